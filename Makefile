@@ -1,0 +1,100 @@
+# Each target does its own set-up: `make run` and `make test` are all that a fresh machine needs.
+# Written for any make from 3.81 on, and any POSIX shell.
+
+.PHONY: help setup run test lint types contracts unit codex-cli bench requirements clean
+.SUFFIXES:
+
+# Whose python makes .venv: PYTHON=…, else the first of these that runs and is new enough.
+# (Runs: a pyenv shim answers to `command -v` for versions that are not there.)
+PYTHON ?=
+PYTHONS = python3.13 python3.12 python3.11 python3
+NEW_ENOUGH = import sys; sys.exit(sys.version_info < (3, 11))
+IS_WHOLE = import pip, sys; sys.exit(sys.prefix == sys.base_prefix)
+
+BIN = .venv/bin
+PIP = $(BIN)/python -m pip --disable-pip-version-check --no-input
+COMPILE = $(BIN)/uv pip compile -q --universal --python-version 3.11 \
+	--generate-hashes --no-header --no-annotate pyproject.toml
+
+# tests/codex runs the real Codex CLI, which npm installs.
+HAS_NODE = node --version >/dev/null 2>&1 && npm --version >/dev/null 2>&1
+
+help:
+	@echo 'make run           follow your Codex sessions in this terminal (Ctrl-C ends it)'
+	@echo 'make test          everything that must pass: lint, types, contracts, unit'
+	@echo 'make bench         the figures of the README'
+	@echo 'make clean         remove what was installed and built'
+	@echo 'make requirements  compile requirements*.txt anew from pyproject.toml'
+	@echo 'PYTHON=...         the interpreter for .venv (3.11 or newer), before the first set-up'
+
+run: setup
+	$(BIN)/codex-checkpoints watch
+
+test: lint types contracts unit
+
+setup: .venv/.ok
+
+lint: setup
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+types: setup
+	$(BIN)/basedpyright
+
+contracts: setup
+	$(BIN)/lint-imports --no-logo
+
+unit: setup codex-cli
+	@if [ ! -f tests/codex/package.json ] || { $(HAS_NODE); }; then \
+		set -x; $(BIN)/pytest; \
+	else \
+		set -x; $(BIN)/pytest -m 'not codex'; \
+	fi
+
+codex-cli:
+	@if [ ! -f tests/codex/package.json ]; then :; \
+	elif $(HAS_NODE); then \
+		$(MAKE) --no-print-directory tests/codex/node_modules/.ok; \
+	else \
+		echo 'No node and npm here: the tests with the real Codex CLI are left out.'; \
+	fi
+
+bench: setup
+	$(BIN)/python bench/run.py
+
+requirements: setup
+	$(COMPILE) -o requirements.txt
+	$(COMPILE) --extra dev -o requirements-dev.txt
+
+clean:
+	rm -rf .venv build dist tests/codex/node_modules
+	rm -rf .coverage htmlcov .hypothesis .import_linter_cache .pytest_cache .ruff_cache
+	find server tests bench -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+
+# The stamps lie inside what they vouch for: who deletes the folder deletes the stamp.
+# A .venv that is one and has its pip is kept and brought up to date; a half-made one is made again.
+.venv/.ok: requirements-dev.txt pyproject.toml
+	@if ! $(BIN)/python -c '$(IS_WHOLE)' >/dev/null 2>&1; then \
+		chosen='$(PYTHON)'; \
+		for candidate in $(if $(PYTHON),,$(PYTHONS)); do \
+			if "$$candidate" -c '$(NEW_ENOUGH)' >/dev/null 2>&1; then chosen=$$candidate; break; fi; \
+		done; \
+		if ! "$${chosen:-false}" -c '$(NEW_ENOUGH)'; then \
+			echo "Python 3.11 or newer is needed; tried: $(if $(PYTHON),$(PYTHON),$(PYTHONS))." \
+				'Name one with: make PYTHON=/path/to/python3' >&2; \
+			exit 1; \
+		fi; \
+		echo "Making .venv with $$chosen ($$("$$chosen" --version))"; \
+		if ! "$$chosen" -m venv --clear .venv; then \
+			echo "$$chosen cannot make virtual environments. On Debian and Ubuntu:" \
+				'apt-get install python3-venv' >&2; \
+			exit 1; \
+		fi; \
+	fi
+	$(PIP) install -q --require-hashes --only-binary :all: -r requirements-dev.txt
+	$(PIP) install -q --no-deps --no-build-isolation -e .
+	@touch $@
+
+tests/codex/node_modules/.ok: tests/codex/package-lock.json
+	cd tests/codex && npm ci
+	@touch $@

@@ -1,0 +1,66 @@
+"""What every test shares: hypothesis profiles, and files that hold expected bytes.
+
+`pytest --update-golden` writes those files anew; the diff is then reviewed like any other change.
+"""
+
+import difflib
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+# The same examples in every CI run: what fails there fails here. The long one is for by hand:
+# pytest --hypothesis-profile=long tests/test_laws.py
+settings.register_profile("dev", deadline=None)
+settings.register_profile("ci", deadline=None, derandomize=True)
+settings.register_profile("long", deadline=None, max_examples=5_000)
+settings.load_profile("ci" if os.environ.get("CI") else "dev")
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden",
+        action="store_true",
+        help="write the expected files of the golden tests anew instead of comparing with them",
+    )
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[Path, bytes], None]:
+    """Compare bytes with a file, or write the file when `--update-golden` is given."""
+
+    def differs(path: Path, actual: bytes) -> str | None:
+        name = path.resolve().relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else path
+        if not path.exists():
+            return f"{name} is missing; pytest --update-golden writes it"
+        expected = path.read_bytes()
+        if expected == actual:
+            return None
+        diff = difflib.unified_diff(
+            expected.decode(errors="backslashreplace").splitlines(keepends=True),
+            actual.decode(errors="backslashreplace").splitlines(keepends=True),
+            fromfile=f"{name} (expected)",
+            tofile="what came",
+        )
+        # repr: a line end or a space too many is often the whole difference.
+        lines = "\n".join(
+            line.rstrip() if line.startswith(("---", "+++", "@@")) else repr(line)[1:-1]
+            for line in diff
+        )
+        return f"{name} differs; pytest --update-golden blesses the change\n{lines}"
+
+    def compare(path: Path, actual: bytes) -> None:
+        if request.config.getoption("--update-golden"):
+            if not path.exists() or path.read_bytes() != actual:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(actual)
+            return
+        complaint = differs(path, actual)
+        if complaint is not None:
+            pytest.fail(complaint, pytrace=False)
+
+    return compare
