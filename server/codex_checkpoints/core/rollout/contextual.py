@@ -1,0 +1,141 @@
+"""Tell what a person wrote from what Codex, its tools and we ourselves put into user messages.
+
+Works on the text parts of one message of the role `user` (DSC-30, JUN-15, WIN-5; codex-sessions.md,
+section 4). Which messages are looked at, and what makes a turn of them, is left to `turns.py`.
+
+Texts may be very long, so only their ends are looked at, and never a copy is made of them.
+"""
+
+import hashlib
+import re
+from collections.abc import Sequence
+
+HOW_TO_LINE = "[HOW TO USE SESSION_CHECKPOINT v1]"
+CHECKPOINT_LINE = "[SESSION_CHECKPOINT v1]"
+RESTORE_LINE = "[SESSION_RESTORE v1]"
+
+_OURS = (HOW_TO_LINE, CHECKPOINT_LINE, RESTORE_LINE)
+_REQUEST = "## My request for Codex:"
+
+_SUMMARY_STARTS = (
+    (399, b"\n", "e9b088e794a6bb9082ac053fcc760bd818d7e720ee4bcdc72c6e480de7b7cb0e"),
+    (39, b"", "af6d3a175990eda97388e1a2ec8000424786a2427bbd749ba04bca764b019ad7"),
+)
+"""Bytes, what follows them, their SHA-256: the whole prefix, and the opening that versions share.
+
+Digests and not words: a text that quotes the prefix, this file for one, is then not taken for one.
+"""
+
+_ENDS = 1024
+_NESTING_SEEN = 65_536
+_WARNING_SEEN = 2048
+
+_SPACE = re.compile(r"\s*+")
+_IGNORE_CASE = re.ASCII | re.IGNORECASE
+_KNOWN = re.compile(
+    r"""
+      \# [ ]AGENTS\.md[ ]instructions .* </INSTRUCTIONS>
+    | <(?P<tag> environment_context | skill | user_shell_command | turn_aborted
+        | subagent_notification | goal_context | recommended_plugins | user_instructions
+        | context_window | token_budget )> .* </(?P=tag)>
+    | <codex_internal_context[ ]source="[a-z][a-z0-9_]*"> .* </codex_internal_context>
+    | <hook_prompt[ ]hook_run_id="[^"]*"> .* </hook_prompt>
+    """,
+    re.VERBOSE | re.DOTALL | _IGNORE_CASE,
+)
+_EXTERNAL = re.compile(r"<(?P<tag>external_[^<>\s]+)>.*</(?P=tag)>", re.DOTALL)
+_OPENING = re.compile(r"<(?P<tag>[a-z][a-z0-9_.:-]*)(?:\s[^<>]*)?>")
+_IMAGE = re.compile(r"\s*<(?:image(?:\s[^<>]*)?|/image)>\s*", _IGNORE_CASE)
+_WARNINGS = re.compile(
+    r"Warning: (?=[^\n]*\Z)(?:.*unified[ _-]exec process|.*apply_patch.*(?:command|shell|exec)"
+    r"|.*account.*flagged|.*flagged.*account)",
+    _IGNORE_CASE,
+)
+_WINDOW_LINES = re.compile(
+    r"Thread id:[^\n]*(?:\n\s*(?:First|Current|Previous) context window id:[^\n]*)+", _IGNORE_CASE
+)
+
+_OF_THE_USER = frozenset({"image", "realtime_delegation"})
+"""Tags that do not make a text contextual although they enclose it."""
+
+
+def is_human(parts: Sequence[str]) -> bool:
+    """Tell whether a user message with these text parts is a person's (DSC-30, JUN-15).
+
+    One without any text, an image alone for example, is; it just says nothing.
+    """
+    texts = [part for part in parts if not is_image_wrapper(part)]
+    if any(is_contextual(text) for text in texts):
+        return False
+    return not texts or not (is_summary(texts[0]) or is_ours(texts[0]))
+
+
+def is_contextual(part: str) -> bool:
+    """Tell whether a text part is injected context: one such part makes the message so (DSC-30)."""
+    start, end = _bounds(part)
+    if end - start <= _WARNING_SEEN:
+        text = part[start:end]
+        if _WARNINGS.match(text) or _WINDOW_LINES.fullmatch(text):
+            return True
+    else:
+        text = part[start : start + _ENDS] + part[end - _ENDS : end]
+    return bool(
+        _KNOWN.fullmatch(text) or _EXTERNAL.fullmatch(text) or _is_one_block(part, start, end)
+    )
+
+
+def is_image_wrapper(part: str) -> bool:
+    """Tell whether a text part only marks where an image begins or ends: it is not text."""
+    return len(part) <= _ENDS and _IMAGE.fullmatch(part) is not None
+
+
+def is_summary(text: str) -> bool:
+    """Tell whether this is a summary that Codex wrote when it compacted by itself (JUN-15)."""
+    longest = _SUMMARY_STARTS[0][0] + 1
+    head = text[:longest].encode(errors="replace")
+    return any(
+        head[length:].startswith(after) and hashlib.sha256(head[:length]).hexdigest() == digest
+        for length, after, digest in _SUMMARY_STARTS
+    )
+
+
+def is_ours(text: str) -> bool:
+    """Tell whether this is a handoff, view or state pack of ours (JUN-15)."""
+    start, _ = _bounds(text)
+    return text.startswith(_OURS, start)
+
+
+def request_of(text: str) -> str:
+    """Return what follows the last heading with which editors introduce the request ("Task")."""
+    found = text.rfind(_REQUEST)
+    return text if found < 0 else text[found + len(_REQUEST) :]
+
+
+def _is_one_block(part: str, start: int, end: int) -> bool:
+    """Tell whether a single element with a lower-case tag is all there is.
+
+    Newer versions have more kinds of context than we know; people rarely write such a text.
+    """
+    opening = _OPENING.match(part, start, min(end, start + _ENDS))
+    if opening is None or opening["tag"] in _OF_THE_USER:
+        return False
+    tag, inside = opening["tag"], opening.end()
+    closing = f"</{tag}>"
+    if not part.endswith(closing, inside, end):
+        return False
+    # `<b>x</b> and <b>y</b>` begins and ends alike but is two: then the first end has no own start.
+    first = part.find(closing, inside, min(end, inside + _NESTING_SEEN))
+    return first in {-1, end - len(closing)} or part.find(f"<{tag}", inside, first) >= 0
+
+
+def _bounds(text: str) -> tuple[int, int]:
+    """Return where the text begins and ends without the white space around it."""
+    front = _SPACE.match(text)
+    start, end = front.end() if front else 0, len(text)
+    while end > start:
+        piece = text[max(start, end - _ENDS) : end]
+        kept = len(piece.rstrip())
+        end -= len(piece) - kept
+        if kept:
+            break
+    return start, end

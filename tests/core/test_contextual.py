@@ -1,0 +1,188 @@
+"""What in user messages is no person's (DSC-30, JUN-15, WIN-5; codex-sessions.md, section 4)."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codex_checkpoints.core.rollout.contextual import (
+    CHECKPOINT_LINE,
+    HOW_TO_LINE,
+    RESTORE_LINE,
+    is_contextual,
+    is_human,
+    is_image_wrapper,
+    is_ours,
+    is_summary,
+    request_of,
+)
+
+LONG = "x\n" * 50_000_000
+WINDOW = (
+    "Thread id: 1\nFirst context window id: 2\n"
+    "Current context window id: 3\nPrevious context window id: none"
+)
+SUMMARY = "Another language model " + "started to solve this"
+
+CONTEXT = {
+    "agents": "# AGENTS.md instructions for /home/ana\n\n<INSTRUCTIONS>\nbe kind\n</INSTRUCTIONS>",
+    "agents without a folder": "# AGENTS.md instructions\n</INSTRUCTIONS>",
+    "environment": "<environment_context>\n<cwd>/x</cwd>\n</environment_context>",
+    "external": "<external_CI-1>x</external_CI-1>",
+    "skill": "<skill>\n<name>x</name>\n</skill>",
+    "shell command": "<user_shell_command>ls</user_shell_command>",
+    "aborted": "<turn_aborted>\nx\n</turn_aborted>",
+    "subagent": "<subagent_notification>{}</subagent_notification>",
+    "internal": '<codex_internal_context source="goal_2">x</codex_internal_context>',
+    "goal": "<goal_context>x</goal_context>",
+    "plugins": "<recommended_plugins></recommended_plugins>",
+    "hook": '<hook_prompt hook_run_id="a-1">x</hook_prompt>',
+    "user instructions": "<user_instructions>x</user_instructions>",
+    "window": f"<context_window>\n{WINDOW}\n</context_window>",
+    "budget": f"<token_budget>\n{WINDOW}\n</token_budget>",
+    "window without a tag": WINDOW,
+    "other case": "<ENVIRONMENT_context>x</Environment_Context>",
+    "much white space behind": "<skill>x</skill>" + "\n" * 5_000,
+    "white space around": " \n\u3000<skill>x</skill>\t\n",
+    "a kind from the future": "<memory_notice kind='x'>\nx\n</memory_notice>",
+    "a kind within itself": "<note>a<note>b</note>c</note>",
+    "old warning, processes": "Warning: 61 unified exec processes are open, the limit is 60.",
+    "old warning, patch": "Warning: apply_patch was called through a shell command, use the tool.",
+    "old warning, account": "Warning: this account has been flagged for a reason.",
+}
+A_PERSONS = {
+    "words": "fix the login",
+    "empty": "",
+    "white space": " \n ",
+    "a block and words": "<environment_context>x</environment_context> what is this?",
+    "words and a block": "why? <turn_aborted>x</turn_aborted>",
+    "another end": "<skill>x</environment_context>",
+    "another key": "<external_A>x</external_B>",
+    "another case of a key": "<external_A>x</external_a>",
+    "no end": "<environment_context>",
+    "an end alone": "</skill>",
+    "two blocks": "<b>x</b> and <b>y</b>",
+    "capitals": "<Button>ok</Button>",
+    "delegation": "<realtime_delegation>do it</realtime_delegation>",
+    "image": "<image name=a>x</image>",
+    "heading": "# AGENTS.md instructions are wrong",
+    "warning": "Warning: the build is slow",
+    "warning, two lines": "Warning: apply_patch via shell fails\nplease repair it",
+    "window lines and words": WINDOW + "\nwhat are these?",
+    "markdown": "# Title\n\ntext",
+    "comparison": "a < b and c > d",
+}
+
+
+@pytest.mark.parametrize("part", CONTEXT.values(), ids=CONTEXT)
+def test_injected_context_is_contextual(part: str) -> None:
+    assert is_contextual(part)
+    assert not is_human([part])
+    assert not is_human(["fix the login", part])
+    assert not is_human(["<image>", "</image>", part])
+
+
+@pytest.mark.parametrize("part", A_PERSONS.values(), ids=A_PERSONS)
+def test_a_persons_words_are_not_contextual(part: str) -> None:
+    assert not is_contextual(part)
+    assert is_human([part])
+
+
+@pytest.mark.parametrize(
+    ("part", "contextual"),
+    [
+        (f"<environment_context>{LONG}</environment_context>", True),
+        (f"<memory>{LONG}</memory>", True),
+        (f"# AGENTS.md instructions\n{LONG}</INSTRUCTIONS>", True),
+        (f"<environment_context>{LONG}", False),
+        (LONG, False),
+        (" " * len(LONG), False),
+    ],
+    ids=["known", "unknown", "agents", "no end", "words", "white space"],
+)
+def test_a_huge_part_costs_little(part: str, *, contextual: bool) -> None:
+    begin = time.perf_counter()
+    assert is_human([part]) is not contextual
+    request_of(part)
+    assert time.perf_counter() - begin < 5
+
+
+@pytest.mark.parametrize(
+    "text", [SUMMARY, SUMMARY + "\nmore " * 1000, SUMMARY.removesuffix(" this")]
+)
+def test_the_agents_own_summary_is_known_by_its_opening(text: str) -> None:
+    assert is_summary(text)
+    assert not is_human([text])
+    assert not is_contextual(text)
+
+
+@pytest.mark.parametrize("text", ["", SUMMARY[:38], SUMMARY.lower(), "x" + SUMMARY, "\ud800" * 400])
+def test_other_texts_are_no_summary(text: str) -> None:
+    assert not is_summary(text)
+    assert is_human([text])
+
+
+@pytest.mark.parametrize("line", [HOW_TO_LINE, CHECKPOINT_LINE, RESTORE_LINE])
+@pytest.mark.parametrize("front", ["", "\n \t", "\u3000"], ids=ascii)
+def test_our_own_messages_are_known_by_their_first_line(line: str, front: str) -> None:
+    assert is_ours(front + line)
+    assert is_ours(front + line + "\n\n[TASK]\n")
+    assert not is_human([front + line + "\n"])
+    assert not is_human(["<image>", front + line])
+
+
+@pytest.mark.parametrize(
+    "text", ["", "what is [SESSION_CHECKPOINT v1]?", "[SESSION_CHECKPOINT v2]"]
+)
+def test_other_texts_are_not_ours(text: str) -> None:
+    assert not is_ours(text)
+    assert is_human([text])
+
+
+@pytest.mark.parametrize("part", ["<image>", "</image>", '<image name="[Image #1]">', " <IMAGE>\n"])
+def test_image_wrappers_are_no_text(part: str) -> None:
+    assert is_image_wrapper(part)
+    assert is_human([part])
+
+
+@pytest.mark.parametrize(
+    "part", ["", "image", "<images>", "<image", "<image>x", "<image name=a b></"]
+)
+def test_other_parts_are_no_image_wrappers(part: str) -> None:
+    assert not is_image_wrapper(part)
+
+
+def test_a_message_without_text_is_a_persons() -> None:
+    assert is_human([])
+
+
+@pytest.mark.parametrize(
+    ("text", "request_text"),
+    [
+        ("fix it", "fix it"),
+        ("# Files\n## My request for Codex:\nfix it", "\nfix it"),
+        ("## My request for Codex: a ## My request for Codex: b", " b"),
+        ("# Files\n## My request for Codex:", ""),
+        ("## My Request for Codex: a", "## My Request for Codex: a"),
+    ],
+)
+def test_the_request_follows_the_last_heading(text: str, request_text: str) -> None:
+    assert request_of(text) == request_text
+
+
+TAGS = st.from_regex(r"\A[a-z][a-z0-9_]{0,12}\Z").filter(
+    lambda tag: tag not in {"image", "realtime_delegation"}
+)
+
+
+@given(tag=TAGS, text=st.text("ab<> \n", max_size=4_000), space=st.text(" \n", max_size=2_000))
+def test_a_whole_block_is_contextual_whatever_is_in_it(tag: str, text: str, space: str) -> None:
+    assert is_contextual(f"{space}<{tag}>{text}</{tag}>{space}")
+    assert not is_contextual(f"{space}<{tag}>{text}</{tag}>{space}?")
+
+
+@given(st.lists(st.text() | st.sampled_from([*CONTEXT.values(), *A_PERSONS.values()])))
+def test_no_message_is_too_strange_to_judge(parts: list[str]) -> None:
+    assert is_human(parts) in {True, False}
+    assert not any(is_contextual(part) for part in parts) or not is_human(parts)

@@ -1,0 +1,111 @@
+"""The files that a patch names."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codex_checkpoints.core.rollout.patch import FileChange, files_of
+
+HEADERS = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
+
+
+def patch(*lines: str) -> str:
+    return "\n".join(("*** Begin Patch", *lines, "*** End Patch", ""))
+
+
+def test_a_patch_names_its_files_in_order():
+    text = patch(
+        "*** Add File: new.py",
+        "+x = 1",
+        "*** Update File: old name.py",
+        "*** Move to: lib/new name.py",
+        "@@ def f():",
+        "-a",
+        "+b",
+        "*** End of File",
+        "*** Delete File: gone.py",
+        "*** Update File: new.py",
+        "@@",
+        "+y",
+    )
+
+    assert files_of(text) == (
+        FileChange("new.py", "add", None),
+        FileChange("old name.py", "update", "lib/new name.py"),
+        FileChange("gone.py", "delete", None),
+        FileChange("new.py", "update", None),
+    )
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        pytest.param(("*** Add File: a", "+*** Add File: x"), id="added"),
+        pytest.param(
+            ("*** Add File: a", "+b\f*** Add File: x\u2028*** Add File: y"), id="mid-line"
+        ),
+        pytest.param(("*** Update File: a", " *** Add File: x"), id="context"),
+        pytest.param(("*** Update File: a", "@@", " *** End Patch", " b"), id="context of an end"),
+        pytest.param(("*** Update File: a", "@@", "-*** Move to: x"), id="removed"),
+        pytest.param(("*** Update File: a", "@@ *** Add File: x"), id="the header of a hunk"),
+        pytest.param(("*** Add File: a", "*** End Patch", "*** Add File: x"), id="after the end"),
+        pytest.param(("*** Environment ID: x", "*** Add File: a"), id="an environment"),
+        pytest.param(("*** Add File:", "*** Add File: a"), id="no name"),
+    ],
+)
+def test_only_headers_outside_of_content_count(lines: tuple[str, ...]):
+    assert [change.path for change in files_of(patch(*lines))] == ["a"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("  *** Begin Patch \r\n\t*** Add File: a \r\n+b\r\n*** End Patch", id="space"),
+        pytest.param(
+            "<<'EOF'\n*** Begin Patch\n*** Add File: a\n+b\n*** End Patch\nEOF\n", id="doc"
+        ),
+        pytest.param("*** Begin Patch\n*** Add File: a\n+b", id="no end"),
+        pytest.param("\n\n*** Begin Patch\n\n*** Add File: a\n\n*** End Patch", id="empty lines"),
+    ],
+)
+def test_white_space_and_a_wrapping_heredoc_are_allowed(text: str):
+    assert files_of(text) == (FileChange("a", "add", None),)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        pytest.param(("*** Move to: x", "*** Add File: a", "*** Move to: y"), id="not an update"),
+        pytest.param(("*** Add File: a", "+b", "*** Move to: "), id="nowhere"),
+    ],
+)
+def test_only_an_update_moves_a_file(lines: tuple[str, ...]):
+    assert files_of(patch(*lines)) == (FileChange("a", "add", None),)
+
+
+def test_a_file_moves_once():
+    text = patch("*** Update File: a", "*** Move to: b", "*** Move to: c")
+
+    assert files_of(text) == (FileChange("a", "update", "b"),)
+
+
+@pytest.mark.parametrize("text", ["", "*** Add File: a\n+b", "+*** Begin Patch\n*** Add File: a"])
+def test_text_without_a_begin_is_no_patch(text: str):
+    assert files_of(text) == ()
+
+
+@given(st.lists(st.text() | st.tuples(st.sampled_from(HEADERS), st.text()).map("".join)))
+def test_no_text_makes_reading_fail(lines: list[str]):
+    assert len(files_of(patch(*lines))) <= sum(line.count("*** ") for line in lines)
+    assert files_of("\n".join(lines)) == () or any("*** Begin Patch" in line for line in lines)
+
+
+@pytest.mark.parametrize("line", ["*** Update File: a", "*** Move to: a", "+a", " " * 40])
+def test_a_long_patch_takes_a_moment(line: str):
+    text = patch(*[line] * 25_000)
+    start = time.perf_counter()
+    files_of(text)
+
+    assert time.perf_counter() - start < 5

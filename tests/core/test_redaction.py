@@ -1,0 +1,317 @@
+"""What is a secret and what is not (DSC-81, JUN-44).
+
+The keys here are made up, and put together at run time so that no scanner takes them for real ones.
+"""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codex_checkpoints.core.checkpoint.redaction import MARK, RULES, find_secret, redact
+
+MIXED = "a1B2c3D4e5F6"
+LONG = MIXED * 4
+HEX = "0123456789abcdef"
+JWT_HEAD = "ey" + "JhbGciOiJIUzI1NiJ9"
+JWT_BODY = "ey" + "JzdWIiOiIxMjM0NTY3ODkwIn0"
+PEM = "-----" + "BEGIN {0}PRIVATE KEY{1}-----"
+END = "-----" + "END {0}PRIVATE KEY{1}-----"
+BODY = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC" * 2
+
+# Name, text, what is left of it; `•` stands for the mark.
+SECRETS = [
+    ("openai", "sk-" + LONG, "•"),
+    ("openai project", "use sk-" + "proj-" + LONG + "-_x, please", "use •, please"),
+    ("openai test key", "sk-" + "test-1234567890abcdef", "•"),
+    ("openai letters", "sk-" + "ABCDEFGHIJKLMNOPQRSTUVWX", "•"),
+    ("anthropic", "key is sk-" + "ant-api03-" + LONG + "-AA.", "key is •."),
+    ("github", "ghp" + "_" + LONG[:36], "•"),
+    (
+        "github in a url",
+        "https://ghs" + "_" + LONG[:36] + "@github.com/a/b",
+        "https://•@github.com/a/b",
+    ),
+    ("github fine-grained", "github" + "_pat_" + LONG, "•"),
+    ("gitlab", "gl" + "pat-" + MIXED + "xy-z_Q12", "•"),
+    ("slack", "xox" + "b-123456789012-" + MIXED, "•"),
+    ("slack app", "xapp" + "-1-A012-" + MIXED, "•"),
+    (
+        "slack webhook",
+        "https://hooks.slack.com/services/T0/B0/" + LONG,
+        "https://hooks.slack.com/services/•",
+    ),
+    ("google", "AI" + "za" + LONG[:35], "•"),
+    ("google oauth", "ya" + "29." + LONG, "•"),
+    ("google client", "GOCSPX" + "-" + LONG[:28], "•"),
+    ("aws id", "AKIA" + "ABCDEFGHIJKLMNOP", "•"),
+    ("aws session id", "id ASIA" + "ABCDEFGHIJKLMNO2 x", "id • x"),
+    ("aws secret", "aws_secret_access_key = /" + LONG[:38] + "+", "aws_secret_access_key = •"),
+    ("npm", "npm" + "_" + LONG[:36], "•"),
+    ("npmrc", "//registry.npmjs.org/:_authToken=" + HEX, "//registry.npmjs.org/:_authToken=•"),
+    ("pypi", "pypi" + "-AgEIcHlwaS5vcmc" + LONG, "•"),
+    ("stripe", "sk" + "_live_" + LONG[:24], "•"),
+    ("stripe restricted", "rk" + "_test_" + LONG[:24], "•"),
+    ("stripe webhook", "whsec" + "_" + LONG[:32], "•"),
+    ("hugging face", "hf" + "_" + LONG[:34], "•"),
+    ("sendgrid", "SG" + "." + LONG[:22] + "." + LONG[:43], "•"),
+    ("groq", "gsk" + "_" + LONG, "•"),
+    ("jwt", f"t={JWT_HEAD}.{JWT_BODY}.{LONG} x", "t=• x"),
+    ("jwt cut off", f"{JWT_HEAD}.{JWT_BODY}", "•"),
+    ("jwe", f"{JWT_HEAD}.{LONG}.{LONG}.x.{LONG}", "•"),
+    ("bearer", f'-H "Authorization: Bearer {MIXED}"', '-H "Authorization: Bearer •"'),
+    ("bearer of letters", "-H 'authorization: bearer opensesame'", "-H 'authorization: bearer •'"),
+    ("basic", "Authorization: Basic dXNlcjpwYXNz and", "Authorization: Basic • and"),
+    ("header in json", f'{{"Authorization":"Bearer {LONG}"}}', '{"Authorization":"Bearer •"}'),
+    ("github header", f"Authorization: token {HEX}", "Authorization: token •"),
+    ("bearer alone", f"the bearer {LONG} is", "the bearer • is"),
+    ("api key header", f"X-Api-Key: {MIXED}", "X-Api-Key: •"),
+    ("pem", f"a\n{PEM.format('', '')}\n{BODY}\n{END.format('', '')}\nb", "a\n•\nb"),
+    ("pem rsa", f"{PEM.format('RSA ', '')}\n{BODY}\n{END.format('RSA ', '')}", "•"),
+    ("pem openssh", f"{PEM.format('OPENSSH ', '')} {BODY} {END.format('OPENSSH ', '')}", "•"),
+    ("pem encrypted", f"{PEM.format('EC ', '')}\nProc-Type: 4,ENCRYPTED\n\n{BODY}", "•"),
+    ("pem escaped", f"{PEM.format('', '')}\\n{BODY}\\n{END.format('', '')}\\n", "•\\n"),
+    ("pem cut off", f"key: {PEM.format('', '')}\n{BODY}", "key: •"),
+    ("pem short", f"{PEM.format('', '')}\nabc\n{END.format('', '')}", "•"),
+    ("pem twice", f"{PEM.format('', '')}\n{BODY}\n{PEM.format('', '')}\n{BODY}", "••"),
+    ("pgp", f"{PEM.format('PGP ', ' BLOCK')}\nVersion: 1\n\n{BODY}", "•"),
+    (
+        "postgres",
+        "postgres://ana:hunter2@db.example.com:5432/shop",
+        "postgres://•@db.example.com:5432/shop",
+    ),
+    ("password with at", "mysql://u:p@ss:w@h/db", "mysql://•@h/db"),
+    ("redis", "redis://:hunter2@localhost:6379", "redis://•@localhost:6379"),
+    (
+        "https",
+        "git clone https://ana:pw@example.com/x.git",
+        "git clone https://•@example.com/x.git",
+    ),
+    ("quoted", 'password: "hunter2!"', 'password: "•"'),
+    ("quoted words", "passphrase = 'correct horse battery'", "passphrase = '•'"),
+    ("quoted with escapes", 'secret = "ab\\"cdefg"', 'secret = "•"'),
+    ("json", '{"client_secret": "abcdefgh", "x": 1}', '{"client_secret": "•", "x": 1}'),
+    ("escaped json", '{\\"password\\":\\"hunter2\\"}', '{\\"password\\":\\"•\\"}'),
+    ("unterminated", 'token: "abcdef', 'token: "•'),
+    ("typed", 'API_KEY: str = "abcdefgh"', 'API_KEY: str = "•"'),
+    ("subscript", "os.environ['API_KEY'] = 'abcdefgh'", "os.environ['API_KEY'] = '•'"),
+    ("environment", "export OPENAI_API_KEY=abc123def run", "export OPENAI_API_KEY=• run"),
+    ("environment of letters", "DB_PASSWORD=swordfish make", "DB_PASSWORD=• make"),
+    ("short name", "SMTP_PASS=hunter2", "SMTP_PASS=•"),
+    ("yaml", "password: hunter2", "password: •"),
+    ("digits", "password=12345678", "password=•"),
+    ("rails", f"SECRET_KEY_BASE={HEX}", "SECRET_KEY_BASE=•"),
+    ("query", "https://x/y?access_token=abc123def&z=1", "https://x/y?access_token=•&z=1"),
+    ("ado", "Server=x;Pwd=hunter2;Timeout=3", "Server=x;Pwd=•;Timeout=3"),
+    ("call", "connect(password=hunter2x)", "connect(password=•)"),
+    ("option", "tool --token abc123def --x", "tool --token • --x"),
+    ("option of letters", "mysql --password=swordfish -u ana", "mysql --password=• -u ana"),
+    ("option quoted", 'tool --api-key "abcdefgh"', 'tool --api-key "•"'),
+    ("long option", f"tool --my-auth-token {HEX}", "tool --my-auth-token •"),
+    ("curl", "curl -s -u ana:hunter2 https://x", "curl -s -u • https://x"),
+    ("after a mark", f"password=abc123{MARK}", "password=••"),
+]
+
+
+PLAIN = [
+    "",
+    "fix the login",
+    "4f1c0de9a3b2c1d0e9f8a7b6c5d4e3f2a1b0c9d8",
+    "019fdc01-7a10-7c31-9d5e-2b61f0c4a9d2",
+    "sha256:" + HEX * 4,
+    "unknown:",
+    "pip install sk-learn scikit-learn",
+    "sk-toggleable__content sk-estimator-doc-link sk-top-container-id-12",
+    "task-0123456789abcdef0123",
+    "dGVzdA== aGVsbG8= d29ybGQ=",
+    "eyJhIjoxfQ==",
+    "password reset flow",
+    "token refresh",
+    "token: 5",
+    "token: refresh",
+    "token: 2026-11-20",
+    "max_tokens=4096, input_tokens: 150000",
+    "token: 150000",
+    "the password: it must be long",
+    "password: required",
+    "secret: none",
+    'token: ""',
+    'type: "password"',
+    '{"token": "string", "password": "undefined"}',
+    "src/auth/token.py and tests/test_password_reset.py",
+    "/run/secrets/api_key",
+    "C:\\Users\\ana\\password.txt",
+    "API_KEY_FILE=/run/secrets/key",
+    "SECRET=/run/secrets/key1",
+    "TOKEN=$GITHUB_TOKEN PASSWORD=${PW} SECRET=$(cat x1)",
+    "password=<your password1>",
+    "password: ${{ secrets.PASSWORD1 }}",
+    "PASSWORD=PASSWORD",
+    "API_KEY=****************",
+    "PWD=/home/ana/shop1 OLDPWD=~/x12345",
+    "PWD=C:\\shop12",
+    "token = parser.next_token2()",
+    "secret=config.v2.secret",
+    "password = get_password1(user)",
+    "token = tokens1[0]",
+    "def f(token: uint64, password: str) -> None:",
+    "if token == expected:",
+    "use --token instead of --password-file x1234567",
+    "tool --token TOKEN --password $PASSWORD",
+    "tool --no-password --verbose12",
+    "https://example.com/a?b=c#d",
+    "http://localhost:8080/path@2x.png",
+    "ssh://git@github.com:22/a/b",
+    "git@github.com:a/b.git",
+    "postgres://ana@db/shop",
+    "postgres://ana:$PGPASSWORD@db/shop",
+    "https://user:@host/",
+    "Authorization: Bearer $TOKEN",
+    "Authorization: Bearer <token>",
+    "Authorization: Bearer tokens are checked here",
+    "the bearer authentication-scheme",
+    "Authorization: Basic auth",
+    f"why does `{PEM.format('', '')}` not parse?",
+    "-----" + "BEGIN PUBLIC KEY-----\n" + BODY,
+    "curl -u $USER:$PASS https://x; docker run -u 1000:1000 x",
+    "npm_config_registry npm_lifecycle_event",
+    "pypi-publish-workflow-for-all-of-our-packages",
+    "hf_hub_download ghp_x glpat-x xoxb-1 AKIA AIza npm_x",
+    "AKIAABCDEFGHIJKLMNOPQ",
+    "const monkey = 'banana12', compass = 'north123'",
+    "key: abc123def456",
+    "密码: token：令牌2的流程很复杂",
+    MARK,
+    f'password: "{MARK}" --token {MARK} https://{MARK}@host',
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "left"), [row[1:] for row in SECRETS], ids=[row[0] for row in SECRETS]
+)
+def test_a_secret_is_replaced_and_its_surroundings_stay(text: str, left: str) -> None:
+    assert redact(text) == left.replace("•", MARK)
+    assert find_secret(text) is not None
+    assert find_secret(redact(text)) is None
+
+
+@pytest.mark.parametrize("text", PLAIN, ids=range(len(PLAIN)))
+def test_what_is_no_secret_stays(text: str) -> None:
+    assert redact(text) == text
+    assert find_secret(text) is None
+
+
+def test_the_first_rule_that_finds_something_is_named() -> None:
+    key = "ghp" + "_" + LONG[:36]
+    assert find_secret(f"look: {key}") == "github"
+    assert find_secret(f"GITHUB_TOKEN={key}") == "assignment"
+    assert find_secret(f"{key} and {PEM.format('', '')}\n{BODY}") == "private_key"
+
+
+def test_every_rule_has_a_name_of_its_own_and_finds_something_above() -> None:
+    names = [rule.name for rule in RULES]
+    assert len(names) == len(set(names))
+    assert {find_secret(text) for _, text, _ in SECRETS} == set(names)
+
+
+def test_every_hint_is_in_lower_case_and_every_match_has_one() -> None:
+    for rule in RULES:
+        assert all(hint == hint.lower() for hint in rule.hints)
+        for _, text, _ in SECRETS:
+            found = rule.pattern.search(text)
+            assert found is None or any(hint in found[0].lower() for hint in rule.hints)
+
+
+PIECES = [text for _, text, _ in SECRETS] + PLAIN
+TEXTS = st.lists(
+    st.sampled_from(PIECES)
+    | st.sampled_from([piece[: len(piece) // 2] for piece in PIECES])
+    | st.sampled_from([*" \n\"'`\\=:@/-_.[(&$", "password", "token=", "--secret ", "sk-", "://"])
+    | st.text(max_size=5),
+    max_size=8,
+).map("".join)
+
+
+@given(TEXTS)
+def test_redacting_twice_changes_nothing(text: str) -> None:
+    once = redact(text)
+    assert redact(once) == once
+    assert (find_secret(text) is None) == (once == text)
+    assert find_secret(once) is None
+
+
+@given(before=TEXTS, after=TEXTS, key=st.text("abcXYZ0189", min_size=40, max_size=60))
+def test_a_key_does_not_survive_whatever_stands_around_it(
+    before: str, after: str, key: str
+) -> None:
+    assert key not in redact(f"{before} {'sk' + '-'}{key} {after}").split()
+
+
+HOSTILE = [
+    "a",
+    " ",
+    "-",
+    "_eyJ",
+    "-eyJa.",
+    "eyJaaaaaaaaaaaa.",
+    "sk-",
+    "sk-a-",
+    "sk-aaaaaaaaaaaaaaa-",
+    "token=",
+    'token="',
+    "token='x\"",
+    'token=\\"',
+    "token: a.",
+    "token=aaaaa.",
+    "password=$",
+    "TOKEN=a[",
+    "_KEY=A_",
+    "--token ",
+    "--a-",
+    "------",
+    "://",
+    "://a:",
+    "://a:bbbbbbbb",
+    "curl ",
+    "curl -u a:",
+    "bearer ",
+    "bearer a",
+    "authorization: bearer ",
+    "authorization: bearer aaaaaaaaB",
+    PEM.format("", ""),
+    PEM.format("", "") + "a:",
+    PEM.format("", "") + "\n",
+    PEM.format("", "") + "aaaa ",
+    PEM.format("", "") + BODY,
+    END.format("", ""),
+    "SG.aaaaaaaaaaaaaaaaaaaa.",
+    "\\",
+    "\\'",
+    "x: y = ",
+    MARK,
+    "[redacted",
+    "ghp" + "_" + LONG[:36],
+    "ghp" + "_" + LONG[:36] + " ",
+    "password=abc123 ",
+    "\u0130",
+    "\ud800",
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("piece", HOSTILE, ids=ascii)
+def test_a_hostile_text_of_a_megabyte_takes_a_bounded_time(piece: str) -> None:
+    text = piece * (1_000_000 // len(piece)) + "x1"
+    begin = time.perf_counter()
+    redact(text)
+    find_secret(text)
+    assert time.perf_counter() - begin < 15
+
+
+@given(st.lists(st.sampled_from(HOSTILE), min_size=1, max_size=4).map("".join))
+def test_a_hostile_mixture_takes_a_bounded_time(piece: str) -> None:
+    text = piece * (60_000 // len(piece))
+    begin = time.perf_counter()
+    redact(text)
+    assert time.perf_counter() - begin < 5
