@@ -1,0 +1,314 @@
+"""Content hashes of observed files, as they lie on this machine now.
+
+A checkpoint names files by uri: relative to the session's folder (its base), or absolute.
+This module turns uris into hashes and says which folders to watch so that a change is
+noticed. Which files were observed, and which uris never get a hash because of the characters
+in them, is the core's business; watching is `watch.py`'s.
+
+The paths come from session files and are not to be trusted. Therefore a file is looked at
+before it is opened, opened without following a link and without blocking, and looked at again
+through the open descriptor; never more is read than its size promises, so that an endless or
+a made-up file (`/proc`) gives nothing.
+
+A file's hash is remembered with its identity, size and times. Where these say too little (the
+file changed within the clock tick in which it was hashed) it is read again.
+"""
+
+# Uris are text, and thousands are looked up at a time: `os.path` neither rewrites them on the
+# way nor makes an object of each.
+# ruff: noqa: PTH112, PTH117, PTH118, PTH120, PTH206
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+import sys
+import threading
+import time
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+import attrs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+DEFAULT_HASH_LIMIT = 64 * 1024 * 1024
+
+_CHUNK = 1024 * 1024
+_ATTEMPTS = 3
+_REMEMBERED = 16_384
+# The coarsest time stamps in use are FAT's, of two seconds.
+_GRANULARITY_NS = 2_000_000_000
+
+_WINDOWS_PATH = re.compile(r"[A-Za-z]:[\\/]|\\\\|//")
+# What Windows takes for a device, a pipe or a second stream of a file, wherever it stands.
+_WINDOWS_SPECIAL = re.compile(
+    r"^[\\/]{2}[.?][\\/]|^.[^:]*:.*:|^[^:]{2,}:|^[A-Za-z]:(?![\\/])"
+    r"|(?:^|[\\/])(?:CON|PRN|AUX|NUL|CONIN\$|CONOUT\$|(?:COM|LPT)[0-9\u00b9\u00b2\u00b3])"
+    r"[ ]*(?:[.:][^\\/]*)?(?:[\\/]|$)",
+    re.IGNORECASE,
+)
+
+
+def _open_flags(*names: str) -> int:
+    flags = os.O_RDONLY
+    for name in names:
+        flags |= getattr(os, name, 0)
+    return flags
+
+
+_FILE_FLAGS = _open_flags(
+    "O_NONBLOCK", "O_NOFOLLOW", "O_NOCTTY", "O_CLOEXEC", "O_NOINHERIT", "O_BINARY"
+)
+_FOLDER_FLAGS = _open_flags("O_PATH", "O_DIRECTORY", "O_NOFOLLOW", "O_CLOEXEC")
+
+
+@attrs.frozen
+class _Stamp:
+    """What tells one state of a file from another without reading it."""
+
+    device: int
+    inode: int
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+
+    @classmethod
+    def of(cls, found: os.stat_result) -> _Stamp:
+        return cls(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+
+@attrs.frozen
+class _Hashed:
+    stamp: _Stamp
+    value: str
+    at_ns: int
+
+    def holds(self, stamp: _Stamp) -> bool:
+        """Tell whether an equal stamp proves equal content: not if it was fresh when hashed."""
+        newest = max(stamp.mtime_ns, stamp.ctime_ns)
+        return self.stamp == stamp and newest + _GRANULARITY_NS < self.at_ns
+
+
+class Workspace:
+    """Looks at the files that sessions observed."""
+
+    def __init__(
+        self,
+        hash_limit: int = DEFAULT_HASH_LIMIT,
+        outside: bool = False,  # noqa: FBT001, FBT002 - a setting, passed on as it is
+        clock: Callable[[], int] = time.time_ns,
+    ) -> None:
+        """Hash content up to `hash_limit` bytes; `outside` allows files outside the base."""
+        self._hash_limit = hash_limit
+        self._outside = outside
+        self._clock = clock
+        self._known: OrderedDict[str, _Hashed] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def hashes(self, base: str | None, uris: Iterable[str]) -> dict[str, str]:
+        """Hash what lies at each uri now; a uri without hash is left out."""
+        found: dict[str, str] = {}
+        if (place := self._place(base)) is None:
+            return found
+        for uri in uris:
+            if (path := place.real_path(uri)) is None:
+                continue
+            if (value := self._hash(place.root_of(path), path)) is not None:
+                found[uri] = value
+        return found
+
+    def folders(self, base: str | None, uris: Iterable[str]) -> set[str]:
+        """Name the existing folders in which a change may concern one of the files.
+
+        All folders between the base and a file are among them, since a folder may be renamed
+        or made again, and the folder a link leads to. Of a file outside, where that is
+        allowed, it is the folder alone.
+        """
+        folders: set[str] = set()
+        if (place := self._place(base)) is None:
+            return folders
+        for uri in uris:
+            folders.update(place.folders(uri))
+        return folders
+
+    def _place(self, base: str | None) -> _Place | None:
+        if base is None or not _is_native(base) or not os.path.isabs(base):
+            return None
+        try:
+            root = os.path.realpath(base, strict=True)
+            if not os.path.isdir(root):
+                return None
+        except (OSError, ValueError):
+            return None
+        return _Place(os.path.normpath(base), root, self._outside)
+
+    def _hash(self, root: str, path: str) -> str | None:
+        try:
+            for _ in range(_ATTEMPTS):
+                checked = os.lstat(path)
+                if not stat.S_ISREG(checked.st_mode):
+                    return None
+                if (value := self._remembered(path, _Stamp.of(checked))) is not None:
+                    return value
+                if (value := self._read(root, path, checked)) is not None:
+                    return value
+        except (OSError, ValueError):
+            return None
+        return None
+
+    def _read(self, root: str, path: str, checked: os.stat_result) -> str | None:
+        """Hash the file that was checked; nothing if it is another by now, or changing."""
+        descriptor = _open_below(root, path)
+        try:
+            opened = os.fstat(descriptor)
+            if not stat.S_ISREG(opened.st_mode) or not os.path.samestat(opened, checked):
+                return None
+            stamp = _Stamp.of(opened)
+            if stamp.size > self._hash_limit:
+                return f"stat:{stamp.size}-{stamp.mtime_ns}"
+            at_ns = self._clock()
+            digest = _digest(descriptor, stamp.size)
+            if digest is None or _Stamp.of(os.fstat(descriptor)) != stamp:
+                return None
+        finally:
+            os.close(descriptor)
+        value = f"sha256:{digest}"
+        self._remember(path, _Hashed(stamp, value, at_ns))
+        return value
+
+    def _remembered(self, path: str, stamp: _Stamp) -> str | None:
+        with self._lock:
+            hashed = self._known.get(path)
+            if hashed is None or not hashed.holds(stamp):
+                return None
+            self._known.move_to_end(path)
+            return hashed.value
+
+    def _remember(self, path: str, hashed: _Hashed) -> None:
+        with self._lock:
+            self._known[path] = hashed
+            self._known.move_to_end(path)
+            if len(self._known) > _REMEMBERED:
+                self._known.popitem(last=False)
+
+
+@attrs.define
+class _Place:
+    """A base that exists, for the time of one look at it."""
+
+    base: str
+    root: str
+    outside: bool
+    _real_folders: dict[str, str | None] = attrs.field(factory=dict[str, "str | None"])
+
+    def path(self, uri: str) -> str | None:
+        """Name the file by text alone; none where it is not even to be looked at."""
+        if not _is_native(uri):
+            return None
+        path = os.path.normpath(os.path.join(self.base, uri))
+        if _is_below(self.base, path):
+            return path
+        # Asking for a file on a strange host would show that host who we are.
+        return path if self.outside and not path.startswith("\\\\") else None
+
+    def real_path(self, uri: str) -> str | None:
+        """Name the file itself, free of links; none where it may not be hashed."""
+        if (path := self.path(uri)) is None:
+            return None
+        folder, name = os.path.split(path)
+        if (real_folder := self._real_folder(folder)) is None:
+            return None
+        real = os.path.join(real_folder, name)
+        try:
+            if stat.S_ISLNK(os.lstat(real).st_mode):
+                real = os.path.realpath(real, strict=True)
+        except (OSError, ValueError):
+            return None
+        return real if self.outside or _is_below(self.root, real) else None
+
+    def root_of(self, path: str) -> str:
+        """Name the folder from which the way to the file is checked for links."""
+        return self.root if _is_below(self.root, path) else os.path.splitdrive(path)[0] + os.sep
+
+    def folders(self, uri: str) -> Iterator[str]:
+        """Name the existing folders on the way to the file."""
+        if (path := self.path(uri)) is None:
+            return
+        folder = os.path.dirname(path)
+        if _is_below(self.base, path):
+            yield from self._way_to(folder)
+        elif self._may_be_watched(folder):
+            yield folder
+        if (real := self.real_path(uri)) is not None:
+            real_folder = os.path.dirname(real)
+            if real_folder != self._real_folder(folder):
+                yield real_folder
+
+    def _way_to(self, folder: str) -> Iterator[str]:
+        way = self.base
+        yield way
+        for part in os.path.relpath(folder, self.base).split(os.sep):
+            way = os.path.normpath(os.path.join(way, part))
+            if not self._may_be_watched(way):
+                return
+            yield way
+
+    def _may_be_watched(self, folder: str) -> bool:
+        real = self._real_folder(folder)
+        if real is None or not os.path.isdir(real):
+            return False
+        return self.outside or real == self.root or _is_below(self.root, real)
+
+    def _real_folder(self, folder: str) -> str | None:
+        if folder not in self._real_folders:
+            try:
+                self._real_folders[folder] = os.path.realpath(folder, strict=True)
+            except (OSError, ValueError):
+                self._real_folders[folder] = None
+        return self._real_folders[folder]
+
+
+def _is_native(path: str) -> bool:
+    """Tell whether a base or a uri can be meant for this system, and for a plain file."""
+    if sys.platform == "win32":
+        from_root = path.startswith(("/", "\\")) and not path.startswith(("//", "\\\\"))
+        return not from_root and _WINDOWS_SPECIAL.search(path) is None
+    return _WINDOWS_PATH.match(path) is None
+
+
+def _is_below(folder: str, path: str) -> bool:
+    inside = os.path.normcase(folder).rstrip(os.sep) + os.sep
+    return os.path.normcase(path).startswith(inside)
+
+
+def _open_below(root: str, path: str) -> int:
+    """Open a file for reading, refusing every link on the way to it from the root."""
+    if os.open not in os.supports_dir_fd:
+        return os.open(path, _FILE_FLAGS)
+    *parts, name = os.path.relpath(path, root).split(os.sep)
+    folder = os.open(root, _FOLDER_FLAGS)
+    try:
+        for part in parts:
+            inner = os.open(part, _FOLDER_FLAGS, dir_fd=folder)
+            os.close(folder)
+            folder = inner
+        return os.open(name, _FILE_FLAGS, dir_fd=folder)
+    finally:
+        os.close(folder)
+
+
+def _digest(descriptor: int, size: int) -> str | None:
+    """Hash exactly `size` bytes; none when there are fewer."""
+    digest = hashlib.sha256()
+    left = size
+    while left > 0:
+        chunk = os.read(descriptor, min(left, _CHUNK))
+        if not chunk:
+            return None
+        digest.update(chunk)
+        left -= len(chunk)
+    return digest.hexdigest()

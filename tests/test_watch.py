@@ -1,0 +1,594 @@
+"""The watcher on real folders; every wait is for a condition, with a limit."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from watchdog.utils import BaseThread
+
+from codex_checkpoints.watch import MAX_FOLDERS, Watcher, sends_no_events
+from codex_checkpoints.workspace import Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+pytestmark = [
+    pytest.mark.timeout(60),
+    # Watchdog warns when a folder is made while it adds the one above. As an error it would
+    # end watchdog's thread.
+    pytest.mark.filterwarnings("ignore:Callback with id:RuntimeWarning"),
+]
+linux_only = pytest.mark.skipif(sys.platform != "linux", reason="about inotify")
+
+LIMIT = 10.0
+
+
+class Ear:
+    """Hears which paths to look at again."""
+
+    def __init__(self) -> None:
+        self._heard: list[str] = []
+        self._changed = threading.Condition()
+
+    def __call__(self, path: str) -> None:
+        with self._changed:
+            self._heard.append(path)
+            self._changed.notify_all()
+
+    def hears(self, path: Path, within: float = LIMIT) -> bool:
+        with self._changed:
+            return self._changed.wait_for(lambda: str(path) in self._heard, within)
+
+    def hears_anything(self, within: float) -> bool:
+        with self._changed:
+            return self._changed.wait_for(lambda: bool(self._heard), within)
+
+    def forget(self) -> None:
+        """Forget what was heard, once it has been quiet for a while."""
+        with self._changed:
+            count = -1
+            while count != len(self._heard):
+                count = len(self._heard)
+                self._changed.wait_for(lambda: len(self._heard) > count, 0.3)  # noqa: B023
+            self._heard.clear()
+
+
+def until(condition: Callable[[], bool]) -> bool:
+    """Ask again and again, until the limit."""
+    pause = threading.Event()
+    end = time.monotonic() + LIMIT
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        pause.wait(0.01)
+    return True
+
+
+@contextlib.contextmanager
+def watching(ear: Callable[[str], None], *, polling: bool | None = None) -> Generator[Watcher]:
+    watcher = Watcher(ear, polling=polling, poll_interval=0.05)
+    try:
+        yield watcher
+    finally:
+        watcher.stop()
+
+
+@pytest.fixture(params=[None, True], ids=["events", "polling"])
+def polling(request: pytest.FixtureRequest) -> bool | None:
+    return request.param
+
+
+@pytest.fixture
+def ear() -> Ear:
+    return Ear()
+
+
+def append(path: Path, text: str = "line\n") -> None:
+    with path.open("a") as file:
+        file.write(text)
+
+
+def test_an_append_anywhere_in_a_tree_is_told(
+    tmp_path: Path, ear: Ear, polling: bool | None
+) -> None:
+    day = tmp_path / "sessions" / "2026" / "11" / "20"
+    day.mkdir(parents=True)
+    rollout = day / "rollout-1.jsonl"
+    rollout.touch()
+    with watching(ear, polling=polling) as watcher:
+        watcher.follow_tree(str(tmp_path / "sessions"))
+        append(rollout)
+
+        assert ear.hears(rollout)
+        assert watcher.mode == ("polling" if polling else "events")
+        ear.forget()
+        append(rollout)
+        assert ear.hears(rollout)
+
+
+def test_an_atomic_replacement_tells_both_names(
+    tmp_path: Path, ear: Ear, polling: bool | None
+) -> None:
+    old, new = tmp_path / "file", tmp_path / "file.tmp"
+    old.write_text("old")
+    with watching(ear, polling=polling) as watcher:
+        watcher.follow_folders({str(tmp_path)})
+        new.write_text("new")
+        assert ear.hears(new)
+        ear.forget()
+        new.replace(old)
+
+        assert ear.hears(old)
+        assert ear.hears(new)
+
+
+def test_new_day_folders_are_told_and_the_files_in_them_followed(
+    tmp_path: Path, ear: Ear, polling: bool | None
+) -> None:
+    with watching(ear, polling=polling) as watcher:
+        watcher.follow_tree(str(tmp_path))
+        day = tmp_path / "2026" / "11" / "21"
+        day.mkdir(parents=True)
+        rollout = day / "rollout-2.jsonl"
+        rollout.write_text("first\n")
+
+        assert ear.hears(tmp_path / "2026")
+        assert ear.hears(day)
+        assert ear.hears(rollout)
+        ear.forget()
+        append(rollout)
+        assert ear.hears(rollout)
+
+
+def test_a_deletion_is_told(tmp_path: Path, ear: Ear, polling: bool | None) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    with watching(ear, polling=polling) as watcher:
+        watcher.follow_folders({str(tmp_path)})
+        file.unlink()
+
+        assert ear.hears(file)
+
+
+def test_a_tree_that_vanishes_and_comes_back_is_followed_again(
+    tmp_path: Path, ear: Ear, polling: bool | None
+) -> None:
+    tree = tmp_path / "home" / "sessions"
+    rollout = tree / "2026" / "rollout.jsonl"
+    with watching(ear, polling=polling) as watcher:
+        watcher.follow_tree(str(tree))
+        for _ in range(4):
+            rollout.parent.mkdir(parents=True)
+            rollout.touch()
+            assert ear.hears(tree)
+            ear.forget()
+            append(rollout)
+            assert ear.hears(rollout)
+            ear.forget()
+            shutil.rmtree(tmp_path / "home")
+            assert ear.hears(tree)
+            ear.forget()
+
+
+def test_a_tree_moved_away_is_followed_no_more_and_its_successor_is(
+    tmp_path: Path, ear: Ear, polling: bool | None
+) -> None:
+    tree, aside = tmp_path / "sessions", tmp_path / "aside"
+    tree.mkdir()
+    (tree / "file").touch()
+    with watching(ear, polling=polling) as watcher:
+        watcher.follow_tree(str(tree))
+        tree.rename(aside)
+        assert ear.hears(tree)
+        tree.mkdir()
+        ear.forget()
+        append(aside / "file")
+        assert not ear.hears_anything(0.5)
+        append(tree / "new")
+        assert ear.hears(tree / "new")
+
+
+def test_a_tree_that_is_not_there_yet_is_told_when_it_comes(
+    tmp_path: Path, ear: Ear, polling: bool | None
+) -> None:
+    tree = tmp_path / "a" / "b" / "c" / "sessions"
+    with watching(ear, polling=polling) as watcher:
+        watcher.follow_tree(str(tree))
+        append(tmp_path / "unrelated")
+        assert not ear.hears_anything(0.5)
+        tree.mkdir(parents=True)
+
+        assert ear.hears(tree)
+        ear.forget()
+        append(tree / "file")
+        assert ear.hears(tree / "file")
+
+
+def test_what_happens_beside_a_tree_is_not_told(tmp_path: Path, ear: Ear) -> None:
+    tree = tmp_path / "sessions"
+    tree.mkdir()
+    with watching(ear) as watcher:
+        watcher.follow_tree(str(tree))
+        (tmp_path / "state.sqlite").write_text("x")
+        (tmp_path / "folder").mkdir()
+
+        assert not ear.hears_anything(0.5)
+
+
+def test_our_own_reading_tells_nothing(tmp_path: Path, ear: Ear, polling: bool | None) -> None:
+    tree = tmp_path / "sessions" / "2026"
+    tree.mkdir(parents=True)
+    rollout, observed = tree / "rollout.jsonl", tmp_path / "observed"
+    rollout.write_text("line\n" * 100)
+    observed.write_text("content")
+    workspace = Workspace()
+    done = threading.Event()
+
+    def read() -> None:
+        while not done.is_set():
+            rollout.read_text()
+            list(tree.iterdir())
+            workspace.hashes(str(tmp_path), ["observed"])
+            workspace.folders(str(tmp_path), ["observed"])
+
+    with watching(ear, polling=polling) as watcher:
+        watcher.follow_tree(str(tmp_path / "sessions"))
+        watcher.follow_folders({str(tmp_path)})
+        ear.forget()
+        reading = threading.Thread(target=read)
+        reading.start()
+        try:
+            assert not ear.hears_anything(1.0)
+        finally:
+            done.set()
+            reading.join()
+        append(rollout)
+        append(observed)
+        assert ear.hears(rollout)
+        assert ear.hears(observed)
+
+
+def test_exactly_the_given_folders_are_followed(tmp_path: Path, ear: Ear) -> None:
+    one, two, deep = tmp_path / "one", tmp_path / "two", tmp_path / "two" / "deep"
+    one.mkdir()
+    deep.mkdir(parents=True)
+    with watching(ear) as watcher:
+        watcher.follow_folders({str(one)})
+        watcher.follow_folders({str(two)})
+        append(one / "file")
+        append(deep / "file")
+        assert not ear.hears_anything(0.5)
+        append(two / "file")
+        assert ear.hears(two / "file")
+        watcher.follow_folders(set())
+        ear.forget()
+        append(two / "file")
+        assert not ear.hears_anything(0.5)
+
+
+def test_a_folder_that_was_exchanged_is_followed_in_its_new_form(
+    tmp_path: Path, ear: Ear, polling: bool | None
+) -> None:
+    folder, new = tmp_path / "folder", tmp_path / "new"
+    folder.mkdir()
+    with watching(ear, polling=polling) as watcher:
+        watcher.follow_folders({str(tmp_path), str(folder)})
+        for _ in range(3):
+            new.mkdir()
+            folder.rename(tmp_path / "old")
+            new.rename(folder)
+            shutil.rmtree(tmp_path / "old")
+            assert ear.hears(folder)
+            ear.forget()
+            append(folder / "file")
+            assert ear.hears(folder / "file")
+            ear.forget()
+
+
+def test_a_folder_made_again_by_a_checkout_is_followed_again(tmp_path: Path, ear: Ear) -> None:
+    folder = tmp_path / "folder"
+    with watching(ear) as watcher:
+        watcher.follow_folders({str(tmp_path), str(folder)})
+        for _ in range(5):
+            folder.mkdir()
+            assert ear.hears(folder)
+            ear.forget()
+            append(folder / "file")
+            assert ear.hears(folder / "file")
+            shutil.rmtree(folder)
+            ear.forget()
+
+
+def test_a_folder_that_is_also_the_parent_of_a_tree_is_told_in_full(
+    tmp_path: Path, ear: Ear
+) -> None:
+    file = tmp_path / "config.toml"
+    file.touch()
+    with watching(ear) as watcher:
+        watcher.follow_tree(str(tmp_path / "sessions"))
+        watcher.follow_folders({str(tmp_path)})
+        append(file)
+        assert ear.hears(file)
+        watcher.follow_folders(set())
+        (tmp_path / "sessions").mkdir()
+        assert ear.hears(tmp_path / "sessions")
+        ear.forget()
+        append(file)
+        assert not ear.hears_anything(0.5)
+
+
+def test_paths_are_told_under_the_name_that_is_followed(
+    tmp_path: Path, ear: Ear, polling: bool | None
+) -> None:
+    real, name = tmp_path / "real", tmp_path / "name"
+    real.mkdir()
+    try:
+        name.symlink_to(real)
+    except OSError:
+        pytest.skip("no right to make links")
+    with watching(ear, polling=polling) as watcher:
+        watcher.follow_tree(str(name))
+        append(real / "file")
+        assert ear.hears(name / "file")
+        watcher.follow_folders({str(real)})
+        append(real / "file")
+        assert ear.hears(real / "file")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no mode bits")
+def test_a_file_made_unreadable_is_told(tmp_path: Path, ear: Ear, polling: bool | None) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    with watching(ear, polling=polling) as watcher:
+        watcher.follow_folders({str(tmp_path)})
+        file.chmod(0)
+
+        assert ear.hears(file)
+
+
+def test_an_error_of_the_listener_ends_nothing(tmp_path: Path, ear: Ear) -> None:
+    def complain(path: str) -> None:
+        ear(path)
+        message = "Event loop is closed"
+        raise RuntimeError(message)
+
+    tree = tmp_path / "sessions"
+    with watching(complain) as watcher:
+        watcher.follow_tree(str(tree))
+        for name in ("one", "two", "three"):
+            tree.mkdir(exist_ok=True)
+            assert ear.hears(tree)
+            append(tree / name)
+            assert ear.hears(tree / name)
+
+
+def test_stopping_ends_every_thread_and_every_telling(
+    tmp_path: Path, ear: Ear, polling: bool | None
+) -> None:
+    before = set(threading.enumerate())
+    (tmp_path / "folder").mkdir()
+    watcher = Watcher(ear, polling=polling, poll_interval=0.05)
+    watcher.follow_tree(str(tmp_path))
+    watcher.follow_folders({str(tmp_path / "folder")})
+    assert set(threading.enumerate()) > before
+    watcher.stop()
+
+    assert set(threading.enumerate()) <= before
+    append(tmp_path / "file")
+    watcher.follow_tree(str(tmp_path / "folder"))
+    watcher.stop()
+    assert not ear.hears_anything(0.3)
+
+
+def test_stopping_amid_a_storm_of_changes_ends_soon(tmp_path: Path) -> None:
+    done = threading.Event()
+
+    def storm() -> None:
+        number = 0
+        while not done.is_set():
+            number += 1
+            folder = tmp_path / str(number % 7)
+            folder.mkdir(exist_ok=True)
+            append(folder / "file")
+            if number % 5 == 0:
+                shutil.rmtree(folder)
+
+    writing = threading.Thread(target=storm)
+    writing.start()
+    try:
+        for _ in range(20):
+            ear = Ear()
+            with watching(ear) as watcher:
+                watcher.follow_tree(str(tmp_path))
+                watcher.follow_folders({str(tmp_path / "1"), str(tmp_path / "2")})
+                assert ear.hears_anything(LIMIT)
+    finally:
+        done.set()
+        writing.join()
+
+
+def test_the_number_of_folders_is_bounded(tmp_path: Path, ear: Ear) -> None:
+    folders = {str(tmp_path / f"{number:04}") for number in range(MAX_FOLDERS + 10)}
+    for folder in folders:
+        Path(folder).mkdir()
+    before = threading.active_count()
+    with watching(ear) as watcher:
+        watcher.follow_folders(folders)
+        assert threading.active_count() - before < MAX_FOLDERS + 10
+        append(tmp_path / "0000" / "file")
+        assert ear.hears(tmp_path / "0000" / "file")
+    assert threading.active_count() == before
+
+
+@linux_only
+def test_a_thread_of_watchdog_that_broke_off_is_replaced(tmp_path: Path, ear: Ear) -> None:
+    before = set(threading.enumerate())
+    with watching(ear) as watcher:
+        watcher.follow_tree(str(tmp_path))
+        for thread in set(threading.enumerate()) - before:
+            if isinstance(thread, BaseThread) and type(thread).__name__ == "InotifyFD":
+                thread.stop()
+                thread.join()
+
+        assert ear.hears(tmp_path)
+        append(tmp_path / "file")
+        assert ear.hears(tmp_path / "file")
+    assert set(threading.enumerate()) <= before
+
+
+@linux_only
+def test_names_of_any_script_are_told(tmp_path: Path, ear: Ear) -> None:
+    odd = tmp_path / os.fsdecode(b"not utf-8 \xff")
+    with watching(ear) as watcher:
+        watcher.follow_tree(str(tmp_path))
+        for path in (tmp_path / "größe 日本 😀", odd):
+            append(path)
+            assert ear.hears(path)
+
+
+# Lets this process alone run out of watches, then writes where no watch could be had.
+OUT_OF_WATCHES = """
+import sys, threading
+from pathlib import Path
+from codex_checkpoints.watch import Watcher
+
+tree, kind = Path(sys.argv[1]), sys.argv[2]
+heard = threading.Event()
+wanted = []
+watcher = Watcher(lambda path: heard.set() if path in wanted else None, poll_interval=0.05)
+watcher.follow_tree(str(tree))
+files = [folder / "file" for folder in tree.iterdir()]
+if kind == "later":
+    assert watcher.mode == "events", watcher.mode
+    for number in range(8):
+        new = tree / ("new%d" % number)
+        new.mkdir()
+        files.append(new / "file")
+    pause = threading.Event()
+    while watcher.mode == "events":
+        pause.wait(0.01)
+for file in files:
+    wanted[:] = [str(file)]
+    heard.clear()
+    file.write_text("x")
+    assert heard.wait(10), file.name
+print(watcher.mode)
+watcher.stop()
+assert threading.active_count() == 1
+"""
+
+
+@linux_only
+@pytest.mark.parametrize(
+    ("limit", "kind", "mode"),
+    [
+        ("max_inotify_watches 0", "now", "polling"),
+        ("max_inotify_watches 3", "now", "mixed"),
+        ("max_inotify_watches 9", "later", "mixed"),
+        ("max_inotify_instances 0", "now", "polling"),
+    ],
+)
+def test_where_the_system_has_no_watches_left_the_tree_is_polled(
+    tmp_path: Path, limit: str, kind: str, mode: str
+) -> None:
+    for number in range(5):
+        (tmp_path / "sessions" / str(number)).mkdir(parents=True)
+    name, value = limit.split()
+    setting = f'echo {value} > /proc/sys/user/{name} || exit 77; exec "$@"'
+    script = [sys.executable, "-c", OUT_OF_WATCHES, str(tmp_path / "sessions"), kind]
+    try:
+        done = subprocess.run(
+            ["unshare", "-Ur", "sh", "-c", setting, "sh", *script],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+            capture_output=True,
+            text=True,
+            timeout=50,
+            check=False,
+        )
+    except FileNotFoundError:
+        pytest.skip("no unshare")
+    if done.returncode == 77 or "unshare" in done.stderr:
+        pytest.skip("no namespaces of our own here")
+
+    assert (done.stdout, done.stderr.count("Traceback")) == (mode + "\n", 0), done.stderr
+    assert done.stderr.count("polling instead") <= 1
+    assert str(tmp_path) not in done.stderr
+
+
+MOUNTS = """\
+/dev/vda / ext4 rw 0 0
+proc /proc proc rw 0 0
+server:/home /home nfs4 rw 0 0
+/dev/vdb /home/local ext4 rw 0 0
+//nas/share /media/my\\040share cifs rw 0 0
+me@host:/ /home/local/remote fuse.sshfs rw 0 0
+C:\\134 /mnt/c 9p rw 0 0
+old /srv smb3 rw 0 0
+new /srv ext4 rw 0 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "silent"),
+    [
+        ("/work", False),
+        ("/home/me/.codex/sessions", True),
+        ("/home", True),
+        ("/homework", False),
+        ("/home/local/me", False),
+        ("/home/local/remote/x", True),
+        ("/media/my share/x", True),
+        ("/mnt/c/Users", True),
+        ("/srv/x", False),
+        ("\\\\nas\\share", True),
+    ],
+)
+@pytest.mark.skipif(sys.platform == "win32", reason="about mounts")
+def test_network_drives_are_known_to_send_no_events(path: str, silent: bool) -> None:
+    assert sends_no_events(path, MOUNTS, "6.1.0") is silent
+
+
+@pytest.mark.parametrize(
+    ("path", "release", "silent"),
+    [
+        ("/mnt/d/work", "5.15.153.1-Microsoft-standard-WSL2", True),
+        ("/mnt/d", "4.4.0-19041-Microsoft", True),
+        ("/mnt/data/work", "5.15.153.1-microsoft-standard-WSL2", False),
+        ("/home/me", "5.15.153.1-microsoft-standard-WSL2", False),
+        ("/mnt/d/work", "6.1.0", False),
+    ],
+)
+def test_windows_drives_under_wsl_are_known_to_send_no_events(
+    path: str,
+    release: str,
+    silent: bool,
+) -> None:
+    assert sends_no_events(path, "", release) is silent
+
+
+def test_nothing_followed_is_no_polling_unless_asked_for(ear: Ear) -> None:
+    with watching(ear) as watcher:
+        assert watcher.mode == "events"
+    with watching(ear, polling=True) as watcher:
+        assert watcher.mode == "polling"
+
+
+def test_asking_for_the_time_being_leaves_the_watcher_as_it_is(tmp_path: Path, ear: Ear) -> None:
+    with watching(ear) as watcher:
+        for _ in range(50):
+            watcher.follow_tree(str(tmp_path))
+            watcher.follow_folders({str(tmp_path)})
+        threads = threading.active_count()
+        watcher.follow_folders({str(tmp_path)})
+        assert until(lambda: threading.active_count() == threads)
+        append(tmp_path / "file")
+        assert ear.hears(tmp_path / "file")

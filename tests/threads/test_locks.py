@@ -1,0 +1,250 @@
+"""The probe for live threads, against real locks held by other processes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from codex_checkpoints.threads.locks import is_live, live_threads
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from pathlib import Path
+
+posix_only = pytest.mark.skipif(sys.platform == "win32", reason="the holder speaks flock")
+
+THREAD = "019a9f0e-6a4b-7c10-8d2e-3f4a5b6c7d8e"
+OTHER = "019a9f0e-6a4b-7c10-8d2e-000000000001"
+
+HOLD = """
+import fcntl, sys
+held = open(sys.argv[1], "a")
+fcntl.flock(held, fcntl.LOCK_EX)
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+# As Codex opens a thread: coordination first, without waiting for the thread's own lock.
+OPEN_AND_CLOSE_THREADS = """
+import fcntl, os, sys
+folder, thread, rounds = sys.argv[1], sys.argv[2], int(sys.argv[3])
+for _ in range(rounds):
+    with open(folder + "/.coordination.lock", "a") as coordination:
+        fcntl.flock(coordination, fcntl.LOCK_EX)
+        held = open(folder + "/" + thread + ".lock", "a")
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with open(folder + "/.coordination.lock", "a") as coordination:
+        fcntl.flock(coordination, fcntl.LOCK_EX)
+        os.unlink(folder + "/" + thread + ".lock")
+        held.close()
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    (tmp_path / "thread-writer-locks").mkdir()
+    return tmp_path
+
+
+def lock_file(home: Path, thread: str = THREAD) -> Path:
+    return home / "thread-writer-locks" / f"{thread}.lock"
+
+
+def coordination_file(home: Path) -> Path:
+    return home / "thread-writer-locks" / ".coordination.lock"
+
+
+@contextlib.contextmanager
+def held_elsewhere(path: Path) -> Generator[subprocess.Popen[str]]:
+    command = [sys.executable, "-c", HOLD, str(path)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        yield holder
+        holder.kill()
+
+
+def names_below(home: Path) -> list[str]:
+    return sorted(str(path.relative_to(home)) for path in home.rglob("*"))
+
+
+def test_a_home_without_locks_has_no_live_threads_and_stays_as_it_is(tmp_path: Path) -> None:
+    assert live_threads(str(tmp_path)) == frozenset()
+    assert not is_live(str(tmp_path), THREAD)
+    assert live_threads(str(tmp_path / "not there")) == frozenset()
+    assert names_below(tmp_path) == []
+
+
+def test_a_thread_without_a_lock_file_is_not_live_and_none_is_made(home: Path) -> None:
+    assert not is_live(str(home), THREAD)
+    assert names_below(home) == ["thread-writer-locks"]
+
+
+@posix_only
+@pytest.mark.parametrize("coordinated", [False, True])
+def test_a_thread_whose_lock_another_process_holds_is_live(
+    home: Path,
+    coordinated: bool,
+) -> None:
+    if coordinated:
+        coordination_file(home).touch()
+    lock_file(home, OTHER).touch()
+    with held_elsewhere(lock_file(home)):
+        before = names_below(home)
+
+        assert is_live(str(home), THREAD)
+        assert not is_live(str(home), OTHER)
+        assert live_threads(str(home)) == {THREAD}
+        assert names_below(home) == before
+
+
+@posix_only
+def test_a_killed_holder_leaves_its_file_but_not_a_live_thread(home: Path) -> None:
+    with held_elsewhere(lock_file(home)) as holder:
+        assert is_live(str(home), THREAD)
+        os.kill(holder.pid, signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL)
+        holder.wait(10)
+
+        assert lock_file(home).exists()
+        assert not is_live(str(home), THREAD)
+        assert live_threads(str(home)) == frozenset()
+        assert lock_file(home).exists()
+
+
+@posix_only
+def test_the_probe_lets_go_of_both_locks_at_once(home: Path) -> None:
+    coordination_file(home).touch()
+    lock_file(home).touch()
+
+    assert not is_live(str(home), THREAD)
+    with held_elsewhere(coordination_file(home)), held_elsewhere(lock_file(home)):
+        pass
+
+
+@posix_only
+def test_a_coordination_lock_held_for_long_makes_the_answer_live_after_a_short_wait(
+    home: Path,
+) -> None:
+    coordination_file(home).touch()
+    lock_file(home).touch()
+    lock_file(home, OTHER).touch()
+    with held_elsewhere(coordination_file(home)):
+        begun = time.monotonic()
+
+        assert is_live(str(home), THREAD)
+        assert live_threads(str(home)) == {THREAD, OTHER}
+        assert time.monotonic() - begun < 5
+
+
+@posix_only
+def test_a_coordination_lock_does_not_delay_threads_without_a_lock_file(home: Path) -> None:
+    with held_elsewhere(coordination_file(home)):
+        assert not is_live(str(home), THREAD)
+
+
+@posix_only
+def test_two_probes_do_not_take_each_other_for_codex(home: Path) -> None:
+    lock_file(home).touch()
+    probe = "from codex_checkpoints.threads.locks import is_live\nimport sys\n"
+    probe += f"print(any(is_live(sys.argv[1], {THREAD!r}) for _ in range(5000)))"
+    command = [sys.executable, "-c", probe, str(home)]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env) as other:
+        while other.poll() is None:
+            assert not is_live(str(home), THREAD)
+        assert other.stdout is not None
+        assert other.stdout.read() == "False\n"
+
+
+@posix_only
+def test_codex_is_never_refused_because_of_the_probe(home: Path) -> None:
+    coordination_file(home).touch()
+    folder = str(home / "thread-writer-locks")
+    command = [sys.executable, "-c", OPEN_AND_CLOSE_THREADS, folder, THREAD, "2000"]
+    with subprocess.Popen(command) as codex:
+        while codex.poll() is None:
+            is_live(str(home), THREAD)
+    assert codex.returncode == 0
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        ".coordination",
+        "../" + THREAD,
+        THREAD + "/../" + OTHER,
+        THREAD + "\n",
+        THREAD + "\0",
+        THREAD[:-1] + "g",
+        THREAD.replace("-", ""),
+    ],
+)
+def test_what_is_no_thread_id_is_not_live(home: Path, name: str) -> None:
+    coordination_file(home).touch()
+    (home / f"{THREAD}.lock").touch()
+
+    assert not is_live(str(home), name)
+
+
+@posix_only
+def test_only_locks_named_after_threads_are_asked(home: Path) -> None:
+    odd = home / "thread-writer-locks" / "notes.lock"
+    with held_elsewhere(odd):
+        assert live_threads(str(home)) == frozenset()
+
+
+def test_a_folder_under_the_name_of_a_lock_is_not_live(home: Path) -> None:
+    lock_file(home).mkdir()
+
+    assert not is_live(str(home), THREAD)
+    assert live_threads(str(home)) == frozenset()
+
+
+@pytest.mark.timeout(20)
+def test_a_pipe_under_the_name_of_a_lock_is_not_live_and_does_not_block(home: Path) -> None:
+    if sys.platform == "win32":
+        pytest.skip("no pipes in folders")
+    os.mkfifo(lock_file(home))
+
+    assert not is_live(str(home), THREAD)
+    assert live_threads(str(home)) == frozenset()
+
+
+@pytest.mark.timeout(20)
+def test_a_pipe_under_the_name_of_the_coordination_lock_makes_the_answer_live(home: Path) -> None:
+    if sys.platform == "win32":
+        pytest.skip("no pipes in folders")
+    os.mkfifo(coordination_file(home))
+    lock_file(home).touch()
+
+    assert is_live(str(home), THREAD)
+
+
+def test_a_link_under_the_name_of_a_lock_is_not_followed(home: Path) -> None:
+    target = home / "elsewhere"
+    target.touch()
+    try:
+        lock_file(home).symlink_to(target)
+    except OSError:
+        pytest.skip("no right to make links")
+
+    assert not is_live(str(home), THREAD)
+
+
+@posix_only
+def test_many_locks_left_behind_hide_no_live_one(home: Path) -> None:
+    coordination_file(home).touch()
+    for number in range(300):
+        lock_file(home, f"019a9f0e-6a4b-7c10-8d2e-{number:012x}").touch()
+    with held_elsewhere(lock_file(home)):
+        assert live_threads(str(home)) == {THREAD}
