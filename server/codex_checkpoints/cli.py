@@ -1,0 +1,320 @@
+"""The door for people and scripts: the command line.
+
+Each command translates its arguments, asks the service and prints.  `--json` prints one JSON
+document with the keys of `protocol`; without it the text is for people.  Diagnostics go to stderr.
+Exit codes: 0 done, 1 refused, 2 wrong usage, 130 interrupted.  Commands that do not serve import
+neither pygls nor asyncio: they would cost more than the answer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from types import FrameType
+from typing import Any
+
+import orjson
+
+from codex_checkpoints import __version__, answers, assembly, presentation, wire
+from codex_checkpoints.assembly import House, Places
+from codex_checkpoints.service import following
+from codex_checkpoints.service.catalogue import Progress
+from codex_checkpoints.service.diagnosis import diagnose
+from codex_checkpoints.service.following import Changed, Follower
+from codex_checkpoints.service.refusal import Cancelled, Refusal
+
+DONE, REFUSED, USAGE, INTERRUPTED = 0, 1, 2, 130
+
+Command = Callable[[argparse.Namespace, House], int]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; return the exit code."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    where = assembly.places(
+        os.environ, os.path.expanduser("~"), options.codex_home, options.state_dir
+    )
+    try:
+        return _run(options, where)
+    except Refusal as refusal:
+        return _refused(refusal, as_json=getattr(options, "json", False))
+    except (KeyboardInterrupt, Cancelled):
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader went away, as `| head` does; Python would complain once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+
+
+def _run(options: argparse.Namespace, where: Places) -> int:
+    if options.command == "serve":
+        from codex_checkpoints import server  # noqa: PLC0415 - pygls costs what a command does
+
+        server.serve(where, tcp=options.tcp)
+        return DONE
+    house = assembly.assemble(where)
+    for problem in house.problems:
+        _say(f"config.toml: {problem}")
+    commands: dict[str, Command] = {
+        "sessions": _sessions,
+        "show": _show,
+        "view": _view,
+        "watch": _watch,
+        "doctor": _doctor,
+    }
+    try:
+        return commands[options.command](options, house)
+    finally:
+        house.sessions.close()
+
+
+# --- commands ------------------------------------------------------------------------------------
+
+
+def _sessions(options: argparse.Namespace, house: House) -> int:
+    _refresh(house)
+    page = house.sessions.page(
+        cwd=os.path.abspath(options.cwd) if options.cwd else None,
+        archived=options.archived,
+        search=options.search,
+        limit=options.limit,
+    )
+    if options.json:
+        _print_json([wire.unstructure(item) for item in answers.session_list(page).items])
+    else:
+        now = time.time()
+        _print(presentation.session_lines(page, now, width=_width(), colour=_colour()))
+        if not page.items:
+            _say(presentation.no_sessions(house.sessions.catalogue.codex_home, options))
+    return DONE
+
+
+def _show(options: argparse.Namespace, house: House) -> int:
+    _refresh(house)
+    shown = house.sessions.show(options.session, options.at)
+    _write(shown.data)
+    if shown.storage_problem is not None:
+        _say(f"the checkpoint could not be stored: {shown.storage_problem}")
+    return DONE
+
+
+def _view(options: argparse.Namespace, house: House) -> int:
+    _refresh(house)
+    caps = None if options.caps is None else _caps(options.caps)
+    text, _ = house.sessions.view(options.session, options.at, caps)
+    _write(text.encode())
+    return DONE
+
+
+def _doctor(options: argparse.Namespace, house: House) -> int:
+    _refresh(house)
+    report = answers.doctor_report(diagnose(house.sessions, house.problems))
+    if options.json:
+        _print_json(wire.unstructure(report))
+    else:
+        _print(presentation.doctor_lines(report, colour=_colour()))
+    return DONE
+
+
+def _watch(options: argparse.Namespace, house: House) -> int:
+    from codex_checkpoints.watch import Watcher  # noqa: PLC0415 - not needed to list sessions
+
+    follower = Follower(house.sessions)
+    if options.once:
+        _refresh(house)
+        _tell(follower.keep_all(), house, options)
+        return DONE
+    with _ending_on_signals():
+        watcher = Watcher(follower.mark)
+        try:
+            for root in follower.trees():
+                watcher.follow_tree(root)
+            _refresh(house)
+            count = len(house.sessions.catalogue.current())
+            _say(f"following {count} sessions under {house.sessions.catalogue.codex_home}")
+            _tell(follower.begin(), house, options)
+            _follow(follower, watcher, lambda change: _tell(change, house, options))
+        finally:
+            watcher.stop()
+    return DONE
+
+
+def _follow(follower: Follower, watcher: Any, tell: Callable[[Changed], None]) -> None:
+    folders: frozenset[str] = frozenset()
+    while True:
+        if follower.folders() != folders:
+            folders = follower.folders()
+            watcher.follow_folders(set(folders))
+            # A file may have changed before its folder was watched.
+            changes = follower.reconcile()
+        elif follower.marked.wait(following.RECONCILE_SECONDS):
+            time.sleep(following.DEBOUNCE_SECONDS)
+            changes = follower.drain()
+        else:
+            changes = follower.reconcile()
+        for change in changes:
+            tell(change)
+
+
+def _tell(change: Changed, house: House, options: argparse.Namespace) -> None:
+    current = house.sessions.catalogue.current()
+    for session_id in change.session_ids:
+        if options.json:
+            line = {"sessionId": session_id, "reason": change.reason}
+            _write(orjson.dumps(line) + b"\n")
+        else:
+            row = current.get(session_id)
+            _print([presentation.change_line(session_id, row, change.reason, colour=_colour())])
+
+
+# --- index ---------------------------------------------------------------------------------------
+
+
+def _refresh(house: House) -> None:
+    """Bring the index up to date; show how far it is when a person waits for it."""
+    bar = presentation.Bar(sys.stderr) if sys.stderr.isatty() else None
+
+    def report(progress: Progress) -> bool:
+        if bar is not None:
+            bar.show(progress)
+        return True
+
+    try:
+        house.sessions.refresh(report)
+    finally:
+        if bar is not None:
+            bar.clear()
+
+
+# --- printing ------------------------------------------------------------------------------------
+
+
+def _print(lines: Sequence[str]) -> None:
+    for line in lines:
+        _write(line.encode(errors="replace") + b"\n")
+
+
+def _print_json(value: Any) -> None:
+    _write(orjson.dumps(value, option=orjson.OPT_INDENT_2) + b"\n")
+
+
+def _write(data: bytes) -> None:
+    """Write bytes as they are, whatever the terminal's encoding."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
+def _say(sentence: str) -> None:
+    print(presentation.plain(sentence), file=sys.stderr)
+
+
+def _refused(refusal: Refusal, *, as_json: bool) -> int:
+    if as_json:
+        error = {
+            "code": refusal.code,
+            "message": refusal.message,
+            "facts": dict(refusal.facts),
+        }
+        _write(orjson.dumps({"error": error}) + b"\n")
+    else:
+        _say(f"{refusal.code}: {refusal.message}")
+    return REFUSED
+
+
+def _colour() -> bool:
+    return sys.stdout.isatty() and "NO_COLOR" not in os.environ
+
+
+def _width() -> int | None:
+    with contextlib.suppress(OSError, ValueError):
+        return os.get_terminal_size(sys.stdout.fileno()).columns
+    return None
+
+
+@contextlib.contextmanager
+def _ending_on_signals() -> Any:
+    """End cleanly when asked to: SIGTERM counts like Ctrl+C."""
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+# --- arguments -----------------------------------------------------------------------------------
+
+
+def _caps(text: str) -> dict[str, object]:
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        message = f"--caps is not JSON: {error}"
+        raise Refusal("invalid_payload", message, {"problems": [message]}) from error
+    if not isinstance(value, dict):
+        message = "--caps must be a JSON object of caps"
+        raise Refusal("invalid_payload", message, {"problems": [message]})
+    return value
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        message = "must not be negative"
+        raise argparse.ArgumentTypeError(message)
+    return number
+
+
+def _parser() -> argparse.ArgumentParser:
+    folders = argparse.ArgumentParser(add_help=False)
+    folders.add_argument("--codex-home", metavar="DIR", help="Codex's folder (else $CODEX_HOME)")
+    folders.add_argument("--state-dir", metavar="DIR", help="our own folder below it")
+    parser = argparse.ArgumentParser(
+        prog="codex-checkpoints",
+        description="Keep what a Codex session knows, as state.",
+    )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+
+    def command(name: str, help_text: str) -> argparse.ArgumentParser:
+        return commands.add_parser(name, help=help_text, description=help_text, parents=[folders])
+
+    sessions = command("sessions", "list the sessions, newest first")
+    sessions.add_argument("--cwd", metavar="DIR", help="only sessions of this folder or below it")
+    sessions.add_argument("--archived", action="store_true", help="the archived ones instead")
+    sessions.add_argument("--search", metavar="TEXT", help="in title, task, folder and id")
+    sessions.add_argument("--limit", metavar="N", type=_count, help="at most so many")
+    sessions.add_argument("--json", action="store_true", help="print JSON")
+
+    show = command("show", "print the checkpoint of a session")
+    show.add_argument("session", metavar="SESSION", help="an id, its beginning, or a file")
+    show.add_argument("--at", metavar="TURN", help="at the end of this turn: an id or a number")
+    show.add_argument("--json", action="store_true", help="errors as JSON, too")
+
+    view = command("view", "print the view of a session, as a model reads it")
+    view.add_argument("session", metavar="SESSION", help="an id, its beginning, or a file")
+    view.add_argument("--at", metavar="TURN", help="at the end of this turn: an id or a number")
+    view.add_argument("--caps", metavar="JSON", help='some caps, as {"maxDecisions": 3}')
+    view.add_argument("--json", action="store_true", help="errors as JSON")
+
+    watch = command("watch", "follow the sessions and keep their checkpoints current")
+    watch.add_argument("--once", action="store_true", help="bring all up to date and end")
+    watch.add_argument("--json", action="store_true", help="one JSON object a change")
+
+    doctor = command("doctor", "say what was found, what was skipped and why")
+    doctor.add_argument("--json", action="store_true", help="print JSON")
+
+    serve = command("serve", "be the language server of an editor, on stdin and stdout")
+    serve.add_argument("--tcp", metavar="PORT", type=_count, help="on a loopback port, to debug")
+    return parser

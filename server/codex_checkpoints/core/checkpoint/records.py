@@ -1,0 +1,129 @@
+"""The nouns of a checkpoint, and the one question about them that has an answer of its own:
+does a fact still stand?
+
+Field names follow requirements DSC-14 to DSC-20; `canonical` gives them their names on disk.
+How records come to be is the reducer's and `memory`'s business, how they are shown the view's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Literal
+
+from attrs import frozen
+
+ArtifactKind = Literal["file", "tool_output", "command"]
+EvidenceSource = Literal["user", "file", "tool_output"]
+FactStatus = Literal["VALID", "SUSPECT"]
+
+NOTHING: Mapping[str, bool] = MappingProxyType({})
+
+
+@frozen
+class Evidence:
+    """Where a record comes from: a user message, an observed file or a tool call (DSC-16)."""
+
+    source: EvidenceSource
+    ref: str
+    hash: str | None = None
+
+
+@frozen
+class Task:
+    """What the user asked for last (DSC-29)."""
+
+    text: str
+    evidence: Evidence
+
+
+@frozen
+class Step:
+    """One step of the plan."""
+
+    id: str
+    text: str
+
+
+@frozen
+class Plan:
+    """The plan in its own order; `done` names every step that is kept (DSC-19, DSC-76)."""
+
+    steps: tuple[Step, ...] = ()
+    done: Mapping[str, bool] = NOTHING
+    evidence: Evidence | None = None
+
+
+@frozen
+class Decision:
+    """A decision with its reason; `seq` is where it was accepted (DSC-18)."""
+
+    decision_id: str
+    topic: str | None
+    decision: str
+    rationale: str
+    supersedes: str | None
+    evidence: Evidence
+    seq: int
+
+
+@frozen
+class Artifact:
+    """A file, command or tool output that the session met; `hash` is the one seen now (DSC-15)."""
+
+    uri: str
+    kind: ArtifactKind
+    hash: str | None
+    last_observed_seq: int
+
+
+@frozen
+class Dependency:
+    """What a fact rests on; `hash` is the one the host saw when the fact was accepted."""
+
+    uri: str
+    hash: str | None = None
+
+
+@frozen
+class Fact:
+    """A fact with what it rests on; whether it stands is derived, never stored (DSC-37)."""
+
+    value: str
+    evidence: Evidence
+    depends_on: tuple[Dependency, ...]
+    last_touched_seq: int
+
+
+@frozen
+class Checkpoint:
+    """The state of a session after the record `seq` (DSC-20)."""
+
+    seq: int
+    task: Task | None
+    plan: Plan
+    decisions: tuple[Decision, ...]
+    artifacts: Mapping[str, Artifact]
+    facts: Mapping[str, Fact]
+    recent_artifacts: tuple[str, ...]
+
+
+def failing_dependency(fact: Fact, artifacts: Mapping[str, Artifact]) -> Dependency | None:
+    """Return the first dependency that does not hold, in the fact's own order (DSC-38, DSC-50).
+
+    A dependency holds when its artifact's hash is known now and equals the hash it was accepted
+    with, where it has one.  Hashes of different strategies carry different prefixes, so they
+    never compare equal (DSC-71).
+    """
+    for dependency in fact.depends_on:
+        artifact = artifacts.get(dependency.uri)
+        if artifact is None or artifact.hash is None:
+            return dependency
+        if dependency.hash is not None and dependency.hash != artifact.hash:
+            return dependency
+    return None
+
+
+def status_of(fact: Fact, artifacts: Mapping[str, Artifact]) -> FactStatus:
+    """Return whether the fact stands against these artifacts (DSC-38, DSC-39)."""
+    return "VALID" if failing_dependency(fact, artifacts) is None else "SUSPECT"

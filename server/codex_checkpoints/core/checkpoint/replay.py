@@ -1,0 +1,171 @@
+"""A stream of bytes -> a checkpoint: scanner and reducer, moved along together.
+
+`Replay` is what a follower keeps of a session: feed it bytes in any portions, in any number of
+sittings, and it stands where one pass over the whole would stand (DSC-75).  It can be saved and
+taken up again.  Which bytes belong to a session, and from which files, is known to `threads`.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from attrs import define
+from cattrs import Converter
+
+from codex_checkpoints.core.checkpoint import reducer
+from codex_checkpoints.core.checkpoint.caps import Limits
+from codex_checkpoints.core.checkpoint.memory import Update
+from codex_checkpoints.core.checkpoint.records import Checkpoint
+from codex_checkpoints.core.checkpoint.reducer import State
+from codex_checkpoints.core.rollout.items import SessionMeta, Unreadable, parse
+from codex_checkpoints.core.rollout.lines import (
+    LEGACY_WITH_EVENTS,
+    Scale,
+    Scanner,
+)
+
+LONGEST_TAIL = 1 << 26
+"""An unfinished last line beyond this many bytes is not looked at before its LF is there."""
+
+SAVED = 1
+"""The version of `Replay.save`; what another version saved is read anew."""
+
+
+@define
+class _Saved:
+    version: int
+    scale: Scale
+    state: State
+
+
+class Replay:
+    """The state of a session after the bytes so far.
+
+    `hot=False` is the plain reader: every line goes through the full parser.  It gives the same
+    answer, which a test holds against the quick one.
+    """
+
+    def __init__(self, *, hot: bool = True) -> None:
+        """Begin before the first byte of a session."""
+        self.state = State()
+        self._hot = hot
+        self._scanner = Scanner(Scale(), hot=hot)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a limit was reached, so that no more bytes are wanted from this file."""
+        return self._scanner.stopped
+
+    @property
+    def seq(self) -> int:
+        """Return `seq` after the last whole line."""
+        return self._scanner.scale.seq
+
+    @property
+    def scale(self) -> Scale:
+        """Return the counts of lines, and of those that gave nothing."""
+        return self._scanner.scale
+
+    @property
+    def pending(self) -> int:
+        """How many of the bytes fed so far belong to a last line that has not ended."""
+        return self._scanner.pending
+
+    def begin(self, head: SessionMeta) -> None:
+        """Take the head before the first line, for a session whose history begins elsewhere."""
+        reducer.begin(self.state, head)
+        self._scanner.settle_mode(paginated=head.paginated, ordinals=head.paginated)
+
+    def next_file(self, limit: int | None = None) -> None:
+        """Go on with the first byte of the next file of a chain, up to the ordinal `limit`."""
+        before = self._scanner
+        self._scanner = Scanner(before.scale, before.interests, hot=self._hot)
+        self._scanner.until = before.until
+        if limit is not None:
+            self._scanner.limit = limit
+
+    def stop_after(self, position: int) -> None:
+        """Stop behind the line at this position, to see the state at the end of a turn."""
+        self._scanner.until = position
+
+    def feed(self, data: bytes) -> int:
+        """Apply the whole lines in `data`; return how many bytes were consumed.
+
+        Offer the rest again, with what follows it.  `stopped` says that no more is wanted.
+        """
+        typed = self.state.typed
+        lines, consumed = self._scanner.feed(data)
+        for line in lines:
+            reducer.reduce(self.state, line)
+        if self.state.typed and not typed and not self.scale.paginated:
+            self._scanner.interests = LEGACY_WITH_EVENTS
+        return consumed
+
+    def rest(self) -> None:
+        """Say that no more bytes are there for now."""
+        self._scanner.settle()
+
+    def drop_unfinished(self) -> None:
+        """Forget a long last line that has not ended; its bytes will be offered again."""
+        before = self._scanner
+        self._scanner = Scanner(before.scale, before.interests, hot=self._hot)
+        self._scanner.limit, self._scanner.until = before.limit, before.until
+
+    def with_tail(self, tail: bytes) -> Replay:
+        """Return the replay after an unfinished last line, if it is a whole object already.
+
+        A proper prefix of a JSON object never parses, so a line that parses is complete, but for
+        its LF.  The replay itself is left as it is: more may come.
+        """
+        if self.stopped or not tail.rstrip().endswith(b"}") or isinstance(parse(tail).item, Unreadable):
+            return self
+        ahead = copy.deepcopy(self)
+        ahead._scanner = Scanner(ahead.scale, ahead._scanner.interests, hot=False)  # noqa: SLF001
+        ahead.feed(tail + b"\n")
+        return ahead
+
+    def checkpoint(
+        self,
+        updates: Iterable[Update],
+        hashes: Mapping[str, str],
+        limits: Limits | None = None,
+    ) -> Checkpoint:
+        """Return the checkpoint after the last whole line (DSC-1)."""
+        return reducer.checkpoint_of(
+            self.state, self.seq, updates, hashes, Limits() if limits is None else limits
+        )
+
+    def files(self) -> tuple[str, ...]:
+        """Return the uris of the files whose hashes a checkpoint holds."""
+        kept = self.state.observations.kept(Limits())
+        return tuple(uri for uri, met in kept.items() if met.hashable)
+
+    def save(self) -> Any:
+        """Return everything as JSON values; only between lines."""
+        reducer.settle(self.state)
+        return _converter.unstructure(_Saved(SAVED, self.scale, self.state))
+
+    @classmethod
+    def load(cls, value: object) -> Replay | None:
+        """Take up what `save` gave; None where it is of another version or damaged."""
+        try:
+            saved = _converter.structure(value, _Saved)
+        except Exception:  # noqa: BLE001 - a cache that cannot be read is no cache
+            return None
+        if saved.version != SAVED:
+            return None
+        replay = cls()
+        replay.state = saved.state
+        replay._scanner = Scanner(saved.scale)  # noqa: SLF001
+        if saved.scale.ordinals is not None:
+            replay._scanner.settle_mode(  # noqa: SLF001
+                paginated=saved.scale.paginated, ordinals=saved.scale.ordinals
+            )
+            if saved.state.typed and not saved.scale.paginated:
+                replay._scanner.interests = LEGACY_WITH_EVENTS  # noqa: SLF001
+        return replay
+
+
+_converter = Converter(detailed_validation=False)

@@ -1,0 +1,122 @@
+"""`view_v1`: a checkpoint as the text a model reads (DSC-42 to DSC-52, DSC-74).
+
+A pure function of the checkpoint and the caps: the same two give the same text, byte for byte.
+Which caps are in force is the caller's business, and so is the how-to text around a view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from codex_checkpoints.core.checkpoint.caps import MAX_VALUE_CHARS, Caps
+from codex_checkpoints.core.checkpoint.records import (
+    Artifact,
+    Checkpoint,
+    Decision,
+    Evidence,
+    failing_dependency,
+)
+from codex_checkpoints.core.checkpoint.text import cut, one_line
+
+TITLE = "[SESSION_CHECKPOINT v1]"
+
+_ARTIFACT_LABELS = {"file": "file: ", "command": "cmd:  ", "tool_output": "tool: "}
+
+
+def view_v1(checkpoint: Checkpoint, caps: Caps) -> str:
+    """Return the view: seven headings in fixed order, one line a record, one LF at the end."""
+    suspect, valid = _facts(checkpoint, caps)
+    sections = (
+        ("[TASK]", _task(checkpoint, caps)),
+        ("[PLAN]", _plan(checkpoint, caps)),
+        ("[RECENT_ARTIFACTS]", _recent(checkpoint, caps)),
+        ("[DECISIONS]", _decisions(checkpoint, caps)),
+        ("[FACTS_VALID]", valid[: caps.max_facts_valid]),
+        ("[FACTS_SUSPECT]", suspect[: caps.max_facts_suspect]),
+    )
+    lines = [TITLE]
+    for heading, records in sections:
+        lines += ["", heading, *records]
+    return "\n".join(lines) + "\n"
+
+
+def _value(text: str, caps: Caps) -> str:
+    # Stored text is at most 160 code points whatever a caller asks for.
+    return cut(one_line(text), min(caps.max_value_chars, MAX_VALUE_CHARS))
+
+
+def _source(evidence: Evidence) -> str:
+    return f"{evidence.source}:{one_line(evidence.ref)}"
+
+
+def _task(checkpoint: Checkpoint, caps: Caps) -> list[str]:
+    return [] if checkpoint.task is None else [f"- {_value(checkpoint.task.text, caps)}"]
+
+
+def _plan(checkpoint: Checkpoint, caps: Caps) -> list[str]:
+    plan = checkpoint.plan
+    still_open = [step for step in plan.steps if not plan.done.get(step.id, False)]
+    done = [step for step in plan.steps if plan.done.get(step.id, False)]
+    # The first open ones are next, the last done ones are the freshest (DSC-46).
+    kept_open = still_open[: caps.max_open_plan_steps]
+    kept_done = done[len(done) - min(caps.max_done_plan_steps, len(done)) :]
+    return [
+        *(f"- [ ] {_value(step.text, caps)} (id={step.id})" for step in kept_open),
+        *(f"- [x] {_value(step.text, caps)} (id={step.id})" for step in kept_done),
+    ]
+
+
+def _recent(checkpoint: Checkpoint, caps: Caps) -> list[str]:
+    recent = checkpoint.recent_artifacts[: caps.max_recent_artifacts]
+    known = (checkpoint.artifacts.get(uri) for uri in recent)
+    return [_artifact(artifact, caps) for artifact in known if artifact is not None]
+
+
+def _artifact(artifact: Artifact, caps: Caps) -> str:
+    # A command is a value and is cut like one; a uri of a file or tool is never cut.
+    is_value = artifact.kind == "command"
+    uri = _value(artifact.uri, caps) if is_value else one_line(artifact.uri)
+    known = "" if artifact.hash is None else f" (hash={one_line(artifact.hash)})"
+    return f"- {_ARTIFACT_LABELS[artifact.kind]}{uri}{known}"
+
+
+def _decisions(checkpoint: Checkpoint, caps: Caps) -> list[str]:
+    current = _standing_decisions(checkpoint.decisions)
+    shown = current[len(current) - min(caps.max_decisions, len(current)) :]
+    return [_decision(decision, caps) for decision in shown]
+
+
+def _standing_decisions(decisions: Iterable[Decision]) -> list[Decision]:
+    """Leave out each decision that a later one supersedes (DSC-48)."""
+    superseded: set[str] = set()
+    standing: list[Decision] = []
+    for decision in reversed(tuple(decisions)):
+        if decision.decision_id not in superseded:
+            standing.append(decision)
+        if decision.supersedes is not None:
+            superseded.add(decision.supersedes)
+    return standing[::-1]
+
+
+def _decision(decision: Decision, caps: Caps) -> str:
+    supersedes = "" if decision.supersedes is None else f" supersedes={decision.supersedes}"
+    return (
+        f"- {_value(decision.decision, caps)} — {_value(decision.rationale, caps)}"
+        f" (id={decision.decision_id}{supersedes} evidence={_source(decision.evidence)})"
+    )
+
+
+def _facts(checkpoint: Checkpoint, caps: Caps) -> tuple[list[str], list[str]]:
+    """Return the lines of the suspect and of the valid facts, each by key (DSC-49, DSC-50)."""
+    suspect: list[str] = []
+    valid: list[str] = []
+    for key in sorted(checkpoint.facts):
+        fact = checkpoint.facts[key]
+        line = f"- {key}: {_value(fact.value, caps)}"
+        failing = failing_dependency(fact, checkpoint.artifacts)
+        if failing is None:
+            proof = f"evidence={_source(fact.evidence)} deps={len(fact.depends_on)}"
+            valid.append(f"{line} ({proof})")
+        else:
+            suspect.append(f"{line} (why=SUSPECT dep={one_line(failing.uri)})")
+    return suspect, valid

@@ -1,0 +1,284 @@
+"""What a tool call did: files read, added, changed, deleted, moved; commands run; other tools.
+
+Rules (interfaces, "Observations"):
+
+1. In paginated files the items alone tell what happened.  In older files a call says what it is
+   about to do, and the first record with its outcome says that it did.
+2. A call that is only a patch gives its files.  A call of which every part is a plain read of
+   named files gives those files.  Any other command is a command, and gives in addition the files
+   it plainly reads.  What cannot be known is not guessed.
+3. Tools that only steer the agent give nothing, and neither do our own.
+
+This module turns calls and outcomes into what was seen; to which uri a path leads is decided by
+the reducer, which knows the folders.  The texts of calls are read by `shell`, `patch` and
+`javascript`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import Literal
+
+from attrs import evolve, frozen
+
+from codex_checkpoints.core.rollout import javascript, patch, shell
+from codex_checkpoints.core.rollout.items import (
+    CommandRun,
+    FilesChanged,
+    FileViewed,
+    ToolCall,
+    ToolOutput,
+    ToolRan,
+)
+
+Action = Literal["read", "add", "update", "delete", "move", "run", "call"]
+
+
+@frozen
+class Seen:
+    """One thing a call met.
+
+    `name` is a path, the text of a command, or `<tool>/<call id>`; `folder` is where a path is
+    relative to, when the call says so; `hash` is that of a tool's recorded text.
+    """
+
+    kind: Literal["file", "command", "tool_output"]
+    name: str
+    action: Action
+    folder: str | None = None
+    hash: str | None = None
+
+
+class Needs(StrEnum):
+    """What the outcome must hold for a call to have happened."""
+
+    OUTCOME = "outcome"  # any answer: a command that was interrupted did run
+    SUCCESS = "success"  # a patch answers `Success.` when it was applied
+    TEXT = "text"  # the answer itself is what is observed
+
+
+@frozen
+class Expected:
+    """What a call will have done, once its outcome is there."""
+
+    needs: Needs
+    seen: tuple[Seen, ...]
+
+
+@frozen
+class Script:
+    """What a code-mode script says: its calls, the plans it sets, how much could not be read."""
+
+    expected: tuple[Expected, ...] = ()
+    plans: tuple[tuple[tuple[str, bool], ...], ...] = ()
+    unread: int = 0
+
+
+Outcome = ToolOutput | CommandRun | FilesChanged | ToolRan | FileViewed
+"""The items that tell what came of a call."""
+
+_SHELLS = frozenset({"shell", "container.exec", "local_shell", "shell_command", "exec_command"})
+_PATCHES = frozenset({"apply_patch", "applypatch"})
+_VIEWS = {"view_image": "path", "read_file": "file_path"}
+_SILENT = frozenset({
+    "write_stdin",  # belongs to the command whose session it feeds
+    "tool_search",
+    "wait",
+    "new_context",
+    "get_context_remaining",
+})
+_OURS = frozenset({"memory.apply", "memory.read"})
+_OURS_TO_THE_MODEL = frozenset({"memory_apply", "memory_read"})
+_MCP = "mcp__"
+
+
+def called(call: ToolCall, texts: tuple[str, ...]) -> tuple[Seen, ...]:
+    """Return what a call of an older file did, now that its answer is there."""
+    expected = read_script(call).expected if is_script(call) else _expected(call)
+    return tuple(seen for each in expected for seen in _happened(each, texts))
+
+
+def seen_by(
+    item: CommandRun | FilesChanged | ToolRan | FileViewed, *, shortened: bool = False
+) -> tuple[Seen, ...]:
+    """Return what an item or event with an outcome tells; a `shortened` text has no hash."""
+    match item:
+        case CommandRun():
+            return _command_seen(item)
+        case FilesChanged():
+            changes = ((change.path, change.kind, change.move_to) for change in item.changes)
+            return _changes(changes) if item.done else ()
+        case ToolRan():
+            return _tool_seen(item, shortened=shortened)
+        case FileViewed():
+            return (Seen("file", item.path, "read"),)
+
+
+def is_script(call: ToolCall) -> bool:
+    """Return whether a call hands a script to code mode."""
+    return call.name == "exec" and call.namespace is None and isinstance(call.arguments, str)
+
+
+def read_script(call: ToolCall) -> Script:
+    """Read a code-mode script: each literal call in it counts as a call of that tool."""
+    calls, unread = javascript.literal_calls(str(call.arguments))
+    expected: list[Expected] = []
+    plans: list[tuple[tuple[str, bool], ...]] = []
+    for inner in calls:
+        if inner.name == "update_plan":
+            plan = plan_of(inner.argument)
+            unread += plan is None
+            plans += [] if plan is None else [plan]
+        elif inner.name != "exec":
+            expected += _expected(evolve(call, name=inner.name, arguments=inner.argument))
+    return Script(tuple(expected), tuple(plans), unread)
+
+
+def plan_of(arguments: object) -> tuple[tuple[str, bool], ...] | None:
+    """Return the steps of an `update_plan` call as (text, done), or None when it has none."""
+    plan = arguments.get("plan") if isinstance(arguments, dict) else None
+    if not isinstance(plan, list):
+        return None
+    return tuple(
+        (step["step"], step.get("status") == "completed")
+        for step in plan
+        if isinstance(step, dict) and isinstance(step.get("step"), str)
+    )
+
+
+def hash_of(texts: tuple[str, ...]) -> str | None:
+    """Return the hash of a tool's recorded text, its parts joined with LF; None without text."""
+    text = "\n".join(texts)
+    if not text:
+        return None
+    return "sha256:" + hashlib.sha256(text.encode(errors="replace")).hexdigest()
+
+
+def _happened(expected: Expected, texts: tuple[str, ...]) -> tuple[Seen, ...]:
+    match expected.needs:
+        case Needs.OUTCOME:
+            return expected.seen
+        case Needs.SUCCESS:
+            return expected.seen if any("Success." in text for text in texts) else ()
+        case Needs.TEXT:
+            digest = hash_of(texts)
+            return tuple(evolve(seen, hash=digest) for seen in expected.seen)
+
+
+def _command_seen(run: CommandRun) -> tuple[Seen, ...]:
+    if run.status in {"declined", "in_progress"}:
+        return ()
+    patched = shell.patch_in_argv(run.argv)
+    if patched is not None:
+        failed = run.status == "failed" or run.exit_code not in {None, 0}
+        return () if failed else _patched(patched.text, _inside(run.folder, patched.folder))
+    script = shell.script_of(run.argv)
+    if run.parsed is None:
+        return _command(script, run.folder)
+    reads = tuple(
+        Seen("file", path, "read", run.folder)
+        for kind, path in run.parsed
+        if kind == "read" and path is not None
+    )
+    plain = len(reads) == len(run.parsed)
+    return reads if plain else (Seen("command", script, "run"), *reads)
+
+
+def _tool_seen(ran: ToolRan, *, shortened: bool) -> tuple[Seen, ...]:
+    if not ran.ran or ran.tool in _OURS or ran.tool in _SILENT:
+        return ()
+    tool = ran.tool if ran.server is None else f"{ran.server}.{ran.tool}"
+    digest = None if shortened else hash_of(ran.texts)
+    return (Seen("tool_output", f"{tool}/{ran.call_id}", "call", hash=digest),)
+
+
+def _expected(call: ToolCall) -> tuple[Expected, ...]:
+    """Return what to expect of a call; nothing when its arguments cannot be read."""
+    name, arguments = call.name, call.arguments
+    if name in _SHELLS:
+        return _expected_of_shell(arguments)
+    if name in _PATCHES:
+        text = arguments if isinstance(arguments, str) else _first(arguments, "input", "patch")
+        if not isinstance(text, str):
+            return ()
+        return (Expected(Needs.SUCCESS, _patched(text, None)),)
+    if name in _VIEWS:
+        path = _first(arguments, _VIEWS[name])
+        if not isinstance(path, str):
+            return ()
+        return (Expected(Needs.OUTCOME, (Seen("file", path, "read"),)),)
+    server, tool = _tool_name(call)
+    if name in _SILENT or name == "exec" or server is not None and tool in _OURS_TO_THE_MODEL:
+        return ()
+    label = tool if server is None else f"{server}.{tool}"
+    return (Expected(Needs.TEXT, (Seen("tool_output", f"{label}/{call.call_id}", "call"),)),)
+
+
+def _expected_of_shell(arguments: object) -> tuple[Expected, ...]:
+    words = _first(arguments, "command", "cmd")
+    workdir = _first(arguments, "workdir")
+    folder = workdir if isinstance(workdir, str) and workdir else None
+    if isinstance(words, str):
+        script, patched = words, shell.patch_in(words)
+    elif isinstance(words, list) and words and all(isinstance(word, str) for word in words):
+        script, patched = shell.script_of(words), shell.patch_in_argv(words)
+    else:
+        return ()
+    if patched is not None:
+        files = _patched(patched.text, _inside(folder, patched.folder))
+        return (Expected(Needs.SUCCESS, files),)
+    return (Expected(Needs.OUTCOME, _command(script, folder)),)
+
+
+def _command(script: str, folder: str | None) -> tuple[Seen, ...]:
+    reading = shell.read_script(script)
+    within = _inside(folder, reading.folder)
+    reads = tuple(Seen("file", read.path, "read", within) for read in reading.reads)
+    return reads if reading.plain and reads else (Seen("command", script, "run"), *reads)
+
+
+def _patched(text: str, folder: str | None) -> tuple[Seen, ...]:
+    files = patch.files_of(text)
+    return _changes(((f.path, f.kind, f.move_to) for f in files), folder)
+
+
+def _changes(
+    changes: Iterable[tuple[str, str, str | None]], folder: str | None = None
+) -> tuple[Seen, ...]:
+    seen: list[Seen] = []
+    for path, kind, move_to in changes:
+        action: Action = "add" if kind == "add" else "delete" if kind == "delete" else "update"
+        seen.append(Seen("file", path, "move" if move_to else action, folder))
+        if move_to:
+            seen.append(Seen("file", move_to, "move", folder))
+    return tuple(seen)
+
+
+def _tool_name(call: ToolCall) -> tuple[str | None, str]:
+    """Return (MCP server, tool); the server is None for a tool of Codex's own."""
+    if call.namespace is not None and call.namespace.startswith(_MCP):
+        return call.namespace.removeprefix(_MCP).strip("_") or None, call.name
+    if call.name.startswith(_MCP):
+        server, separator, tool = call.name.removeprefix(_MCP).partition("__")
+        if separator and server and tool:
+            return server, tool
+    return None, call.name
+
+
+def _first(arguments: object, *names: str) -> object:
+    if isinstance(arguments, Mapping):
+        for name in names:
+            if name in arguments:
+                return arguments[name]
+    return None
+
+
+def _inside(folder: str | None, deeper: str | None) -> str | None:
+    """Return the folder that `cd deeper` leads to from `folder`."""
+    if deeper is None or folder is None:
+        return deeper if folder is None else folder
+    if deeper.startswith(("/", "\\")) or deeper[1:3] in {":\\", ":/"}:
+        return deeper
+    return f"{folder}/{deeper}"

@@ -1,0 +1,150 @@
+"""Turns: where one begins, to which a record belongs, when it has ended, which were rolled back.
+
+Rules (interfaces, "Turns"):
+
+1. A turn begins with the first user message of a task.  A further message in the same task steers
+   the same turn.  A task without a user message (a manual compaction) belongs to the turn before.
+2. In files without task events each user message begins a turn, which ends where the next begins.
+3. A record that names a turn belongs to it wherever it stands.
+4. A rollback takes the newest turns that still count; what they held no longer counts.
+
+What is *kept* of a turn (its task and its plan) is stored beside it as the reducer sets it, so
+that a rollback needs nothing but to leave turns out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from attrs import Factory, define, field
+
+
+@define
+class Said:
+    """The last user message of a turn that had a text: the task, if the turn counts."""
+
+    text: str
+    ref: str
+    seq: int
+    order: int
+
+
+@define
+class Planned:
+    """The last plan recorded in a turn: (step text, done) in order."""
+
+    steps: list[tuple[str, bool]]
+    call_id: str
+    seq: int
+    order: int
+
+
+@define
+class Turn:
+    """One exchange between user and agent.
+
+    `opened` and `ended` are positions of lines; `ended_seq` is `seq` there.  `messages` are the
+    references of its user messages, citable as evidence.
+    """
+
+    turn_id: str
+    opened: int
+    opened_seq: int
+    in_task: bool
+    ended: int | None = None
+    ended_seq: int | None = None
+    aborted: bool = False
+    rolled_back: bool = False
+    messages: list[str] = Factory(list)
+    said: Said | None = None
+    planned: Planned | None = None
+
+
+@define
+class Turns:
+    """The turns of a session in order, and the task that is running."""
+
+    turns: list[Turn] = Factory(list)
+    aliases: dict[str, int] = Factory(dict)
+    """Task id to the turn it belongs to, where that is not the task's own turn."""
+    task: str | None = None
+    task_open: bool = False
+    _places: dict[str, int] = field(init=False, factory=dict)
+
+    def __attrs_post_init__(self) -> None:
+        self._places = {turn.turn_id: place for place, turn in enumerate(self.turns)}
+
+    def task_started(self, turn_id: str | None) -> None:
+        """Note that a task runs from here on; its turn begins with its first message."""
+        self.task = turn_id
+        self.task_open = True
+
+    def task_ended(self, turn_id: str | None, position: int, seq: int, *, aborted: bool) -> None:
+        """Note the end of a task, and of its turn when it has one."""
+        ending = turn_id if turn_id is not None else self.task
+        place = self._places.get(ending) if ending is not None else None
+        if place is not None and self.turns[place].ended is None:
+            turn = self.turns[place]
+            turn.ended, turn.ended_seq, turn.aborted = position, seq, aborted
+        elif place is None and ending is not None:
+            before = self._last_counting()
+            if before is not None:
+                self.aliases[ending] = before
+        if turn_id is None or turn_id == self.task:
+            self.task = None
+            self.task_open = False
+
+    def user_message(self, turn_id: str | None, position: int, seq: int) -> Turn:
+        """Return the turn that a user message belongs to, opening one where it has none."""
+        named = turn_id if turn_id is not None else self.task if self.task_open else None
+        place = self._places.get(named) if named is not None else None
+        if place is not None:
+            return self.turns[place]
+        in_task = named is not None or self.task_open
+        turn = Turn(named or f"turn-{seq}", position, seq, in_task)
+        self._places[turn.turn_id] = len(self.turns)
+        self.turns.append(turn)
+        return turn
+
+    def at(self, turn_id: str | None) -> Turn | None:
+        """Return the turn that a record belongs to, or None before the first (rule 3)."""
+        for named in (turn_id, self.task):
+            if named is None:
+                continue
+            place = self._places.get(named, self.aliases.get(named))
+            if place is not None:
+                return self.turns[place]
+        place = self._last_counting()
+        return None if place is None else self.turns[place]
+
+    def roll_back(self, count: int) -> None:
+        """Leave out the newest `count` turns that still count."""
+        for turn in reversed(self.turns):
+            if count <= 0:
+                break
+            if not turn.rolled_back:
+                turn.rolled_back = True
+                count -= 1
+
+    def counting(self) -> Iterator[Turn]:
+        """Yield the turns that are not rolled back, in order."""
+        return (turn for turn in self.turns if not turn.rolled_back)
+
+    def counts(self, turn_id: str | None) -> bool:
+        """Return whether records of this turn count; what names no turn always does (DSC-78)."""
+        if turn_id is None:
+            return True
+        place = self._places.get(turn_id, self.aliases.get(turn_id))
+        return place is not None and not self.turns[place].rolled_back
+
+    def forget(self) -> None:
+        """Begin again: the turns so far rested on a weaker source than the one now found."""
+        self.turns.clear()
+        self.aliases.clear()
+        self._places.clear()
+
+    def _last_counting(self) -> int | None:
+        for place in range(len(self.turns) - 1, -1, -1):
+            if not self.turns[place].rolled_back:
+                return place
+        return None

@@ -1,0 +1,357 @@
+"""The door for editors: speaks LSP over stdio, decides nothing.
+
+Each request of `protocol.METHODS` has one handler here; a method without a handler, or the
+reverse, fails when the server is built.  All work happens on one worker thread, so the service
+needs no locks, and the loop stays free to answer and to hear that a request was cancelled.  Only
+the loop's own thread ever sends: the observer's threads may do one thing, mark a path.
+
+Why params stay raw until a handler structures them is told in the architecture page: pygls leaves
+a request with params of a wrong shape without any answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from cattrs import Converter
+from lsprotocol import converters, types
+from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
+from pygls.lsp.server import LanguageServer
+from pygls.protocol import JsonRPCNotification, JsonRPCRequestMessage, JsonRPCResponseMessage
+
+from codex_checkpoints import __version__, answers, assembly, protocol, wire
+from codex_checkpoints.assembly import House, Places
+from codex_checkpoints.service import following
+from codex_checkpoints.service.catalogue import Progress
+from codex_checkpoints.service.diagnosis import diagnose
+from codex_checkpoints.service.following import Follower
+from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.watch import Watcher
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+P = TypeVar("P")
+R = TypeVar("R")
+Handler = Callable[[Any], Awaitable[Any]]
+
+
+class Desk:
+    """One client's server: the service on its worker thread, the follower, the notifications."""
+
+    def __init__(self, server: LanguageServer, where: Places) -> None:
+        """Wait for `initialize`; nothing is opened before."""
+        self._server = server
+        self._where = where
+        self._overrides: dict[str, Any] = {}
+        self._problems: tuple[str, ...] = ()
+        self._worker = ThreadPoolExecutor(1, "sessions")
+        self._house: House | None = None
+        self._follower: Follower | None = None
+        self._watcher: Watcher | None = None
+        self._indexing: asyncio.Lock | None = None
+        self._indexed = False
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._wake: asyncio.Event | None = None
+        self._sent = 0
+
+    # --- life ------------------------------------------------------------------------------------
+
+    def configure(self, options: object) -> None:
+        """Take the client's options; what is wrong with them is reported by `doctor`."""
+        try:
+            chosen = wire.structure(options, protocol.InitializationOptions)
+        except wire.BadParams as error:
+            self._problems = tuple(error.problems)
+            logger.warning("initialization options left aside: %d problems", len(error.problems))
+            return
+        environment = dict(os.environ)
+        self._where = assembly.places(
+            environment,
+            os.path.expanduser("~"),
+            chosen.codex_home or self._where.codex_home,
+            chosen.state_dir or (None if chosen.codex_home else self._where.state_dir),
+        )
+        self._overrides = chosen.settings
+
+    async def begin(self) -> None:
+        """Start to follow the session folders."""
+        self._indexing = asyncio.Lock()
+        self._wake = asyncio.Event()
+        self._house = await self._work(assembly.assemble, self._where, self._overrides)
+        self._follower = Follower(self._house.sessions)
+        self._keep(self._follow(self._follower), "follow")
+
+    async def end(self) -> None:
+        """Stop following and save."""
+        for task in tuple(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.to_thread(self.close)
+
+    def close(self) -> None:
+        """Let go of everything; may be called twice, and after the loop has ended."""
+        watcher, self._watcher = self._watcher, None
+        if watcher is not None:
+            watcher.stop()
+        house, self._house = self._house, None
+        if house is not None:
+            with contextlib.suppress(RuntimeError):
+                self._worker.submit(house.sessions.close).result()
+        self._worker.shutdown(cancel_futures=True)
+
+    # --- requests --------------------------------------------------------------------------------
+
+    async def sessions(self, params: protocol.SessionsParams) -> protocol.SessionList:
+        """Answer from the index, once it is current."""
+        sessions = await self._ready(params.work_done_token)
+        page = await self._work(
+            lambda: sessions.page(
+                cwd=params.cwd,
+                archived=params.archived,
+                search=params.search,
+                limit=params.limit,
+                cursor=params.cursor,
+            )
+        )
+        return answers.session_list(page)
+
+    async def session(self, params: protocol.SessionParams) -> protocol.SessionDetail:
+        """Answer with one session and its turns."""
+        sessions = await self._ready()
+        return answers.session_detail(await self._work(sessions.detail, params.session_id))
+
+    async def show(self, params: protocol.ShowParams) -> protocol.Text:
+        """Answer with the bytes of a checkpoint."""
+        sessions = await self._ready()
+        shown = await self._work(sessions.show, params.session_id, params.turn_id)
+        if shown.changed:
+            self._tell((shown.session_id,), "rollout")
+        return protocol.Text(shown.data.decode())
+
+    async def view(self, params: protocol.ViewParams) -> protocol.ViewText:
+        """Answer with a view and the caps in force."""
+        sessions = await self._ready()
+        text, caps = await self._work(
+            sessions.view, params.session_id, params.turn_id, params.caps
+        )
+        return protocol.ViewText(text, answers.caps(caps))
+
+    async def doctor(self, _params: protocol.DoctorParams) -> protocol.DoctorReport:
+        """Answer with what was found, skipped and why."""
+        sessions = await self._ready()
+        problems = self._problems + (() if self._house is None else self._house.problems)
+        return answers.doctor_report(await self._work(diagnose, sessions, problems))
+
+    # --- inside ----------------------------------------------------------------------------------
+
+    async def _work(self, function: Callable[..., T], *arguments: Any) -> T:
+        """Run on the worker thread."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._worker, function, *arguments)
+
+    async def _ready(self, token: int | str | None = None) -> Sessions:
+        """Return the service when its index is current; report progress to `token`."""
+        if self._house is None or self._indexing is None:
+            raise Refusal("conflict", "the server was not initialized")
+        sessions = self._house.sessions
+        if self._indexed:
+            return sessions
+        # Whoever comes second waits for the first, and reports nothing of its own.
+        async with self._indexing:
+            if not self._indexed:
+                await self._index(sessions, token)
+        return sessions
+
+    async def _index(self, sessions: Sessions, token: int | str | None) -> None:
+        """Index slice by slice: a cancelled request stops here, and what was read stays."""
+        progress = self._server.work_done_progress
+        if token is not None:
+            progress.begin(
+                token, types.WorkDoneProgressBegin(title="Reading sessions", cancellable=True)
+            )
+        slices = sessions.catalogue.refresh()
+        try:
+            while True:
+                done: Progress | None = await self._work(next, slices, None)
+                if done is None:
+                    break
+                if token is not None:
+                    progress.report(token, _report(done))
+            self._indexed = True
+        finally:
+            if token is not None:
+                progress.end(token, types.WorkDoneProgressEnd())
+
+    async def _follow(self, follower: Follower) -> None:
+        """Watch, gather, look again, tell; and look at everything now and then."""
+        loop = asyncio.get_running_loop()
+        wake = self._wake = asyncio.Event()
+
+        def mark(path: str) -> None:
+            follower.mark(path)
+            with contextlib.suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(wake.set)
+
+        watcher = self._watcher = Watcher(mark)
+        for root in follower.trees():
+            await asyncio.to_thread(watcher.follow_tree, root)
+        await self._ready()
+        self._tell((await self._work(follower.begin)).session_ids, "rollout")
+        folders: frozenset[str] = frozenset()
+        while True:
+            if follower.folders() != folders:
+                folders = follower.folders()
+                await asyncio.to_thread(watcher.follow_folders, set(folders))
+                # A file may have changed before its folder was watched.
+                await self._tell_all(await self._work(follower.reconcile))
+            try:
+                await asyncio.wait_for(wake.wait(), following.RECONCILE_SECONDS)
+                await asyncio.sleep(following.DEBOUNCE_SECONDS)
+                wake.clear()
+                changes = await self._work(follower.drain)
+            except TimeoutError:
+                changes = await self._work(follower.reconcile)
+            await self._tell_all(changes)
+
+    async def _tell_all(self, changes: list[following.Changed]) -> None:
+        for change in changes:
+            self._tell(change.session_ids, change.reason)
+
+    def _tell(self, session_ids: tuple[str, ...], reason: str) -> None:
+        if session_ids:
+            self._sent += 1
+            changed = protocol.Changed(session_ids, self._sent, reason)
+            self._server.protocol.notify("checkpoints/changed", changed)
+
+    def _keep(self, work: Awaitable[None], name: str) -> None:
+        """Run something beside the requests; a failure is logged rather than lost."""
+
+        async def run() -> None:
+            try:
+                await work
+            except asyncio.CancelledError:
+                raise
+            except Exception:
+                logger.exception("%s ended", name)
+
+        task = asyncio.get_running_loop().create_task(run(), name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def make_server(where: Places) -> tuple[LanguageServer, Desk]:
+    """Build the server and register exactly the methods of `protocol`."""
+    server = _Server(
+        "codex-checkpoints",
+        __version__,
+        text_document_sync_kind=types.TextDocumentSyncKind.None_,
+        converter_factory=wire_converter,
+    )
+    desk = Desk(server, where)
+
+    @server.feature(types.INITIALIZE)
+    def initialize(params: types.InitializeParams) -> None:
+        desk.configure(params.initialization_options)
+
+    @server.feature(types.INITIALIZED)
+    async def initialized(_params: types.InitializedParams) -> None:
+        await desk.begin()
+
+    @server.feature(types.SHUTDOWN)
+    async def shutdown(_params: Any) -> None:
+        await desk.end()
+
+    handlers: dict[str, Handler] = {
+        "checkpoints/sessions": desk.sessions,
+        "checkpoints/session": desk.session,
+        "checkpoints/show": desk.show,
+        "checkpoints/view": desk.view,
+        "checkpoints/doctor": desk.doctor,
+    }
+    for method in protocol.METHODS:
+        server.feature(method.name)(_answering(method, handlers.pop(method.name)))
+    if handlers:
+        message = f"handlers without a method: {', '.join(handlers)}"
+        raise LookupError(message)
+    return server, desk
+
+
+class _Server(LanguageServer):
+    """A server that logs what it cannot answer, instead of showing it to the user."""
+
+    def report_server_error(self, error: Exception, source: Any) -> None:
+        logger.error("%s: %s", getattr(source, "__name__", source), type(error).__name__)
+
+
+def _answering(method: protocol.Method, handler: Handler) -> Callable[[Any], Awaitable[Any]]:
+    """Structure the params, call the handler, translate refusals: the same for every method."""
+
+    async def receive(raw: Any) -> Any:  # `Any`: pygls would pass the server for an `object`
+        try:
+            return await handler(wire.structure(raw, method.params))
+        except wire.BadParams as error:
+            data = {"code": "invalid_payload", "facts": {"problems": error.problems}}
+            raise JsonRpcInvalidParams("params do not fit", data=data) from None
+        except Refusal as refusal:
+            data = {"code": refusal.code, "facts": dict(refusal.facts)}
+            raise JsonRpcException(refusal.message, protocol.REFUSED, data) from None
+        except Exception as error:
+            # A traceback would carry paths of this machine to the client.
+            logger.exception("%s failed", method.name)
+            message = f"{method.name} failed: {type(error).__name__}"
+            raise JsonRpcException(message, -32603, {"code": "internal", "facts": {}}) from None
+
+    return receive
+
+
+def wire_converter() -> Converter:
+    """Return pygls' converter with our records added and params left raw."""
+    converter = wire.add_hooks(converters.get_converter())
+
+    def envelope(message: dict[str, Any], cls: type[Any]) -> Any:
+        return cls(**{"params": None, **message})
+
+    def answer(message: dict[str, Any], cls: type[Any]) -> Any:
+        return cls(**message)
+
+    converter.register_structure_hook(JsonRPCRequestMessage, envelope)
+    converter.register_structure_hook(JsonRPCNotification, envelope)
+    converter.register_structure_hook(JsonRPCResponseMessage, answer)
+    return converter
+
+
+def _report(done: Progress) -> types.WorkDoneProgressReport:
+    share = 100 if done.of_bytes == 0 else done.bytes * 100 // done.of_bytes
+    message = f"{done.files} of {done.of_files} session files"
+    return types.WorkDoneProgressReport(message=message, percentage=share)
+
+
+def serve(where: Places, *, tcp: int | None = None) -> None:
+    """Speak until the client leaves; everything but the protocol goes to stderr."""
+    logging.basicConfig(
+        stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(name)s %(message)s"
+    )
+    for chatty in ("pygls", "watchdog", "asyncio"):
+        # At INFO pygls logs whole messages, and those may hold prompts.
+        logging.getLogger(chatty).setLevel(logging.CRITICAL)
+    server, desk = make_server(where)
+    try:
+        if tcp is not None:
+            server.start_tcp("127.0.0.1", tcp)
+        else:
+            stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
+            sys.stdout = sys.stderr  # a stray print must not reach the client
+            server.start_io(stdin, stdout)
+    finally:
+        desk.close()
+
+

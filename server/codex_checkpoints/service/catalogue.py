@@ -1,0 +1,440 @@
+"""Which sessions there are: the folders against the index, and the readers of those in use.
+
+The index is brought up to date in slices, so that whoever waits can be told how far it is, change
+their mind, or be answered in between.  What a checkpoint says is not known here.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+
+import orjson
+from attrs import evolve, frozen
+
+from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.threads import rollout_file, tree
+from codex_checkpoints.threads.index import Index, Row
+from codex_checkpoints.threads.rollout_file import UnreadableSource
+from codex_checkpoints.threads.session_file import SessionFile, open_session
+from codex_checkpoints.threads.tree import Found
+
+logger = logging.getLogger(__name__)
+
+_SLICE_BYTES = 1 << 25
+_SLICE_FILES = 250
+_READERS = 32
+_SAVED_FROM = 1 << 20
+"""From this size on the state of a file is saved, and again after as many new bytes."""
+_SHORTEST_PREFIX = 8
+
+
+@frozen
+class Progress:
+    """How far an index is: files and bytes done, of how many."""
+
+    files: int
+    of_files: int
+    bytes: int
+    of_bytes: int
+    changed: frozenset[str]
+    """Sessions whose rows changed in this slice."""
+
+
+class Catalogue:
+    """The sessions of one Codex home; owned by one thread."""
+
+    def __init__(self, codex_home: str, index: Index) -> None:
+        """Take the rows the index has; nothing is read yet."""
+        self.codex_home = codex_home
+        self.index = index
+        self._rows: dict[str, Row] = {}
+        self._loaded = False
+        self._readers: OrderedDict[str, SessionFile] = OrderedDict()
+        self._saved_at: dict[str, int] = {}
+        self._names = _Names(os.path.join(codex_home, "session_index.jsonl"))
+        self._by_rollout: dict[str, str] = {}
+
+    # --- what there is ---------------------------------------------------------------------------
+
+    def rows(self) -> Mapping[str, Row]:
+        """Return the row of every session file by path, as of the last look."""
+        return self._rows
+
+    def current(self) -> dict[str, Row]:
+        """Return the newest file of each session, by session id."""
+        newest: dict[str, Row] = {}
+        for row in self._rows.values():
+            if row.error is not None:
+                continue
+            other = newest.get(row.session_id)
+            if other is None or _newer(row, other):
+                newest[row.session_id] = row
+        return newest
+
+    def name_of(self, row: Row) -> str | None:
+        """Return the name the thread was given, by whoever gave it last."""
+        given = self._names.all()
+        # An empty name in Codex's own list clears it.
+        return given[row.thread_id] or None if row.thread_id in given else row.name
+
+    def locate(self, rollout_id: str) -> str | None:
+        """Return the path of a rollout by its id."""
+        return self._by_rollout.get(rollout_id.lower())
+
+    def locator(self, path: str) -> Callable[[str], str | None]:
+        """Return how to find the bases of a file: in the home, then beside a file from elsewhere."""
+        if path in self._rows:
+            return self.locate
+        folder = os.path.dirname(path)
+        beside = {
+            name.rollout_id: os.path.join(folder, entry)
+            for entry in os.listdir(folder)
+            if (name := tree.parse_name(entry)) is not None
+        }
+        return lambda rollout_id: self.locate(rollout_id) or beside.get(rollout_id.lower())
+
+    def find(self, session: str) -> Row:
+        """Return the row of a session by id, by a unique prefix of one, or by path.
+
+        Raises `unknown_session`, `ambiguous_session` or `unreadable_source`.
+        """
+        if _is_path(session):
+            return self._find_path(session)
+        current = self.current()
+        wanted = session.lower()
+        if wanted in current:
+            return current[wanted]
+        if session in current:
+            return current[session]
+        if len(session) >= _SHORTEST_PREFIX:
+            fitting = sorted(each for each in current if each.lower().startswith(wanted))
+            if len(fitting) == 1:
+                return current[fitting[0]]
+            if fitting:
+                message = f"{len(fitting)} sessions begin with {session!r}"
+                raise Refusal("ambiguous_session", message, {"candidates": fitting[:20]})
+        for row in self._rows.values():
+            if row.error is not None and wanted in {row.session_id, row.thread_id}:
+                raise _unreadable(row.path, row.error)
+        message = f"no session {session[:80]!r} under {self.codex_home}"
+        raise Refusal("unknown_session", message, {"session": session[:200]})
+
+    # --- keeping up ------------------------------------------------------------------------------
+
+    def refresh(self) -> Iterator[Progress]:
+        """Bring the index up to date with the folders, a slice at a time.
+
+        Yields after each slice, at least once; stopping early loses nothing that was yielded.
+        """
+        self._load()
+        found = tree.scan(self.codex_home)
+        gone = [path for path in self._rows if path not in found]
+        changed = {self._rows[path].session_id for path in gone}
+        self._forget(gone)
+        self._by_rollout = _by_rollout(found.values())
+        new = [
+            file
+            for path, file in found.items()
+            if path not in self._rows or self._rows[path].look != file.look
+        ]
+        # The newest sessions are wanted first.
+        new.sort(key=lambda file: -file.mtime_ns)
+        of_bytes = sum(file.size for file in new)
+        done = size = since = 0
+        batch: list[Row] = []
+        for file in new:
+            row = self._read(file)
+            batch.append(row)
+            changed |= {row.session_id}
+            done, size, since = done + 1, size + file.size, since + file.size
+            if since >= _SLICE_BYTES or len(batch) >= _SLICE_FILES:
+                self._put(batch)
+                yield Progress(done, len(new), size, of_bytes, frozenset(changed))
+                batch, changed, since = [], set(), 0
+        self._put(batch)
+        yield Progress(done, len(new), size, of_bytes, frozenset(changed))
+
+    def look(self, paths: Iterable[str]) -> set[str]:
+        """Look again at some session files; return the sessions whose rows changed."""
+        self._load()
+        active, archived = tree.roots(self.codex_home)
+        changed: set[str] = set()
+        rows: list[Row] = []
+        gone: list[str] = []
+        for path in set(paths):
+            found = tree.find(path, archived=path.startswith(archived + os.sep))
+            old = self._rows.get(path)
+            if found is None:
+                if old is not None:
+                    changed.add(old.session_id)
+                    gone.append(path)
+                continue
+            if not path.startswith((active + os.sep, archived + os.sep)):
+                continue
+            if old is not None and old.look == found.look:
+                continue
+            if found.name.compressed and os.path.exists(path.removesuffix(".zst")):
+                continue
+            self._by_rollout.setdefault(found.name.rollout_id, path)
+            row = self._read(found)
+            if old is None or evolve(old, size=row.size, mtime_ns=row.mtime_ns) != row:
+                changed.add(row.session_id)
+            rows.append(row)
+        self._forget(gone)
+        self._put(rows)
+        return changed
+
+    def open(self, row: Row) -> SessionFile:
+        """Return the session as it is now; raise `unreadable_source` when it cannot be read."""
+        try:
+            session = self._readers.get(row.path) or self._resume(row.path)
+            session = (
+                open_session(row.path, self.locate)
+                if session is None
+                else session.read_on(self.locate)
+            )
+        except UnreadableSource as error:
+            self._readers.pop(row.path, None)
+            raise _unreadable(row.path, str(error)) from error
+        self._keep(session)
+        return session
+
+    def close(self) -> None:
+        """Save what would be slow to read again, and let go of the index."""
+        for session in self._readers.values():
+            self._save(session)
+        self.index.close()
+
+    # --- inside ----------------------------------------------------------------------------------
+
+    def _load(self) -> None:
+        if not self._loaded:
+            self._rows = self.index.rows()
+            self._loaded = True
+
+    def _put(self, rows: list[Row]) -> None:
+        if rows:
+            self.index.put(rows)
+            self._rows |= {row.path: row for row in rows}
+
+    def _forget(self, paths: list[str]) -> None:
+        if paths:
+            self.index.remove(paths)
+        for path in paths:
+            row = self._rows.pop(path)
+            self._readers.pop(path, None)
+            self._saved_at.pop(path, None)
+            if self._by_rollout.get(row.rollout_id) == path:
+                del self._by_rollout[row.rollout_id]
+
+    def _read(self, file: Found) -> Row:
+        known = file.path in self._rows
+        reader = self._readers.get(file.path)
+        try:
+            if reader is None and known:
+                reader = self._resume(file.path)
+            session = (
+                open_session(file.path, self.locate)
+                if reader is None
+                else reader.read_on(self.locate)
+            )
+        except UnreadableSource as error:
+            self._readers.pop(file.path, None)
+            return _unreadable_row(file, str(error))
+        if known:
+            self._keep(session)
+        elif file.size >= _SAVED_FROM:
+            self._save(session)
+        return row_of(file, session)
+
+    def _resume(self, path: str) -> SessionFile | None:
+        saved = self.index.state(path)
+        return None if saved is None else SessionFile.load(path, saved)
+
+    def _keep(self, session: SessionFile) -> None:
+        """Hold on to a reader that is in use, and let go of the one used longest ago."""
+        self._readers[session.path] = session
+        self._readers.move_to_end(session.path)
+        offset = session.mark.offset
+        if offset - self._saved_at.get(session.path, 0) >= _SAVED_FROM:
+            self._save(session)
+        while len(self._readers) > _READERS:
+            _, old = self._readers.popitem(last=False)
+            self._save(old)
+
+    def _save(self, session: SessionFile) -> None:
+        offset = session.mark.offset
+        if offset < _SAVED_FROM or offset == self._saved_at.get(session.path):
+            return
+        self._saved_at[session.path] = offset
+        look = (offset, 0, session.mark.inode)
+        self.index.put_state(session.path, look, session.save())
+
+    def _find_path(self, path: str) -> Row:
+        path = os.path.abspath(path)
+        row = self._rows.get(path)
+        if row is not None and row.error is None:
+            return row
+        try:
+            look = os.stat(path)
+            name = tree.parse_name(os.path.basename(path))
+            rollout_id = "" if name is None else name.rollout_id
+            thread_id = "" if name is None else name.thread_id
+            file = Found(
+                path,
+                tree.RolloutName(thread_id, rollout_id, rollout_file.is_compressed(path)),
+                archived=False,
+                size=look.st_size,
+                mtime_ns=look.st_mtime_ns,
+                inode=look.st_ino,
+            )
+            return row_of(file, open_session(path, self.locator(path)))
+        except OSError as error:
+            raise _unreadable(path, error.strerror or str(error)) from error
+        except UnreadableSource as error:
+            raise _unreadable(path, str(error)) from error
+
+
+class _Names:
+    """The names that Codex keeps for threads (codex-sessions 1.4); the newest line counts."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._look: tuple[int, int] | None = None
+        self._given: dict[str, str] = {}
+
+    def all(self) -> Mapping[str, str]:
+        try:
+            look = os.stat(self._path)
+            if self._look != (look.st_size, look.st_mtime_ns):
+                with open(self._path, "rb") as file:
+                    self._given = dict(_given_names(file))
+                self._look = (look.st_size, look.st_mtime_ns)
+        except OSError:
+            self._given, self._look = {}, None
+        return self._given
+
+
+def _given_names(lines: Iterable[bytes]) -> Iterator[tuple[str, str]]:
+    for line in lines:
+        try:
+            value = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            continue
+        if isinstance(value, dict) and isinstance(value.get("id"), str):
+            yield value["id"], str(value.get("thread_name") or "")
+
+
+def row_of(file: Found, session: SessionFile) -> Row:
+    """Return what the index remembers of a session."""
+    replay = session.now()
+    state = replay.state
+    checkpoint = replay.checkpoint((), {})
+    head = session.head
+    tokens = None if state.tokens_stale or state.tokens is None else state.tokens
+    reported = tokens is not None and tokens.input != 0
+    return Row(
+        path=file.path,
+        size=file.size,
+        mtime_ns=file.mtime_ns,
+        inode=file.inode,
+        archived=file.archived,
+        compressed=file.name.compressed,
+        thread_id=file.name.thread_id,
+        rollout_id=file.name.rollout_id,
+        session_id=session.session_id,
+        cwd=state.base,
+        name=state.name,
+        first_text=state.first_text,
+        task=None if checkpoint.task is None else checkpoint.task.text,
+        updated_at=_utc(replay.scale.stamp or (head and head.timestamp), file.mtime_ns),
+        cli_version=head and head.cli_version,
+        model=state.model,
+        context_tokens=None if tokens is None else tokens.total,
+        context_source="reported" if reported else "estimated",
+        context_window=state.window,
+        windows=state.compactions + 1,
+        compactions=state.compactions,
+        turns=sum(1 for _ in state.turns.counting()),
+        seq=replay.seq,
+        forked_from=head and head.forked_from,
+        parent_session=head and head.parent_session,
+        base_rollout=head.base.rollout_id if head is not None and head.base else None,
+        problems=" ".join(f"{each.code}:{each.rollout_id}" for each in session.problems),
+        skipped=orjson.dumps(_skipped(session)).decode(),
+    )
+
+
+def _skipped(session: SessionFile) -> dict[str, int]:
+    """Return what gave nothing, by reason."""
+    replay = session.replay
+    counts = dict(replay.scale.skipped)
+    if session.tail.strip() and replay is session.now():
+        counts["torn_tail"] = 1
+    if replay.state.unread_calls:
+        counts["unread_call"] = replay.state.unread_calls
+    if replay.state.observations.left_out:
+        counts["path_left_out"] = replay.state.observations.left_out
+    return counts
+
+
+def _unreadable_row(file: Found, reason: str) -> Row:
+    return Row(
+        path=file.path,
+        size=file.size,
+        mtime_ns=file.mtime_ns,
+        inode=file.inode,
+        archived=file.archived,
+        compressed=file.name.compressed,
+        thread_id=file.name.thread_id,
+        rollout_id=file.name.rollout_id,
+        session_id=file.name.thread_id,
+        error=reason,
+    )
+
+
+def _unreadable(path: str, reason: str) -> Refusal:
+    message = f"{path} cannot be read: {reason}"
+    return Refusal("unreadable_source", message, {"path": path, "reason": reason})
+
+
+def _newer(row: Row, other: Row) -> bool:
+    """Return whether a file is the more current one of a thread: segments carry a UUIDv7."""
+    if row.rollout_id != other.rollout_id:
+        return row.rollout_id > other.rollout_id
+    return (not row.archived, row.path) > (not other.archived, other.path)
+
+
+def _by_rollout(files: Iterable[Found]) -> dict[str, str]:
+    paths: dict[str, str] = {}
+    for file in files:
+        # An active file goes before its archived twin.
+        if file.name.rollout_id not in paths or not file.archived:
+            paths[file.name.rollout_id] = file.path
+    return paths
+
+
+def _is_path(session: str) -> bool:
+    return os.sep in session or "/" in session or session.endswith((".jsonl", ".jsonl.zst"))
+
+
+def _utc(stamp: str | None, mtime_ns: int) -> str:
+    """Return a time as UTC with milliseconds and `Z`; a file without times has that of its file."""
+    if stamp is not None:
+        try:
+            return _iso(datetime.fromisoformat(stamp))
+        except (ValueError, OverflowError):
+            pass
+    try:
+        return _iso(datetime.fromtimestamp(mtime_ns / 1e9, UTC))
+    except (ValueError, OverflowError, OSError):
+        return _iso(datetime.fromtimestamp(0, UTC))
+
+
+def _iso(when: datetime) -> str:
+    when = when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
+    return when.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"

@@ -1,0 +1,209 @@
+"""What was found, skipped and why, each finding with a way out (`doctor`)."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+
+import orjson
+from attrs import frozen
+
+from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.threads import tree
+from codex_checkpoints.threads.index import Row
+
+
+@frozen
+class Finding:
+    """One thing worth knowing: `severity` is `error`, `warning` or `info`."""
+
+    code: str
+    severity: str
+    message: str
+    path: str | None
+    count: int
+    way_out: str
+
+
+@frozen
+class Diagnosis:
+    """The state of one Codex home as this product sees it."""
+
+    codex_home: str
+    state_dir: str
+    sessions: int
+    findings: tuple[Finding, ...]
+    skipped: dict[str, int]
+
+
+def diagnose(sessions: Sessions, problems: tuple[str, ...] = ()) -> Diagnosis:
+    """Look at folders, index and sessions; `problems` are those of the settings."""
+    catalogue = sessions.catalogue
+    rows = tuple(catalogue.rows().values())
+    skipped: Counter[str] = Counter()
+    for row in rows:
+        skipped.update(orjson.loads(row.skipped or "{}"))
+    findings = (
+        *_folders(catalogue.codex_home),
+        *_state_dir(sessions.records.state_dir),
+        *_index(catalogue.index.fallback, catalogue.index.path),
+        *(
+            Finding(
+                "bad_setting",
+                "warning",
+                problem,
+                os.path.join(sessions.records.state_dir, "config.toml"),
+                1,
+                "Correct or remove the setting; until then its default holds.",
+            )
+            for problem in problems
+        ),
+        *_rows(rows, catalogue.current()),
+        *_skipped(skipped),
+    )
+    return Diagnosis(
+        catalogue.codex_home,
+        sessions.records.state_dir,
+        len(catalogue.current()),
+        findings,
+        dict(sorted(skipped.items())),
+    )
+
+
+def _folders(codex_home: str) -> Iterator[Finding]:
+    if not os.path.isdir(codex_home):
+        yield Finding(
+            "codex_home_missing",
+            "error",
+            "There is no Codex home here.",
+            codex_home,
+            1,
+            "Run Codex once, or name the folder with CODEX_HOME or --codex-home.",
+        )
+        return
+    for root in tree.roots(codex_home):
+        if not os.path.isdir(root):
+            if root.endswith("archived_sessions"):
+                continue
+            yield Finding(
+                "sessions_folder_missing",
+                "warning",
+                "Codex has written no session here yet.",
+                root,
+                1,
+                "Start a session with Codex; it appears by itself.",
+            )
+        elif not os.access(root, os.R_OK | os.X_OK):
+            yield Finding(
+                "sessions_folder_unreadable",
+                "error",
+                "The folder of the sessions cannot be read.",
+                root,
+                1,
+                "Give your account the right to read it.",
+            )
+
+
+def _state_dir(state_dir: str) -> Iterator[Finding]:
+    existing = state_dir
+    while not os.path.exists(existing) and os.path.dirname(existing) != existing:
+        existing = os.path.dirname(existing)
+    if not os.path.isdir(existing) or not os.access(existing, os.W_OK | os.X_OK):
+        yield Finding(
+            "state_dir_unwritable",
+            "error",
+            "Checkpoints cannot be stored here; they are still computed and shown.",
+            state_dir,
+            1,
+            "Give your account the right to write there, or name another folder with --state-dir.",
+        )
+
+
+def _index(fallback: str | None, path: str) -> Iterator[Finding]:
+    if fallback is not None:
+        yield Finding(
+            "index_unavailable",
+            "warning",
+            f"The index is kept in memory for now: {fallback}.",
+            path,
+            1,
+            "Delete index.sqlite and its companions, or give your account the right to write it; "
+            "it is made anew from the session files.",
+        )
+
+
+_PROBLEMS = {
+    "base_missing": (
+        "The earlier part of this session lies in a file that is not there.",
+        "Bring the file of rollout {} back; until then the session is shown without it.",
+    ),
+    "base_short": (
+        "The file with the earlier part of this session is shorter than it was.",
+        "Restore rollout {} from a backup; what can be read is shown.",
+    ),
+    "base_cycle": (
+        "The files of this session refer to each other in a circle.",
+        "Rollout {} was edited; restore it from a backup.",
+    ),
+}
+
+
+def _rows(rows: tuple[Row, ...], current: dict[str, Row]) -> Iterator[Finding]:
+    reached = _reached(rows, current)
+    for row in rows:
+        if row.error is not None:
+            yield Finding(
+                "unreadable_source",
+                "error",
+                f"This session file cannot be read: {row.error}.",
+                row.path,
+                1,
+                "Check that the file is yours to read and whole; other sessions are unaffected.",
+            )
+        elif row.path not in reached:
+            yield Finding(
+                "unreached_segment",
+                "info",
+                "A file of a session that its newest file does not build on, after a revert.",
+                row.path,
+                1,
+                "Nothing to do; it is read when you name its path.",
+            )
+        for problem in row.problems.split():
+            code, _, rollout_id = problem.partition(":")
+            message, way_out = _PROBLEMS[code]
+            yield Finding(code, "warning", message, row.path, 1, way_out.format(rollout_id))
+
+
+def _reached(rows: tuple[Row, ...], current: dict[str, Row]) -> set[str]:
+    """Return the files that are current, or that a current one builds on."""
+    by_rollout = {row.rollout_id: row for row in rows}
+    reached: set[str] = set()
+    for row in current.values():
+        step: Row | None = row
+        while step is not None and step.path not in reached:
+            reached.add(step.path)
+            step = None if step.base_rollout is None else by_rollout.get(step.base_rollout)
+    return reached
+
+
+_SKIPPED = {
+    "torn_tail": ("info", "Nothing to do: a session that is being written, or was cut off."),
+    "not_json": ("warning", "Codex skips such a line too; the rest of the session is read."),
+    "not_object": ("warning", "Codex skips such a line too; the rest of the session is read."),
+    "not_utf8": ("warning", "Codex refuses to resume such a file; the rest is read here."),
+    "too_long": ("warning", "The line is too long even without its images; the rest is read."),
+    "unknown_type": ("info", "Lines of a newer Codex; an update of this tool may know them."),
+    "no_ordinal": ("warning", "Written by another tool or version; the line still counts."),
+    "repeated_ordinal": ("info", "Several writers numbered alike; the order of the file counts."),
+    "unread_call": ("info", "Calls whose arguments are not plain text are counted, not guessed."),
+    "path_left_out": ("info", "Names that are too long, or no file at all, are not recorded."),
+}
+
+
+def _skipped(skipped: Counter[str]) -> Iterator[Finding]:
+    for reason, count in sorted(skipped.items()):
+        severity, way_out = _SKIPPED.get(reason, ("info", "Nothing to do."))
+        message = f"{count} of what the session files hold gave nothing: {reason}."
+        yield Finding(reason, severity, message, None, count, way_out)

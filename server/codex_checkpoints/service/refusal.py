@@ -1,0 +1,20 @@
+"""What the service will not do, with a code that doors pass on unchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+
+class Refusal(Exception):
+    """A request that is not met: `code` from the interfaces page, a sentence, and facts."""
+
+    def __init__(self, code: str, message: str, facts: Mapping[str, object] | None = None) -> None:
+        """Say why; `facts` are JSON values that a caller may act on."""
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.facts: Mapping[str, object] = facts or {}
+
+
+class Cancelled(Exception):
+    """The person who asked no longer wants the answer."""

@@ -1,0 +1,393 @@
+"""What can be asked of sessions: which there are, and the checkpoint and view of one.
+
+`Sessions` is the one object behind every door.  It is owned by one thread.  It returns values and
+says in them what happened; it prints nothing, sends nothing and asks for no clock.
+"""
+
+from __future__ import annotations
+
+import base64
+import logging
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import orjson
+from attrs import frozen
+
+from codex_checkpoints.core.checkpoint import canonical
+from codex_checkpoints.core.checkpoint.caps import BadCaps, Caps
+from codex_checkpoints.core.checkpoint.records import Checkpoint, status_of
+from codex_checkpoints.core.checkpoint.replay import Replay
+from codex_checkpoints.core.checkpoint.view import view_v1
+from codex_checkpoints.core.rollout.turns import Turn
+from codex_checkpoints.records import Records, StorageError
+from codex_checkpoints.service.catalogue import Catalogue, Progress
+from codex_checkpoints.service.refusal import Cancelled, Refusal
+from codex_checkpoints.service.settings import Settings
+from codex_checkpoints.threads import locks
+from codex_checkpoints.threads.index import Row
+from codex_checkpoints.threads.rollout_file import UnreadableSource
+from codex_checkpoints.threads.session_file import SessionFile, open_session
+from codex_checkpoints.workspace import Workspace
+
+logger = logging.getLogger(__name__)
+
+Report = Callable[[Progress], bool]
+"""Told after each slice of an index; answers whether to go on."""
+
+
+@frozen
+class Summary:
+    """One session in a list; `None` where nothing is known."""
+
+    session_id: str
+    path: str
+    cwd: str | None
+    title: str | None
+    task: str | None
+    updated_at: str
+    cli_version: str | None
+    model: str | None
+    context_tokens: int | None
+    context_tokens_source: str
+    context_window: int | None
+    windows: int
+    compactions: int
+    suspect_facts: int
+    live: bool
+    archived: bool
+    forked_from: str | None
+    parent_session: str | None
+    continued_by: str | None
+    turns: int
+    seq: int
+
+
+@frozen
+class Page:
+    """A part of the list, and where the next part begins."""
+
+    items: tuple[Summary, ...]
+    next_cursor: str | None
+
+
+@frozen
+class TurnSummary:
+    """One turn that is not rolled back; `number` counts them from 1."""
+
+    turn_id: str
+    number: int
+    task: str | None
+    ended: bool
+    aborted: bool
+
+
+@frozen
+class Detail:
+    """One session with its turns, and the caps in force for its view."""
+
+    summary: Summary
+    turns: tuple[TurnSummary, ...]
+    caps: Caps
+    problems: tuple[str, ...]
+    skipped: Mapping[str, int]
+
+
+@frozen
+class Projection:
+    """A checkpoint, its bytes, and what became of its file.
+
+    `stored` is where it lies, `None` where it was not to be stored; `changed` says whether its
+    bytes had to be written; `storage_problem` is the system's reason when they could not be.
+    """
+
+    session_id: str
+    checkpoint: Checkpoint
+    data: bytes
+    stored: str | None = None
+    changed: bool = False
+    storage_problem: str | None = None
+
+
+class Sessions:
+    """The use cases around sessions and their checkpoints."""
+
+    def __init__(self, catalogue: Catalogue, records: Records, settings: Settings) -> None:
+        """Put the parts together; nothing is read yet."""
+        self.catalogue = catalogue
+        self.records = records
+        self.settings = settings
+        self.workspace = Workspace(settings.hash_limit_bytes, settings.hash_outside_folder)
+
+    # --- lists -----------------------------------------------------------------------------------
+
+    def refresh(self, report: Report | None = None) -> frozenset[str]:
+        """Bring the index up to date; return the sessions whose rows changed.
+
+        Raises `Cancelled` when `report` says not to go on; what was read until then is kept.
+        """
+        changed: frozenset[str] = frozenset()
+        for progress in self.catalogue.refresh():
+            changed |= progress.changed
+            if report is not None and not report(progress):
+                raise Cancelled
+        return changed
+
+    def page(
+        self,
+        *,
+        cwd: str | None = None,
+        archived: bool = False,
+        search: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Page:
+        """Return sessions of the index, newest first, then by id; `cursor` is a page's own."""
+        after = None if cursor is None else _cursor(cursor)
+        rows = sorted(
+            self._wanted(cwd=cwd, archived=archived, search=search),
+            key=lambda row: (_reversed(row.updated_at or ""), row.session_id),
+        )
+        if after is not None:
+            rows = [row for row in rows if (_reversed(row.updated_at or ""), row.session_id) > after]
+        shown = rows if limit is None else rows[:limit]
+        live = locks.live_threads(self.catalogue.codex_home)
+        noted = self.records.has_updates()
+        items = tuple(self._summary(row, live=live, noted=noted) for row in shown)
+        more = len(rows) > len(shown) and shown
+        return Page(items, _to_cursor(shown[-1]) if more else None)
+
+    def detail(self, session: str) -> Detail:
+        """Return one session with its turns."""
+        row, opened = self._open(session)
+        turns = opened.now().state.turns
+        return Detail(
+            self._summary(
+                row,
+                live=locks.live_threads(self.catalogue.codex_home),
+                noted=self.records.has_updates(),
+            ),
+            tuple(
+                TurnSummary(
+                    turn.turn_id,
+                    number,
+                    None if turn.said is None else turn.said.text,
+                    _has_ended(turn, turns.turns),
+                    turn.aborted,
+                )
+                for number, turn in enumerate(turns.counting(), 1)
+            ),
+            self.settings.caps_for(opened.now().state.model),
+            tuple(row.problems.split()),
+            orjson.loads(row.skipped or "{}"),
+        )
+
+    # --- checkpoints -----------------------------------------------------------------------------
+
+    def show(self, session: str, turn: str | int | None = None) -> Projection:
+        """Return the checkpoint of a session as it is now, or at the end of a turn.
+
+        The one of now is stored when its bytes changed (DSC-80); one at a turn never is, nor one
+        of a file outside the Codex home.
+        """
+        row, opened = self._open(session)
+        if turn is not None:
+            return self._at(row, opened, turn)
+        return self.keep(row, opened)
+
+    def view(
+        self,
+        session: str,
+        turn: str | int | None = None,
+        caps: Mapping[str, object] | None = None,
+    ) -> tuple[str, Caps]:
+        """Return the view of a session and the caps it was made with."""
+        _, opened = self._open(session)
+        effective = self.settings.caps_for(opened.now().state.model)
+        try:
+            effective = effective if caps is None else effective.replaced(caps)
+        except BadCaps as error:
+            raise Refusal("invalid_payload", str(error), {"problems": [str(error)]}) from error
+        return view_v1(self.show(session, turn).checkpoint, effective), effective
+
+    def keep(self, row: Row, opened: SessionFile) -> Projection:
+        """Project a session and store the checkpoint if its bytes changed."""
+        checkpoint = self._project(opened.session_id, opened.now())
+        data = canonical.to_bytes(checkpoint)
+        if row.path not in self.catalogue.rows():
+            return Projection(row.session_id, checkpoint, data)
+        path = self.records.checkpoint_path(row.session_id, row.path)
+        try:
+            changed = self.records.write_checkpoint(row.session_id, row.path, data)
+        except StorageError as error:
+            logger.warning("checkpoint of %s not stored: %s", row.session_id, error)
+            return Projection(row.session_id, checkpoint, data, storage_problem=str(error))
+        return Projection(row.session_id, checkpoint, data, path, changed)
+
+    def close(self) -> None:
+        """Save what would be slow to read again."""
+        self.catalogue.close()
+
+    # --- inside ----------------------------------------------------------------------------------
+
+    def _open(self, session: str) -> tuple[Row, SessionFile]:
+        row = self.catalogue.find(session)
+        if row.path in self.catalogue.rows():
+            return row, self.catalogue.open(row)
+        try:
+            near = self.catalogue.locator(row.path)
+            return row, open_session(row.path, near)
+        except UnreadableSource as error:
+            facts = {"path": row.path, "reason": str(error)}
+            raise Refusal("unreadable_source", f"{row.path}: {error}", facts) from error
+
+    def _project(self, session_id: str, replay: Replay) -> Checkpoint:
+        try:
+            updates = self.records.updates(session_id)
+        except StorageError as error:
+            message = f"the accepted updates of {session_id} cannot be read: {error}"
+            raise Refusal("storage_error", message, {"sessionId": session_id}) from error
+        hashes = self.workspace.hashes(replay.state.base, replay.files())
+        return replay.checkpoint(updates, hashes)
+
+    def _at(self, row: Row, opened: SessionFile, turn: str | int) -> Projection:
+        replay = opened.now()
+        found = _turn(replay, turn, row.session_id)
+        until = _end_of(found, replay.state.turns.turns)
+        if until is None:
+            at, seq = replay, None
+        else:
+            locate = self.catalogue.locator(row.path)
+            at = open_session(row.path, locate, until=until).now()
+            seq = at.seq
+        checkpoint = self._project_until(row.session_id, at, seq)
+        return Projection(row.session_id, checkpoint, canonical.to_bytes(checkpoint))
+
+    def _project_until(self, session_id: str, replay: Replay, seq: int | None) -> Checkpoint:
+        """Project with the updates accepted up to `seq`; the hashes are those of now."""
+        updates = self.records.updates(session_id)
+        if seq is not None:
+            updates = tuple(update for update in updates if update.seq <= seq)
+        hashes = self.workspace.hashes(replay.state.base, replay.files())
+        return replay.checkpoint(updates, hashes)
+
+    def _wanted(self, *, cwd: str | None, archived: bool, search: str | None) -> list[Row]:
+        rows = [row for row in self.catalogue.current().values() if row.archived == archived]
+        if cwd is not None:
+            folder = _folder(cwd)
+            rows = [row for row in rows if row.cwd is not None and _below(row.cwd, folder)]
+        if search:
+            wanted = search.casefold()
+            rows = [row for row in rows if wanted in self._searchable(row)]
+        return rows
+
+    def _searchable(self, row: Row) -> str:
+        texts = (self._title(row), row.task, row.cwd, row.session_id)
+        return "\n".join(text for text in texts if text).casefold()
+
+    def _title(self, row: Row) -> str | None:
+        return self.catalogue.name_of(row) or row.first_text
+
+    def _summary(self, row: Row, *, live: frozenset[str], noted: frozenset[str]) -> Summary:
+        return Summary(
+            session_id=row.session_id,
+            path=row.path,
+            cwd=row.cwd,
+            title=self._title(row),
+            task=row.task,
+            updated_at=row.updated_at or "",
+            cli_version=row.cli_version,
+            model=row.model,
+            context_tokens=row.context_tokens,
+            context_tokens_source=row.context_source or "estimated",
+            context_window=row.context_window,
+            windows=row.windows,
+            compactions=row.compactions,
+            suspect_facts=self._suspect(row) if row.session_id in noted else 0,
+            live=row.session_id in live,
+            archived=row.archived,
+            forked_from=row.forked_from,
+            parent_session=row.parent_session,
+            continued_by=None,
+            turns=row.turns,
+            seq=row.seq,
+        )
+
+    def _suspect(self, row: Row) -> int:
+        try:
+            checkpoint = self._project(row.session_id, self.catalogue.open(row).now())
+        except Refusal:
+            return 0
+        statuses = (status_of(fact, checkpoint.artifacts) for fact in checkpoint.facts.values())
+        return sum(status == "SUSPECT" for status in statuses)
+
+
+def _turn(replay: Replay, turn: str | int, session_id: str) -> Turn:
+    """Find a turn by its id, or by its number among those not rolled back, from 1."""
+    turns = replay.state.turns
+    for each in turns.turns:
+        if each.turn_id == turn:
+            return each
+    counting = list(turns.counting())
+    number = int(turn) if str(turn).isascii() and str(turn).isdigit() else 0
+    if 1 <= number <= len(counting):
+        return counting[number - 1]
+    message = f"session {session_id} has no turn {str(turn)[:80]!r}"
+    facts = {"sessionId": session_id, "turnId": str(turn)[:200], "turns": len(counting)}
+    raise Refusal("unknown_turn", message, facts)
+
+
+def _end_of(turn: Turn, turns: list[Turn]) -> int | None:
+    """Return the position of the line that ends a turn, None where it is still open."""
+    if turn.ended is not None:
+        return turn.ended
+    if turn.in_task:
+        return None
+    # Without task events a turn lasts up to the next one.
+    following = turns[turns.index(turn) + 1 :]
+    return following[0].opened - 1 if following else None
+
+
+def _has_ended(turn: Turn, turns: list[Turn]) -> bool:
+    if turn.ended is not None:
+        return True
+    return not turn.in_task and turn is not turns[-1]
+
+
+def _folder(path: str) -> str:
+    plain = path.replace("\\", "/").rstrip("/") if _is_windows(path) else path.rstrip("/")
+    return plain.casefold() if _is_windows(path) else plain
+
+
+def _below(path: str, folder: str) -> bool:
+    plain = _folder(path)
+    return plain == folder or plain.startswith(f"{folder}/")
+
+
+def _is_windows(path: str) -> bool:
+    return path[1:3] in {":\\", ":/"} or path.startswith("\\\\")
+
+
+def _reversed(text: str) -> tuple[int, ...]:
+    """Return a key that sorts texts of equal form from the last to the first."""
+    return tuple(-ord(character) for character in text)
+
+
+def _to_cursor(row: Row) -> str:
+    data = orjson.dumps([row.updated_at or "", row.session_id])
+    return base64.urlsafe_b64encode(data).decode()
+
+
+def _cursor(cursor: str) -> tuple[Any, str]:
+    try:
+        stamp, session_id = orjson.loads(base64.urlsafe_b64decode(cursor.encode()))
+        return _reversed(stamp), str(session_id)
+    except (ValueError, TypeError) as error:
+        message = "the cursor is not one of ours"
+        raise Refusal("invalid_payload", message, {"problems": ["cursor"]}) from error
+
+
+def default_codex_home(environment: Mapping[str, str], home: str) -> str:
+    """Return where Codex keeps its files: `CODEX_HOME`, else `.codex` in the user's home."""
+    return environment.get("CODEX_HOME") or os.path.join(home, ".codex")

@@ -1,0 +1,204 @@
+"""What was found in the session files, remembered in SQLite: a cache, never the only copy.
+
+One narrow row a file answers every list; a wide table beside it holds the states of large files,
+so that a follower need not read them from the beginning.  The database may be absent, old, locked,
+read-only or damaged: then it is made anew, or kept in memory for this process, and `fallback` says
+so.  Several processes may use it at once (WAL); a lost race costs a second look at a file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import attrs
+import orjson
+from attrs import frozen
+
+logger = logging.getLogger(__name__)
+
+VERSION = 1
+_BUSY_SECONDS = 5.0
+
+
+@frozen
+class Row:
+    """One session file as it was last read.
+
+    `context_source` is `reported` or `estimated`; `updated_at` the time of the last record, UTC;
+    `skipped` and `problems` are for the diagnosis.  `error` stands where the file was unreadable.
+    """
+
+    path: str
+    size: int
+    mtime_ns: int
+    inode: int
+    archived: bool
+    compressed: bool
+    thread_id: str
+    rollout_id: str
+    session_id: str
+    cwd: str | None = None
+    name: str | None = None
+    first_text: str | None = None
+    task: str | None = None
+    updated_at: str | None = None
+    cli_version: str | None = None
+    model: str | None = None
+    context_tokens: int | None = None
+    context_source: str | None = None
+    context_window: int | None = None
+    windows: int = 1
+    compactions: int = 0
+    turns: int = 0
+    seq: int = -1
+    forked_from: str | None = None
+    parent_session: str | None = None
+    base_rollout: str | None = None
+    problems: str = ""
+    skipped: str = ""
+    error: str | None = None
+
+    @property
+    def look(self) -> tuple[int, int, int]:
+        """What must be equal for the file to count as unchanged."""
+        return (self.size, self.mtime_ns, self.inode)
+
+
+_COLUMNS = tuple(field.name for field in attrs.fields(Row))
+_SCHEMA = (
+    f"CREATE TABLE rollouts ({', '.join(_COLUMNS)}, PRIMARY KEY (path)) WITHOUT ROWID",
+    "CREATE TABLE states (path PRIMARY KEY, size, mtime_ns, inode, state)",
+)
+_PUT = f"INSERT OR REPLACE INTO rollouts VALUES ({', '.join('?' * len(_COLUMNS))})"
+
+
+class Index:
+    """The rows of all session files; owned by one thread."""
+
+    def __init__(self, path: str) -> None:
+        """Open the database at `path`, or make it, or do without a file."""
+        self.path = path
+        self.fallback: str | None = None
+        self._connection = self._open()
+
+    def rows(self) -> dict[str, Row]:
+        """Return every row by path."""
+        found = self._connection.execute("SELECT * FROM rollouts").fetchall()
+        return {values[0]: _row(values) for values in found}
+
+    def put(self, rows: Iterable[Row]) -> None:
+        """Write rows, all or none."""
+        with self._writing():
+            self._connection.executemany(_PUT, [_values(row) for row in rows])
+
+    def remove(self, paths: Iterable[str]) -> None:
+        """Forget files that are gone."""
+        gone = [(path,) for path in paths]
+        with self._writing():
+            self._connection.executemany("DELETE FROM rollouts WHERE path = ?", gone)
+            self._connection.executemany("DELETE FROM states WHERE path = ?", gone)
+
+    def state(self, path: str) -> Any:
+        """Return the saved state of a file as JSON values, or None."""
+        with contextlib.suppress(sqlite3.Error, orjson.JSONDecodeError):
+            query = "SELECT state FROM states WHERE path = ?"
+            found = self._connection.execute(query, (path,)).fetchone()
+            return None if found is None else orjson.loads(found[0])
+        return None
+
+    def put_state(self, path: str, look: tuple[int, int, int], state: Any) -> None:
+        """Save the state of a file."""
+        data = orjson.dumps(state)
+        with self._writing():
+            self._connection.execute(
+                "INSERT OR REPLACE INTO states VALUES (?, ?, ?, ?, ?)", (path, *look, data)
+            )
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._connection.close()
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Write in one transaction; when that fails, go on in memory rather than fail."""
+        try:
+            with self._connection:
+                yield
+        except sqlite3.Error as error:
+            if self.fallback is not None:
+                raise
+            logger.warning("the index cannot be written: %s", error)
+            rows = {}
+            with contextlib.suppress(sqlite3.Error):
+                rows = self.rows()
+            self._connection.close()
+            self._connection = self._in_memory(str(error))
+            with self._connection:
+                self._connection.executemany(_PUT, [_values(row) for row in rows.values()])
+
+    def _open(self) -> sqlite3.Connection:
+        try:
+            return self._on_disk()
+        except sqlite3.DatabaseError as error:
+            if isinstance(error, sqlite3.OperationalError):
+                return self._in_memory(str(error))
+            # Not a database, or a damaged one: it holds nothing that cannot be read again.
+            logger.warning("the index is damaged and is made anew: %s", error)
+        except OSError as error:
+            return self._in_memory(error.strerror or str(error))
+        try:
+            for suffix in ("", "-wal", "-shm"):
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(self.path + suffix)
+            return self._on_disk()
+        except (sqlite3.Error, OSError) as error:
+            return self._in_memory(str(error))
+
+    def _on_disk(self) -> sqlite3.Connection:
+        os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
+        connection = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, check_same_thread=False)
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = NORMAL")
+            self._prepare(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _in_memory(self, reason: str) -> sqlite3.Connection:
+        self.fallback = reason
+        connection = sqlite3.connect(":memory:", check_same_thread=False)
+        self._prepare(connection)
+        return connection
+
+    @staticmethod
+    def _prepare(connection: sqlite3.Connection) -> None:
+        """Bring the tables to this version; what another version wrote is read again."""
+        if connection.execute("PRAGMA user_version").fetchone()[0] == VERSION:
+            connection.execute("SELECT 1 FROM rollouts, states LIMIT 1")
+            return
+        connection.execute("BEGIN IMMEDIATE")
+        with connection:
+            if connection.execute("PRAGMA user_version").fetchone()[0] == VERSION:
+                return
+            for table in ("rollouts", "states"):
+                connection.execute(f"DROP TABLE IF EXISTS {table}")
+            for statement in _SCHEMA:
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def _row(values: tuple[Any, ...]) -> Row:
+    row = Row(*values)
+    # SQLite knows no booleans.
+    return attrs.evolve(row, archived=bool(row.archived), compressed=bool(row.compressed))
+
+
+def _values(row: Row) -> tuple[Any, ...]:
+    return attrs.astuple(row, recurse=False)
