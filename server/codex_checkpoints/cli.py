@@ -15,9 +15,9 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 import orjson
 
@@ -28,6 +28,9 @@ from codex_checkpoints.service.catalogue import Progress
 from codex_checkpoints.service.diagnosis import diagnose
 from codex_checkpoints.service.following import Changed, Follower
 from codex_checkpoints.service.refusal import Cancelled, Refusal
+
+if TYPE_CHECKING:
+    from codex_checkpoints.watch import Watcher
 
 DONE, REFUSED, USAGE, INTERRUPTED = 0, 1, 2, 130
 
@@ -55,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(options: argparse.Namespace, where: Places) -> int:
     if options.command == "serve":
-        from codex_checkpoints import server  # noqa: PLC0415 - pygls costs what a command does
+        from codex_checkpoints import server
 
         server.serve(where, tcp=options.tcp)
         return DONE
@@ -124,7 +127,7 @@ def _doctor(options: argparse.Namespace, house: House) -> int:
 
 
 def _watch(options: argparse.Namespace, house: House) -> int:
-    from codex_checkpoints.watch import Watcher  # noqa: PLC0415 - not needed to list sessions
+    from codex_checkpoints.watch import Watcher
 
     follower = Follower(house.sessions)
     if options.once:
@@ -146,7 +149,7 @@ def _watch(options: argparse.Namespace, house: House) -> int:
     return DONE
 
 
-def _follow(follower: Follower, watcher: Any, tell: Callable[[Changed], None]) -> None:
+def _follow(follower: Follower, watcher: Watcher, tell: Callable[[Changed], None]) -> None:
     folders: frozenset[str] = frozenset()
     while True:
         if follower.folders() != folders:
@@ -201,7 +204,7 @@ def _print(lines: Sequence[str]) -> None:
         _write(line.encode(errors="replace") + b"\n")
 
 
-def _print_json(value: Any) -> None:
+def _print_json(value: object) -> None:
     _write(orjson.dumps(value, option=orjson.OPT_INDENT_2) + b"\n")
 
 
@@ -240,7 +243,7 @@ def _width() -> int | None:
 
 
 @contextlib.contextmanager
-def _ending_on_signals() -> Any:
+def _ending_on_signals() -> Generator[None]:
     """End cleanly when asked to: SIGTERM counts like Ctrl+C."""
 
     def stop(_number: int, _frame: FrameType | None) -> None:
@@ -265,7 +268,7 @@ def _caps(text: str) -> dict[str, object]:
     if not isinstance(value, dict):
         message = "--caps must be a JSON object of caps"
         raise Refusal("invalid_payload", message, {"problems": [message]})
-    return value
+    return cast("dict[str, object]", value)
 
 
 def _count(text: str) -> int:

@@ -107,7 +107,7 @@ class Bar:
 
     def show(self, progress: Progress) -> None:
         """Draw how far an index is."""
-        if progress.of_files <= 1 or progress.files >= progress.of_files and not self._drawn:
+        if progress.of_files <= 1 or (progress.files >= progress.of_files and not self._drawn):
             return
         share = 1.0 if progress.of_bytes == 0 else progress.bytes / progress.of_bytes
         full = round(share * 24)

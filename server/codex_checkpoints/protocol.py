@@ -192,7 +192,7 @@ class InitializationOptions:
 
     codex_home: str | None = None
     state_dir: str | None = None
-    settings: dict[str, Any] = Factory(dict)
+    settings: dict[str, Any] = Factory(dict[str, Any])
 
 
 @frozen

@@ -88,9 +88,7 @@ class Records:
         folder = os.path.join(self.state_dir, "sessions")
         with contextlib.suppress(OSError), os.scandir(folder) as entries:
             return frozenset(
-                entry.name
-                for entry in entries
-                if os.path.exists(os.path.join(entry.path, UPDATES))
+                entry.name for entry in entries if os.path.exists(os.path.join(entry.path, UPDATES))
             )
         return frozenset()
 

@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 
 from cattrs import Converter
 from lsprotocol import converters, types
-from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
+from pygls.exceptions import JsonRpcException, JsonRpcInternalError, JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import JsonRPCNotification, JsonRPCRequestMessage, JsonRPCResponseMessage
 
@@ -54,13 +54,12 @@ class Desk:
         self._overrides: dict[str, Any] = {}
         self._problems: tuple[str, ...] = ()
         self._worker = ThreadPoolExecutor(1, "sessions")
+        self._opening: asyncio.Future[House] | None = None
         self._house: House | None = None
-        self._follower: Follower | None = None
         self._watcher: Watcher | None = None
-        self._indexing: asyncio.Lock | None = None
+        self._indexing = asyncio.Lock()
         self._indexed = False
         self._tasks: set[asyncio.Task[None]] = set()
-        self._wake: asyncio.Event | None = None
         self._sent = 0
 
     # --- life ------------------------------------------------------------------------------------
@@ -84,11 +83,8 @@ class Desk:
 
     async def begin(self) -> None:
         """Start to follow the session folders."""
-        self._indexing = asyncio.Lock()
-        self._wake = asyncio.Event()
-        self._house = await self._work(assembly.assemble, self._where, self._overrides)
-        self._follower = Follower(self._house.sessions)
-        self._keep(self._follow(self._follower), "follow")
+        house = await self._open()
+        self._keep(self._follow(Follower(house.sessions)), "follow")
 
     async def end(self) -> None:
         """Stop following and save."""
@@ -113,6 +109,9 @@ class Desk:
     async def sessions(self, params: protocol.SessionsParams) -> protocol.SessionList:
         """Answer from the index, once it is current."""
         sessions = await self._ready(params.work_done_token)
+        if params.cursor is None:
+            # A file may be so new that nobody has told yet.
+            await self._work(sessions.refresh)
         page = await self._work(
             lambda: sessions.page(
                 cwd=params.cwd,
@@ -140,9 +139,7 @@ class Desk:
     async def view(self, params: protocol.ViewParams) -> protocol.ViewText:
         """Answer with a view and the caps in force."""
         sessions = await self._ready()
-        text, caps = await self._work(
-            sessions.view, params.session_id, params.turn_id, params.caps
-        )
+        text, caps = await self._work(sessions.view, params.session_id, params.turn_id, params.caps)
         return protocol.ViewText(text, answers.caps(caps))
 
     async def doctor(self, _params: protocol.DoctorParams) -> protocol.DoctorReport:
@@ -160,16 +157,23 @@ class Desk:
 
     async def _ready(self, token: int | str | None = None) -> Sessions:
         """Return the service when its index is current; report progress to `token`."""
-        if self._house is None or self._indexing is None:
-            raise Refusal("conflict", "the server was not initialized")
-        sessions = self._house.sessions
-        if self._indexed:
-            return sessions
+        sessions = (await self._open()).sessions
         # Whoever comes second waits for the first, and reports nothing of its own.
         async with self._indexing:
             if not self._indexed:
                 await self._index(sessions, token)
         return sessions
+
+    async def _open(self) -> House:
+        """Return the parts, put together once: a request may come before `initialized`."""
+        if self._opening is None:
+            loop = asyncio.get_running_loop()
+            self._opening = loop.run_in_executor(
+                self._worker, assembly.assemble, self._where, self._overrides
+            )
+        # A request that is cancelled must not take the opening with it.
+        house = self._house = await asyncio.shield(self._opening)
+        return house
 
     async def _index(self, sessions: Sessions, token: int | str | None) -> None:
         """Index slice by slice: a cancelled request stops here, and what was read stays."""
@@ -194,7 +198,7 @@ class Desk:
     async def _follow(self, follower: Follower) -> None:
         """Watch, gather, look again, tell; and look at everything now and then."""
         loop = asyncio.get_running_loop()
-        wake = self._wake = asyncio.Event()
+        wake = asyncio.Event()
 
         def mark(path: str) -> None:
             follower.mark(path)
@@ -289,6 +293,9 @@ class _Server(LanguageServer):
     """A server that logs what it cannot answer, instead of showing it to the user."""
 
     def report_server_error(self, error: Exception, source: Any) -> None:
+        expected = isinstance(error, JsonRpcException)
+        if expected and not isinstance(error, JsonRpcInternalError):
+            return  # a refusal is an answer, not a fault
         logger.error("%s: %s", getattr(source, "__name__", source), type(error).__name__)
 
 
@@ -353,5 +360,3 @@ def serve(where: Places, *, tcp: int | None = None) -> None:
             server.start_io(stdin, stdout)
     finally:
         desk.close()
-
-

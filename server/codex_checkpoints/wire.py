@@ -6,6 +6,7 @@ records there are is said in `protocol`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, TypeGuard, TypeVar
 
@@ -18,6 +19,8 @@ from codex_checkpoints import protocol
 from codex_checkpoints.core.checkpoint.caps import camel
 
 T = TypeVar("T")
+
+_SNAKE = re.compile(r"(?<=[a-z])_([a-z])")
 
 
 class BadParams(ValueError):
@@ -36,9 +39,7 @@ def add_hooks(converter: Converter) -> Converter:
 
     def structure(cls: type[AttrsInstance]) -> Callable[[Any, Any], Any]:
         attrs.resolve_types(cls)
-        return make_dict_structure_fn(
-            cls, converter, _cattrs_forbid_extra_keys=True, **names(cls)
-        )
+        return make_dict_structure_fn(cls, converter, _cattrs_forbid_extra_keys=True, **names(cls))
 
     def unstructure(cls: type[AttrsInstance]) -> Callable[[Any], dict[str, Any]]:
         attrs.resolve_types(cls)
@@ -61,8 +62,14 @@ def structure(value: object, cls: type[T]) -> T:
         raise BadParams(["expected an object @ params"])
     try:
         return _strict.structure(value, cls)
-    except Exception as error:  # cattrs raises groups of whatever a hook raised
-        raise BadParams(transform_error(error, path="params")) from None
+    except Exception as error:  # noqa: BLE001 - cattrs raises groups of whatever a hook raised
+        problems = transform_error(error, path="params")
+        raise BadParams([_SNAKE.sub(_hump, problem) for problem in problems]) from None
+
+
+def _hump(match: re.Match[str]) -> str:
+    """Name a field as the client knows it."""
+    return match[1].upper()
 
 
 def unstructure(record: object) -> Any:
@@ -72,7 +79,7 @@ def unstructure(record: object) -> Any:
 
 def filled(cls: type[T], source: object) -> T:
     """Make a wire record from a record of the service with fields of the same names."""
-    known = {field.name: getattr(source, field.name) for field in attrs.fields(cls)}  # pyright: ignore[reportArgumentType]
+    known = {field.name: getattr(source, field.name) for field in attrs.fields(cls)}
     return cls(**known)
 
 

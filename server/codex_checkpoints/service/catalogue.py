@@ -86,7 +86,7 @@ class Catalogue:
         return self._by_rollout.get(rollout_id.lower())
 
     def locator(self, path: str) -> Callable[[str], str | None]:
-        """Return how to find the bases of a file: in the home, then beside a file from elsewhere."""
+        """Return how to find the bases of a file: in the home, then beside the file itself."""
         if path in self._rows:
             return self.locate
         folder = os.path.dirname(path)
@@ -154,7 +154,7 @@ class Catalogue:
             if since >= _SLICE_BYTES or len(batch) >= _SLICE_FILES:
                 self._put(batch)
                 yield Progress(done, len(new), size, of_bytes, frozenset(changed))
-                batch, changed, since = [], set(), 0
+                batch, changed, since = [], set[str](), 0
         self._put(batch)
         yield Progress(done, len(new), size, of_bytes, frozenset(changed))
 
@@ -325,8 +325,11 @@ def _given_names(lines: Iterable[bytes]) -> Iterator[tuple[str, str]]:
             value = orjson.loads(line)
         except orjson.JSONDecodeError:
             continue
-        if isinstance(value, dict) and isinstance(value.get("id"), str):
-            yield value["id"], str(value.get("thread_name") or "")
+        match value:
+            case {"id": str(thread_id), **rest}:
+                yield thread_id, str(rest.get("thread_name") or "")
+            case _:
+                pass
 
 
 def row_of(file: Found, session: SessionFile) -> Row:

@@ -86,7 +86,8 @@ class Follower:
 
     def keep_all(self) -> Changed:
         """Bring every session's checkpoint up to date."""
-        return Changed(tuple(sorted(self._keep(self.sessions.catalogue.current().values()))), "rollout")
+        changed = self._keep(self.sessions.catalogue.current().values())
+        return Changed(tuple(sorted(changed)), "rollout")
 
     def drain(self) -> list[Changed]:
         """Look again at what was marked; return what changed."""

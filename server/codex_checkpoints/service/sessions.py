@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import logging
-import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -147,10 +146,10 @@ class Sessions:
         after = None if cursor is None else _cursor(cursor)
         rows = sorted(
             self._wanted(cwd=cwd, archived=archived, search=search),
-            key=lambda row: (_reversed(row.updated_at or ""), row.session_id),
+            key=_place,
         )
         if after is not None:
-            rows = [row for row in rows if (_reversed(row.updated_at or ""), row.session_id) > after]
+            rows = [row for row in rows if _place(row) > after]
         shown = rows if limit is None else rows[:limit]
         live = locks.live_threads(self.catalogue.codex_home)
         noted = self.records.has_updates()
@@ -232,7 +231,7 @@ class Sessions:
     # --- inside ----------------------------------------------------------------------------------
 
     def _open(self, session: str) -> tuple[Row, SessionFile]:
-        row = self.catalogue.find(session)
+        row = self._find(session)
         if row.path in self.catalogue.rows():
             return row, self.catalogue.open(row)
         try:
@@ -241,6 +240,16 @@ class Sessions:
         except UnreadableSource as error:
             facts = {"path": row.path, "reason": str(error)}
             raise Refusal("unreadable_source", f"{row.path}: {error}", facts) from error
+
+    def _find(self, session: str) -> Row:
+        try:
+            return self.catalogue.find(session)
+        except Refusal as refusal:
+            if refusal.code != "unknown_session":
+                raise
+        # It may be so new that nobody has told yet.
+        self.refresh()
+        return self.catalogue.find(session)
 
     def _project(self, session_id: str, replay: Replay) -> Checkpoint:
         try:
@@ -369,6 +378,11 @@ def _is_windows(path: str) -> bool:
     return path[1:3] in {":\\", ":/"} or path.startswith("\\\\")
 
 
+def _place(row: Row) -> tuple[tuple[int, ...], str]:
+    """Return where a row stands in a list: newest first, then by id."""
+    return _reversed(row.updated_at or ""), row.session_id
+
+
 def _reversed(text: str) -> tuple[int, ...]:
     """Return a key that sorts texts of equal form from the last to the first."""
     return tuple(-ord(character) for character in text)
@@ -386,8 +400,3 @@ def _cursor(cursor: str) -> tuple[Any, str]:
     except (ValueError, TypeError) as error:
         message = "the cursor is not one of ours"
         raise Refusal("invalid_payload", message, {"problems": ["cursor"]}) from error
-
-
-def default_codex_home(environment: Mapping[str, str], home: str) -> str:
-    """Return where Codex keeps its files: `CODEX_HOME`, else `.codex` in the user's home."""
-    return environment.get("CODEX_HOME") or os.path.join(home, ".codex")

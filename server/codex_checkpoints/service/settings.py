@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from attrs import Factory, evolve, frozen
 
@@ -29,7 +29,7 @@ class Settings:
     hash_outside_folder: bool = False
     followed_sessions: int = 16
     caps: Caps = Factory(Caps)
-    caps_per_model: Mapping[str, Caps] = Factory(dict)
+    caps_per_model: Mapping[str, Caps] = Factory(dict[str, Caps])
 
     def caps_for(self, model: str | None) -> Caps:
         """Return the caps in force for a session of this model."""
@@ -45,9 +45,7 @@ def read_settings(text: str) -> tuple[Settings, tuple[str, ...]]:
     return overridden(Settings(), table)
 
 
-def overridden(
-    settings: Settings, table: Mapping[str, Any]
-) -> tuple[Settings, tuple[str, ...]]:
+def overridden(settings: Settings, table: Mapping[str, Any]) -> tuple[Settings, tuple[str, ...]]:
     """Return settings with some replaced by name, and a sentence for each that is wrong."""
     problems: list[str] = []
     for name, value in table.items():
@@ -87,17 +85,17 @@ def _outside(settings: Settings, value: object) -> Settings:
 
 
 def _caps(settings: Settings, value: object) -> Settings:
-    if not isinstance(value, Mapping):
-        message = "must be a table of caps"
-        raise TypeError(message)
-    chosen = dict(value)
-    models = chosen.pop("models", {})
-    if not isinstance(models, Mapping):
-        message = "models must be a table"
-        raise TypeError(message)
+    chosen = _table(value)
+    models = _table(chosen.pop("models", {}))
     caps = settings.caps.replaced(chosen)
-    per_model = {str(model): caps.replaced(own) for model, own in models.items()}
+    per_model = {model: caps.replaced(_table(own)) for model, own in models.items()}
     return evolve(settings, caps=caps, caps_per_model=per_model)
+
+
+def _table(value: object) -> dict[str, object]:
+    if not isinstance(value, dict):
+        raise TypeError("must be a table")
+    return {str(name): each for name, each in cast("dict[object, object]", value).items()}
 
 
 _RULES: Mapping[str, Callable[[Settings, Any], Settings]] = {

@@ -12,7 +12,7 @@ import contextlib
 import logging
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from typing import Any
 
 import attrs
@@ -103,7 +103,7 @@ class Index:
             self._connection.executemany("DELETE FROM rollouts WHERE path = ?", gone)
             self._connection.executemany("DELETE FROM states WHERE path = ?", gone)
 
-    def state(self, path: str) -> Any:
+    def state(self, path: str) -> object:
         """Return the saved state of a file as JSON values, or None."""
         with contextlib.suppress(sqlite3.Error, orjson.JSONDecodeError):
             query = "SELECT state FROM states WHERE path = ?"
@@ -111,7 +111,7 @@ class Index:
             return None if found is None else orjson.loads(found[0])
         return None
 
-    def put_state(self, path: str, look: tuple[int, int, int], state: Any) -> None:
+    def put_state(self, path: str, look: tuple[int, int, int], state: object) -> None:
         """Save the state of a file."""
         data = orjson.dumps(state)
         with self._writing():
@@ -124,7 +124,7 @@ class Index:
         self._connection.close()
 
     @contextlib.contextmanager
-    def _writing(self) -> Iterator[None]:
+    def _writing(self) -> Generator[None]:
         """Write in one transaction; when that fails, go on in memory rather than fail."""
         try:
             with self._connection:
