@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 WAIT = 20.0
 """Seconds until something that must come counts as missing."""
@@ -22,7 +22,9 @@ WAIT = 20.0
 class Peer:
     """One server process and what it said."""
 
-    def __init__(self, codex_home: Path, *arguments: str, env: dict[str, str] | None = None):
+    def __init__(
+        self, codex_home: Path, *arguments: str, env: dict[str, str] | None = None
+    ) -> None:
         server = str(Path(__file__).parents[1] / "server")
         environment = {**os.environ, "PYTHONPATH": server, "CODEX_HOME": str(codex_home)}
         environment.pop("CODEX_CHECKPOINTS_STATE", None)
@@ -76,7 +78,7 @@ class Peer:
                 return message
             others.append(message)
 
-    def call(self, method: str, params: object = None) -> Any:
+    def call(self, method: str, params: object = None) -> Any:  # noqa: ANN401 - any JSON value
         """Ask and return the result; an error is an assertion."""
         message = self.answer(self.ask(method, params))
         assert "error" not in message, message
@@ -120,7 +122,7 @@ class Peer:
             if stream is not None:
                 stream.close()
 
-    def __enter__(self) -> Peer:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -28,6 +28,7 @@ from codex_checkpoints.service.catalogue import Progress
 from codex_checkpoints.service.diagnosis import diagnose
 from codex_checkpoints.service.following import Changed, Follower
 from codex_checkpoints.service.refusal import Cancelled, Refusal
+from codex_checkpoints.service.sessions import is_windows_path
 
 if TYPE_CHECKING:
     from codex_checkpoints.watch import Watcher
@@ -84,7 +85,7 @@ def _run(options: argparse.Namespace, where: Places) -> int:
 def _sessions(options: argparse.Namespace, house: House) -> int:
     _refresh(house)
     page = house.sessions.page(
-        cwd=os.path.abspath(options.cwd) if options.cwd else None,
+        cwd=_folder(options.cwd) if options.cwd else None,
         archived=options.archived,
         search=options.search,
         limit=options.limit,
@@ -175,6 +176,11 @@ def _tell(change: Changed, house: House, options: argparse.Namespace) -> None:
         else:
             row = current.get(session_id)
             _print([presentation.change_line(session_id, row, change.reason, colour=_colour())])
+
+
+def _folder(path: str) -> str:
+    """Return an absolute folder; one of another system is taken as it is written."""
+    return path if is_windows_path(path) else os.path.abspath(path)
 
 
 # --- index ---------------------------------------------------------------------------------------

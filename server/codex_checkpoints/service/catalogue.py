@@ -52,6 +52,7 @@ class Catalogue:
         self.codex_home = codex_home
         self.index = index
         self._rows: dict[str, Row] = {}
+        self._current: dict[str, Row] | None = None
         self._loaded = False
         self._readers: OrderedDict[str, SessionFile] = OrderedDict()
         self._saved_at: dict[str, int] = {}
@@ -64,8 +65,18 @@ class Catalogue:
         """Return the row of every session file by path, as of the last look."""
         return self._rows
 
-    def current(self) -> dict[str, Row]:
+    def is_current(self, row: Row) -> bool:
+        """Return whether this is the newest file of its session, in this home."""
+        newest = self.current().get(row.session_id)
+        return newest is not None and newest.path == row.path
+
+    def current(self) -> Mapping[str, Row]:
         """Return the newest file of each session, by session id."""
+        if self._current is None:
+            self._current = self._newest()
+        return self._current
+
+    def _newest(self) -> dict[str, Row]:
         newest: dict[str, Row] = {}
         for row in self._rows.values():
             if row.error is not None:
@@ -214,16 +225,19 @@ class Catalogue:
     def _load(self) -> None:
         if not self._loaded:
             self._rows = self.index.rows()
+            self._current = None
             self._loaded = True
 
     def _put(self, rows: list[Row]) -> None:
         if rows:
             self.index.put(rows)
             self._rows |= {row.path: row for row in rows}
+            self._current = None
 
     def _forget(self, paths: list[str]) -> None:
         if paths:
             self.index.remove(paths)
+            self._current = None
         for path in paths:
             row = self._rows.pop(path)
             self._readers.pop(path, None)

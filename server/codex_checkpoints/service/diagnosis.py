@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import orjson
 from attrs import frozen
@@ -149,7 +149,7 @@ _PROBLEMS = {
 }
 
 
-def _rows(rows: tuple[Row, ...], current: dict[str, Row]) -> Iterator[Finding]:
+def _rows(rows: tuple[Row, ...], current: Mapping[str, Row]) -> Iterator[Finding]:
     reached = _reached(rows, current)
     for row in rows:
         if row.error is not None:
@@ -176,7 +176,7 @@ def _rows(rows: tuple[Row, ...], current: dict[str, Row]) -> Iterator[Finding]:
             yield Finding(code, "warning", message, row.path, 1, way_out.format(rollout_id))
 
 
-def _reached(rows: tuple[Row, ...], current: dict[str, Row]) -> set[str]:
+def _reached(rows: tuple[Row, ...], current: Mapping[str, Row]) -> set[str]:
     """Return the files that are current, or that a current one builds on."""
     by_rollout = {row.rollout_id: row for row in rows}
     reached: set[str] = set()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import orjson
 from attrs import frozen
@@ -144,12 +143,11 @@ class Sessions:
     ) -> Page:
         """Return sessions of the index, newest first, then by id; `cursor` is a page's own."""
         after = None if cursor is None else _cursor(cursor)
-        rows = sorted(
-            self._wanted(cwd=cwd, archived=archived, search=search),
-            key=_place,
-        )
+        rows = self._wanted(cwd=cwd, archived=archived, search=search)
+        rows.sort(key=lambda row: row.session_id)
+        rows.sort(key=_stamp, reverse=True)  # a stable sort keeps the order of ids
         if after is not None:
-            rows = [row for row in rows if _place(row) > after]
+            rows = [row for row in rows if _comes_after(row, *after)]
         shown = rows if limit is None else rows[:limit]
         live = locks.live_threads(self.catalogue.codex_home)
         noted = self.records.has_updates()
@@ -214,7 +212,8 @@ class Sessions:
         """Project a session and store the checkpoint if its bytes changed."""
         checkpoint = self._project(opened.session_id, opened.now())
         data = canonical.to_bytes(checkpoint)
-        if row.path not in self.catalogue.rows():
+        if not self.catalogue.is_current(row):
+            # A file from elsewhere, or an older segment: the session's checkpoint is another's.
             return Projection(row.session_id, checkpoint, data)
         path = self.records.checkpoint_path(row.session_id, row.path)
         try:
@@ -365,8 +364,8 @@ def _has_ended(turn: Turn, turns: list[Turn]) -> bool:
 
 
 def _folder(path: str) -> str:
-    plain = path.replace("\\", "/").rstrip("/") if _is_windows(path) else path.rstrip("/")
-    return plain.casefold() if _is_windows(path) else plain
+    plain = path.replace("\\", "/").rstrip("/") if is_windows_path(path) else path.rstrip("/")
+    return plain.casefold() if is_windows_path(path) else plain
 
 
 def _below(path: str, folder: str) -> bool:
@@ -374,18 +373,18 @@ def _below(path: str, folder: str) -> bool:
     return plain == folder or plain.startswith(f"{folder}/")
 
 
-def _is_windows(path: str) -> bool:
+def is_windows_path(path: str) -> bool:
+    """Return whether a folder is one of Windows, by how it begins."""
     return path[1:3] in {":\\", ":/"} or path.startswith("\\\\")
 
 
-def _place(row: Row) -> tuple[tuple[int, ...], str]:
-    """Return where a row stands in a list: newest first, then by id."""
-    return _reversed(row.updated_at or ""), row.session_id
+def _stamp(row: Row) -> str:
+    return row.updated_at or ""
 
 
-def _reversed(text: str) -> tuple[int, ...]:
-    """Return a key that sorts texts of equal form from the last to the first."""
-    return tuple(-ord(character) for character in text)
+def _comes_after(row: Row, stamp: str, session_id: str) -> bool:
+    """Return whether a row stands behind this place: newest first, then by id."""
+    return _stamp(row) < stamp or (_stamp(row) == stamp and row.session_id > session_id)
 
 
 def _to_cursor(row: Row) -> str:
@@ -393,10 +392,10 @@ def _to_cursor(row: Row) -> str:
     return base64.urlsafe_b64encode(data).decode()
 
 
-def _cursor(cursor: str) -> tuple[Any, str]:
+def _cursor(cursor: str) -> tuple[str, str]:
     try:
         stamp, session_id = orjson.loads(base64.urlsafe_b64decode(cursor.encode()))
-        return _reversed(stamp), str(session_id)
+        return str(stamp), str(session_id)
     except (ValueError, TypeError) as error:
         message = "the cursor is not one of ours"
         raise Refusal("invalid_payload", message, {"problems": ["cursor"]}) from error
