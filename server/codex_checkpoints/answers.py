@@ -5,7 +5,8 @@ from __future__ import annotations
 from codex_checkpoints import protocol
 from codex_checkpoints.core.checkpoint.caps import Caps
 from codex_checkpoints.service.diagnosis import Diagnosis
-from codex_checkpoints.service.sessions import Detail, Page
+from codex_checkpoints.service.listing import Page
+from codex_checkpoints.service.sessions import Detail
 from codex_checkpoints.wire import filled
 
 

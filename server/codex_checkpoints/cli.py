@@ -27,8 +27,8 @@ from codex_checkpoints.service import following
 from codex_checkpoints.service.catalogue import Progress
 from codex_checkpoints.service.diagnosis import diagnose
 from codex_checkpoints.service.following import Changed, Follower
+from codex_checkpoints.service.listing import is_windows_path
 from codex_checkpoints.service.refusal import Cancelled, Refusal
-from codex_checkpoints.service.sessions import is_windows_path
 
 if TYPE_CHECKING:
     from codex_checkpoints.watch import Watcher

@@ -16,7 +16,7 @@ from typing import TextIO
 
 from codex_checkpoints import protocol
 from codex_checkpoints.service.catalogue import Progress
-from codex_checkpoints.service.sessions import Page, Summary
+from codex_checkpoints.service.listing import Page, Summary
 from codex_checkpoints.threads.index import Row
 
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]+")

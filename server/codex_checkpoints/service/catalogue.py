@@ -10,14 +10,14 @@ import logging
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import UTC, datetime
 
-import orjson
 from attrs import evolve, frozen
 
 from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.service.rows import row_of, unreadable_row
 from codex_checkpoints.threads import rollout_file, tree
 from codex_checkpoints.threads.index import Index, Row
+from codex_checkpoints.threads.names import ThreadNames
 from codex_checkpoints.threads.rollout_file import UnreadableSource
 from codex_checkpoints.threads.session_file import SessionFile, open_session
 from codex_checkpoints.threads.tree import Found
@@ -56,7 +56,7 @@ class Catalogue:
         self._loaded = False
         self._readers: OrderedDict[str, SessionFile] = OrderedDict()
         self._saved_at: dict[str, int] = {}
-        self._names = _Names(os.path.join(codex_home, "session_index.jsonl"))
+        self._names = ThreadNames(os.path.join(codex_home, "session_index.jsonl"))
         self._by_rollout: dict[str, str] = {}
 
     # --- what there is ---------------------------------------------------------------------------
@@ -258,7 +258,7 @@ class Catalogue:
             )
         except UnreadableSource as error:
             self._readers.pop(file.path, None)
-            return _unreadable_row(file, str(error))
+            return unreadable_row(file, str(error))
         if known:
             self._keep(session)
         elif file.size >= _SAVED_FROM:
@@ -313,107 +313,6 @@ class Catalogue:
             raise _unreadable(path, str(error)) from error
 
 
-class _Names:
-    """The names that Codex keeps for threads (codex-sessions 1.4); the newest line counts."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._look: tuple[int, int] | None = None
-        self._given: dict[str, str] = {}
-
-    def all(self) -> Mapping[str, str]:
-        try:
-            look = os.stat(self._path)
-            if self._look != (look.st_size, look.st_mtime_ns):
-                with open(self._path, "rb") as file:
-                    self._given = dict(_given_names(file))
-                self._look = (look.st_size, look.st_mtime_ns)
-        except OSError:
-            self._given, self._look = {}, None
-        return self._given
-
-
-def _given_names(lines: Iterable[bytes]) -> Iterator[tuple[str, str]]:
-    for line in lines:
-        try:
-            value = orjson.loads(line)
-        except orjson.JSONDecodeError:
-            continue
-        match value:
-            case {"id": str(thread_id), **rest}:
-                yield thread_id, str(rest.get("thread_name") or "")
-            case _:
-                pass
-
-
-def row_of(file: Found, session: SessionFile) -> Row:
-    """Return what the index remembers of a session."""
-    replay = session.now()
-    state = replay.state
-    checkpoint = replay.checkpoint((), {})
-    head = session.head
-    tokens = None if state.tokens_stale or state.tokens is None else state.tokens
-    reported = tokens is not None and tokens.input != 0
-    return Row(
-        path=file.path,
-        size=file.size,
-        mtime_ns=file.mtime_ns,
-        inode=file.inode,
-        archived=file.archived,
-        compressed=file.name.compressed,
-        thread_id=file.name.thread_id,
-        rollout_id=file.name.rollout_id,
-        session_id=session.session_id,
-        cwd=state.base,
-        name=state.name,
-        first_text=state.first_text,
-        task=None if checkpoint.task is None else checkpoint.task.text,
-        updated_at=_utc(replay.scale.stamp or (head and head.timestamp), file.mtime_ns),
-        cli_version=head and head.cli_version,
-        model=state.model,
-        context_tokens=None if tokens is None else tokens.total,
-        context_source="reported" if reported else "estimated",
-        context_window=state.window,
-        windows=state.compactions + 1,
-        compactions=state.compactions,
-        turns=sum(1 for _ in state.turns.counting()),
-        seq=replay.seq,
-        forked_from=head and head.forked_from,
-        parent_session=head and head.parent_session,
-        base_rollout=head.base.rollout_id if head is not None and head.base else None,
-        problems=" ".join(f"{each.code}:{each.rollout_id}" for each in session.problems),
-        skipped=orjson.dumps(_skipped(session)).decode(),
-    )
-
-
-def _skipped(session: SessionFile) -> dict[str, int]:
-    """Return what gave nothing, by reason."""
-    replay = session.replay
-    counts = dict(replay.scale.skipped)
-    if session.tail.strip() and replay is session.now():
-        counts["torn_tail"] = 1
-    if replay.state.unread_calls:
-        counts["unread_call"] = replay.state.unread_calls
-    if replay.state.observations.left_out:
-        counts["path_left_out"] = replay.state.observations.left_out
-    return counts
-
-
-def _unreadable_row(file: Found, reason: str) -> Row:
-    return Row(
-        path=file.path,
-        size=file.size,
-        mtime_ns=file.mtime_ns,
-        inode=file.inode,
-        archived=file.archived,
-        compressed=file.name.compressed,
-        thread_id=file.name.thread_id,
-        rollout_id=file.name.rollout_id,
-        session_id=file.name.thread_id,
-        error=reason,
-    )
-
-
 def _unreadable(path: str, reason: str) -> Refusal:
     message = f"{path} cannot be read: {reason}"
     return Refusal("unreadable_source", message, {"path": path, "reason": reason})
@@ -437,21 +336,3 @@ def _by_rollout(files: Iterable[Found]) -> dict[str, str]:
 
 def _is_path(session: str) -> bool:
     return os.sep in session or "/" in session or session.endswith((".jsonl", ".jsonl.zst"))
-
-
-def _utc(stamp: str | None, mtime_ns: int) -> str:
-    """Return a time as UTC with milliseconds and `Z`; a file without times has that of its file."""
-    if stamp is not None:
-        try:
-            return _iso(datetime.fromisoformat(stamp))
-        except (ValueError, OverflowError):
-            pass
-    try:
-        return _iso(datetime.fromtimestamp(mtime_ns / 1e9, UTC))
-    except (ValueError, OverflowError, OSError):
-        return _iso(datetime.fromtimestamp(0, UTC))
-
-
-def _iso(when: datetime) -> str:
-    when = when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
-    return when.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"

@@ -6,7 +6,6 @@ says in them what happened; it prints nothing, sends nothing and asks for no clo
 
 from __future__ import annotations
 
-import base64
 import logging
 from collections.abc import Callable, Mapping
 
@@ -20,7 +19,9 @@ from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.view import view_v1
 from codex_checkpoints.core.rollout.turns import Turn
 from codex_checkpoints.records import Records, StorageError
+from codex_checkpoints.service import listing
 from codex_checkpoints.service.catalogue import Catalogue, Progress
+from codex_checkpoints.service.listing import Page, Summary
 from codex_checkpoints.service.refusal import Cancelled, Refusal
 from codex_checkpoints.service.settings import Settings
 from codex_checkpoints.threads import locks
@@ -33,41 +34,6 @@ logger = logging.getLogger(__name__)
 
 Report = Callable[[Progress], bool]
 """Told after each slice of an index; answers whether to go on."""
-
-
-@frozen
-class Summary:
-    """One session in a list; `None` where nothing is known."""
-
-    session_id: str
-    path: str
-    cwd: str | None
-    title: str | None
-    task: str | None
-    updated_at: str
-    cli_version: str | None
-    model: str | None
-    context_tokens: int | None
-    context_tokens_source: str
-    context_window: int | None
-    windows: int
-    compactions: int
-    suspect_facts: int
-    live: bool
-    archived: bool
-    forked_from: str | None
-    parent_session: str | None
-    continued_by: str | None
-    turns: int
-    seq: int
-
-
-@frozen
-class Page:
-    """A part of the list, and where the next part begins."""
-
-    items: tuple[Summary, ...]
-    next_cursor: str | None
 
 
 @frozen
@@ -142,18 +108,13 @@ class Sessions:
         cursor: str | None = None,
     ) -> Page:
         """Return sessions of the index, newest first, then by id; `cursor` is a page's own."""
-        after = None if cursor is None else _cursor(cursor)
-        rows = self._wanted(cwd=cwd, archived=archived, search=search)
-        rows.sort(key=lambda row: row.session_id)
-        rows.sort(key=_stamp, reverse=True)  # a stable sort keeps the order of ids
-        if after is not None:
-            rows = [row for row in rows if _comes_after(row, *after)]
-        shown = rows if limit is None else rows[:limit]
+        rows = [row for row in self.catalogue.current().values() if row.archived == archived]
+        rows = listing.fitting(rows, self.title, cwd=cwd, search=search)
+        shown, next_cursor = listing.part(listing.ordered(rows), limit, cursor)
         live = locks.live_threads(self.catalogue.codex_home)
         noted = self.records.has_updates()
         items = tuple(self._summary(row, live=live, noted=noted) for row in shown)
-        more = len(rows) > len(shown) and shown
-        return Page(items, _to_cursor(shown[-1]) if more else None)
+        return Page(items, next_cursor)
 
     def detail(self, session: str) -> Detail:
         """Return one session with its turns."""
@@ -179,6 +140,10 @@ class Sessions:
             tuple(row.problems.split()),
             orjson.loads(row.skipped or "{}"),
         )
+
+    def title(self, row: Row) -> str | None:
+        """Return what a session is called: its given name, else its first message."""
+        return self.catalogue.name_of(row) or row.first_text
 
     # --- checkpoints -----------------------------------------------------------------------------
 
@@ -280,29 +245,12 @@ class Sessions:
         hashes = self.workspace.hashes(replay.state.base, replay.files())
         return replay.checkpoint(updates, hashes)
 
-    def _wanted(self, *, cwd: str | None, archived: bool, search: str | None) -> list[Row]:
-        rows = [row for row in self.catalogue.current().values() if row.archived == archived]
-        if cwd is not None:
-            folder = _folder(cwd)
-            rows = [row for row in rows if row.cwd is not None and _below(row.cwd, folder)]
-        if search:
-            wanted = search.casefold()
-            rows = [row for row in rows if wanted in self._searchable(row)]
-        return rows
-
-    def _searchable(self, row: Row) -> str:
-        texts = (self._title(row), row.task, row.cwd, row.session_id)
-        return "\n".join(text for text in texts if text).casefold()
-
-    def _title(self, row: Row) -> str | None:
-        return self.catalogue.name_of(row) or row.first_text
-
     def _summary(self, row: Row, *, live: frozenset[str], noted: frozenset[str]) -> Summary:
         return Summary(
             session_id=row.session_id,
             path=row.path,
             cwd=row.cwd,
-            title=self._title(row),
+            title=self.title(row),
             task=row.task,
             updated_at=row.updated_at or "",
             cli_version=row.cli_version,
@@ -361,41 +309,3 @@ def _has_ended(turn: Turn, turns: list[Turn]) -> bool:
     if turn.ended is not None:
         return True
     return not turn.in_task and turn is not turns[-1]
-
-
-def _folder(path: str) -> str:
-    plain = path.replace("\\", "/").rstrip("/") if is_windows_path(path) else path.rstrip("/")
-    return plain.casefold() if is_windows_path(path) else plain
-
-
-def _below(path: str, folder: str) -> bool:
-    plain = _folder(path)
-    return plain == folder or plain.startswith(f"{folder}/")
-
-
-def is_windows_path(path: str) -> bool:
-    """Return whether a folder is one of Windows, by how it begins."""
-    return path[1:3] in {":\\", ":/"} or path.startswith("\\\\")
-
-
-def _stamp(row: Row) -> str:
-    return row.updated_at or ""
-
-
-def _comes_after(row: Row, stamp: str, session_id: str) -> bool:
-    """Return whether a row stands behind this place: newest first, then by id."""
-    return _stamp(row) < stamp or (_stamp(row) == stamp and row.session_id > session_id)
-
-
-def _to_cursor(row: Row) -> str:
-    data = orjson.dumps([row.updated_at or "", row.session_id])
-    return base64.urlsafe_b64encode(data).decode()
-
-
-def _cursor(cursor: str) -> tuple[str, str]:
-    try:
-        stamp, session_id = orjson.loads(base64.urlsafe_b64decode(cursor.encode()))
-        return str(stamp), str(session_id)
-    except (ValueError, TypeError) as error:
-        message = "the cursor is not one of ours"
-        raise Refusal("invalid_payload", message, {"problems": ["cursor"]}) from error

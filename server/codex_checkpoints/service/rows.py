@@ -1,0 +1,101 @@
+"""What the index remembers of a session file, derived from what was read of it.
+
+The store keeps explicit fields and derives nothing (STO-14); so it is done here, above it.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import orjson
+
+from codex_checkpoints.threads.index import Row
+from codex_checkpoints.threads.session_file import SessionFile
+from codex_checkpoints.threads.tree import Found
+
+
+def row_of(file: Found, session: SessionFile) -> Row:
+    """Return what the index remembers of a session."""
+    replay = session.now()
+    state = replay.state
+    checkpoint = replay.checkpoint((), {})
+    head = session.head
+    tokens = None if state.tokens_stale or state.tokens is None else state.tokens
+    reported = tokens is not None and tokens.input != 0
+    return Row(
+        path=file.path,
+        size=file.size,
+        mtime_ns=file.mtime_ns,
+        inode=file.inode,
+        archived=file.archived,
+        compressed=file.name.compressed,
+        thread_id=file.name.thread_id,
+        rollout_id=file.name.rollout_id,
+        session_id=session.session_id,
+        cwd=state.base,
+        name=state.name,
+        first_text=state.first_text,
+        task=None if checkpoint.task is None else checkpoint.task.text,
+        updated_at=_utc(replay.scale.stamp or (head and head.timestamp), file.mtime_ns),
+        cli_version=head and head.cli_version,
+        model=state.model,
+        context_tokens=None if tokens is None else tokens.total,
+        context_source="reported" if reported else "estimated",
+        context_window=state.window,
+        windows=state.compactions + 1,
+        compactions=state.compactions,
+        turns=sum(1 for _ in state.turns.counting()),
+        seq=replay.seq,
+        forked_from=head and head.forked_from,
+        parent_session=head and head.parent_session,
+        base_rollout=head.base.rollout_id if head is not None and head.base else None,
+        problems=" ".join(f"{each.code}:{each.rollout_id}" for each in session.problems),
+        skipped=orjson.dumps(_skipped(session)).decode(),
+    )
+
+
+def _skipped(session: SessionFile) -> dict[str, int]:
+    """Return what gave nothing, by reason."""
+    replay = session.replay
+    counts = dict(replay.scale.skipped)
+    if session.tail.strip() and replay is session.now():
+        counts["torn_tail"] = 1
+    if replay.state.unread_calls:
+        counts["unread_call"] = replay.state.unread_calls
+    if replay.state.observations.left_out:
+        counts["path_left_out"] = replay.state.observations.left_out
+    return counts
+
+
+def unreadable_row(file: Found, reason: str) -> Row:
+    """Return the row of a file that cannot be read: it is known by its name alone."""
+    return Row(
+        path=file.path,
+        size=file.size,
+        mtime_ns=file.mtime_ns,
+        inode=file.inode,
+        archived=file.archived,
+        compressed=file.name.compressed,
+        thread_id=file.name.thread_id,
+        rollout_id=file.name.rollout_id,
+        session_id=file.name.thread_id,
+        error=reason,
+    )
+
+
+def _utc(stamp: str | None, mtime_ns: int) -> str:
+    """Return a time as UTC with milliseconds and `Z`; a file without times has that of its file."""
+    if stamp is not None:
+        try:
+            return _iso(datetime.fromisoformat(stamp))
+        except (ValueError, OverflowError):
+            pass
+    try:
+        return _iso(datetime.fromtimestamp(mtime_ns / 1e9, UTC))
+    except (ValueError, OverflowError, OSError):
+        return _iso(datetime.fromtimestamp(0, UTC))
+
+
+def _iso(when: datetime) -> str:
+    when = when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
+    return when.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
