@@ -86,6 +86,8 @@ class Watch:
         trace: TracebackType | None,
     ) -> None:
         self._child.kill()
+        if error is not None:
+            error.add_note(f"The product said:\n{self.log()}")
 
 
 class Serve:
@@ -195,6 +197,8 @@ class Serve:
         trace: TracebackType | None,
     ) -> None:
         self._child.kill()
+        if error is not None:
+            error.add_note(f"The product said:\n{self.log()}")
 
 
 def _read_message(stream: IO[bytes]) -> Document | None:
