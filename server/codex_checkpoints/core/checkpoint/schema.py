@@ -1,0 +1,96 @@
+"""Publish the shape of `memory.apply` payloads as JSON Schema, dialect 2020-12 (DSC-33).
+
+Made of the records in `payloads.py`, so it says what they say.  What it cannot say: names are in
+NFC, step ids and uris do not repeat, `done` names steps of the plan; and everything that depends on
+the session.  What fits the schema may therefore still be refused; what does not fit always is.
+"""
+
+from collections.abc import Mapping
+from types import UnionType
+from typing import Literal, get_args, get_origin
+
+import attrs
+
+from codex_checkpoints.core.checkpoint.caps import camel
+from codex_checkpoints.core.checkpoint.payloads import (
+    KINDS,
+    MAX_DEPENDENCIES,
+    MAX_NAME,
+    DependencyClaim,
+)
+from codex_checkpoints.core.rollout.paths import CONTROLS
+
+_FORMS: Mapping[str | None, Mapping[str, object]] = {
+    None: {},
+    "name": {"minLength": 1, "maxLength": MAX_NAME, "pattern": r"^[\p{L}\p{N}._/:-]+$"},
+    "text": {"pattern": rf"[^\s{CONTROLS}]"},
+}
+
+
+def schema() -> dict[str, object]:
+    """Return the schema of all three kinds as one object, as clients of MCP want it.
+
+    Model services refuse `oneOf` at the top of a tool's input, and Codex passes on only what it
+    knows.  So the properties of all kinds stand together, and what one kind must and may have is
+    said by `if`, which may be dropped.
+    """
+    properties: dict[str, object] = {}
+    rest: dict[str, object] = {}
+    for kind in reversed(list(KINDS)):
+        own = _properties(KINDS[kind])
+        properties = own | properties
+        branch: dict[str, object] = {
+            "required": _required(KINDS[kind]),
+            "propertyNames": {"enum": list(own)},
+        }
+        this: dict[str, object] = {"properties": {"kind": {"const": kind}}}
+        rest = {"if": this, "then": branch, "else": rest} if rest else branch
+    properties["kind"] = {"type": "string", "enum": list(KINDS)}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "memory.apply",
+        "type": "object",
+        "properties": properties,
+        "required": ["kind", "evidence"],
+        "additionalProperties": False,
+        **rest,
+    }
+
+
+def _properties(record: type[attrs.AttrsInstance]) -> dict[str, object]:
+    return {camel(each.name): _described(each.type, each.metadata) for each in attrs.fields(record)}
+
+
+def _required(record: type[attrs.AttrsInstance]) -> list[str]:
+    """Name the keys without a default, and `evidence`, which only `read` does not ask for."""
+    return [
+        camel(each.name)
+        for each in attrs.fields(record)
+        if each.default is attrs.NOTHING or each.name == "evidence"
+    ]
+
+
+def _described(kind: object, about: Mapping[str, str | None]) -> dict[str, object]:
+    doc = about.get("doc")
+    return _part(kind, about.get("form")) | ({"description": doc} if doc else {})
+
+
+def _part(kind: object, form: str | None) -> dict[str, object]:
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin is UnionType:
+        return _part(inner[0], form)
+    if origin is Literal:
+        return {"type": "string", "enum": list(inner)}
+    if origin is tuple:
+        most = {"maxItems": MAX_DEPENDENCIES} if inner[0] is DependencyClaim else {}
+        return {"type": "array", "items": _part(inner[0], form), **most}
+    if isinstance(kind, type) and attrs.has(kind):
+        return {
+            "type": "object",
+            "properties": _properties(kind),
+            "required": _required(kind),
+            "additionalProperties": False,
+        }
+    if kind is str:
+        return {"type": "string", **_FORMS[form]}
+    return {"type": "object", "additionalProperties": {"type": "boolean"}}
