@@ -12,7 +12,7 @@ import contextlib
 import logging
 import os
 import sqlite3
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import attrs
@@ -21,7 +21,7 @@ from attrs import frozen
 
 logger = logging.getLogger(__name__)
 
-VERSION = 1
+VERSION = 2
 _BUSY_SECONDS = 5.0
 
 
@@ -70,11 +70,21 @@ class Row:
 
 
 _COLUMNS = tuple(field.name for field in attrs.fields(Row))
-_SCHEMA = (
-    f"CREATE TABLE rollouts ({', '.join(_COLUMNS)}, PRIMARY KEY (path)) WITHOUT ROWID",
-    "CREATE TABLE states (path PRIMARY KEY, size, mtime_ns, inode, state)",
-)
+_TABLES = {
+    "rollouts": f"({', '.join(_COLUMNS)}, PRIMARY KEY (path)) WITHOUT ROWID",
+    "states": "(path PRIMARY KEY, size, mtime_ns, inode, state)",
+}
+_SHAPE = {"rollouts": _COLUMNS, "states": ("path", "size", "mtime_ns", "inode", "state")}
 _PUT = f"INSERT OR REPLACE INTO rollouts VALUES ({', '.join('?' * len(_COLUMNS))})"
+
+
+def is_storable(text: str) -> bool:
+    """Return whether a text is UTF-8; a name that the file system gave need not be."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 class Index:
@@ -87,21 +97,27 @@ class Index:
         self._connection = self._open()
 
     def rows(self) -> dict[str, Row]:
-        """Return every row by path."""
-        found = self._connection.execute("SELECT * FROM rollouts").fetchall()
-        return {values[0]: _row(values) for values in found}
+        """Return every row by path; none of a database that turns out to be damaged."""
+        try:
+            return self._read_rows()
+        except sqlite3.Error as error:
+            self._replace(error)
+            return {}
 
     def put(self, rows: Iterable[Row]) -> None:
         """Write rows, all or none."""
-        with self._writing():
-            self._connection.executemany(_PUT, [_values(row) for row in rows])
+        values = [_values(row) for row in rows]
+        self._write(lambda database: database.executemany(_PUT, values))
 
     def remove(self, paths: Iterable[str]) -> None:
         """Forget files that are gone."""
         gone = [(path,) for path in paths]
-        with self._writing():
-            self._connection.executemany("DELETE FROM rollouts WHERE path = ?", gone)
-            self._connection.executemany("DELETE FROM states WHERE path = ?", gone)
+
+        def remove(database: sqlite3.Connection) -> None:
+            database.executemany("DELETE FROM rollouts WHERE path = ?", gone)
+            database.executemany("DELETE FROM states WHERE path = ?", gone)
+
+        self._write(remove)
 
     def state(self, path: str) -> object:
         """Return the saved state of a file as JSON values, or None."""
@@ -113,51 +129,62 @@ class Index:
 
     def put_state(self, path: str, look: tuple[int, int, int], state: object) -> None:
         """Save the state of a file."""
-        data = orjson.dumps(state)
-        with self._writing():
-            self._connection.execute(
-                "INSERT OR REPLACE INTO states VALUES (?, ?, ?, ?, ?)", (path, *look, data)
-            )
+        put = "INSERT OR REPLACE INTO states VALUES (?, ?, ?, ?, ?)"
+        values = (path, *look, orjson.dumps(state))
+        self._write(lambda database: database.execute(put, values))
 
     def close(self) -> None:
         """Let go of the database."""
         self._connection.close()
 
-    @contextlib.contextmanager
-    def _writing(self) -> Generator[None]:
-        """Write in one transaction; when that fails, go on in memory rather than fail."""
+    def _write(self, work: Callable[[sqlite3.Connection], object]) -> None:
+        """Write in one transaction; when that fails, go on without this file rather than fail."""
         try:
             with self._connection:
-                yield
+                work(self._connection)
         except sqlite3.Error as error:
             if self.fallback is not None:
                 raise
-            logger.warning("the index cannot be written: %s", error)
-            rows = {}
+            rows: dict[str, Row] = {}
             with contextlib.suppress(sqlite3.Error):
-                rows = self.rows()
-            self._connection.close()
-            self._connection = self._in_memory(str(error))
+                rows = self._read_rows()
+            self._replace(error)
             with self._connection:
                 self._connection.executemany(_PUT, [_values(row) for row in rows.values()])
+                work(self._connection)
+
+    def _read_rows(self) -> dict[str, Row]:
+        found = self._connection.execute("SELECT * FROM rollouts").fetchall()
+        return {values[0]: _row(values) for values in found}
+
+    def _replace(self, error: sqlite3.Error) -> None:
+        """Go on without the database that failed."""
+        self._connection.close()
+        self._connection = self._instead(error)
 
     def _open(self) -> sqlite3.Connection:
         try:
             return self._on_disk()
-        except sqlite3.DatabaseError as error:
-            if isinstance(error, sqlite3.OperationalError):
-                return self._in_memory(str(error))
-            # Not a database, or a damaged one: it holds nothing that cannot be read again.
-            logger.warning("the index is damaged and is made anew: %s", error)
+        except sqlite3.Error as error:
+            return self._instead(error)
         except OSError as error:
             return self._in_memory(error.strerror or str(error))
+
+    def _instead(self, error: sqlite3.Error) -> sqlite3.Connection:
+        """Return what to use for a database that failed: a new one where it is damaged."""
+        if type(error) is not sqlite3.DatabaseError:
+            # Locked, read-only, no space left: the file may well be whole.
+            logger.warning("the index is kept in memory: %s", error)
+            return self._in_memory(str(error))
+        # Not a database, or a damaged one: it holds nothing that cannot be read again.
+        logger.warning("the index is damaged and is made anew: %s", error)
         try:
             for suffix in ("", "-wal", "-shm"):
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(self.path + suffix)
             return self._on_disk()
-        except (sqlite3.Error, OSError) as error:
-            return self._in_memory(str(error))
+        except (sqlite3.Error, OSError) as again:
+            return self._in_memory(str(again))
 
     def _on_disk(self) -> sqlite3.Connection:
         os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
@@ -180,18 +207,26 @@ class Index:
     @staticmethod
     def _prepare(connection: sqlite3.Connection) -> None:
         """Bring the tables to this version; what another version wrote is read again."""
-        if connection.execute("PRAGMA user_version").fetchone()[0] == VERSION:
-            connection.execute("SELECT 1 FROM rollouts, states LIMIT 1")
+        if _is_ours(connection):
             return
         connection.execute("BEGIN IMMEDIATE")
         with connection:
-            if connection.execute("PRAGMA user_version").fetchone()[0] == VERSION:
+            if _is_ours(connection):
                 return
-            for table in ("rollouts", "states"):
+            for table, columns in _TABLES.items():
                 connection.execute(f"DROP TABLE IF EXISTS {table}")
-            for statement in _SCHEMA:
-                connection.execute(statement)
+                connection.execute(f"CREATE TABLE {table} {columns}")
             connection.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def _is_ours(connection: sqlite3.Connection) -> bool:
+    """Return whether the tables are those of this version."""
+    if connection.execute("PRAGMA user_version").fetchone()[0] != VERSION:
+        return False
+    return all(
+        tuple(column[1] for column in connection.execute(f"PRAGMA table_info({table})")) == names
+        for table, names in _SHAPE.items()
+    )
 
 
 def _row(values: tuple[Any, ...]) -> Row:

@@ -39,17 +39,22 @@ _COORDINATION_PAUSE = 0.005
 _AT_A_TIME = 64
 
 
+def folder(codex_home: str) -> str:
+    """Return where the locks lie; a change there may mean that a thread was loaded or let go."""
+    return str(Path(codex_home, _FOLDER))
+
+
 def live_threads(codex_home: str) -> frozenset[str]:
     """Name the threads whose writer lock is held."""
-    folder = Path(codex_home, _FOLDER)
+    place = Path(codex_home, _FOLDER)
     try:
-        locks = sorted(path for path in folder.iterdir() if path.suffix == _SUFFIX)
+        locks = sorted(path for path in place.iterdir() if path.suffix == _SUFFIX)
     except OSError:
         return frozenset()
     threads = [path.stem for path in locks if _THREAD_ID.fullmatch(path.stem)]
     live: set[str] = set()
     for start in range(0, len(threads), _AT_A_TIME):
-        live |= _held(folder, threads[start : start + _AT_A_TIME])
+        live |= _held(place, threads[start : start + _AT_A_TIME])
     return frozenset(live)
 
 

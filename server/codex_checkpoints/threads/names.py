@@ -41,6 +41,7 @@ def _given_names(lines: Iterable[bytes]) -> Iterator[tuple[str, str]]:
             continue
         match value:
             case {"id": str(thread_id), **rest}:
-                yield thread_id, str(rest.get("thread_name") or "")
+                name = rest.get("thread_name")
+                yield thread_id, name if isinstance(name, str) else ""
             case _:
                 pass

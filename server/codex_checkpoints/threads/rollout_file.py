@@ -7,10 +7,13 @@ is how a reader notices.  What the bytes say is not known here.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
+import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from typing import Protocol
 
 from attrs import frozen
 
@@ -18,6 +21,11 @@ from codex_checkpoints.core.rollout.lines import CHUNK
 
 _PROOF = 4096
 _WINDOW_LOG = 25  # a compressed file may ask for 32 MiB of memory, no more
+# Whatever lies there instead of a file must not block us; `_opened` then refuses it.
+_FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
+
+Feed = Callable[[bytes], int]
+"""Take a chunk, say how many bytes of it were consumed; the rest is offered again."""
 
 
 class UnreadableSource(Exception):
@@ -37,53 +45,50 @@ class Mark:
     tail: str
 
 
+@frozen
+class Reading:
+    """How far a reader came: the mark behind what was consumed, and what lies from there on."""
+
+    mark: Mark
+    rest: bytes
+
+
 def is_compressed(path: str) -> bool:
     """Return whether the file holds a zstd frame, by its name."""
     return path.endswith(".zst")
 
 
 def first_line(path: str, longest: int = 1 << 22) -> bytes:
-    """Return the first line without its LF, or what there is of it up to `longest` bytes."""
-    parts: list[bytes] = []
-    size = 0
-    for data in chunks(path, 0):
-        end = data.find(b"\n")
-        parts.append(data if end < 0 else data[:end])
-        size += len(parts[-1])
-        if end >= 0 or size >= longest:
-            break
-    return b"".join(parts)
+    """Return the first line that is not blank, or what there is of it up to `longest` bytes."""
+    data = b""
+    for more in _chunks(path, 0, None):
+        data += more
+        line = first_line_of(data)
+        if line is not None or len(data) >= longest:
+            return data.lstrip() if line is None else line
+    return data
 
 
-def read(
-    path: str, offset: int, feed: Callable[[bytes], int], limit: int | None = None
-) -> tuple[int, bytes]:
+def first_line_of(data: bytes) -> bytes | None:
+    """Return the first line in `data` that is not blank, None when none has ended there."""
+    start = 0
+    while (end := data.find(b"\n", start)) >= 0:
+        line = data[start:end]
+        if line.strip():
+            return line
+        start = end + 1
+    return None
+
+
+def read(path: str, offset: int, feed: Feed, limit: int | None = None) -> tuple[int, bytes]:
     """Feed everything from `offset` to `limit` or the end.
 
     Returns the offset of the first byte that was not consumed, and what lies from there to the
-    end.  `feed` says how many bytes of a chunk it consumed and is offered the rest again, together
-    with what follows; when it takes nothing of a full chunk, nothing more is wanted.
+    end.  What `feed` left is offered again together with what follows; when it takes nothing of a
+    full chunk, nothing more is wanted.
     """
-    if is_compressed(path) or limit is not None:
-        return _read_stream(chunks(path, offset, limit), offset, feed)
-    try:
-        with open(path, "rb", buffering=0) as file:
-            while True:
-                file.seek(offset)
-                data = file.read(CHUNK)
-                consumed = feed(data) if data else 0
-                offset += consumed
-                if consumed == 0 or len(data) < CHUNK:
-                    return offset, data[consumed:]
-    except OSError as error:
-        raise _unreadable(error) from error
-
-
-def _read_stream(
-    stream: Iterator[bytes], offset: int, feed: Callable[[bytes], int]
-) -> tuple[int, bytes]:
     rest = b""
-    for data in stream:
+    for data in _chunks(path, offset, limit):
         rest += data
         consumed = feed(rest)
         offset += consumed
@@ -93,27 +98,37 @@ def _read_stream(
     return offset, rest
 
 
-def chunks(path: str, offset: int, limit: int | None = None) -> Iterator[bytes]:
-    """Yield the plain bytes from `offset` to `limit` or the end."""
-    try:
-        with _open(path) as file:
-            _skip(file, offset, compressed=is_compressed(path))
-            while True:
-                want = CHUNK if limit is None else min(CHUNK, limit - offset)
-                data = file.read(want) if want > 0 else b""
-                if not data:
-                    return
-                offset += len(data)
-                yield data
-    except (OSError, EOFError) as error:
-        raise _unreadable(error) from error
+def follow(path: str, old: Mark | None, feed: Feed) -> Reading | None:
+    """Feed everything behind `old`, or the whole file; None where it is no longer the same file.
+
+    A compressed file does not grow: whatever changed, it is read anew.
+    """
+    if is_compressed(path):
+        if old is not None:
+            return None
+        with _opened(path) as (_, look):
+            inode = look.st_ino
+        offset, rest = read(path, 0, feed)
+        return Reading(Mark(offset, inode, "", ""), rest)
+    with _opened(path) as (file, look):
+        if old is not None and not _still_holds(file, old, look):
+            return None
+        return _follow(file, 0 if old is None else old.offset, look.st_ino, feed)
+
+
+def place(path: str, offset: int, inode: int) -> Mark:
+    """Return the mark at `offset`."""
+    if is_compressed(path):
+        return Mark(offset, inode, "", "")
+    with _opened(path) as (file, _):
+        return _mark(file, offset, inode)
 
 
 def piece(path: str, start: int, longest: int) -> bytes | None:
     """Return the bytes from `start` to the end; None when they are more than `longest`."""
     parts: list[bytes] = []
     size = 0
-    for data in chunks(path, start):
+    for data in _chunks(path, start, None):
         parts.append(data)
         size += len(data)
         if size > longest:
@@ -121,58 +136,100 @@ def piece(path: str, start: int, longest: int) -> bytes | None:
     return b"".join(parts)
 
 
-def mark(path: str, offset: int, inode: int) -> Mark:
-    """Return a mark at `offset`, which must lie behind a line that was read."""
-    if is_compressed(path):
-        return Mark(offset, inode, "", "")
-    try:
-        with open(path, "rb", buffering=0) as file:
-            head = file.read(min(_PROOF, offset))
-            file.seek(max(0, offset - _PROOF))
-            tail = file.read(min(_PROOF, offset))
-    except OSError as error:
-        raise _unreadable(error) from error
-    return Mark(offset, inode, _digest(head), _digest(tail))
+def _follow(file: int, start: int, inode: int, feed: Feed) -> Reading:
+    os.lseek(file, start, os.SEEK_SET)
+    offset = start
+    head = tail = b""
+    while True:
+        data = os.read(file, CHUNK)
+        consumed = feed(data) if data else 0
+        if consumed:
+            head = head if offset else data[: min(_PROOF, consumed)]
+            tail = data[max(0, consumed - _PROOF) : consumed]
+            offset += consumed
+        if consumed == 0 or len(data) < CHUNK:
+            break
+        if consumed < len(data):
+            os.lseek(file, offset, os.SEEK_SET)
+    # Mostly what was read just now tells where we stand; else look again.
+    seen = len(head) == len(tail) == _PROOF
+    mark = Mark(offset, inode, _digest(head), _digest(tail)) if seen else _mark(file, offset, inode)
+    return Reading(mark, data[consumed:])
 
 
-def still_holds(path: str, old: Mark, size: int, inode: int) -> bool:
-    """Return whether a reader that stood at `old` may read on from there.
+def _mark(file: int, offset: int, inode: int) -> Mark:
+    os.lseek(file, 0, os.SEEK_SET)
+    head = os.read(file, min(_PROOF, offset))
+    os.lseek(file, max(0, offset - _PROOF), os.SEEK_SET)
+    return Mark(offset, inode, _digest(head), _digest(os.read(file, min(_PROOF, offset))))
 
-    A compressed file does not grow: whatever changed, it is read anew.
-    """
-    if is_compressed(path) or size < old.offset or inode != old.inode:
-        return False
-    return mark(path, old.offset, inode) == old
+
+def _still_holds(file: int, old: Mark, look: os.stat_result) -> bool:
+    """Return whether a reader that stood at `old` may read on from there."""
+    same = look.st_ino == old.inode and look.st_size >= old.offset
+    return same and _mark(file, old.offset, old.inode) == old
 
 
 def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:32]
 
 
-def _unreadable(error: BaseException) -> UnreadableSource:
-    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return UnreadableSource(reason or type(error).__name__)
+@contextlib.contextmanager
+def _opened(path: str) -> Generator[tuple[int, os.stat_result]]:
+    """Open a file for reading; raise `UnreadableSource` when that fails, then or later."""
+    try:
+        file = os.open(path, _FLAGS)
+        try:
+            look = os.fstat(file)
+            if not stat.S_ISREG(look.st_mode):
+                raise UnreadableSource("not a regular file")
+            yield file, look
+        finally:
+            os.close(file)
+    except OSError as error:
+        raise UnreadableSource(error.strerror or type(error).__name__) from error
 
 
-def _open(path: str):  # noqa: ANN202 - two unrelated readers with one method in common
-    if not is_compressed(path):
-        return open(path, "rb", buffering=0)
+class _Stream(Protocol):
+    def read(self, size: int, /) -> bytes: ...
+
+
+@contextlib.contextmanager
+def _decompressed(path: str) -> Generator[_Stream]:
     # Imported when needed: most homes hold no compressed session at all.
     if sys.version_info >= (3, 14):
         from compression import zstd  # noqa: PLC0415
     else:
         from backports import zstd  # noqa: PLC0415
 
-    options = {zstd.DecompressionParameter.window_log_max: _WINDOW_LOG}
-    return zstd.ZstdFile(path, "rb", options=options)
+    options = {int(zstd.DecompressionParameter.window_log_max): _WINDOW_LOG}
+    with _opened(path) as (file, _), os.fdopen(os.dup(file), "rb") as packed:
+        try:
+            with zstd.ZstdFile(packed, options=options) as plain:
+                yield plain
+        except (EOFError, zstd.ZstdError) as error:
+            raise UnreadableSource(str(error)) from error
 
 
-def _skip(file, offset: int, *, compressed: bool) -> None:  # noqa: ANN001
-    if not compressed:
-        file.seek(offset)
+def _chunks(path: str, offset: int, limit: int | None) -> Iterator[bytes]:
+    """Yield the plain bytes from `offset` to `limit` or the end."""
+    if is_compressed(path):
+        with _decompressed(path) as plain:
+            skipped = 0
+            while skipped < offset and (data := plain.read(min(CHUNK, offset - skipped))):
+                skipped += len(data)
+            yield from _portions(plain.read, offset, limit)
         return
-    while offset > 0:
-        data = file.read(min(CHUNK, offset))
+    with _opened(path) as (file, _):
+        os.lseek(file, offset, os.SEEK_SET)
+        yield from _portions(lambda size: os.read(file, size), offset, limit)
+
+
+def _portions(read_some: Callable[[int], bytes], offset: int, limit: int | None) -> Iterator[bytes]:
+    while True:
+        want = CHUNK if limit is None else min(CHUNK, limit - offset)
+        data = read_some(want) if want > 0 else b""
         if not data:
             return
-        offset -= len(data)
+        offset += len(data)
+        yield data

@@ -14,10 +14,11 @@ from collections.abc import Iterator
 
 from attrs import frozen
 
-_UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+_HEX = "[0-9a-fA-F]"
+_UUID = rf"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}"
 _NAME = re.compile(
     rf"rollout-\d{{4}}-\d\d-\d\dT\d\d-\d\d-\d\d-({_UUID})(?:_({_UUID}))?\.jsonl(\.zst)?",
-    re.ASCII | re.IGNORECASE,
+    re.ASCII,
 )
 _DEPTH = 3  # sessions/YYYY/MM/DD
 

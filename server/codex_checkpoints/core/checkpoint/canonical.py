@@ -7,6 +7,7 @@ refuses, since a file of another version is derived again rather than guessed at
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import NoneType
 from typing import Any, get_args
 
@@ -27,6 +28,7 @@ from codex_checkpoints.core.checkpoint.records import (
     Plan,
     status_of,
 )
+from codex_checkpoints.core.rollout.fields import is_object
 
 SCHEMA_VERSION = 1
 
@@ -66,8 +68,8 @@ def from_bytes(data: bytes) -> Checkpoint:
     The written status is checked for its vocabulary and then forgotten: it is derived (DSC-37).
     """
     try:
-        value = orjson.loads(data)
-        if not isinstance(value, dict) or value.pop("schemaVersion", None) != SCHEMA_VERSION:
+        value: object = orjson.loads(data)
+        if not is_object(value) or value.pop("schemaVersion", None) != SCHEMA_VERSION:
             message = "not a checkpoint of version 1"
             raise BadCheckpoint(message)
         checkpoint = _reader.structure(value, Checkpoint)
@@ -86,32 +88,38 @@ def _evidence(evidence: Evidence) -> dict[str, str]:
 
 
 def _plan(plan: Plan) -> dict[str, Any]:
-    return _present({
-        "steps": [{"id": step.id, "text": step.text} for step in plan.steps],
-        "done": {step.id: plan.done.get(step.id, False) for step in plan.steps},
-        "evidence": None if plan.evidence is None else _evidence(plan.evidence),
-    })
+    return _present(
+        {
+            "steps": [{"id": step.id, "text": step.text} for step in plan.steps],
+            "done": {step.id: plan.done.get(step.id, False) for step in plan.steps},
+            "evidence": None if plan.evidence is None else _evidence(plan.evidence),
+        }
+    )
 
 
 def _decision(decision: Decision) -> dict[str, Any]:
-    return _present({
-        "decisionId": decision.decision_id,
-        "topic": decision.topic,
-        "decision": decision.decision,
-        "rationale": decision.rationale,
-        "supersedes": decision.supersedes,
-        "evidence": _evidence(decision.evidence),
-        "seq": decision.seq,
-    })
+    return _present(
+        {
+            "decisionId": decision.decision_id,
+            "topic": decision.topic,
+            "decision": decision.decision,
+            "rationale": decision.rationale,
+            "supersedes": decision.supersedes,
+            "evidence": _evidence(decision.evidence),
+            "seq": decision.seq,
+        }
+    )
 
 
 def _artifact(artifact: Artifact) -> dict[str, Any]:
-    return _present({
-        "uri": artifact.uri,
-        "kind": artifact.kind,
-        "hash": artifact.hash,
-        "lastObservedSeq": artifact.last_observed_seq,
-    })
+    return _present(
+        {
+            "uri": artifact.uri,
+            "kind": artifact.kind,
+            "hash": artifact.hash,
+            "lastObservedSeq": artifact.last_observed_seq,
+        }
+    )
 
 
 def _fact(fact: Fact, checkpoint: Checkpoint) -> dict[str, Any]:
@@ -132,7 +140,7 @@ def _present(record: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in record.items() if value is not None}
 
 
-def _strict(kind: type) -> Any:
+def _strict(kind: type) -> Callable[[object, object], object]:
     def check(value: object, _kind: object) -> object:
         if type(value) is not kind:
             message = f"expected {kind.__name__}"
@@ -148,9 +156,7 @@ def _make_reader() -> Converter:
         reader.register_structure_hook(kind, _strict(kind))
     for record in (Evidence, Plan, Decision, Artifact, Dependency, records.Step, records.Task):
         _register(reader, record)
-    structure = make_dict_structure_fn(
-        Fact, reader, _cattrs_forbid_extra_keys=True, **_names(Fact)
-    )
+    structure = make_dict_structure_fn(Fact, reader, _cattrs_forbid_extra_keys=True, **_names(Fact))
 
     def fact(value: dict[str, Any], kind: type[Fact]) -> Fact:
         known = dict(value)
@@ -168,9 +174,9 @@ def _names(record: type) -> dict[str, Any]:
     return {field.name: override(rename=camel(field.name)) for field in attrs.fields(record)}
 
 
-def _register(reader: Converter, record: type) -> None:
+def _register(reader: Converter, record: type[Any]) -> None:
     attrs.resolve_types(record)
-    structure = make_dict_structure_fn(
+    structure: Callable[[dict[str, Any], object], object] = make_dict_structure_fn(
         record, reader, _cattrs_forbid_extra_keys=True, **_names(record)
     )
     # An optional key without value is absent; the task alone is always there, null or not.
@@ -179,7 +185,11 @@ def _register(reader: Converter, record: type) -> None:
         for field in attrs.fields(record)
         if field.name != "task" and NoneType in get_args(field.type)
     }
-    reader.register_structure_hook(record, lambda value, kind: structure(absent | value, kind))
+
+    def structured(value: dict[str, Any], kind: object) -> object:
+        return structure(absent | value, kind)
+
+    reader.register_structure_hook(record, structured)
 
 
 _reader = _make_reader()

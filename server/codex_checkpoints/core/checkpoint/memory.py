@@ -10,23 +10,22 @@ Checking a payload before it is accepted is not done here.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
 
 from attrs import frozen
 
 from codex_checkpoints.core.checkpoint.caps import Limits
 from codex_checkpoints.core.checkpoint.records import (
+    UNKNOWN_HASH,
     Decision,
     Dependency,
     Evidence,
+    EvidenceSource,
     Fact,
     Plan,
     Step,
 )
 from codex_checkpoints.core.checkpoint.text import value
-
-UNKNOWN_HASH = "unknown:"
-"""The host could not see the file when the fact was accepted; equals nothing."""
+from codex_checkpoints.core.rollout.fields import Json, is_list, is_object, object_of
 
 
 @frozen
@@ -35,7 +34,7 @@ class Update:
 
     seq: int
     turn_id: str | None
-    payload: Mapping[str, Any] | None
+    payload: Mapping[str, object] | None
     hashes: Mapping[str, str]
     revokes: tuple[str, str] | None = None
 
@@ -50,55 +49,67 @@ class Memory:
     plan_seq: int
 
 
+_SOURCES: Mapping[str, EvidenceSource] = {
+    "user": "user",
+    "file": "file",
+    "tool_output": "tool_output",
+}
+
+
+class _StrangeError(Exception):
+    """A record that is not of the form in which updates are stored."""
+
+
 def update_of(line: object) -> Update | None:
-    """Read one line of `updates.jsonl`; None for what is no update of a known form."""
-    if not isinstance(line, dict) or type(line.get("seq")) is not int:
+    """Read one line of `updates.jsonl`; None for what is no update at all."""
+    known = object_of(line)
+    seq, turn_id, revoke = known.get("seq"), known.get("turnId"), known.get("revoke")
+    if type(seq) is not int or not isinstance(turn_id, str | None):
         return None
-    turn_id = line.get("turnId")
-    hashes = line.get("hashes")
-    revoke = line.get("revoke")
-    if isinstance(revoke, dict):
-        revokes = (str(revoke.get("kind")), str(revoke.get("id")))
-        return Update(line["seq"], turn_id, None, {}, revokes)
-    payload = line.get("payload")
-    if not isinstance(payload, dict):
-        return None
-    return Update(line["seq"], turn_id, payload, hashes if isinstance(hashes, dict) else {})
+    if is_object(revoke):
+        return Update(seq, turn_id, None, {}, (str(revoke.get("kind")), str(revoke.get("id"))))
+    hashes = {
+        uri: seen for uri, seen in object_of(known.get("hashes")).items() if isinstance(seen, str)
+    }
+    payload = known.get("payload")
+    return Update(seq, turn_id, payload, hashes) if is_object(payload) else None
 
 
 def replay(
     updates: Iterable[Update], counts: Callable[[str | None], bool], limits: Limits
 ) -> Memory:
-    """Return what the counting updates amount to, each after the record with its `seq`."""
+    """Return what the counting updates amount to, each after the record with its `seq`.
+
+    The file is on disk for years: an update of a form that we do not know is passed over.
+    """
     facts: dict[str, Fact] = {}
     decisions: list[Decision] = []
     plan: Plan | None = None
     plan_seq = -1
     # Sorting is stable: several of one `seq` keep the order of the file.
     for update in sorted(updates, key=lambda update: update.seq):
+        if not counts(update.turn_id):
+            continue
         if update.revokes is not None:
             _revoke(update.revokes, facts, decisions)
             continue
-        payload = update.payload
-        if payload is None or not counts(update.turn_id):
+        try:
+            record = _record(update, limits)
+        except _StrangeError:
             continue
-        match payload.get("kind"):
-            case "fact":
-                facts[payload["key"]] = _fact(payload, update, limits)
+        match record:
+            case (str(key), Fact() as fact):
+                facts[key] = fact
                 _evict_facts(facts, limits)
-            case "decision":
-                decisions.append(_decision(payload, update, limits))
-                del decisions[: -limits.max_decisions_total]
-            case "plan":
-                plan, plan_seq = _plan(payload, update, limits), update.seq
-            case _:
-                pass
+            case Decision() as decision:
+                decisions.append(decision)
+                del decisions[: max(0, len(decisions) - limits.max_decisions_total)]
+            case Plan() as newest:
+                plan, plan_seq = newest, update.seq
     return Memory(facts, tuple(decisions), plan, plan_seq)
 
 
-def _revoke(
-    revokes: tuple[str, str], facts: dict[str, Fact], decisions: list[Decision]
-) -> None:
+def _revoke(revokes: tuple[str, str], facts: dict[str, Fact], decisions: list[Decision]) -> None:
     kind, name = revokes
     if kind == "fact":
         facts.pop(name, None)
@@ -112,42 +123,73 @@ def _evict_facts(facts: dict[str, Fact], limits: Limits) -> None:
         del facts[min(facts, key=lambda key: (facts[key].last_touched_seq, key))]
 
 
-def _evidence(record: Mapping[str, Any], update: Update) -> Evidence:
-    seen = update.hashes.get(record["ref"])
-    return Evidence(record["source"], record["ref"], None if seen == UNKNOWN_HASH else seen)
+def _record(update: Update, limits: Limits) -> tuple[str, Fact] | Decision | Plan:
+    payload = object_of(update.payload)
+    match payload.get("kind"):
+        case "fact":
+            return _text(payload.get("key")), _fact(payload, update, limits)
+        case "decision":
+            return _decision(payload, update, limits)
+        case "plan":
+            return _plan(payload, update, limits)
+        case _:
+            raise _StrangeError
 
 
-def _fact(payload: Mapping[str, Any], update: Update, limits: Limits) -> Fact:
-    depends_on = tuple(
-        Dependency(dependency["uri"], update.hashes.get(dependency["uri"]))
-        for dependency in payload.get("dependsOn", ())
-    )
-    text = value(payload["value"], limits.max_value_chars)
-    return Fact(text, _evidence(payload["evidence"], update), depends_on, update.seq)
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise _StrangeError
+    return value
 
 
-def _decision(payload: Mapping[str, Any], update: Update, limits: Limits) -> Decision:
-    topic = payload.get("topic")
+def _list(value: object) -> list[object]:
+    if not is_list(value):
+        raise _StrangeError
+    return value
+
+
+def _value(text: object, limits: Limits) -> str:
+    return value(_text(text), limits.max_value_chars)
+
+
+def _evidence(told: object, update: Update) -> Evidence:
+    record = object_of(told)
+    ref = _text(record.get("ref"))
+    seen = update.hashes.get(ref)
+    source = _SOURCES.get(_text(record.get("source")))
+    if source is None:
+        raise _StrangeError
+    return Evidence(source, ref, None if seen == UNKNOWN_HASH else seen)
+
+
+def _fact(payload: Json, update: Update, limits: Limits) -> Fact:
+    uris = [_text(object_of(each).get("uri")) for each in _list(payload.get("dependsOn", []))]
+    depends_on = tuple(Dependency(uri, update.hashes.get(uri)) for uri in uris)
+    text = _value(payload.get("value"), limits)
+    return Fact(text, _evidence(payload.get("evidence"), update), depends_on, update.seq)
+
+
+def _decision(payload: Json, update: Update, limits: Limits) -> Decision:
+    topic, supersedes = payload.get("topic"), payload.get("supersedes")
     return Decision(
-        payload["decisionId"],
-        None if topic is None else value(topic, limits.max_value_chars),
-        value(payload["decision"], limits.max_value_chars),
-        value(payload["rationale"], limits.max_value_chars),
-        payload.get("supersedes"),
-        _evidence(payload["evidence"], update),
+        _text(payload.get("decisionId")),
+        None if topic is None else _value(topic, limits),
+        _value(payload.get("decision"), limits),
+        _value(payload.get("rationale"), limits),
+        None if supersedes is None else _text(supersedes),
+        _evidence(payload.get("evidence"), update),
         update.seq,
     )
 
 
-def _plan(payload: Mapping[str, Any], update: Update, limits: Limits) -> Plan:
+def _plan(payload: Json, update: Update, limits: Limits) -> Plan:
     """Keep the first steps in plan order; `done` names those alone (DSC-76)."""
-    steps = tuple(
-        Step(step["id"], value(step["text"], limits.max_value_chars))
-        for step in payload["steps"][: limits.max_plan_steps_total]
-    )
-    done = payload.get("done", {})
+    told = [object_of(step) for step in _list(payload.get("steps"))]
+    steps = tuple(Step(_text(step.get("id")), _value(step.get("text"), limits)) for step in told)
+    kept = steps[: limits.max_plan_steps_total]
+    done = object_of(payload.get("done"))
     return Plan(
-        steps,
-        {step.id: done.get(step.id, False) for step in steps},
-        _evidence(payload["evidence"], update),
+        kept,
+        {step.id: done.get(step.id) is True for step in kept},
+        _evidence(payload.get("evidence"), update),
     )

@@ -9,6 +9,7 @@ artifacts the ones observed last are kept, ties by uri (DSC-28).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from attrs import Factory, define, field
 
@@ -16,21 +17,26 @@ from codex_checkpoints.core.checkpoint.caps import MAX_URI_CHARS, MAX_VALUE_CHAR
 from codex_checkpoints.core.checkpoint.records import ArtifactKind
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.rollout import tools
+from codex_checkpoints.core.rollout.glimpse import is_whole, without_output
 from codex_checkpoints.core.rollout.items import (
     CommandRun,
     FilesChanged,
     FileViewed,
     ItemCompleted,
     ToolCall,
+    ToolOutput,
     ToolRan,
-    parse,
 )
+from codex_checkpoints.core.rollout.parsing import item_of
 from codex_checkpoints.core.rollout.paths import encoded, uri_of
 from codex_checkpoints.core.rollout.tools import Seen
 
-_QUEUE = 2048
+_QUEUE = 4096
 _QUEUE_BYTES = 1 << 22
+_LONG = 1 << 16
+"""An observation that is told in more bytes than this is read at once."""
 _LIMITS = Limits()
+_NO_TEXT = ToolOutput("", ())
 
 
 @define
@@ -48,66 +54,98 @@ class Met:
         return self.kind == "file" and not self.opaque
 
 
-@define
-class _Queued:
-    """One observation as it came: where paths begin, and what was seen, read or still a line."""
+_Place = tuple[int, str | None, str | None]
+"""Where something was observed: `seq`, the folder of the turn, the base of the session."""
 
-    seq: int
-    folder: str | None
-    base: str | None
-    what: bytes | tuple[Seen, ...]
+
+class _Queued(NamedTuple):
+    """One observation: what was `seen`, or else the line that tells it.
+
+    That is the line of an item, or of a call with the line of its answer; the answer to a `plain`
+    call need only be whole.
+    """
+
+    place: _Place
+    line: bytes
+    answer: bytes | None = None
+    plain: bool = False
+    seen: tuple[Seen, ...] | None = None
 
 
 @define
 class Observations:
     """The artifacts of a session, and the observations not read yet."""
 
-    artifacts: dict[str, Met] = Factory(dict)
+    artifacts: dict[str, Met] = Factory(dict[str, Met])
     left_out: int = 0
     """Observed things without a name that could be kept, among those that were read."""
-    _queue: list[_Queued] = field(init=False, factory=list)
-    _queued: int = field(init=False, default=0)
+    _queue: list[_Queued] = field(init=False, factory=list[_Queued])
+    _size: int = field(init=False, default=0)
+    _thin: int = field(init=False, default=0)
 
-    def add(
-        self, seq: int, folder: str | None, base: str | None, what: bytes | tuple[Seen, ...]
+    def tell(
+        self, place: _Place, line: bytes, answer: bytes | None = None, *, plain: bool = False
     ) -> None:
-        """Queue one observation; `what` may be the line that tells it."""
-        self._queue.append(_Queued(seq, folder, base, what))
-        self._queued += len(what)
-        if len(self._queue) > _QUEUE or self._queued > _QUEUE_BYTES:
-            self.settle()
+        """Queue an observation by the line that tells it."""
+        size = len(line) if answer is None else len(line) + len(answer)
+        queued = _Queued(place, line, answer, plain)
+        if size > _LONG:
+            queued = _thinned(queued)
+            size = len(queued.line) + len(queued.answer or b"")
+        if size > _LONG:
+            self.add(place, _read(queued))
+            return
+        self._queue.append(queued)
+        self._size += size
+        if self._size > _QUEUE_BYTES or len(self._queue) > _QUEUE:
+            self._relieve()
+
+    def add(self, place: _Place, seen: tuple[Seen, ...]) -> None:
+        """Queue what was seen."""
+        if seen:
+            self._queue.append(_Queued(place, b"", seen=seen))
+        if len(self._queue) > _QUEUE:
+            self._relieve()
 
     def settle(self) -> None:
         """Read what is queued, newest first, until nothing older can be among the kept."""
-        queue, self._queue, self._queued = self._queue, [], 0
-        if not queue:
-            return
+        queue, self._queue, self._size, self._thin = self._queue, [], 0, 0
         newest: dict[str, Met] = {}
         cut = -1
         for queued in reversed(queue):
-            if queued.seq < cut:
+            seq = queued.place[0]
+            if seq < cut:
                 break
-            for uri, met in self._read(queued):
+            for uri, met in self._named(queued):
                 newest.setdefault(uri, met)
             if len(newest) >= _LIMITS.max_artifacts_total and cut < 0:
-                cut = queued.seq
-        merged = {**self.artifacts, **newest}
-        self.artifacts = _newest(merged, _LIMITS.max_artifacts_total)
+                cut = seq
+        if newest:
+            self.artifacts = _newest(self.artifacts | newest, _LIMITS.max_artifacts_total)
+
+    def _relieve(self) -> None:
+        """Let go of what commands printed; if that is not enough, read what is queued."""
+        queue = self._queue
+        queue[self._thin :] = [_thinned(queued) for queued in queue[self._thin :]]
+        self._thin = len(queue)
+        self._size = sum(len(queued.line) + len(queued.answer or b"") for queued in queue)
+        if self._size > _QUEUE_BYTES * 3 // 4 or len(queue) > _QUEUE:
+            self.settle()
 
     def kept(self, limits: Limits) -> Mapping[str, Met]:
         """Return the artifacts a checkpoint holds."""
         self.settle()
         return _newest(self.artifacts, limits.max_artifacts_total)
 
-    def _read(self, queued: _Queued) -> list[tuple[str, Met]]:
+    def _named(self, queued: _Queued) -> list[tuple[str, Met]]:
         """Return what one observation names, the last of its parts first."""
         found: list[tuple[str, Met]] = []
-        for seen in reversed(_seen(queued.what)):
-            uri, opaque = _uri(seen, queued)
+        for seen in reversed(_read(queued)):
+            uri, opaque = _uri(seen, queued.place)
             if uri is None:
                 self.left_out += 1
             else:
-                found.append((uri, Met(seen.kind, queued.seq, seen.hash, opaque)))
+                found.append((uri, Met(seen.kind, queued.place[0], seen.hash, opaque)))
         return found
 
 
@@ -115,32 +153,40 @@ def _newest(artifacts: dict[str, Met], total: int) -> dict[str, Met]:
     if len(artifacts) <= total:
         return artifacts
     order = sorted(artifacts, key=lambda uri: (artifacts[uri].seq, uri))
-    return {uri: artifacts[uri] for uri in order[-total:]}
+    return {uri: artifacts[uri] for uri in order[len(order) - total :]}
 
 
-def _seen(what: bytes | tuple[Seen, ...]) -> tuple[Seen, ...]:
-    if isinstance(what, tuple):
-        return what
-    item = parse(what).item
+def _thinned(queued: _Queued) -> _Queued:
+    if queued.answer is None:
+        return queued._replace(line=without_output(queued.line))
+    if queued.plain and is_whole(queued.answer):
+        return queued._replace(answer=None)
+    return queued
+
+
+def _read(queued: _Queued) -> tuple[Seen, ...]:
+    if queued.seen is not None:
+        return queued.seen
+    item = item_of(queued.line)
     if isinstance(item, ItemCompleted):
         item = item.item
     match item:
         case ToolCall():
-            return tools.called(item, ())
+            answer = _NO_TEXT if queued.answer is None else item_of(queued.answer)
+            return tools.called(item, answer.texts) if isinstance(answer, ToolOutput) else ()
         case CommandRun() | FilesChanged() | ToolRan() | FileViewed():
             return tools.seen_by(item)
         case _:
             return ()
 
 
-def _uri(seen: Seen, queued: _Queued) -> tuple[str | None, bool]:
+def _uri(seen: Seen, place: _Place) -> tuple[str | None, bool]:
     """Return the uri of what was seen, and whether its name was changed on the way."""
     if seen.kind == "command":
         return value(seen.name, MAX_VALUE_CHARS) or None, False
     if seen.kind == "tool_output":
         name = encoded(seen.name)
         return (name if len(name) <= MAX_URI_CHARS else None), False
-    found = uri_of(
-        seen.name, folder=seen.folder, turn_folder=queued.folder, base=queued.base
-    )
+    _, folder, base = place
+    found = uri_of(seen.name, folder=seen.folder, turn_folder=folder, base=base)
     return (None, False) if found is None else (found.uri, found.encoded)

@@ -1,5 +1,4 @@
-"""The nouns of a checkpoint, and the one question about them that has an answer of its own:
-does a fact still stand?
+"""The nouns of a checkpoint, and whether a fact among them still stands.
 
 Field names follow requirements DSC-14 to DSC-20; `canonical` gives them their names on disk.
 How records come to be is the reducer's and `memory`'s business, how they are shown the view's.
@@ -16,6 +15,9 @@ from attrs import frozen
 ArtifactKind = Literal["file", "tool_output", "command"]
 EvidenceSource = Literal["user", "file", "tool_output"]
 FactStatus = Literal["VALID", "SUSPECT"]
+
+UNKNOWN_HASH = "unknown:"
+"""The host could not see a file; equals nothing, not even itself."""
 
 NOTHING: Mapping[str, bool] = MappingProxyType({})
 
@@ -117,7 +119,7 @@ def failing_dependency(fact: Fact, artifacts: Mapping[str, Artifact]) -> Depende
     """
     for dependency in fact.depends_on:
         artifact = artifacts.get(dependency.uri)
-        if artifact is None or artifact.hash is None:
+        if artifact is None or artifact.hash in {None, UNKNOWN_HASH}:
             return dependency
         if dependency.hash is not None and dependency.hash != artifact.hash:
             return dependency

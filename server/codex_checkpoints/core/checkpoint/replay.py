@@ -9,27 +9,23 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from attrs import define
 from cattrs import Converter
 
-from codex_checkpoints.core.checkpoint import reducer
+from codex_checkpoints.core.checkpoint import projection, reducer
 from codex_checkpoints.core.checkpoint.caps import Limits
 from codex_checkpoints.core.checkpoint.memory import Update
-from codex_checkpoints.core.checkpoint.records import Checkpoint
-from codex_checkpoints.core.checkpoint.reducer import State
-from codex_checkpoints.core.rollout.items import SessionMeta, Unreadable, parse
-from codex_checkpoints.core.rollout.lines import (
-    LEGACY_WITH_EVENTS,
-    Scale,
-    Scanner,
-)
+from codex_checkpoints.core.checkpoint.records import Checkpoint, Task
+from codex_checkpoints.core.checkpoint.state import State
+from codex_checkpoints.core.rollout.items import SessionMeta, Unreadable
+from codex_checkpoints.core.rollout.lines import Scale, Scanner
+from codex_checkpoints.core.rollout.parsing import BOM, item_of
 
-LONGEST_TAIL = 1 << 26
+LONGEST_TAIL = 1 << 23
 """An unfinished last line beyond this many bytes is not looked at before its LF is there."""
 
-SAVED = 1
+SAVED = 2
 """The version of `Replay.save`; what another version saved is read anew."""
 
 
@@ -49,9 +45,15 @@ class Replay:
 
     def __init__(self, *, hot: bool = True) -> None:
         """Begin before the first byte of a session."""
-        self.state = State()
+        self._state = State()
         self._hot = hot
         self._scanner = Scanner(Scale(), hot=hot)
+
+    @property
+    def state(self) -> State:
+        """Return what is known after the last whole line."""
+        self._state.catch_up()
+        return self._state
 
     @property
     def stopped(self) -> bool:
@@ -75,13 +77,13 @@ class Replay:
 
     def begin(self, head: SessionMeta) -> None:
         """Take the head before the first line, for a session whose history begins elsewhere."""
-        reducer.begin(self.state, head)
+        reducer.begin(self._state, head)
         self._scanner.settle_mode(paginated=head.paginated, ordinals=head.paginated)
 
     def next_file(self, limit: int | None = None) -> None:
         """Go on with the first byte of the next file of a chain, up to the ordinal `limit`."""
         before = self._scanner
-        self._scanner = Scanner(before.scale, before.interests, hot=self._hot)
+        self._scanner = Scanner(before.scale, before.judging, hot=self._hot)
         self._scanner.until = before.until
         if limit is not None:
             self._scanner.limit = limit
@@ -95,22 +97,26 @@ class Replay:
 
         Offer the rest again, with what follows it.  `stopped` says that no more is wanted.
         """
-        typed = self.state.typed
         lines, consumed = self._scanner.feed(data)
-        for line in lines:
-            reducer.reduce(self.state, line)
-        if self.state.typed and not typed and not self.scale.paginated:
-            self._scanner.interests = LEGACY_WITH_EVENTS
+        self._state.paginated = self._scanner.scale.paginated
+        reducer.reduce(self._state, lines)
         return consumed
 
     def rest(self) -> None:
         """Say that no more bytes are there for now."""
         self._scanner.settle()
 
+    def close(self, tail: bytes) -> None:
+        """Say that a file of the chain has ended, with a last line that may lack its LF."""
+        whole = tail.rstrip().endswith(b"}") and not isinstance(item_of(tail), Unreadable)
+        if whole and not self.stopped and not self.pending:
+            self.feed(tail + b"\n")
+        self.rest()
+
     def drop_unfinished(self) -> None:
         """Forget a long last line that has not ended; its bytes will be offered again."""
         before = self._scanner
-        self._scanner = Scanner(before.scale, before.interests, hot=self._hot)
+        self._scanner = Scanner(before.scale, before.judging, hot=self._hot)
         self._scanner.limit, self._scanner.until = before.limit, before.until
 
     def with_tail(self, tail: bytes) -> Replay:
@@ -119,12 +125,18 @@ class Replay:
         A proper prefix of a JSON object never parses, so a line that parses is complete, but for
         its LF.  The replay itself is left as it is: more may come.
         """
-        if self.stopped or not tail.rstrip().endswith(b"}") or isinstance(parse(tail).item, Unreadable):
+        ends = tail.rstrip().endswith(b"}") and not self.stopped
+        if not ends or isinstance(item_of(tail.removeprefix(BOM)), Unreadable):
             return self
         ahead = copy.deepcopy(self)
-        ahead._scanner = Scanner(ahead.scale, ahead._scanner.interests, hot=False)  # noqa: SLF001
+        ahead._hot = False  # noqa: SLF001 - a copy of oneself
+        ahead.drop_unfinished()
         ahead.feed(tail + b"\n")
         return ahead
+
+    def task(self) -> Task | None:
+        """Return the task alone, without a look at what else a checkpoint holds."""
+        return projection.task_of(self._state)
 
     def checkpoint(
         self,
@@ -133,18 +145,17 @@ class Replay:
         limits: Limits | None = None,
     ) -> Checkpoint:
         """Return the checkpoint after the last whole line (DSC-1)."""
-        return reducer.checkpoint_of(
-            self.state, self.seq, updates, hashes, Limits() if limits is None else limits
-        )
+        limits = Limits() if limits is None else limits
+        return projection.checkpoint_of(self._state, self.seq, updates, hashes, limits)
 
     def files(self) -> tuple[str, ...]:
         """Return the uris of the files whose hashes a checkpoint holds."""
-        kept = self.state.observations.kept(Limits())
+        kept = self._state.observations.kept(Limits())
         return tuple(uri for uri, met in kept.items() if met.hashable)
 
-    def save(self) -> Any:
+    def save(self) -> object:
         """Return everything as JSON values; only between lines."""
-        reducer.settle(self.state)
+        self._state.settle()
         return _converter.unstructure(_Saved(SAVED, self.scale, self.state))
 
     @classmethod
@@ -157,15 +168,23 @@ class Replay:
         if saved.version != SAVED:
             return None
         replay = cls()
-        replay.state = saved.state
-        replay._scanner = Scanner(saved.scale)  # noqa: SLF001
+        replay._state = saved.state
+        replay._scanner = scanner = Scanner(saved.scale)
         if saved.scale.ordinals is not None:
-            replay._scanner.settle_mode(  # noqa: SLF001
-                paginated=saved.scale.paginated, ordinals=saved.scale.ordinals
+            scanner.settle_mode(
+                paginated=saved.scale.paginated,
+                ordinals=saved.scale.ordinals,
+                typed=saved.state.typed,
             )
-            if saved.state.typed and not saved.scale.paginated:
-                replay._scanner.interests = LEGACY_WITH_EVENTS  # noqa: SLF001
         return replay
 
 
-_converter = Converter(detailed_validation=False)
+def _make_converter() -> Converter:
+    converter = Converter(detailed_validation=False)
+    # Lines of a rollout need not be UTF-8; this spells any bytes, and mostly as they are.
+    converter.register_unstructure_hook(bytes, lambda raw: raw.decode("latin-1"))
+    converter.register_structure_hook(bytes, lambda text, _: str(text).encode("latin-1"))
+    return converter
+
+
+_converter = _make_converter()

@@ -61,8 +61,8 @@ def _plan(checkpoint: Checkpoint, caps: Caps) -> list[str]:
     kept_open = still_open[: caps.max_open_plan_steps]
     kept_done = done[len(done) - min(caps.max_done_plan_steps, len(done)) :]
     return [
-        *(f"- [ ] {_value(step.text, caps)} (id={step.id})" for step in kept_open),
-        *(f"- [x] {_value(step.text, caps)} (id={step.id})" for step in kept_done),
+        *(f"- [ ] {_value(step.text, caps)} (id={one_line(step.id)})" for step in kept_open),
+        *(f"- [x] {_value(step.text, caps)} (id={one_line(step.id)})" for step in kept_done),
     ]
 
 
@@ -99,10 +99,11 @@ def _standing_decisions(decisions: Iterable[Decision]) -> list[Decision]:
 
 
 def _decision(decision: Decision, caps: Caps) -> str:
-    supersedes = "" if decision.supersedes is None else f" supersedes={decision.supersedes}"
+    replaced = decision.supersedes
+    supersedes = "" if replaced is None else f" supersedes={one_line(replaced)}"
     return (
         f"- {_value(decision.decision, caps)} — {_value(decision.rationale, caps)}"
-        f" (id={decision.decision_id}{supersedes} evidence={_source(decision.evidence)})"
+        f" (id={one_line(decision.decision_id)}{supersedes} evidence={_source(decision.evidence)})"
     )
 
 
@@ -112,7 +113,7 @@ def _facts(checkpoint: Checkpoint, caps: Caps) -> tuple[list[str], list[str]]:
     valid: list[str] = []
     for key in sorted(checkpoint.facts):
         fact = checkpoint.facts[key]
-        line = f"- {key}: {_value(fact.value, caps)}"
+        line = f"- {one_line(key)}: {_value(fact.value, caps)}"
         failing = failing_dependency(fact, checkpoint.artifacts)
         if failing is None:
             proof = f"evidence={_source(fact.evidence)} deps={len(fact.depends_on)}"

@@ -55,6 +55,9 @@ _WINDOW_LINES = re.compile(
     r"Thread id:[^\n]*(?:\n\s*(?:First|Current|Previous) context window id:[^\n]*)+", _IGNORE_CASE
 )
 
+_FIRST = re.compile(r"[\s<#WwTt]")
+"""How all that is contextual begins: `<tag`, `# AGENTS.md`, `Warning:`, `Thread id:`."""
+
 _OF_THE_USER = frozenset({"image", "realtime_delegation"})
 """Tags that do not make a text contextual although they enclose it."""
 
@@ -72,6 +75,8 @@ def is_human(parts: Sequence[str]) -> bool:
 
 def is_contextual(part: str) -> bool:
     """Tell whether a text part is injected context: one such part makes the message so (DSC-30)."""
+    if not _FIRST.match(part):  # before a longer look: hardly any prompt begins so
+        return False
     start, end = _bounds(part)
     if end - start <= _WARNING_SEEN:
         text = part[start:end]
@@ -86,7 +91,7 @@ def is_contextual(part: str) -> bool:
 
 def is_image_wrapper(part: str) -> bool:
     """Tell whether a text part only marks where an image begins or ends: it is not text."""
-    return len(part) <= _ENDS and _IMAGE.fullmatch(part) is not None
+    return len(part) <= _ENDS and "<" in part and _IMAGE.fullmatch(part) is not None
 
 
 def is_summary(text: str) -> bool:
@@ -101,8 +106,8 @@ def is_summary(text: str) -> bool:
 
 def is_ours(text: str) -> bool:
     """Tell whether this is a handoff, view or state pack of ours (JUN-15)."""
-    start, _ = _bounds(text)
-    return text.startswith(_OURS, start)
+    start = _SPACE.match(text)
+    return text.startswith(_OURS, start.end() if start else 0)
 
 
 def request_of(text: str) -> str:

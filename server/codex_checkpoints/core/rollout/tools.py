@@ -17,21 +17,24 @@ the reducer, which knows the folders.  The texts of calls are read by `shell`, `
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Literal
 
 from attrs import evolve, frozen
 
 from codex_checkpoints.core.rollout import javascript, patch, shell
+from codex_checkpoints.core.rollout.fields import is_list, object_of, text_of, words_of
 from codex_checkpoints.core.rollout.items import (
     CommandRun,
     FilesChanged,
     FileViewed,
+    Item,
     ToolCall,
     ToolOutput,
     ToolRan,
 )
+from codex_checkpoints.core.rollout.turns import Steps
 
 Action = Literal["read", "add", "update", "delete", "move", "run", "call"]
 
@@ -72,7 +75,7 @@ class Script:
     """What a code-mode script says: its calls, the plans it sets, how much could not be read."""
 
     expected: tuple[Expected, ...] = ()
-    plans: tuple[tuple[tuple[str, bool], ...], ...] = ()
+    plans: tuple[Steps, ...] = ()
     unread: int = 0
 
 
@@ -82,22 +85,34 @@ Outcome = ToolOutput | CommandRun | FilesChanged | ToolRan | FileViewed
 _SHELLS = frozenset({"shell", "container.exec", "local_shell", "shell_command", "exec_command"})
 _PATCHES = frozenset({"apply_patch", "applypatch"})
 _VIEWS = {"view_image": "path", "read_file": "file_path"}
-_SILENT = frozenset({
-    "write_stdin",  # belongs to the command whose session it feeds
-    "tool_search",
-    "wait",
-    "new_context",
-    "get_context_remaining",
-})
+_SILENT = frozenset(
+    {
+        "write_stdin",  # belongs to the command whose session it feeds
+        "tool_search",
+        "wait",
+        "new_context",
+        "get_context_remaining",
+    }
+)
 _OURS = frozenset({"memory.apply", "memory.read"})
 _OURS_TO_THE_MODEL = frozenset({"memory_apply", "memory_read"})
 _MCP = "mcp__"
 
 
-def called(call: ToolCall, texts: tuple[str, ...]) -> tuple[Seen, ...]:
+def called(call: ToolCall, texts: tuple[str, ...], *, shortened: bool = False) -> tuple[Seen, ...]:
     """Return what a call of an older file did, now that its answer is there."""
-    expected = read_script(call).expected if is_script(call) else _expected(call)
-    return tuple(seen for each in expected for seen in _happened(each, texts))
+    digest = None if shortened else hash_of(texts)
+    return tuple(seen for each in _expected_of(call) for seen in _happened(each, texts, digest))
+
+
+def needs_success(call: Item) -> bool:
+    """Return whether a call only applies patches, so that its answer says if it did anything."""
+    expected = _expected_of(call) if isinstance(call, ToolCall) else ()
+    return bool(expected) and all(each.needs is Needs.SUCCESS for each in expected)
+
+
+def _expected_of(call: ToolCall) -> tuple[Expected, ...]:
+    return read_script(call).expected if is_script(call) else _expected(call)
 
 
 def seen_by(
@@ -125,7 +140,7 @@ def read_script(call: ToolCall) -> Script:
     """Read a code-mode script: each literal call in it counts as a call of that tool."""
     calls, unread = javascript.literal_calls(str(call.arguments))
     expected: list[Expected] = []
-    plans: list[tuple[tuple[str, bool], ...]] = []
+    plans: list[Steps] = []
     for inner in calls:
         if inner.name == "update_plan":
             plan = plan_of(inner.argument)
@@ -136,15 +151,15 @@ def read_script(call: ToolCall) -> Script:
     return Script(tuple(expected), tuple(plans), unread)
 
 
-def plan_of(arguments: object) -> tuple[tuple[str, bool], ...] | None:
-    """Return the steps of an `update_plan` call as (text, done), or None when it has none."""
-    plan = arguments.get("plan") if isinstance(arguments, dict) else None
-    if not isinstance(plan, list):
+def plan_of(arguments: object) -> Steps | None:
+    """Return the steps of an `update_plan` call, or None when it has none."""
+    plan = object_of(arguments).get("plan")
+    if not is_list(plan):
         return None
     return tuple(
-        (step["step"], step.get("status") == "completed")
-        for step in plan
-        if isinstance(step, dict) and isinstance(step.get("step"), str)
+        (text, step.get("status") == "completed")
+        for step in map(object_of, plan)
+        if (text := text_of(step.get("step"))) is not None
     )
 
 
@@ -156,27 +171,26 @@ def hash_of(texts: tuple[str, ...]) -> str | None:
     return "sha256:" + hashlib.sha256(text.encode(errors="replace")).hexdigest()
 
 
-def _happened(expected: Expected, texts: tuple[str, ...]) -> tuple[Seen, ...]:
+def _happened(expected: Expected, texts: tuple[str, ...], digest: str | None) -> tuple[Seen, ...]:
     match expected.needs:
         case Needs.OUTCOME:
             return expected.seen
         case Needs.SUCCESS:
             return expected.seen if any("Success." in text for text in texts) else ()
         case Needs.TEXT:
-            digest = hash_of(texts)
             return tuple(evolve(seen, hash=digest) for seen in expected.seen)
 
 
 def _command_seen(run: CommandRun) -> tuple[Seen, ...]:
     if run.status in {"declined", "in_progress"}:
         return ()
-    patched = shell.patch_in_argv(run.argv)
+    script = shell.script_of(run.argv)
+    patched = _patch_in(script)
     if patched is not None:
         failed = run.status == "failed" or run.exit_code not in {None, 0}
         return () if failed else _patched(patched.text, _inside(run.folder, patched.folder))
-    script = shell.script_of(run.argv)
     if run.parsed is None:
-        return _command(script, run.folder)
+        return _command(script, shell.read_argv(run.argv), run.folder)
     reads = tuple(
         Seen("file", path, "read", run.folder)
         for kind, path in run.parsed
@@ -197,6 +211,10 @@ def _tool_seen(ran: ToolRan, *, shortened: bool) -> tuple[Seen, ...]:
 def _expected(call: ToolCall) -> tuple[Expected, ...]:
     """Return what to expect of a call; nothing when its arguments cannot be read."""
     name, arguments = call.name, call.arguments
+    server, tool = _tool_name(call)
+    if server is not None:
+        ours = tool in _OURS_TO_THE_MODEL
+        return () if ours else (Expected(Needs.TEXT, (_answer_of(f"{server}.{tool}", call),)),)
     if name in _SHELLS:
         return _expected_of_shell(arguments)
     if name in _PATCHES:
@@ -209,31 +227,40 @@ def _expected(call: ToolCall) -> tuple[Expected, ...]:
         if not isinstance(path, str):
             return ()
         return (Expected(Needs.OUTCOME, (Seen("file", path, "read"),)),)
-    server, tool = _tool_name(call)
-    if name in _SILENT or name == "exec" or server is not None and tool in _OURS_TO_THE_MODEL:
+    if name in _SILENT or name == "exec":
         return ()
-    label = tool if server is None else f"{server}.{tool}"
-    return (Expected(Needs.TEXT, (Seen("tool_output", f"{label}/{call.call_id}", "call"),)),)
+    return (Expected(Needs.TEXT, (_answer_of(tool, call),)),)
+
+
+def _answer_of(tool: str, call: ToolCall) -> Seen:
+    return Seen("tool_output", f"{tool}/{call.call_id}", "call")
 
 
 def _expected_of_shell(arguments: object) -> tuple[Expected, ...]:
     words = _first(arguments, "command", "cmd")
     workdir = _first(arguments, "workdir")
     folder = workdir if isinstance(workdir, str) and workdir else None
+    argv = words_of(words)
     if isinstance(words, str):
-        script, patched = words, shell.patch_in(words)
-    elif isinstance(words, list) and words and all(isinstance(word, str) for word in words):
-        script, patched = shell.script_of(words), shell.patch_in_argv(words)
+        script, patched = words, _patch_in(words)
+    elif argv is not None:
+        script = shell.script_of(argv)
+        patched = _patch_in(script)
     else:
         return ()
     if patched is not None:
         files = _patched(patched.text, _inside(folder, patched.folder))
         return (Expected(Needs.SUCCESS, files),)
-    return (Expected(Needs.OUTCOME, _command(script, folder)),)
+    reading = shell.read_script(script) if argv is None else shell.read_argv(argv)
+    return (Expected(Needs.OUTCOME, _command(script, reading, folder)),)
 
 
-def _command(script: str, folder: str | None) -> tuple[Seen, ...]:
-    reading = shell.read_script(script)
+def _patch_in(script: str) -> shell.ShellPatch | None:
+    """Return the patch that is all of a script; most are told apart without being taken apart."""
+    return shell.patch_in(script) if patch.BEGIN in script else None
+
+
+def _command(script: str, reading: shell.ShellReading, folder: str | None) -> tuple[Seen, ...]:
     within = _inside(folder, reading.folder)
     reads = tuple(Seen("file", read.path, "read", within) for read in reading.reads)
     return reads if reading.plain and reads else (Seen("command", script, "run"), *reads)
@@ -268,11 +295,8 @@ def _tool_name(call: ToolCall) -> tuple[str | None, str]:
 
 
 def _first(arguments: object, *names: str) -> object:
-    if isinstance(arguments, Mapping):
-        for name in names:
-            if name in arguments:
-                return arguments[name]
-    return None
+    known = object_of(arguments)
+    return next((known[name] for name in names if name in known), None)
 
 
 def _inside(folder: str | None, deeper: str | None) -> str | None:

@@ -14,29 +14,64 @@ that a rollback needs nothing but to leave turns out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from attrs import Factory, define, field
+
+Steps = tuple[tuple[str, bool], ...]
+"""The steps of a plan in order: their text, and whether they are done."""
+
+
+Make = Callable[[str], str]
+"""Turn a text of the rollout into a value."""
 
 
 @define
 class Said:
-    """The last user message of a turn that had a text: the task, if the turn counts."""
+    """The last user message of a turn that had a text: the task, if the turn counts.
 
-    text: str
+    Few texts are ever asked for, and to `make` one a value takes time: it is done late.
+    """
+
+    _text: str
     ref: str
     seq: int
     order: int
+    _make: Make | None = None
+
+    @property
+    def text(self) -> str:
+        """Return what was said, as a value."""
+        if self._make is not None:
+            self._text, self._make = self._make(self._text), None
+        return self._text
+
+    def settle(self) -> None:
+        """Let go of what no value holds."""
+        _ = self.text
 
 
 @define
 class Planned:
-    """The last plan recorded in a turn: (step text, done) in order."""
+    """The last plan recorded in a turn; its texts are made values late, too."""
 
-    steps: list[tuple[str, bool]]
+    _steps: Steps
     call_id: str
     seq: int
     order: int
+    _make: Make | None = None
+
+    @property
+    def steps(self) -> Steps:
+        """Return the steps in order, each text as a value."""
+        if self._make is not None:
+            make, self._make = self._make, None
+            self._steps = tuple((make(text), done) for text, done in self._steps)
+        return self._steps
+
+    def settle(self) -> None:
+        """Let go of what no value holds."""
+        _ = self.steps
 
 
 @define
@@ -55,7 +90,7 @@ class Turn:
     ended_seq: int | None = None
     aborted: bool = False
     rolled_back: bool = False
-    messages: list[str] = Factory(list)
+    messages: list[str] = Factory(list[str])
     said: Said | None = None
     planned: Planned | None = None
 
@@ -64,12 +99,14 @@ class Turn:
 class Turns:
     """The turns of a session in order, and the task that is running."""
 
-    turns: list[Turn] = Factory(list)
-    aliases: dict[str, int] = Factory(dict)
+    turns: list[Turn] = Factory(list[Turn])
+    aliases: dict[str, int] = Factory(dict[str, int])
     """Task id to the turn it belongs to, where that is not the task's own turn."""
     task: str | None = None
     task_open: bool = False
-    _places: dict[str, int] = field(init=False, factory=dict)
+    nameless: int | None = None
+    """The turn of a task that has no id, once there is one."""
+    _places: dict[str, int] = field(init=False, factory=dict[str, int])
 
     def __attrs_post_init__(self) -> None:
         self._places = {turn.turn_id: place for place, turn in enumerate(self.turns)}
@@ -78,11 +115,12 @@ class Turns:
         """Note that a task runs from here on; its turn begins with its first message."""
         self.task = turn_id
         self.task_open = True
+        self.nameless = None
 
     def task_ended(self, turn_id: str | None, position: int, seq: int, *, aborted: bool) -> None:
         """Note the end of a task, and of its turn when it has one."""
         ending = turn_id if turn_id is not None else self.task
-        place = self._places.get(ending) if ending is not None else None
+        place = self._places.get(ending) if ending is not None else self.nameless
         if place is not None and self.turns[place].ended is None:
             turn = self.turns[place]
             turn.ended, turn.ended_seq, turn.aborted = position, seq, aborted
@@ -91,17 +129,19 @@ class Turns:
             if before is not None:
                 self.aliases[ending] = before
         if turn_id is None or turn_id == self.task:
-            self.task = None
+            self.task = self.nameless = None
             self.task_open = False
 
     def user_message(self, turn_id: str | None, position: int, seq: int) -> Turn:
         """Return the turn that a user message belongs to, opening one where it has none."""
         named = turn_id if turn_id is not None else self.task if self.task_open else None
-        place = self._places.get(named) if named is not None else None
+        place = self._places.get(named) if named is not None else self.nameless
         if place is not None:
             return self.turns[place]
         in_task = named is not None or self.task_open
         turn = Turn(named or f"turn-{seq}", position, seq, in_task)
+        if named is None and self.task_open:
+            self.nameless = len(self.turns)
         self._places[turn.turn_id] = len(self.turns)
         self.turns.append(turn)
         return turn
@@ -142,6 +182,7 @@ class Turns:
         self.turns.clear()
         self.aliases.clear()
         self._places.clear()
+        self.nameless = None
 
     def _last_counting(self) -> int | None:
         for place in range(len(self.turns) - 1, -1, -1):

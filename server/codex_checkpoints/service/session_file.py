@@ -10,20 +10,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any
 
 from attrs import asdict, define, frozen
+from cattrs import Converter
 
 from codex_checkpoints.core.checkpoint.replay import LONGEST_TAIL, Replay
-from codex_checkpoints.core.rollout import items
 from codex_checkpoints.core.rollout.items import HistoryBase, SessionMeta
+from codex_checkpoints.core.rollout.parsing import head_of
 from codex_checkpoints.threads import rollout_file, tree
-from codex_checkpoints.threads.rollout_file import Mark, UnreadableSource
+from codex_checkpoints.threads.rollout_file import Mark, Reading, UnreadableSource
 
 Locate = Callable[[str], str | None]
 """From a rollout id to the path of its file."""
 
-_LONGEST_CHAIN = 64
+_LONGEST_CHAIN = 1024
 
 
 @frozen
@@ -64,16 +64,13 @@ class SessionFile:
 
     def read_on(self, locate: Locate) -> SessionFile:
         """Return the session as it is now: this one moved on, or a new one when it was replaced."""
-        look = _look(self.path)
-        if not rollout_file.still_holds(self.path, self.mark, look.st_size, look.st_ino):
+        reading = rollout_file.follow(self.path, self.mark, self.replay.feed)
+        if reading is None:
             return open_session(self.path, locate)
-        if look.st_size > self.mark.offset:
-            self._read(self.mark.offset, look.st_ino)
-        else:
-            self.tail = b""
+        self.stand(reading)
         return self
 
-    def save(self) -> dict[str, Any]:
+    def save(self) -> dict[str, object]:
         """Return the place and the state as JSON values."""
         return {
             "mark": asdict(self.mark),
@@ -82,28 +79,40 @@ class SessionFile:
         }
 
     @classmethod
-    def load(cls, path: str, value: Any) -> SessionFile | None:
+    def load(cls, path: str, value: object) -> SessionFile | None:
         """Take up what `save` gave; None where it is damaged or of another version."""
         try:
-            mark = Mark(**value["mark"])
-            problems = tuple(Problem(**problem) for problem in value["problems"])
-            replay = Replay.load(value["replay"])
-        except (TypeError, KeyError):
+            saved = _converter.structure(value, _Saved)
+        except Exception:  # noqa: BLE001 - a cache that cannot be read is no cache
             return None
-        return None if replay is None else cls(path, replay, mark, problems)
+        replay = Replay.load(saved.replay)
+        return None if replay is None else cls(path, replay, saved.mark, saved.problems)
 
-    def _read(self, offset: int, inode: int) -> None:
-        """Read from `offset` to the end, and remember where whole lines end."""
-        reached, tail = rollout_file.read(self.path, offset, self.replay.feed)
-        self.replay.rest()
-        begun = reached - self.replay.pending
-        if self.replay.pending:
+    def stand(self, reading: Reading) -> None:
+        """Take up the place that was reached, where whole lines end."""
+        replay = self.replay
+        replay.rest()
+        mark, tail = reading.mark, reading.rest
+        if replay.pending:
             # A long line may have been skipped over; what there is of it is looked at whole, and
             # read again from its beginning when more has come.
+            begun = mark.offset - replay.pending
             tail = rollout_file.piece(self.path, begun, LONGEST_TAIL) or b""
-            self.replay.drop_unfinished()
-        self.tail = b"" if self.replay.stopped else tail
-        self.mark = rollout_file.mark(self.path, begun, inode)
+            mark = rollout_file.place(self.path, begun, mark.inode)
+            replay.drop_unfinished()
+        self.tail = b"" if replay.stopped else tail
+        self.mark = mark
+
+
+@frozen
+class _Saved:
+    mark: Mark
+    problems: tuple[Problem, ...]
+    replay: object
+
+
+_converter = Converter(detailed_validation=False)
+_converter.register_structure_hook_func(lambda kind: kind is object, lambda value, _: value)
 
 
 def open_session(
@@ -116,18 +125,37 @@ def open_session(
     replay = Replay(hot=hot)
     if until is not None:
         replay.stop_after(until)
-    inode = _look(path).st_ino
-    problems: list[Problem] = []
-    line = rollout_file.first_line(path)
-    if b'"history_base"' in line:
-        head = items.parse(line).item
-        if isinstance(head, SessionMeta) and head.base is not None:
-            replay.begin(head)
-            _read_bases(replay, head.base, _rollout_id(path), locate, problems)
-    session = SessionFile(path, replay, Mark(0, inode, "", ""), ())
-    session._read(0, inode)  # noqa: SLF001
-    session.problems = tuple(problems)
+    session = SessionFile(path, replay, _NOWHERE, ())
+    begun = False
+
+    def feed(data: bytes) -> int:
+        nonlocal begun
+        if not begun:
+            begun = True
+            session.problems = _begin(replay, path, data, locate)
+        return replay.feed(data)
+
+    reading = rollout_file.follow(path, None, feed)
+    if reading is not None:
+        session.stand(reading)
     return session
+
+
+_NOWHERE = Mark(0, 0, "", "")
+
+
+def _begin(replay: Replay, path: str, data: bytes, locate: Locate) -> tuple[Problem, ...]:
+    """Read what comes before the file itself; `data` is its first chunk."""
+    line = rollout_file.first_line_of(data)
+    if line is None:
+        line = rollout_file.first_line(path)
+    head = head_of(line) if b'"history_base"' in line else None
+    if head is None or head.base is None:
+        return ()
+    problems: list[Problem] = []
+    replay.begin(head)
+    _read_bases(replay, head.base, _rollout_id(path), locate, problems)
+    return tuple(problems)
 
 
 def _read_bases(
@@ -148,32 +176,32 @@ def _read_bases(
             break
         chain.append((path, wanted))
         try:
-            head = items.parse(rollout_file.first_line(path)).item
+            head = head_of(rollout_file.first_line(path))
         except UnreadableSource:
             break
-        wanted = head.base if isinstance(head, SessionMeta) else None
+        wanted = None if head is None else head.base
     for path, cut in reversed(chain):
         replay.next_file(cut.end_ordinal)
         # Ordinals say where a base is cut; a base without ordinals is cut by its bytes.
         limit = None if replay.scale.ordinals else cut.end_offset
         try:
-            reached, _ = rollout_file.read(path, 0, replay.feed, limit)
+            reached, rest = rollout_file.read(path, 0, replay.feed, limit)
         except UnreadableSource:
             problems.append(Problem("base_missing", cut.rollout_id))
             continue
-        if cut.end_offset is not None and reached < cut.end_offset and not replay.stopped:
+        replay.close(rest)
+        if not replay.stopped and _is_short(replay, cut, reached + len(rest)):
             problems.append(Problem("base_short", cut.rollout_id))
-        replay.rest()
     replay.next_file()
+
+
+def _is_short(replay: Replay, cut: HistoryBase, size: int) -> bool:
+    """Return whether a base ends before the place at which it is cut."""
+    if replay.scale.ordinals and cut.end_ordinal is not None:
+        return replay.seq + 1 < cut.end_ordinal
+    return cut.end_offset is not None and size < cut.end_offset
 
 
 def _rollout_id(path: str) -> str:
     name = tree.parse_name(os.path.basename(path))
     return "" if name is None else name.rollout_id
-
-
-def _look(path: str) -> os.stat_result:
-    try:
-        return os.stat(path)
-    except OSError as error:
-        raise UnreadableSource(error.strerror or "cannot be opened") from error

@@ -1,0 +1,686 @@
+"""What a call leaves behind: one rule of the interfaces page, one case, in both forms of file."""
+
+import hashlib
+
+import pytest
+
+from codex_checkpoints.core.checkpoint.caps import Limits
+from reading import artifacts, checkpoint, read
+from rollouts import (
+    Step,
+    Writer,
+    call,
+    complete,
+    custom_call,
+    event,
+    image,
+    item,
+    mcp,
+    output,
+    patch,
+    patch_text,
+    raw,
+    response,
+    rollout,
+    session,
+    several,
+    shell,
+    started,
+    to_line,
+    turn_context,
+    user,
+)
+
+Kinds = dict[str, str]
+
+TEXT = {"type": "text", "text": "x"}
+CALLED = {"server": "docs", "tool": "find"}
+P = patch_text(update="a.py")
+DONE = "Success. Updated the following files:\nM x\n"
+
+
+def met(form: str, *steps: Step) -> Kinds:
+    """Return the kind of each artifact of a session with these steps."""
+    head = session("paginated") if form == "paginated" else session("legacy")
+    return {uri: kind for uri, (kind, _) in artifacts(rollout(head, user("x"), *steps)).items()}
+
+
+def answered(name: str, arguments: object, text: object = "ok", **more: object) -> Step:
+    """Call a function that answers."""
+    return several(call(name, arguments, "c1", **more), output("c1", text))
+
+
+def custom(name: str, text: str, answer: str = DONE) -> Step:
+    """Call a tool that takes a text and answers."""
+    return several(custom_call(name, text, "c1"), output("c1", answer, custom=True))
+
+
+def ran(**fields: object) -> Step:
+    """Tell of a command that ran."""
+    known: dict[str, object] = {"command": ["bash", "-lc", "make"], "status": "completed"}
+    known |= fields
+    return lambda writer: writer.item("CommandExecution", None, id="c1", **known)
+
+
+def parsed(*entries: tuple[str, str | None]) -> list[dict[str, str]]:
+    return [{"type": kind, "cmd": "x"} | ({"path": path} if path else {}) for kind, path in entries]
+
+
+def sha(text: str) -> str:
+    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+
+# --- commands ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("step", "expected"),
+    [
+        pytest.param(ran(), {"make": "command"}, id="completed"),
+        pytest.param(ran(status="failed", exit_code=2), {"make": "command"}, id="failed"),
+        pytest.param(ran(status="failed", exit_code=130), {"make": "command"}, id="interrupted"),
+        pytest.param(ran(status="declined"), {}, id="declined"),
+        pytest.param(ran(status="in_progress"), {}, id="without an outcome"),
+        pytest.param(
+            ran(command=["make", "-k", "all it"]), {"make -k 'all it'": "command"}, id="words"
+        ),
+        pytest.param(ran(command="make all"), {"make all": "command"}, id="one text"),
+        pytest.param(ran(command=["sh", "-c", "a && b"]), {"a && b": "command"}, id="sh"),
+        pytest.param(ran(command=["cmd.exe", "/c", "dir", "/b"]), {"dir /b": "command"}, id="cmd"),
+        pytest.param(ran(command=["pwsh", "-Command", "ls"]), {"ls": "command"}, id="pwsh"),
+        pytest.param(ran(command=["bash", "-lc", " \n\t "]), {}, id="an empty script"),
+        pytest.param(ran(command=[]), {}, id="no words"),
+        pytest.param(ran(command=["a", 1]), {}, id="no texts"),
+        pytest.param(ran(command=["bash", "-lc", "a\n\tb\x00c"]), {"a b c": "command"}, id="lines"),
+        pytest.param(
+            ran(command=["bash", "-lc", "y" * 200]), {"y" * 159 + "…": "command"}, id="too long"
+        ),
+    ],
+)
+def test_a_command_that_ran_is_its_script(step: Step, expected: Kinds):
+    assert met("paginated", step) == expected
+
+
+@pytest.mark.parametrize(
+    ("entries", "expected"),
+    [
+        pytest.param([("read", "a.py")], {"a.py": "file"}, id="a read"),
+        pytest.param(
+            [("read", "a.py"), ("read", "d/b.py")], {"a.py": "file", "d/b.py": "file"}, id="two"
+        ),
+        pytest.param(
+            [("read", "a.py"), ("unknown", None)], {"a.py": "file", "make": "command"}, id="mixed"
+        ),
+        pytest.param([("search", "src")], {"make": "command"}, id="a search"),
+        pytest.param([("list_files", "src")], {"make": "command"}, id="a list"),
+        pytest.param([("unknown", None)], {"make": "command"}, id="unknown"),
+        pytest.param([("read", None)], {"make": "command"}, id="a read of nothing"),
+        pytest.param([("new", "a.py")], {"make": "command"}, id="from the future"),
+    ],
+)
+def test_codex_itself_tells_which_files_a_command_reads(
+    entries: list[tuple[str, str | None]], expected: Kinds
+):
+    assert met("paginated", ran(parsed_cmd=parsed(*entries))) == expected
+    told = event("exec_command_end", call_id="c1", command=["make"], parsed_cmd=parsed(*entries))
+    assert met("legacy", call("exec_command", {"cmd": "x"}, "c1"), told) == expected
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ("cat a.py", {"a.py": "file"}),
+        ("cat a.py b.py; head -n 3 c.py && tail d.py | nl e.py", None),
+        ("sed -n '1,5p' a.py", {"a.py": "file"}),
+        ("cd lib && cat a.py", {"lib/a.py": "file"}),
+        (
+            "cd lib && cat a.py && make",
+            {"lib/a.py": "file", "cd lib && cat a.py && make": "command"},
+        ),
+        ("cat a.py | grep x", {"a.py": "file", "cat a.py | grep x": "command"}),
+        ("cat ~/a.py", {"cat ~/a.py": "command"}),
+        ("cat $F", {"cat $F": "command"}),
+        ("cat *.py", {"cat *.py": "command"}),
+        ("rg -n x a.py", {"rg -n x a.py": "command"}),
+        ("grep x a.py", {"grep x a.py": "command"}),
+        ("cat a.py > b.py", {"cat a.py > b.py": "command"}),
+        ("cat 'unclosed", {"cat 'unclosed": "command"}),
+    ],
+)
+def test_where_codex_does_not_tell_plain_reads_are_read_off_the_script(
+    script: str, expected: Kinds | None
+):
+    if expected is None:
+        expected = dict.fromkeys(["a.py", "b.py", "c.py", "d.py", "e.py"], "file")
+
+    assert met("legacy", answered("exec_command", {"cmd": script})) == expected
+    assert met("legacy", answered("shell_command", {"command": script})) == expected
+    assert met("legacy", answered("shell", {"command": ["bash", "-lc", script]})) == expected
+    assert met("legacy", answered("container.exec", {"command": ["sh", "-c", script]})) == expected
+    assert met("paginated", ran(command=["bash", "-lc", script])) == expected
+    assert met("paginated", ran(command=["bash", "-lc", script], parsed_cmd=[])) == expected
+
+
+@pytest.mark.parametrize("program", ["powershell", "pwsh.exe"])
+def test_of_powershells_scripts_nothing_is_read(program: str):
+    argv = [program, "-Command", "cat a.txt"]
+
+    assert met("paginated", ran(command=argv)) == {"cat a.txt": "command"}
+    assert met("legacy", answered("shell", {"command": argv})) == {"cat a.txt": "command"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "folder"),
+    [
+        ({"cmd": "cat a.py"}, None),
+        ({"cmd": "cat a.py", "workdir": "/home/ana/shop/lib"}, "/home/ana/shop/lib"),
+        ({"cmd": "cat a.py", "workdir": "lib"}, "/home/ana/shop/web/lib"),
+        ({"cmd": "cat a.py", "workdir": ""}, None),
+        ({"cmd": "cat a.py", "workdir": None}, None),
+        ({"cmd": "cd lib && cat a.py", "workdir": "/home/ana/shop/x"}, "/home/ana/shop/x/lib"),
+        ({"cmd": "cd /abs && cat a.py", "workdir": "/home/ana/shop/x"}, "/abs"),
+    ],
+)
+def test_a_relative_path_begins_at_the_folder_of_the_call_then_of_the_turn_then_of_the_session(
+    arguments: dict[str, object], folder: str | None
+):
+    def uri(place: str) -> str:
+        return f"{place}/a.py".removeprefix("/home/ana/shop/")
+
+    found = answered("exec_command", arguments)
+
+    assert met("legacy", turn_context("/home/ana/shop/web"), found) == {
+        uri(folder or "/home/ana/shop/web"): "file"
+    }
+    if not folder or folder.startswith(("/home/ana/shop/web", "/home/ana/shop/l")):
+        return
+    assert met("legacy", found) == {uri(folder): "file"}
+
+
+def test_without_any_folder_a_relative_path_stays_relative():
+    data = rollout(
+        session("legacy", cwd=None), user("x"), answered("exec_command", {"cmd": "cat a"})
+    )
+
+    assert set(artifacts(data)) == {"a"}
+
+
+def test_the_items_own_folder_is_a_file_uri():
+    step = ran(parsed_cmd=parsed(("read", "a.py")), cwd="file:///home/ana/shop/with%20space")
+
+    assert met("paginated", turn_context("/elsewhere"), step) == {"with space/a.py": "file"}
+
+
+# --- what has no outcome -------------------------------------------------------------------------
+
+
+def test_a_call_without_an_outcome_gives_nothing():
+    waiting = [
+        call("exec_command", {"cmd": "ls"}, "c1"),
+        custom_call("apply_patch", patch_text(add="a.py"), "c2"),
+        call("view_image", {"path": "a.png"}, "c3"),
+        call("mcp__a__b", {}, "c4"),
+    ]
+
+    assert met("legacy", *waiting) == {}
+    assert met("legacy", *waiting, output("c9", "ok")) == {}
+    assert set(met("legacy", *waiting, output("c1", "ok"))) == {"ls"}
+
+
+def test_a_call_without_a_name_or_a_number_gives_nothing():
+    nameless: list[Step] = [
+        response("function_call", arguments="{}", call_id="c1"),
+        response("function_call", name="exec_command", arguments='{"cmd":"ls"}'),
+        response("custom_tool_call", name="apply_patch", input=P),
+        response("local_shell_call", action={"type": "exec", "command": ["ls"]}),
+        response("function_call_output", output=DONE),
+    ]
+
+    assert met("legacy", *nameless, output("c1", DONE)) == {}
+
+
+def test_an_outcome_without_its_call_gives_nothing():
+    assert met("legacy", output("c1", DONE), call("exec_command", {"cmd": "ls"}, "c1")) == {}
+
+
+@pytest.mark.parametrize("text", ["aborted", "aborted by user after 3.1s", "", [], None, {}])
+def test_a_command_that_was_interrupted_did_run(text: object):
+    assert met("legacy", answered("exec_command", {"cmd": "ls"}, text)) == {"ls": "command"}
+
+
+@pytest.mark.parametrize("arguments", ["", "{", "[]", "null", '{"cmd":7}', '{"cmd":[1]}', "{}"])
+def test_arguments_that_cannot_be_read_give_nothing(arguments: str):
+    for name in ("exec_command", "shell", "apply_patch", "view_image", "read_file"):
+        assert met("legacy", answered(name, arguments, DONE)) == {}
+
+
+def test_the_first_record_with_an_outcome_counts_and_later_ones_change_nothing():
+    told: dict[str, object] = {"call_id": "c1", "command": ["bash", "-lc", "cat told.py"]}
+    data = rollout(
+        session("legacy"),
+        user("x"),
+        call("exec_command", {"cmd": "cat called.py"}, "c1"),
+        event("exec_command_end", **told, parsed_cmd=parsed(("read", "told.py"))),
+        output("c1", "once"),
+        call("exec_command", {"cmd": "cat again.py"}, "c1"),
+        output("c1", "twice"),
+        event("patch_apply_end", call_id="c1", success=True, changes={"late.py": {}}),
+    )
+
+    assert artifacts(data) == {"told.py": ("file", 5)}
+
+    reverse = rollout(
+        session("legacy"),
+        user("x"),
+        call("exec_command", {"cmd": "cat called.py"}, "c1"),
+        output("c1", "once"),
+        event("exec_command_end", **told),
+    )
+    assert artifacts(reverse) == {"called.py": ("file", 5)}
+
+
+def test_in_a_newer_file_items_alone_tell_what_happened():
+    other = [
+        answered("exec_command", {"cmd": "cat history.py"}),
+        custom("apply_patch", patch_text(add="history.py")),
+        event("patch_apply_end", call_id="c7", success=True, changes={"event.py": {}}),
+        event("exec_command_end", call_id="c8", command=["cat", "event.py"]),
+        event("view_image_tool_call", call_id="c9", path="event.png"),
+    ]
+    assert met("paginated", *other) == {}
+
+
+def test_in_an_older_file_items_tell_nothing():
+    lines = [
+        {"type": "FileChange", "id": "c1", "changes": {"a.py": None}, "status": "completed"},
+        {"type": "CommandExecution", "id": "c2", "command": ["ls"], "status": "completed"},
+        {"type": "UserMessage", "id": "u9", "content": [{"type": "text", "text": "no"}]},
+    ]
+    told = [event("item_completed", thread_id="x", turn_id="t1", item=line) for line in lines]
+
+    assert met("legacy", *told) == {}
+    found = checkpoint(rollout(session("legacy"), user("yes"), *told)).task
+    assert found is not None
+    assert found.text == "yes"
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["paginated", "legacy"])
+@pytest.mark.parametrize(
+    ("step", "files"),
+    [
+        (patch(add="a.py"), ["a.py"]),
+        (patch(update="a.py"), ["a.py"]),
+        (patch(delete="a.py"), ["a.py"]),
+        (patch(move=("a.py", "b.py")), ["a.py", "b.py"]),
+        (patch(add="a", update="b", delete="c", move=("d", "e")), ["a", "b", "c", "d", "e"]),
+        (patch(add="a.py", done=False), []),
+        (patch(update="/elsewhere/a.py"), ["/elsewhere/a.py"]),
+        (patch(update="/home/ana/shop/../shop/./x/../a.py"), ["a.py"]),
+    ],
+)
+def test_a_patch_that_was_applied_gives_its_files(form: str, step: Step, files: list[str]):
+    assert met(form, step) == dict.fromkeys(files, "file")
+
+
+@pytest.mark.parametrize("status", ["failed", "declined", "inProgress", "in_progress", "new"])
+def test_a_patch_that_was_not_applied_gives_nothing(status: str):
+    changes: dict[str, object] = {"/home/ana/shop/a.py": {"type": "add"}}
+
+    assert met("paginated", item("FileChange", id="c1", changes=changes, status=status)) == {}
+    end = event("patch_apply_end", call_id="c1", changes=changes, success=False, status=status)
+    assert met("legacy", custom_call("apply_patch", "x", "c1"), end, output("c1", DONE)) == {}
+
+
+def test_an_item_without_a_status_was_done():
+    step = item("FileChange", id="c1", changes={"/home/ana/shop/a.py": {}})
+
+    assert met("paginated", step) == {"a.py": "file"}
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        pytest.param(custom("apply_patch", P), id="custom tool"),
+        pytest.param(custom("applypatch", P), id="its other name"),
+        pytest.param(answered("apply_patch", {"input": P}, DONE), id="function"),
+        pytest.param(answered("apply_patch", {"patch": P}, DONE), id="function, another name"),
+        pytest.param(answered("shell", {"command": ["apply_patch", P]}, DONE), id="argument"),
+        pytest.param(
+            answered("shell", {"command": ["bash", "-lc", f"apply_patch <<'E'\n{P}\nE"]}, DONE),
+            id="heredoc",
+        ),
+        pytest.param(
+            answered("exec_command", {"cmd": f"applypatch <<E\n{P}\nE\n"}, DONE), id="heredoc, text"
+        ),
+        pytest.param(
+            answered(
+                "exec_command", {"cmd": f"cd /home/ana/shop && apply_patch <<E\n{P}\nE"}, DONE
+            ),
+            id="after a change of folder",
+        ),
+        pytest.param(
+            answered("shell_command", {"command": f"apply_patch '{P}'"}, DONE), id="quoted"
+        ),
+    ],
+)
+def test_a_patch_is_one_however_it_was_called(step: Step):
+    assert met("legacy", step) == {"a.py": "file"}
+
+
+def test_a_command_that_only_applies_a_patch_gives_only_its_files():
+    argv = ["bash", "-lc", f"apply_patch <<'E'\n{P}\nE"]
+
+    assert met("paginated", ran(command=argv, exit_code=0)) == {"a.py": "file"}
+    assert met("paginated", ran(command=argv, exit_code=1, status="failed")) == {}
+    assert met("legacy", answered("shell", {"command": argv}, "error: no such file")) == {}
+
+
+def test_a_command_that_does_more_than_apply_a_patch_is_a_command():
+    script = f"apply_patch <<'E'\n{P}\nE\ncat b.py"
+
+    found = met("legacy", answered("exec_command", {"cmd": script}, DONE))
+
+    assert {uri for uri, kind in found.items() if kind == "command"} == {
+        "apply_patch <<'E' *** Begin Patch *** Update File: a.py @@ -x +y *** End Patch E cat b.py"
+    }
+    assert "a.py" not in found
+
+
+@pytest.mark.parametrize("form", ["paginated", "legacy"])
+def test_a_file_that_was_shown_is_a_file(form: str):
+    assert met(form, image("/home/ana/pictures/a.png")) == {"/home/ana/pictures/a.png": "file"}
+    assert met(form, turn_context("/home/ana/shop/web"), image("/home/ana/shop/a.png")) == {
+        "a.png": "file"
+    }
+
+
+def test_files_that_older_tools_read_are_files():
+    step = answered("read_file", {"file_path": "/home/ana/shop/a.py", "offset": 1}, "L1: x")
+    assert met("legacy", step) == {"a.py": "file"}
+
+    shown = event("view_image_tool_call", call_id="c1", path="/home/ana/shop/a.png")
+    assert met("legacy", call("view_image", {"path": "b.png"}, "c1"), shown) == {"a.png": "file"}
+
+
+def test_a_path_equal_to_the_base_is_no_file():
+    assert met("paginated", item("ImageView", id="c1", path="/home/ana/shop/")) == {}
+    assert met("paginated", item("ImageView", id="c1", path="/home/ana/shop/x/..")) == {}
+
+
+def test_a_name_too_long_to_keep_is_counted_and_left_out():
+    long = "d/" * 600 + "a.py"
+    data = rollout(session(), user("x"), patch(add=long), patch(add="b.py"))
+
+    assert set(artifacts(data)) == {"b.py"}
+    replay = read(data)
+    replay.checkpoint((), {})
+    assert replay.state.observations.left_out == 1
+
+
+def test_control_characters_in_a_name_are_percent_encoded_and_such_a_file_is_not_hashed():
+    data = rollout(session(), user("x"), patch(add="a\nb\u202e.py"), patch(add="c.py"))
+
+    assert set(artifacts(data)) == {"a%0Ab%E2%80%AE.py", "c.py"}
+    assert read(data).files() == ("c.py",)
+    hashes = {"a%0Ab%E2%80%AE.py": "sha256:1", "c.py": "sha256:2"}
+    found = read(data).checkpoint((), hashes).artifacts
+    assert [each.hash for _, each in sorted(found.items())] == [None, "sha256:2"]
+
+
+# --- other tools ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["paginated", "legacy"])
+def test_the_answer_of_another_tool_is_named_after_tool_and_call(form: str):
+    head = session("paginated") if form == "paginated" else session("legacy")
+
+    found = checkpoint(rollout(head, user("x"), mcp("docs", "find.it", "found\nit"))).artifacts
+
+    assert {uri: (each.kind, each.hash) for uri, each in found.items()} == {
+        "docs.find.it/c1": ("tool_output", sha("found\nit"))
+    }
+
+
+@pytest.mark.parametrize(
+    ("step", "uri", "text"),
+    [
+        (answered("mcp__docs__find", {}, "x"), "docs.find/c1", "x"),
+        (answered("find", {}, "x", namespace="mcp__docs"), "docs.find/c1", "x"),
+        (answered("find", {}, "x", namespace="mcp__docs__"), "docs.find/c1", "x"),
+        (answered("spawn_agent", {}, "x"), "spawn_agent/c1", "x"),
+        (answered("mcp__odd", {}, "x"), "mcp__odd/c1", "x"),
+        (answered("grep_files", {"pattern": "x"}, "x"), "grep_files/c1", "x"),
+        (answered("t", {}, [{"type": "input_text", "text": "a"}, {"text": "b"}]), "t/c1", "a\nb"),
+        (answered("t", {}, {"content": "old", "success": True}), "t/c1", "old"),
+        (answered("t", {}, "\ud83d"), "t/c1", "\ufffd"),
+        (answered("t", {}, ""), "t/c1", None),
+        (answered("t", {}, [{"type": "input_image", "image_url": "x"}]), "t/c1", None),
+        (answered("t", "not json", "x"), "t/c1", "x"),
+        (custom("t", "text", "x"), "t/c1", "x"),
+        (answered("a\nb", {}, "x"), "a%0Ab/c1", "x"),
+    ],
+)
+def test_the_hash_of_an_answer_is_that_of_its_text(step: Step, uri: str, text: str | None):
+    (found,) = checkpoint(rollout(session("legacy"), user("x"), step)).artifacts.values()
+
+    assert (found.uri, found.kind) == (uri, "tool_output")
+    assert found.hash == (None if text is None else sha(text))
+
+
+@pytest.mark.parametrize(
+    ("result", "text"),
+    [
+        ({"Ok": {"content": [TEXT, {"type": "image", "data": "AA"}, TEXT]}}, "x\nx"),
+        ({"Ok": {"content": [TEXT], "structuredContent": {"a": 1}}}, "x"),
+        ({"Ok": {"content": []}}, None),
+        ({"Err": "no such tool"}, None),
+        (None, None),
+    ],
+)
+def test_of_an_mcp_tool_the_event_tells_before_the_answer(result: object, text: str | None):
+    data = rollout(
+        session("legacy"),
+        user("x"),
+        call("find", {}, "c1", namespace="mcp__docs"),
+        event("mcp_tool_call_end", call_id="c1", invocation=CALLED, result=result),
+        output("c1", "Wall time: 0.1 seconds\nOutput:\nx"),
+    )
+
+    (found,) = checkpoint(data).artifacts.values()
+    assert (found.uri, found.last_observed_seq) == ("docs.find/c1", 5)
+    assert found.hash == (None if text is None else sha(text))
+
+
+def test_a_tool_of_an_mcp_server_that_failed_did_run():
+    failed = item(
+        "McpToolCall", id="c1", server="a", tool="b", status="failed", error={"message": "x"}
+    )
+
+    assert met("paginated", failed) == {"a.b/c1": "tool_output"}
+    for status in ("inProgress", "in_progress", "declined"):
+        waiting = item("McpToolCall", id="c1", server="a", tool="b", status=status)
+        assert met("paginated", waiting) == {}
+
+
+def test_tools_of_the_host_and_agents_are_named_by_tool_alone():
+    dynamic = item("DynamicToolCall", id="c1", tool="ticket", status="completed")
+    agent = item("CollabAgentToolCall", id="c2", tool="spawn_agent", status="completed")
+
+    assert set(met("paginated", dynamic, agent)) == {"ticket/c1", "spawn_agent/c2"}
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        answered("update_plan", {"plan": []}),
+        answered("write_stdin", {"session_id": 1, "chars": "x"}),
+        answered("tool_search", {"query": "x"}),
+        answered("wait", {"cell_id": "1"}),
+        answered("new_context", {}),
+        answered("get_context_remaining", {}),
+        answered("memory_apply", {}, namespace="mcp__codex_checkpoints"),
+        answered("memory_read", {}, namespace="mcp__memory"),
+        answered("mcp__memory__memory_apply", {}),
+        mcp("memory", "memory.apply", "accepted"),
+        mcp("memory", "memory.read", "the view"),
+        custom("exec", "const x = 1", "Script completed"),
+    ],
+)
+@pytest.mark.parametrize("form", ["paginated", "legacy"])
+def test_tools_that_steer_the_agent_and_our_own_leave_nothing(form: str, step: Step):
+    assert met(form, step) == {}
+
+
+# --- code mode in older files --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("script", "expected", "unread"),
+    [
+        ("await tools.exec_command({cmd: 'ls -l'})", {"ls -l": "command"}, 0),
+        ('tools.exec_command({"cmd": `cat a.py`, workdir: "lib"})', {"lib/a.py": "file"}, 0),
+        ("tools['view_image']({path: 'a.png'})", {"a.png": "file"}, 0),
+        ("tools.mcp__docs__find({q: 1})", {"docs.find/c1": "tool_output"}, 0),
+        ("tools.exec_command({cmd: name})", {}, 1),
+        ("tools.exec_command({cmd: 'a' + b}); tools.exec_command({cmd: 'c'})", {"c": "command"}, 1),
+        ("tools.write_stdin({session_id: 1}); tools.wait()", {}, 0),
+        ("tools.update_plan({plan: 'no list'})", {}, 1),
+        ("tools.exec({cmd: 'no'})", {}, 0),
+        ("// tools.exec_command({cmd: 'no'})\n'tools.exec_command({})'", {}, 0),
+        ("tools.apply_patch(`" + patch_text(add="a.py") + "`)", {"a.py": "file"}, 0),
+    ],
+)
+def test_each_literal_call_of_a_script_counts_as_a_call(script: str, expected: Kinds, unread: int):
+    data = rollout(
+        session("legacy"), user("x"), custom("exec", script, f"Script completed\n{DONE}")
+    )
+
+    assert {uri: kind for uri, (kind, _) in artifacts(data).items()} == expected
+    assert read(data).state.unread_calls == unread
+
+
+def test_a_patch_of_a_script_counts_only_when_the_script_says_so():
+    script = "tools.apply_patch(`" + patch_text(add="a.py") + "`)"
+
+    assert met("legacy", custom("exec", script, "Script failed\nno such file")) == {}
+    assert met("legacy", custom_call("exec", script, "c1")) == {}
+
+
+def test_in_a_newer_file_the_script_itself_is_not_asked():
+    assert met("paginated", custom("exec", "tools.exec_command({cmd: 'ls'})", "done")) == {}
+
+
+# --- what is kept --------------------------------------------------------------------------------
+
+
+def many(count: int) -> list[Step]:
+    """Touch as many files, in as many records."""
+    return [item("ImageView", id=f"c{n}", path=f"/home/ana/shop/{n:05}.png") for n in range(count)]
+
+
+@pytest.mark.parametrize("count", [255, 256, 257, 5000])
+def test_the_artifacts_seen_last_are_kept(count: int):
+    data = rollout(session(), user("x"), *many(count))
+
+    found = checkpoint(data).artifacts
+
+    last = range(max(0, count - 256), count)
+    assert set(found) == {f"{n:05}.png" for n in last}
+
+
+def test_of_those_seen_in_one_record_the_last_by_name_are_kept():
+    names = [f"/home/ana/shop/{n:03}" for n in range(300)]
+    changes = {name: {"type": "add"} for name in names}
+    step = item("FileChange", id="c1", changes=changes, status="completed")
+    data = rollout(session(), user("x"), *many(3), step)
+
+    assert set(checkpoint(data).artifacts) == {f"{n:03}" for n in range(44, 300)}
+
+
+def test_seeing_a_file_again_keeps_it_and_makes_it_the_newest():
+    again = [item("ImageView", id="c9", path="/home/ana/shop/00000.png")]
+    data = rollout(session(), user("x"), *many(200), *again, *many(300)[200:])
+
+    found = checkpoint(data)
+
+    assert "00000.png" in found.artifacts
+    assert "00001.png" not in found.artifacts
+    assert len(found.artifacts) == 256
+
+
+@pytest.mark.parametrize("limit", [0, 1, 2, 3, 99])
+def test_the_recent_ones_are_distinct_and_the_newest_first(limit: int):
+    steps = [
+        item("ImageView", id=f"c{n}", path=f"/home/ana/shop/{name}")
+        for n, name in enumerate("abab")
+    ]
+    two = item(
+        "FileChange",
+        id="c9",
+        status="completed",
+        changes={"/home/ana/shop/z": {}, "/home/ana/shop/y": {}},
+    )
+    data = rollout(session(), user("x"), *steps, two)
+
+    found = checkpoint(data, limits=Limits(max_recent_artifacts=limit))
+
+    assert list(found.recent_artifacts) == ["y", "z", "b", "a"][:limit]
+    assert set(found.artifacts) == {"a", "b", "y", "z"}
+
+
+def test_the_later_observation_decides_what_a_uri_is():
+    command = ran(command=["bash", "-lc", "a.py"])
+    file = item("ImageView", id="c2", path="/home/ana/shop/a.py")
+
+    assert met("paginated", command, file) == {"a.py": "file"}
+    assert met("paginated", file, command) == {"a.py": "command"}
+
+
+def test_a_file_keeps_no_hash_of_its_own_and_a_command_gets_none():
+    data = rollout(session(), user("x"), shell("ls"), patch(delete="a.py"), mcp("d", "f", "t"))
+
+    found = read(data).checkpoint((), {"ls": "sha256:1", "a.py": "sha256:2", "d.f/c3": "sha256:3"})
+
+    assert {uri: each.hash for uri, each in found.artifacts.items()} == {
+        "ls": None,
+        "a.py": "sha256:2",
+        "d.f/c3": sha("t"),
+    }
+    assert {each.hash for each in read(data).checkpoint((), {}).artifacts.values()} == {
+        None,
+        sha("t"),
+    }
+
+
+def test_many_calls_may_wait_and_the_oldest_are_given_up():
+    calls = [call("exec_command", {"cmd": f"echo {n}"}, f"c{n}") for n in range(3000)]
+    answers = [output(f"c{n}", "x") for n in (0, 2999)]
+
+    assert set(met("legacy", *calls, *answers)) == {"echo 2999"}
+
+
+def test_a_call_of_the_oldest_kind_is_read():
+    def local(writer: Writer) -> None:
+        action = {
+            "type": "exec",
+            "command": ["cat", "a.py"],
+            "working_directory": "/home/ana/shop/d",
+        }
+        line = {"type": "local_shell_call", "call_id": None, "id": "l1", "action": action}
+        writer.write(to_line(line))
+        writer.write(to_line({"type": "function_call_output", "call_id": "l1", "output": "x"}))
+
+    data = rollout(session("bare"), raw(to_line({"record_type": "state"})), user("x"), local)
+    assert set(artifacts(data)) == {"/home/ana/shop/d/a.py"}
+
+
+def test_a_running_task_shows_what_it_met_so_far():
+    data = rollout(session(), started(), user("x"), shell("ls"))
+
+    assert set(artifacts(data)) == {"ls"}
+    assert artifacts(data) == artifacts(
+        data + rollout(session(), complete())[len(rollout(session())) :]
+    )

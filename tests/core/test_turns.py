@@ -1,0 +1,433 @@
+"""Where a turn begins and ends, what belongs to it, and what is left when it is rolled back."""
+
+import pytest
+
+from codex_checkpoints.core.checkpoint.replay import Replay
+from reading import accepted, checkpoint, plan, read, task
+from rollouts import (
+    Step,
+    aborted,
+    assistant,
+    call,
+    compacted,
+    complete,
+    environment,
+    event,
+    injected,
+    item,
+    output,
+    patch,
+    reasoning,
+    record,
+    rollback,
+    rollout,
+    session,
+    shell,
+    started,
+    turn,
+    turn_context,
+    user,
+)
+from rollouts import plan as planned
+from updates import fact
+
+BOTH = pytest.mark.parametrize("form", ["paginated", "legacy"])
+ERROR = {"message": "stream disconnected", "codex_error_info": "other"}
+
+
+def turns(data: bytes, *, hot: bool = True) -> list[tuple[str, int, int | None]]:
+    """Name each turn that counts, with the numbers of the records that open and end it."""
+    state = read(data, hot=hot).state
+    return [
+        (each.turn_id, each.opened_seq, each.ended_seq)
+        for each in state.turns.turns
+        if not each.rolled_back
+    ]
+
+
+def names(data: bytes) -> list[str]:
+    return [name for name, _, _ in turns(data)]
+
+
+# --- where a turn begins -------------------------------------------------------------------------
+
+
+def test_a_turn_begins_with_the_first_message_of_a_task():
+    assert turns(rollout(session(), turn(user("a")), turn(user("b")))) == [
+        ("t1", 3, 4),
+        ("t2", 7, 8),
+    ]
+    assert turns(rollout(session("legacy"), turn(user("a")), turn(user("b")))) == [
+        ("t1", 4, 5),
+        ("t2", 8, 9),
+    ]
+
+
+def test_a_further_message_in_the_same_task_steers_the_same_turn():
+    data = rollout(session(), turn(user("a"), shell("ls"), user("b")), turn(user("c")))
+
+    assert names(data) == ["t1", "t2"]
+    messages = [each.messages for each in read(data).state.turns.turns]
+    assert messages == [["u1", "u2"], ["u3"]]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        rollout(session("legacy", events=False), user("a"), assistant("x"), user("b")),
+        rollout(session("bare"), user("a"), assistant("x"), user("b")),
+        rollout(session("legacy"), user("a"), assistant("x"), user("b")),
+        rollout(session(), user("a"), assistant("x"), user("b")),
+    ],
+    ids=["history alone", "bare", "events", "items"],
+)
+def test_without_tasks_each_message_begins_a_turn_named_after_its_number(data: bytes):
+    state = read(data).state
+
+    assert [each.turn_id for each in state.turns.turns] == [
+        f"turn-{each.opened_seq}" for each in state.turns.turns
+    ]
+    assert len(state.turns.turns) == 2
+    assert [each.ended for each in state.turns.turns] == [None, None]
+
+
+def test_a_task_without_a_message_belongs_to_the_turn_before_it():
+    data = rollout(
+        session("legacy"),
+        turn(user("a"), name="t1"),
+        turn(compacted("", []), planned(("of the compaction", False)), name="t2"),
+        turn(user("b"), planned(("of b", False)), name="t3"),
+        rollback(1),
+    )
+
+    assert names(data) == ["t1"]
+    found = checkpoint(data, [fact("k", seq=9, turn="t2"), fact("l", seq=14, turn="t3")])
+    assert plan(found) == [("s1", "of the compaction", False)]
+    assert set(found.facts) == {"k"}
+
+    rolled = rollout(session("legacy"), turn(user("a")), turn(compacted("", [])), rollback(1))
+    assert checkpoint(rolled, [fact("k", seq=9, turn="t2")]).facts == {}
+
+
+def test_a_task_before_the_first_turn_belongs_to_none():
+    data = rollout(session(), turn(compacted("", [])), turn(user("a")))
+
+    assert names(data) == ["t2"]
+    assert set(checkpoint(data, [fact("k"), fact("l", turn="t2")]).facts) == {"k", "l"}
+
+
+@pytest.mark.parametrize("injection", [environment(), injected("<skill>\nx\n</skill>")])
+def test_machinery_opens_no_turn(injection: Step):
+    for head in (session("legacy", events=False), session("bare"), session("legacy"), session()):
+        data = rollout(head, injection, user("a"), injection)
+
+        assert len(turns(data)) == 1
+
+
+def test_once_events_tell_what_was_typed_the_history_opens_no_turn():
+    data = rollout(
+        session("legacy"),
+        started("t1"),
+        injected("looks like a person's"),
+        user("a"),
+        injected("does too"),
+        complete(),
+    )
+
+    assert turns(data) == [("t1", 5, 7)]
+    assert task(data) == ("a", "seq:5")
+
+
+@pytest.mark.parametrize("hot", [True, False], ids=["quick reader", "plain reader"])
+def test_messages_of_the_history_may_be_spelt_in_many_ways(hot: bool):
+    lines = rollout(session("legacy", events=False), *map(user, "abcdef")).split(b"\n")
+    lines[2] = lines[2].replace(b'","type"', b'", "type"', 1)
+    lines[4] = lines[4].replace(b".000Z", b"Z", 1)
+    lines[5] = lines[5].replace(b'"text":"e"', b'"text":"' + b"e " * 50_000 + b'"')
+
+    assert turns(b"\n".join(lines), hot=hot) == [(f"turn-{n}", n, None) for n in range(2, 8)]
+
+
+def test_the_old_names_of_the_events_are_understood():
+    data = rollout(
+        session("legacy"),
+        event("turn_started", turn_id="t1"),
+        user("a"),
+        event("turn_complete", turn_id="t1"),
+    )
+
+    assert turns(data) == [("t1", 4, 5)]
+
+
+# --- where it ends -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["paginated", "legacy"])
+@pytest.mark.parametrize(
+    ("end", "was_aborted"),
+    [
+        (complete(), False),
+        (event("task_complete", turn_id="t1", error=ERROR), False),
+        (event("turn_complete", turn_id="t1"), False),
+        (aborted(), True),
+        (event("turn_aborted", turn_id=None, reason="interrupted"), True),
+        (event("task_complete"), False),
+    ],
+)
+def test_a_turn_has_ended_when_its_task_says_so_well_or_not(
+    form: str, end: Step, was_aborted: bool
+):
+    head = session("paginated") if form == "paginated" else session("legacy")
+    data = rollout(head, started(), user("a"), end)
+
+    ((name, opened, ended),) = turns(data)
+    (only,) = read(data).state.turns.turns
+
+    assert (name, opened) == ("t1", read(data).seq - 1)
+    assert ended == read(data).seq
+    assert only.aborted == was_aborted
+
+
+@BOTH
+def test_a_turn_without_an_end_is_open(form: str):
+    head = session("paginated") if form == "paginated" else session("legacy")
+    data = rollout(head, turn(user("a")), started(), user("b"), shell("ls"))
+
+    assert [(name, ended is None) for name, _, ended in turns(data)] == [
+        ("t1", False),
+        ("t2", True),
+    ]
+
+
+def test_only_the_first_end_of_a_turn_counts():
+    data = rollout(session(), turn(user("a"), name="t1"), aborted("t1"), complete("t1"))
+
+    assert turns(data) == [("t1", 3, 4)]
+    assert not read(data).state.turns.turns[0].aborted
+
+
+def test_the_end_of_another_task_ends_no_turn():
+    data = rollout(session(), started("t1"), user("a"), complete("t9"), user("b"), complete("t1"))
+
+    assert turns(data) == [("t1", 3, 7)]
+
+
+@pytest.mark.parametrize("hot", [True, False], ids=["quick reader", "plain reader"])
+@pytest.mark.parametrize(
+    ("steps", "ended"),
+    [
+        ([], False),
+        ([user("a")], False),
+        ([user("a"), assistant("x")], True),
+        ([user("a"), assistant("x"), reasoning()], False),
+        ([user("a"), reasoning(), assistant("x")], True),
+        ([user("a"), shell("ls"), assistant("x")], True),
+        ([user("a"), assistant("x"), shell("ls")], False),
+        ([user("a"), assistant("x"), call("update_plan", {"plan": []}, "c1")], False),
+        ([user("a"), assistant("x"), patch(add="a.py")], False),
+        ([user("a"), assistant("x"), user("b")], False),
+        ([user("a"), assistant("x"), user("b"), assistant("y")], True),
+    ],
+)
+@pytest.mark.parametrize(
+    "head", [session("legacy", events=False), session("legacy"), session("bare")]
+)
+def test_in_old_files_an_answer_ends_the_turn_while_it_is_the_last_item(
+    head: Step, steps: list[Step], ended: bool, hot: bool
+):
+    assert read(rollout(head, *steps), hot=hot).state.ends_with_answer is ended
+
+
+# --- what belongs to it --------------------------------------------------------------------------
+
+
+def test_a_record_that_names_a_turn_belongs_to_it_wherever_it_stands():
+    data = rollout(
+        session(),
+        started("t1"),
+        user("a", ref="u1"),
+        complete("t1"),
+        started("t2"),
+        user("b", ref="u2"),
+        user("a again", ref="u3", turn="t1"),
+        call("update_plan", {"plan": []}, "c1", **named("t1")),
+        complete("t2"),
+        user("late", ref="u4", turn="t2"),
+    )
+
+    first, second = read(data).state.turns.turns
+    assert first.messages == ["u1", "u3"]
+    assert second.messages == ["u2", "u4"]
+    assert (first.planned is None, second.planned is None) == (False, True)
+
+
+def named(name: str) -> dict[str, object]:
+    """Say in a response item to which turn it belongs."""
+    return {"internal_chat_message_metadata_passthrough": {"turn_id": name}}
+
+
+def test_two_tasks_may_run_through_each_other():
+    data = rollout(
+        session(),
+        started("t1"),
+        user("a"),
+        started("t2"),
+        user("b"),
+        event("task_complete", turn_id="t1"),
+        event("task_complete", turn_id="t2"),
+    )
+
+    assert turns(data) == [("t1", 3, 7), ("t2", 6, 8)]
+
+
+def test_a_task_without_a_name_is_one_turn():
+    data = rollout(
+        session("legacy"),
+        event("task_started"),
+        user("a"),
+        user("b"),
+        event("task_complete"),
+        event("task_started"),
+        user("c"),
+        event("turn_aborted", reason="interrupted"),
+    )
+
+    assert turns(data) == [("turn-4", 4, 7), ("turn-10", 10, 11)]
+
+
+# --- rollback ------------------------------------------------------------------------------------
+
+
+def three(form: str = "legacy") -> list[Step]:
+    """A session of three turns, each with a task, a plan and a file."""
+    return [
+        session("paginated") if form == "paginated" else session("legacy"),
+        *(
+            turn(user(name), planned((f"plan {name}", False)), patch(add=f"{name}.py"), name=name)
+            for name in ("a", "b", "c")
+        ),
+    ]
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("counts", "left"),
+    [
+        ([0], "abc"),
+        ([1], "ab"),
+        ([2], "a"),
+        ([3], ""),
+        ([4], ""),
+        ([1, 1], "a"),
+        ([2, 2], ""),
+        ([-1], "abc"),
+        ([True], "abc"),
+        (["1"], "abc"),
+    ],
+)
+def test_a_rollback_takes_the_newest_turns_that_still_count(
+    form: str, counts: list[object], left: str
+):
+    events = [event("thread_rolled_back", num_turns=count) for count in counts]
+    data = rollout(*three(form), *events)
+
+    found = checkpoint(data, [fact(name, turn=name, seq=9) for name in "abc"])
+
+    assert names(data) == list(left)
+    assert (found.task.text if found.task else "") == left[-1:]
+    assert [text for _, text, _ in plan(found)] == [f"plan {name}" for name in left[-1:]]
+    assert list(found.facts) == list(left)
+    assert set(found.artifacts) == {"a.py", "b.py", "c.py"}
+
+
+def test_a_turn_after_a_rollback_is_a_new_one():
+    data = rollout(*three(), rollback(2), turn(user("d"), name="d"), rollback(1))
+
+    assert names(data) == ["a"]
+    assert names(rollout(*three(), rollback(2), turn(user("d"), name="d"))) == ["a", "d"]
+
+
+def test_a_steered_turn_is_rolled_back_as_one():
+    data = rollout(
+        session("legacy"), turn(user("a")), turn(user("b"), user("c"), shell("ls")), rollback(1)
+    )
+
+    assert task(data) == ("a", "seq:4")
+
+
+# --- files with a beginning of their own ---------------------------------------------------------
+
+
+def test_the_first_task_of_a_session_that_we_made_only_names_it():
+    made = [session(), compacted("[SESSION_CHECKPOINT v1]\n", [])]
+    naming = [started("t0"), user("Title", ref="u0"), shell("ls"), complete("t0")]
+    data = rollout(*made, *naming, turn(user("Real", ref="u1"), name="t1"))
+
+    assert names(rollout(*made, *naming)) == []
+    assert task(rollout(*made, *naming)) is None
+    assert read(data).state.first_text == "Title"
+    assert names(data) == ["t1"]
+    assert task(data) == ("Real", "u1")
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        [session(), record("world_state", {}), compacted("", [])],
+        [session(), turn(user("a")), compacted("", [])],
+    ],
+)
+def test_a_compaction_that_is_not_the_second_record_names_nothing(before: list[Step]):
+    data = rollout(*before, turn(user("Real", ref="u9"), name="t9"))
+
+    assert task(data) == ("Real", "u9")
+    assert names(data)[-1] == "t9"
+
+
+def test_a_subagent_has_no_turns_of_its_parent():
+    head = session(subagent_history_start_ordinal=7)
+    data = rollout(
+        head, turn(user("parent's"), turn_context("/elsewhere")), compacted(), turn(user("own"))
+    )
+
+    assert names(data) == ["t2"]
+    assert names(rollout(head, turn(user("parent's")))) == []
+
+
+def test_inherited_lines_give_no_figures_of_their_own():
+    inherited = [started(), user("parent's"), shell("make"), patch(add="parent.py")]
+    data = rollout(session(subagent_history_start_ordinal=50), *inherited)
+
+    for hot in (True, False):
+        found = read(data, hot=hot).checkpoint(accepted([]), {})
+        assert (found.task, found.plan.steps, found.recent_artifacts) == (None, (), ())
+
+
+def test_the_state_at_a_turn_is_that_of_everything_up_to_its_end():
+    data = rollout(*three())
+    whole = read(data)
+
+    for each in whole.state.turns.turns:
+        assert each.ended is not None
+        replay = Replay()
+        replay.stop_after(each.ended)
+        replay.feed(data)
+        replay.rest()
+
+        found = replay.checkpoint((), {})
+        assert replay.stopped
+        assert found.seq == each.ended_seq
+        assert found.task is not None
+        assert found.task.text == each.turn_id
+        assert f"{each.turn_id}.py" in found.recent_artifacts[0]
+
+
+def test_an_item_of_an_unknown_turn_opens_one_only_when_it_is_a_message():
+    data = rollout(
+        session(),
+        turn(user("a"), name="t1"),
+        item("ImageView", id="c1", path="a.png", turn="t7"),
+        output("c1", "x"),
+    )
+
+    assert names(data) == ["t1"]

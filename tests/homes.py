@@ -1,0 +1,238 @@
+"""A Codex home on the disk with session files in it, and the product over it.
+
+The product comes in two ways: its parts in this process (`Home.house`), and the command line as a
+process of its own (`Home.run`, `Home.start`) in an environment where nothing is left to chance.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from codex_checkpoints import assembly
+from codex_checkpoints.assembly import House, Places
+from codex_checkpoints.service.refusal import Refusal
+from rollouts import Step, Writer, rollout, session, turn, user
+
+SERVER = Path(__file__).parents[1] / "server"
+WAIT = 20.0
+"""Seconds until something that must come counts as missing."""
+
+T = TypeVar("T")
+
+
+def thread(number: int) -> str:
+    """Return a thread id; a higher number is a newer one."""
+    return f"01a1f865-0000-7000-8000-{number:012d}"
+
+
+def chat(text: str, number: int = 1, **head: Any) -> bytes:  # noqa: ANN401 - fields of a head
+    """Write a session in which a person says one thing."""
+    return rollout(session(thread=thread(number), **head), turn(user(text)))
+
+
+def more(*steps: Step, thread: str, ordinal: int, form: Any = "paginated") -> bytes:  # noqa: ANN401
+    """Write lines that go on with a file that has reached this ordinal."""
+    writer = Writer()
+    writer.form, writer.thread, writer.next_ordinal = form, thread, ordinal
+    for step in steps:
+        step(writer)
+    return writer.data
+
+
+class Home:
+    """One Codex home, the user's own folder, and the state folder below the former."""
+
+    def __init__(self, root: Path) -> None:
+        self.user = root / "user"
+        self.root = root / "codex"
+        self.state = self.root / "codex-checkpoints"
+        self.user.mkdir(parents=True)
+        self.root.mkdir()
+
+    def path(
+        self,
+        number: int = 1,
+        *,
+        segment: int | None = None,
+        archived: bool = False,
+        day: str = "2026/11/20",
+        form: str = ".jsonl",
+    ) -> Path:
+        """Return where a session file belongs."""
+        folder = self.root / ("archived_sessions" if archived else f"sessions/{day}")
+        later = "" if segment is None else f"_{thread(segment)}"
+        return folder / f"rollout-2026-11-20T10-00-00-{thread(number)}{later}{form}"
+
+    def put(self, data: bytes, number: int = 1, **where: Any) -> Path:  # noqa: ANN401 - as `path`
+        """Put a session file in its place."""
+        path = self.path(number, **where)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+        return path
+
+    def checkpoint(self, number: int = 1) -> Path:
+        """Return where the checkpoint of a session is stored."""
+        return self.state / "sessions" / thread(number) / "checkpoint_v1.json"
+
+    def stored(self, number: int = 1) -> Any:  # noqa: ANN401 - any JSON value
+        """Return the stored checkpoint, None when there is none."""
+        try:
+            return json.loads(self.checkpoint(number).read_bytes())
+        except FileNotFoundError:
+            return None
+
+    def remember(self, lines: Iterable[object], number: int = 1) -> Path:
+        """Accept updates, as they stand in their file."""
+        path = self.checkpoint(number).with_name("updates.jsonl")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        return path
+
+    def config(self, text: str) -> None:
+        """Write the settings."""
+        self.state.mkdir(parents=True, exist_ok=True)
+        (self.state / "config.toml").write_text(text, encoding="utf-8")
+
+    # --- the product -----------------------------------------------------------------------------
+
+    @contextmanager
+    def house(self, *, fresh: bool = True) -> Generator[House]:
+        """Put the parts together, and let go of them in the end."""
+        house = assembly.assemble(Places(str(self.root), str(self.state)))
+        try:
+            if fresh:
+                house.sessions.refresh()
+            yield house
+        finally:
+            house.sessions.close()
+
+    def environment(self, env: Mapping[str, str | None] | None = None) -> dict[str, str]:
+        """Return the whole environment of a process; None takes a variable away."""
+        clean = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT") if name in os.environ}
+        wanted = clean | {
+            "HOME": str(self.user),
+            "CODEX_HOME": str(self.root),
+            "PYTHONPATH": str(SERVER),
+            "PYTHONUTF8": "1",
+        }
+        return {
+            name: value for name, value in {**wanted, **(env or {})}.items() if value is not None
+        }
+
+    def run(
+        self,
+        *arguments: str | bytes,
+        env: Mapping[str, str | None] | None = None,
+        before: Sequence[str] = (),
+        cwd: str | Path | None = None,
+        output: int = subprocess.PIPE,
+    ) -> subprocess.CompletedProcess[bytes]:
+        """Run a command to its end; `before` is what runs it, as `nice` would."""
+        return subprocess.run(
+            [*before, sys.executable, "-m", "codex_checkpoints", *arguments],
+            env=self.environment(env),
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            timeout=WAIT,
+            check=False,
+        )
+
+    def json(self, *arguments: str, **more: Any) -> Any:  # noqa: ANN401 - any JSON value
+        """Run a command with `--json` to its good end; return what it printed."""
+        done = self.run(*arguments, "--json", **more)
+        assert done.returncode == 0, done.stderr.decode(errors="replace")
+        return json.loads(done.stdout)
+
+    def start(
+        self, *arguments: str, env: Mapping[str, str | None] | None = None
+    ) -> subprocess.Popen[bytes]:
+        """Start a command in a process group of its own, as a terminal does."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "codex_checkpoints", *arguments],
+            env=self.environment(env),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+
+
+@contextmanager
+def following(home: Home, *arguments: str) -> Generator[subprocess.Popen[bytes]]:
+    """Run `watch` until the block ends; it has said that it follows when the block begins."""
+    process = home.start("watch", *arguments)
+    try:
+        assert process.stderr is not None
+        said = process.stderr.readline()
+        assert b"following" in said, said
+        yield process
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)
+        try:
+            process.communicate(timeout=WAIT)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            raise
+
+
+def eventually(look: Callable[[], T], wanted: Callable[[T], object] = bool) -> T:
+    """Look until it is so; return what was seen then.  Where nobody tells, one has to ask."""
+    end = time.monotonic() + WAIT
+    while True:
+        seen = look()
+        if wanted(seen):
+            return seen
+        assert time.monotonic() < end, f"still {seen!r}"
+        time.sleep(0.005)
+
+
+def refusal(call: Callable[[], object]) -> Refusal:
+    """Return the refusal that a call meets."""
+    try:
+        got = call()
+    except Refusal as refused:
+        return refused
+    raise AssertionError(f"not refused: {got!r}")
+
+
+def snapshot(*folders: Path) -> dict[str, str]:
+    """Return what lies below some folders: each path with a digest of its content."""
+    found: dict[str, str] = {}
+    for folder in folders:
+        for path in sorted(folder.rglob("*")):
+            if path.is_symlink():
+                found[str(path)] = f"-> {path.readlink()}"
+            elif path.is_file():
+                found[str(path)] = hashlib.sha256(path.read_bytes()).hexdigest()
+            else:
+                found[str(path)] = "folder"
+    return found
+
+
+def without_rights() -> tuple[str, ...]:
+    """Return what runs a command such that it has to ask the file system for permission.
+
+    Nothing for an ordinary user.  For root it takes away what lets root pass everywhere; raises
+    `LookupError` where that cannot be done.
+    """
+    if sys.platform == "win32":
+        raise LookupError("Windows asks otherwise")
+    if os.geteuid() != 0:
+        return ()
+    found = shutil.which("setpriv")
+    if found is None:
+        raise LookupError("no setpriv")
+    return (found, "--bounding-set", "-dac_override,-dac_read_search", "--")

@@ -1,0 +1,97 @@
+"""What the product makes of a rollout, in one call each, and a second opinion on its numbers."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from codex_checkpoints.core.checkpoint.caps import Limits
+from codex_checkpoints.core.checkpoint.memory import Update, update_of
+from codex_checkpoints.core.checkpoint.records import Checkpoint
+from codex_checkpoints.core.checkpoint.replay import Replay
+from codex_checkpoints.service.session_file import open_session
+
+Json = Mapping[str, object]
+
+OFFERED = 1 << 16
+"""How many bytes a reader of files offers at a time."""
+
+
+def read(data: bytes, *, hot: bool = True, pieces: Sequence[int] = ()) -> Replay:
+    """Read a whole file, as it is offered from a disk or in pieces that end at these offsets."""
+    return read_on(Replay(hot=hot), data, pieces)
+
+
+def read_on(replay: Replay, data: bytes, pieces: Sequence[int] = ()) -> Replay:
+    """Go on with the bytes that follow those a replay has consumed."""
+    at = 0
+    for end in (*sorted(pieces), len(data)):
+        while at < end:
+            consumed = replay.feed(data[at : min(end, at + OFFERED)])
+            at += consumed
+            if not consumed or replay.stopped:
+                break
+    replay.rest()
+    # What a long line without end has taken is not read yet.
+    begun = at - replay.pending
+    if replay.pending:
+        replay.drop_unfinished()
+    return replay.with_tail(data[begun:])
+
+
+def checkpoint(
+    data: bytes,
+    updates: Iterable[Json] = (),
+    hashes: Mapping[str, str] | None = None,
+    limits: Limits | None = None,
+) -> Checkpoint:
+    """Return the checkpoint of a file with accepted updates."""
+    return read(data).checkpoint(accepted(updates), hashes or {}, limits)
+
+
+def accepted(lines: Iterable[Json]) -> list[Update]:
+    """Return the updates in some lines of `updates.jsonl`."""
+    found = (update_of(line) for line in lines)
+    return [update for update in found if update is not None]
+
+
+def told(story: Path, *, hot: bool = True) -> Checkpoint:
+    """Read a story of `golden/` with one of the two readers."""
+    bases = {path.stem.removeprefix("base-"): str(path) for path in story.glob("base-*.jsonl")}
+    session = open_session(str(story / "rollout.jsonl"), bases.get, hot=hot)
+    assert session.problems == ()
+
+    updates, hashes = story / "updates.jsonl", story / "hashes.json"
+    lines = updates.read_bytes().split(b"\n") if updates.exists() else []
+    return session.now().checkpoint(
+        accepted(json.loads(line) for line in lines if line),
+        json.loads(hashes.read_bytes()) if hashes.exists() else {},
+    )
+
+
+def task(data: bytes) -> tuple[str, str] | None:
+    """Return the text of the task and what it refers to."""
+    found = checkpoint(data).task
+    return None if found is None else (found.text, found.evidence.ref)
+
+
+def plan(found: Checkpoint) -> list[tuple[str, str, bool]]:
+    """Return the steps of the plan: id, text, done."""
+    return [(step.id, step.text, found.plan.done[step.id]) for step in found.plan.steps]
+
+
+def artifacts(data: bytes) -> dict[str, tuple[str, int]]:
+    """Return the kind of each artifact, and where it was observed last."""
+    found = checkpoint(data).artifacts.values()
+    return {each.uri: (each.kind, each.last_observed_seq) for each in found}
+
+
+def seq_of(data: bytes, *marks: str) -> int:
+    """Number the last line that holds all these texts, with `json` and nothing of the product."""
+    found, count = -1, 0
+    for line in data.split(b"\n"):
+        count += 1 if line.strip() else 0
+        if line and all(mark.encode() in line for mark in marks):
+            found = json.loads(line).get("ordinal", count)
+    if found < 0:
+        raise LookupError(marks)
+    return found

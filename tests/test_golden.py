@@ -1,0 +1,58 @@
+"""Stories: a rollout in a folder, and what must come of it.
+
+A folder of `golden/` holds a `README` that says why, `rollout.jsonl`, perhaps files that it builds
+on (`base-<rollout id>.jsonl`), accepted updates (`updates.jsonl`) and the hashes that the host sees
+now (`hashes.json`); and what is expected: `checkpoint.json` and `view.txt`.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from codex_checkpoints.core.checkpoint.canonical import from_bytes, to_bytes
+from codex_checkpoints.core.checkpoint.caps import Caps
+from codex_checkpoints.core.checkpoint.view import view_v1
+from reading import told
+
+GOLDEN = Path(__file__).parent / "golden"
+STORIES = sorted(folder for folder in GOLDEN.glob("*") if folder.is_dir())
+
+MAY_HOLD = {
+    "README",
+    "rollout.jsonl",
+    "updates.jsonl",
+    "hashes.json",
+    "checkpoint.json",
+    "view.txt",
+}
+
+
+def test_there_are_stories():
+    assert len(STORIES) > 20
+
+
+@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.name)
+def test_a_story_says_why_it_is_told(story: Path):
+    files = {path.name for path in story.iterdir() if not path.name.startswith("base-")}
+
+    assert files <= MAY_HOLD
+    assert (story / "README").read_text(encoding="utf-8").strip()
+
+
+@pytest.mark.parametrize("hot", [True, False], ids=["quick reader", "plain reader"])
+@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.name)
+def test_a_story_ends_as_expected(story: Path, hot: bool, golden: Callable[[Path, bytes], None]):
+    checkpoint = told(story, hot=hot)
+    data = to_bytes(checkpoint)
+
+    golden(story / "checkpoint.json", data)
+    golden(story / "view.txt", view_v1(checkpoint, Caps()).encode())
+    assert from_bytes(data) == checkpoint
+
+
+@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.name)
+def test_a_view_needs_the_checkpoint_alone(story: Path, golden: Callable[[Path, bytes], None]):
+    checkpoint = from_bytes((story / "checkpoint.json").read_bytes())
+
+    golden(story / "view.txt", view_v1(checkpoint, Caps()).encode())

@@ -1,0 +1,426 @@
+"""What always holds, whatever the session: each law is a sentence, its cases are made up."""
+
+import hashlib
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import orjson
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import rollouts as r
+from checkpoints import CAPS, CHECKPOINTS, LIMITS, places_in
+from codex_checkpoints.core.checkpoint.canonical import BadCheckpoint, from_bytes, to_bytes
+from codex_checkpoints.core.checkpoint.caps import MAX_URI_CHARS, Caps, Limits
+from codex_checkpoints.core.checkpoint.records import Checkpoint, Evidence, Plan, Task, status_of
+from codex_checkpoints.core.checkpoint.replay import Replay
+from codex_checkpoints.core.checkpoint.view import view_v1
+from generated import (
+    SPELLINGS,
+    TEXTS,
+    Spelling,
+    damaged,
+    done,
+    hostile_lines,
+    said,
+    sessions,
+)
+from reading import accepted, read, read_on
+from updates import V1, V2, decision, fact, revoked, steps
+
+ROOT = Path(__file__).resolve().parent.parent
+GOLDEN = ROOT / "tests" / "golden"
+
+HASHES = {"a.py": V1, "b.py": V2, "d/c.py": V1}
+UPDATES = accepted(
+    [
+        fact("early"),
+        fact("of.a", on={"a.py": V1}, seq=4, turn="t1", source="file", ref="a.py"),
+        fact("of.b", on={"a.py": V1, "b.py": V1}, seq=6, turn="t2", source="file", ref="b.py"),
+        decision("d1", seq=3, turn="t1"),
+        decision("d2", supersedes="d1", seq=7, turn="t2"),
+        steps("p1", "p2", done={"p1": True}, seq=8, turn="t2"),
+        revoked("fact", "of.a", seq=9, turn="t3"),
+    ]
+)
+
+
+def examples(share: float) -> settings:
+    """Try so many times what the profile says: a long run is longer for every law."""
+    return settings(max_examples=round(settings().max_examples * share))
+
+
+ANY = st.one_of(sessions(), damaged(sessions()))
+
+
+def outcome(replay: Replay) -> object:
+    """Everything that may be asked of a replay."""
+    checkpoint = replay.checkpoint(UPDATES, HASHES)
+    state = replay.state
+    return (
+        to_bytes(checkpoint),
+        view_v1(checkpoint, Caps()),
+        replay.seq,
+        [
+            (turn.turn_id, turn.opened, turn.ended, turn.ended_seq, turn.aborted, turn.rolled_back)
+            for turn in state.turns.turns
+        ],
+        [tuple(turn.messages) for turn in state.turns.turns],
+        (state.base, state.name, state.first_text, state.compactions),
+        (state.model, state.window, state.tokens, state.tokens_stale),
+        sorted(replay.files()),
+    )
+
+
+def ends_with_answer(replay: Replay) -> bool | None:
+    """Whether the last turn has ended, in a file that has no events to tell."""
+    state = replay.state
+    return None if state.head and state.head.paginated else state.ends_with_answer
+
+
+# --- reading -------------------------------------------------------------------------------------
+
+
+@examples(1.5)
+@given(data=ANY, places=st.lists(st.floats(0, 1), max_size=5))
+def test_reading_does_not_depend_on_how_the_bytes_arrive(data: bytes, places: list[float]):
+    pieces = [int(place * len(data)) for place in places]
+
+    assert outcome(read(data, pieces=pieces)) == outcome(read(data))
+
+
+@examples(0.25)
+@given(data=sessions().filter(lambda data: len(data) < 5000))
+def test_reading_byte_by_byte_is_reading(data: bytes):
+    assert outcome(read(data, pieces=range(len(data)))) == outcome(read(data))
+
+
+@examples(1.5)
+@given(data=ANY, places=st.lists(st.floats(0, 1), max_size=3))
+def test_a_prefix_then_the_rest_equals_the_whole_with_restarts_in_between(
+    data: bytes, places: list[float]
+):
+    replay, begun = Replay(), 0
+    for place in sorted(places):
+        end = max(begun, int(place * len(data)))
+        at = begun
+        while at < end and (consumed := replay.feed(data[at : min(end, at + 65_536)])):
+            at += consumed
+        replay.rest()
+        begun = at - replay.pending
+        if replay.pending:
+            replay.drop_unfinished()
+        assert outcome(replay.with_tail(data[begun:end])) == outcome(read(data[:end]))
+
+        loaded = Replay.load(orjson.loads(orjson.dumps(replay.save())))
+        assert loaded is not None
+        replay = loaded
+
+    assert outcome(read_on(replay, data[begun:])) == outcome(read(data))
+
+
+@examples(2)
+@given(data=sessions())
+def test_the_quick_reader_and_the_plain_one_agree(data: bytes):
+    quick, plain = read(data), read(data, hot=False)
+
+    assert outcome(quick) == outcome(plain)
+    assert ends_with_answer(quick) == ends_with_answer(plain)
+
+
+@examples(3)
+@given(data=damaged(sessions()))
+def test_the_quick_reader_and_the_plain_one_agree_on_damaged_files(data: bytes):
+    assert outcome(read(data)) == outcome(read(data, hot=False))
+
+
+@examples(0.4)
+@pytest.mark.parametrize("spelling", SPELLINGS.values(), ids=SPELLINGS)
+@given(data=sessions())
+def test_another_spelling_of_the_same_lines_says_the_same(spelling: Spelling, data: bytes):
+    spelt = spelling(data)
+
+    assert outcome(read(spelt)) == outcome(read(data))
+    assert outcome(read(spelt, hot=False)) == outcome(read(data))
+
+
+@given(data=hostile_lines())
+def test_no_line_makes_the_reducer_fail(data: bytes):
+    quick, plain = read(data), read(data, hot=False)
+
+    assert outcome(quick) == outcome(plain)
+    assert from_bytes(to_bytes(quick.checkpoint((), {}))) == quick.checkpoint((), {})
+    assert Replay.load(orjson.loads(orjson.dumps(quick.save()))) is not None
+
+
+@given(data=st.binary(max_size=300))
+@example(b"")
+@example(b"\n")
+@example(b"\xef\xbb\xbf")
+@example(b"\xef\xbb\xbf\n")
+@example(b"\r\n\r\n")
+@example(b"{}")
+@example(b"[" * 100_000 + b"\n")
+@example(b'{"a":' * 100_000 + b"\n")
+def test_no_bytes_make_a_reader_fail(data: bytes):
+    assert outcome(read(data)) == outcome(read(data, hot=False))
+
+
+# --- the same bytes everywhere -------------------------------------------------------------------
+
+PROGRAM = """
+import hashlib, sys
+from pathlib import Path
+sys.path[:0] = sys.argv[1:3]
+from codex_checkpoints.core.checkpoint.canonical import to_bytes
+from codex_checkpoints.core.checkpoint.caps import Caps
+from codex_checkpoints.core.checkpoint.view import view_v1
+from reading import told
+whole = hashlib.sha256()
+for story in sorted(path for path in Path(sys.argv[2], "golden").iterdir() if path.is_dir()):
+    checkpoint = told(story)
+    whole.update(to_bytes(checkpoint) + view_v1(checkpoint, Caps()).encode())
+print(whole.hexdigest())
+"""
+CAN_RUN_IT = "import sys, attrs, cattrs, orjson; sys.exit(sys.version_info < (3, 11))"
+
+
+def interpreters() -> list[str]:
+    """Find the interpreters here that can run the product, the running one first."""
+    names = ["python3", *(f"python3.{minor}" for minor in range(11, 30))]
+    others = {path for name in names if (path := shutil.which(name))} - {sys.executable}
+    able = [
+        path
+        for path in sorted(others)
+        if subprocess.run([path, "-c", CAN_RUN_IT], capture_output=True, check=False).returncode
+        == 0
+    ]
+    return [sys.executable, *able]
+
+
+def test_the_same_rollout_gives_the_same_bytes_in_another_process(tmp_path: Path):
+    expected = hashlib.sha256()
+    for story in sorted(path for path in GOLDEN.iterdir() if path.is_dir()):
+        expected.update((story / "checkpoint.json").read_bytes())
+        expected.update((story / "view.txt").read_bytes())
+    surroundings = [
+        {"PYTHONHASHSEED": "0", "LC_ALL": "C", "TZ": "UTC", "PYTHONUTF8": "0"},
+        {"PYTHONHASHSEED": "4242", "LC_ALL": "tr_TR.UTF-8", "TZ": "Asia/Kathmandu"},
+        {"PYTHONHASHSEED": "random", "LC_ALL": "de_DE.ISO-8859-1", "TZ": "America/St_Johns"},
+    ]
+
+    for interpreter in interpreters():
+        for surrounding in surroundings:
+            run = subprocess.run(
+                [interpreter, "-c", PROGRAM, str(ROOT / "server"), str(ROOT / "tests")],
+                cwd=tmp_path,
+                env={**os.environ, **surrounding},
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert run.stdout.strip() == expected.hexdigest(), run.stderr
+
+
+# --- bounds --------------------------------------------------------------------------------------
+
+KEYS = st.sampled_from(["a", "B", "é", "z", "k.1", "k.2"])
+MANY = st.lists(
+    st.one_of(
+        st.builds(fact, KEYS, TEXTS, seq=st.integers(0, 30)),
+        st.builds(decision, KEYS, TEXTS, TEXTS, topic=TEXTS, seq=st.integers(0, 30)),
+        st.lists(KEYS, unique=True).map(lambda names: steps(*names, seq=20)),
+    ),
+    max_size=12,
+)
+
+
+@given(data=sessions(), updates=MANY, limits=LIMITS)
+def test_a_checkpoint_never_outgrows_its_caps(
+    data: bytes, updates: list[Mapping[str, object]], limits: Limits
+):
+    checkpoint = read(data).checkpoint(accepted(updates), HASHES, limits)
+
+    assert len(checkpoint.facts) <= limits.max_facts_total
+    assert len(checkpoint.decisions) <= limits.max_decisions_total
+    assert len(checkpoint.plan.steps) <= limits.max_plan_steps_total
+    assert len(checkpoint.recent_artifacts) <= limits.max_recent_artifacts
+    assert len(checkpoint.artifacts) <= limits.max_artifacts_total
+    assert set(checkpoint.recent_artifacts) <= set(checkpoint.artifacts)
+    assert set(checkpoint.plan.done) == {step.id for step in checkpoint.plan.steps}
+    values = [
+        *(text for each in checkpoint.facts.values() for text in (each.value,)),
+        *(text for each in checkpoint.decisions for text in (each.decision, each.rationale)),
+        *(each.topic or "" for each in checkpoint.decisions),
+    ]
+    assert all(len(text) <= limits.max_value_chars for text in values)
+    assert all(len(uri) <= MAX_URI_CHARS for uri in checkpoint.artifacts)
+
+
+@given(checkpoint=CHECKPOINTS, caps=CAPS)
+def test_a_view_never_outgrows_its_caps(checkpoint: Checkpoint, caps: Caps):
+    view = view_v1(checkpoint, caps)
+
+    lines = view.splitlines()
+    assert view.endswith("\n")
+    assert [line for line in lines if line.startswith("[")] == [
+        *("[SESSION_CHECKPOINT v1]", "[TASK]", "[PLAN]", "[RECENT_ARTIFACTS]", "[DECISIONS]"),
+        *("[FACTS_VALID]", "[FACTS_SUSPECT]"),
+    ]
+    most = sum(caps.as_json().values()) - caps.max_value_chars + 1
+    records = [line for line in lines if line.startswith("- ")]
+    assert len(records) <= most
+    assert len(lines) == 1 + 6 * 2 + len(records)
+    # A line holds two values at most, and names that the host made or checked.
+    assert all(line.count("ß") <= 2 * min(caps.max_value_chars, 160) for line in records)
+
+
+# --- bytes ---------------------------------------------------------------------------------------
+
+
+@given(checkpoint=CHECKPOINTS)
+def test_canonical_bytes_read_back_to_the_same_record(checkpoint: Checkpoint):
+    data = to_bytes(checkpoint)
+
+    assert from_bytes(data) == checkpoint
+    assert to_bytes(from_bytes(data)) == data
+    assert view_v1(from_bytes(data), Caps()) == view_v1(checkpoint, Caps())
+
+
+@given(checkpoint=CHECKPOINTS)
+def test_orjson_and_json_write_the_same_bytes(checkpoint: Checkpoint):
+    data = to_bytes(checkpoint)
+
+    again = json.dumps(json.loads(data), ensure_ascii=False, separators=(",", ":"))
+
+    assert data == again.encode() + b"\n"
+
+
+def test_only_what_must_be_escaped_is_escaped():
+    text = "\"\\/\b\t\n\f\r\x00\x1f\x7f\x85\u2028é🦜<>&'"
+    checkpoint = Checkpoint(0, Task(text, Evidence("user", "u")), Plan(), (), {}, {}, ())
+
+    data = to_bytes(checkpoint).decode()
+
+    raw = "\x7f\x85\u2028é🦜<>&'"
+    assert '"text":"\\"\\\\/\\b\\t\\n\\f\\r\\u0000\\u001f' + raw + '"' in data
+
+
+@examples(1.5)
+@given(data=st.data())
+def test_what_is_no_checkpoint_is_refused_and_nothing_else_happens(data: st.DataObject):
+    known = json.loads(to_bytes(data.draw(CHECKPOINTS)))
+    parent, key = data.draw(st.sampled_from(places_in(known)))
+    parent[key] = data.draw(
+        st.sampled_from([None, True, 1.5, -7, "", "ab", [], ["ab"], {}, {"a": 1}, [[1, 2]]])
+    )
+    spoilt = json.dumps(known).encode()
+
+    try:
+        again = from_bytes(spoilt)
+    except BadCheckpoint:
+        return
+    assert to_bytes(from_bytes(to_bytes(again))) == to_bytes(again)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"{}",
+        b"[]",
+        b"null",
+        b"7",
+        b"\xff",
+        b'{"schemaVersion":1}',
+        b'{"schemaVersion":2,"seq":1}',
+    ],
+)
+def test_other_bytes_are_no_checkpoint(data: bytes):
+    with pytest.raises(BadCheckpoint):
+        from_bytes(data)
+
+
+# --- facts and turns -----------------------------------------------------------------------------
+
+
+@given(data=sessions(), place=st.integers(0, 100), now=st.sampled_from([V2, None, "stat:2-1"]))
+def test_a_changed_or_unknown_hash_makes_its_facts_suspect_and_the_old_one_valid_again(
+    data: bytes, place: int, now: str | None
+):
+    replay = read(data)
+    files = sorted(replay.files())
+    if not files:
+        return
+    uri = files[place % len(files)]
+    then = dict.fromkeys(files, V1)
+    updates = accepted(
+        [
+            fact("on", on={uri: V1}, source="file", ref=uri),
+            fact("all", on=dict.fromkeys(files[:16], V1) | {uri: V1}, source="file", ref=uri),
+            fact("off"),
+        ]
+    )
+    changed = {each: value for each, value in (then | {uri: now}).items() if value is not None}
+
+    before, after, again = (replay.checkpoint(updates, hashes) for hashes in (then, changed, then))
+
+    assert standing(before) == {"on": "VALID", "all": "VALID", "off": "VALID"}
+    assert standing(after) == {"on": "SUSPECT", "all": "SUSPECT", "off": "VALID"}
+    assert to_bytes(again) == to_bytes(before)
+
+
+def standing(checkpoint: Checkpoint) -> dict[str, str]:
+    """Tell for each fact whether it stands."""
+    return {key: status_of(each, checkpoint.artifacts) for key, each in checkpoint.facts.items()}
+
+
+SPOKEN = st.text("abc é\n", min_size=1, max_size=9).filter(str.strip)
+ACTS = st.lists(st.one_of(done(st.none()), said(st.none())), max_size=4)
+TURNS = st.lists(st.tuples(SPOKEN, ACTS), max_size=4)
+
+
+@given(kept=TURNS, undone=TURNS, form=st.sampled_from(["paginated", "legacy"]))
+def test_rolled_back_turns_take_everything_with_them_but_what_they_met(
+    kept: list[tuple[str, list[r.Step]]], undone: list[tuple[str, list[r.Step]]], form: r.Form
+):
+    def written(turns: list[tuple[str, list[r.Step]]], first: int) -> list[r.Step]:
+        return [
+            r.turn(r.user(text, ref=f"m{number}"), *acts, name=f"t{number}")
+            for number, (text, acts) in enumerate(turns, first)
+        ]
+
+    before = [r.session(form), *written(kept, 1)]
+    after = [*before, *written(undone, len(kept) + 1), r.rollback(len(undone))]
+    updates = accepted(
+        fact(f"f{number}", on={"a.py": V1}, seq=number, turn=f"t{number}")
+        for number in range(1, len(kept) + len(undone) + 1)
+    )
+
+    expected = read(r.rollout(*before)).checkpoint(updates, {})
+    found = read(r.rollout(*after)).checkpoint(updates, {})
+
+    assert found.task == expected.task
+    assert found.plan == expected.plan
+    assert found.facts == expected.facts
+    assert set(expected.artifacts) <= set(found.artifacts)
+    assert set(found.facts) == {f"f{number}" for number in range(1, len(kept) + 1)}
+
+
+def test_a_shuffled_tree_of_files_is_the_same_tree():
+    changes = [(f"/home/ana/shop/{name}", {"type": "add", "content": ""}) for name in "dbace"]
+    found: set[bytes] = set()
+    for seed in range(10):
+        random.Random(seed).shuffle(changes)
+        told = r.item("FileChange", id="c1", changes=dict(changes), status="completed")
+        found.add(to_bytes(read(r.rollout(r.session(), r.user("x"), told)).checkpoint((), {})))
+
+    assert len(found) == 1
+    assert b'"recentArtifacts":["a","b","c","d","e"]' in found.pop()

@@ -1,0 +1,536 @@
+"""`view_v1`: every byte of it, every cap, and that it looks at nothing but its two arguments."""
+
+import builtins
+import copy
+import datetime as dt
+import os
+import random
+import re
+import socket
+import time
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from codex_checkpoints.core.checkpoint.canonical import from_bytes, to_bytes
+from codex_checkpoints.core.checkpoint.caps import BadCaps, Caps
+from codex_checkpoints.core.checkpoint.records import (
+    Artifact,
+    ArtifactKind,
+    Checkpoint,
+    Decision,
+    Dependency,
+    Evidence,
+    EvidenceSource,
+    Fact,
+    Plan,
+    Step,
+    Task,
+)
+from codex_checkpoints.core.checkpoint.view import view_v1
+
+SECTIONS = (
+    "[TASK]",
+    "[PLAN]",
+    "[RECENT_ARTIFACTS]",
+    "[DECISIONS]",
+    "[FACTS_VALID]",
+    "[FACTS_SUSPECT]",
+)
+
+
+def evidence(source: EvidenceSource = "user", ref: str = "u1") -> Evidence:
+    return Evidence(source, ref)
+
+
+def planned(*steps: tuple[str, bool]) -> Plan:
+    """A plan of steps by id, each done or not."""
+    told = tuple(Step(name, f"do {name}") for name, _ in steps)
+    return Plan(told, dict(steps), evidence())
+
+
+def artifact(uri: str, kind: ArtifactKind = "file", digest: str | None = None) -> Artifact:
+    return Artifact(uri, kind, digest, 1)
+
+
+def decision(name: str, supersedes: str | None = None, text: str = "decide") -> Decision:
+    return Decision(name, None, f"{text} {name}", "because", supersedes, evidence(), 1)
+
+
+def fact(value: str, *on: str, digest: str | None = "sha256:1") -> Fact:
+    """A fact that rests on these uris, each with the same hash."""
+    return Fact(value, evidence(), tuple(Dependency(uri, digest) for uri in on), 1)
+
+
+def checkpoint(
+    task: str | None = None,
+    plan: Plan | None = None,
+    artifacts: tuple[Artifact, ...] = (),
+    decisions: tuple[Decision, ...] = (),
+    facts: Mapping[str, Fact] | None = None,
+) -> Checkpoint:
+    """A checkpoint whose artifacts are recent in the order given."""
+    return Checkpoint(
+        9,
+        None if task is None else Task(task, evidence()),
+        plan or Plan(),
+        decisions,
+        {each.uri: each for each in artifacts},
+        facts or {},
+        tuple(each.uri for each in artifacts),
+    )
+
+
+def section(view: str, heading: str) -> list[str]:
+    """Return the lines below a heading."""
+    lines = view.split("\n")
+    start = lines.index(heading) + 1
+    return lines[start : lines.index("", start)]
+
+
+FULL = checkpoint(
+    "Add token refresh to the login flow",
+    Plan(
+        (Step("p1", "Read the auth module"), Step("p2", "Write the refresh test")),
+        {"p1": True, "p2": False},
+        evidence(),
+    ),
+    (
+        artifact("src/auth.py", digest="sha256:9f2c"),
+        artifact("pytest -q", "command"),
+        artifact("docs.search/c8", "tool_output", "sha256:77aa"),
+        artifact("mail.read/c9", "tool_output"),
+        artifact("src/config.py", digest="sha256:new"),
+        artifact("gone.py"),
+    ),
+    (
+        Decision("d1", "cookie", "Drop it", "simpler", None, evidence("user", "m41"), 3),
+        Decision("d3", None, "Keep it", "clients need it", "d1", evidence("user", "m42"), 4),
+        Decision("d4", None, "Log more", "to see", None, evidence("file", "src/auth.py"), 5),
+    ),
+    {
+        "auth.entry": Fact(
+            "login() in src/auth.py",
+            evidence("file", "src/auth.py"),
+            (Dependency("src/auth.py", "sha256:9f2c"),),
+            5,
+        ),
+        "auth.ttl": Fact(
+            "900 seconds",
+            evidence("tool_output", "c8"),
+            (
+                Dependency("src/auth.py", "sha256:9f2c"),
+                Dependency("src/config.py", "sha256:old"),
+                Dependency("gone.py", "sha256:1"),
+            ),
+            6,
+        ),
+        "auth.owner": Fact("Ana", evidence("user", "m42"), (), 6),
+        "auth.deps": Fact(
+            "three files",
+            evidence("tool_output", "c8"),
+            (
+                Dependency("src/auth.py"),
+                Dependency("docs.search/c8", "sha256:77aa"),
+                Dependency("src/config.py", "sha256:new"),
+            ),
+            7,
+        ),
+    },
+)
+
+
+def test_the_empty_checkpoint_is_seven_headings():
+    assert view_v1(checkpoint(), Caps()) == (
+        "[SESSION_CHECKPOINT v1]\n"
+        "\n[TASK]\n"
+        "\n[PLAN]\n"
+        "\n[RECENT_ARTIFACTS]\n"
+        "\n[DECISIONS]\n"
+        "\n[FACTS_VALID]\n"
+        "\n[FACTS_SUSPECT]\n"
+    )
+
+
+def test_a_full_checkpoint_has_a_line_for_each_record():
+    assert view_v1(FULL, Caps()) == (
+        "[SESSION_CHECKPOINT v1]\n"
+        "\n"
+        "[TASK]\n"
+        "- Add token refresh to the login flow\n"
+        "\n"
+        "[PLAN]\n"
+        "- [ ] Write the refresh test (id=p2)\n"
+        "- [x] Read the auth module (id=p1)\n"
+        "\n"
+        "[RECENT_ARTIFACTS]\n"
+        "- file: src/auth.py (hash=sha256:9f2c)\n"
+        "- cmd:  pytest -q\n"
+        "- tool: docs.search/c8 (hash=sha256:77aa)\n"
+        "- tool: mail.read/c9\n"
+        "- file: src/config.py (hash=sha256:new)\n"
+        "- file: gone.py\n"
+        "\n"
+        "[DECISIONS]\n"
+        "- Keep it \u2014 clients need it (id=d3 supersedes=d1 evidence=user:m42)\n"
+        "- Log more \u2014 to see (id=d4 evidence=file:src/auth.py)\n"
+        "\n"
+        "[FACTS_VALID]\n"
+        "- auth.deps: three files (evidence=tool_output:c8 deps=3)\n"
+        "- auth.entry: login() in src/auth.py (evidence=file:src/auth.py deps=1)\n"
+        "- auth.owner: Ana (evidence=user:m42 deps=0)\n"
+        "\n"
+        "[FACTS_SUSPECT]\n"
+        "- auth.ttl: 900 seconds (why=SUSPECT dep=src/config.py)\n"
+    )
+
+
+def test_the_first_of_two_failing_dependencies_is_named_in_the_order_of_the_fact():
+    files = (artifact("b", digest="sha256:2"), artifact("a", digest="sha256:3"))
+    facts = {"ba": fact("x", "b", "a"), "ab": fact("y", "a", "b"), "gone": fact("z", "c", "a")}
+
+    view = view_v1(checkpoint(artifacts=files, facts=facts), Caps())
+
+    assert section(view + "\n", "[FACTS_SUSPECT]") == [
+        "- ab: y (why=SUSPECT dep=a)",
+        "- ba: x (why=SUSPECT dep=b)",
+        "- gone: z (why=SUSPECT dep=c)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("now", "then", "heading"),
+    [
+        pytest.param("sha256:1", "sha256:1", "[FACTS_VALID]", id="equal"),
+        pytest.param("sha256:1", None, "[FACTS_VALID]", id="known now, not asked for"),
+        pytest.param("sha256:1", "sha256:2", "[FACTS_SUSPECT]", id="different"),
+        pytest.param("stat:1-1", "sha256:1", "[FACTS_SUSPECT]", id="another strategy"),
+        pytest.param("unknown:", "unknown:", "[FACTS_SUSPECT]", id="unknown equals nothing"),
+        pytest.param("sha256:1", "unknown:", "[FACTS_SUSPECT]", id="not seen when accepted"),
+        pytest.param(None, "sha256:1", "[FACTS_SUSPECT]", id="unknown now"),
+        pytest.param(None, None, "[FACTS_SUSPECT]", id="unknown now, not asked for"),
+        pytest.param("absent", "sha256:1", "[FACTS_SUSPECT]", id="no such artifact"),
+        pytest.param("absent", None, "[FACTS_SUSPECT]", id="no such artifact, not asked for"),
+    ],
+)
+def test_a_fact_stands_while_each_dependency_is_known_and_equal(
+    now: str | None, then: str | None, heading: str
+):
+    files = () if now == "absent" else (artifact("a", digest=now),)
+
+    view = view_v1(checkpoint(artifacts=files, facts={"k": fact("v", "a", digest=then)}), Caps())
+
+    assert len(section(view + "\n", heading)) == 1
+
+
+def test_facts_stand_in_the_order_of_their_keys_by_code_point():
+    files = (artifact("a", digest="sha256:1"),)
+    valid = {key: fact("x") for key in ("z", "é", "a", "B")}
+    suspect = {key + "!": fact("x", "a", digest="sha256:2") for key in ("é", "z", "B", "a")}
+
+    view = view_v1(checkpoint(artifacts=files, facts=valid | suspect), Caps())
+
+    assert [line[2] for line in section(view, "[FACTS_VALID]")] == ["B", "a", "z", "é"]
+    assert [line[2] for line in section(view + "\n", "[FACTS_SUSPECT]")] == ["B", "a", "z", "é"]
+
+
+def test_of_a_chain_of_decisions_only_the_end_is_shown():
+    chain = (decision("a"), decision("x"), decision("b", "a"), decision("c", "b"))
+
+    view = view_v1(checkpoint(decisions=chain), Caps())
+
+    assert section(view, "[DECISIONS]") == [
+        "- decide x \u2014 because (id=x evidence=user:u1)",
+        "- decide c \u2014 because (id=c supersedes=b evidence=user:u1)",
+    ]
+
+
+def test_a_decision_stays_superseded_when_its_successor_does_not_fit():
+    decisions = (decision("a"), decision("b", "a"), decision("c"))
+
+    view = view_v1(checkpoint(decisions=decisions), Caps(max_decisions=1))
+
+    assert section(view, "[DECISIONS]") == ["- decide c \u2014 because (id=c evidence=user:u1)"]
+
+
+def test_open_steps_come_first_and_the_nearest_of_each_are_kept():
+    plan = planned(("a", True), ("b", False), ("c", True), ("d", False), ("e", True), ("f", False))
+
+    whole = view_v1(checkpoint(plan=plan), Caps())
+    capped = view_v1(checkpoint(plan=plan), Caps(max_open_plan_steps=2, max_done_plan_steps=1))
+
+    assert [line[-2] for line in section(whole, "[PLAN]")] == ["b", "d", "f", "a", "c", "e"]
+    assert section(capped, "[PLAN]") == [
+        "- [ ] do b (id=b)",
+        "- [ ] do d (id=d)",
+        "- [x] do e (id=e)",
+    ]
+
+
+def test_a_step_that_nobody_called_done_is_open():
+    view = view_v1(checkpoint(plan=Plan((Step("a", "x"),), {}, None)), Caps())
+
+    assert section(view, "[PLAN]") == ["- [ ] x (id=a)"]
+
+
+def test_a_recent_artifact_that_is_no_longer_kept_has_no_line():
+    known = checkpoint(artifacts=(artifact("a"), artifact("b")))
+    forgetful = Checkpoint(9, None, Plan(), (), {"b": artifact("b")}, {}, ("a", "b"))
+
+    assert section(view_v1(known, Caps()), "[RECENT_ARTIFACTS]") == ["- file: a", "- file: b"]
+    assert section(view_v1(forgetful, Caps()), "[RECENT_ARTIFACTS]") == ["- file: b"]
+
+
+# --- caps ----------------------------------------------------------------------------------------
+
+THREE = checkpoint(
+    "abc",
+    planned(("o1", False), ("o2", False), ("o3", False), ("d1", True), ("d2", True), ("d3", True)),
+    (artifact("r1"), artifact("r2"), artifact("r3")),
+    (decision("x1"), decision("x2"), decision("x3")),
+    {name: fact("x") for name in ("v1", "v2", "v3")}
+    | {name: fact("x", "nowhere") for name in ("w1", "w2", "w3")},
+)
+"""Three of everything."""
+
+
+@pytest.mark.parametrize(
+    ("cap", "heading", "mark", "firsts"),
+    [
+        ("maxOpenPlanSteps", "[PLAN]", r"id=(o.)", ["o1", "o2", "o3"]),
+        ("maxDonePlanSteps", "[PLAN]", r"id=(d.)", ["d3", "d2", "d1"]),
+        ("maxDecisions", "[DECISIONS]", r"id=(x.)", ["x3", "x2", "x1"]),
+        ("maxFactsValid", "[FACTS_VALID]", r"(v.):", ["v1", "v2", "v3"]),
+        ("maxFactsSuspect", "[FACTS_SUSPECT]", r"(w.):", ["w1", "w2", "w3"]),
+        ("maxRecentArtifacts", "[RECENT_ARTIFACTS]", r"file: (r.)", ["r1", "r2", "r3"]),
+    ],
+)
+@pytest.mark.parametrize("size", [0, 1, 2, 3, 4, 1000])
+def test_a_section_holds_as_many_lines_as_its_cap_and_the_right_ones(
+    cap: str, heading: str, mark: str, firsts: list[str], size: int
+):
+    view = view_v1(THREE, Caps().replaced({cap: size}))
+    others = view_v1(THREE, Caps())
+
+    found = re.findall(mark, "\n".join(section(view + "\n", heading)))
+
+    assert sorted(found) == sorted(firsts[:size])
+    assert [line for line in view.split("\n") if line in SECTIONS] == list(SECTIONS)
+    assert len(others.split("\n")) - len(view.split("\n")) == max(0, 3 - size)
+
+
+@pytest.mark.parametrize(
+    ("size", "shown"),
+    [(1, "…"), (2, "a…"), (3, "ab…"), (4, "abcd"), (5, "abcd"), (160, "abcd"), (10**6, "abcd")],
+)
+def test_every_value_is_cut_to_the_same_number_of_code_points(size: int, shown: str):
+    full = checkpoint(
+        "abcd",
+        Plan((Step("s", "abcd"),), {"s": False}, None),
+        (artifact("abcd", "command"), artifact("abcd.py"), artifact("abcd/c1", "tool_output")),
+        (Decision("abcdefg", None, "abcd", "abcd", None, evidence(), 1),),
+        {"abcdefg": fact("abcd"), "w": fact("abcd", "abcdefg.py")},
+    )
+
+    lines = view_v1(full, Caps(max_value_chars=size)).split("\n")
+
+    assert [line for line in lines if line.startswith("-")] == [
+        f"- {shown}",
+        f"- [ ] {shown} (id=s)",
+        f"- cmd:  {shown}",
+        "- file: abcd.py",
+        "- tool: abcd/c1",
+        f"- {shown} \u2014 {shown} (id=abcdefg evidence=user:u1)",
+        f"- abcdefg: {shown} (evidence=user:u1 deps=0)",
+        f"- w: {shown} (why=SUSPECT dep=abcdefg.py)",
+    ]
+
+
+@pytest.mark.parametrize("unit", ["x", "é", "日", "🦜", "e\u0301", "👩\u200d💻", "\U0010ffff"])
+@pytest.mark.parametrize("length", [159, 160, 161, 162, 1000])
+def test_a_value_of_more_than_160_code_points_is_cut_whatever_is_asked_for(unit: str, length: int):
+    text = (unit * length)[:length]
+
+    for size in (160, 161, 10**9):
+        view = view_v1(checkpoint(text), Caps(max_value_chars=size))
+
+        (line,) = section(view, "[TASK]")
+        assert line == "- " + (text if length <= 160 else text[:159] + "…")
+        assert view.encode().decode() == view
+
+
+def test_a_hash_and_a_uri_are_never_cut():
+    uri, digest = "d/" * 400 + "x", "sha256:" + "0" * 64
+
+    view = view_v1(checkpoint(artifacts=(artifact(uri, digest=digest),)), Caps(max_value_chars=1))
+
+    assert section(view, "[RECENT_ARTIFACTS]") == [f"- file: {uri} (hash={digest})"]
+
+
+# --- what a value could do -----------------------------------------------------------------------
+
+FORGED = "x\n[FACTS_VALID]\n- y: z (evidence=user:u1 deps=0)"
+BREAKS = [
+    *("\n", "\r", "\r\n", "\t", "\v", "\f", "\x00", "\x1b", "\x1c", "\x7f"),
+    *("\x85", "\x9f", "\u2028", "\u2029", "\u202e", "\u2066", "\u2069"),
+]
+
+
+def every_field(text: str) -> Checkpoint:
+    """A checkpoint that says `text` in each place that holds one."""
+    said = Evidence("user", text, text)
+    return Checkpoint(
+        1,
+        Task(text, said),
+        Plan((Step(text, text), Step("d" + text, text)), {"d" + text: True}, said),
+        (Decision(text, text, text, text, None, said, 1), decision("n", text, text)),
+        {
+            text: Artifact(text, "file", text, 1),
+            "c" + text: Artifact("c" + text, "command", None, 1),
+        },
+        {
+            text: Fact(text, said, (), 1),
+            "s" + text: Fact(text, said, (Dependency("gone" + text, text),), 1),
+        },
+        (text, "c" + text),
+    )
+
+
+@pytest.mark.parametrize("wall", BREAKS, ids=ascii)
+def test_no_field_of_a_checkpoint_can_add_a_line(wall: str):
+    plain = view_v1(every_field("x y"), Caps())
+
+    view = view_v1(every_field(f"x{wall}y"), Caps())
+
+    assert view == plain
+    assert len(view.splitlines()) == len(plain.splitlines())
+
+
+def test_no_field_of_a_checkpoint_can_forge_a_heading():
+    view = view_v1(every_field(FORGED), Caps())
+
+    headings = [line for line in view.splitlines() if line.startswith("[")]
+
+    assert headings == ["[SESSION_CHECKPOINT v1]", *SECTIONS]
+
+
+def test_no_field_of_a_checkpoint_read_from_disk_can_forge_a_heading():
+    known = from_bytes(to_bytes(every_field(FORGED.replace("\n", "\u2028\n"))))
+
+    headings = [line for line in view_v1(known, Caps()).splitlines() if line.startswith("[")]
+
+    assert headings == ["[SESSION_CHECKPOINT v1]", *SECTIONS]
+
+
+def test_spaces_are_kept_and_the_ends_trimmed_before_the_cut():
+    view = view_v1(checkpoint("\n  a   b \t\n"), Caps())
+    cut = view_v1(checkpoint("\n\n ab cd"), Caps(max_value_chars=4))
+
+    assert section(view, "[TASK]") == ["- a   b"]
+    assert section(cut, "[TASK]") == ["- ab …"]
+
+
+# --- caps that are none --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cap", sorted(Caps().as_json()))
+@pytest.mark.parametrize(
+    "value", [-1, 1.0, 1.5, True, False, "1", None, [1], float("nan"), float("inf")], ids=repr
+)
+def test_a_cap_is_a_whole_number_of_at_least_zero(cap: str, value: object):
+    with pytest.raises(BadCaps, match=cap):
+        Caps().replaced({cap: value})
+
+
+def test_the_length_of_a_value_is_at_least_one():
+    with pytest.raises(BadCaps, match="maxValueChars"):
+        Caps().replaced({"maxValueChars": 0})
+
+
+@pytest.mark.parametrize("cap", ["maxFacts", "max_decisions", "", "maxvaluechars", "maxDecisions "])
+def test_an_unknown_cap_is_refused_by_name(cap: str):
+    with pytest.raises(BadCaps, match=re.escape(repr(cap))):
+        Caps().replaced({cap: 1})
+
+
+def test_there_are_seven_caps_and_each_has_a_value():
+    assert Caps().as_json() == {
+        "maxOpenPlanSteps": 12,
+        "maxDonePlanSteps": 5,
+        "maxDecisions": 12,
+        "maxFactsValid": 32,
+        "maxFactsSuspect": 12,
+        "maxRecentArtifacts": 16,
+        "maxValueChars": 160,
+    }
+
+
+def test_caps_may_name_some_and_keep_the_others():
+    few = Caps(max_decisions=1).replaced({"maxFactsValid": 2})
+
+    assert few.as_json() == Caps().as_json() | {"maxDecisions": 1, "maxFactsValid": 2}
+
+
+# --- purity --------------------------------------------------------------------------------------
+
+
+def forbidden(name: str) -> Callable[..., object]:
+    """Take the place of what a view must not call."""
+
+    def call(*_arguments: object, **_named: object) -> object:
+        raise AssertionError(name)
+
+    return call
+
+
+def test_a_view_looks_at_nothing_but_its_arguments(monkeypatch: pytest.MonkeyPatch):
+    expected = view_v1(FULL, Caps())
+    with monkeypatch.context() as patched:
+        for owner, name in (
+            (builtins, "open"),
+            (builtins, "input"),
+            (builtins, "print"),
+            (os, "getenv"),
+            (os, "stat"),
+            (os, "urandom"),
+            (os, "getcwd"),
+            (time, "time"),
+            (time, "time_ns"),
+            (time, "monotonic"),
+            (time, "perf_counter"),
+            (random, "random"),
+            (socket, "socket"),
+        ):
+            patched.setattr(owner, name, forbidden(f"{owner.__name__}.{name}"))
+        patched.setattr(dt, "datetime", None)
+        patched.setattr(os, "environ", None)
+
+        view = view_v1(FULL, Caps())
+
+    assert view == expected
+
+
+def test_a_view_leaves_its_arguments_as_they_are():
+    before, caps = copy.deepcopy(FULL), Caps()
+
+    view_v1(FULL, caps)
+
+    assert before == FULL
+    assert caps == Caps()
+    assert list(before.artifacts) == list(FULL.artifacts)
+    assert list(before.facts) == list(FULL.facts)
+
+
+def test_a_view_does_not_depend_on_the_order_in_which_maps_were_filled():
+    turned = Checkpoint(
+        FULL.seq,
+        FULL.task,
+        Plan(FULL.plan.steps, dict(reversed(list(FULL.plan.done.items()))), FULL.plan.evidence),
+        FULL.decisions,
+        dict(reversed(list(FULL.artifacts.items()))),
+        dict(reversed(list(FULL.facts.items()))),
+        FULL.recent_artifacts,
+    )
+
+    assert view_v1(turned, Caps()) == view_v1(FULL, Caps())
+    assert to_bytes(turned) == to_bytes(FULL)

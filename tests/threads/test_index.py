@@ -1,0 +1,409 @@
+"""The index is a cache: whatever happens to its file, the session files give the same rows."""
+
+import contextlib
+import os
+import random
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+from codex_checkpoints.core.checkpoint.replay import Replay
+from codex_checkpoints.threads import index as index_module
+from codex_checkpoints.threads.index import VERSION, Index, Row
+from homes import WAIT, Home, chat, more, thread, without_rights
+from rollouts import rollout, session, shell, turn, user
+
+KEEP_LOCKED = """
+import sqlite3, sys
+database = sqlite3.connect(sys.argv[1], isolation_level=None)
+database.execute("BEGIN EXCLUSIVE")
+print("locked", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    home = Home(tmp_path)
+    for number in range(1, 6):
+        home.put(chat(f"task {number}", number), number)
+    return home
+
+
+def row(number: int, **values: Any) -> Row:  # noqa: ANN401 - fields of a row
+    name = thread(number)
+    known = Row(f"/s/{number}", 1, 2, 3, False, False, name, name, name)
+    return evolve(known, **values)
+
+
+def database(home: Home) -> Path:
+    return home.state / "index.sqlite"
+
+
+def tasks(home: Home) -> list[str | None]:
+    """List with a new service over the index as it lies there."""
+    with home.house() as house:
+        return [item.task for item in house.sessions.page().items]
+
+
+def rows(home: Home) -> dict[str, Row]:
+    with contextlib.closing(Index(str(database(home)))) as index:
+        return index.rows()
+
+
+EXPECTED = [f"task {number}" for number in range(1, 6)]
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Generator[None]:
+    holder = subprocess.Popen(
+        [sys.executable, "-c", KEEP_LOCKED, str(path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    try:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"locked\n"
+        yield
+    finally:
+        holder.communicate(timeout=WAIT)
+
+
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Count the bytes of session files that are taken in from now on."""
+    counted: list[int] = []
+    plain = Replay.feed
+
+    def feed(self: Replay, data: bytes) -> int:
+        counted.append(len(data))
+        return plain(self, data)
+
+    monkeypatch.setattr(Replay, "feed", feed)
+    return counted
+
+
+# --- rows ----------------------------------------------------------------------------------------
+
+
+def test_a_row_comes_back_as_it_was_put(tmp_path: Path) -> None:
+    path = str(tmp_path / "deep" / "index.sqlite")
+    full = row(
+        1, archived=True, compressed=True, cwd="/ü", task="日本", context_tokens=2**53 - 1, seq=-1
+    )
+    with contextlib.closing(Index(path)) as index:
+        index.put([full, row(2)])
+
+    with contextlib.closing(Index(path)) as index:
+        assert index.rows() == {"/s/1": full, "/s/2": row(2)}
+        assert index.fallback is None
+
+
+def test_a_row_that_is_put_again_replaces_the_old_one(tmp_path: Path) -> None:
+    with contextlib.closing(Index(str(tmp_path / "index.sqlite"))) as index:
+        index.put([row(1)])
+        index.put([row(1, task="later")])
+
+        assert index.rows() == {"/s/1": row(1, task="later")}
+
+
+def test_what_is_removed_is_gone_with_its_state(tmp_path: Path) -> None:
+    with contextlib.closing(Index(str(tmp_path / "index.sqlite"))) as index:
+        index.put([row(1), row(2)])
+        index.put_state("/s/1", (1, 2, 3), {"place": 1})
+        index.put_state("/s/2", (1, 2, 3), {"place": 2})
+
+        index.remove(["/s/1", "/s/never"])
+
+        assert index.rows() == {"/s/2": row(2)}
+        assert index.state("/s/1") is None
+        assert index.state("/s/2") == {"place": 2}
+
+
+def test_only_the_owner_may_look_into_the_folder(tmp_path: Path) -> None:
+    Index(str(tmp_path / "state" / "index.sqlite")).close()
+
+    assert (tmp_path / "state").stat().st_mode & 0o077 == 0
+
+
+# --- what can be wrong with the file -------------------------------------------------------------
+
+
+def test_an_index_that_is_deleted_is_made_again_with_equal_rows(home: Home) -> None:
+    assert tasks(home) == EXPECTED
+    before = rows(home)
+
+    database(home).unlink()
+
+    assert tasks(home) == EXPECTED
+    assert rows(home) == before
+
+
+@pytest.mark.parametrize("size", [0, 1, 100, 40_000])
+def test_a_file_that_is_no_database_is_replaced(home: Home, size: int) -> None:
+    home.state.mkdir()
+    database(home).write_bytes(random.Random(size).randbytes(size))
+
+    assert tasks(home) == EXPECTED
+    assert len(rows(home)) == 5
+
+
+def test_a_database_that_is_damaged_inside_is_replaced(home: Home) -> None:
+    with contextlib.closing(Index(str(database(home)))) as index:
+        index.put(row(number, task="x" * 300) for number in range(2000))
+    data = bytearray(database(home).read_bytes())
+    assert len(data) > 400_000
+    data[8192:-4096] = random.Random(1).randbytes(len(data) - 12288)
+    database(home).write_bytes(data)
+
+    assert tasks(home) == EXPECTED
+    with home.house() as house:
+        assert house.sessions.catalogue.index.fallback is None
+        assert len(house.sessions.catalogue.rows()) == 5
+
+
+@pytest.mark.parametrize("version", [0, VERSION - 1, VERSION + 1, 2**31 - 1])
+def test_what_another_version_wrote_is_read_again(home: Home, version: int) -> None:
+    assert tasks(home) == EXPECTED
+    with contextlib.closing(sqlite3.connect(database(home))) as other:
+        other.execute("UPDATE rollouts SET task = 'of another version'")
+        other.execute(f"PRAGMA user_version = {version}")
+        other.commit()
+
+    assert tasks(home) == EXPECTED
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DROP TABLE states",
+        "DROP TABLE rollouts",
+        "ALTER TABLE rollouts ADD COLUMN later",
+        "ALTER TABLE rollouts RENAME COLUMN task TO aim",
+        "ALTER TABLE states DROP COLUMN inode",
+    ],
+)
+def test_tables_of_another_shape_are_made_anew(home: Home, statement: str) -> None:
+    assert tasks(home) == EXPECTED
+    with contextlib.closing(sqlite3.connect(database(home))) as other:
+        other.execute(statement)
+
+    with home.house() as house:
+        assert [item.task for item in house.sessions.page().items] == EXPECTED
+        assert house.sessions.catalogue.index.fallback is None
+
+
+def test_an_index_that_another_process_keeps_locked_is_done_without(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert tasks(home) == EXPECTED
+    monkeypatch.setattr(index_module, "_BUSY_SECONDS", 0.05)
+    home.put(chat("task 6", 6), 6)
+
+    with locked(database(home)), home.house() as house:
+        assert [item.task for item in house.sessions.page().items] == [*EXPECTED, "task 6"]
+        assert "locked" in (house.sessions.catalogue.index.fallback or "")
+
+    assert tasks(home) == [*EXPECTED, "task 6"]
+
+
+def test_an_index_that_is_locked_before_it_has_tables_is_done_without(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home.state.mkdir()
+    monkeypatch.setattr(index_module, "_BUSY_SECONDS", 0.05)
+
+    with locked(database(home)):
+        assert tasks(home) == EXPECTED
+
+
+def test_an_index_may_be_deleted_while_it_is_open(home: Home) -> None:
+    with home.house() as house:
+        for path in home.state.glob("index.sqlite*"):
+            path.unlink()
+        home.put(chat("task 6", 6), 6)
+        house.sessions.refresh()
+
+        assert [item.task for item in house.sessions.page().items] == [*EXPECTED, "task 6"]
+        assert tasks(home) == [*EXPECTED, "task 6"]
+    assert tasks(home) == [*EXPECTED, "task 6"]
+
+
+def test_a_folder_in_the_place_of_the_index_is_done_without(home: Home) -> None:
+    database(home).mkdir(parents=True)
+
+    with home.house() as house:
+        assert [item.task for item in house.sessions.page().items] == EXPECTED
+        assert house.sessions.catalogue.index.fallback is not None
+    assert database(home).is_dir()
+
+
+def test_a_file_in_the_place_of_the_state_folder_is_done_without(home: Home) -> None:
+    home.state.write_text("mine")
+
+    assert tasks(home) == EXPECTED
+    assert home.state.read_text() == "mine"
+
+
+@pytest.mark.parametrize("rights", ["file", "folder"])
+def test_an_index_that_must_not_be_written_is_done_without(home: Home, rights: str) -> None:
+    try:
+        before = without_rights()
+    except LookupError as reason:
+        pytest.skip(str(reason))
+    assert tasks(home) == EXPECTED
+    home.put(chat("task 6", 6), 6)
+    database(home).chmod(0o400)
+    if rights == "folder":
+        home.state.chmod(0o500)
+
+    try:
+        done = home.run("sessions", "--json", before=before)
+    finally:
+        home.state.chmod(0o700)
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count(b'"task"') == 6
+    assert b"Traceback" not in done.stderr
+
+
+def test_a_full_disk_is_done_without(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQLite itself says so: a database may not grow beyond `max_page_count`."""
+    connect = sqlite3.connect
+
+    def small(path: str, **more: Any) -> sqlite3.Connection:  # noqa: ANN401 - as sqlite3 has it
+        connection = connect(path, **more)
+        if path == ":memory:":
+            return connection
+        connection.execute("PRAGMA max_page_count = 4")
+        return connection
+
+    monkeypatch.setattr(sqlite3, "connect", small)
+    for number in range(6, 60):
+        home.put(chat(f"task {number:03} {'x' * 150}", number), number)
+
+    with home.house() as house:
+        assert len(house.sessions.page().items) == 59
+        assert "full" in (house.sessions.catalogue.index.fallback or "")
+
+
+# --- several at once -----------------------------------------------------------------------------
+
+
+def test_processes_that_index_at_once_agree_and_leave_a_whole_index(home: Home) -> None:
+    for number in range(6, 120):
+        home.put(chat(f"task {number}", number), number)
+
+    processes = [home.start("sessions", "--json") for _ in range(4)]
+    answers = [process.communicate(timeout=WAIT) for process in processes]
+
+    assert [process.returncode for process in processes] == [0] * 4
+    assert {error for _, error in answers} == {b""}
+    assert len({answer for answer, _ in answers}) == 1
+    assert len(rows(home)) == 119
+    with contextlib.closing(sqlite3.connect(database(home))) as whole:
+        assert whole.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+# --- states of large files -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def large(tmp_path: Path) -> tuple[Home, Path]:
+    """A session of 3 MB."""
+    home = Home(tmp_path)
+    steps = [shell(f"make step-{number}", "o" * 3000) for number in range(450)]
+    data = rollout(session(thread=thread(1)), turn(user("build it"), *steps))
+    assert len(data) > 3_000_000
+    return home, home.put(data)
+
+
+def append(path: Path, text: str) -> int:
+    """Append one turn; return how many bytes that is."""
+    ordinal = path.read_bytes().count(b"\n")
+    data = more(turn(user(text), name="later"), thread=thread(1), ordinal=ordinal)
+    with path.open("ab") as file:
+        file.write(data)
+    return len(data)
+
+
+def test_a_large_file_that_grew_by_a_line_is_not_read_again(
+    large: tuple[Home, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, path = large
+    with home.house() as house:
+        assert house.sessions.show(thread(1)).checkpoint.seq == path.read_bytes().count(b"\n") - 1
+    added = append(path, "and test it")
+    counted = reads(monkeypatch)
+
+    with home.house() as house:
+        shown = house.sessions.show(thread(1))
+
+    assert shown.checkpoint.task is not None
+    assert shown.checkpoint.task.text == "and test it"
+    assert added <= sum(counted) <= added + 10_000
+    database(home).unlink()
+    with home.house() as house:
+        assert house.sessions.show(thread(1)).data == shown.data
+
+
+def test_a_large_file_is_not_read_again_by_the_process_that_follows_it(
+    large: tuple[Home, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, path = large
+    with home.house() as house:
+        house.sessions.show(thread(1))
+        counted = reads(monkeypatch)
+        added = append(path, "and test it")
+        house.sessions.refresh()
+
+        assert house.sessions.page().items[0].task == "and test it"
+        assert sum(counted) <= added + 10_000
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        b"no json",
+        b"null",
+        b"{}",
+        b'{"mark":{"offset":5,"inode":1,"head":"","tail":""},"problems":[],"replay":{}}',
+        b'{"mark":[],"problems":5,"replay":[]}',
+    ],
+    ids=["text", "null", "empty", "half", "types"],
+)
+def test_a_saved_state_that_is_damaged_is_no_state(large: tuple[Home, Path], state: bytes) -> None:
+    home, path = large
+    with home.house() as house:
+        house.sessions.show(thread(1))
+    with contextlib.closing(sqlite3.connect(database(home))) as other:
+        assert other.execute("UPDATE states SET state = ?", (state,)).rowcount == 1
+        other.commit()
+    append(path, "and test it")
+
+    with home.house() as house:
+        checkpoint = house.sessions.show(thread(1)).checkpoint
+
+    assert checkpoint.task is not None
+    assert checkpoint.task.text == "and test it"
+    assert checkpoint.seq == path.read_bytes().count(b"\n") - 1
+
+
+def test_a_saved_state_of_a_file_that_was_replaced_is_no_state(large: tuple[Home, Path]) -> None:
+    home, path = large
+    with home.house() as house:
+        house.sessions.show(thread(1))
+    data = path.read_bytes().replace(b"build it", b"break it")
+    path.with_suffix(".new").write_bytes(data)
+    os.replace(path.with_suffix(".new"), path)
+
+    with home.house() as house:
+        checkpoint = house.sessions.show(thread(1)).checkpoint
+
+    assert checkpoint.task is not None
+    assert checkpoint.task.text == "break it"

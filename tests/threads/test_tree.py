@@ -1,0 +1,159 @@
+"""Which files are session files, by their names and places alone."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from codex_checkpoints.threads.tree import RolloutName, find, parse_name, roots, scan
+
+THREAD = "01a1f865-0000-7000-8000-000000000001"
+SEGMENT = "01a1f866-1111-7222-8333-444444444444"
+STAMP = "rollout-2026-11-20T09-59-05"
+PLAIN = f"{STAMP}-{THREAD}.jsonl"
+LATER = f"{STAMP}-{THREAD}_{SEGMENT}.jsonl"
+
+
+def put(home: Path, place: str, data: bytes = b"x\n") -> str:
+    path = home / place
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        (PLAIN, RolloutName(THREAD, THREAD, compressed=False)),
+        (PLAIN + ".zst", RolloutName(THREAD, THREAD, compressed=True)),
+        (LATER, RolloutName(THREAD, SEGMENT, compressed=False)),
+        (LATER + ".zst", RolloutName(THREAD, SEGMENT, compressed=True)),
+        (PLAIN.replace(THREAD, THREAD.upper()), RolloutName(THREAD, THREAD, compressed=False)),
+        (
+            f"{STAMP}-123e4567-e89b-42d3-a456-426614174000.jsonl",
+            RolloutName(*["123e4567-e89b-42d3-a456-426614174000"] * 2, compressed=False),
+        ),
+    ],
+)
+def test_the_name_of_a_session_file_tells_the_thread_and_the_segment(
+    name: str, expected: RolloutName
+):
+    assert parse_name(name) == expected
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        "rollout.jsonl",
+        f"{STAMP}.jsonl",
+        f"{STAMP}-{THREAD}",
+        f"{STAMP}-{THREAD}.json",
+        f"{STAMP}-{THREAD}.jsonl.tmp",
+        f"{STAMP}-{THREAD}.jsonl.zst.tmp",
+        f"{STAMP}-{THREAD}.jsonl.gz",
+        f"{STAMP}-{THREAD}.jsonl.ZST",
+        f".{PLAIN}.tmp",
+        f"{STAMP}-{THREAD}_.jsonl",
+        f"{STAMP}-{THREAD}_{SEGMENT}_{SEGMENT}.jsonl",
+        f"{STAMP}-{THREAD[:-1]}.jsonl",
+        f"{STAMP}-{THREAD}0.jsonl",
+        f"{STAMP}-{THREAD.replace('-', '')}.jsonl",
+        f"rollout-2026-11-20-{THREAD}.jsonl",
+        f"rollout-2026-11-20T09:59:05-{THREAD}.jsonl",
+        f"rollout-٢٠٢٦-11-20T09-59-05-{THREAD}.jsonl",
+        f"x{PLAIN}",
+        f"{PLAIN}\n",
+        f"{STAMP}-{THREAD}.checkpoint_v1.json",
+    ],
+)
+def test_other_names_are_no_session_files(name: str):
+    assert parse_name(name) is None
+
+
+def test_a_home_has_active_and_archived_sessions(tmp_path: Path):
+    active = put(tmp_path, f"sessions/2026/11/20/{PLAIN}", b"12345\n")
+    archived = put(tmp_path, f"archived_sessions/{LATER}")
+
+    found = scan(str(tmp_path))
+
+    assert {path: each.archived for path, each in found.items()} == {active: False, archived: True}
+    look = os.stat(active)
+    assert found[active].look == (6, look.st_mtime_ns, look.st_ino)
+    assert found[active].name == RolloutName(THREAD, THREAD, compressed=False)
+    assert roots(str(tmp_path)) == (
+        str(tmp_path / "sessions"),
+        str(tmp_path / "archived_sessions"),
+    )
+
+
+def test_an_empty_or_missing_home_has_no_sessions(tmp_path: Path):
+    assert scan(str(tmp_path)) == {}
+    assert scan(str(tmp_path / "nowhere")) == {}
+    (tmp_path / "sessions" / "2026").mkdir(parents=True)
+    (tmp_path / "archived_sessions").write_bytes(b"not a folder")
+    assert scan(str(tmp_path)) == {}
+
+
+def test_of_a_plain_and_a_compressed_twin_the_plain_one_counts(tmp_path: Path):
+    plain = put(tmp_path, f"sessions/2026/11/20/{PLAIN}")
+    put(tmp_path, f"sessions/2026/11/20/{PLAIN}.zst")
+    alone = put(tmp_path, f"sessions/2026/11/21/{LATER}.zst")
+    elsewhere = put(tmp_path, f"archived_sessions/{PLAIN}.zst")
+
+    assert set(scan(str(tmp_path))) == {plain, alone, elsewhere}
+
+
+def test_only_what_lies_where_codex_puts_it_is_found(tmp_path: Path):
+    day = put(tmp_path, f"sessions/2026/11/20/{PLAIN}")
+    for place in ("sessions/2026/11/20/deeper", "archived_sessions/2026", ".", "sessions_old"):
+        put(tmp_path, f"{place}/{PLAIN}")
+    put(tmp_path, f"sessions/2026/11/20/{PLAIN}.tmp")
+    put(tmp_path, f"sessions/2026/11/20/.{PLAIN}.tmp")
+    put(tmp_path, "sessions/2026/11/20/notes.txt")
+    (tmp_path / "sessions/2026/11/20" / LATER).mkdir()
+
+    assert set(scan(str(tmp_path))) == {day}
+
+
+def test_a_link_leads_nowhere(tmp_path: Path):
+    outside = put(tmp_path, f"outside/{PLAIN}")
+    home = tmp_path / "home"
+    real = put(home, f"sessions/2026/11/20/{PLAIN}")
+    try:
+        (home / "sessions/2026/11/20" / LATER).symlink_to(outside)
+        (home / "sessions/2026/12").symlink_to(tmp_path / "outside", target_is_directory=True)
+    except OSError:
+        assert sys.platform == "win32", "only there it takes a right"
+
+    assert set(scan(str(home))) == {real}
+    assert find(str(home / "sessions/2026/11/20" / LATER), archived=False) is None
+
+
+def test_one_file_is_looked_at_as_it_is_now(tmp_path: Path):
+    path = put(tmp_path, f"sessions/2026/11/20/{PLAIN}")
+
+    first = find(path, archived=False)
+    Path(path).write_bytes(b"longer\n")
+    second = find(path, archived=False)
+    Path(path).unlink()
+
+    assert first is not None
+    assert second is not None
+    assert (first.size, second.size) == (2, 7)
+    assert first.look != second.look
+    assert find(path, archived=False) is None
+    assert find(str(tmp_path / "sessions"), archived=False) is None
+    assert find(put(tmp_path, "sessions/2026/11/20/other.jsonl"), archived=False) is None
+
+
+def test_a_thousand_files_over_many_days_are_found(tmp_path: Path):
+    for number in range(1000):
+        day = tmp_path / f"sessions/2026/{number % 12 + 1:02}/{number % 28 + 1:02}"
+        day.mkdir(parents=True, exist_ok=True)
+        (day / f"{STAMP}-01a1f865-0000-7000-8000-{number:012}.jsonl").touch()
+
+    found = scan(str(tmp_path))
+
+    assert len({each.name.thread_id for each in found.values()}) == 1000
