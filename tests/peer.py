@@ -58,7 +58,7 @@ class Peer:
 
     def notify(self, method: str, params: object = None) -> None:
         """Send a notification."""
-        self.send({"method": method, "params": params or {}})
+        self.send({"method": method, "params": {} if params is None else params})
 
     def ask(self, method: str, params: object = None) -> int:
         """Send a request; return its id."""
@@ -97,7 +97,7 @@ class Peer:
 
     def start(self, options: object = None) -> dict[str, Any]:
         """Initialize as an editor does."""
-        params = {"processId": None, "rootUri": None, "capabilities": {}}
+        params: dict[str, object] = {"processId": None, "rootUri": None, "capabilities": {}}
         result = self.call("initialize", {**params, "initializationOptions": options})
         self.notify("initialized")
         return result

@@ -496,11 +496,11 @@ def test_no_descriptor_stays_open(tmp_path: Path) -> None:
     (tmp_path / "deep" / "er").mkdir(parents=True)
     (tmp_path / "deep" / "er" / "file").touch()
     workspace = Workspace()
-    before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    before = len(os.listdir("/proc/self/fd"))
     for _ in range(50):
         workspace.hashes(str(tmp_path), ["deep/er/file", "deep/er/none", "deep/none/x"])
 
-    assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
+    assert len(os.listdir("/proc/self/fd")) == before
 
 
 def test_every_folder_from_the_base_to_a_file_is_watched(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ The doors read the environment and the command line, and hand the outcome in her
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from attrs import frozen
@@ -15,7 +15,8 @@ from codex_checkpoints.records import Records
 from codex_checkpoints.service.catalogue import Catalogue
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.settings import Settings, overridden, read_settings
-from codex_checkpoints.threads.index import Index
+from codex_checkpoints.threads import tree
+from codex_checkpoints.threads.index import Index, is_storable
 
 
 @frozen
@@ -40,9 +41,16 @@ def places(
     codex_home: str | None = None,
     state_dir: str | None = None,
 ) -> Places:
-    """Return the folders: as named, else by the environment, else by the user's home (DSC-3)."""
+    """Return the folders: as named, else by the environment, else by the user's home (DSC-3).
+
+    Raises `ValueError` for a name that cannot be written in the index or in an answer.
+    """
     chosen = codex_home or environment.get("CODEX_HOME") or os.path.join(home, ".codex")
     own = state_dir or environment.get("CODEX_CHECKPOINTS_STATE")
+    for name in (chosen, own or ""):
+        if "\0" in name or not is_storable(name):
+            message = f"not the name of a folder in UTF-8: {name!a}"
+            raise ValueError(message)
     root = os.path.abspath(chosen)
     return Places(root, os.path.abspath(own) if own else os.path.join(root, "codex-checkpoints"))
 
@@ -54,9 +62,14 @@ def assemble(where: Places, overrides: Mapping[str, Any] | None = None) -> House
         settings, more = overridden(settings, overrides)
         problems += more
     records = Records(where.state_dir, beside=settings.checkpoint_location == "beside")
-    records.clear_leftovers()
+    records.clear_leftovers(_rollout_folders(where.codex_home) if records.beside else ())
     index = Index(records.index_path)
     return House(Sessions(Catalogue(where.codex_home, index), records, settings), problems)
+
+
+def _rollout_folders(codex_home: str) -> Iterator[str]:
+    for root in tree.roots(codex_home):
+        yield from (folder for folder, _, _ in os.walk(root))
 
 
 def _settings(state_dir: str) -> tuple[Settings, tuple[str, ...]]:
@@ -67,4 +80,5 @@ def _settings(state_dir: str) -> tuple[Settings, tuple[str, ...]]:
     except FileNotFoundError:
         return Settings(), ()
     except (OSError, UnicodeDecodeError) as error:
-        return Settings(), (f"config.toml cannot be read: {error}",)
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        return Settings(), (f"cannot be read: {reason}",)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import logging
 import os
 import signal
 import sys
@@ -40,11 +41,15 @@ Command = Callable[[argparse.Namespace, House], int]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return the exit code."""
+    _open_streams()
     parser = _parser()
     options = parser.parse_args(arguments)
-    where = assembly.places(
-        os.environ, os.path.expanduser("~"), options.codex_home, options.state_dir
-    )
+    try:
+        where = assembly.places(
+            os.environ, os.path.expanduser("~"), options.codex_home, options.state_dir
+        )
+    except ValueError as error:
+        parser.error(str(error))
     try:
         return _run(options, where)
     except Refusal as refusal:
@@ -52,9 +57,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, Cancelled):
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader went away, as `| head` does; Python would complain once more at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader went away, as `| head` does.
+        _discard_output()
         return DONE
+    except OSError as error:
+        # A full disk behind `>`, a port that is taken: nothing that an answer could help.
+        _discard_output()
+        _say(f"storage_error: {error.strerror or error}")
+        return REFUSED
+
+
+def _open_streams() -> None:
+    """Give what was closed by whoever started us (`>&-`) an end where nothing arrives."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(presentation.LogLine("%(message)s"))
+    logging.basicConfig(handlers=[handler], level=logging.WARNING)
+
+
+def _discard_output() -> None:
+    """Let go of what could not be written; Python would complain once more at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(options: argparse.Namespace, where: Places) -> int:
@@ -104,16 +129,13 @@ def _show(options: argparse.Namespace, house: House) -> int:
     _refresh(house)
     shown = house.sessions.show(options.session, options.at)
     _write(shown.data)
-    if shown.storage_problem is not None:
-        _say(f"the checkpoint could not be stored: {shown.storage_problem}")
     return DONE
 
 
 def _view(options: argparse.Namespace, house: House) -> int:
     _refresh(house)
     caps = None if options.caps is None else _caps(options.caps)
-    text, _ = house.sessions.view(options.session, options.at, caps)
-    _write(text.encode())
+    _write(house.sessions.view(options.session, options.at, caps).text.encode())
     return DONE
 
 
@@ -171,8 +193,7 @@ def _tell(change: Changed, house: House, options: argparse.Namespace) -> None:
     current = house.sessions.catalogue.current()
     for session_id in change.session_ids:
         if options.json:
-            line = {"sessionId": session_id, "reason": change.reason}
-            _write(orjson.dumps(line) + b"\n")
+            _print_json({"sessionId": session_id, "reason": change.reason}, indent=False)
         else:
             row = current.get(session_id)
             _print([presentation.change_line(session_id, row, change.reason, colour=_colour())])
@@ -210,8 +231,14 @@ def _print(lines: Sequence[str]) -> None:
         _write(line.encode(errors="replace") + b"\n")
 
 
-def _print_json(value: object) -> None:
-    _write(orjson.dumps(value, option=orjson.OPT_INDENT_2) + b"\n")
+def _print_json(value: object, *, indent: bool = True) -> None:
+    try:
+        data = orjson.dumps(value, option=orjson.OPT_INDENT_2 if indent else None)
+    except TypeError:
+        # An argument may hold bytes that are no text.
+        text = json.dumps(value, ensure_ascii=False, indent=2 if indent else None)
+        data = text.encode(errors="replace")
+    _write(data + b"\n")
 
 
 def _write(data: bytes) -> None:
@@ -232,7 +259,7 @@ def _refused(refusal: Refusal, *, as_json: bool) -> int:
             "message": refusal.message,
             "facts": dict(refusal.facts),
         }
-        _write(orjson.dumps({"error": error}) + b"\n")
+        _print_json({"error": error}, indent=False)
     else:
         _say(f"{refusal.code}: {refusal.message}")
     return REFUSED
@@ -267,8 +294,8 @@ def _ending_on_signals() -> Generator[None]:
 
 def _caps(text: str) -> dict[str, object]:
     try:
-        value = json.loads(text)
-    except ValueError as error:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
         message = f"--caps is not JSON: {error}"
         raise Refusal("invalid_payload", message, {"problems": [message]}) from error
     if not isinstance(value, dict):
@@ -281,6 +308,14 @@ def _count(text: str) -> int:
     number = int(text)
     if number < 0:
         message = "must not be negative"
+        raise argparse.ArgumentTypeError(message)
+    return number
+
+
+def _port(text: str) -> int:
+    number = int(text)
+    if not 0 < number < 1 << 16:
+        message = "must be a port: 1 to 65535"
         raise argparse.ArgumentTypeError(message)
     return number
 
@@ -325,5 +360,5 @@ def _parser() -> argparse.ArgumentParser:
     doctor.add_argument("--json", action="store_true", help="print JSON")
 
     serve = command("serve", "be the language server of an editor, on stdin and stdout")
-    serve.add_argument("--tcp", metavar="PORT", type=_count, help="on a loopback port, to debug")
+    serve.add_argument("--tcp", metavar="PORT", type=_port, help="on a loopback port, to debug")
     return parser

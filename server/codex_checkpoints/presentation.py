@@ -7,6 +7,7 @@ terminal as a control character.
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import re
 import unicodedata
@@ -95,6 +96,14 @@ def change_line(session_id: str, row: Row | None, reason: str, *, colour: bool) 
     what = "gone" if row is None else plain(row.task or "(no message yet)")
     head = f"{plain(session_id)[:13]}  {reason:<9}"
     return f"{_DIM}{head}{_PLAIN}  {what}" if colour else f"{head}  {what}"
+
+
+class LogLine(logging.Formatter):
+    """A line of the log; what it quotes of a rollout or a folder is as untrusted as elsewhere."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's own name
+        """Return the line, without anything a terminal would obey."""
+        return plain(super().formatMessage(record))
 
 
 class Bar:

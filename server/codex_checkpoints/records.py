@@ -13,7 +13,7 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import orjson
 
@@ -25,6 +25,7 @@ CHECKPOINT = "checkpoint_v1.json"
 UPDATES = "updates.jsonl"
 _SESSION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _TEMPORARY = re.compile(r"\.[\w.-]+\.[0-9a-f]{16}\.tmp")
+_TEMPORARY_BESIDE = re.compile(rf"\.[\w.-]+\.{re.escape(CHECKPOINT)}\.[0-9a-f]{{16}}\.tmp")
 _STALE_SECONDS = 60
 
 
@@ -92,11 +93,16 @@ class Records:
             )
         return frozenset()
 
-    def clear_leftovers(self) -> int:
-        """Remove temporary files that a killed process left; return how many."""
+    def clear_leftovers(self, beside: Iterable[str] = ()) -> int:
+        """Remove temporary files that a killed process left; return how many.
+
+        `beside` are further folders, those of session files that have their checkpoint beside them.
+        """
+        places = [(folder, _TEMPORARY) for folder in self._folders()]
+        places += [(folder, _TEMPORARY_BESIDE) for folder in beside]
         removed = 0
-        for folder in self._folders():
-            for path in _temporary_files(folder):
+        for folder, ours in places:
+            for path in _temporary_files(folder, ours):
                 with contextlib.suppress(OSError):
                     # A younger one may be in the hands of another process.
                     if time.time() - os.stat(path).st_mtime > _STALE_SECONDS:
@@ -116,14 +122,15 @@ class Records:
         folder = self.session_dir(session_id)
         if folder is None:
             return
-        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-            try:
-                with open(os.path.join(folder, name), "rb") as file:
-                    for line in file:
-                        with contextlib.suppress(orjson.JSONDecodeError):
-                            yield orjson.loads(line)
-            except PermissionError as error:
-                raise StorageError(error.strerror or str(error)) from error
+        try:
+            with open(os.path.join(folder, name), "rb") as file:
+                for line in file:
+                    with contextlib.suppress(orjson.JSONDecodeError):
+                        yield orjson.loads(line)
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        except OSError as error:
+            raise StorageError(error.strerror or str(error)) from error
 
 
 def _content(path: str) -> bytes | None:
@@ -151,8 +158,8 @@ def _replace(path: str, data: bytes) -> None:
         raise
 
 
-def _temporary_files(folder: str) -> Iterator[str]:
+def _temporary_files(folder: str, ours: re.Pattern[str]) -> Iterator[str]:
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
-            if _TEMPORARY.fullmatch(entry.name):
+            if ours.fullmatch(entry.name):
                 yield entry.path

@@ -16,23 +16,28 @@ import contextlib
 import logging
 import os
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from cattrs import Converter
 from lsprotocol import converters, types
-from pygls.exceptions import JsonRpcException, JsonRpcInternalError, JsonRpcInvalidParams
+from pygls.exceptions import (
+    JsonRpcException,
+    JsonRpcInternalError,
+    JsonRpcInvalidParams,
+    JsonRpcRequestCancelled,
+)
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import JsonRPCNotification, JsonRPCRequestMessage, JsonRPCResponseMessage
 
-from codex_checkpoints import __version__, answers, assembly, protocol, wire
+from codex_checkpoints import __version__, answers, assembly, presentation, protocol, wire
 from codex_checkpoints.assembly import House, Places
 from codex_checkpoints.service import following
 from codex_checkpoints.service.catalogue import Progress
 from codex_checkpoints.service.diagnosis import diagnose
 from codex_checkpoints.service.following import Follower
-from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.service.refusal import Cancelled, Refusal
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.watch import Watcher
 
@@ -56,11 +61,15 @@ class Desk:
         self._worker = ThreadPoolExecutor(1, "sessions")
         self._opening: asyncio.Future[House] | None = None
         self._house: House | None = None
+        self._follower: Follower | None = None
+        self._wake = asyncio.Event()
         self._watcher: Watcher | None = None
         self._indexing = asyncio.Lock()
         self._indexed = False
+        self._waiting: set[int | str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._sent = 0
+        self._ended = False
 
     # --- life ------------------------------------------------------------------------------------
 
@@ -72,22 +81,27 @@ class Desk:
             self._problems = tuple(error.problems)
             logger.warning("initialization options left aside: %d problems", len(error.problems))
             return
-        environment = dict(os.environ)
-        self._where = assembly.places(
-            environment,
-            os.path.expanduser("~"),
-            chosen.codex_home or self._where.codex_home,
-            chosen.state_dir or (None if chosen.codex_home else self._where.state_dir),
-        )
         self._overrides = chosen.settings
+        try:
+            self._where = assembly.places(
+                dict(os.environ),
+                os.path.expanduser("~"),
+                chosen.codex_home or self._where.codex_home,
+                chosen.state_dir or (None if chosen.codex_home else self._where.state_dir),
+            )
+        except ValueError as error:
+            self._problems = (str(error),)
+            logger.warning("initialization options left aside: a folder")
 
     async def begin(self) -> None:
         """Start to follow the session folders."""
         house = await self._open()
-        self._keep(self._follow(Follower(house.sessions)), "follow")
+        self._follower = Follower(house.sessions)
+        self._keep(self._follow(self._follower), "follow")
 
     async def end(self) -> None:
         """Stop following and save."""
+        self._ended = True
         for task in tuple(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -95,6 +109,7 @@ class Desk:
 
     def close(self) -> None:
         """Let go of everything; may be called twice, and after the loop has ended."""
+        self._ended = True
         watcher, self._watcher = self._watcher, None
         if watcher is not None:
             watcher.stop()
@@ -134,13 +149,17 @@ class Desk:
         shown = await self._work(sessions.show, params.session_id, params.turn_id)
         if shown.changed:
             self._tell((shown.session_id,), "rollout")
+        await self._attend(shown.session_id)
         return protocol.Text(shown.data.decode())
 
     async def view(self, params: protocol.ViewParams) -> protocol.ViewText:
         """Answer with a view and the caps in force."""
         sessions = await self._ready()
-        text, caps = await self._work(sessions.view, params.session_id, params.turn_id, params.caps)
-        return protocol.ViewText(text, answers.caps(caps))
+        view = await self._work(sessions.view, params.session_id, params.turn_id, params.caps)
+        if view.of.changed:
+            self._tell((view.of.session_id,), "rollout")
+        await self._attend(view.of.session_id)
+        return protocol.ViewText(view.text, answers.caps(view.caps))
 
     async def doctor(self, _params: protocol.DoctorParams) -> protocol.DoctorReport:
         """Answer with what was found, skipped and why."""
@@ -151,18 +170,47 @@ class Desk:
     # --- inside ----------------------------------------------------------------------------------
 
     async def _work(self, function: Callable[..., T], *arguments: Any) -> T:
-        """Run on the worker thread."""
+        """Run on the worker thread; raise `Cancelled` when the end has begun."""
+        if self._ended:
+            raise Cancelled
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._worker, function, *arguments)
 
+    async def _attend(self, session_id: str) -> None:
+        """Follow the files of a session that the client shows."""
+        if self._follower is not None:
+            await self._work(self._follower.attend, session_id)
+            self._wake.set()  # there may be folders to watch
+
     async def _ready(self, token: int | str | None = None) -> Sessions:
-        """Return the service when its index is current; report progress to `token`."""
+        """Return the service when its index is current; report progress to `token`.
+
+        Whoever comes second waits for the first, and hears of its progress as well.
+        """
         sessions = (await self._open()).sessions
-        # Whoever comes second waits for the first, and reports nothing of its own.
-        async with self._indexing:
-            if not self._indexed:
-                await self._index(sessions, token)
+        if not self._indexed:
+            with self._reporting(token):
+                async with self._indexing:
+                    if not self._indexed:
+                        await self._index(sessions)
         return sessions
+
+    @contextlib.contextmanager
+    def _reporting(self, token: int | str | None) -> Generator[None]:
+        """Report to a token of the client for as long as it waits."""
+        if token is None or token in self._waiting:
+            yield
+            return
+        progress = self._server.work_done_progress
+        progress.begin(
+            token, types.WorkDoneProgressBegin(title="Reading sessions", cancellable=True)
+        )
+        self._waiting.add(token)
+        try:
+            yield
+        finally:
+            self._waiting.discard(token)
+            progress.end(token, types.WorkDoneProgressEnd())
 
     async def _open(self) -> House:
         """Return the parts, put together once: a request may come before `initialized`."""
@@ -172,33 +220,25 @@ class Desk:
                 self._worker, assembly.assemble, self._where, self._overrides
             )
         # A request that is cancelled must not take the opening with it.
-        house = self._house = await asyncio.shield(self._opening)
+        house = await asyncio.shield(self._opening)
+        self._house = house
         return house
 
-    async def _index(self, sessions: Sessions, token: int | str | None) -> None:
+    async def _index(self, sessions: Sessions) -> None:
         """Index slice by slice: a cancelled request stops here, and what was read stays."""
-        progress = self._server.work_done_progress
-        if token is not None:
-            progress.begin(
-                token, types.WorkDoneProgressBegin(title="Reading sessions", cancellable=True)
-            )
         slices = sessions.catalogue.refresh()
-        try:
-            while True:
-                done: Progress | None = await self._work(next, slices, None)
-                if done is None:
-                    break
-                if token is not None:
-                    progress.report(token, _report(done))
-            self._indexed = True
-        finally:
-            if token is not None:
-                progress.end(token, types.WorkDoneProgressEnd())
+        while True:
+            done: Progress | None = await self._work(next, slices, None)
+            if done is None:
+                break
+            for token in tuple(self._waiting):
+                self._server.work_done_progress.report(token, _report(done))
+        self._indexed = True
 
     async def _follow(self, follower: Follower) -> None:
         """Watch, gather, look again, tell; and look at everything now and then."""
         loop = asyncio.get_running_loop()
-        wake = asyncio.Event()
+        wake = self._wake
 
         def mark(path: str) -> None:
             follower.mark(path)
@@ -242,8 +282,8 @@ class Desk:
         async def run() -> None:
             try:
                 await work
-            except asyncio.CancelledError:
-                raise
+            except Cancelled:
+                pass
             except Exception:
                 logger.exception("%s ended", name)
 
@@ -308,6 +348,8 @@ def _answering(method: protocol.Method, handler: Handler) -> Callable[[Any], Awa
         except wire.BadParams as error:
             data = {"code": "invalid_payload", "facts": {"problems": error.problems}}
             raise JsonRpcInvalidParams("params do not fit", data=data) from None
+        except Cancelled:
+            raise JsonRpcRequestCancelled("the server is shutting down") from None
         except Refusal as refusal:
             data = {"code": refusal.code, "facts": dict(refusal.facts)}
             raise JsonRpcException(refusal.message, protocol.REFUSED, data) from None
@@ -344,9 +386,9 @@ def _report(done: Progress) -> types.WorkDoneProgressReport:
 
 def serve(where: Places, *, tcp: int | None = None) -> None:
     """Speak until the client leaves; everything but the protocol goes to stderr."""
-    logging.basicConfig(
-        stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(name)s %(message)s"
-    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(presentation.LogLine("%(levelname)s %(name)s %(message)s"))
+    logging.basicConfig(handlers=[handler], level=logging.INFO, force=True)
     for chatty in ("pygls", "watchdog", "asyncio"):
         # At INFO pygls logs whole messages, and those may hold prompts.
         logging.getLogger(chatty).setLevel(logging.CRITICAL)

@@ -12,7 +12,6 @@ that, never the thread that tells.
 """
 
 # Paths are text here: watchdog gives and takes text, and the caller compares it with its own.
-# ruff: noqa: PTH100, PTH112, PTH114, PTH116, PTH118, PTH120, PTH123
 
 from __future__ import annotations
 

@@ -64,12 +64,13 @@ def structure(value: object, cls: type[T]) -> T:
         return _strict.structure(value, cls)
     except Exception as error:  # noqa: BLE001 - cattrs raises groups of whatever a hook raised
         problems = transform_error(error, path="params")
-        raise BadParams([_SNAKE.sub(_hump, problem) for problem in problems]) from None
+        raise BadParams([_in_words_of_the_client(problem) for problem in problems]) from None
 
 
-def _hump(match: re.Match[str]) -> str:
-    """Name a field as the client knows it."""
-    return match[1].upper()
+def _in_words_of_the_client(problem: str) -> str:
+    """Name fields as on the wire; what the client itself wrote stays as it wrote it."""
+    what, at, place = problem.rpartition(" @ ")
+    return what + at + _SNAKE.sub(lambda match: match[1].upper(), place)
 
 
 def unstructure(record: object) -> Any:

@@ -16,7 +16,6 @@ file changed within the clock tick in which it was hashed) it is read again.
 
 # Uris are text, and thousands are looked up at a time: `os.path` neither rewrites them on the
 # way nor makes an object of each.
-# ruff: noqa: PTH112, PTH117, PTH118, PTH120, PTH206
 
 from __future__ import annotations
 

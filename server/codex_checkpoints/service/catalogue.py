@@ -6,20 +6,23 @@ their mind, or be answered in between.  What a checkpoint says is not known here
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from attrs import evolve, frozen
+from attrs import frozen
 
+from codex_checkpoints.core.checkpoint.caps import MAX_VALUE_CHARS
+from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.rows import row_of, unreadable_row
+from codex_checkpoints.service.session_file import SessionFile, open_session
 from codex_checkpoints.threads import rollout_file, tree
-from codex_checkpoints.threads.index import Index, Row
+from codex_checkpoints.threads.index import Index, Row, is_storable
 from codex_checkpoints.threads.names import ThreadNames
 from codex_checkpoints.threads.rollout_file import UnreadableSource
-from codex_checkpoints.threads.session_file import SessionFile, open_session
 from codex_checkpoints.threads.tree import Found
 
 logger = logging.getLogger(__name__)
@@ -58,6 +61,8 @@ class Catalogue:
         self._saved_at: dict[str, int] = {}
         self._names = ThreadNames(os.path.join(codex_home, "session_index.jsonl"))
         self._by_rollout: dict[str, str] = {}
+        self.unnamable: tuple[str, ...] = ()
+        """Session files that are left out, since nobody could be told their names."""
 
     # --- what there is ---------------------------------------------------------------------------
 
@@ -89,8 +94,10 @@ class Catalogue:
     def name_of(self, row: Row) -> str | None:
         """Return the name the thread was given, by whoever gave it last."""
         given = self._names.all()
+        if row.thread_id not in given:
+            return row.name
         # An empty name in Codex's own list clears it.
-        return given[row.thread_id] or None if row.thread_id in given else row.name
+        return value(given[row.thread_id], MAX_VALUE_CHARS) or None
 
     def locate(self, rollout_id: str) -> str | None:
         """Return the path of a rollout by its id."""
@@ -101,11 +108,13 @@ class Catalogue:
         if path in self._rows:
             return self.locate
         folder = os.path.dirname(path)
-        beside = {
-            name.rollout_id: os.path.join(folder, entry)
-            for entry in os.listdir(folder)
-            if (name := tree.parse_name(entry)) is not None
-        }
+        beside: dict[str, str] = {}
+        with contextlib.suppress(OSError):
+            beside = {
+                name.rollout_id: os.path.join(folder, entry)
+                for entry in os.listdir(folder)
+                if (name := tree.parse_name(entry)) is not None
+            }
         return lambda rollout_id: self.locate(rollout_id) or beside.get(rollout_id.lower())
 
     def find(self, session: str) -> Row:
@@ -143,24 +152,21 @@ class Catalogue:
         """
         self._load()
         found = tree.scan(self.codex_home)
-        gone = [path for path in self._rows if path not in found]
-        changed = {self._rows[path].session_id for path in gone}
-        self._forget(gone)
+        self.unnamable = tuple(path for path in found if not is_storable(path))
+        for path in self.unnamable:
+            del found[path]
+        new, changed = self._compared(found, [path for path in self._rows if path not in found])
         self._by_rollout = _by_rollout(found.values())
-        new = [
-            file
-            for path, file in found.items()
-            if path not in self._rows or self._rows[path].look != file.look
-        ]
         # The newest sessions are wanted first.
         new.sort(key=lambda file: -file.mtime_ns)
         of_bytes = sum(file.size for file in new)
         done = size = since = 0
         batch: list[Row] = []
         for file in new:
+            old = self._rows.get(file.path)
             row = self._read(file)
             batch.append(row)
-            changed |= {row.session_id}
+            changed |= _changed(old, row)
             done, size, since = done + 1, size + file.size, since + file.size
             if since >= _SLICE_BYTES or len(batch) >= _SLICE_FILES:
                 self._put(batch)
@@ -172,44 +178,38 @@ class Catalogue:
     def look(self, paths: Iterable[str]) -> set[str]:
         """Look again at some session files; return the sessions whose rows changed."""
         self._load()
-        active, archived = tree.roots(self.codex_home)
-        changed: set[str] = set()
+        active, archived = (root + os.sep for root in tree.roots(self.codex_home))
+        # A file may have changed its form, and then the other one counts.
+        asked = {form for path in paths for form in _forms(path) if is_storable(path)}
+        found: dict[str, Found] = {}
+        for path in asked:
+            if path.startswith((active, archived)):
+                file = tree.find(path, archived=path.startswith(archived))
+                if file is not None and not _has_plain_form(file):
+                    found[path] = file
+        gone = [path for path in asked if path in self._rows and path not in found]
+        new, changed = self._compared(found, gone)
+        for file in found.values():
+            self._by_rollout.setdefault(file.name.rollout_id, file.path)
         rows: list[Row] = []
-        gone: list[str] = []
-        for path in set(paths):
-            found = tree.find(path, archived=path.startswith(archived + os.sep))
-            old = self._rows.get(path)
-            if found is None:
-                if old is not None:
-                    changed.add(old.session_id)
-                    gone.append(path)
-                continue
-            if not path.startswith((active + os.sep, archived + os.sep)):
-                continue
-            if old is not None and old.look == found.look:
-                continue
-            if found.name.compressed and os.path.exists(path.removesuffix(".zst")):
-                continue
-            self._by_rollout.setdefault(found.name.rollout_id, path)
-            row = self._read(found)
-            if old is None or evolve(old, size=row.size, mtime_ns=row.mtime_ns) != row:
-                changed.add(row.session_id)
+        for file in new:
+            row = self._read(file)
+            changed |= _changed(self._rows.get(file.path), row)
             rows.append(row)
-        self._forget(gone)
         self._put(rows)
         return changed
 
     def open(self, row: Row) -> SessionFile:
         """Return the session as it is now; raise `unreadable_source` when it cannot be read."""
+        # Taken out meanwhile: one that broke off in the middle is of no use to anybody.
+        session = self._readers.pop(row.path, None) or self._resume(row.path)
         try:
-            session = self._readers.get(row.path) or self._resume(row.path)
             session = (
                 open_session(row.path, self.locate)
                 if session is None
                 else session.read_on(self.locate)
             )
         except UnreadableSource as error:
-            self._readers.pop(row.path, None)
             raise _unreadable(row.path, str(error)) from error
         self._keep(session)
         return session
@@ -228,6 +228,47 @@ class Catalogue:
             self._current = None
             self._loaded = True
 
+    def _compared(
+        self, found: Mapping[str, Found], gone: list[str]
+    ) -> tuple[list[Found], set[str]]:
+        """Forget the files that are gone; return those to be read, and the sessions concerned."""
+        changed = {self._rows[path].session_id for path in gone}
+        lost = {self._rows[path].rollout_id for path in gone}
+        new: dict[str, Found] = {}
+        come: set[str] = set()
+        for path, file in found.items():
+            old = self._rows.get(path)
+            # What could not be read may be readable now: rights do not show in a look.
+            if old is None or old.look != file.look or old.error is not None:
+                new[path] = file
+            if old is None or file.inode != old.inode or file.size < old.size:
+                come.add(file.name.rollout_id)
+        self._forget(gone)
+        # Who builds on a file that came, went or was replaced is read anew; a move changes nothing.
+        for row in self._built_on(lost ^ come):
+            file = found.get(row.path) or tree.find(row.path, archived=row.archived)
+            if file is not None:
+                self._let_go(row.path)
+                self.index.remove([row.path])
+                new[row.path] = file
+        return list(new.values()), changed
+
+    def _built_on(self, rollouts: set[str]) -> list[Row]:
+        if not rollouts:
+            return []
+        by_rollout = {row.rollout_id: row for row in self._rows.values()}
+        building: list[Row] = []
+        for row in self._rows.values():
+            step: Row | None = row
+            seen: set[str] = set()
+            while step is not None and step.base_rollout is not None and step.path not in seen:
+                if step.base_rollout in rollouts:
+                    building.append(row)
+                    break
+                seen.add(step.path)
+                step = by_rollout.get(step.base_rollout)
+        return building
+
     def _put(self, rows: list[Row]) -> None:
         if rows:
             self.index.put(rows)
@@ -238,16 +279,24 @@ class Catalogue:
         if paths:
             self.index.remove(paths)
             self._current = None
+        lost: set[str] = set()
         for path in paths:
             row = self._rows.pop(path)
-            self._readers.pop(path, None)
-            self._saved_at.pop(path, None)
+            self._let_go(path)
             if self._by_rollout.get(row.rollout_id) == path:
                 del self._by_rollout[row.rollout_id]
+                lost.add(row.rollout_id)
+        for row in self._rows.values() if lost else ():
+            if row.rollout_id in lost:  # an archived twin, or one that is active again
+                self._by_rollout.setdefault(row.rollout_id, row.path)
+
+    def _let_go(self, path: str) -> None:
+        self._readers.pop(path, None)
+        self._saved_at.pop(path, None)
 
     def _read(self, file: Found) -> Row:
         known = file.path in self._rows
-        reader = self._readers.get(file.path)
+        reader = self._readers.pop(file.path, None)
         try:
             if reader is None and known:
                 reader = self._resume(file.path)
@@ -256,18 +305,24 @@ class Catalogue:
                 if reader is None
                 else reader.read_on(self.locate)
             )
+            row = row_of(file, session)
         except UnreadableSource as error:
-            self._readers.pop(file.path, None)
             return unreadable_row(file, str(error))
+        except Exception as error:  # noqa: BLE001 - a defect about one file, not the end for all
+            logger.error("%s: %s", file.path, type(error).__name__)  # noqa: TRY400 - no content
+            return unreadable_row(file, f"a defect of ours, {type(error).__name__}")
         if known:
             self._keep(session)
         elif file.size >= _SAVED_FROM:
             self._save(session)
-        return row_of(file, session)
+        return row
 
     def _resume(self, path: str) -> SessionFile | None:
         saved = self.index.state(path)
-        return None if saved is None else SessionFile.load(path, saved)
+        session = None if saved is None else SessionFile.load(path, saved)
+        if session is not None:
+            self._saved_at[path] = session.mark.offset
+        return session
 
     def _keep(self, session: SessionFile) -> None:
         """Hold on to a reader that is in use, and let go of the one used longest ago."""
@@ -309,6 +364,8 @@ class Catalogue:
             return row_of(file, open_session(path, self.locator(path)))
         except OSError as error:
             raise _unreadable(path, error.strerror or str(error)) from error
+        except ValueError as error:
+            raise _unreadable(path, "no file can have this name") from error
         except UnreadableSource as error:
             raise _unreadable(path, str(error)) from error
 
@@ -321,8 +378,28 @@ def _unreadable(path: str, reason: str) -> Refusal:
 def _newer(row: Row, other: Row) -> bool:
     """Return whether a file is the more current one of a thread: segments carry a UUIDv7."""
     if row.rollout_id != other.rollout_id:
-        return row.rollout_id > other.rollout_id
+        # The thread's own id, which the first file carries, may be of any kind.
+        first, other_first = row.rollout_id == row.thread_id, other.rollout_id == other.thread_id
+        return (not first, row.rollout_id) > (not other_first, other.rollout_id)
     return (not row.archived, row.path) > (not other.archived, other.path)
+
+
+def _changed(old: Row | None, row: Row) -> set[str]:
+    """Return the sessions that a file is about that was read again."""
+    if old is None:
+        return {row.session_id}
+    if row.error is not None and row.error == old.error:
+        return set()  # as unreadable as before
+    return {old.session_id, row.session_id}
+
+
+def _forms(path: str) -> tuple[str, str]:
+    """Return a path and that of the same session file in its other form."""
+    return path, path.removesuffix(".zst") if path.endswith(".zst") else f"{path}.zst"
+
+
+def _has_plain_form(file: Found) -> bool:
+    return file.name.compressed and os.path.exists(file.path.removesuffix(".zst"))
 
 
 def _by_rollout(files: Iterable[Found]) -> dict[str, str]:

@@ -6,9 +6,9 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-import orjson
 from attrs import frozen
 
+from codex_checkpoints.service.rows import problems_of, skipped_of
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.threads import tree
 from codex_checkpoints.threads.index import Row
@@ -43,10 +43,10 @@ def diagnose(sessions: Sessions, problems: tuple[str, ...] = ()) -> Diagnosis:
     rows = tuple(catalogue.rows().values())
     skipped: Counter[str] = Counter()
     for row in rows:
-        skipped.update(orjson.loads(row.skipped or "{}"))
+        skipped.update(skipped_of(row))
     findings = (
         *_folders(catalogue.codex_home),
-        *_state_dir(sessions.records.state_dir),
+        *_state_dir(sessions.records.state_dir, sessions.storage_problem),
         *_index(catalogue.index.fallback, catalogue.index.path),
         *(
             Finding(
@@ -59,6 +59,7 @@ def diagnose(sessions: Sessions, problems: tuple[str, ...] = ()) -> Diagnosis:
             )
             for problem in problems
         ),
+        *_unnamable(catalogue.unnamable),
         *_rows(rows, catalogue.current()),
         *_skipped(skipped),
     )
@@ -105,7 +106,7 @@ def _folders(codex_home: str) -> Iterator[Finding]:
             )
 
 
-def _state_dir(state_dir: str) -> Iterator[Finding]:
+def _state_dir(state_dir: str, problem: str | None) -> Iterator[Finding]:
     existing = state_dir
     while not os.path.exists(existing) and os.path.dirname(existing) != existing:
         existing = os.path.dirname(existing)
@@ -117,6 +118,15 @@ def _state_dir(state_dir: str) -> Iterator[Finding]:
             state_dir,
             1,
             "Give your account the right to write there, or name another folder with --state-dir.",
+        )
+    elif problem is not None:
+        yield Finding(
+            "storage_error",
+            "error",
+            f"Checkpoints could not be stored; they are still computed and shown: {problem}.",
+            state_dir,
+            1,
+            "Make room or mend what is said there; they are stored with the next change.",
         )
 
 
@@ -130,6 +140,18 @@ def _index(fallback: str | None, path: str) -> Iterator[Finding]:
             1,
             "Delete index.sqlite and its companions, or give your account the right to write it; "
             "it is made anew from the session files.",
+        )
+
+
+def _unnamable(paths: tuple[str, ...]) -> Iterator[Finding]:
+    if paths:
+        yield Finding(
+            "path_not_utf8",
+            "warning",
+            "Session files lie in a folder whose name is not valid UTF-8; they are left out.",
+            ascii(paths[0]),
+            len(paths),
+            "Rename the folder; Codex itself names them by year, month and day.",
         )
 
 
@@ -170,7 +192,7 @@ def _rows(rows: tuple[Row, ...], current: Mapping[str, Row]) -> Iterator[Finding
                 1,
                 "Nothing to do; it is read when you name its path.",
             )
-        for problem in row.problems.split():
+        for problem in problems_of(row):
             code, _, rollout_id = problem.partition(":")
             message, way_out = _PROBLEMS[code]
             yield Finding(code, "warning", message, row.path, 1, way_out.format(rollout_id))

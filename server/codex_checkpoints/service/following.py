@@ -8,6 +8,8 @@ observed.  Who watches, and who is told of a change, is left to the doors.
 
 from __future__ import annotations
 
+import hashlib
+import heapq
 import logging
 import os
 import threading
@@ -16,10 +18,10 @@ from collections.abc import Iterable
 from attrs import frozen
 
 from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.service.session_file import SessionFile
 from codex_checkpoints.service.sessions import Projection, Sessions
-from codex_checkpoints.threads import tree
+from codex_checkpoints.threads import locks, tree
 from codex_checkpoints.threads.index import Row
-from codex_checkpoints.threads.session_file import SessionFile
 
 logger = logging.getLogger(__name__)
 
@@ -28,6 +30,8 @@ DEBOUNCE_SECONDS = 0.03
 
 RECONCILE_SECONDS = 10.0
 """How often everything is looked at without being told: events can be lost."""
+
+_ATTENDED = 4
 
 
 @frozen
@@ -57,11 +61,16 @@ class Follower:
     def __init__(self, sessions: Sessions) -> None:
         """Follow the sessions of this service; `mark` may be called at once."""
         self.sessions = sessions
+        self._roots = tree.roots(sessions.catalogue.codex_home)
+        self._locks = locks.folder(sessions.catalogue.codex_home)
         self.marked = threading.Event()
         self._lock = threading.Lock()
         self._paths: set[str] = set()
         self._observed: dict[str, _Observed] = {}
+        self._digests: dict[str, bytes] = {}
         self._folders: frozenset[str] = frozenset()
+        self._live: frozenset[str] = frozenset()
+        self._attended: list[str] = []
 
     def mark(self, path: str) -> None:
         """Note, from any thread, that a path may have changed."""
@@ -69,9 +78,19 @@ class Follower:
             self._paths.add(path)
         self.marked.set()
 
-    def trees(self) -> tuple[str, str]:
+    def trees(self) -> tuple[str, ...]:
         """Return the folders that are to be watched with everything below."""
-        return tree.roots(self.sessions.catalogue.codex_home)
+        return (*self._roots, self._locks)
+
+    def attend(self, session_id: str) -> None:
+        """Follow the files of a session that somebody looks at, however old it is."""
+        if session_id in self._attended[-1:]:
+            return
+        attended = [each for each in self._attended if each != session_id]
+        self._attended = [*attended, session_id][-_ATTENDED:]
+        if session_id not in self._observed:
+            self._keep(self._current([session_id]))
+            self._choose_folders()
 
     def folders(self) -> frozenset[str]:
         """Return the folders of observed files that are to be watched by themselves."""
@@ -79,8 +98,9 @@ class Follower:
 
     def begin(self) -> Changed:
         """Bring the checkpoints of the followed sessions up to date, after a first refresh."""
-        rows = self._followed()
-        changed = self._keep(rows)
+        self._lives_changed()
+        changed = self._keep(self._followed())
+        self.sessions.take_unheard()  # whoever begins now has heard of nothing yet
         self._choose_folders()
         return Changed(tuple(sorted(changed)), "rollout")
 
@@ -94,24 +114,24 @@ class Follower:
         with self._lock:
             paths, self._paths = self._paths, set()
             self.marked.clear()
-        if not paths:
-            return []
-        inside = {path for path in paths if self._is_in_tree(path)}
+        inside = {path for path in paths if any(_is_below(path, root) for root in self._roots)}
+        about_locks = {path for path in paths if _is_below(path, self._locks)}
         changes: list[Changed] = []
         rollouts = self._rollouts_changed(inside)
+        if about_locks:
+            rollouts |= self._lives_changed()
         if rollouts:
             changes.append(Changed(tuple(sorted(rollouts)), "rollout"))
-        workspace = self._workspace_changed(paths - inside) - rollouts
+        workspace = self._workspace_changed(paths - inside - about_locks) - rollouts
         if workspace:
             changes.append(Changed(tuple(sorted(workspace)), "workspace"))
         return changes
 
     def reconcile(self) -> list[Changed]:
         """Look at everything without having been told."""
-        changed = set(self.sessions.refresh())
-        current = self.sessions.catalogue.current()
-        rows = [current[session] for session in changed if session in current]
-        changed |= self._keep(rows)
+        self.sessions.refresh()
+        changed = self.sessions.take_unheard() | self._lives_changed()
+        self._keep(self._current(changed))
         changes = [Changed(tuple(sorted(changed)), "rollout")] if changed else []
         others = self._keep(row for row in self._followed() if row.session_id not in changed)
         if others:
@@ -121,22 +141,21 @@ class Follower:
 
     # --- inside ----------------------------------------------------------------------------------
 
-    def _is_in_tree(self, path: str) -> bool:
-        return any(path == root or path.startswith(root + os.sep) for root in self.trees())
+    def _lives_changed(self) -> set[str]:
+        """Return the sessions that Codex has loaded or let go of since the last look."""
+        before, self._live = self._live, locks.live_threads(self.sessions.catalogue.codex_home)
+        return set(before ^ self._live)
 
     def _rollouts_changed(self, paths: set[str]) -> set[str]:
         """Look at session files; anything else in the tree means: look at the whole tree."""
-        if not paths:
-            return set()
-        catalogue = self.sessions.catalogue
         files = {path for path in paths if tree.parse_name(os.path.basename(path)) is not None}
-        changed = catalogue.look(files)
+        changed = self.sessions.catalogue.look(files) if files else set[str]()
         if any(os.path.isdir(path) or not os.path.exists(path) for path in paths - files):
-            changed |= self.sessions.refresh()
-        current = catalogue.current()
-        rows = [current[session] for session in changed if session in current]
-        self._keep(rows)
-        self._choose_folders()
+            self.sessions.refresh()
+        changed |= self.sessions.take_unheard()
+        if changed:
+            self._keep(self._current(changed))
+            self._choose_folders()
         return changed
 
     def _workspace_changed(self, paths: Iterable[str]) -> set[str]:
@@ -144,19 +163,22 @@ class Follower:
         paths = set(paths)
         if not paths:
             return set()
-        current = self.sessions.catalogue.current()
         met = [
-            current[session]
+            session
             for session, observed in self._observed.items()
-            if session in current and any(map(observed.is_touched_by, paths))
+            if any(map(observed.is_touched_by, paths))
         ]
-        changed = self._keep(met)
+        changed = self._keep(self._current(met))
         if any(os.path.isdir(path) for path in paths):
             self._choose_folders()
         return changed
 
+    def _current(self, session_ids: Iterable[str]) -> list[Row]:
+        current = self.sessions.catalogue.current()
+        return [current[session] for session in session_ids if session in current]
+
     def _keep(self, rows: Iterable[Row]) -> set[str]:
-        """Project sessions; return those whose stored bytes changed."""
+        """Project sessions; return those whose bytes changed."""
         changed: set[str] = set()
         followed = {row.session_id for row in self._followed()}
         for row in rows:
@@ -166,23 +188,45 @@ class Follower:
             except Refusal as refusal:
                 logger.warning("session %s: %s", row.session_id, refusal.code)
                 continue
+            except Exception as error:  # noqa: BLE001 - a defect about one, not the end for all
+                logger.error("session %s: %s", row.session_id, type(error).__name__)  # noqa: TRY400
+                continue
             if row.session_id in followed:
                 self._observed[row.session_id] = self._observe(opened, projection)
-            if projection.changed:
+            if self._is_news(row.session_id, projection, remember=row.session_id in followed):
                 changed.add(row.session_id)
         return changed
 
+    def _is_news(self, session_id: str, projection: Projection, *, remember: bool) -> bool:
+        """Return whether the bytes are others than when we looked last.
+
+        Another process may have stored them first, or nothing can be stored: it is news here.
+        """
+        digest = hashlib.sha256(projection.data).digest()
+        before = self._digests.get(session_id)
+        if remember:
+            self._digests[session_id] = digest
+        return projection.changed if before is None else before != digest
+
     def _followed(self) -> list[Row]:
-        """Return the sessions whose files are worth watching: the newest of the active ones."""
-        rows = [row for row in self.sessions.catalogue.current().values() if not row.archived]
-        rows.sort(key=lambda row: row.updated_at or "", reverse=True)
-        return rows[: self.sessions.settings.followed_sessions]
+        """Return the sessions whose files are worth watching.
+
+        Those are the newest active ones, those that Codex has loaded, and those looked at last.
+        """
+        current = self.sessions.catalogue.current()
+        active = (row for row in current.values() if not row.archived)
+        count = self.sessions.settings.followed_sessions
+        newest = heapq.nlargest(count, active, key=lambda row: row.updated_at or "")
+        followed = {row.session_id: row for row in newest}
+        followed |= {row.session_id: row for row in self._current([*self._live, *self._attended])}
+        return list(followed.values())
 
     def _choose_folders(self) -> None:
         followed = {row.session_id for row in self._followed()}
-        self._observed = {
-            session: observed for session, observed in self._observed.items() if session in followed
-        }
+        for session in self._observed.keys() - followed:
+            del self._observed[session]
+        for session in self._digests.keys() - followed:
+            del self._digests[session]
         self._folders = frozenset().union(*(each.folders for each in self._observed.values()))
 
     def _observe(self, opened: SessionFile, projection: Projection) -> _Observed:
@@ -192,3 +236,7 @@ class Follower:
         # Any part of the way may be made again or renamed.
         names = (part for uri in files for part in uri.split("/"))
         return _Observed(frozenset(folders), frozenset(names))
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder + os.sep)

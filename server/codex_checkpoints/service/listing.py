@@ -60,8 +60,7 @@ def fitting(
     """Return the rows of a folder or below it, with a text in title, task, folder or id."""
     found = list(rows)
     if cwd is not None:
-        folder = _folder(cwd)
-        found = [row for row in found if row.cwd is not None and _below(row.cwd, folder)]
+        found = [row for row in found if row.cwd is not None and _is_below(row.cwd, cwd)]
     if search:
         wanted = search.casefold()
         found = [row for row in found if wanted in _searchable(row, title(row))]
@@ -79,6 +78,8 @@ def part(rows: list[Row], limit: int | None, cursor: str | None) -> tuple[list[R
 
     A cursor names the last row that was shown, so rows that come or go elsewhere do not shift it.
     """
+    if limit is not None and limit < 0:
+        raise Refusal("invalid_payload", "limit must not be negative", {"problems": ["limit"]})
     if cursor is not None:
         stamp, session_id = _from_cursor(cursor)
         rows = [row for row in rows if _comes_after(row, stamp, session_id)]
@@ -97,9 +98,11 @@ def _folder(path: str) -> str:
     return plain.casefold() if is_windows_path(path) else plain
 
 
-def _below(path: str, folder: str) -> bool:
-    plain = _folder(path)
-    return plain == folder or plain.startswith(f"{folder}/")
+def _is_below(path: str, folder: str) -> bool:
+    if is_windows_path(path) != is_windows_path(folder):
+        return False
+    plain, above = _folder(path), _folder(folder)
+    return plain == above or plain.startswith(f"{above}/")
 
 
 def is_windows_path(path: str) -> bool:
@@ -123,8 +126,11 @@ def _to_cursor(row: Row) -> str:
 
 def _from_cursor(cursor: str) -> tuple[str, str]:
     try:
-        stamp, session_id = orjson.loads(base64.urlsafe_b64decode(cursor.encode()))
-        return str(stamp), str(session_id)
-    except (ValueError, TypeError) as error:
-        message = "the cursor is not one of ours"
-        raise Refusal("invalid_payload", message, {"problems": ["cursor"]}) from error
+        match orjson.loads(base64.urlsafe_b64decode(cursor.encode())):
+            case [str(stamp), str(session_id)]:
+                return stamp, session_id
+            case _:
+                pass
+    except ValueError:
+        pass
+    raise Refusal("invalid_payload", "the cursor is not one of ours", {"problems": ["cursor"]})

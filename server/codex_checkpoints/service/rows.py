@@ -9,8 +9,10 @@ from datetime import UTC, datetime
 
 import orjson
 
+from codex_checkpoints.core.checkpoint.caps import MAX_VALUE_CHARS
+from codex_checkpoints.core.checkpoint.text import value
+from codex_checkpoints.service.session_file import SessionFile
 from codex_checkpoints.threads.index import Row
-from codex_checkpoints.threads.session_file import SessionFile
 from codex_checkpoints.threads.tree import Found
 
 
@@ -33,7 +35,7 @@ def row_of(file: Found, session: SessionFile) -> Row:
         rollout_id=file.name.rollout_id,
         session_id=session.session_id,
         cwd=state.base,
-        name=state.name,
+        name=None if state.name is None else value(state.name, MAX_VALUE_CHARS),
         first_text=state.first_text,
         task=None if checkpoint.task is None else checkpoint.task.text,
         updated_at=_utc(replay.scale.stamp or (head and head.timestamp), file.mtime_ns),
@@ -49,9 +51,23 @@ def row_of(file: Found, session: SessionFile) -> Row:
         forked_from=head and head.forked_from,
         parent_session=head and head.parent_session,
         base_rollout=head.base.rollout_id if head is not None and head.base else None,
-        problems=" ".join(f"{each.code}:{each.rollout_id}" for each in session.problems),
-        skipped=orjson.dumps(_skipped(session)).decode(),
+        problems=_json([f"{each.code}:{each.rollout_id}" for each in session.problems]),
+        skipped=_json(_skipped(session)),
     )
+
+
+def problems_of(row: Row) -> tuple[str, ...]:
+    """Return what is wrong with the files of a session: each a code, a colon and a rollout id."""
+    return tuple(orjson.loads(row.problems)) if row.problems else ()
+
+
+def skipped_of(row: Row) -> dict[str, int]:
+    """Return how much of a session file gave nothing, by reason."""
+    return orjson.loads(row.skipped) if row.skipped else {}
+
+
+def _json(found: object) -> str:
+    return orjson.dumps(found).decode() if found else ""
 
 
 def _skipped(session: SessionFile) -> dict[str, int]:

@@ -7,15 +7,16 @@ says in them what happened; it prints nothing, sends nothing and asks for no clo
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Mapping
 
-import orjson
 from attrs import frozen
 
 from codex_checkpoints.core.checkpoint import canonical
 from codex_checkpoints.core.checkpoint.caps import BadCaps, Caps
 from codex_checkpoints.core.checkpoint.records import Checkpoint, status_of
 from codex_checkpoints.core.checkpoint.replay import Replay
+from codex_checkpoints.core.checkpoint.state import State
 from codex_checkpoints.core.checkpoint.view import view_v1
 from codex_checkpoints.core.rollout.turns import Turn
 from codex_checkpoints.records import Records, StorageError
@@ -23,17 +24,20 @@ from codex_checkpoints.service import listing
 from codex_checkpoints.service.catalogue import Catalogue, Progress
 from codex_checkpoints.service.listing import Page, Summary
 from codex_checkpoints.service.refusal import Cancelled, Refusal
+from codex_checkpoints.service.rows import problems_of, skipped_of
+from codex_checkpoints.service.session_file import SessionFile, open_session
 from codex_checkpoints.service.settings import Settings
 from codex_checkpoints.threads import locks
 from codex_checkpoints.threads.index import Row
 from codex_checkpoints.threads.rollout_file import UnreadableSource
-from codex_checkpoints.threads.session_file import SessionFile, open_session
 from codex_checkpoints.workspace import Workspace
 
 logger = logging.getLogger(__name__)
 
 Report = Callable[[Progress], bool]
 """Told after each slice of an index; answers whether to go on."""
+
+_NUMBER = re.compile(r"[0-9]{1,9}")
 
 
 @frozen
@@ -74,6 +78,15 @@ class Projection:
     storage_problem: str | None = None
 
 
+@frozen
+class View:
+    """The view of a session, the caps it was made with, and the checkpoint it shows."""
+
+    text: str
+    caps: Caps
+    of: Projection
+
+
 class Sessions:
     """The use cases around sessions and their checkpoints."""
 
@@ -83,6 +96,9 @@ class Sessions:
         self.records = records
         self.settings = settings
         self.workspace = Workspace(settings.hash_limit_bytes, settings.hash_outside_folder)
+        self.storage_problem: str | None = None
+        """Why the last checkpoint that was to be stored could not be."""
+        self._unheard: set[str] = set()
 
     # --- lists -----------------------------------------------------------------------------------
 
@@ -94,9 +110,18 @@ class Sessions:
         changed: frozenset[str] = frozenset()
         for progress in self.catalogue.refresh():
             changed |= progress.changed
+            self._unheard |= progress.changed
             if report is not None and not report(progress):
                 raise Cancelled
         return changed
+
+    def take_unheard(self) -> set[str]:
+        """Return, once, the sessions that some refresh found changed.
+
+        Who asked for that refresh wanted a list; their checkpoints are still to be looked at.
+        """
+        unheard, self._unheard = self._unheard, set()
+        return unheard
 
     def page(
         self,
@@ -119,7 +144,7 @@ class Sessions:
     def detail(self, session: str) -> Detail:
         """Return one session with its turns."""
         row, opened = self._open(session)
-        turns = opened.now().state.turns
+        state = opened.now().state
         return Detail(
             self._summary(
                 row,
@@ -131,14 +156,14 @@ class Sessions:
                     turn.turn_id,
                     number,
                     None if turn.said is None else turn.said.text,
-                    _has_ended(turn, turns.turns),
+                    _has_ended(turn, state),
                     turn.aborted,
                 )
-                for number, turn in enumerate(turns.counting(), 1)
+                for number, turn in enumerate(state.turns.counting(), 1)
             ),
-            self.settings.caps_for(opened.now().state.model),
-            tuple(row.problems.split()),
-            orjson.loads(row.skipped or "{}"),
+            self.settings.caps_for(state.model),
+            problems_of(row),
+            skipped_of(row),
         )
 
     def title(self, row: Row) -> str | None:
@@ -163,15 +188,16 @@ class Sessions:
         session: str,
         turn: str | int | None = None,
         caps: Mapping[str, object] | None = None,
-    ) -> tuple[str, Caps]:
-        """Return the view of a session and the caps it was made with."""
-        _, opened = self._open(session)
+    ) -> View:
+        """Return the view of a session, within the caps of its model but for those named."""
+        row, opened = self._open(session)
         effective = self.settings.caps_for(opened.now().state.model)
         try:
             effective = effective if caps is None else effective.replaced(caps)
         except BadCaps as error:
             raise Refusal("invalid_payload", str(error), {"problems": [str(error)]}) from error
-        return view_v1(self.show(session, turn).checkpoint, effective), effective
+        shown = self.keep(row, opened) if turn is None else self._at(row, opened, turn)
+        return View(view_v1(shown.checkpoint, effective), effective, shown)
 
     def keep(self, row: Row, opened: SessionFile) -> Projection:
         """Project a session and store the checkpoint if its bytes changed."""
@@ -184,8 +210,12 @@ class Sessions:
         try:
             changed = self.records.write_checkpoint(row.session_id, row.path, data)
         except StorageError as error:
-            logger.warning("checkpoint of %s not stored: %s", row.session_id, error)
+            if self.storage_problem != str(error):  # once, not for every session
+                logger.warning("storage_error: %s cannot be stored: %s", path, error)
+            self.storage_problem = str(error)
             return Projection(row.session_id, checkpoint, data, storage_problem=str(error))
+        if changed:
+            self.storage_problem = None
         return Projection(row.session_id, checkpoint, data, path, changed)
 
     def close(self) -> None:
@@ -215,12 +245,16 @@ class Sessions:
         self.refresh()
         return self.catalogue.find(session)
 
-    def _project(self, session_id: str, replay: Replay) -> Checkpoint:
+    def _project(self, session_id: str, replay: Replay, seq: int | None = None) -> Checkpoint:
+        """Project with the updates accepted up to `seq`, or all; the hashes are those of now."""
         try:
             updates = self.records.updates(session_id)
         except StorageError as error:
             message = f"the accepted updates of {session_id} cannot be read: {error}"
-            raise Refusal("storage_error", message, {"sessionId": session_id}) from error
+            facts = {"sessionId": session_id, "reason": str(error)}
+            raise Refusal("storage_error", message, facts) from error
+        if seq is not None:
+            updates = tuple(update for update in updates if update.seq <= seq)
         hashes = self.workspace.hashes(replay.state.base, replay.files())
         return replay.checkpoint(updates, hashes)
 
@@ -234,16 +268,8 @@ class Sessions:
             locate = self.catalogue.locator(row.path)
             at = open_session(row.path, locate, until=until).now()
             seq = at.seq
-        checkpoint = self._project_until(row.session_id, at, seq)
+        checkpoint = self._project(row.session_id, at, seq)
         return Projection(row.session_id, checkpoint, canonical.to_bytes(checkpoint))
-
-    def _project_until(self, session_id: str, replay: Replay, seq: int | None) -> Checkpoint:
-        """Project with the updates accepted up to `seq`; the hashes are those of now."""
-        updates = self.records.updates(session_id)
-        if seq is not None:
-            updates = tuple(update for update in updates if update.seq <= seq)
-        hashes = self.workspace.hashes(replay.state.base, replay.files())
-        return replay.checkpoint(updates, hashes)
 
     def _summary(self, row: Row, *, live: frozenset[str], noted: frozenset[str]) -> Summary:
         return Summary(
@@ -286,7 +312,7 @@ def _turn(replay: Replay, turn: str | int, session_id: str) -> Turn:
         if each.turn_id == turn:
             return each
     counting = list(turns.counting())
-    number = int(turn) if str(turn).isascii() and str(turn).isdigit() else 0
+    number = int(turn) if _NUMBER.fullmatch(str(turn)) else 0
     if 1 <= number <= len(counting):
         return counting[number - 1]
     message = f"session {session_id} has no turn {str(turn)[:80]!r}"
@@ -298,14 +324,14 @@ def _end_of(turn: Turn, turns: list[Turn]) -> int | None:
     """Return the position of the line that ends a turn, None where it is still open."""
     if turn.ended is not None:
         return turn.ended
-    if turn.in_task:
-        return None
-    # Without task events a turn lasts up to the next one.
+    # Without task events, or when it was cut off, a turn lasts up to the next one.
     following = turns[turns.index(turn) + 1 :]
     return following[0].opened - 1 if following else None
 
 
-def _has_ended(turn: Turn, turns: list[Turn]) -> bool:
-    if turn.ended is not None:
-        return True
-    return not turn.in_task and turn is not turns[-1]
+def _has_ended(turn: Turn, state: State) -> bool:
+    if turn.ended is not None or turn.in_task:
+        return turn.ended is not None
+    # Without task events: when another follows, or when it was answered and nothing is under way.
+    answered = state.ends_with_answer and not state.calls.waiting
+    return turn is not state.turns.turns[-1] or answered

@@ -40,8 +40,8 @@ def read_settings(text: str) -> tuple[Settings, tuple[str, ...]]:
     """Return the settings of a `config.toml`, and a sentence for each that is wrong."""
     try:
         table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        return Settings(), (f"config.toml is not valid TOML: {error}",)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        return Settings(), (f"not valid TOML: {error}",)
     return overridden(Settings(), table)
 
 

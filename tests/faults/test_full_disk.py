@@ -1,0 +1,107 @@
+"""A disk that is full, or must not be written: a real one, so this needs the right to mount."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from homes import Home, chat, eventually, more, thread
+from peer import Peer
+from rollouts import turn, user
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="mounts as Linux does")
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    home = Home(tmp_path)
+    for number in range(1, 30):
+        home.put(chat(f"task {number}", number), number)
+    return home
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Generator[Path]:
+    """A state folder on a disk of 128 kB, without room for anything."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mount = shutil.which("mount")
+    if mount is None or os.geteuid() != 0:
+        pytest.skip("no right to mount")
+    command = [mount, "-t", "tmpfs", "-o", "size=128k", "tmpfs", str(folder)]
+    if subprocess.run(command, capture_output=True, check=False).returncode != 0:
+        pytest.skip("no right to mount")
+    try:
+        (folder / "state").mkdir()
+        fill(folder)
+        yield folder / "state"
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def fill(folder: Path) -> None:
+    with (folder / "filler").open("wb", buffering=0) as filler:
+        try:
+            while True:
+                filler.write(b"x" * 1024)
+        except OSError:
+            return
+
+
+def test_on_a_full_disk_every_answer_comes_with_a_word_about_it(home: Home, small: Path) -> None:
+    whole = home.run("show", thread(1), "--state-dir", str(home.state)).stdout
+    state = ("--state-dir", str(small))
+
+    assert len(home.json("sessions", *state)) == 29
+    done = home.run("show", thread(1), *state)
+    assert (done.returncode, done.stdout) == (0, whole)
+    assert b"storage_error" in done.stderr
+    assert b"No space left on device" in done.stderr
+    assert b"Traceback" not in done.stderr
+    done = home.run("watch", "--once", *state)
+    assert done.returncode == 0
+    assert done.stderr.count(b"storage_error") == 1
+    assert {each["code"] for each in home.json("doctor", *state)["findings"]} == {
+        "index_unavailable"
+    }
+    assert not list(small.rglob("*.tmp"))
+
+
+def test_a_server_on_a_full_disk_answers_and_stores_when_there_is_room(
+    home: Home, small: Path
+) -> None:
+    with Peer(home.root, "--state-dir", str(small)) as peer:
+        peer.start()
+        assert len(peer.call("checkpoints/sessions")["items"]) == 29
+        shown = peer.call("checkpoints/show", {"sessionId": thread(1)})["text"]
+        assert json.loads(shown)["task"]["text"] == "task 1"
+        codes = {each["code"] for each in peer.call("checkpoints/doctor")["findings"]}
+        assert codes == {"storage_error", "index_unavailable"}
+
+        (small.parent / "filler").unlink()
+        with home.path().open("ab") as file:
+            file.write(more(turn(user("room"), name="r"), thread=thread(1), ordinal=6))
+        stored = small / "sessions" / thread(1) / "checkpoint_v1.json"
+        data = eventually(lambda: stored.read_text() if stored.exists() else "", bool)
+        assert json.loads(data)["task"]["text"] in {"task 1", "room"}
+        eventually(stored.read_text, lambda text: json.loads(text)["task"]["text"] == "room")
+        assert peer.stop() == 0
+
+
+def test_on_a_disk_that_must_not_be_written_every_answer_comes(home: Home, small: Path) -> None:
+    subprocess.run(["mount", "-o", "remount,ro", str(small.parent)], check=True)
+    state = ("--state-dir", str(small))
+
+    assert len(home.json("sessions", *state)) == 29
+    done = home.run("view", thread(1), *state)
+    assert done.returncode == 0
+    assert b"- task 1\n" in done.stdout
+    assert b"storage_error" in done.stderr
+    assert b"Read-only file system" in done.stderr
+    codes = {each["code"] for each in home.json("doctor", *state)["findings"]}
+    assert codes == {"state_dir_unwritable", "index_unavailable"}

@@ -1,0 +1,800 @@
+"""The command line as its users start it: a process, its output, its exit code, what it leaves."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+
+from codex_checkpoints import __version__
+from codex_checkpoints.cli import main
+from homes import WAIT, Home, chat, eventually, following, more, snapshot, thread
+from rollouts import (
+    compacted,
+    environment,
+    event,
+    patch,
+    plan,
+    raw,
+    rollout,
+    session,
+    shell,
+    started,
+    tokens,
+    turn,
+    turn_context,
+    user,
+)
+from updates import fact
+
+LISTED = [
+    *("sessionId", "path", "cwd", "title", "task", "updatedAt", "cliVersion", "model"),
+    *("contextTokens", "contextTokensSource", "contextWindow", "windows", "compactions"),
+    *("suspectFacts", "live", "archived", "forkedFrom", "parentSession"),
+]
+"""The keys of the interfaces page, in its order."""
+
+ADDED = ["continuedBy", "turns", "seq"]
+
+COMMANDS = ["sessions", "show", "view", "watch", "doctor", "serve"]
+
+CONTROLS = re.compile(
+    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
+
+NO_NETWORK = """
+import socket
+
+class Socket(socket.socket):
+    def __init__(self, family=-1, *arguments, **more):
+        if family != getattr(socket, "AF_UNIX", None):
+            raise RuntimeError("the network was asked for")
+        super().__init__(family, *arguments, **more)
+
+socket.socket = Socket
+socket.create_connection = socket.getaddrinfo = None
+"""
+
+
+class Here(Protocol):
+    """Run a command inside this process: where it starts from is not what a test is about."""
+
+    def __call__(self, *arguments: str | bytes) -> subprocess.CompletedProcess[bytes]: ...
+
+
+@pytest.fixture
+def here(
+    home: Home, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> Here:
+    for name, value in home.environment({"PYTHONPATH": None}).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("CODEX_CHECKPOINTS_STATE", raising=False)
+
+    def run(*arguments: str | bytes) -> subprocess.CompletedProcess[bytes]:
+        given = [os.fsdecode(each) for each in arguments]
+        try:
+            code = main(given)
+        except SystemExit as end:
+            code = int(end.code or 0)
+        return subprocess.CompletedProcess(given, code, *capsysbinary.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    home = Home(tmp_path)
+    steps = (turn_context(), user("why does login fail?"), patch(add="auth.py"), tokens(1000))
+    home.put(rollout(session(thread=thread(1)), turn(*steps), turn(user("fix it"))))
+    return home
+
+
+def said(done: subprocess.CompletedProcess[bytes]) -> str:
+    """Return what went to stderr; a traceback is a defect whatever else is expected."""
+    text = done.stderr.decode()
+    assert "Traceback" not in text, text
+    return text
+
+
+def error(done: subprocess.CompletedProcess[bytes]) -> dict[str, Any]:
+    assert done.returncode == 1, (done.returncode, done.stdout)
+    assert said(done) == ""
+    document = json.loads(done.stdout)
+    assert list(document) == ["error"]
+    assert list(document["error"]) == ["code", "message", "facts"]
+    return document["error"]
+
+
+# --- sessions ------------------------------------------------------------------------------------
+
+
+def test_sessions_prints_exactly_the_keys_of_the_interfaces_page(home: Home) -> None:
+    (only,) = home.json("sessions")
+
+    assert list(only) == [*LISTED, *ADDED]
+    assert only == {
+        "sessionId": thread(1),
+        "path": str(home.path()),
+        "cwd": "/home/ana/shop",
+        "title": "why does login fail?",
+        "task": "fix it",
+        "updatedAt": "2026-11-20T10:00:13.000Z",
+        "cliVersion": "0.169.0",
+        "model": "gpt-5.5",
+        "contextTokens": 1000,
+        "contextTokensSource": "reported",
+        "contextWindow": 258_400,
+        "windows": 1,
+        "compactions": 0,
+        "suspectFacts": 0,
+        "live": False,
+        "archived": False,
+        "forkedFrom": None,
+        "parentSession": None,
+        "continuedBy": None,
+        "turns": 2,
+        "seq": 13,
+    }
+
+
+def test_what_is_unknown_is_null_and_not_left_out(home: Home) -> None:
+    home.put(rollout(session("bare", thread=thread(1))))
+
+    (only,) = home.json("sessions")
+
+    assert list(only) == [*LISTED, *ADDED]
+    assert [key for key in LISTED if only[key] is None] == [
+        *("cwd", "title", "task", "cliVersion", "model", "contextTokens", "contextWindow"),
+        *("forkedFrom", "parentSession"),
+    ]
+
+
+def test_sessions_for_people_has_a_line_for_each(home: Home) -> None:
+    home.put(chat("日本語のタイトル", 2, cwd=None), 2)
+
+    done = home.run("sessions")
+
+    assert (done.returncode, said(done)) == (0, "")
+    lines = done.stdout.decode().splitlines()
+    assert len(lines) == 2
+    assert "why does login fail?" in lines[0]
+    assert "shop" in lines[0]
+    assert "0%" in lines[0]
+    assert "日本語のタイトル" in lines[1]
+    assert "\x1b" not in done.stdout.decode()
+
+
+def test_options_of_sessions_choose(home: Home, here: Here) -> None:
+    home.put(chat("two", 2, cwd="C:\\work\\two"), 2)
+    home.put(chat("three", 3), 3, archived=True)
+
+    def titles(*options: str) -> list[str]:
+        return [item["title"] for item in json.loads(here("sessions", *options, "--json").stdout)]
+
+    assert titles() == ["why does login fail?", "two"]
+    assert titles("--limit", "1") == ["why does login fail?"]
+    assert titles("--limit", "0") == []
+    assert titles("--archived") == ["three"]
+    assert titles("--search", "LOGIN") == ["why does login fail?"]
+    assert titles("--cwd", "/home/ana") == ["why does login fail?"]
+    assert titles("--cwd", "c:\\WORK") == ["two"]
+    assert titles("--cwd", "shop", "--search", "login") == []
+
+
+def test_a_relative_folder_is_taken_from_where_one_stands(
+    home: Home, here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "shop" / "api").mkdir(parents=True)
+    home.put(chat("here", 2, cwd=str(tmp_path / "shop")), 2)
+
+    def count(cwd: str) -> int:
+        return len(json.loads(here("sessions", "--cwd", cwd, "--json").stdout))
+
+    monkeypatch.chdir(tmp_path / "shop")
+    assert (count("."), count(".."), count("api")) == (1, 1, 0)
+    monkeypatch.chdir(tmp_path / "shop" / "api")
+    assert (count("."), count("..")) == (0, 1)
+
+
+def test_an_empty_list_is_an_empty_array_or_a_hint(home: Home, here: Here) -> None:
+    home.path().unlink()
+
+    assert json.loads(here("sessions", "--json").stdout) == []
+    done = here("sessions")
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert str(home.root) in said(done)
+    assert "--search" in said(here("sessions", "--search", "x"))
+
+
+def test_sessions_loads_neither_the_server_nor_asyncio(home: Home) -> None:
+    program = """
+import sys
+from codex_checkpoints.cli import main
+code = main(["sessions", "--json"])
+heavy = {"pygls", "lsprotocol", "asyncio", "watchdog", "concurrent.futures"} & set(sys.modules)
+print(sorted(heavy), code, file=sys.stderr)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=home.environment(),
+        capture_output=True,
+        timeout=WAIT,
+        check=True,
+    )
+
+    assert done.stderr == b"[] 0\n"
+    assert len(json.loads(done.stdout)) == 1
+
+
+# --- show and view -------------------------------------------------------------------------------
+
+
+def test_show_prints_the_bytes_of_the_stored_checkpoint(home: Home) -> None:
+    done = home.run("show", thread(1))
+
+    assert (done.returncode, said(done)) == (0, "")
+    assert done.stdout == home.checkpoint().read_bytes()
+    document = json.loads(done.stdout)
+    assert list(document) == [
+        *("schemaVersion", "seq", "task", "plan", "decisions", "artifacts", "facts"),
+        "recentArtifacts",
+    ]
+    assert document["task"]["text"] == "fix it"
+
+
+def test_show_and_view_print_the_same_bytes_whatever_else_is_different(
+    home: Home, tmp_path: Path
+) -> None:
+    home.remember([fact("known", seq=3), fact("ünïcode", "日本", seq=4)])
+    worlds: list[dict[str, str | None]] = [
+        {},
+        {"PYTHONHASHSEED": "1", "LC_ALL": "C", "PYTHONUTF8": "0", "TZ": "Asia/Kolkata"},
+        {"PYTHONHASHSEED": "99", "TZ": "America/St_Johns", "PYTHONIOENCODING": "latin-1"},
+    ]
+    for command in (("show", thread(1)), ("view", thread(1), "--at", "1")):
+        printed = {
+            home.run(*command, env=world, cwd=place).stdout
+            for world, place in zip(worlds, (tmp_path, "/", home.user), strict=True)
+        }
+        assert len(printed) == 1
+        assert printed != {b""}
+
+
+def test_view_prints_the_view(home: Home) -> None:
+    steps = (user("x"), plan(("one", True), ("two", False)))
+    home.put(rollout(session(thread=thread(1)), turn(*steps)))
+
+    done = home.run("view", thread(1), "--caps", '{"maxDonePlanSteps": 0}')
+
+    assert (done.returncode, said(done)) == (0, "")
+    assert done.stdout.decode() == (
+        "[SESSION_CHECKPOINT v1]\n\n[TASK]\n- x\n\n[PLAN]\n- [ ] two (id=s2)\n\n"
+        "[RECENT_ARTIFACTS]\n\n[DECISIONS]\n\n[FACTS_VALID]\n\n[FACTS_SUSPECT]\n"
+    )
+
+
+def test_a_session_is_named_by_id_beginning_or_path(home: Home) -> None:
+    whole = home.run("show", thread(1)).stdout
+
+    for name in (thread(1)[:8], home.path().name):
+        assert home.run("show", name, cwd=home.path().parent).stdout == whole
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "facts"),
+    [
+        (["show", "nobody-here"], "unknown_session", {"session": "nobody-here"}),
+        (["show", "01a1f865-0000"], "ambiguous_session", {"candidates": [thread(1), thread(2)]}),
+        (
+            ["show", "/nowhere.jsonl"],
+            "unreadable_source",
+            {"path": "/nowhere.jsonl", "reason": "No such file or directory"},
+        ),
+        (
+            ["show", thread(1), "--at", "7"],
+            "unknown_turn",
+            {"sessionId": thread(1), "turnId": "7", "turns": 2},
+        ),
+        (
+            ["view", thread(1), "--caps", '{"maxFacts": 1}'],
+            "invalid_payload",
+            None,
+        ),
+        (["view", thread(1), "--caps", "{"], "invalid_payload", None),
+        (["view", thread(1), "--caps", "[]"], "invalid_payload", None),
+        (["view", thread(1), "--caps", "[" * 100_000], "invalid_payload", None),
+        (["view", thread(1), "--caps", "9" * 9_000], "invalid_payload", None),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_refusal_is_exit_code_1_in_json_and_in_words(
+    home: Home, here: Here, arguments: list[str], code: str, facts: dict[str, Any] | None
+) -> None:
+    home.put(chat("two", 2), 2)
+
+    told = error(here(*arguments, "--json"))
+    assert told["code"] == code
+    assert told["message"]
+    assert told["facts"] == (facts or {"problems": [told["message"]]})
+
+    done = here(*arguments)
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert said(done) == f"{code}: {told['message']}\n"
+
+
+@pytest.mark.parametrize("name", [b"/tmp/\xff.jsonl", b"\xff\xfe-nobody"])
+def test_a_name_that_is_no_text_is_refused_like_any_other(
+    home: Home, here: Here, name: bytes
+) -> None:
+    assert error(home.run("show", name, "--json"))["code"] in {
+        "unknown_session",
+        "unreadable_source",
+    }
+    assert here("show", name).returncode == 1
+
+
+def test_a_checkpoint_that_cannot_be_stored_is_printed_and_told(home: Home) -> None:
+    whole = home.run("show", thread(1)).stdout
+    home.checkpoint().unlink()
+    home.checkpoint().mkdir()
+
+    done = home.run("show", thread(1))
+
+    assert (done.returncode, done.stdout) == (0, whole)
+    assert said(done).startswith("storage_error: ")
+    assert len(said(done).splitlines()) == 1
+
+
+# --- wrong usage ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["never-heard-of"],
+        ["show"],
+        ["show", "a", "b"],
+        ["sessions", "--limit", "-1"],
+        ["sessions", "--limit", "many"],
+        ["sessions", "--limit", "9" * 5000],
+        ["sessions", "--never-heard-of"],
+        ["sessions", "--codex-home"],
+        ["serve", "--tcp", "65536"],
+        ["serve", "--tcp", "0"],
+        ["serve", "--tcp", "x"],
+        ["sessions", "--codex-home", b"/tmp/\xff"],
+        ["sessions", "--state-dir", b"/tmp/\xff"],
+    ],
+    ids=lambda arguments: " ".join(map(str, arguments))[:30],
+)
+def test_wrong_usage_is_exit_code_2(here: Here, arguments: list[str | bytes]) -> None:
+    done = here(*arguments)
+
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert said(done).startswith("usage: codex-checkpoints")
+
+
+def test_wrong_usage_of_the_process_is_exit_code_2(home: Home) -> None:
+    done = home.run("sessions", "--limit", "many")
+
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert said(done).startswith("usage: codex-checkpoints")
+
+
+def test_help_names_every_command_and_the_version_is_printed(home: Home, here: Here) -> None:
+    text = here("--help").stdout.decode()
+
+    assert [command for command in COMMANDS if command not in text] == []
+    assert home.run("--version").stdout.decode() == f"codex-checkpoints {__version__}\n"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_takes_the_two_folders(here: Here, command: str) -> None:
+    text = here(command, "--help").stdout.decode()
+
+    assert "--codex-home" in text
+    assert "--state-dir" in text
+
+
+# --- doctor --------------------------------------------------------------------------------------
+
+
+def test_doctor_prints_the_keys_of_the_interfaces_page(home: Home) -> None:
+    home.put(rollout(session(thread=thread(2)), raw(b"no json\n")), 2)
+
+    report = home.json("doctor")
+
+    assert list(report) == ["codexHome", "stateDir", "sessions", "findings", "skipped"]
+    assert (report["codexHome"], report["stateDir"]) == (str(home.root), str(home.state))
+    assert (report["sessions"], report["skipped"]) == (2, {"not_json": 1})
+    (finding,) = report["findings"]
+    assert list(finding) == ["code", "severity", "message", "path", "count", "wayOut"]
+    assert (finding["code"], finding["severity"], finding["count"]) == ("not_json", "warning", 1)
+
+
+def test_doctor_tells_people_the_same(home: Home) -> None:
+    assert b"Nothing to report" in home.run("doctor").stdout
+
+    home.config("unheardOf = 1")
+    done = home.run("doctor")
+    assert done.returncode == 0
+    assert "bad_setting" in done.stdout.decode()
+    assert "unheardOf" in done.stdout.decode()
+    assert "config.toml: unknown setting 'unheardOf'" in said(done)
+
+
+# --- folders -------------------------------------------------------------------------------------
+
+
+def test_the_home_is_the_variable_or_in_the_users_own_folder_or_as_named(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    for number, place in enumerate(("a", "b", "user/.codex"), 1):
+        other = Home(tmp_path / f"at{number}")
+        other.put(chat(place, number), number)
+        other.root.rename(tmp_path / place)
+
+    def title(*options: str, **env: str | None) -> str:
+        (only,) = home.json("sessions", *options, env=env)
+        return only["title"]
+
+    assert title(CODEX_HOME=str(tmp_path / "a")) == "a"
+    assert title(CODEX_HOME=None) == "user/.codex"
+    assert title(CODEX_HOME="") == "user/.codex"
+    assert title("--codex-home", str(tmp_path / "b"), CODEX_HOME=str(tmp_path / "a")) == "b"
+
+
+@pytest.mark.parametrize("way", ["variable", "both"])
+def test_the_state_folder_is_as_named(home: Home, tmp_path: Path, way: str) -> None:
+    state = tmp_path / "elsewhere" / "deep"
+    option = [] if way == "variable" else ["--state-dir", str(state)]
+    named = {"variable": str(state), "both": str(tmp_path / "not here")}[way]
+    env = {"CODEX_CHECKPOINTS_STATE": named}
+
+    done = home.run("show", thread(1), *option, env=env)
+
+    stored = state / "sessions" / thread(1) / "checkpoint_v1.json"
+    assert stored.read_bytes() == done.stdout
+    assert home.json("doctor", *option, env=env)["stateDir"] == str(state)
+    assert not home.state.exists()
+    assert not (tmp_path / "not here").exists()
+
+
+def test_a_home_that_is_a_link_is_followed(home: Home, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(home.root)
+
+    (only,) = home.json("sessions", "--codex-home", str(tmp_path / "link"))
+
+    assert only["title"] == "why does login fail?"
+    assert home.run("show", thread(1), "--codex-home", str(tmp_path / "link")).returncode == 0
+    assert home.stored() is not None
+
+
+def test_nothing_is_written_but_what_may_be(home: Home) -> None:
+    home.put(chat("two", 2), 2)
+    home.put(chat("three", 3), 3, archived=True)
+    (home.root / "config.toml").write_text("model = 'x'\n")
+    before = snapshot(home.root, home.user)
+
+    for command in (
+        *(["sessions"], ["sessions", "--archived", "--json"], ["show", thread(1)]),
+        *(["view", thread(3)], ["doctor"], ["watch", "--once"]),
+    ):
+        assert home.run(*command, cwd=home.user).returncode == 0
+    with following(home):
+        eventually(home.stored)
+
+    after = snapshot(home.root, home.user)
+    state = home.state
+    expected = [state, state / "index.sqlite", state / "sessions"]
+    for number in (1, 2, 3):
+        expected += [state / "sessions" / thread(number), home.checkpoint(number)]
+    assert {path for path in after if path not in before} == set(map(str, expected))
+    assert {path: after.get(path) for path in before} == before
+
+
+def test_nothing_asks_for_the_network(home: Home, tmp_path: Path) -> None:
+    (tmp_path / "blocked").mkdir()
+    (tmp_path / "blocked" / "sitecustomize.py").write_text(NO_NETWORK)
+    paths = os.pathsep.join([str(tmp_path / "blocked"), home.environment()["PYTHONPATH"]])
+    env = {"PYTHONPATH": paths}
+    probe = [sys.executable, "-c", "import socket; socket.socket(socket.AF_INET)"]
+    blocked = subprocess.run(probe, env=home.environment(env), capture_output=True, check=False)
+    assert b"the network was asked for" in blocked.stderr
+
+    for command in (
+        *(["sessions"], ["show", thread(1)], ["view", thread(1)], ["doctor"]),
+        ["watch", "--once"],
+    ):
+        done = home.run(*command, env=env)
+        assert (done.returncode, said(done)) == (0, ""), command
+
+
+# --- hostile rollouts ----------------------------------------------------------------------------
+
+NASTY = "\x1b[2J\x1b]0;owned\x07\u009b31m\u202etxt\u2066\u2028line\r\x08\x00\x7f"
+
+
+@pytest.fixture
+def hostile(home: Home) -> Home:
+    """Everything that a session can say says something to the terminal."""
+    home.put(
+        rollout(
+            session("legacy", thread=f"evil{NASTY}", cwd=f"/home/{NASTY}/shop", cli_version=NASTY),
+            environment(NASTY),
+            turn(
+                turn_context(model=NASTY),
+                user(f"task {NASTY} task", ref=NASTY),
+                shell(f"echo {NASTY}", NASTY, call=NASTY),
+                patch(add=f"a{NASTY}.py"),
+                plan((f"step {NASTY}", False)),
+                event("thread_name_updated", thread_name=f"name {NASTY}"),
+                name=f"turn{NASTY}",
+            ),
+            raw(NASTY.encode() + b"\n"),
+        )
+    )
+    base = {"thread_id": NASTY, "end_ordinal_exclusive": 3, "end_byte_offset": 10}
+    home.put(rollout(session(thread=thread(2), history_base=base), turn(user("x"))), 2)
+    home.put(b"damaged", 3, form=".jsonl.zst")
+    return home
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["sessions"],
+        ["sessions", "--search", NASTY],
+        ["view", "PATH"],
+        ["doctor"],
+        ["watch", "--once"],
+        ["show", "PATH", "--at", "9"],
+        ["show", thread(3)],
+        ["show", "evil nobody \x1b[2J"],
+        ["view", "PATH", "--caps", '{"\x1b[2J": 1}'],
+        ["view", "PATH", "--caps", '{"\\u001b[2J": 1}'],
+    ],
+    ids=lambda arguments: "-".join(arguments)[:20].encode("ascii", "replace").decode(),
+)
+def test_no_control_character_of_a_rollout_reaches_a_terminal(
+    hostile: Home, here: Here, arguments: list[str]
+) -> None:
+    path = str(hostile.path())
+    done = here(*(path if each == "PATH" else each for each in arguments))
+
+    assert done.returncode in {0, 1}
+    assert CONTROLS.search(done.stdout.decode()) is None
+    assert CONTROLS.search(said(done)) is None
+
+
+def test_a_problem_with_storing_is_told_without_control_characters(hostile: Home) -> None:
+    hostile.config('checkpointLocation = "beside"')
+    target = hostile.path().with_name(hostile.path().name.replace(".jsonl", ".checkpoint_v1.json"))
+    target.mkdir()
+
+    done = hostile.run("watch", "--once")
+
+    assert "storage_error" in said(done)
+    assert CONTROLS.search(said(done)) is None
+
+
+@pytest.mark.usefixtures("hostile")
+def test_json_of_a_hostile_session_is_json(here: Here) -> None:
+    listed = json.loads(here("sessions", "--json").stdout)
+
+    assert {item["sessionId"] for item in listed} == {f"evil{NASTY}", thread(2)}
+    assert json.loads(here("doctor", "--json").stdout)["sessions"] == 2
+
+
+# --- streams -------------------------------------------------------------------------------------
+
+
+def shell_run(home: Home, script: str) -> subprocess.CompletedProcess[bytes]:
+    """Run a line of shell in which `$CC` is the product."""
+    return subprocess.run(
+        ["bash", "-c", script],
+        env=home.environment({"CC": f"{sys.executable} -m codex_checkpoints"}),
+        capture_output=True,
+        timeout=WAIT,
+        check=False,
+    )
+
+
+posix_only = pytest.mark.skipif(sys.platform == "win32", reason="a line of bash")
+
+
+@posix_only
+def test_a_reader_that_goes_away_is_no_error(home: Home) -> None:
+    data = chat("x" * 150)
+    for number in range(2, 300):
+        home.put(data.replace(thread(1).encode(), thread(number).encode()), number)
+
+    done = shell_run(
+        home, "set -o pipefail; $CC sessions --json | head -n 1; exit ${PIPESTATUS[0]}"
+    )
+
+    assert (done.stdout, said(done), done.returncode) == (b"[\n", "", 0)
+    done = shell_run(home, "$CC sessions | head -n 1 >/dev/null; exit ${PIPESTATUS[0]}")
+    assert (said(done), done.returncode) == ("", 0)
+
+
+@posix_only
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
+@pytest.mark.parametrize("command", ["sessions", f"show {thread(1)}"])
+def test_an_output_that_is_full_is_told(home: Home, command: str) -> None:
+    done = shell_run(home, f"$CC {command} >/dev/full")
+
+    assert done.returncode == 1
+    assert said(done) == "storage_error: No space left on device\n"
+
+
+@posix_only
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_stream_that_is_closed_is_no_error(home: Home, closed: str) -> None:
+    done = shell_run(home, f"$CC sessions --json {closed}")
+
+    assert (done.returncode, said(done)) == (0, "")
+    if ">&-" not in closed.replace("2>&-", ""):
+        assert len(json.loads(done.stdout)) == 1
+
+
+@posix_only
+def test_only_a_terminal_gets_colour(home: Home) -> None:
+    import pty
+
+    def on_a_terminal(*arguments: str, **env: str) -> bytes:
+        ours, theirs = pty.openpty()
+        try:
+            done = home.run(*arguments, env=env, output=theirs)
+            assert done.returncode == 0
+            return os.read(ours, 65_536)
+        finally:
+            os.close(ours)
+            os.close(theirs)
+
+    assert b"\x1b[" in on_a_terminal("sessions")
+    assert b"\x1b[" not in on_a_terminal("sessions", NO_COLOR="1")
+    assert b"\x1b[" not in home.run("sessions", env={"FORCE_COLOR": "1", "TERM": "xterm"}).stdout
+
+
+# --- watch ---------------------------------------------------------------------------------------
+
+
+def test_watch_once_brings_every_checkpoint_up_to_date(home: Home) -> None:
+    for number in range(2, 40):
+        home.put(chat(f"{number}", number), number)
+
+    done = home.run("watch", "--once", "--json")
+
+    assert (done.returncode, said(done)) == (0, "")
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    assert told == [{"sessionId": thread(n), "reason": "rollout"} for n in range(1, 40)]
+    assert all(home.stored(number) for number in range(1, 40))
+    assert home.run("watch", "--once", "--json").stdout == b""
+
+
+def test_watch_prints_what_changes(home: Home, tmp_path: Path) -> None:
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    (folder / "a.py").write_text("v1")
+    steps = turn(user("one"), patch(add="a.py"))
+    home.put(rollout(session(thread=thread(1), cwd=str(folder)), steps))
+
+    with following(home, "--json") as process:
+        assert process.stdout is not None
+        line = {"sessionId": thread(1), "reason": "rollout"}
+        assert json.loads(process.stdout.readline()) == line
+        (folder / "a.py").write_text("v2")
+        assert json.loads(process.stdout.readline()) == line | {"reason": "workspace"}
+        with home.path().open("ab") as file:
+            file.write(more(started("z"), user("two"), thread=thread(1), ordinal=9))
+        assert json.loads(process.stdout.readline()) == line
+        assert home.stored()["task"]["text"] == "two"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows interrupts otherwise")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
+def test_watch_ends_with_130_when_it_is_interrupted(home: Home, number: signal.Signals) -> None:
+    process = home.start("watch")
+    assert process.stderr is not None
+    assert process.stdout is not None
+    assert b"following 1 sessions" in process.stderr.readline()
+    assert b"fix it" in process.stdout.readline()
+
+    os.killpg(process.pid, number)
+    output, errors = process.communicate(timeout=WAIT)
+
+    assert (process.returncode, output, errors) == (130, b"", b"")
+    with pytest.raises(ProcessLookupError):
+        os.killpg(process.pid, 0)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows interrupts otherwise")
+def test_an_index_that_is_interrupted_ends_with_130_and_keeps_what_it_has(home: Home) -> None:
+    data = chat("one")
+    for number in range(2, 1001):
+        home.put(data.replace(thread(1).encode(), thread(number).encode()), number)
+    process = home.start("sessions", "--json")
+    database = home.state / "index.sqlite"
+    eventually(lambda: database.exists() and any(home.state.glob("index.sqlite-wal")))
+
+    os.killpg(process.pid, signal.SIGINT)
+    output, errors = process.communicate(timeout=WAIT)
+
+    assert b"Traceback" not in errors
+    assert (process.returncode, output) == (130, b"") or process.returncode == 0
+    assert len(home.json("sessions")) == 1000
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such pipes")
+def test_watch_ends_when_nobody_reads_it_any_more(home: Home) -> None:
+    process = home.start("watch", "--json")
+    assert process.stderr is not None
+    assert process.stdout is not None
+    process.stderr.readline()
+    process.stdout.readline()
+    process.stdout.close()
+
+    for number in range(2, 4):
+        home.put(chat(f"{number}", number), number)
+
+    process.wait(WAIT)
+    assert (process.returncode, process.stderr.read()) == (0, b"")
+    process.stderr.close()
+
+
+# --- serve ---------------------------------------------------------------------------------------
+
+
+def test_a_port_that_is_taken_is_told(home: Home) -> None:
+    import socket
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        done = home.run("serve", "--tcp", str(taken.getsockname()[1]))
+
+    assert done.returncode == 1
+    assert "in use" in said(done)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows interrupts otherwise")
+def test_serve_that_is_interrupted_ends_without_a_traceback(home: Home) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "codex_checkpoints", "serve"],
+        env=home.environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    body = b'{"jsonrpc":"2.0","id":1,"method":"checkpoints/doctor"}'
+    process.stdin.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
+    process.stdin.flush()
+    assert process.stdout.readline()
+
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=WAIT)
+
+    assert b"Traceback" not in errors
+    assert process.returncode in {0, 130}
+
+
+def test_a_compaction_closes_the_window(home: Home) -> None:
+    """What the meter shows is not what was there before."""
+    home.put(rollout(session(thread=thread(1)), turn(user("x"), tokens(200_000), compacted())))
+
+    (only,) = home.json("sessions")
+
+    assert (only["contextTokens"], only["contextTokensSource"], only["windows"]) == (
+        None,
+        "estimated",
+        2,
+    )

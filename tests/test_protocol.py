@@ -1,0 +1,881 @@
+"""The language server as any client sees it: the real process, JSON-RPC over its pipes."""
+
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+from collections.abc import Generator
+from hashlib import sha256
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+
+from codex_checkpoints import protocol
+from codex_checkpoints.core.checkpoint.caps import Caps
+from codex_checkpoints.protocol import CODES, METHODS
+from homes import SERVER, Home, chat, eventually, more, thread
+from peer import WAIT, Peer
+from rollouts import (
+    patch,
+    plan,
+    raw,
+    rollout,
+    session,
+    started,
+    tokens,
+    turn,
+    turn_context,
+    user,
+)
+
+SECRET = "the-words-of-the-user-5f2a"
+
+Json = dict[str, Any]
+
+
+def fill(home: Home) -> None:
+    """Two sessions, and an archived one that had a line which gave nothing."""
+    first = turn(
+        turn_context(),
+        user(f"why? {SECRET}"),
+        patch(add="auth.py"),
+        plan(("look", True), ("fix", False)),
+        tokens(1000),
+    )
+    home.put(rollout(session(thread=thread(1)), first, started("b"), user("go on")))
+    home.put(chat("two", 2, cwd="/home/ana/two").replace(b"T10:00", b"T09:00"), 2)
+    damaged = rollout(session(thread=thread(3)), turn(user("three")), raw(b"no json\n"))
+    home.put(damaged, 3, archived=True)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    home = Home(tmp_path_factory.mktemp("protocol"))
+    fill(home)
+    return home
+
+
+@pytest.fixture(scope="module")
+def client(home: Home) -> Generator[Peer]:
+    """One server for all tests that change nothing."""
+    with Peer(home.root) as peer:
+        peer.start()
+        yield peer
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Home:
+    """A home of the test's own."""
+    return Home(tmp_path)
+
+
+def summary(home: Home, **known: Any) -> Json:  # noqa: ANN401 - any JSON value
+    return {
+        "sessionId": thread(1),
+        "path": str(home.path()),
+        "cwd": "/home/ana/shop",
+        "title": f"why? {SECRET}",
+        "task": "go on",
+        "updatedAt": "2026-11-20T10:00:14.000Z",
+        "cliVersion": "0.169.0",
+        "model": "gpt-5.5",
+        "contextTokens": 1000,
+        "contextTokensSource": "reported",
+        "contextWindow": 258_400,
+        "windows": 1,
+        "compactions": 0,
+        "suspectFacts": 0,
+        "live": False,
+        "archived": False,
+        "forkedFrom": None,
+        "parentSession": None,
+        "continuedBy": None,
+        "turns": 2,
+        "seq": 14,
+    } | known
+
+
+def two(home: Home) -> Json:
+    return summary(
+        home,
+        sessionId=thread(2),
+        path=str(home.path(2)),
+        cwd="/home/ana/two",
+        title="two",
+        task="two",
+        updatedAt="2026-11-20T09:00:04.000Z",
+        model=None,
+        contextTokens=None,
+        contextTokensSource="estimated",
+        turns=1,
+        seq=4,
+    )
+
+
+def refused(code: str, message: str, facts: Json) -> Json:
+    return {"code": 1, "message": message, "data": {"code": code, "facts": facts}}
+
+
+def unfit(*problems: str) -> Json:
+    data = {"code": "invalid_payload", "facts": {"problems": list(problems)}}
+    return {"code": -32602, "message": "params do not fit", "data": data}
+
+
+# --- one test a method ---------------------------------------------------------------------------
+
+
+def test_initialize_announces_the_server_and_no_documents(own: Home) -> None:
+    with Peer(own.root) as peer:
+        result = peer.start()
+        assert peer.stop() == 0
+
+    assert result["serverInfo"]["name"] == "codex-checkpoints"
+    sync = result["capabilities"]["textDocumentSync"]
+    assert (sync if isinstance(sync, int) else sync["change"]) == 0
+    assert (
+        "executeCommandProvider" not in result["capabilities"]
+        or not (result["capabilities"]["executeCommandProvider"]["commands"])
+    )
+
+
+def test_sessions(client: Peer, home: Home) -> None:
+    answer = client.call("checkpoints/sessions", {})
+
+    assert answer == {"items": [summary(home), two(home)], "nextCursor": None}
+
+
+def test_sessions_in_parts(client: Peer, home: Home) -> None:
+    first = client.call("checkpoints/sessions", {"limit": 1})
+    rest = client.call("checkpoints/sessions", {"limit": 1, "cursor": first["nextCursor"]})
+
+    assert first["items"] == [summary(home)]
+    assert rest == {"items": [two(home)], "nextCursor": None}
+
+
+def test_sessions_of_a_choice(client: Peer) -> None:
+    def titles(**params: object) -> list[str]:
+        found = client.call("checkpoints/sessions", params)["items"]
+        return [item["title"] for item in found]
+
+    assert titles(archived=True) == ["three"]
+    assert titles(cwd="/home/ana/two") == ["two"]
+    assert titles(search="TWO") == ["two"]
+    assert titles(search="two", cwd="/home/ana/shop") == []
+
+
+def test_session(client: Peer, home: Home) -> None:
+    answer = client.call("checkpoints/session", {"sessionId": thread(1)[:-2] + "01"})
+
+    assert answer == {
+        "summary": summary(home),
+        "turns": [
+            {
+                "turnId": "t1",
+                "number": 1,
+                "task": f"why? {SECRET}",
+                "ended": True,
+                "aborted": False,
+            },
+            {"turnId": "b", "number": 2, "task": "go on", "ended": False, "aborted": False},
+        ],
+        "caps": Caps().as_json(),
+        "problems": [],
+        "skipped": {},
+    }
+    assert client.call("checkpoints/session", {"sessionId": thread(3)})["skipped"] == {
+        "not_json": 1
+    }
+
+
+def test_show(client: Peer, home: Home) -> None:
+    answer = client.call("checkpoints/show", {"sessionId": thread(1)})
+
+    assert answer == {"text": home.checkpoint().read_text(encoding="utf-8")}
+    assert json.loads(answer["text"])["task"]["text"] == "go on"
+    at = client.call("checkpoints/show", {"sessionId": thread(1), "turnId": "t1"})
+    assert json.loads(at["text"])["task"]["text"] == f"why? {SECRET}"
+    assert client.call("checkpoints/show", {"sessionId": thread(1), "turnId": "1"}) == at
+
+
+def test_view(client: Peer) -> None:
+    params = {"sessionId": thread(1), "caps": {"maxDonePlanSteps": 0, "maxDecisions": 3}}
+
+    assert client.call("checkpoints/view", params) == {
+        "text": "[SESSION_CHECKPOINT v1]\n\n[TASK]\n- go on\n\n[PLAN]\n- [ ] fix (id=s2)\n\n"
+        "[RECENT_ARTIFACTS]\n- file: auth.py\n\n[DECISIONS]\n\n[FACTS_VALID]\n\n[FACTS_SUSPECT]\n",
+        "caps": Caps(max_done_plan_steps=0, max_decisions=3).as_json(),
+    }
+    at = client.call("checkpoints/view", {"sessionId": thread(1), "turnId": "t1"})
+    assert f"- why? {SECRET}\n" in at["text"]
+
+
+def test_doctor(client: Peer, home: Home) -> None:
+    report = client.call("checkpoints/doctor")
+
+    (finding,) = report.pop("findings")
+    assert report == {
+        "codexHome": str(home.root),
+        "stateDir": str(home.state),
+        "sessions": 3,
+        "skipped": {"not_json": 1},
+    }
+    assert list(finding) == ["code", "severity", "message", "path", "count", "wayOut"]
+    assert finding["code"] == "not_json"
+
+
+def test_every_method_of_the_table_answers(client: Peer) -> None:
+    """Whatever is said to it: a method without a handler would be unknown."""
+    for method in METHODS:
+        message = client.answer(client.ask(method.name, {"neverHeardOf": 1}))
+        assert message["error"]["code"] == -32602, method.name
+
+
+# --- one test a refusal --------------------------------------------------------------------------
+
+
+def test_an_unknown_session_is_refused(client: Peer, home: Home) -> None:
+    for method in ("checkpoints/session", "checkpoints/show", "checkpoints/view"):
+        assert client.error(method, {"sessionId": "nobody-here"}) == refused(
+            "unknown_session",
+            f"no session 'nobody-here' under {home.root}",
+            {"session": "nobody-here"},
+        )
+
+
+def test_an_ambiguous_session_is_refused(client: Peer) -> None:
+    assert client.error("checkpoints/show", {"sessionId": "01a1f865-0000"}) == refused(
+        "ambiguous_session",
+        "3 sessions begin with '01a1f865-0000'",
+        {"candidates": [thread(1), thread(2), thread(3)]},
+    )
+
+
+def test_an_unknown_turn_is_refused(client: Peer) -> None:
+    params = {"sessionId": thread(1), "turnId": "9"}
+
+    for method in ("checkpoints/show", "checkpoints/view"):
+        assert client.error(method, params) == refused(
+            "unknown_turn",
+            f"session {thread(1)} has no turn '9'",
+            {"sessionId": thread(1), "turnId": "9", "turns": 2},
+        )
+
+
+@pytest.mark.parametrize("path", ["/nowhere/x.jsonl", "/\ud800.jsonl", "/a\0b.jsonl"])
+def test_a_path_without_a_file_is_refused(client: Peer, path: str) -> None:
+    told = client.error("checkpoints/show", {"sessionId": path})
+
+    assert (told["code"], told["data"]["code"]) == (1, "unreadable_source")
+    assert told["data"]["facts"]["path"] == path
+
+
+def test_bad_caps_are_refused(client: Peer) -> None:
+    params = {"sessionId": thread(1), "caps": {"maxDecisions": -1}}
+    message = "maxDecisions must be a whole number of at least 0"
+
+    assert client.error("checkpoints/view", params) == refused(
+        "invalid_payload", message, {"problems": [message]}
+    )
+
+
+@pytest.mark.parametrize(
+    ("params", "problem"), [({"cursor": "x"}, "cursor"), ({"limit": -1}, "limit")]
+)
+def test_a_bad_place_in_the_list_is_refused(client: Peer, params: Json, problem: str) -> None:
+    told = client.error("checkpoints/sessions", params)
+
+    assert told["code"] == 1
+    assert told["data"] == {"code": "invalid_payload", "facts": {"problems": [problem]}}
+
+
+def test_unreadable_updates_are_refused(own: Home) -> None:
+    own.put(chat("one"))
+    updates = own.checkpoint().with_name("updates.jsonl")
+    updates.mkdir(parents=True)
+
+    with Peer(own.root) as peer:
+        peer.start()
+        told = peer.error("checkpoints/show", {"sessionId": thread(1)})
+        assert len(peer.call("checkpoints/sessions")["items"]) == 1
+
+    assert told["code"] == 1
+    assert told["data"] == {
+        "code": "storage_error",
+        "facts": {"sessionId": thread(1), "reason": "Is a directory"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "problems"),
+    [
+        ("checkpoints/show", None, ["required field missing @ params.sessionId"]),
+        ("checkpoints/show", {}, ["required field missing @ params.sessionId"]),
+        ("checkpoints/show", [], ["expected an object @ params"]),
+        ("checkpoints/show", ["x"], ["expected an object @ params"]),
+        (
+            "checkpoints/show",
+            {"sessionId": 5},
+            ["invalid value for type, expected str @ params.sessionId"],
+        ),
+        (
+            "checkpoints/show",
+            {"sessionId": None},
+            ["invalid value for type, expected str @ params.sessionId"],
+        ),
+        (
+            "checkpoints/show",
+            {"sessionId": "x", "turnId": 3},
+            ["invalid value for type, expected str | None @ params.turnId"],
+        ),
+        (
+            "checkpoints/show",
+            {"sessionId": "x", "more": 1},
+            ["extra fields found (more) @ params"],
+        ),
+        (
+            "checkpoints/sessions",
+            {"limit": "3"},
+            ["invalid value for type, expected int | None @ params.limit"],
+        ),
+        (
+            "checkpoints/sessions",
+            {"limit": 1.5},
+            ["invalid value for type, expected int | None @ params.limit"],
+        ),
+        (
+            "checkpoints/sessions",
+            {"workDoneToken": []},
+            ["invalid value for type, expected int | str | None @ params.workDoneToken"],
+        ),
+        ("checkpoints/doctor", {"more": 1}, ["extra fields found (more) @ params"]),
+    ],
+)
+def test_params_that_do_not_fit_are_told_with_all_their_problems(
+    client: Peer, method: str, params: object, problems: list[str]
+) -> None:
+    assert client.error(method, params) == unfit(*problems)
+
+
+def test_codes_are_those_of_the_table() -> None:
+    met = {
+        "unknown_session",
+        "ambiguous_session",
+        "unknown_turn",
+        "unreadable_source",
+        "invalid_payload",
+        "storage_error",
+    }
+
+    assert met <= set(CODES)
+    assert protocol.REFUSED == 1
+
+
+# --- requests in an unusual order ----------------------------------------------------------------
+
+
+def test_a_request_before_initialized_is_answered(own: Home) -> None:
+    own.put(chat("one"))
+
+    with Peer(own.root) as peer:
+        number = peer.ask("checkpoints/sessions")
+        assert peer.answer(number)["result"]["items"][0]["title"] == "one"
+        peer.start()
+        assert peer.call("checkpoints/sessions")["items"][0]["title"] == "one"
+        assert peer.stop() == 0
+
+
+def test_requests_at_once_are_all_answered(client: Peer) -> None:
+    numbers = [
+        client.ask("checkpoints/show", {"sessionId": thread(1)})
+        if number % 2
+        else client.ask("checkpoints/sessions", {})
+        for number in range(40)
+    ]
+
+    answers = [client.answer(number) for number in reversed(numbers)]
+
+    assert [each for each in answers if "error" in each] == []
+
+
+@pytest.mark.parametrize("number", ["text", "", 0, -1, 2**60])
+def test_an_answer_has_the_id_of_its_request(client: Peer, number: object) -> None:
+    client.send({"id": number, "method": "checkpoints/doctor", "params": {}})
+
+    assert client.answer(number)["result"]["sessions"] == 3  # pyright: ignore[reportArgumentType]
+
+
+def test_an_unknown_request_is_told_and_an_unknown_notification_is_not(client: Peer) -> None:
+    client.notify("checkpoints/neverHeardOf")
+
+    assert client.error("checkpoints/neverHeardOf", {})["code"] == -32601
+
+
+# --- options -------------------------------------------------------------------------------------
+
+
+def test_the_options_of_a_client_choose_folders_and_settings(own: Home, tmp_path: Path) -> None:
+    own.put(rollout(session(thread=thread(1)), turn(user("one"), plan(("a", False), ("b", False)))))
+    own.config("[caps]\nmaxOpenPlanSteps = 2\nmaxDecisions = 7")
+    (tmp_path / "other").mkdir()
+    options = {
+        "codexHome": str(own.root),
+        "stateDir": str(own.state),
+        "settings": {"caps": {"maxOpenPlanSteps": 1}},
+    }
+
+    with Peer(tmp_path / "other") as peer:
+        peer.start(options)
+        view = peer.call("checkpoints/view", {"sessionId": thread(1)})
+        assert peer.stop() == 0
+
+    assert view["caps"] == Caps(max_open_plan_steps=1, max_decisions=7).as_json()
+    assert own.stored() is not None
+    assert list((tmp_path / "other").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"neverHeardOf": 1, "settings": []},
+        {"codexHome": "a\0b"},
+        {"settings": {"neverHeardOf": 1, "hashLimitBytes": "x"}},
+    ],
+    ids=lambda options: ascii(options)[:40],
+)
+def test_bad_options_are_left_aside_and_told_by_doctor(own: Home, options: object) -> None:
+    own.put(chat("one"))
+
+    with Peer(own.root) as peer:
+        peer.start(options)
+        report = peer.call("checkpoints/doctor")
+        assert peer.call("checkpoints/sessions")["items"][0]["title"] == "one"
+
+    assert report["codexHome"] == str(own.root)
+    assert {finding["code"] for finding in report["findings"]} == {"bad_setting"}
+
+
+# --- what changes is told ------------------------------------------------------------------------
+
+
+def test_changes_are_told_and_counted_from_one(own: Home, tmp_path: Path) -> None:
+    shop = tmp_path / "shop"
+    shop.mkdir()
+    (shop / "a.py").write_text("v1")
+    first = turn(user("one"), patch(add="a.py"))
+    own.put(rollout(session(thread=thread(1), cwd=str(shop)), first))
+
+    def told(seq: int, number: int, reason: str) -> Json:
+        return {"sessionIds": [thread(number)], "seq": seq, "reason": reason}
+
+    with Peer(own.root) as peer:
+        peer.start()
+        assert peer.heard("checkpoints/changed") == told(1, 1, "rollout")
+        with own.path().open("ab") as file:
+            file.write(more(started("z"), user("two"), thread=thread(1), ordinal=9))
+        assert peer.heard("checkpoints/changed") == told(2, 1, "rollout")
+        assert own.stored()["task"]["text"] == "two"
+
+        (shop / "a.py").write_text("v2")
+        assert peer.heard("checkpoints/changed") == told(3, 1, "workspace")
+        wanted = "sha256:" + sha256(b"v2").hexdigest()
+        assert own.stored()["artifacts"]["a.py"]["hash"] == wanted
+
+        own.put(chat("a new day", 2, cwd=None), 2, day="2026/11/21")
+        assert peer.heard("checkpoints/changed") == told(4, 2, "rollout")
+        own.path(2, day="2026/11/21").unlink()
+        assert peer.heard("checkpoints/changed") == told(5, 2, "rollout")
+        assert len(peer.call("checkpoints/sessions")["items"]) == 1
+        assert peer.stop() == 0
+
+
+def test_two_servers_both_tell_of_a_change(own: Home, tmp_path: Path) -> None:
+    """Whichever stores the checkpoint first, both windows have to hear of it."""
+    shop = tmp_path / "shop"
+    shop.mkdir()
+    (shop / "a.py").write_text("0")
+    first = turn(user("one"), patch(add="a.py"))
+    own.put(rollout(session(thread=thread(1), cwd=str(shop)), first))
+
+    with Peer(own.root) as left, Peer(own.root) as right:
+        for peer in (left, right):
+            peer.start()
+        version = 0
+        for peer in (left, right):
+            told = False
+            while not told:  # until it follows
+                version += 1
+                (shop / "a.py").write_text(f"{version}")
+                told = hears(peer)
+        while hears(left) or hears(right):
+            pass
+        for number in range(3):
+            (shop / "a.py").write_text(f"now {number}")
+            for peer in (left, right):
+                change = peer.heard("checkpoints/changed")
+                assert (change["sessionIds"], change["reason"]) == ([thread(1)], "workspace")
+
+
+def hears(peer: Peer) -> bool:
+    """Tell whether something comes within a moment."""
+    try:
+        peer.notifications.get(timeout=0.4)
+    except queue.Empty:
+        return False
+    return True
+
+
+# --- the first index: progress and cancellation --------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    """So many sessions that the first index takes several slices."""
+    home = Home(tmp_path_factory.mktemp("many"))
+    data = chat("one")
+    for number in range(1, 1501):
+        home.put(data.replace(thread(1).encode(), thread(number).encode()), number)
+    return home
+
+
+def progress(peer: Peer, token: object) -> Json:
+    params = peer.heard("$/progress")
+    assert params["token"] == token
+    return params["value"]
+
+
+def test_the_first_index_reports_how_far_it_is(many: Home, tmp_path: Path) -> None:
+    with Peer(many.root, "--state-dir", str(tmp_path / "state")) as peer:
+        peer.start()
+        number = peer.ask("checkpoints/sessions", {"limit": 1, "workDoneToken": "t"})
+        seen = [progress(peer, "t")]
+        while seen[-1]["kind"] != "end":
+            seen.append(progress(peer, "t"))
+        assert peer.answer(number)["result"]["items"][0]["title"] == "one"
+        # Now it is there, and nobody waits.
+        peer.call("checkpoints/sessions", {"limit": 1, "workDoneToken": "u"})
+        assert peer.stop() == 0
+        assert all(each["method"] != "$/progress" for each in drained(peer))
+
+    assert seen[0] == {"kind": "begin", "title": "Reading sessions", "cancellable": True}
+    reports = seen[1:-1]
+    assert {each["kind"] for each in reports} == {"report"}
+    shares = [each["percentage"] for each in reports]
+    assert shares == sorted(shares)
+    assert shares[-1] == 100
+    assert reports[-1]["message"] == "1500 of 1500 session files"
+
+
+def test_an_index_that_is_under_way_reports_to_whoever_comes_later(
+    many: Home, tmp_path: Path
+) -> None:
+    with Peer(many.root, "--state-dir", str(tmp_path / "state")) as peer:
+        peer.start()
+        first = peer.ask("checkpoints/sessions", {"limit": 1})
+        second = peer.ask("checkpoints/sessions", {"limit": 1, "workDoneToken": 7})
+
+        assert progress(peer, 7)["kind"] == "begin"
+        assert progress(peer, 7)["kind"] == "report"
+        assert "result" in peer.answer(first)
+        assert "result" in peer.answer(second)
+
+
+def drained(peer: Peer) -> list[Json]:
+    found: list[Json] = []
+    while True:
+        try:
+            found.append(peer.notifications.get_nowait())
+        except queue.Empty:
+            return found
+
+
+def test_the_first_index_can_be_cancelled_and_asked_for_again(many: Home, tmp_path: Path) -> None:
+    with Peer(many.root, "--state-dir", str(tmp_path / "state")) as peer:
+        number = peer.ask("checkpoints/sessions", {"workDoneToken": "t"})
+        assert progress(peer, "t")["kind"] == "begin"
+        peer.notify("$/cancelRequest", {"id": number})
+        answer = peer.answer(number)
+        assert answer["error"]["code"] == -32800
+
+        assert len(peer.call("checkpoints/sessions")["items"]) == 1500
+        assert peer.call("checkpoints/doctor")["sessions"] == 1500
+        peer.start()
+        assert peer.stop() == 0
+        assert peer.log == []
+
+
+def test_cancelling_what_is_done_or_unknown_changes_nothing(client: Peer) -> None:
+    number = client.ask("checkpoints/doctor")
+    client.answer(number)
+    client.notify("$/cancelRequest", {"id": number})
+    client.notify("$/cancelRequest", {"id": 99_999})
+
+    assert client.call("checkpoints/doctor")["sessions"] == 3
+
+
+# --- the end -------------------------------------------------------------------------------------
+
+
+def children(pid: int) -> list[str]:
+    found: list[str] = []
+    for path in Path("/proc").glob(f"{pid}/task/*/children"):
+        found += path.read_text().split()
+    return found
+
+
+def test_shutdown_and_exit_end_the_process_with_0_and_leave_no_child(own: Home) -> None:
+    own.put(chat("one"))
+
+    with Peer(own.root) as peer:
+        peer.start()
+        peer.call("checkpoints/show", {"sessionId": thread(1)})
+        assert children(peer.process.pid) == []
+        assert peer.stop() == 0
+        assert peer.log == []
+
+    assert own.stored() is not None
+    assert not list(own.state.glob("index.sqlite-*"))
+
+
+def test_a_shutdown_in_the_middle_of_the_first_index_ends_the_process(
+    many: Home, tmp_path: Path
+) -> None:
+    with Peer(many.root, "--state-dir", str(tmp_path / "state")) as peer:
+        peer.start()
+        number = peer.ask("checkpoints/sessions", {"workDoneToken": "t"})
+        progress(peer, "t")
+        assert peer.stop() == 0
+        answer = peer.answer(number)
+        assert "result" in answer or answer["error"]["code"] == -32800
+        assert peer.log == []
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_the_end_of_input_ends_the_process(own: Home, begun: bool) -> None:
+    own.put(chat("one"))
+
+    with Peer(own.root) as peer:
+        if begun:
+            peer.start()
+            peer.heard("checkpoints/changed")
+        assert peer.process.stdin is not None
+        peer.process.stdin.close()
+        assert peer.process.wait(WAIT) == 0
+        assert peer.log == []
+
+
+def test_input_that_ends_in_the_middle_of_a_message_ends_the_process(own: Home) -> None:
+    with Peer(own.root) as peer:
+        peer.start()
+        assert peer.process.stdin is not None
+        peer.process.stdin.write(b'Content-Length: 1000\r\n\r\n{"jsonrpc"')
+        peer.process.stdin.close()
+        assert peer.process.wait(WAIT) == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
+def test_a_parent_that_is_killed_takes_the_server_with_it(own: Home) -> None:
+    own.put(chat("one"))
+    program = f"""
+import subprocess, sys, time
+server = subprocess.Popen([sys.executable, "-m", "codex_checkpoints", "serve"],
+                          stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+body = b'{{"jsonrpc":"2.0","id":1,"method":"checkpoints/show",'
+body += b'"params":{{"sessionId":"{thread(1)}"}}}}'
+server.stdin.write(b"Content-Length: %d\\r\\n\\r\\n%b" % (len(body), body))
+server.stdin.flush()
+print(server.pid, flush=True)
+time.sleep(60)
+"""
+    parent = subprocess.Popen(
+        [sys.executable, "-c", program], env=own.environment(), stdout=subprocess.PIPE
+    )
+    assert parent.stdout is not None
+    server = int(parent.stdout.readline())
+    eventually(own.stored)
+
+    parent.send_signal(signal.SIGKILL)
+    parent.wait(WAIT)
+    parent.stdout.close()
+
+    eventually(lambda: not is_running(server))
+
+
+def is_running(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+# --- clean streams -------------------------------------------------------------------------------
+
+
+def changed(folder: Path, program: str) -> dict[str, str]:
+    """Return the environment of a process in which this runs first."""
+    (folder / "sitecustomize.py").write_text(dedent(program))
+    return {"PYTHONPATH": os.pathsep.join([str(folder), str(SERVER)])}
+
+
+def test_a_stray_print_does_not_reach_the_client(own: Home, tmp_path: Path) -> None:
+    own.put(chat("one"))
+    env = changed(
+        tmp_path,
+        """
+        import sys
+        from codex_checkpoints.service.sessions import Sessions
+
+        plain = Sessions.page
+        def page(self, **asked):
+            print("a stray line")
+            sys.stdout.write("Content-Length: 5\\r\\n\\r\\n")
+            return plain(self, **asked)
+        Sessions.page = page
+        """,
+    )
+
+    with Peer(own.root, env=env) as peer:
+        peer.start()
+        assert peer.call("checkpoints/sessions")["items"][0]["title"] == "one"
+        assert peer.call("checkpoints/doctor")["sessions"] == 1
+        assert peer.stop() == 0
+        assert "a stray line\n" in peer.log
+
+
+def test_nothing_that_a_session_says_is_in_the_log(own: Home) -> None:
+    fill(own)
+    own.put(b"no zstd at all " + SECRET.encode(), 4, form=".jsonl.zst")
+    own.put(rollout(session(thread=thread(5)), raw(f'{{"{SECRET}\n'.encode())), 5)
+
+    with Peer(own.root) as peer:
+        peer.start({"neverHeardOf": SECRET})
+        peer.call("checkpoints/sessions", {"search": SECRET})
+        peer.call("checkpoints/view", {"sessionId": thread(1)})
+        peer.error("checkpoints/show", {"sessionId": SECRET})
+        peer.error("checkpoints/show", {"sessionId": thread(4)})
+        peer.error("checkpoints/show", {"sessionId": [SECRET]})
+        peer.error(f"checkpoints/{SECRET}", {})
+        peer.send_bytes(f'{{"{SECRET}'.encode())
+        peer.call("checkpoints/doctor")
+        assert peer.stop() == 0
+        log = "".join(peer.log)
+
+    assert SECRET not in log
+    assert "Traceback" not in log
+
+
+def test_a_defect_is_an_error_without_paths_and_the_server_lives(own: Home, tmp_path: Path) -> None:
+    own.put(chat("one"))
+    env = changed(
+        tmp_path,
+        """
+        from codex_checkpoints.service.sessions import Sessions
+
+        def detail(self, session):
+            raise ZeroDivisionError(__file__)
+        Sessions.detail = detail
+        """,
+    )
+
+    with Peer(own.root, env=env) as peer:
+        peer.start()
+        assert peer.error("checkpoints/session", {"sessionId": thread(1)}) == {
+            "code": -32603,
+            "message": "checkpoints/session failed: ZeroDivisionError",
+            "data": {"code": "internal", "facts": {}},
+        }
+        assert peer.call("checkpoints/doctor")["sessions"] == 1
+
+
+# --- hostile bytes -------------------------------------------------------------------------------
+
+
+def asking(method: str, params: bytes) -> bytes:
+    """Write a request with params as they are."""
+    head = b'{"jsonrpc":"2.0","id":900,"method":"checkpoints/%b","params":' % method.encode()
+    return head + params + b"}"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"no json",
+        b"\xff\xfe\x00",
+        b"null",
+        b"5",
+        b'"text"',
+        b"[]",
+        b"{}",
+        b'[{"jsonrpc":"2.0","id":1,"method":"checkpoints/doctor"}]',
+        b'{"jsonrpc":"1.0","id":900,"method":"checkpoints/doctor"}',
+        b'{"jsonrpc":2.0,"id":900,"method":"checkpoints/doctor"}',
+        b'{"id":900,"method":"checkpoints/doctor"}',
+        b'{"jsonrpc":"2.0"}',
+        b'{"jsonrpc":"2.0","id":900}',
+        b'{"jsonrpc":"2.0","method":5}',
+        b'{"jsonrpc":"2.0","id":900,"method":null}',
+        b'{"jsonrpc":"2.0","id":[1],"method":"checkpoints/doctor","params":{}}',
+        b'{"jsonrpc":"2.0","id":{"a":1},"method":"checkpoints/doctor","params":{}}',
+        b'{"jsonrpc":"2.0","id":null,"method":"checkpoints/doctor","params":{}}',
+        b'{"jsonrpc":"2.0","id":900,"result":{}}',
+        b'{"jsonrpc":"2.0","id":900,"error":{"code":1,"message":"x"}}',
+        b'{"jsonrpc":"2.0","id":900,"error":5}',
+        b'{"jsonrpc":"2.0","id":900,"result":1,"error":{"code":1,"message":"x"}}',
+        b'{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":[]}}',
+        b'{"jsonrpc":"2.0","method":"$/cancelRequest","params":5}',
+        b'{"jsonrpc":"2.0","method":"initialized","params":5}',
+        b'{"jsonrpc":"2.0","method":"textDocument/didOpen","params":{}}',
+        b'{"jsonrpc":"2.0","method":"window/workDoneProgress/cancel","params":{"token":"x"}}',
+        b'{"jsonrpc":"2.0","method":"exitt"}',
+        asking("show", b'{"sessionId":{"jsonrpc":"2.0","id":901,"method":"shutdown"}}'),
+        asking("view", b'{"sessionId":"x","caps":{"jsonrpc":"2.0","method":"exit"}}'),
+        asking("view", b'{"sessionId":"x","caps":' + b"[" * 200_000 + b"]" * 200_000 + b"}"),
+        asking("view", b'{"sessionId":"x","caps":' + b'{"a":' * 50_000 + b"1" + b"}" * 50_001),
+        b"[" * 100_000 + b"]" * 100_000,
+        asking("sessions", b'{"limit":NaN}'),
+        asking("sessions", b'{"limit":1e999}'),
+        asking("sessions", b'{"limit":' + b"9" * 5_000 + b"}"),
+        asking("show", b'{"sessionId":"' + b"x" * 5_000_000 + b'"}'),
+        b'{"jsonrpc":"2.0","id":900,"method":"' + b"x" * 1_000_000 + b'","params":{}}',
+    ],
+    ids=lambda body: body[:60].decode(errors="replace").encode("ascii", "replace").decode(),
+)
+def test_whatever_is_said_the_next_request_is_answered(client: Peer, body: bytes) -> None:
+    client.send_bytes(body)
+
+    assert client.call("checkpoints/doctor")["sessions"] == 3
+    assert client.process.poll() is None
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        b"\r\n",
+        b"X-Nobody: 1\r\n\r\n",
+        b"Content-Length: -5\r\n\r\n",
+        b"Content-Length: many\r\n\r\n",
+        b"Content-Type: x\r\nContent-Length: 2\r\n\r\n{}",
+        b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"\0" * 100 + b"\r\n\r\n",
+        b"x" * 50_000 + b"\r\n\r\n",
+    ],
+    ids=lambda noise: noise[:30].decode(errors="replace"),
+)
+def test_headers_of_somebody_else_do_not_end_the_server(client: Peer, noise: bytes) -> None:
+    assert client.process.stdin is not None
+    client.process.stdin.write(noise)
+    client.process.stdin.flush()
+
+    assert client.call("checkpoints/doctor")["sessions"] == 3
+
+
+def test_hostile_names_of_sessions_are_refused_like_any_other(client: Peer) -> None:
+    for name in ("", "\0", "\ud800" * 10, "../" * 50, "x" * 100_000, "%s%n{}", "\x1b[2J-nobody"):
+        told = client.error("checkpoints/show", {"sessionId": name})
+        assert told["code"] == 1, name
+        assert told["data"]["code"] in {"unknown_session", "unreadable_source"}

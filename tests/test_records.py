@@ -1,0 +1,294 @@
+"""Our own files: replaced whole or not at all, named so that nothing escapes."""
+
+import contextlib
+import errno
+import json
+import os
+import stat
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from codex_checkpoints.records import Records, StorageError
+from updates import fact
+
+SESSION = "01a1f865-0000-7000-8000-000000000001"
+ROLLOUT = f"/home/s/rollout-2026-11-20T10-00-00-{SESSION}.jsonl"
+OLD, NEW = b'{"old":1}\n', b'{"new":1}\n'
+
+
+@pytest.fixture
+def records(tmp_path: Path) -> Records:
+    return Records(str(tmp_path / "state"))
+
+
+def checkpoint(records: Records) -> Path:
+    return Path(records.state_dir, "sessions", SESSION, "checkpoint_v1.json")
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+# --- the checkpoint ------------------------------------------------------------------------------
+
+
+def test_nothing_is_made_before_something_is_written(records: Records) -> None:
+    assert records.updates(SESSION) == ()
+    assert records.has_updates() == frozenset()
+    assert records.clear_leftovers() == 0
+    assert not Path(records.state_dir).exists()
+
+
+def test_a_checkpoint_is_written_once_for_the_same_bytes(records: Records) -> None:
+    assert records.write_checkpoint(SESSION, ROLLOUT, OLD)
+    before = checkpoint(records).stat()
+
+    assert not records.write_checkpoint(SESSION, ROLLOUT, OLD)
+    assert checkpoint(records).stat().st_ino == before.st_ino
+    assert checkpoint(records).stat().st_mtime_ns == before.st_mtime_ns
+
+    assert records.write_checkpoint(SESSION, ROLLOUT, NEW)
+    assert checkpoint(records).read_bytes() == NEW
+    assert names(checkpoint(records).parent) == ["checkpoint_v1.json"]
+
+
+def test_only_the_owner_may_read_what_is_stored(records: Records) -> None:
+    records.write_checkpoint(SESSION, ROLLOUT, OLD)
+
+    assert stat.S_IMODE(checkpoint(records).stat().st_mode) == 0o600
+    assert stat.S_IMODE(checkpoint(records).parent.stat().st_mode) & 0o077 == 0
+
+
+@pytest.mark.parametrize(
+    "session_id",
+    [
+        *("..", ".", "", "../x", "a/b", "a\\b", "/etc", "a\0b", ".hidden", "-rf x", "a.", "con:"),
+        *("x" * 129, "a\nb", "ü", "\u202eabc"),
+    ],
+)
+def test_an_id_that_is_no_plain_name_has_no_folder(records: Records, session_id: str) -> None:
+    assert records.session_dir(session_id) is None
+    assert records.checkpoint_path(session_id, ROLLOUT) is None
+    assert not records.write_checkpoint(session_id, ROLLOUT, OLD)
+    assert records.updates(session_id) == ()
+    assert not Path(records.state_dir).exists()
+
+
+@pytest.mark.parametrize("form", [".jsonl", ".jsonl.zst"])
+def test_beside_its_rollout_a_checkpoint_has_the_name_of_the_rollout(
+    tmp_path: Path, form: str
+) -> None:
+    stem = f"rollout-2026-11-20T10-00-00-{SESSION}"
+    records = Records(str(tmp_path / "state"), beside=True)
+
+    assert records.write_checkpoint(SESSION, str(tmp_path / f"{stem}{form}"), OLD)
+
+    assert names(tmp_path) == [f"{stem}.checkpoint_v1.json"]
+
+
+@pytest.mark.parametrize("call", ["write", "fsync", "replace"])
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EIO])
+def test_a_write_that_fails_leaves_the_old_bytes_and_nothing_else(
+    records: Records, monkeypatch: pytest.MonkeyPatch, call: str, number: int
+) -> None:
+    records.write_checkpoint(SESSION, ROLLOUT, OLD)
+
+    def fail(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    def half(descriptor: int) -> None:
+        """Let less arrive on the disk than was given, and then nothing."""
+        os.ftruncate(descriptor, 3)
+        fail()
+
+    with monkeypatch.context() as broken:
+        if call == "write":
+            broken.setattr(os, "fsync", half)
+        else:
+            broken.setattr(os, call, fail)
+        with pytest.raises(StorageError, match=os.strerror(number)):
+            records.write_checkpoint(SESSION, ROLLOUT, NEW)
+
+    assert checkpoint(records).read_bytes() == OLD
+    assert names(checkpoint(records).parent) == ["checkpoint_v1.json"]
+    assert records.write_checkpoint(SESSION, ROLLOUT, NEW)
+
+
+def a_file_for_a_folder(records: Records) -> None:
+    Path(records.state_dir).parent.mkdir(exist_ok=True)
+    Path(records.state_dir).write_bytes(b"")
+
+
+def a_folder_for_a_file(records: Records) -> None:
+    checkpoint(records).mkdir(parents=True)
+
+
+@pytest.mark.parametrize("obstacle", [a_file_for_a_folder, a_folder_for_a_file])
+def test_what_stands_in_the_way_is_told_and_left(
+    records: Records, obstacle: Callable[[Records], None]
+) -> None:
+    obstacle(records)
+
+    with pytest.raises(StorageError):
+        records.write_checkpoint(SESSION, ROLLOUT, OLD)
+
+
+def test_a_reader_never_sees_a_part(records: Records) -> None:
+    versions = [b"%d" % number * 50_000 + b"\n" for number in range(10)]
+    whole = set(versions)
+    records.write_checkpoint(SESSION, ROLLOUT, versions[0])
+    done = threading.Event()
+    torn: list[bytes] = []
+
+    def read() -> None:
+        while not done.is_set():
+            data = checkpoint(records).read_bytes()
+            if data not in whole:
+                torn.append(data)
+
+    readers = [threading.Thread(target=read) for _ in range(2)]
+    for reader in readers:
+        reader.start()
+    for number in range(60):
+        records.write_checkpoint(SESSION, ROLLOUT, versions[number % 10])
+    done.set()
+    for reader in readers:
+        reader.join()
+
+    assert torn == []
+
+
+def test_writers_at_once_leave_one_of_their_files_whole(records: Records) -> None:
+    versions = [b"%d" % number * 20_000 + b"\n" for number in range(4)]
+
+    def write(data: bytes) -> None:
+        for _ in range(15):
+            records.write_checkpoint(SESSION, ROLLOUT, data)
+
+    writers = [threading.Thread(target=write, args=(data,)) for data in versions]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+
+    assert checkpoint(records).read_bytes() in versions
+    assert names(checkpoint(records).parent) == ["checkpoint_v1.json"]
+
+
+# --- what a killed process leaves ----------------------------------------------------------------
+
+LEFT = ".checkpoint_v1.json.0123456789abcdef.tmp"
+
+
+def put(path: Path, age: float = 3600) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"half")
+    os.utime(path, (time.time() - age, time.time() - age))
+    return path
+
+
+def test_temporary_files_are_cleared_when_they_are_old(records: Records) -> None:
+    state = Path(records.state_dir)
+    old = [put(state / LEFT), put(checkpoint(records).with_name(LEFT))]
+    young = put(checkpoint(records).with_name(".checkpoint_v1.json.00000000000000ff.tmp"), age=5)
+
+    assert records.clear_leftovers() == 2
+
+    assert [path for path in old if path.exists()] == []
+    assert young.exists()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("checkpoint_v1.json", "updates.jsonl", "notes.tmp", ".checkpoint_v1.json.tmp"),
+        *(".x.0123456789abcde.tmp", ".x.0123456789ABCDEF.tmp", "x.0123456789abcdef.tmp"),
+        *(".x.0123456789abcdef.tmp.jsonl", ".x.0123456789abcdef.tmp~"),
+    ],
+)
+def test_nothing_else_is_cleared(records: Records, name: str) -> None:
+    kept = put(checkpoint(records).with_name(name))
+
+    assert records.clear_leftovers() == 0
+    assert kept.exists()
+
+
+def test_beside_rollouts_only_what_is_ours_is_cleared(tmp_path: Path) -> None:
+    records = Records(str(tmp_path / "state"), beside=True)
+    day = tmp_path / "sessions" / "2026"
+    stem = f"rollout-2026-11-20T10-00-00-{SESSION}"
+    ours = put(day / f".{stem}.checkpoint_v1.json.0123456789abcdef.tmp")
+    others = [
+        put(day / f".{stem}.jsonl.0123456789abcdef.tmp"),
+        put(day / f"{stem}.jsonl"),
+        put(day / f"{stem}.checkpoint_v1.json"),
+        put(day / f"{stem}.jsonl.zst.tmp"),
+    ]
+
+    assert records.clear_leftovers([str(day)]) == 1
+
+    assert not ours.exists()
+    assert all(path.exists() for path in others)
+
+
+# --- accepted updates ----------------------------------------------------------------------------
+
+
+def good(seq: int) -> bytes:
+    return json.dumps(fact(f"key{seq}", seq=seq)).encode() + b"\n"
+
+
+def updates_file(records: Records) -> Path:
+    path = checkpoint(records).with_name("updates.jsonl")
+    path.parent.mkdir(parents=True)
+    return path
+
+
+def test_updates_come_in_the_order_of_their_file(records: Records) -> None:
+    updates_file(records).write_bytes(good(7) + good(3) + good(7))
+
+    assert [update.seq for update in records.updates(SESSION)] == [7, 3, 7]
+    assert records.has_updates() == {SESSION}
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        *(b"\n", b"{}\n", b"[]\n", b"null\n", b"not json\n", b"\xff\xfe\n", b'{"seq":"1"}\n'),
+        *(b'{"seq":true,"payload":{}}\n', b'{"seq":1}\n', b'{"seq":1,"payload":[]}\n'),
+        b"[" * 5000 + b"\n",
+    ],
+)
+def test_a_damaged_line_is_passed_over(records: Records, damage: bytes) -> None:
+    updates_file(records).write_bytes(good(1) + damage + good(2))
+
+    assert [update.seq for update in records.updates(SESSION)] == [1, 2]
+
+
+def test_a_torn_last_line_is_passed_over(records: Records) -> None:
+    updates_file(records).write_bytes(good(1) + good(2)[:-9])
+
+    assert [update.seq for update in records.updates(SESSION)] == [1]
+
+
+def test_updates_that_cannot_be_read_are_no_empty_list(records: Records) -> None:
+    """Else a checkpoint without them would be stored, as if nobody had accepted any."""
+    updates_file(records).mkdir()
+
+    with pytest.raises(StorageError):
+        records.updates(SESSION)
+
+
+def test_a_session_folder_that_is_a_file_has_no_updates(records: Records) -> None:
+    folder = Path(records.session_dir(SESSION) or "")
+    folder.parent.mkdir(parents=True)
+    folder.write_bytes(b"")
+
+    assert records.updates(SESSION) == ()
+    with contextlib.suppress(StorageError):
+        assert not records.write_checkpoint(SESSION, ROLLOUT, OLD)
+    assert folder.is_file()

@@ -1,0 +1,1770 @@
+"""What can be asked of sessions, and how they are followed: the service over real files."""
+
+import contextlib
+import errno
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Generator
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codex_checkpoints import assembly
+from codex_checkpoints.assembly import House, Places
+from codex_checkpoints.core.checkpoint.caps import Caps
+from codex_checkpoints.service.diagnosis import Finding, diagnose
+from codex_checkpoints.service.following import Changed, Follower
+from codex_checkpoints.service.listing import Summary
+from codex_checkpoints.service.refusal import Cancelled
+from codex_checkpoints.service.session_file import SessionFile
+from codex_checkpoints.service.sessions import Projection
+from codex_checkpoints.service.settings import Settings, overridden, read_settings
+from codex_checkpoints.threads.index import Row
+from codex_checkpoints.threads.tree import Found
+from homes import (
+    WAIT,
+    Home,
+    chat,
+    eventually,
+    following,
+    more,
+    refusal,
+    snapshot,
+    thread,
+    without_rights,
+)
+from rollouts import (
+    SUMMARY_OF_CODEX,
+    Form,
+    assistant,
+    based_on,
+    blank,
+    compacted,
+    environment,
+    event,
+    patch,
+    plan,
+    raw,
+    record,
+    rollback,
+    rollout,
+    session,
+    shell,
+    started,
+    tokens,
+    torn,
+    turn,
+    turn_context,
+    user,
+)
+from updates import fact, sha
+
+HOLD = """
+import fcntl, sys
+held = open(sys.argv[1], "a")
+fcntl.flock(held, fcntl.LOCK_EX)
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path)
+
+
+def listed(home: Home, **asked: Any) -> list[Summary]:  # noqa: ANN401 - as `Sessions.page`
+    with home.house() as house:
+        return list(house.sessions.page(**asked).items)
+
+
+def titles(home: Home, **asked: Any) -> list[str | None]:  # noqa: ANN401 - as `Sessions.page`
+    return [item.title for item in listed(home, **asked)]
+
+
+def task(shown: Projection) -> str | None:
+    return None if shown.checkpoint.task is None else shown.checkpoint.task.text
+
+
+def shown(home: Home, session_id: str | None = None, at: str | int | None = None) -> Projection:
+    with home.house() as house:
+        return house.sessions.show(session_id or thread(1), at)
+
+
+def findings(house: House) -> dict[str, Finding]:
+    found = diagnose(house.sessions, house.problems).findings
+    return {each.code: each for each in found}
+
+
+# --- naming a session ----------------------------------------------------------------------------
+
+
+def test_a_session_is_found_by_its_id_by_its_beginning_and_by_its_path(home: Home) -> None:
+    path = home.put(chat("one"))
+    home.put(chat("two", 700), 700)
+
+    with home.house() as house:
+        for name in (thread(1), thread(1).upper(), thread(1)[:-2], str(path)):
+            assert task(house.sessions.show(name)) == "one"
+        assert task(house.sessions.show(os.path.relpath(path))) == "one"
+
+
+@pytest.mark.parametrize(
+    "name", ["", "01a1f86", "01a1f865-0000-7000-8000-000000000003", "nobody-else"]
+)
+def test_what_names_no_session_is_unknown(home: Home, name: str) -> None:
+    home.put(chat("one"))
+
+    with home.house() as house:
+        refused = refusal(lambda: house.sessions.show(name))
+
+    assert refused.code == "unknown_session"
+    assert refused.facts == {"session": name}
+
+
+def test_a_beginning_that_several_sessions_share_is_ambiguous(home: Home) -> None:
+    for number in (1, 2, 30):
+        home.put(chat("x", number), number)
+
+    with home.house() as house:
+        refused = refusal(lambda: house.sessions.show(thread(1)[:-4]))
+        assert task(house.sessions.show(thread(30)[:-1])) == "x"
+
+    assert refused.code == "ambiguous_session"
+    assert refused.facts == {"candidates": [thread(1), thread(2), thread(30)]}
+
+
+def test_an_id_is_never_ambiguous_even_where_it_begins_another(home: Home) -> None:
+    home.put(rollout(session(thread="abcdefgh"), turn(user("short"))), 1)
+    home.put(rollout(session(thread="abcdefgh-longer"), turn(user("long"))), 2)
+
+    with home.house() as house:
+        assert task(house.sessions.show("abcdefgh")) == "short"
+        assert task(house.sessions.show("abcdefgh-l")) == "long"
+
+
+def test_a_session_that_came_after_the_last_look_is_found(home: Home) -> None:
+    with home.house() as house:
+        home.put(chat("brand new"))
+
+        assert task(house.sessions.show(thread(1))) == "brand new"
+
+
+def test_the_head_of_a_file_says_who_it_is_not_its_name(home: Home) -> None:
+    home.put(chat("one", 5), 1)
+
+    assert [item.session_id for item in listed(home)] == [thread(5)]
+    assert home.stored(5) is None
+    assert task(shown(home, thread(5))) == "one"
+    assert home.stored(5) is not None
+
+
+@pytest.mark.parametrize("name", ["/nowhere/x.jsonl", "x.jsonl", "/", "./.", "a\0b.jsonl"])
+def test_a_path_without_a_file_is_unreadable(home: Home, name: str) -> None:
+    with home.house() as house:
+        refused = refusal(lambda: house.sessions.show(name))
+
+    assert refused.code == "unreadable_source"
+    assert refused.facts["path"] == os.path.abspath(name)
+
+
+# --- a file that is named by its path ------------------------------------------------------------
+
+
+def test_of_a_file_outside_the_home_nothing_is_stored(home: Home, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere.jsonl"
+    elsewhere.write_bytes(chat("from elsewhere", 9))
+    before = snapshot(home.root, home.user)
+
+    with home.house() as house:
+        found = house.sessions.show(str(elsewhere))
+        assert task(found) == "from elsewhere"
+        assert house.sessions.view(str(elsewhere)).text.count("from elsewhere") == 1
+        assert house.sessions.page().items == ()
+
+    assert (found.stored, found.changed) == (None, False)
+    assert {path for path in snapshot(home.root, home.user) if path not in before} <= {
+        str(home.state),
+        *map(str, home.state.glob("index.sqlite*")),
+    }
+
+
+def test_a_copy_outside_the_home_does_not_touch_what_is_stored_of_the_session(
+    home: Home, tmp_path: Path
+) -> None:
+    home.put(chat("one"))
+    copy = tmp_path / home.path().name
+    copy.write_bytes(chat("one, but older"))
+
+    with home.house() as house:
+        house.sessions.show(thread(1))
+        stored = home.checkpoint().read_bytes()
+        assert task(house.sessions.show(str(copy))) == "one, but older"
+
+    assert home.checkpoint().read_bytes() == stored
+
+
+def test_a_file_outside_the_home_finds_its_base_beside_it(home: Home, tmp_path: Path) -> None:
+    base = rollout(session(thread=thread(1)), turn(user("the beginning")))
+    later = rollout(
+        session(thread=thread(2), history_base=based_on(thread(1), 5, len(base))),
+        turn(shell("make", reads=())),
+    )
+    (tmp_path / home.path(1).name).write_bytes(base)
+    (tmp_path / home.path(2).name).write_bytes(later)
+
+    assert task(shown(home, str(tmp_path / home.path(2).name))) == "the beginning"
+
+
+# --- segments ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def reverted(home: Home) -> Home:
+    """A thread whose second turn was taken back: a new segment builds on the first turn alone."""
+    first = turn(user("first"), patch(add="a.py"))
+    kept = rollout(session(thread=thread(1)), first)
+    home.put(rollout(session(thread=thread(1)), first, turn(user("second"), patch(add="b.py"))))
+    ordinal = kept.count(b"\n")
+    home.put(
+        rollout(
+            session(thread=thread(1), history_base=based_on(thread(1), ordinal, len(kept))),
+            turn(user("another second"), name="t9"),
+        ),
+        segment=50,
+    )
+    return home
+
+
+def test_the_newest_segment_is_the_session(reverted: Home) -> None:
+    (only,) = listed(reverted)
+
+    assert only.path == str(reverted.path(segment=50))
+    assert only.task == "another second"
+    found = shown(reverted).checkpoint
+    assert list(found.artifacts) == ["a.py"]
+
+
+def test_the_path_of_an_older_segment_reads_that_very_file(reverted: Home) -> None:
+    current = shown(reverted).data
+
+    older = shown(reverted, str(reverted.path()))
+
+    assert task(older) == "second"
+    assert sorted(older.checkpoint.artifacts) == ["a.py", "b.py"]
+    assert older.stored is None
+    assert reverted.checkpoint().read_bytes() == current
+
+
+def test_a_segment_that_the_newest_one_does_not_reach_is_reported(reverted: Home) -> None:
+    kept = rollout(session(thread=thread(1)), turn(user("first"), patch(add="a.py")))
+    base = based_on(thread(1), kept.count(b"\n"), len(kept))
+    steps = (session(thread=thread(1), history_base=base), turn(user("third try"), name="t9"))
+    reverted.put(rollout(*steps), segment=60)
+
+    with reverted.house() as house:
+        found = findings(house)["unreached_segment"]
+        assert [item.task for item in house.sessions.page().items] == ["third try"]
+        assert diagnose(house.sessions).sessions == 1
+
+    assert found.path == str(reverted.path(segment=50))
+    assert found.severity == "info"
+    assert found.way_out
+
+
+def test_a_segment_is_newer_than_the_first_file_whatever_id_that_has(home: Home) -> None:
+    """Thread ids need not be UUIDv7, so their order says nothing."""
+    name = "f47ac10b-58cc-4372-a567-0e02b2c3d479"
+    folder = home.put(rollout(session(thread=name), turn(user("old"))), 1).parent
+    first = folder / f"rollout-2026-11-20T10-00-00-{name}.jsonl"
+    home.path(1).rename(first)
+    later = rollout(session(thread=name), turn(user("new")))
+    first.with_name(f"rollout-2026-11-20T10-00-00-{name}_{thread(50)}.jsonl").write_bytes(later)
+
+    assert [item.task for item in listed(home)] == ["new"]
+
+
+def test_a_base_that_is_missing_is_reported_and_read_when_it_comes(reverted: Home) -> None:
+    base = reverted.path()
+    data = base.read_bytes()
+    base.unlink()
+
+    with reverted.house() as house:
+        assert house.sessions.detail(thread(1)).problems == (f"base_missing:{thread(1)}",)
+        assert house.sessions.show(thread(1)).checkpoint.artifacts == {}
+        assert findings(house)["base_missing"].path == str(reverted.path(segment=50))
+
+        base.write_bytes(data)
+        house.sessions.refresh()
+
+        assert house.sessions.detail(thread(1)).problems == ()
+        assert list(house.sessions.show(thread(1)).checkpoint.artifacts) == ["a.py"]
+        rebuilt = home_again(reverted)
+        assert rebuilt.sessions.show(thread(1)).data == house.sessions.show(thread(1)).data
+        rebuilt.sessions.close()
+
+
+def home_again(home: Home) -> House:
+    """Put the parts together once more, over a state folder of their own."""
+    house = assembly.assemble(Places(str(home.root), str(home.user / "state")))
+    house.sessions.refresh()
+    return house
+
+
+def test_a_base_that_goes_away_while_it_is_followed_counts_no_longer(reverted: Home) -> None:
+    with reverted.house() as house:
+        follower = Follower(house.sessions)
+        follower.begin()
+        reverted.path().unlink()
+        follower.mark(str(reverted.path()))
+        follower.drain()
+
+        rebuilt = home_again(reverted)
+        assert rebuilt.sessions.show(thread(1)).data == house.sessions.show(thread(1)).data
+        rebuilt.sessions.close()
+
+
+def test_a_base_that_is_only_moved_changes_nothing(reverted: Home) -> None:
+    with reverted.house() as house:
+        follower = Follower(house.sessions)
+        follower.begin()
+        before = house.sessions.show(thread(1)).data
+        archived = reverted.path(archived=True)
+        archived.parent.mkdir()
+        reverted.path().rename(archived)
+        follower.mark(str(reverted.path()))
+        follower.mark(str(archived))
+        follower.drain()
+
+        assert house.sessions.show(thread(1)).data == before
+        assert house.sessions.detail(thread(1)).problems == ()
+        rebuilt = home_again(reverted)
+        assert rebuilt.sessions.show(thread(1)).data == before
+        rebuilt.sessions.close()
+
+
+def test_a_base_named_in_a_hostile_way_is_reported_as_it_is(home: Home) -> None:
+    base = {"thread_id": "a b\n\x1b[2J:c", "end_ordinal_exclusive": 3, "end_byte_offset": 10}
+    home.put(rollout(session(thread=thread(1), history_base=base), turn(user("hi"))))
+
+    with home.house() as house:
+        assert "base_missing" in findings(house)
+        assert len(house.sessions.detail(thread(1)).problems) == 1
+
+
+# --- lists ---------------------------------------------------------------------------------------
+
+
+def test_a_session_is_listed_with_everything_that_is_known_of_it(home: Home) -> None:
+    path = home.put(
+        rollout(
+            session(thread=thread(1), cwd="/home/ana/shop", forked_from_id=thread(7)),
+            turn(turn_context(), user("why?"), tokens(1000), name="t1"),
+            compacted(),
+            turn(user("and now?"), tokens(2500, window=10_000), name="t2"),
+        )
+    )
+
+    assert listed(home) == [
+        Summary(
+            session_id=thread(1),
+            path=str(path),
+            cwd="/home/ana/shop",
+            title="why?",
+            task="and now?",
+            updated_at="2026-11-20T10:00:12.000Z",
+            cli_version="0.169.0",
+            model="gpt-5.5",
+            context_tokens=2500,
+            context_tokens_source="reported",
+            context_window=10_000,
+            windows=2,
+            compactions=1,
+            suspect_facts=0,
+            live=False,
+            archived=False,
+            forked_from=thread(7),
+            parent_session=None,
+            continued_by=None,
+            turns=2,
+            seq=12,
+        )
+    ]
+
+
+def test_a_session_without_anything_is_listed_with_nulls(home: Home) -> None:
+    home.put(b'{"id":"%s","timestamp":"2025-08-20T10:00:00.000Z"}\n' % thread(1).encode())
+
+    (only,) = listed(home)
+
+    assert only.updated_at == "2025-08-20T10:00:00.000Z"
+    empty = (only.cwd, only.title, only.task, only.cli_version, only.model, only.context_tokens)
+    assert empty == (None,) * 6
+    assert only.context_tokens_source == "estimated"
+    assert (only.windows, only.compactions, only.turns) == (1, 0, 0)
+
+
+def test_a_subagent_is_listed_with_its_parent(home: Home) -> None:
+    source = {"subagent": {"thread_spawn": {"parent_thread_id": thread(1), "depth": 1}}}
+    home.put(chat("the parent"))
+    home.put(chat("a part of it", 2, source=source, parent_thread_id=thread(1)), 2)
+
+    assert {item.title: item.parent_session for item in listed(home)} == {
+        "the parent": None,
+        "a part of it": thread(1),
+    }
+
+
+def at(text: str, number: int, minutes: int, **head: Any) -> bytes:  # noqa: ANN401 - a head
+    """Write a session whose last record is so many minutes later than of the others."""
+    when = datetime(2026, 11, 20, 10, tzinfo=UTC) + timedelta(minutes=minutes)
+    data = chat(text, number, **head)
+    return data.replace(b"2026-11-20T10:00:", when.strftime("%Y-%m-%dT%H:%M:").encode())
+
+
+def test_the_newest_come_first_and_then_it_goes_by_id(home: Home) -> None:
+    for number, minutes in ((3, 5), (1, 5), (2, 5), (4, 9), (5, 1)):
+        home.put(at(f"{number}", number, minutes), number)
+
+    assert titles(home) == ["4", "1", "2", "3", "5"]
+
+
+def test_times_of_another_zone_are_ordered_as_what_they_are(home: Home) -> None:
+    home.put(chat("early").replace(b".000Z", b".000+05:00"))
+    home.put(chat("late", 2).replace(b".000Z", b".000-05:00"), 2)
+    home.put(chat("between", 3), 3)
+
+    assert titles(home) == ["late", "between", "early"]
+    assert [item.updated_at[11:] for item in listed(home)] == [
+        "15:00:04.000Z",
+        "10:00:04.000Z",
+        "05:00:04.000Z",
+    ]
+
+
+def test_a_time_that_is_none_gives_way_to_that_of_the_file(home: Home) -> None:
+    path = home.put(chat("x").replace(b"2026-11-20T10:00:", b"2026-13-40T99:00:"))
+    os.utime(path, (1_700_000_000, 1_700_000_000))
+
+    assert [item.updated_at for item in listed(home)] == ["2023-11-14T22:13:20.000Z"]
+
+
+def test_pages_hold_every_session_once_though_the_list_changes_between_them(home: Home) -> None:
+    for number in range(1, 10):
+        home.put(at(f"{number}", number, number), number)
+    seen: list[str | None] = []
+
+    with home.house() as house:
+        page = house.sessions.page(limit=4)
+        seen += [item.title for item in page.items]
+        home.put(at("newer", 10, 30), 10)  # before the cursor
+        home.path(4).unlink()  # behind it
+        home.path(6).unlink()  # the cursor itself
+        house.sessions.refresh()
+        while page.next_cursor is not None:
+            page = house.sessions.page(limit=4, cursor=page.next_cursor)
+            seen += [item.title for item in page.items]
+
+    assert seen == ["9", "8", "7", "6", "5", "3", "2", "1"]
+
+
+def test_pages_of_sessions_of_one_moment_do_not_overlap(home: Home) -> None:
+    for number in range(1, 8):
+        home.put(chat(f"{number}", number), number)
+    seen: list[str | None] = []
+
+    with home.house() as house:
+        cursor: str | None = None
+        for _ in range(4):
+            page = house.sessions.page(limit=2, cursor=cursor)
+            seen += [item.title for item in page.items]
+            cursor = page.next_cursor
+
+    assert cursor is None
+    assert seen == [f"{number}" for number in range(1, 8)]
+
+
+def test_a_page_that_ends_with_the_list_has_no_next(home: Home) -> None:
+    home.put(chat("1"))
+    home.put(chat("2", 2), 2)
+
+    with home.house() as house:
+        assert house.sessions.page(limit=2).next_cursor is None
+        assert house.sessions.page(limit=0).items == ()
+        assert house.sessions.page(limit=1).next_cursor is not None
+
+
+@pytest.mark.parametrize(
+    "cursor", ["", "x", "AAAA", "e30=", "W10=", "WzFd", "\ud800", "W1tdLHt9XQ="]
+)
+def test_a_cursor_of_somebody_else_is_refused(home: Home, cursor: str) -> None:
+    with home.house() as house:
+        refused = refusal(lambda: house.sessions.page(cursor=cursor))
+
+    assert refused.code == "invalid_payload"
+    assert refused.facts == {"problems": ["cursor"]}
+
+
+def test_a_limit_below_zero_is_refused(home: Home) -> None:
+    with home.house() as house:
+        assert refusal(lambda: house.sessions.page(limit=-1)).code == "invalid_payload"
+
+
+def test_archived_sessions_are_a_list_of_their_own(home: Home) -> None:
+    home.put(chat("active"))
+    home.put(chat("archived", 2), 2, archived=True)
+
+    assert titles(home) == ["active"]
+    assert titles(home, archived=True) == ["archived"]
+    assert listed(home, archived=True)[0].archived is True
+    assert task(shown(home, thread(2))) == "archived"
+    assert home.stored(2)["task"]["text"] == "archived"
+
+
+@pytest.mark.parametrize(
+    ("cwd", "found"),
+    [
+        ("/home/ana", ["shop", "shop/api", "shopping"]),
+        ("/home/ana/shop", ["shop", "shop/api"]),
+        ("/home/ana/shop/", ["shop", "shop/api"]),
+        ("/home/ana/sho", []),
+        ("/home/ana/SHOP", []),
+        ("/", ["shop", "shop/api", "shopping"]),
+        ("C:\\Users\\Ana", ["windows"]),
+        ("c:\\users\\ana\\SHOP\\", ["windows"]),
+        ("C:/Users/Ana/Shop", ["windows"]),
+        ("C:\\", ["windows"]),
+        ("C:\\Users\\An", []),
+        ("D:\\Users", []),
+        ("\\\\host\\share", ["share"]),
+        ("\\\\HOST\\Share\\work", ["share"]),
+        ("\\\\host\\other", []),
+    ],
+)
+def test_a_folder_takes_sessions_of_itself_and_below(
+    home: Home, cwd: str, found: list[str]
+) -> None:
+    folders = {
+        "shop": "/home/ana/shop",
+        "shop/api": "/home/ana/shop/api",
+        "shopping": "/home/ana/shopping",
+        "windows": "C:\\Users\\Ana\\Shop",
+        "share": "\\\\host\\share\\work",
+    }
+    for number, (title, folder) in enumerate(folders.items(), 1):
+        home.put(chat(title, number, cwd=folder), number)
+    home.put(rollout(session("bare", thread=thread(9), cwd=None), user("nowhere")), 9)
+
+    assert titles(home, cwd=cwd) == found
+
+
+@pytest.mark.parametrize(
+    ("search", "found"),
+    [
+        ("login", True),
+        ("LOGIN", True),
+        ("straße", True),
+        ("STRASSE", True),
+        ("ΣΊΣΥΦΟΣ", True),
+        ("ı", False),
+        ("日本", True),
+        ("shop", True),
+        ("/HOME/ana", True),
+        ("8000-00000000", True),
+        ("the end", True),
+        ("login the end", False),
+        ("*", False),
+        (".", False),
+        ("", True),
+    ],
+)
+def test_a_search_looks_without_case_in_title_task_folder_and_id(
+    home: Home, search: str, found: bool
+) -> None:
+    first = turn(user("Login in der Straße, σίσυφος, 日本語"), name="a")
+    home.put(rollout(session(thread=thread(1)), first, turn(user("The End"), name="b")))
+
+    assert bool(titles(home, search=search)) is found
+
+
+# --- titles --------------------------------------------------------------------------------------
+
+
+def name(number: int, given: object) -> str:
+    return json.dumps({"id": thread(number), "thread_name": given, "updated_at": "x"}) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("lines", "title"),
+    [
+        ("", "first words"),
+        (name(1, "Given"), "Given"),
+        (name(1, "Given") + name(1, "Given anew"), "Given anew"),
+        (name(1, "Given") + name(2, "Another's"), "Given"),
+        (name(1, "Given") + name(1, ""), "first words"),
+        (name(1, "") + name(1, "Given"), "Given"),
+        (name(1, "Given") + "not json\n[]\n{}\n\xff", "Given"),
+        (name(1, "Given") + '{"id":5,"thread_name":"x"}\n', "Given"),
+        (name(1, None), "first words"),
+        (name(1, ["x"]), "first words"),
+        (name(1, "Given")[:-5], "first words"),
+    ],
+)
+def test_the_newest_name_that_codex_keeps_is_the_title(home: Home, lines: str, title: str) -> None:
+    home.put(rollout(session(thread=thread(1)), turn(user("first words")), turn(user("last"))))
+    (home.root / "session_index.jsonl").write_bytes(lines.encode("latin-1"))
+
+    assert titles(home) == [title]
+
+
+def test_a_name_that_was_told_in_the_session_is_the_title(home: Home) -> None:
+    told = event("thread_name_updated", thread_id=thread(1), thread_name="Told")
+    home.put(rollout(session("legacy", thread=thread(1)), turn(user("first words"), told)))
+    assert titles(home) == ["Told"]
+
+    (home.root / "session_index.jsonl").write_text(name(1, "Given"))
+    assert titles(home) == ["Given"]
+
+
+def test_a_name_is_treated_like_any_value(home: Home) -> None:
+    secret = "sk-proj-Zq8LmN4vTb2XrWc9Ys6DfGh1JkPoQe7uAi3BnMt5"
+    told = event("thread_name_updated", thread_name=f"told\x1b[2J {secret} " + "x" * 300)
+    home.put(rollout(session("legacy", thread=thread(1)), turn(user("first words"), told)))
+    (home.root / "session_index.jsonl").write_text(name(2, f"given\n{secret}"))
+    home.put(chat("x", 2), 2)
+
+    first, second = titles(home)
+
+    assert (first or "").startswith("told [2J [redacted] xxx")
+    assert len(first or "") == 160
+    assert second == "given [redacted]"
+    assert secret.encode() not in (home.state / "index.sqlite").read_bytes()
+
+
+def test_a_name_that_is_given_later_is_seen_by_who_runs_already(home: Home) -> None:
+    home.put(chat("first words"))
+
+    with home.house() as house:
+        assert [item.title for item in house.sessions.page().items] == ["first words"]
+        (home.root / "session_index.jsonl").write_text(name(1, "Given"))
+        assert [item.title for item in house.sessions.page().items] == ["Given"]
+        (home.root / "session_index.jsonl").unlink()
+        assert [item.title for item in house.sessions.page().items] == ["first words"]
+
+
+def test_a_title_is_the_first_message_of_a_person_cut_like_a_task(home: Home) -> None:
+    data = rollout(
+        session("legacy", thread=thread(1), events=False),
+        environment(),
+        user("# AGENTS.md instructions for /x\n\n<INSTRUCTIONS>\nbe nice\n</INSTRUCTIONS>"),
+        user("first\n\x1b[31mwords " + "x" * 300),
+        user("later"),
+    )
+    home.put(data)
+
+    (title,) = titles(home)
+
+    assert title is not None
+    assert title.startswith("first [31mwords xxx")
+    assert len(title) == 160
+    assert title.endswith("…")
+
+
+# --- how full the window is ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        ([], (None, "estimated", 258_400)),
+        ([tokens(500)], (500, "reported", 258_400)),
+        ([tokens(500), tokens(700, window=900)], (700, "reported", 900)),
+        ([tokens(500, read=0)], (500, "estimated", 258_400)),
+        ([tokens(500), event("token_count", info=None)], (500, "reported", 258_400)),
+        ([tokens(500), compacted()], (None, "estimated", 258_400)),
+        ([tokens(500), compacted(), tokens(90)], (90, "reported", 258_400)),
+        ([tokens(500), compacted(), tokens(90, read=0)], (90, "estimated", 258_400)),
+    ],
+    ids=["nothing", "one", "last", "estimate", "null", "compacted", "used again", "own estimate"],
+)
+def test_how_full_the_window_is_comes_with_its_source(
+    home: Home, steps: list[Any], expected: tuple[int | None, str, int]
+) -> None:
+    home.put(rollout(session(thread=thread(1)), turn(user("x"), *steps)))
+
+    (only,) = listed(home)
+
+    assert (only.context_tokens, only.context_tokens_source, only.context_window) == expected
+
+
+# --- whether it is in use ------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the holder speaks flock")
+def test_a_session_is_live_as_long_as_another_process_holds_its_lock(home: Home) -> None:
+    home.put(chat("held"))
+    home.put(chat("free", 2), 2)
+    lock = home.root / "thread-writer-locks" / f"{thread(1)}.lock"
+    lock.parent.mkdir()
+    lock.with_name(f"{thread(2)}.lock").touch()
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(lock)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == b"held\n"
+
+    with home.house() as house:
+        alive = {item.title: item.live for item in house.sessions.page().items}
+        assert house.sessions.detail(thread(1)).summary.live
+        holder.communicate(timeout=WAIT)
+        assert not house.sessions.detail(thread(1)).summary.live
+
+    assert alive == {"held": True, "free": False}
+
+
+def test_asking_whether_a_session_is_live_makes_nothing(home: Home) -> None:
+    home.put(chat("x"))
+
+    assert listed(home)[0].live is False
+    assert not (home.root / "thread-writer-locks").exists()
+
+
+# --- a session at the end of a turn --------------------------------------------------------------
+
+
+def at_turns(data: bytes, home: Home, *turns: str | int) -> list[str | None]:
+    home.put(data)
+    with home.house() as house:
+        return [task(house.sessions.show(thread(1), each)) for each in turns]
+
+
+def test_a_turn_is_named_by_its_number_or_its_id(home: Home) -> None:
+    data = rollout(
+        session(thread=thread(1)),
+        turn(user("one"), patch(add="a.py"), name="alpha"),
+        turn(user("two"), patch(add="b.py"), plan(("do it", False)), name="beta"),
+        turn(user("three"), patch(add="c.py"), name="gamma"),
+    )
+
+    assert at_turns(data, home, 1, "1", "alpha", "beta", "3") == [
+        "one",
+        "one",
+        "one",
+        "two",
+        "three",
+    ]
+    with home.house() as house:
+        second = house.sessions.show(thread(1), 2)
+    assert sorted(second.checkpoint.artifacts) == ["a.py", "b.py"]
+    assert [step.text for step in second.checkpoint.plan.steps] == ["do it"]
+    assert second.stored is None
+    assert home.stored() is None
+
+
+def test_the_last_turn_is_the_state_of_now(home: Home) -> None:
+    home.put(rollout(session(thread=thread(1)), turn(user("one")), turn(user("two"))))
+
+    assert shown(home, at=2).data == shown(home).data
+
+
+def test_in_a_file_without_task_events_a_turn_lasts_up_to_the_next(home: Home) -> None:
+    data = rollout(
+        session("legacy", thread=thread(1), events=False),
+        environment(),
+        user("one"),
+        shell("make one"),
+        assistant("done"),
+        user("two"),
+        shell("make two"),
+        assistant("done"),
+    )
+
+    assert at_turns(data, home, 1, 2, "turn-3") == ["one", "two", "one"]
+    with home.house() as house:
+        assert list(house.sessions.show(thread(1), 1).checkpoint.artifacts) == ["make one"]
+        ended = [each.ended for each in house.sessions.detail(thread(1)).turns]
+    assert ended == [True, True]
+
+
+@pytest.mark.parametrize("form", ["legacy", "bare"])
+def test_without_task_events_the_last_turn_is_open_until_it_is_answered(
+    home: Home, form: Form
+) -> None:
+    begun = (session(form, thread=thread(1), events=False), user("one"), assistant("I look"))
+    states: list[bool] = []
+    for steps in ((), (shell("make"),), (shell("make"), assistant("done"))):
+        home.put(rollout(*begun, *steps))
+        with home.house() as house:
+            states.append(house.sessions.detail(thread(1)).turns[-1].ended)
+
+    assert states == [True, False, True]
+
+
+def test_numbers_count_the_turns_that_are_not_rolled_back(home: Home) -> None:
+    data = rollout(
+        session("legacy", thread=thread(1)),
+        turn(user("one"), name="a"),
+        turn(user("two"), name="b"),
+        rollback(1),
+        turn(user("another two"), name="c"),
+    )
+
+    assert at_turns(data, home, 1, 2, "a", "b", "c") == [
+        "one",
+        "another two",
+        "one",
+        "two",
+        "another two",
+    ]
+    with home.house() as house:
+        turns = house.sessions.detail(thread(1)).turns
+        refused = refusal(lambda: house.sessions.show(thread(1), 3))
+    assert [(each.number, each.turn_id, each.task) for each in turns] == [
+        (1, "a", "one"),
+        (2, "c", "another two"),
+    ]
+    assert refused.code == "unknown_turn"
+
+
+def test_an_open_turn_is_shown_as_it_is_now(home: Home) -> None:
+    home.put(rollout(session(thread=thread(1)), turn(user("one")), started(), user("two")))
+
+    with home.house() as house:
+        assert task(house.sessions.show(thread(1), 2)) == "two"
+        assert [each.ended for each in house.sessions.detail(thread(1)).turns] == [True, False]
+
+
+def test_a_turn_that_was_cut_off_lasts_up_to_the_next(home: Home) -> None:
+    """Codex was killed in the first; the second began when the session was resumed."""
+    data = rollout(
+        session(thread=thread(1)),
+        started("a"),
+        user("one"),
+        patch(add="a.py"),
+        turn(user("two"), patch(add="b.py"), name="b"),
+    )
+
+    assert at_turns(data, home, "a", "b") == ["one", "two"]
+    with home.house() as house:
+        assert list(house.sessions.show(thread(1), "a").checkpoint.artifacts) == ["a.py"]
+        assert [each.ended for each in house.sessions.detail(thread(1)).turns] == [False, True]
+
+
+def test_updates_count_at_a_turn_as_far_as_they_were_accepted_then(home: Home) -> None:
+    home.put(rollout(session(thread=thread(1)), turn(user("one")), turn(user("two"))))
+    home.remember([fact("early", seq=3), fact("late", seq=8)])
+
+    assert list(shown(home, at=1).checkpoint.facts) == ["early"]
+    assert list(shown(home, at=2).checkpoint.facts) == ["early", "late"]
+
+
+@pytest.mark.parametrize("name", ["0", "3", "-1", "", "nobody", "1.0", "٣", "9" * 5000, "9" * 12])
+def test_a_turn_that_is_none_is_refused(home: Home, name: str) -> None:
+    home.put(rollout(session(thread=thread(1)), turn(user("one")), turn(user("two"))))
+
+    with home.house() as house:
+        refused = refusal(lambda: house.sessions.show(thread(1), name))
+
+    assert refused.code == "unknown_turn"
+    assert refused.facts == {"sessionId": thread(1), "turnId": name[:200], "turns": 2}
+
+
+def test_a_turn_of_a_base_can_be_shown(reverted: Home) -> None:
+    assert task(shown(reverted, at=1)) == "first"
+    assert task(shown(reverted, at=2)) == "another second"
+
+
+# --- facts ---------------------------------------------------------------------------------------
+
+
+def test_suspect_facts_are_counted_in_the_list(home: Home, tmp_path: Path) -> None:
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    (folder / "a.py").write_text("v1")
+    seen = "sha256:" + sha256(b"v1").hexdigest()
+    home.put(
+        rollout(session(thread=thread(1), cwd=str(folder)), turn(user("x"), patch(add="a.py")))
+    )
+    home.remember(
+        [
+            fact("stands", on={"a.py": seen}, source="file", ref="a.py", seq=5),
+            fact("fell", on={"a.py": sha("v0")}, source="file", ref="a.py", seq=5),
+            fact("said", seq=5),
+        ]
+    )
+
+    assert [item.suspect_facts for item in listed(home)] == [1]
+    (folder / "a.py").write_text("v2")
+    assert [item.suspect_facts for item in listed(home)] == [2]
+
+
+def test_accepted_updates_that_cannot_be_read_are_an_error_and_not_forgotten(home: Home) -> None:
+    home.put(chat("one"))
+    home.remember([fact("known", seq=4)])
+    assert list(shown(home).checkpoint.facts) == ["known"]
+    stored = home.checkpoint().read_bytes()
+    home.checkpoint().with_name("updates.jsonl").unlink()
+    home.checkpoint().with_name("updates.jsonl").mkdir()
+
+    with home.house() as house:
+        for ask in (
+            lambda: house.sessions.show(thread(1)),
+            lambda: house.sessions.show(thread(1), 1),
+            lambda: house.sessions.view(thread(1)),
+        ):
+            refused = refusal(ask)
+            assert refused.code == "storage_error"
+            assert refused.facts["sessionId"] == thread(1)
+        assert len(house.sessions.page().items) == 1
+
+    assert home.checkpoint().read_bytes() == stored
+
+
+# --- views and settings --------------------------------------------------------------------------
+
+
+def test_a_view_has_the_caps_of_the_model(home: Home) -> None:
+    home.config(
+        """
+        [caps]
+        maxOpenPlanSteps = 2
+        [caps.models."gpt-5.5"]
+        maxOpenPlanSteps = 1
+        """
+    )
+    steps = plan(("one", False), ("two", False), ("three", False))
+    home.put(rollout(session(thread=thread(1)), turn(turn_context(), user("x"), steps)))
+    other = turn(turn_context(model="another"), user("x"), steps)
+    home.put(rollout(session(thread=thread(2)), other), 2)
+
+    for _ in range(2):  # whether or not somebody asked before
+        with home.house() as house:
+            first = house.sessions.view(thread(1))
+            second = house.sessions.view(thread(2))
+            assert first.caps == Caps(max_open_plan_steps=1)
+            assert second.caps == Caps(max_open_plan_steps=2)
+            assert first.text.count("- [ ]") == 1
+            assert second.text.count("- [ ]") == 2
+            assert house.sessions.detail(thread(1)).caps == first.caps
+            chosen = house.sessions.view(thread(1), caps={"maxRecentArtifacts": 3})
+            assert chosen.caps == Caps(max_open_plan_steps=1, max_recent_artifacts=3)
+
+
+@pytest.mark.parametrize(
+    "caps",
+    [
+        {"maxDecisions": -1},
+        {"maxDecisions": 1.5},
+        {"maxDecisions": True},
+        {"maxDecisions": None},
+        {"maxDecisions": "3"},
+        {"maxValueChars": 0},
+        {"max_decisions": 3},
+        {"models": {}},
+        {"\x1b[2J": 1},
+    ],
+)
+def test_a_bad_cap_is_refused(home: Home, caps: dict[str, object]) -> None:
+    home.put(chat("x"))
+
+    with home.house() as house:
+        refused = refusal(lambda: house.sessions.view(thread(1), caps=caps))
+
+    assert refused.code == "invalid_payload"
+    assert refused.facts == {"problems": [str(refused)]}
+
+
+def test_a_view_at_a_turn_shows_that_turn(home: Home) -> None:
+    home.put(rollout(session(thread=thread(1)), turn(user("one")), turn(user("two"))))
+
+    with home.house() as house:
+        assert "- one\n" in house.sessions.view(thread(1), 1).text
+        assert "- two\n" in house.sessions.view(thread(1)).text
+
+
+def test_checkpoints_may_lie_beside_their_rollouts(home: Home) -> None:
+    home.config('checkpointLocation = "beside"')
+    first = home.put(chat("one"))
+    home.put(chat("two", 2), 2)
+    home.put(chat("three", 3), 3, archived=True)
+
+    with home.house() as house:
+        Follower(house.sessions).keep_all()
+        found = house.sessions.show(thread(1))
+
+    assert found.stored == str(first).replace(".jsonl", ".checkpoint_v1.json")
+    assert Path(found.stored or "").read_bytes() == found.data
+    assert len(list(first.parent.iterdir())) == 4
+    assert len(list(home.path(3, archived=True).parent.iterdir())) == 2
+    assert not (home.state / "sessions").exists()
+    assert len(listed(home)) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "problems"),
+    [
+        ("", 0),
+        ('checkpointLocation = "elsewhere"', 1),
+        ("checkpointLocation = 5", 1),
+        ("checkpointLocation = []", 1),
+        ("hashLimitBytes = -1", 1),
+        ("hashLimitBytes = 1.5", 1),
+        ("hashLimitBytes = true", 1),
+        ('hashOutsideFolder = "yes"', 1),
+        ("followedSessions = -3", 1),
+        ("caps = 5", 1),
+        ("[caps]\nmaxDecisions = -1", 1),
+        ("[caps]\nunheardOf = 1", 1),
+        ("[caps]\nmodels = 5", 1),
+        ("[caps.models]\nx = 5", 1),
+        ("[caps.models.x]\nmaxDecisions = 1.5", 1),
+        ("unheardOf = 1\nandAnother = 2", 2),
+        ("this is no TOML", 1),
+        ("a = " + "[" * 20_000, 1),
+        ("a = 1\na = 2", 1),
+    ],
+)
+def test_a_bad_setting_stays_at_its_default_and_is_told(text: str, problems: int) -> None:
+    settings, told = read_settings(text)
+
+    assert settings == Settings()
+    assert len(told) == problems
+
+
+def test_a_bad_setting_takes_no_other_with_it() -> None:
+    settings, told = read_settings(
+        "hashLimitBytes = -1\nfollowedSessions = 3\n[caps]\nmaxDecisions = 1"
+    )
+
+    assert settings == Settings(followed_sessions=3, caps=Caps(max_decisions=1))
+    assert len(told) == 1
+    assert "hashLimitBytes" in told[0]
+
+
+def test_what_an_editor_sets_goes_before_the_file() -> None:
+    settings, _ = read_settings("followedSessions = 3\nhashLimitBytes = 5")
+
+    assert overridden(settings, {"followedSessions": 4}) == (
+        Settings(followed_sessions=4, hash_limit_bytes=5),
+        (),
+    )
+
+
+@pytest.mark.parametrize("how", ["bytes", "folder"])
+def test_a_settings_file_that_cannot_be_read_is_told_by_doctor(home: Home, how: str) -> None:
+    home.put(chat("x"))
+    home.state.mkdir()
+    if how == "bytes":
+        (home.state / "config.toml").write_bytes(b"\xff\xfe = 1")
+    else:
+        (home.state / "config.toml").mkdir()
+
+    with home.house() as house:
+        found = findings(house)["bad_setting"]
+        assert house.sessions.settings == Settings()
+        assert len(house.sessions.page().items) == 1
+
+    assert found.path == str(home.state / "config.toml")
+    assert found.way_out
+
+
+# --- what stands in the way ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("call", ["open", "fsync", "replace"])
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EACCES, errno.EROFS])
+def test_a_checkpoint_that_cannot_be_stored_is_shown_all_the_same(
+    home: Home, monkeypatch: pytest.MonkeyPatch, call: str, number: int
+) -> None:
+    home.put(chat("one"))
+    real = getattr(os, call)
+
+    def fail(*arguments: Any, **more: Any) -> Any:  # noqa: ANN401 - as `os` has it
+        if call == "open" and not str(arguments[0]).endswith(".tmp"):
+            return real(*arguments, **more)
+        raise OSError(number, os.strerror(number))
+
+    with home.house() as house:
+        with monkeypatch.context() as broken:
+            broken.setattr(os, call, fail)
+            found = house.sessions.show(thread(1))
+            assert task(found) == "one"
+            assert found.storage_problem == os.strerror(number)
+            assert (found.stored, found.changed) == (None, False)
+            assert "- one\n" in house.sessions.view(thread(1)).text
+            told = findings(house)["storage_error"]
+        assert os.strerror(number) in told.message
+        assert told.severity == "error"
+
+        assert house.sessions.show(thread(1)).changed
+        assert "storage_error" not in findings(house)
+    assert [path.name for path in home.checkpoint().parent.iterdir()] == ["checkpoint_v1.json"]
+
+
+def test_a_full_disk_is_said_once_and_not_for_every_session(
+    home: Home, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for number in range(1, 30):
+        home.put(chat(f"{number}", number), number)
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with home.house() as house:
+        monkeypatch.setattr(os, "fsync", full)
+        Follower(house.sessions).keep_all()
+
+    assert [each.getMessage().split(":")[0] for each in caplog.records] == ["storage_error"]
+
+
+@contextlib.contextmanager
+def no_rights(path: Path) -> Generator[None]:
+    before = path.stat().st_mode
+    path.chmod(0)
+    try:
+        yield
+    finally:
+        path.chmod(before)
+
+
+def test_a_file_without_permission_is_told_and_the_others_are_served(home: Home) -> None:
+    try:
+        before = without_rights()
+    except LookupError as reason:
+        pytest.skip(str(reason))
+    home.put(chat("one"))
+    path = home.put(chat("two", 2), 2)
+
+    with no_rights(path):
+        refused = home.run("show", thread(2), "--json", before=before)
+        assert home.json("sessions", before=before)[0]["title"] == "one"
+        told = home.json("doctor", before=before)["findings"]
+
+    assert refused.returncode == 1
+    error = json.loads(refused.stdout)["error"]
+    assert error["code"] == "unreadable_source"
+    assert error["facts"] == {"path": str(path), "reason": "Permission denied"}
+    assert [each["path"] for each in told if each["code"] == "unreadable_source"] == [str(path)]
+    # Rights given back do not show in size or time of a file.
+    assert home.run("show", thread(2), before=before).returncode == 0
+
+
+def a_folder(path: Path) -> None:
+    path.mkdir(parents=True)
+
+
+def a_link_to_nothing(path: Path) -> None:
+    path.symlink_to(path.with_name("nothing"))
+
+
+def a_link_to_a_session(path: Path) -> None:
+    path.with_name("elsewhere").write_bytes(chat("elsewhere", 2))
+    path.symlink_to(path.with_name("elsewhere"))
+
+
+def a_pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+@pytest.mark.parametrize("make", [a_folder, a_link_to_nothing, a_link_to_a_session, a_pipe])
+def test_what_only_has_the_name_of_a_session_file_is_none(
+    home: Home, make: Callable[[Path], None]
+) -> None:
+    home.put(chat("one"))
+    make(home.path(2))
+
+    assert titles(home) == ["one"]
+    refused = refusal(lambda: shown(home, thread(2)))
+    assert refused.code == "unknown_session"
+
+
+def test_a_pipe_that_is_named_by_its_path_is_not_waited_for(home: Home, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.jsonl")
+
+    assert refusal(lambda: shown(home, str(tmp_path / "pipe.jsonl"))).code == "unreadable_source"
+
+
+ZSTD = bytes.fromhex("28b52ffd")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"no zstd at all", ZSTD, ZSTD + b"garbage and more garbage", b"\x28\xb5\x2f"],
+    ids=["empty", "text", "magic", "frame", "half"],
+)
+def test_a_damaged_compressed_file_is_told_and_the_others_are_served(
+    home: Home, data: bytes
+) -> None:
+    home.put(chat("one"))
+    path = home.put(data, 2, form=".jsonl.zst")
+
+    with home.house() as house:
+        assert [item.task for item in house.sessions.page().items if item.task] == ["one"]
+        assert task(house.sessions.show(thread(1))) == "one"
+        if data:
+            assert refusal(lambda: house.sessions.show(thread(2))).code == "unreadable_source"
+            assert findings(house)["unreadable_source"].path == str(path)
+
+
+def compress(data: bytes) -> bytes:
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+    else:
+        from backports import zstd
+    return zstd.compress(data)
+
+
+def test_a_compressed_file_cut_in_the_middle_is_unreadable(home: Home) -> None:
+    home.put(compress(chat("x" * 50_000))[:-10], form=".jsonl.zst")
+
+    assert refusal(lambda: shown(home)).code == "unreadable_source"
+
+
+def test_the_plain_form_of_a_file_goes_before_the_compressed_one(home: Home) -> None:
+    packed = home.put(compress(chat("packed")), form=".jsonl.zst")
+    assert titles(home) == ["packed"]
+
+    with home.house() as house:
+        follower = Follower(house.sessions)
+        follower.begin()
+
+        def now(*marked: Path) -> list[str | None]:
+            for path in marked:
+                follower.mark(str(path))
+            follower.drain()
+            assert titles(home) == [item.title for item in house.sessions.page().items]
+            return [item.title for item in house.sessions.page().items]
+
+        plain = home.put(chat("plain"))
+        assert now(plain) == ["plain"]
+        plain.unlink()
+        assert now(plain) == ["packed"]
+        plain.write_bytes(chat("plain again"))
+        packed.unlink()
+        assert now(packed, plain) == ["plain again"]
+        packed.write_bytes(compress(chat("packed again")))
+        plain.unlink()
+        assert now(plain) == ["packed again"]
+
+
+def test_a_folder_whose_name_is_no_text_is_told_and_left_out(home: Home) -> None:
+    home.put(chat("one"))
+    strange = os.fsencode(home.root / "sessions") + b"/\xff\xfe"
+    try:
+        os.mkdir(strange)
+    except OSError:
+        pytest.skip("no such names here")
+    with open(os.path.join(strange, os.fsencode(home.path(2).name)), "wb") as file:
+        file.write(chat("two", 2))
+
+    with home.house() as house:
+        assert [item.title for item in house.sessions.page().items] == ["one"]
+        told = findings(house)["path_not_utf8"]
+
+    assert told.count == 1
+    assert "\\udcff" in (told.path or "")
+
+
+def test_a_defect_about_one_file_does_not_take_the_others_with_it(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from codex_checkpoints.service import catalogue, rows
+
+    home.put(chat("one"))
+    home.put(chat("two", 2), 2)
+    plain = rows.row_of
+
+    def row_of(file: Found, opened: SessionFile) -> Row:
+        if opened.session_id == thread(2):
+            raise ZeroDivisionError
+        return plain(file, opened)
+
+    monkeypatch.setattr(catalogue, "row_of", row_of)
+
+    with home.house() as house:
+        assert [item.title for item in house.sessions.page().items] == ["one"]
+        assert "ZeroDivisionError" in findings(house)["unreadable_source"].message
+
+
+# --- diagnosis -----------------------------------------------------------------------------------
+
+
+def test_a_whole_home_has_nothing_to_report(home: Home) -> None:
+    home.put(chat("one"))
+
+    with home.house() as house:
+        found = diagnose(house.sessions, house.problems)
+
+    assert found.findings == ()
+    assert (found.sessions, found.skipped) == (1, {})
+    assert (found.codex_home, found.state_dir) == (str(home.root), str(home.state))
+
+
+def test_a_home_without_sessions_or_no_home_at_all_is_told(home: Home, tmp_path: Path) -> None:
+    with home.house() as house:
+        assert list(findings(house)) == ["sessions_folder_missing"]
+    missing = assembly.assemble(Places(str(tmp_path / "none"), str(tmp_path / "state")))
+    missing.sessions.refresh()
+    assert list(findings(missing)) == ["codex_home_missing"]
+    missing.sessions.close()
+    assert not (tmp_path / "none").exists()
+
+
+def test_what_gave_nothing_is_counted_by_reason(home: Home) -> None:
+    home.put(
+        rollout(
+            session(thread=thread(1)),
+            turn(user("one")),
+            raw(b"not json\n"),
+            raw(b"[]\n"),
+            raw(b'{"a":"\xff"}\n'),
+            record("never_heard_of", {}),
+            blank(),
+            torn(user("two")),
+        )
+    )
+
+    with home.house() as house:
+        found = diagnose(house.sessions)
+        detail = house.sessions.detail(thread(1))
+
+    assert found.skipped == {
+        "not_json": 1,
+        "not_object": 1,
+        "not_utf8": 1,
+        "torn_tail": 1,
+        "unknown_type": 1,
+    }
+    assert detail.skipped == found.skipped
+    assert {each.code for each in found.findings} == set(found.skipped)
+    assert all(each.way_out for each in found.findings)
+
+
+# --- the first index -----------------------------------------------------------------------------
+
+
+def test_an_index_tells_how_far_it_is_and_can_be_stopped(home: Home) -> None:
+    data = chat("one")
+    for number in range(1, 601):
+        home.put(data.replace(thread(1).encode(), thread(number).encode()), number)
+    seen: list[tuple[int, int]] = []
+
+    with home.house(fresh=False) as house:
+        with pytest.raises(Cancelled):
+            house.sessions.refresh(
+                lambda progress: bool(seen.append((progress.files, progress.of_files)))
+            )
+        assert seen == [(250, 600)]
+        kept = len(house.sessions.page().items)
+        house.sessions.refresh(
+            lambda progress: not seen.append((progress.files, progress.of_files))
+        )
+        assert len(house.sessions.page().items) == 600
+
+    assert kept == 250
+    assert seen[1:] == [(250, 350), (350, 350)]
+
+
+# --- following -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    return folder
+
+
+class Followed:
+    """A follower and what it says when it is told of paths."""
+
+    def __init__(self, house: House) -> None:
+        self.house = house
+        self.follower = Follower(house.sessions)
+        self.begun = self.follower.begin()
+
+    def told(self, *paths: Path | str) -> list[Changed]:
+        for path in paths:
+            self.follower.mark(str(path))
+        return self.follower.drain()
+
+
+@pytest.fixture
+def followed(home: Home, shop: Path) -> Generator[Followed]:
+    (shop / "a.py").write_text("v1")
+    data = rollout(session(thread=thread(1), cwd=str(shop)), turn(user("one"), patch(add="a.py")))
+    home.put(data)
+    with home.house() as house:
+        yield Followed(house)
+
+
+ROLLOUT = [Changed((thread(1),), "rollout")]
+WORKSPACE = [Changed((thread(1),), "workspace")]
+
+
+def grow(home: Home, *steps: Any, number: int = 1) -> Path:  # noqa: ANN401 - steps
+    path = home.path(number)
+    ordinal = path.read_bytes().count(b"\n")
+    with path.open("ab") as file:
+        file.write(more(*steps, thread=thread(number), ordinal=ordinal))
+    return path
+
+
+def test_who_begins_to_follow_brings_checkpoints_up_to_date(home: Home, followed: Followed) -> None:
+    assert followed.begun == Changed((thread(1),), "rollout")
+    assert home.stored()["task"]["text"] == "one"
+    assert followed.told() == []
+
+
+def test_what_is_appended_is_in_the_checkpoint(home: Home, followed: Followed) -> None:
+    path = grow(home, turn(user("two"), name="b"))
+
+    assert followed.told(path) == ROLLOUT
+    assert home.stored()["task"]["text"] == "two"
+    assert followed.told(path) == []
+
+
+def test_many_marks_of_a_file_are_one_look(
+    home: Home, followed: Followed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[str] = []
+    plain = followed.house.sessions.keep
+
+    def keep(row: Row, opened: SessionFile) -> Projection:
+        looked.append(row.session_id)
+        return plain(row, opened)
+
+    monkeypatch.setattr(followed.house.sessions, "keep", keep)
+    path = grow(home, turn(user("two"), name="b"))
+
+    assert followed.told(*[path] * 1000, *[home.path(2)] * 1000) == ROLLOUT
+    assert looked == [thread(1)]
+
+
+def test_a_file_that_is_replaced_is_read_anew(home: Home, followed: Followed) -> None:
+    fresh = home.path().with_suffix(".new")
+    fresh.write_bytes(chat("another"))
+    os.replace(fresh, home.path())
+
+    assert followed.told(home.path()) == ROLLOUT
+    assert home.stored()["task"]["text"] == "another"
+    assert home.stored()["artifacts"] == {}
+
+
+def test_a_file_that_is_rewritten_in_place_with_as_many_lines_is_read_anew(
+    home: Home, followed: Followed
+) -> None:
+    data = home.path().read_bytes().replace(b"a.py", b"longer-name.py")
+    with home.path().open("r+b") as file:
+        file.write(data)
+
+    assert followed.told(home.path()) == ROLLOUT
+    assert list(home.stored()["artifacts"]) == ["longer-name.py"]
+
+
+def test_a_file_that_is_cut_back_is_read_anew(home: Home, followed: Followed) -> None:
+    before = home.checkpoint().read_bytes()
+    length = home.path().stat().st_size
+    followed.told(grow(home, turn(user("two"), name="b")))
+
+    os.truncate(home.path(), length)
+
+    assert followed.told(home.path()) == ROLLOUT
+    assert home.checkpoint().read_bytes() == before
+
+
+def test_a_new_session_in_a_new_day_is_followed(home: Home, followed: Followed) -> None:
+    path = home.put(chat("tomorrow", 2), 2, day="2026/11/21")
+
+    assert followed.told(path.parent.parent) == [Changed((thread(2),), "rollout")]
+    assert home.stored(2)["task"]["text"] == "tomorrow"
+
+
+def test_a_session_that_is_gone_is_told(home: Home, followed: Followed) -> None:
+    home.path().unlink()
+
+    assert followed.told(home.path()) == ROLLOUT
+    assert followed.house.sessions.page().items == ()
+
+
+def test_a_session_that_is_archived_is_told_and_stays_known(home: Home, followed: Followed) -> None:
+    archived = home.path(archived=True)
+    archived.parent.mkdir()
+    home.path().rename(archived)
+
+    assert followed.told(home.path(), archived) == ROLLOUT
+    assert followed.house.sessions.page().items == ()
+    assert followed.house.sessions.page(archived=True).items[0].path == str(archived)
+    assert task(followed.house.sessions.show(thread(1))) == "one"
+
+
+def test_a_file_that_was_observed_is_hashed_anew_when_it_changes(
+    home: Home, followed: Followed, shop: Path
+) -> None:
+    def now() -> str | None:
+        return home.stored()["artifacts"]["a.py"].get("hash")
+
+    first = now()
+    assert first == "sha256:" + sha256(b"v1").hexdigest()
+    (shop / "a.py").write_text("v2")
+    assert followed.told(shop / "a.py") == WORKSPACE
+    assert now() == "sha256:" + sha256(b"v2").hexdigest()
+    (shop / "a.py").unlink()
+    assert followed.told(shop / "a.py") == WORKSPACE
+    assert now() is None
+    (shop / "a.py").write_text("v1")
+    assert followed.told(shop / "a.py") == WORKSPACE
+    assert now() == first
+
+
+def test_a_file_that_nobody_observed_is_no_news(followed: Followed, shop: Path) -> None:
+    (shop / "b.py").write_text("v1")
+
+    assert followed.told(shop / "b.py", shop.parent / "c.py") == []
+
+
+def test_a_file_that_was_written_without_another_content_is_no_news(
+    home: Home, followed: Followed, shop: Path
+) -> None:
+    before = home.checkpoint().stat()
+
+    (shop / "a.py").write_text("v1")
+
+    assert followed.told(shop / "a.py") == []
+    assert home.checkpoint().stat().st_mtime_ns == before.st_mtime_ns
+    assert home.checkpoint().stat().st_ino == before.st_ino
+
+
+def test_a_checkpoint_that_somebody_deleted_or_spoilt_is_made_again(
+    home: Home, followed: Followed
+) -> None:
+    good = home.checkpoint().read_bytes()
+
+    home.checkpoint().unlink()
+    followed.follower.reconcile()
+    assert home.checkpoint().read_bytes() == good
+
+    for spoilt in (
+        b"",
+        b"no json",
+        good[:-20],
+        good.replace(b'"schemaVersion":1', b'"schemaVersion":2'),
+    ):
+        home.checkpoint().write_bytes(spoilt)
+        followed.follower.reconcile()
+        assert home.checkpoint().read_bytes() == good
+
+
+def test_a_checkpoint_that_another_process_stored_first_is_news_here_too(
+    home: Home, followed: Followed, shop: Path
+) -> None:
+    (shop / "a.py").write_text("v2")
+    with home.house() as other:
+        assert other.sessions.show(thread(1)).changed
+
+    assert followed.told(shop / "a.py") == WORKSPACE
+
+
+def test_a_change_that_a_view_stored_first_is_news_all_the_same(
+    followed: Followed, shop: Path
+) -> None:
+    (shop / "a.py").write_text("v2")
+    assert followed.house.sessions.view(thread(1)).of.changed
+
+    assert followed.told(shop / "a.py") == WORKSPACE
+
+
+def test_a_session_that_a_list_noticed_first_is_kept_all_the_same(
+    home: Home, followed: Followed
+) -> None:
+    path = grow(home, turn(user("two"), name="b"))
+    followed.house.sessions.refresh()  # as the request for a list does
+    assert home.stored()["task"]["text"] == "one"
+
+    assert followed.told(path) == ROLLOUT
+    assert home.stored()["task"]["text"] == "two"
+    assert followed.follower.reconcile() == []
+
+
+def test_a_change_is_news_where_nothing_can_be_stored(
+    followed: Followed, shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    (shop / "a.py").write_text("v2")
+
+    assert followed.told(shop / "a.py") == WORKSPACE
+    assert followed.told(shop / "a.py") == []
+
+
+def test_a_defect_about_one_session_does_not_end_the_following_of_others(
+    home: Home, followed: Followed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = followed.house.sessions.keep
+
+    def keep(row: Row, opened: SessionFile) -> Projection:
+        if row.session_id == thread(1):
+            raise ZeroDivisionError
+        return plain(row, opened)
+
+    monkeypatch.setattr(followed.house.sessions, "keep", keep)
+    path = home.put(chat("two", 2), 2)
+    grow(home, turn(user("more"), name="b"))
+
+    followed.told(path, home.path())
+
+    assert home.stored(2)["task"]["text"] == "two"
+
+
+def test_a_file_that_cannot_be_read_for_a_while_is_told_once_each_way(
+    home: Home, followed: Followed
+) -> None:
+    data = home.path().read_bytes()
+    packed = home.put(b"damaged", 2, form=".jsonl.zst")
+    assert followed.told(packed) == [Changed((thread(2),), "rollout")]
+    assert followed.told(packed) == []
+    assert followed.follower.reconcile() == []
+
+    packed.write_bytes(compress(data.replace(thread(1).encode(), thread(2).encode())))
+
+    assert followed.told(packed) == [Changed((thread(2),), "rollout")]
+    assert home.stored(2)["task"]["text"] == "one"
+
+
+def test_only_the_newest_sessions_have_their_files_watched(home: Home, tmp_path: Path) -> None:
+    home.config("followedSessions = 2")
+    for number in range(1, 5):
+        folder = tmp_path / f"shop{number}"
+        folder.mkdir()
+        (folder / "a.py").write_text("v1")
+        data = rollout(
+            session(thread=thread(number), cwd=str(folder)), turn(user("x"), patch(add="a.py"))
+        )
+        home.put(data.replace(b"2026-11-20T10:00:", b"2026-11-20T10:%02d:" % number), number)
+
+    with home.house() as house:
+        followed = Followed(house)
+        assert followed.begun.session_ids == (thread(3), thread(4))
+        assert followed.follower.folders() == {str(tmp_path / "shop3"), str(tmp_path / "shop4")}
+        (tmp_path / "shop1" / "a.py").write_text("v2")
+        assert followed.told(tmp_path / "shop1" / "a.py") == []
+        # A session that goes on is the newest.
+        path = home.path(1)
+        data = more(turn(user("go on"), name="z"), thread=thread(1), ordinal=20)
+        path.write_bytes(path.read_bytes() + data.replace(b"T10:00:", b"T11:00:"))
+        assert followed.told(path) == ROLLOUT
+        assert followed.follower.folders() == {str(tmp_path / "shop1"), str(tmp_path / "shop4")}
+
+
+def test_marks_may_come_from_any_thread(home: Home, followed: Followed) -> None:
+    path = str(grow(home, turn(user("two"), name="b")))
+    threads = [
+        threading.Thread(target=lambda: [followed.follower.mark(path) for _ in range(200)])
+        for _ in range(4)
+    ]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+
+    assert followed.follower.marked.is_set()
+    assert followed.follower.drain() == ROLLOUT
+    assert not followed.follower.marked.is_set()
+
+
+# --- following, with the real watcher and real processes -----------------------------------------
+
+
+def test_the_session_folder_may_vanish_and_come_back(home: Home) -> None:
+    home.put(chat("one"))
+
+    with following(home):
+        eventually(home.stored)
+        (home.root / "sessions").rename(home.root / "gone")
+        home.checkpoint().unlink()
+        (home.root / "gone").rename(home.root / "sessions")
+        home.put(chat("two", 2), 2)
+
+        assert eventually(lambda: home.stored(2))["task"]["text"] == "two"
+        grow(home, turn(user("one, again"), name="b"))
+        eventually(home.stored, lambda it: it and it["task"]["text"] == "one, again")
+
+
+def test_a_home_that_is_made_later_is_followed(home: Home) -> None:
+    with following(home):
+        home.put(chat("one"))
+
+        assert eventually(home.stored)["task"]["text"] == "one"
+
+
+def test_two_followers_at_once_keep_one_whole_checkpoint(home: Home, shop: Path) -> None:
+    (shop / "a.py").write_text("0")
+    first = turn(user("one"), patch(add="a.py"))
+    home.put(rollout(session(thread=thread(1), cwd=str(shop)), first))
+
+    with following(home), following(home):
+        for number in range(1, 8):
+            (shop / "a.py").write_text(f"{number}")
+            grow(home, turn(user(f"task {number}"), name=f"n{number}"))
+            wanted = "sha256:" + sha256(f"{number}".encode()).hexdigest()
+            eventually(
+                home.stored,
+                lambda it, number=number, wanted=wanted: (
+                    it["task"]["text"] == f"task {number}"
+                    and it["artifacts"]["a.py"]["hash"] == wanted
+                ),
+            )
+        stored = home.checkpoint().read_bytes()
+
+    assert [path.name for path in home.checkpoint().parent.iterdir()] == ["checkpoint_v1.json"]
+    assert home_again(home).sessions.show(thread(1)).data == stored
+
+
+# --- what must not matter ------------------------------------------------------------------------
+
+
+def test_everything_that_may_be_deleted_comes_back_with_the_same_bytes(
+    home: Home, shop: Path
+) -> None:
+    (shop / "a.py").write_text("v1")
+    for number in range(1, 4):
+        summary = f"{SUMMARY_OF_CODEX} it"
+        steps = (user(f"{number}"), patch(add="a.py"), compacted(summary), user("more"))
+        home.put(rollout(session(thread=thread(number), cwd=str(shop)), turn(*steps)), number)
+    home.remember([fact("known", seq=4)])
+
+    def stored() -> list[bytes]:
+        with home.house() as house:
+            Follower(house.sessions).keep_all()
+        return [home.checkpoint(number).read_bytes() for number in range(1, 4)]
+
+    first = stored()
+    for path in [
+        *home.state.glob("index.sqlite*"),
+        *home.state.glob("sessions/*/checkpoint_v1.json"),
+    ]:
+        path.unlink()
+
+    assert stored() == first
+
+
+def test_nothing_of_one_session_is_in_another(home: Home) -> None:
+    home.put(rollout(session(thread=thread(1)), turn(user("alpha"), patch(add="alpha.py"))))
+    home.put(rollout(session(thread=thread(2)), turn(user("beta"), patch(add="beta.py"))), 2)
+    home.remember([fact("alpha.fact", seq=3)])
+
+    with home.house() as house:
+        Follower(house.sessions).keep_all()
+        for name in (
+            house.sessions.show(thread(2)).data,
+            house.sessions.view(thread(2)).text.encode(),
+        ):
+            assert b"alpha" not in name
