@@ -1,0 +1,59 @@
+// Builds dist/codex-checkpoints-<version>.vsix: bundle of the server, bundle of the client, then
+// a look at what would be packed, then the package. `--no-bundle` keeps `bundled/` as it is.
+
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+
+const { name, version } = JSON.parse(readFileSync("package.json", "utf8"));
+const vsix = `dist/${name}-${version}.vsix`;
+
+/** Every file of the package fits one of these, and each of these has a file. */
+const EXPECTED = [
+  /^package\.json$/,
+  /^package\.nls\.json$/,
+  /^(LICENSE|README\.md)$/,
+  /^l10n\/bundle\.l10n\.json$/,
+  /^dist\/extension\.js$/,
+  /^extension\/media\/[\w-]+\.(png|svg)$/,
+  /^bundled\/launch\.py$/,
+  /^bundled\/server\/codex_checkpoints\/([\w-]+\/)*\w+\.py$/,
+  /^bundled\/libs\/([\w.-]+\/)*[\w.-]+$/,
+  /^bundled\/native\/darwin-(arm64|x86_64)\/([\w.-]+\/)*[\w.-]+$/,
+];
+
+/** @param {string} program @param {string[]} args */
+const run = (program, ...args) => execFileSync(program, args, { stdio: "inherit" });
+
+const VSCE = "node_modules/@vscode/vsce/vsce";
+
+if (!process.argv.includes("--no-bundle")) {
+  const beside = [".venv/bin/python", ".venv/Scripts/python.exe"].find((path) => existsSync(path));
+  run(beside ?? "python3", "extension/bundle.py");
+}
+// Left by whoever started the server from here.
+for (const entry of readdirSync("bundled", { recursive: true, withFileTypes: true })) {
+  if (entry.isDirectory() && entry.name === "__pycache__") {
+    rmSync(join(entry.parentPath, entry.name), { recursive: true });
+  }
+}
+run(process.execPath, "extension/build.mjs");
+
+const listed = execFileSync(process.execPath, [VSCE, "ls", "--no-dependencies"], {
+  encoding: "utf8",
+});
+const packed = listed.trim().split("\n");
+const strange = packed.filter((path) => !EXPECTED.some((pattern) => pattern.test(path)));
+const missing = EXPECTED.filter((pattern) => !packed.some((path) => pattern.test(path)));
+if (strange.length > 0 || missing.length > 0) {
+  console.error(["Not as expected:", ...strange, "Missing:", ...missing.map(String)].join("\n"));
+  process.exit(1);
+}
+mkdirSync("dist", { recursive: true });
+const options = ["--no-dependencies", "--allow-missing-repository", "--no-rewrite-relative-links"];
+// The time inside the archive is one for all files, so that two builds give the same bytes.
+execFileSync(process.execPath, [VSCE, "package", ...options, "--out", vsix], {
+  env: { ...process.env, SOURCE_DATE_EPOCH: "315619200" },
+  stdio: ["ignore", "ignore", "inherit"],
+});
+console.log(`${vsix} (${packed.length} files)`);

@@ -1,0 +1,178 @@
+/** The server's life: started, asked, stopped, gone; and what it says by itself. */
+
+import type { ChildProcess } from "node:child_process";
+import * as vscode from "vscode";
+import type { RequestType } from "vscode-jsonrpc";
+import { CloseAction, ErrorAction, LanguageClient } from "vscode-languageclient/node";
+import { begin, end, forget, type Seeker, serverCommand } from "./launch.ts";
+import type { ServerState } from "./model/status.ts";
+import { type Changed, ChangedNotification } from "./protocol.ts";
+import * as settings from "./settings.ts";
+
+const { l10n } = vscode;
+
+/** Says in the log what it would otherwise show: the view and the status bar speak to people. */
+class QuietClient extends LanguageClient {
+  override error(message: string, data?: unknown): void {
+    super.error(message, data, false);
+  }
+}
+
+/** The one server of this window. */
+export class Server {
+  readonly #stateChanged = new vscode.EventEmitter<ServerState>();
+  readonly #sessionsChanged = new vscode.EventEmitter<Changed>();
+  readonly #started = new vscode.EventEmitter<void>();
+  readonly onDidChangeState = this.#stateChanged.event;
+  /** It answers, and has read nothing yet. */
+  readonly onDidStart = this.#started.event;
+  /** Sessions are not what they were. */
+  readonly onDidChangeSessions = this.#sessionsChanged.event;
+  readonly log: vscode.LogOutputChannel;
+  readonly #seeker: Seeker;
+  #state: ServerState = { kind: "starting" };
+  #client: LanguageClient | null = null;
+  #process: ChildProcess | null = null;
+  #queue: Promise<void> = Promise.resolve();
+
+  constructor(folder: string, memory: vscode.Memento, log: vscode.LogOutputChannel) {
+    this.#seeker = { folder, memory, log };
+    this.log = log;
+  }
+
+  get state(): ServerState {
+    return this.#state;
+  }
+
+  /** The client while it can be asked. */
+  get client(): LanguageClient | null {
+    return this.#client?.isRunning() === true ? this.#client : null;
+  }
+
+  /** Say how it is; whoever shows it hears of it. */
+  become(state: ServerState): void {
+    if (state.kind !== this.#state.kind) {
+      this.log.info(`server: ${state.kind}`);
+    }
+    this.#state = state;
+    this.#stateChanged.fire(state);
+  }
+
+  /** Start, or start anew; several wishes are met one after the other. */
+  restart(): Promise<void> {
+    this.#queue = this.#queue.then(() => this.#stop()).then(() => this.#start());
+    return this.#queue;
+  }
+
+  /** Stop for good. */
+  stop(): Promise<void> {
+    this.#queue = this.#queue.then(() => this.#stop());
+    return this.#queue;
+  }
+
+  /** Ask; the answer is typed by the method. Refusals and failures reject. */
+  async request<P, R, E>(
+    type: RequestType<P, R, E>,
+    params: P,
+    token?: vscode.CancellationToken,
+  ): Promise<R> {
+    const client = this.client;
+    if (client === null) {
+      throw new Error(l10n.t("The server is not running."));
+    }
+    const began = performance.now();
+    let outcome = "failed";
+    try {
+      // An `undefined` token would be sent as a second parameter.
+      const rest = token === undefined ? [] : [token];
+      const answer: R = await client.sendRequest(type.method, params, ...rest);
+      outcome = "answered";
+      return answer;
+    } finally {
+      const line = `${type.method} ${outcome} after ${Math.round(performance.now() - began)} ms`;
+      settings.isTracing() ? this.log.info(line) : this.log.debug(line);
+    }
+  }
+
+  /** Start; an interpreter that answered once and now fails is given up for another look. */
+  async #start(mayLookAgain = true): Promise<void> {
+    this.become({ kind: "starting" });
+    try {
+      const command = await serverCommand(this.#seeker);
+      if (command === null) {
+        const reason = l10n.t("Codex Checkpoints needs Python 3.11 to 3.14, and found none.");
+        this.become({ kind: "noPython", reason });
+        return;
+      }
+      this.#process = await begin(command, this.#seeker.folder, this.log);
+      this.#client = this.#clientOf(this.#process);
+      await this.#client.start();
+      this.become({ kind: "indexing", percent: null });
+      this.#started.fire();
+    } catch (error) {
+      this.log.error(`server did not start: ${error instanceof Error ? error.message : error}`);
+      await this.#stop();
+      if (mayLookAgain && (await forget(this.#seeker))) {
+        await this.#start(false);
+        return;
+      }
+      const reason =
+        settings.serverCommand() === null
+          ? l10n.t("Codex Checkpoints could not start its server.")
+          : l10n.t(
+              "The command in the setting {0} did not start.",
+              "codexCheckpoints.server.command",
+            );
+      this.become({ kind: "failed", reason });
+    }
+  }
+
+  #clientOf(child: ChildProcess): LanguageClient {
+    const client = new QuietClient(
+      settings.SECTION,
+      "Codex Checkpoints",
+      () => Promise.resolve(child),
+      {
+        outputChannel: this.log,
+        initializationOptions: settings.initializationOptions,
+        initializationFailedHandler: () => false,
+        errorHandler: {
+          error: () => ({ action: ErrorAction.Continue, handled: true }),
+          closed: () => {
+            this.#gone(child);
+            return { action: CloseAction.DoNotRestart, handled: true };
+          },
+        },
+        // The process is begun by us, and heard already.
+        stdioOptions: { stdout: () => {}, stderr: () => {} },
+      },
+    );
+    client.onNotification(ChangedNotification.method, (changed: Changed) =>
+      this.#sessionsChanged.fire(changed),
+    );
+    return client;
+  }
+
+  /** It ended without having been asked to. */
+  #gone(child: ChildProcess): void {
+    if (this.#process === child && this.#state.kind !== "starting") {
+      this.#client = null;
+      this.#process = null;
+      this.become({ kind: "stopped" });
+    }
+  }
+
+  async #stop(): Promise<void> {
+    const [client, child] = [this.#client, this.#process];
+    this.#client = null;
+    this.#process = null;
+    try {
+      await client?.stop();
+    } catch {
+      // It failed to start, or is gone already.
+    }
+    if (child !== null) {
+      end(child);
+    }
+  }
+}

@@ -1,0 +1,101 @@
+/** View text, checkpoint JSON and doctor report as read-only documents of our own scheme. */
+
+import * as vscode from "vscode";
+import type { ChangeFeed, Changes } from "./changes.ts";
+import type { Server } from "./client.ts";
+import { doctorText } from "./model/doctor.ts";
+import { fileName, subject } from "./model/text.ts";
+import { DoctorRequest, type SessionSummary, ShowRequest, ViewRequest } from "./protocol.ts";
+
+const { l10n } = vscode;
+
+export const SCHEME = "codex-checkpoints";
+
+/** Lines wrap in it, and nothing covers their ends; package.json says so. */
+const VIEW_LANGUAGE = "codex-checkpoint-view";
+
+/** What can be shown; each is an authority of the scheme, the session stands in the query. */
+export type Document = "view" | "json" | "doctor";
+
+export class Documents implements vscode.TextDocumentContentProvider, vscode.Disposable {
+  readonly #emitter = new vscode.EventEmitter<vscode.Uri>();
+  readonly onDidChange = this.#emitter.event;
+  readonly #server: Server;
+  readonly #subscriptions: vscode.Disposable[];
+
+  constructor(server: Server, feed: ChangeFeed) {
+    this.#server = server;
+    this.#subscriptions = [
+      vscode.workspace.registerTextDocumentContentProvider(SCHEME, this),
+      feed.onDidChange((changes) => this.#refresh(changes)),
+    ];
+  }
+
+  /** Open one in the editor; what is open already is shown, whatever it is called by now. */
+  async open(document: Document, session: SessionSummary | null): Promise<void> {
+    const id = session?.sessionId ?? "";
+    const there = vscode.workspace.textDocuments.find(
+      ({ uri, isClosed }) =>
+        uri.scheme === SCHEME && uri.authority === document && uri.query === id && !isClosed,
+    );
+    const opened = await vscode.workspace.openTextDocument(
+      there?.uri ?? addressOf(document, session),
+    );
+    if (document === "view") {
+      await vscode.languages.setTextDocumentLanguage(opened, VIEW_LANGUAGE);
+    }
+    await vscode.window.showTextDocument(opened, { preview: true });
+  }
+
+  async provideTextDocumentContent(
+    uri: vscode.Uri,
+    token: vscode.CancellationToken,
+  ): Promise<string> {
+    const sessionId = uri.query;
+    try {
+      if (uri.authority === "doctor") {
+        return doctorText(await this.#server.request(DoctorRequest, {}, token), l10n.t);
+      }
+      if (uri.authority === "json") {
+        const shown = await this.#server.request(ShowRequest, { sessionId, turnId: null }, token);
+        return `${JSON.stringify(JSON.parse(shown.text), null, 2)}\n`;
+      }
+      const asked = { sessionId, turnId: null, caps: null };
+      return (await this.#server.request(ViewRequest, asked, token)).text;
+    } catch (error) {
+      return `${error instanceof Error ? error.message : error}\n`;
+    }
+  }
+
+  dispose(): void {
+    vscode.Disposable.from(...this.#subscriptions, this.#emitter).dispose();
+  }
+
+  /** Only what is open asks again; while the server is away it stays as it is. */
+  #refresh(changes: Changes): void {
+    if (this.#server.state.kind !== "ready") {
+      return;
+    }
+    for (const { uri } of vscode.workspace.textDocuments) {
+      const concerns = changes === null || changes.has(uri.query) || uri.authority === "doctor";
+      if (uri.scheme === SCHEME && concerns) {
+        this.#emitter.fire(uri);
+      }
+    }
+  }
+}
+
+function addressOf(document: Document, session: SessionSummary | null): vscode.Uri {
+  const name = session === null ? "" : fileName(subject(session, l10n.t));
+  const paths = {
+    view: `/${name} – view.txt`,
+    json: `/${name} – checkpoint.json`,
+    doctor: "/Codex Checkpoints – doctor.txt",
+  };
+  return vscode.Uri.from({
+    scheme: SCHEME,
+    authority: document,
+    path: paths[document],
+    query: session?.sessionId ?? "",
+  });
+}

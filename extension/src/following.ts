@@ -1,0 +1,141 @@
+/**
+ * Which session the checkpoint view and the status bar are about: the one a person chose, else the
+ * running one of this workspace, else its newest.
+ */
+
+import * as vscode from "vscode";
+import type { ChangeFeed, Changes } from "./changes.ts";
+import type { Server } from "./client.ts";
+import { setContext } from "./emptiness.ts";
+import { sessionsParams } from "./model/listing.ts";
+import { followedOf, runningOf } from "./model/sessions.ts";
+import { SessionRequest, type SessionSummary, SessionsRequest } from "./protocol.ts";
+import { workspacePaths } from "./workspace.ts";
+
+/** Enough to find the running one; the newest come first. */
+const LOOKED_AT = 50;
+
+/** What happened to the session in view. */
+export interface Followed {
+  readonly session: SessionSummary | null;
+  readonly changes: Changes;
+}
+
+export class Following implements vscode.Disposable {
+  readonly #emitter = new vscode.EventEmitter<Followed>();
+  readonly onDidChange = this.#emitter.event;
+  readonly #server: Server;
+  readonly #subscription: vscode.Disposable;
+  #chosen: string | null = null;
+  #current: SessionSummary | null = null;
+  #running: SessionSummary | null = null;
+  #looking: Promise<void> | null = null;
+  #again: Changes | undefined;
+
+  constructor(server: Server, feed: ChangeFeed) {
+    this.#server = server;
+    this.#subscription = feed.onDidChange((changes) => this.look(changes));
+  }
+
+  /** The session in view. */
+  get current(): SessionSummary | null {
+    return this.#current;
+  }
+
+  /** The session being worked on in this workspace. */
+  get running(): SessionSummary | null {
+    return this.#running;
+  }
+
+  /** Whether a person chose the session in view. */
+  get isChosen(): boolean {
+    return this.#chosen !== null;
+  }
+
+  /** Show this session from now on; null goes back to following. */
+  choose(session: SessionSummary | null): void {
+    this.#chosen = session?.sessionId ?? null;
+    if (session !== null) {
+      this.#current = session;
+      this.#tell({ session, changes: null });
+    }
+    this.look(null);
+  }
+
+  /** Find out again; wishes that arrive meanwhile become one more look. */
+  look(changes: Changes): void {
+    if (this.#looking !== null) {
+      const both = this.#again === undefined ? changes : union(this.#again, changes);
+      this.#again = both;
+      return;
+    }
+    this.#looking = this.#look(changes).finally(() => {
+      this.#looking = null;
+      const next = this.#again;
+      this.#again = undefined;
+      if (next !== undefined) {
+        this.look(next);
+      }
+    });
+  }
+
+  dispose(): void {
+    this.#subscription.dispose();
+    this.#emitter.dispose();
+  }
+
+  async #look(changes: Changes): Promise<void> {
+    if (this.#server.state.kind !== "ready") {
+      this.#running = null;
+      this.#tell({ session: this.#current, changes: null });
+      return;
+    }
+    try {
+      const here = await this.#here();
+      this.#running = runningOf(here);
+      const chosen = this.#chosen;
+      const next = chosen === null ? followedOf(here) : await this.#chosenOne(chosen, here);
+      const isOther = next?.sessionId !== this.#current?.sessionId;
+      this.#current = next;
+      this.#tell({ session: next, changes: isOther ? null : changes });
+    } catch (error) {
+      this.#server.log.warn(`following: ${error instanceof Error ? error.message : error}`);
+    }
+  }
+
+  #tell(followed: Followed): void {
+    setContext("hasSession", followed.session !== null);
+    setContext("chosen", this.#chosen !== null);
+    this.#emitter.fire(followed);
+  }
+
+  /** The newest sessions of this workspace; in a window without a folder, of all. */
+  async #here(): Promise<SessionSummary[]> {
+    const paths: readonly (string | null)[] = await workspacePaths();
+    const folders = paths.length === 0 ? [null] : paths;
+    const lists = await Promise.all(
+      folders.map((cwd) =>
+        this.#server.request(SessionsRequest, sessionsParams({ cwd, limit: LOOKED_AT })),
+      ),
+    );
+    const all = lists.flatMap((list) => list.items);
+    return lists.length === 1 ? all : all.sort((a, b) => (a.updatedAt < b.updatedAt ? 1 : -1));
+  }
+
+  async #chosenOne(id: string, here: readonly SessionSummary[]): Promise<SessionSummary | null> {
+    const listed = here.find((session) => session.sessionId === id);
+    if (listed !== undefined) {
+      return listed;
+    }
+    try {
+      return (await this.#server.request(SessionRequest, { sessionId: id })).summary;
+    } catch {
+      this.#chosen = null; // gone: follow again
+      return followedOf(here);
+    }
+  }
+}
+
+function union(a: Changes, b: Changes): Changes {
+  return a === null || b === null ? null : new Set([...a, ...b]);
+}

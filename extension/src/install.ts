@@ -1,0 +1,154 @@
+/**
+ * Finds a Python that can run the server that came along. Being on the PATH proves nothing: a
+ * version manager leaves names there for versions that are not installed. So each candidate is
+ * run, with the launcher's `probe`, and says itself whether it can.
+ */
+
+import { type ExecFileException, execFile } from "node:child_process";
+import { isAbsolute } from "node:path";
+
+/** So that nothing of the user's environment reaches the server. */
+export const ISOLATED = ["-I", "-S", "-X", "utf8", "-u"] as const;
+
+/** The setting's name, as attempts in the log call it. */
+export const PYTHON_SETTING = "codexCheckpoints.python";
+
+/** An interpreter that may do, and where the idea came from. */
+export interface Candidate {
+  readonly origin: string;
+  readonly command: readonly string[];
+}
+
+/** What became of a candidate: a version, or a reason why not. */
+export interface Attempt {
+  readonly candidate: Candidate;
+  readonly version: string | null;
+  readonly reason: string | null;
+}
+
+/** Where to look, besides the PATH. */
+export interface Sources {
+  readonly setting: string;
+  /** The Python extension's choice, if that extension is there. */
+  readonly chosen: string | null;
+  readonly platform: NodeJS.Platform;
+}
+
+/** How to run things; the folder is never the workspace's. */
+export interface Surroundings {
+  readonly launcher: string;
+  readonly folder: string;
+  readonly environment: NodeJS.ProcessEnv;
+  readonly timeout: number;
+}
+
+/** The interpreters that may do, best first. */
+export function candidates(sources: Sources): Candidate[] {
+  const found: Candidate[] = [];
+  if (sources.setting !== "") {
+    found.push({ origin: PYTHON_SETTING, command: [sources.setting] });
+  }
+  if (sources.chosen !== null) {
+    found.push({ origin: "the Python extension", command: [sources.chosen] });
+  }
+  const names = ["python3", "python", "python3.14", "python3.13", "python3.12", "python3.11"];
+  found.push(...names.map((name) => ({ origin: "PATH", command: [name] })));
+  if (sources.platform === "win32") {
+    found.push({ origin: "the launcher", command: ["py", "-3"] });
+  }
+  return found;
+}
+
+/** Try candidates until one can; `report` hears of each attempt. */
+export async function findPython(
+  sources: Sources,
+  around: Surroundings,
+  report: (attempt: Attempt) => void,
+): Promise<Attempt | null> {
+  for (const candidate of candidates(sources)) {
+    const attempt = await tryOut(candidate, around);
+    report(attempt);
+    if (attempt.reason === null) {
+      return attempt;
+    }
+  }
+  const last = await byUv(around);
+  report(last);
+  return last.reason === null ? last : null;
+}
+
+/** Run a candidate and let it say whether it can. */
+export async function tryOut(candidate: Candidate, around: Surroundings): Promise<Attempt> {
+  const [program = "", ...rest] = candidate.command;
+  if (/[\\/]/.test(program) && !isAbsolute(program)) {
+    return { candidate, version: null, reason: "not an absolute path" };
+  }
+  const run = await execute(program, [...rest, ...ISOLATED, around.launcher, "probe"], around);
+  if (run.reason !== null) {
+    return { candidate, version: null, reason: run.reason };
+  }
+  const answer = readProbe(run.output);
+  return answer === null
+    ? { candidate, version: null, reason: "it does not answer like a Python" }
+    : { candidate, ...answer };
+}
+
+/** Ask uv, where uv is there; it knows interpreters that are not on the PATH. */
+async function byUv(around: Surroundings): Promise<Attempt> {
+  const candidate = { origin: "uv", command: ["uv", "python", "find"] };
+  const environment = { ...around.environment, UV_PYTHON_DOWNLOADS: "never" };
+  const wanted = ["python", "find", "--no-project", ">=3.11,<3.15"];
+  const run = await execute("uv", wanted, { ...around, environment });
+  if (run.reason !== null) {
+    return { candidate, version: null, reason: run.reason };
+  }
+  return tryOut({ origin: "uv", command: [run.output.trim()] }, around);
+}
+
+function readProbe(output: string): Pick<Attempt, "version" | "reason"> | null {
+  try {
+    const answer: unknown = JSON.parse(output.trim().split("\n").at(-1) ?? "");
+    if (typeof answer === "object" && answer !== null && "version" in answer) {
+      const reason = "reason" in answer && typeof answer.reason === "string" ? answer.reason : null;
+      return { version: String(answer.version), reason };
+    }
+  } catch {
+    // Not JSON: something else answers to that name.
+  }
+  return null;
+}
+
+function execute(
+  program: string,
+  args: readonly string[],
+  around: Surroundings,
+): Promise<{ output: string; reason: string | null }> {
+  return new Promise((resolve) => {
+    const options = {
+      cwd: around.folder,
+      env: around.environment,
+      timeout: around.timeout,
+      windowsHide: true,
+    };
+    const done = (error: ExecFileException | null, output: string, errors: string) =>
+      resolve({ output, reason: error === null ? null : whyNot(error, errors) });
+    try {
+      execFile(program, [...args], options, done).stdin?.end();
+    } catch (error) {
+      resolve({ output: "", reason: error instanceof Error ? error.message : String(error) });
+    }
+  });
+}
+
+function whyNot(error: ExecFileException, errors: string): string {
+  if (error.code === "ENOENT") {
+    return "not found";
+  }
+  if (error.killed === true) {
+    return "no answer in time";
+  }
+  const said = errors.trim().split("\n").at(0) ?? "";
+  const how =
+    typeof error.code === "number" ? `exit code ${error.code}` : `${error.code ?? error.signal}`;
+  return said === "" ? how : `${how}: ${said.slice(0, 200)}`;
+}

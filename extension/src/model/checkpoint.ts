@@ -1,0 +1,225 @@
+/** What the tree of one checkpoint shows: task, plan, artifacts, facts, decisions, counts. */
+
+import type { SessionSummary } from "../protocol.ts";
+import { type Appearance, age, cut, dotted, listed, meter, plain, type Say } from "./text.ts";
+
+/** What a click on a row does. */
+export type Action =
+  | { readonly kind: "open"; readonly uri: string }
+  | { readonly kind: "copy"; readonly text: string };
+
+/** A row with those below it. */
+export interface CheckpointNode {
+  /** Stays the same while the checkpoint changes, so that unfolded rows stay unfolded. */
+  readonly id: string;
+  readonly row: Appearance;
+  readonly children: readonly CheckpointNode[];
+  readonly unfolded: boolean;
+  readonly action: Action | null;
+}
+
+/** `checkpoint_v1.json`, as far as it is shown. */
+export interface Checkpoint {
+  readonly task: { readonly text: string } | null;
+  readonly plan: {
+    readonly steps: readonly { readonly id: string; readonly text: string }[];
+    readonly done: Readonly<Record<string, boolean>>;
+  };
+  readonly decisions: readonly {
+    readonly decisionId: string;
+    readonly topic?: string;
+    readonly decision: string;
+    readonly rationale: string;
+  }[];
+  readonly artifacts: Readonly<Record<string, Artifact>>;
+  readonly facts: Readonly<Record<string, { readonly value: string; readonly status: string }>>;
+  readonly recentArtifacts: readonly string[];
+}
+
+interface Artifact {
+  readonly uri: string;
+  readonly kind: string;
+  readonly hash?: string;
+}
+
+/** All rows of a checkpoint. */
+export function checkpointNodes(
+  checkpoint: Checkpoint,
+  session: SessionSummary,
+  now: number,
+  say: Say,
+): CheckpointNode[] {
+  return [
+    taskNode(checkpoint, say),
+    planNode(checkpoint, say),
+    artifactsNode(checkpoint, say),
+    factsNode(checkpoint, say),
+    decisionsNode(checkpoint, say),
+    countsNode(checkpoint, session, now, say),
+  ];
+}
+
+function taskNode(checkpoint: Checkpoint, say: Say): CheckpointNode {
+  const task = plain(checkpoint.task?.text ?? "") || say("No task yet");
+  return node("task", { label: task, spoken: listed(say("Task"), task), icon: "target" });
+}
+
+function planNode(checkpoint: Checkpoint, say: Say): CheckpointNode {
+  const { steps, done } = checkpoint.plan;
+  const finished = steps.filter((step) => done[step.id] === true).length;
+  const children = steps.map((step) => {
+    const isDone = done[step.id] === true;
+    const label = plain(step.text);
+    return node(`plan/${step.id}`, {
+      label,
+      spoken: listed(label, isDone ? say("done") : say("open")),
+      icon: isDone ? "pass-filled" : "circle-large-outline",
+      colour: isDone ? "charts.green" : null,
+    });
+  });
+  const count = steps.length === 0 ? say("none") : say("{0} of {1} done", finished, steps.length);
+  return section("plan", say("Plan"), count, "checklist", children);
+}
+
+function artifactsNode(checkpoint: Checkpoint, say: Say): CheckpointNode {
+  const children = checkpoint.recentArtifacts.map((uri) =>
+    artifactNode(checkpoint.artifacts[uri] ?? { uri, kind: "file" }, say),
+  );
+  const total = Object.keys(checkpoint.artifacts).length;
+  const count =
+    total > children.length ? say("{0} of {1}", children.length, total) : `${children.length}`;
+  return section("artifacts", say("Recent Artifacts"), count, "files", children);
+}
+
+function artifactNode(artifact: Artifact, say: Say): CheckpointNode {
+  const label = cut(plain(artifact.uri), 400);
+  const id = `artifacts/${artifact.kind}/${artifact.uri}`;
+  if (artifact.kind === "file") {
+    const hash = shortHash(artifact.hash, say);
+    return node(
+      id,
+      {
+        label,
+        description: hash,
+        tooltip: `${label}\n${plain(artifact.hash ?? say("no hash"))}`,
+        spoken: listed(say("file {0}", label), hash),
+        icon: "file",
+      },
+      { kind: "open", uri: artifact.uri },
+    );
+  }
+  const isCommand = artifact.kind === "command";
+  return node(
+    id,
+    {
+      label,
+      spoken: isCommand ? say("command {0}", label) : say("output of {0}", label),
+      icon: isCommand ? "terminal" : "output",
+    },
+    { kind: "copy", text: artifact.uri },
+  );
+}
+
+/** The first eight digits; a hash of size and time alone is called weak. */
+function shortHash(hash: string | undefined, say: Say): string {
+  if (hash === undefined) {
+    return say("no hash");
+  }
+  const [kind = "", value = ""] = hash.split(":", 2);
+  return kind === "sha256" ? plain(value).slice(0, 8) : say("weak hash");
+}
+
+function factsNode(checkpoint: Checkpoint, say: Say): CheckpointNode {
+  const facts = Object.entries(checkpoint.facts);
+  // What can no longer be relied on comes first.
+  const suspect = facts.filter(([, fact]) => fact.status === "SUSPECT");
+  const valid = facts.filter(([, fact]) => fact.status !== "SUSPECT");
+  const children = [...suspect, ...valid].map(([key, fact]) => {
+    const isSuspect = fact.status === "SUSPECT";
+    const label = plain(`${key} = ${fact.value}`);
+    const standing = isSuspect ? say("SUSPECT") : say("VALID");
+    return node(`facts/${key}`, {
+      label,
+      description: standing,
+      tooltip: `${label}\n${standing}`,
+      spoken: listed(standing, label),
+      icon: isSuspect ? "warning" : "pass",
+      colour: isSuspect ? "list.warningForeground" : null,
+    });
+  });
+  const count =
+    facts.length === 0 ? say("none") : say("{0} valid, {1} suspect", valid.length, suspect.length);
+  return section("facts", say("Facts"), count, "lightbulb", children);
+}
+
+function decisionsNode(checkpoint: Checkpoint, say: Say): CheckpointNode {
+  const children = checkpoint.decisions.map((each) => {
+    const label = plain(each.decision);
+    const topic = plain(each.topic ?? "");
+    return node(`decisions/${each.decisionId}`, {
+      label,
+      description: topic,
+      tooltip: `${label}\n${plain(each.rationale)}`,
+      spoken: listed(topic, label, plain(each.rationale)),
+      icon: "law",
+    });
+  });
+  const count = children.length === 0 ? say("none") : `${children.length}`;
+  return section("decisions", say("Decisions"), count, "law", children);
+}
+
+function countsNode(
+  checkpoint: Checkpoint,
+  session: SessionSummary,
+  now: number,
+  say: Say,
+): CheckpointNode {
+  const counts: [string, string, string][] = [
+    ["context", say("Context"), meter(session, say)],
+    ["turns", say("Turns"), String(session.turns)],
+    ["windows", say("Windows"), String(session.windows)],
+    ["compactions", say("Compactions"), String(session.compactions)],
+    ["artifacts", say("Artifacts"), String(Object.keys(checkpoint.artifacts).length)],
+    ["seq", say("Records"), String(session.seq)],
+    ["updated", say("Last record"), age(session.updatedAt, now, say)],
+    ["folder", say("Folder"), plain(session.cwd ?? "")],
+  ];
+  const children = counts
+    .filter(([, , value]) => value !== "")
+    .map(([id, label, value]) =>
+      node(`counts/${id}`, { label, description: value, icon: "symbol-number" }),
+    );
+  const count = dotted(
+    say("turns: {0}", session.turns),
+    session.compactions === 0 ? "" : say("compactions: {0}", session.compactions),
+  );
+  return { ...section("counts", say("Counts"), count, "graph", children), unfolded: false };
+}
+
+function section(
+  id: string,
+  label: string,
+  description: string,
+  icon: string,
+  children: readonly CheckpointNode[],
+): CheckpointNode {
+  // The editor remembers a row without children as folded: the first ones come to another row.
+  const name = children.length === 0 ? `${id}/empty` : id;
+  return { ...node(name, { label, description, icon }), children, unfolded: true };
+}
+
+function node(
+  id: string,
+  some: Partial<Appearance> & { readonly label: string; readonly icon: string },
+  action: Action | null = null,
+): CheckpointNode {
+  const description = some.description ?? "";
+  const row: Appearance = {
+    description,
+    tooltip: some.label,
+    spoken: listed(some.label, description),
+    colour: null,
+    ...some,
+  };
+  return { id, row, children: [], unfolded: false, action };
+}

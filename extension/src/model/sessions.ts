@@ -1,0 +1,154 @@
+/** What the tree of sessions shows, and which session is the one to follow. */
+
+import type { SessionSummary } from "../protocol.ts";
+import {
+  type Appearance,
+  age,
+  cut,
+  dotted,
+  isNearlyFull,
+  listed,
+  meter,
+  percent,
+  plain,
+  type Say,
+  subject,
+} from "./text.ts";
+
+/** How a session looks in the tree; `place` is its folder's name where that is worth saying. */
+export function sessionRow(session: SessionSummary, now: number, say: Say, place = ""): Appearance {
+  const about = subject(session, say);
+  const marks = [
+    session.live ? say("running") : "",
+    session.suspectFacts > 0 ? say("{0} suspect", session.suspectFacts) : "",
+  ];
+  const since = age(session.updatedAt, now, say);
+  const model = plain(session.model ?? "");
+  const share = percent(session);
+  return {
+    // Short, so that what follows is seen at the usual width; all of it is in the tooltip.
+    label: cut(about, 40),
+    description: dotted(...marks, plain(place), since, model, meter(session, say)),
+    tooltip: sessionFacts(session, say).join("\n"),
+    spoken: listed(
+      about,
+      ...marks,
+      session.parentSession === null ? "" : say("subagent"),
+      session.archived ? say("archived") : "",
+      plain(place),
+      since,
+      model,
+      share === null ? "" : say("context {0} percent", share),
+    ),
+    ...sessionIcon(session),
+  };
+}
+
+function sessionIcon(session: SessionSummary): Pick<Appearance, "icon" | "colour"> {
+  if (session.live) {
+    return { icon: "circle-filled", colour: "charts.green" };
+  }
+  if (session.suspectFacts > 0) {
+    return { icon: "warning", colour: "list.warningForeground" };
+  }
+  if (session.archived) {
+    return { icon: "archive", colour: null };
+  }
+  return { icon: session.parentSession === null ? "comment" : "type-hierarchy-sub", colour: null };
+}
+
+/** What stands at the right edge of a row, where it is never cut: two characters at most. */
+export interface Badge {
+  readonly text: string;
+  readonly alert: boolean;
+}
+
+/** The context meter as a badge; it is an alert when a compaction is near, or facts are suspect. */
+export function badgeOf(session: SessionSummary): Badge {
+  const share = percent(session);
+  const text = share === null ? "" : String(Math.max(0, Math.min(99, share)));
+  return { text, alert: isNearlyFull(session) || session.suspectFacts > 0 };
+}
+
+/** One line a fact, for tooltips. */
+export function sessionFacts(session: SessionSummary, say: Say): string[] {
+  const [title, task] = [session.title, session.task].map((text) => cut(plain(text ?? ""), 160));
+  const tokens = session.contextTokens;
+  const source =
+    session.contextTokensSource === "estimated" ? say("estimated") : say("as Codex reported");
+  const facts: [string, string | undefined][] = [
+    [say("Title"), title === task ? "" : title],
+    [say("Task"), task],
+    [say("Folder"), plain(session.cwd ?? "")],
+    [say("Session"), plain(session.sessionId)],
+    [say("Model"), plain(session.model ?? "")],
+    [
+      say("Context"),
+      tokens === null
+        ? ""
+        : say("{0} of {1} tokens ({2})", tokens, session.contextWindow ?? "?", source),
+    ],
+    [say("Turns"), String(session.turns)],
+    [say("Compactions"), String(session.compactions)],
+    [say("Suspect facts"), session.suspectFacts === 0 ? "" : String(session.suspectFacts)],
+    [say("Last record"), plain(session.updatedAt).replace(/^(.{10})T(.{5}).*Z$/, "$1 $2 UTC")],
+    [say("Codex"), plain(session.cliVersion ?? "")],
+  ];
+  return facts.filter(([, value]) => value).map(([name, value]) => `${name}: ${value}`);
+}
+
+/** Sessions with their subagents below them; a subagent whose parent is not there stands alone. */
+export interface Family {
+  readonly roots: readonly SessionSummary[];
+  readonly children: ReadonlyMap<string, readonly SessionSummary[]>;
+}
+
+/** Put subagents under their parents, in the order given. */
+export function family(sessions: readonly SessionSummary[]): Family {
+  const byId = new Map(sessions.map((session) => [session.sessionId, session]));
+  const children = new Map<string, SessionSummary[]>();
+  const roots: SessionSummary[] = [];
+  for (const session of sessions) {
+    const parent = session.parentSession;
+    if (parent === null || !byId.has(parent) || isOwnAncestor(session, byId)) {
+      roots.push(session);
+    } else {
+      const siblings = children.get(parent) ?? [];
+      siblings.push(session);
+      children.set(parent, siblings);
+    }
+  }
+  return { roots, children };
+}
+
+/** Files can say anything: a circle of parents would otherwise vanish from the tree. */
+function isOwnAncestor(
+  session: SessionSummary,
+  byId: ReadonlyMap<string, SessionSummary>,
+): boolean {
+  const met = new Set<string>();
+  let next = session.parentSession;
+  while (next !== null && !met.has(next)) {
+    if (next === session.sessionId) {
+      return true;
+    }
+    met.add(next);
+    next = byId.get(next)?.parentSession ?? null;
+  }
+  return false;
+}
+
+/** The session that is being worked on: the newest running one that is no subagent. */
+export function runningOf(sessions: readonly SessionSummary[]): SessionSummary | null {
+  return sessions.find((each) => each.live && each.parentSession === null) ?? null;
+}
+
+/** The session to show while nobody has chosen one: the running one, else the newest. */
+export function followedOf(sessions: readonly SessionSummary[]): SessionSummary | null {
+  return (
+    runningOf(sessions) ??
+    sessions.find((each) => each.parentSession === null) ??
+    sessions[0] ??
+    null
+  );
+}

@@ -1,0 +1,85 @@
+/** What the status bar says: how the server is, and how full the running session's context is. */
+
+import type { SessionSummary } from "../protocol.ts";
+import { cut, isNearlyFull, listed, meter, percent, type Say, subject } from "./text.ts";
+
+/** How the server is. */
+export type ServerState =
+  | { readonly kind: "starting" }
+  | { readonly kind: "indexing"; readonly percent: number | null }
+  | { readonly kind: "ready" }
+  | { readonly kind: "stopped" }
+  | { readonly kind: "noPython"; readonly reason: string }
+  | { readonly kind: "failed"; readonly reason: string };
+
+/** How the status bar item looks, sounds and reacts. */
+export interface Status {
+  readonly text: string;
+  readonly tooltip: string;
+  readonly spoken: string;
+  readonly alert: "none" | "warning" | "error";
+  readonly click: "open" | "restart";
+}
+
+/** The status for a state; `running` is the session being worked on here, if one is. */
+export function statusOf(state: ServerState, running: SessionSummary | null, say: Say): Status {
+  switch (state.kind) {
+    case "starting":
+      return quiet("$(sync~spin) Codex", say("Codex Checkpoints is starting"));
+    case "indexing":
+      return quiet(
+        state.percent === null
+          ? "$(sync~spin) Codex"
+          : `$(sync~spin) Codex ${say("{0}%", state.percent)}`,
+        say("Codex Checkpoints is reading your sessions"),
+      );
+    case "ready":
+      return running === null
+        ? quiet("$(bookmark) Codex", say("Codex Checkpoints: no session is running here"))
+        : runningStatus(running, say);
+    case "stopped":
+      return loud("$(debug-disconnect) Codex", "warning", say("The server has stopped"), say);
+    case "noPython":
+    case "failed":
+      return loud("$(error) Codex", "error", state.reason, say);
+    default:
+      return state satisfies never;
+  }
+}
+
+function runningStatus(session: SessionSummary, say: Say): Status {
+  const share = percent(session);
+  const name = cut(subject(session, say), 80);
+  const tooltip = [
+    name,
+    share === null ? "" : say("Context: {0} full", meter(session, say)),
+    session.suspectFacts > 0 ? say("Suspect facts: {0}", session.suspectFacts) : "",
+    say("Click to open the checkpoint"),
+  ];
+  return {
+    // Nothing from a session stands in the text: `$(…)` would become an icon there.
+    text: share === null ? "$(pulse) Codex" : `$(pulse) ${bar(share)} ${meter(session, say)}`,
+    tooltip: tooltip.filter((line) => line !== "").join("\n"),
+    spoken: listed(
+      say("Codex session running"),
+      share === null ? "" : say("context {0} percent", share),
+    ),
+    alert: isNearlyFull(session) ? "warning" : "none",
+    click: "open",
+  };
+}
+
+/** Five blocks; nothing is called full before it is. */
+function bar(share: number): string {
+  const full = Math.max(0, Math.min(5, Math.floor(share / 20)));
+  return "▰".repeat(full) + "▱".repeat(5 - full);
+}
+
+function quiet(text: string, tooltip: string): Status {
+  return { text, tooltip, spoken: tooltip, alert: "none", click: "open" };
+}
+
+function loud(text: string, alert: "warning" | "error", reason: string, say: Say): Status {
+  const tooltip = `${reason}\n${say("Click to start it again")}`;
+  return { text, tooltip, spoken: listed(reason, say("restart")), alert, click: "restart" };
+}

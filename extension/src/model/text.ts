@@ -1,0 +1,100 @@
+/**
+ * Words for people, out of values. Whatever comes from a rollout is untrusted: it is shown as one
+ * line of plain text, without anything that a terminal or a renderer could obey.
+ */
+
+import type { SessionSummary } from "../protocol.ts";
+
+/** Translates: the editor's `l10n.t`, or in tests a function that only fills in. */
+export type Say = (message: string, ...args: (string | number)[]) => string;
+
+/** How one row looks and sounds; strings are plain text. */
+export interface Appearance {
+  readonly label: string;
+  readonly description: string;
+  readonly tooltip: string;
+  /** What a screen reader says. */
+  readonly spoken: string;
+  readonly icon: string;
+  readonly colour: string | null;
+}
+
+// C0, DEL, C1, line separators, bidirectional marks, overrides and isolates, tag characters.
+const CONTROLS =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\u{e0000}-\u{e007f}]+/gu;
+
+/** One line without control characters; lone surrogates become the replacement character. */
+export function plain(text: string): string {
+  return text.replace(CONTROLS, " ").toWellFormed().trim();
+}
+
+/** At most so many code points, the last one `…` where something was cut. */
+export function cut(text: string, most: number): string {
+  const points = [...text];
+  return points.length <= most ? text : `${points.slice(0, most - 1).join("")}…`;
+}
+
+/** How long ago, in one short word; nothing for a time that cannot be read. */
+export function age(stamp: string, now: number, say: Say): string {
+  const minutes = Math.floor((now - Date.parse(stamp)) / 60_000);
+  if (Number.isNaN(minutes)) {
+    return "";
+  }
+  if (minutes < 1) {
+    return say("now");
+  }
+  if (minutes < 60) {
+    return say("{0}m", minutes);
+  }
+  if (minutes < 24 * 60) {
+    return say("{0}h", Math.floor(minutes / 60));
+  }
+  return say("{0}d", Math.floor(minutes / (24 * 60)));
+}
+
+/** How full the context is, in percent; null where that is not known. */
+export function percent(session: SessionSummary): number | null {
+  if (session.contextTokens === null || !session.contextWindow) {
+    return null;
+  }
+  return Math.floor((session.contextTokens * 100) / session.contextWindow);
+}
+
+/** From here on a compaction is near: worth a colour. */
+const NEARLY_FULL = 85;
+
+/** Whether a compaction is near. */
+export function isNearlyFull(session: SessionSummary): boolean {
+  return (percent(session) ?? 0) >= NEARLY_FULL;
+}
+
+/** The context meter: `34%`, with `~` where the figure is an estimate. */
+export function meter(session: SessionSummary, say: Say): string {
+  const share = percent(session);
+  if (share === null) {
+    return "";
+  }
+  return session.contextTokensSource === "estimated" ? say("~{0}%", share) : say("{0}%", share);
+}
+
+/** What a session is about. */
+export function subject(session: SessionSummary, say: Say): string {
+  return plain(session.task ?? "") || plain(session.title ?? "") || say("No message yet");
+}
+
+/** The parts that are not empty, separated by a middle dot. */
+export function dotted(...parts: readonly string[]): string {
+  return parts.filter((part) => part !== "").join(" · ");
+}
+
+/** The parts that are not empty, as a screen reader should pause. */
+export function listed(...parts: readonly string[]): string {
+  return parts.filter((part) => part !== "").join(", ");
+}
+
+/** The first words of a text as a name for a tab: nothing that a path could mean. */
+export function fileName(text: string): string {
+  const safe = text.replace(/[^\p{L}\p{N} _.-]+/gu, " ").replace(/\s+/g, " ");
+  return cut(safe.trim(), 24).replace(/^\.+/, "") || "session";
+}

@@ -1,0 +1,28 @@
+/** Opens a file that a session worked on. */
+
+import * as vscode from "vscode";
+import { artifactPath } from "./model/artifact.ts";
+
+const { l10n } = vscode;
+
+/** Open it if it is a file that is there; say so if not. Its name is never shown as markup. */
+export async function openArtifact(cwd: string | null, uri: string): Promise<void> {
+  const path = artifactPath(cwd, uri);
+  if (path === null) {
+    void vscode.window.showWarningMessage(l10n.t("This place is not opened from a checkpoint."));
+    return;
+  }
+  const target = vscode.Uri.file(path);
+  try {
+    const { type } = await vscode.workspace.fs.stat(target);
+    // A pipe or a device would never end.
+    if ((type & vscode.FileType.File) === 0) {
+      void vscode.window.showWarningMessage(l10n.t("This is not a file."));
+      return;
+    }
+  } catch {
+    void vscode.window.showInformationMessage(l10n.t("This file is no longer there."));
+    return;
+  }
+  await vscode.commands.executeCommand("vscode.open", target, { preview: true });
+}

@@ -1,0 +1,165 @@
+"""Turn `protocol` into `extension/src/protocol.ts`: the same words in the other language.
+
+    python -m codex_checkpoints.typescript           write the file
+    python -m codex_checkpoints.typescript --check   compare, print the difference, fail on one
+
+An interface per record with its docstring, a constant per method and notification.  Every field is
+always sent, so nothing is optional: what may be unknown is `null`.  Only kinds of types that
+`protocol` uses are known here; a new kind fails with its name.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import sys
+import types
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal, Union, get_args, get_origin
+
+import attrs
+
+from codex_checkpoints import protocol
+from codex_checkpoints.core.checkpoint.caps import camel
+
+TARGET = Path(__file__).resolve().parents[2] / "extension" / "src" / "protocol.ts"
+
+_HEAD = """\
+// Written by `python -m codex_checkpoints.typescript` from server/codex_checkpoints/protocol.py.
+// Do not edit: change that file and run the command again.
+
+import { NotificationType, RequestType } from "vscode-jsonrpc";
+"""
+_SIMPLE: dict[object, str] = {
+    str: "string",
+    int: "number",
+    bool: "boolean",
+    type(None): "null",
+    Any: "unknown",
+}
+_TABLE = {protocol.Method, protocol.Event}
+_WIDTH = 100
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write the file, or compare it with what would be written."""
+    parser = argparse.ArgumentParser(description="Turn protocol.py into protocol.ts.")
+    parser.add_argument("--check", action="store_true", help="compare instead of writing")
+    text = generate()
+    if not parser.parse_args(arguments).check:
+        TARGET.write_text(text, encoding="utf-8", newline="\n")
+        return 0
+    complaint = difference()
+    sys.stdout.write(complaint)
+    return 1 if complaint else 0
+
+
+def difference() -> str:
+    """Return how the file differs from what would be written; nothing when it does not."""
+    there = TARGET.read_text(encoding="utf-8") if TARGET.exists() else ""
+    lines = difflib.unified_diff(
+        there.splitlines(keepends=True),
+        generate().splitlines(keepends=True),
+        fromfile="extension/src/protocol.ts",
+        tofile="what protocol.py says",
+    )
+    return "".join(lines)
+
+
+def generate() -> str:
+    """Return the whole TypeScript file."""
+    records = [
+        value
+        for value in vars(protocol).values()
+        if isinstance(value, type) and attrs.has(value) and value not in _TABLE
+    ]
+    parts = [_HEAD, *map(_interface, records), _codes(), *map(_request, protocol.METHODS)]
+    return "\n".join([*parts, *map(_notification, protocol.EVENTS)])
+
+
+def _interface(record: type) -> str:
+    attrs.resolve_types(record)
+    fields = "\n".join(
+        f"  readonly {camel(field.name)}: {_type(field.type)};" for field in attrs.fields(record)
+    )
+    body = f"{{\n{fields}\n}}" if fields else "{}"
+    keyword = f"interface {record.__name__} {body}"
+    if not fields:
+        # An empty interface would admit everything.
+        keyword = f"type {record.__name__} = Readonly<Record<string, never>>;"
+    return f"{_comment(record.__doc__)}export {keyword}\n"
+
+
+def _type(kind: object) -> str:
+    """Return a type in TypeScript's words."""
+    simple = _SIMPLE.get(kind)
+    if simple is not None:
+        return simple
+    if isinstance(kind, type) and attrs.has(kind):
+        return kind.__name__
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin in {types.UnionType, Union}:
+        return " | ".join(map(_type, inner))
+    if origin is Literal:
+        return " | ".join(f'"{value}"' for value in inner)
+    if origin is tuple and inner[1:] == (...,):
+        item = _type(inner[0])
+        return f"readonly ({item})[]" if " " in item else f"readonly {item}[]"
+    if origin is dict:
+        return f"Readonly<Record<string, {_type(inner[1])}>>"
+    raise TypeError(f"no TypeScript for {kind!r}")
+
+
+def _codes() -> str:
+    codes = "\n".join(f'  | "{code}"' for code in protocol.CODES)
+    return (
+        "/** The error code of every refusal; its `data` is a `Refused`. */\n"
+        f"export const REFUSED = {protocol.REFUSED};\n\n"
+        "/** The refusal codes in use. */\n"
+        f"export type RefusalCode =\n{codes};\n\n"
+        "/** What a refusal carries: its code, and facts that a caller may act on. */\n"
+        "export interface Refused {\n"
+        "  readonly code: RefusalCode;\n"
+        "  readonly facts: Readonly<Record<string, unknown>>;\n"
+        "}\n"
+    )
+
+
+def _request(method: protocol.Method) -> str:
+    kind = f"RequestType<{method.params.__name__}, {method.result.__name__}, Refused>"
+    return _constant(f"{_constant_name(method.name)}Request", kind, method.name)
+
+
+def _notification(event: protocol.Event) -> str:
+    kind = f"NotificationType<{event.params.__name__}>"
+    return _constant(f"{_constant_name(event.name)}Notification", kind, event.name)
+
+
+def _constant(name: str, kind: str, method: str) -> str:
+    line = f'export const {name} = new {kind}("{method}");'
+    if len(line) > _WIDTH:
+        line = f'export const {name} = new {kind}(\n  "{method}",\n);'
+    return f"{line}\n"
+
+
+def _constant_name(method: str) -> str:
+    name = method.partition("/")[2]
+    return name[0].upper() + name[1:]
+
+
+def _comment(docstring: str | None) -> str:
+    lines = list(_dedented(docstring or ""))
+    if len(lines) == 1:
+        return f"/** {lines[0]} */\n"
+    body = "\n".join(f" * {line}".rstrip() for line in lines)
+    return f"/**\n{body}\n */\n"
+
+
+def _dedented(docstring: str) -> Iterator[str]:
+    for line in docstring.strip().splitlines():
+        yield line.strip()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

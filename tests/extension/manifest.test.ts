@@ -1,0 +1,115 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { bundle, spoken } from "../../extension/l10n.mjs";
+
+const text = (path: string) => readFileSync(path, "utf8");
+const manifest = JSON.parse(text("package.json"));
+const nls: Record<string, string> = JSON.parse(text("package.nls.json"));
+const sources = readdirSync("extension/src", { recursive: true, encoding: "utf8" })
+  .filter((path) => path.endsWith(".ts"))
+  .map((path) => text(join("extension/src", path)));
+const commands: { command: string; title: string }[] = manifest.contributes.commands;
+
+test("each command of the manifest is registered, and the reverse", () => {
+  const source = text("extension/src/commands.ts");
+  const table = /const commands: Record<.*?> = \{(.*?)\n {2}\};/s.exec(source)?.[1] ?? "";
+  const registered = [...table.matchAll(/^ {4}(\w+):/gm)].map(([, name]) => name);
+
+  assert.deepEqual(
+    registered.sort(),
+    commands.map(({ command }) => command.replace("codexCheckpoints.", "")).sort(),
+  );
+});
+
+test("menus and welcome texts name commands that are there", () => {
+  const known = new Set(commands.map(({ command }) => command));
+  const inMenus = Object.values<{ command: string }[]>(manifest.contributes.menus).flat();
+  const inTexts = [...JSON.stringify(nls).matchAll(/\(command:([\w.]+)\)/g)].map(
+    ([, name]) => name,
+  );
+  const named = [...inMenus.map(({ command }) => command), ...inTexts];
+
+  assert.deepEqual(
+    named.filter((name) => !known.has(name ?? "") && name !== "workbench.trust.manage"),
+    [],
+  );
+});
+
+test("each empty view has a sentence with a way out", () => {
+  const welcome: { contents: string; when: string }[] = manifest.contributes.viewsWelcome;
+  const textOf = (when: RegExp) =>
+    nls[welcome.find((each) => when.test(each.when))?.contents.replaceAll("%", "") ?? ""] ?? "";
+
+  for (const when of [
+    /noFolder/,
+    /noSessions/,
+    /notHere/,
+    /filtered/,
+    /== stopped/,
+    /== noPython/,
+  ]) {
+    assert.match(textOf(when), /\(command:/, `${when}`);
+  }
+  assert.match(textOf(/!isWorkspaceTrusted/), /\(command:workbench\.trust\.manage\)/);
+  assert.match(textOf(/== indexing/), /\w/);
+});
+
+test("every key of package.nls.json is used, and every used key is there", () => {
+  const used = [...text("package.json").matchAll(/"%([\w.]+)%"/g)].map(([, key]) => key);
+  assert.deepEqual([...new Set(used)].sort(), Object.keys(nls).sort());
+});
+
+test("the manifest says nothing to people but by keys", () => {
+  const { contributes } = manifest;
+  const shown = JSON.stringify({ ...contributes, configuration: undefined });
+  const titles = [...shown.matchAll(/"(?:title|name|contents|category)":"([^"]*)"/g)];
+  assert.deepEqual(
+    titles.filter(([, value]) => !value?.startsWith("%")),
+    [],
+  );
+});
+
+test("the bundle of translations holds what the source says, and no more", () => {
+  assert.equal(text("l10n/bundle.l10n.json"), bundle(), "node extension/l10n.mjs writes it anew");
+  assert.ok(spoken().length > 50);
+});
+
+test("nothing is said to people but through the bundle", () => {
+  const direct = /(?:show\w+Message|setStatusBarMessage)\(\s*["'`]/;
+  const named = /\b(?:title|prompt|label|placeHolder|tooltip|description|spoken): ["'][^"']/;
+  assert.deepEqual(linesWith(direct), []);
+  assert.deepEqual(linesWith(named), []);
+});
+
+test("nothing is rendered as markdown, nothing links to a command", () => {
+  assert.deepEqual(linesWith(/MarkdownString|isTrusted: |supportHtml|supportThemeIcons/), []);
+  assert.deepEqual(linesWith(/\bcommand:\w/), []);
+});
+
+test("what names a program or a folder cannot come from a workspace", () => {
+  const { properties } = manifest.contributes.configuration;
+  const trusted: string[] = manifest.capabilities.untrustedWorkspaces.restrictedConfigurations;
+  for (const name of ["server.command", "python", "codexHome", "stateDir", "hashOutsideFolder"]) {
+    const key = `codexCheckpoints.${name}`;
+    assert.equal(properties[key].scope, "machine", key);
+    assert.ok(trusted.includes(key), key);
+  }
+  assert.equal(manifest.capabilities.untrustedWorkspaces.supported, "limited");
+  assert.equal(manifest.capabilities.virtualWorkspaces, false);
+});
+
+test("the types are those of the oldest editor that is supported", () => {
+  assert.equal(manifest.engines.vscode, "^1.91.0");
+  assert.equal(manifest.devDependencies["@types/vscode"], "1.91.0");
+  assert.equal(manifest.dependencies, undefined);
+});
+
+test("the lock names no registry", () => {
+  assert.doesNotMatch(text("package-lock.json"), /"resolved"|https?:\/\/registry/);
+});
+
+function linesWith(pattern: RegExp): string[] {
+  return sources.flatMap((source) => source.split("\n")).filter((line) => pattern.test(line));
+}

@@ -1,0 +1,220 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { artifactPath } from "../../extension/src/model/artifact.ts";
+import { type CheckpointNode, checkpointNodes } from "../../extension/src/model/checkpoint.ts";
+import { doctorText } from "../../extension/src/model/doctor.ts";
+import { collect, isBelow } from "../../extension/src/model/listing.ts";
+import { family, followedOf, runningOf, sessionRow } from "../../extension/src/model/sessions.ts";
+import { statusOf } from "../../extension/src/model/status.ts";
+import { age, cut, meter, plain } from "../../extension/src/model/text.ts";
+import type { SessionSummary } from "../../extension/src/protocol.ts";
+import { checkpoint, say, session } from "./values.ts";
+
+const NOW = Date.parse("2026-11-20T12:00:00.000Z");
+
+test("control characters, separators and directions become one space each run", () => {
+  assert.equal(plain("a\u001b[31mb\r\n\tc\u202e\u2066d\u009b\u2028e\u007f"), "a [31mb c d e");
+  assert.equal(plain("  half a \ud83d pair  "), "half a \ufffd pair");
+  assert.equal(plain("größe → ∞ 𝔘"), "größe → ∞ 𝔘");
+});
+
+test("a text is cut between code points", () => {
+  assert.equal(cut("𝔘𝔫𝔦𝔠", 4), "𝔘𝔫𝔦𝔠");
+  assert.equal(cut("𝔘𝔫𝔦𝔠𝔬", 4), "𝔘𝔫𝔦…");
+});
+
+test("an age has one unit, and none for a time that cannot be read", () => {
+  const ages = ["2026-11-20T11:59:30Z", "2026-11-20T11:01:00Z", "2026-11-19T13:00:00Z"];
+  assert.deepEqual(
+    ages.map((stamp) => age(stamp, NOW, say)),
+    ["now", "59m", "23h"],
+  );
+  assert.equal(age("2026-11-10T12:00:00Z", NOW, say), "10d");
+  assert.equal(age("2026-11-20T12:05:00Z", NOW, say), "now");
+  assert.equal(age("yesterday", NOW, say), "");
+});
+
+test("the meter tells an estimate from a report, and is silent about what is unknown", () => {
+  assert.equal(meter(session({ contextTokens: 88_000, contextWindow: 258_400 }), say), "34%");
+  const estimated = { contextTokens: 88_000, contextWindow: 258_400 };
+  assert.equal(meter(session({ ...estimated, contextTokensSource: "estimated" }), say), "~34%");
+  assert.equal(meter(session({ contextTokens: null, contextWindow: 258_400 }), say), "");
+  assert.equal(meter(session({ contextTokens: 1, contextWindow: 0 }), say), "");
+});
+
+test("a row says what the session is about, how it stands and how full it is", () => {
+  const some = { task: "Fix the login", live: true, suspectFacts: 2, contextTokens: 129_200 };
+  const row = sessionRow(session(some), NOW, say);
+
+  assert.equal(row.label, "Fix the login");
+  assert.equal(row.description, "running · 2 suspect · 2h · gpt-5.5 · 50%");
+  assert.equal(row.spoken, "Fix the login, running, 2 suspect, 2h, gpt-5.5, context 50 percent");
+  assert.equal(row.icon, "circle-filled");
+});
+
+test("a row without a task shows the title, and without both says so", () => {
+  assert.equal(sessionRow(session({ task: null, title: "Named" }), NOW, say).label, "Named");
+  assert.equal(sessionRow(session({ task: " \n", title: null }), NOW, say).label, "No message yet");
+});
+
+test("what a rollout says stays text", () => {
+  const hostile =
+    "[click](command:evil) <img src=x onerror=alert(1)> $(zap) \u001b]8;;x\u0007 \u202e";
+  const row = sessionRow(session({ task: hostile, model: "m\n\n**x**" }), NOW, say);
+
+  for (const text of [row.label, row.description, row.spoken, row.tooltip]) {
+    assert.doesNotMatch(text.replaceAll("\n", ""), /[\p{Cc}\u202e]/u);
+  }
+  assert.equal(typeof row.tooltip, "string");
+  assert.doesNotMatch(statusOf({ kind: "ready" }, session({ task: hostile }), say).text, /zap/);
+});
+
+test("subagents stand below their parents, orphans and circles at the top", () => {
+  const ids = ["a", "b", "c", "d", "e", "f"];
+  const parents: Record<string, string> = { b: "a", c: "b", d: "gone", e: "f", f: "e" };
+  const sessions = ids.map((id) => session({ sessionId: id, parentSession: parents[id] ?? null }));
+  const { roots, children } = family(sessions);
+  const idsOf = (some: readonly SessionSummary[] = []) => some.map((each) => each.sessionId);
+
+  assert.deepEqual(idsOf(roots), ["a", "d", "e", "f"]);
+  assert.deepEqual(idsOf(children.get("a")), ["b"]);
+  assert.deepEqual(idsOf(children.get("b")), ["c"]);
+});
+
+test("the running session is followed, else the newest; a subagent only when alone", () => {
+  const newest = session({ sessionId: "newest" });
+  const helper = session({ sessionId: "helper", live: true, parentSession: "newest" });
+  const running = session({ sessionId: "running", live: true });
+
+  assert.equal(followedOf([helper, newest, running]), running);
+  assert.equal(followedOf([helper, newest]), newest);
+  assert.equal(followedOf([helper]), helper);
+  assert.equal(followedOf([]), null);
+  assert.equal(runningOf([newest, helper]), null);
+});
+
+test("a folder is below another by whole names", () => {
+  assert.ok(isBelow("/home/a/demo/src", ["/home/a/demo/"], false));
+  assert.ok(isBelow("/home/a/demo", ["/x", "/home/a/demo"], false));
+  assert.ok(!isBelow("/home/a/demolition", ["/home/a/demo"], false));
+  assert.ok(!isBelow(null, ["/"], false));
+  assert.ok(isBelow("C:\\Work\\Demo\\src", ["c:\\work\\demo"], true));
+});
+
+test("pages are asked for until enough sessions are kept", async () => {
+  const all = Array.from({ length: 1200 }, (_, at) =>
+    session({ sessionId: `${at}`, live: at % 400 === 399 }),
+  );
+  const asked: string[] = [];
+  const ask = async (cursor: string | null, limit: number) => {
+    const from = Number(cursor ?? 0);
+    asked.push(`${from}+${limit}`);
+    const next = from + limit < all.length ? String(from + limit) : null;
+    return { items: all.slice(from, from + limit), nextCursor: next };
+  };
+
+  const plainly = await collect(ask, 50, null);
+  assert.deepEqual([plainly.sessions.length, plainly.more], [50, true]);
+  assert.deepEqual(asked.splice(0), ["0+50"]);
+
+  const live = await collect(ask, 50, (each) => each.live);
+  assert.deepEqual([live.sessions.length, live.more], [3, false]);
+  assert.deepEqual(asked, ["0+500", "500+500", "1000+500"]);
+
+  const two = await collect(ask, 2, (each) => each.live);
+  assert.deepEqual([two.sessions.length, two.more], [2, true]);
+});
+
+test("a checkpoint reads as task, plan, artifacts, facts, decisions and counts", () => {
+  const drawn = draw(checkpointNodes(checkpoint, session({ turns: 6 }), NOW, say));
+
+  assert.equal(
+    drawn,
+    `\
+target Make the tests pass
+checklist Plan | 1 of 2 done
+  pass-filled Read the code
+  circle-large-outline Fix it
+files Recent Artifacts | 3 of 4
+  terminal npm test > copy
+  file src/auth.ts | 9f3c2a1b > open
+  file big.bin | weak hash > open
+lightbulb Facts | 1 valid, 1 suspect
+  warning cause = a stale token | SUSPECT
+  pass runner = node:test | VALID
+law Decisions | 1
+  law Keep the interface | api
+graph Counts | turns: 6
+  symbol-number Context | 4%
+  symbol-number Turns | 6
+  symbol-number Windows | 1
+  symbol-number Compactions | 0
+  symbol-number Artifacts | 4
+  symbol-number Records | 439
+  symbol-number Last record | 2h
+  symbol-number Folder | /home/dev/demo
+`,
+  );
+});
+
+test("an empty checkpoint still has all its sections", () => {
+  const empty = { ...checkpoint, task: null, plan: { steps: [], done: {} }, decisions: [] };
+  const nodes = checkpointNodes(
+    { ...empty, artifacts: {}, facts: {}, recentArtifacts: [] },
+    session({}),
+    NOW,
+    say,
+  );
+  assert.deepEqual(
+    nodes.slice(0, 5).map(({ row }) => `${row.label} | ${row.description}`),
+    ["No task yet | ", "Plan | none", "Recent Artifacts | 0", "Facts | none", "Decisions | none"],
+  );
+});
+
+test("the status bar shows the meter of the running session, or what is wrong", () => {
+  const full = session({ live: true, contextTokens: 232_560 });
+
+  assert.equal(statusOf({ kind: "ready" }, session({ live: true }), say).text, "$(pulse) ▱▱▱▱▱ 4%");
+  assert.equal(statusOf({ kind: "ready" }, full, say).text, "$(pulse) ▰▰▰▰▱ 90%");
+  assert.equal(statusOf({ kind: "ready" }, full, say).alert, "warning");
+  assert.equal(statusOf({ kind: "ready" }, null, say).click, "open");
+  assert.equal(statusOf({ kind: "stopped" }, full, say).click, "restart");
+  assert.equal(statusOf({ kind: "noPython", reason: "none" }, null, say).alert, "error");
+  assert.match(statusOf({ kind: "indexing", percent: 40 }, null, say).text, /40%/);
+});
+
+test("a file is opened where it lies, and no place on another machine", () => {
+  assert.equal(artifactPath("/home/dev/demo", "src/a.ts"), "/home/dev/demo/src/a.ts");
+  assert.equal(artifactPath("/home/dev/demo/", "/etc/hosts"), "/etc/hosts");
+  assert.equal(artifactPath("C:\\demo", "src/a.ts"), "C:\\demo/src/a.ts");
+  assert.equal(artifactPath("C:\\demo", "D:/x/a.ts"), "D:/x/a.ts");
+  assert.equal(artifactPath(null, "a.ts"), null);
+  for (const uri of ["\\\\host\\share\\x", "//host/share/x", "vscode://x/y", "command:evil"]) {
+    assert.equal(artifactPath("C:\\demo", uri), null, uri);
+    assert.equal(artifactPath("/home/dev/demo", uri), null, uri);
+  }
+});
+
+test("a doctor's report names each finding with its way out", () => {
+  const finding = { code: "torn", severity: "info", message: "Cut\noff.", path: "/p", count: 2 };
+  const report = { codexHome: "/h", stateDir: "/s", sessions: 3 };
+  const text = doctorText(
+    { ...report, findings: [{ ...finding, wayOut: "Nothing to do." }], skipped: { torn_tail: 2 } },
+    say,
+  );
+  assert.match(text, /^INFO {2}torn \(2\)\n {4}Cut off\.\n {4}\/p\n {4}→ Nothing to do\.$/m);
+  assert.match(text, /torn_tail: 2/);
+  assert.match(doctorText({ ...report, findings: [], skipped: {} }, say), /Nothing to report/);
+});
+
+/** One line a row: icon, label, description and what a click does, indented by depth. */
+function draw(nodes: readonly CheckpointNode[], depth = 0): string {
+  return nodes
+    .map(({ row, action, children }) => {
+      const description = row.description === "" ? "" : ` | ${row.description}`;
+      const click = action === null ? "" : ` > ${action.kind}`;
+      const line = `${"  ".repeat(depth)}${row.icon} ${row.label}${description}${click}\n`;
+      return line + draw(children, depth + 1);
+    })
+    .join("");
+}

@@ -1,0 +1,185 @@
+import assert from "node:assert/strict";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, beforeEach, test } from "node:test";
+import type { ResponseError } from "vscode-jsonrpc/node";
+import type { Checkpoint } from "../../extension/src/model/checkpoint.ts";
+import { sessionsParams } from "../../extension/src/model/listing.ts";
+import {
+  type Changed,
+  ChangedNotification,
+  type DoctorReport,
+  DoctorRequest,
+  REFUSED,
+  type Refused,
+  type SessionDetail,
+  type SessionList,
+  SessionRequest,
+  SessionsRequest,
+  ShowRequest,
+  type Text,
+  ViewRequest,
+  type ViewText,
+} from "../../extension/src/protocol.ts";
+import { type Home, makeHome, Rollout, type RunningServer, startServer } from "./server.ts";
+
+const PARENT = "01a1f865-38d8-70b2-8c7e-c01cbfd01af1";
+const CHILD = "01a1f865-b678-7000-8000-000000000001";
+
+let home: Home;
+let server: RunningServer;
+
+beforeEach(async () => {
+  home = await makeHome();
+  await writeFile(join(home.project, "auth.py"), "token = None\n");
+  const parent = await new Rollout(home, PARENT).begin(home.project);
+  await parent.says("Fix the login");
+  await parent.reads("auth.py");
+  const child = await new Rollout(home, CHILD).begin(home.project, PARENT);
+  await child.says("Count the lines");
+  server = await startServer(home);
+});
+
+afterEach(async () => {
+  await server.stop();
+  await home.remove();
+});
+
+/** Wait for the notification that names a session; a server may say other things before. */
+function changeOf(sessionId: string): Promise<Changed> {
+  return new Promise((resolve) => {
+    server.connection.onNotification(ChangedNotification, (changed) => {
+      if (changed.sessionIds.includes(sessionId)) {
+        resolve(changed);
+      }
+    });
+  });
+}
+
+test("sessions come newest first, by pages, with every key", async () => {
+  const asked = sessionsParams({ cwd: home.project, limit: 1 });
+  const first: SessionList = await server.connection.sendRequest(SessionsRequest, asked);
+  const cursor = first.nextCursor;
+  const second: SessionList = await server.connection.sendRequest(SessionsRequest, {
+    ...asked,
+    cursor,
+  });
+
+  const all = [...first.items, ...second.items];
+  assert.deepEqual(all.map((each) => each.sessionId).sort(), [PARENT, CHILD]);
+  assert.equal(second.nextCursor, null);
+  const child = all.find((each) => each.sessionId === CHILD);
+  const parent = all.find((each) => each.sessionId === PARENT);
+  assert.equal(child?.parentSession, PARENT);
+  assert.equal(child?.task, "Count the lines");
+  assert.deepEqual(
+    { ...parent, path: "", updatedAt: "" },
+    {
+      sessionId: PARENT,
+      path: "",
+      cwd: home.project,
+      title: "Fix the login",
+      task: "Fix the login",
+      updatedAt: "",
+      cliVersion: "0.169.0",
+      model: null,
+      contextTokens: parent?.contextTokens ?? null,
+      contextTokensSource: "estimated",
+      contextWindow: null,
+      windows: 1,
+      compactions: 0,
+      suspectFacts: 0,
+      live: false,
+      archived: false,
+      forkedFrom: null,
+      parentSession: null,
+      continuedBy: null,
+      turns: 1,
+      seq: 5,
+    },
+  );
+  assert.match(parent?.updatedAt ?? "", /^2026-11-20T09:00:0\d\.000Z$/);
+});
+
+test("a search that fits nothing is an empty page", async () => {
+  const asked = sessionsParams({ search: "no such words" });
+  const list = await server.connection.sendRequest(SessionsRequest, asked);
+  assert.deepEqual(list, { items: [], nextCursor: null });
+});
+
+test("a session has its turns", async () => {
+  const asked = { sessionId: PARENT };
+  const detail: SessionDetail = await server.connection.sendRequest(SessionRequest, asked);
+
+  assert.equal(detail.summary.sessionId, PARENT);
+  assert.deepEqual(
+    detail.turns.map(({ number, task, ended, aborted }) => ({ number, task, ended, aborted })),
+    [{ number: 1, task: "Fix the login", ended: false, aborted: false }],
+  );
+  assert.equal(detail.caps.maxRecentArtifacts, 16);
+});
+
+test("a checkpoint has the shape that the tree reads, a view is text", async () => {
+  const asked = { sessionId: PARENT, turnId: null };
+  const shown: Text = await server.connection.sendRequest(ShowRequest, asked);
+  const checkpoint: Checkpoint = JSON.parse(shown.text);
+  assert.equal(checkpoint.task?.text, "Fix the login");
+  assert.deepEqual(checkpoint.recentArtifacts, ["auth.py"]);
+  assert.match(checkpoint.artifacts["auth.py"]?.hash ?? "", /^sha256:[0-9a-f]{64}$/);
+
+  const view: ViewText = await server.connection.sendRequest(ViewRequest, {
+    ...asked,
+    caps: { maxRecentArtifacts: 0 },
+  });
+  assert.match(view.text, /^\[SESSION_CHECKPOINT v1\]\n/);
+  assert.doesNotMatch(view.text, /auth\.py/);
+  assert.equal(view.caps.maxRecentArtifacts, 0);
+});
+
+test("a refusal carries its code and facts", async () => {
+  const asked = { sessionId: "00000000-0000", turnId: null };
+  const error = await server.connection.sendRequest(ShowRequest, asked).then(
+    () => assert.fail("it was answered"),
+    (refusal: ResponseError<Refused>) => refusal,
+  );
+  assert.equal(error.code, REFUSED);
+  assert.equal(error.data?.code, "unknown_session");
+  assert.equal(typeof error.data?.facts, "object");
+});
+
+test("the doctor says where it looked", async () => {
+  const report: DoctorReport = await server.connection.sendRequest(DoctorRequest, {});
+  assert.equal(report.codexHome, home.codexHome);
+  assert.equal(report.sessions, 2);
+});
+
+test("an appended record and a saved file are told within two seconds", async () => {
+  const asked = sessionsParams({ limit: 1 });
+  await server.connection.sendRequest(SessionsRequest, asked);
+  await settled();
+
+  const began = performance.now();
+  const appended = changeOf(PARENT);
+  await new Rollout(home, PARENT).says("Now the tests");
+  assert.equal((await appended).reason, "rollout");
+  const { items } = await server.connection.sendRequest(SessionsRequest, sessionsParams({}));
+  assert.equal(items.find((each) => each.sessionId === PARENT)?.task, "Now the tests");
+  assert.ok(performance.now() - began < 2000);
+
+  const hash = async () => {
+    const asked = { sessionId: PARENT, turnId: null };
+    const { text } = await server.connection.sendRequest(ShowRequest, asked);
+    return (JSON.parse(text) as Checkpoint).artifacts["auth.py"]?.hash;
+  };
+  const before = await hash();
+  const saved = changeOf(PARENT);
+  await writeFile(join(home.project, "auth.py"), "token = 1\n");
+  assert.equal((await saved).reason, "workspace");
+  assert.notEqual(await hash(), before);
+});
+
+/** The server has looked at everything once, and said what it stored. */
+async function settled(): Promise<void> {
+  await changeOf(PARENT);
+  await new Promise((done) => setTimeout(done, 200));
+}

@@ -1,0 +1,63 @@
+/** Values that several tests begin with. */
+
+import type { Checkpoint } from "../../extension/src/model/checkpoint.ts";
+import type { Say } from "../../extension/src/model/text.ts";
+import type { SessionSummary } from "../../extension/src/protocol.ts";
+
+/** Fills in as the editor does, and translates nothing. */
+export const say: Say = (message, ...args) =>
+  message.replace(/\{(\d)\}/g, (_, at) => String(args[Number(at)]));
+
+/** A session like any other, but for what is said. */
+export function session(some: Partial<SessionSummary>): SessionSummary {
+  return {
+    sessionId: "01a1f866-1577-75b3-94b5-d7c15f455a1c",
+    path: "/home/dev/.codex/sessions/2026/11/20/rollout.jsonl",
+    cwd: "/home/dev/demo",
+    title: "Set the retry limit",
+    task: "What is 39 * 40?",
+    updatedAt: "2026-11-20T10:00:00.000Z",
+    cliVersion: "0.169.0",
+    model: "gpt-5.5",
+    contextTokens: 12_410,
+    contextTokensSource: "reported",
+    contextWindow: 258_400,
+    windows: 1,
+    compactions: 0,
+    suspectFacts: 0,
+    live: false,
+    archived: false,
+    forkedFrom: null,
+    parentSession: null,
+    continuedBy: null,
+    turns: 40,
+    seq: 439,
+    ...some,
+  };
+}
+
+/** A checkpoint with something of everything. */
+export const checkpoint: Checkpoint = {
+  task: { text: "Make the tests pass" },
+  plan: {
+    steps: [
+      { id: "s1", text: "Read the code" },
+      { id: "s2", text: "Fix it" },
+    ],
+    done: { s1: true, s2: false },
+  },
+  decisions: [
+    { decisionId: "d1", topic: "api", decision: "Keep the interface", rationale: "It is used" },
+  ],
+  artifacts: {
+    "npm test": { uri: "npm test", kind: "command" },
+    "src/auth.ts": { uri: "src/auth.ts", kind: "file", hash: `sha256:9f3c2a1b${"0".repeat(56)}` },
+    "big.bin": { uri: "big.bin", kind: "file", hash: "stat:99-1" },
+    "old.ts": { uri: "old.ts", kind: "file" },
+  },
+  facts: {
+    runner: { value: "node:test", status: "VALID" },
+    cause: { value: "a stale token", status: "SUSPECT" },
+  },
+  recentArtifacts: ["npm test", "src/auth.ts", "big.bin"],
+};
