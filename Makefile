@@ -1,7 +1,8 @@
 # Each target does its own set-up: `make run` and `make test` are all that a fresh machine needs.
 # Written for any make from 3.81 on, and any POSIX shell.
 
-.PHONY: help setup run test lint types contracts unit codex-cli bench requirements clean
+.PHONY: help run watch package setup test lint types contracts extension unit codex-cli e2e bench \
+	requirements clean
 .SUFFIXES:
 
 # Whose python makes .venv: PYTHON=…, else the first of these that runs and is new enough.
@@ -16,21 +17,42 @@ PIP = $(BIN)/python -m pip --disable-pip-version-check --no-input
 COMPILE = $(BIN)/uv pip compile -q --universal --python-version 3.11 \
 	--generate-hashes --no-header --no-annotate pyproject.toml
 
-# tests/codex runs the real Codex CLI, which npm installs.
+# npm builds the extension, and installs the real Codex CLI (tests/codex) and the workbench in the
+# browser (tests/workbench).
 HAS_NODE = node --version >/dev/null 2>&1 && npm --version >/dev/null 2>&1
+NEEDS_NODE = $(HAS_NODE) || { echo 'Node 20 or newer is needed here, with npm.' >&2; exit 1; }
+
+VSIX = dist/codex-checkpoints-$(shell sed -n 's/^  "version": "\(.*\)",$$/\1/p' package.json).vsix
+GOES_IN = package.json package-lock.json package.nls.json .vscodeignore README.md LICENSE \
+	$(shell find extension l10n server/codex_checkpoints -type f ! -name '*.pyc' ! -name '.*')
+
+# What `make run` is to do otherwise; `make run RUN=--help` lists it.
+RUN =
+
+BROWSERS = chromium chromium-browser google-chrome google-chrome-stable
+WORKBENCH = tests/workbench/node_modules
 
 help:
-	@echo 'make run           follow your Codex sessions in this terminal (Ctrl-C ends it)'
-	@echo 'make test          everything that must pass: lint, types, contracts, unit'
+	@echo 'make run           open an editor with the extension in it: VS Code, else one in the browser'
+	@echo '                   (Ctrl-C ends it; RUN=--help lists what can be chosen)'
+	@echo 'make watch         follow your Codex sessions in this terminal (Ctrl-C ends it)'
+	@echo 'make package       the extension as one file: $(VSIX)'
+	@echo 'make test          lint, types, contracts, units, extension: all that needs no browser'
+	@echo 'make e2e           the packaged extension in a real workbench; pictures in build/workbench'
 	@echo 'make bench         the figures of the README'
 	@echo 'make clean         remove what was installed and built'
 	@echo 'make requirements  compile requirements*.txt anew from pyproject.toml'
 	@echo 'PYTHON=...         the interpreter for .venv (3.11 or newer), before the first set-up'
 
-run: setup
+run: setup $(VSIX)
+	@$(BIN)/python tools/run.py $(VSIX) $(RUN)
+
+watch: setup
 	$(BIN)/codex-checkpoints watch
 
-test: lint types contracts unit
+package: $(VSIX)
+
+test: lint types contracts extension unit
 
 setup: .venv/.ok
 
@@ -43,6 +65,13 @@ types: setup
 
 contracts: setup
 	$(BIN)/lint-imports --no-logo
+
+extension: setup
+	@if $(HAS_NODE); then \
+		$(MAKE) --no-print-directory node_modules/.ok && set -x && npm run check && npm test; \
+	else \
+		echo 'No node and npm here: the extension is not checked.'; \
+	fi
 
 unit: setup codex-cli
 	@if [ ! -f tests/codex/package.json ] || { $(HAS_NODE); }; then \
@@ -59,6 +88,13 @@ codex-cli:
 		echo 'No node and npm here: the tests with the real Codex CLI are left out.'; \
 	fi
 
+e2e: setup node_modules/.ok tests/codex/node_modules/.ok $(WORKBENCH)/.ok $(VSIX)
+	@for name in $(BROWSERS); do command -v "$$name" >/dev/null && exit 0; done; \
+		echo 'A browser is needed: $(BROWSERS). On Debian: apt-get install chromium' >&2; exit 1
+	node_modules/.bin/tsc -p tests/workbench
+	VSIX='$(CURDIR)/$(VSIX)' $(WORKBENCH)/.node24/node --test --test-concurrency=1 \
+		--test-reporter=spec 'tests/workbench/*.test.ts'
+
 bench: setup
 	$(BIN)/python bench/run.py
 
@@ -67,9 +103,9 @@ requirements: setup
 	$(COMPILE) --extra dev -o requirements-dev.txt
 
 clean:
-	rm -rf .venv build dist tests/codex/node_modules
+	rm -rf .venv build bundled dist node_modules tests/codex/node_modules $(WORKBENCH)
 	rm -rf .coverage htmlcov .hypothesis .import_linter_cache .pytest_cache .ruff_cache
-	find server tests bench -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+	find server tests bench tools extension -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # The stamps lie inside what they vouch for: who deletes the folder deletes the stamp.
 # A .venv that is one and has its pip is kept and brought up to date; a half-made one is made again.
@@ -95,6 +131,19 @@ clean:
 	$(PIP) install -q --no-deps --no-build-isolation -e .
 	@touch $@
 
+node_modules/.ok: package-lock.json
+	@$(NEEDS_NODE)
+	npm ci
+	@touch $@
+
 tests/codex/node_modules/.ok: tests/codex/package-lock.json
+	@$(NEEDS_NODE)
 	cd tests/codex && npm ci
 	@touch $@
+
+$(WORKBENCH)/.ok: tests/workbench/package-lock.json tests/workbench/install.sh
+	@$(NEEDS_NODE)
+	tests/workbench/install.sh
+
+$(VSIX): $(GOES_IN) node_modules/.ok .venv/.ok
+	npm run package

@@ -1,0 +1,58 @@
+/** The real Codex CLI at work in a lab, held by its scripted model between its steps. */
+
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+import { Child } from "./children.ts";
+import type { Lab } from "./lab.ts";
+
+const ROOT = join(import.meta.dirname, "..", "..");
+const PYTHON = join(ROOT, ".venv", "bin", "python");
+const PATIENCE_MS = 30_000;
+
+/** What Codex is asked for, and the steps of its plan: the story that `tests/codex` tells too. */
+export const TASK = "Fix the division in calc.";
+export const STEPS = ["Read the module", "Fix the division", "Count the lines"];
+
+export class CodexAtWork {
+  readonly #child: Child;
+  #released = 0;
+
+  private constructor(child: Child) {
+    this.#child = child;
+  }
+
+  /** Make the home and the project in the lab; Codex itself starts with `begin`. */
+  static async prepare(test: TestContext, lab: Lab): Promise<CodexAtWork> {
+    const program = join(import.meta.dirname, "codex_at_work.py");
+    const child = new Child([PYTHON, program, lab.root], {
+      env: { PATH: process.env.PATH, HOME: process.env.HOME, TMPDIR: process.env.TMPDIR },
+    });
+    test.after(() => child.end());
+    await child.prints(/"ready"/, PATIENCE_MS);
+    return new CodexAtWork(child);
+  }
+
+  /** Start Codex; back when it has asked the model for the first time. */
+  async begin(): Promise<void> {
+    this.#child.tell("begin");
+    await this.#waits();
+  }
+
+  /** Give it the next answer; back when it has acted on it and asks again. */
+  async goOn(): Promise<void> {
+    this.#released += 1;
+    this.#child.tell("go on");
+    await this.#waits();
+  }
+
+  /** Give it the last answer; back when it has ended. */
+  async end(): Promise<void> {
+    this.#child.tell("go on");
+    await this.#child.prints(/"done"/, PATIENCE_MS);
+  }
+
+  async #waits(): Promise<void> {
+    const step = this.#released + 1;
+    await this.#child.prints(new RegExp(`"waits", "step": ${step}\\b`), PATIENCE_MS);
+  }
+}

@@ -1,0 +1,38 @@
+/** `make run` without VS Code: a workbench behind a password, which Ctrl+C ends without a trace. */
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { Child } from "./children.ts";
+import { Lab } from "./lab.ts";
+import { VSIX } from "./workbench.ts";
+
+const ROOT = join(import.meta.dirname, "..", "..");
+
+test("make run opens a workbench behind a password, and Ctrl+C ends all of it", async (t) => {
+  const lab = new Lab();
+  t.after(() => lab.remove());
+  const python = join(ROOT, ".venv", "bin", "python");
+  const run = [python, join(ROOT, "tools", "run.py"), VSIX, "--in", "browser"];
+  const child = new Child(run, { env: { ...lab.environment(), CODEX_HOME: "", PYTHONPATH: "" } });
+  t.after(() => child.end());
+
+  await child.prints(/none in .*a demo instead/, 60_000);
+  const [, address = ""] = await child.prints(/^Address +(http:\S+)/m, 60_000);
+  const [, password = ""] = await child.prints(/^Password +(\S+)/m, 1_000);
+  assert(address.startsWith("http://127.0.0.1:"));
+  assert(password.length >= 16);
+  const answer = await fetch(address, { redirect: "manual" });
+  assert.match(answer.headers.get("location") ?? "", /login/);
+  assert.deepEqual(readdirSync(lab.user), [], "something was written into the user's home");
+
+  process.kill(child.process.pid as number, "SIGINT");
+  assert.equal(await child.ends(15_000), 130, child.output);
+  assert.deepEqual(readdirSync(lab.temp), []);
+  const left = execFileSync("ps", ["-eo", "args="], { encoding: "utf8" })
+    .split("\n")
+    .filter((line) => line.includes(lab.root) && !line.startsWith("ps "));
+  assert.deepEqual(left, []);
+});

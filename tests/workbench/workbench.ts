@@ -1,0 +1,284 @@
+/**
+ * The packaged extension in a real workbench (VS Code in the browser) in a real browser.
+ *
+ * `Workbench.open(test, lab)` installs the VSIX, starts the workbench and opens the lab's project;
+ * the test's end closes it all, and a failed test leaves a screenshot and the logs in `artifacts`.
+ * Nothing here sleeps: everything waits for a sign, with a limit.
+ */
+
+import assert from "node:assert/strict";
+import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { availableParallelism, loadavg } from "node:os";
+import { delimiter, join } from "node:path";
+import type { TestContext } from "node:test";
+import { type BrowserContext, chromium, type Locator, type Page } from "playwright-core";
+import { Child } from "./children.ts";
+import type { Lab } from "./lab.ts";
+
+const HERE = import.meta.dirname;
+const ROOT = join(HERE, "..", "..");
+const NODE = join(HERE, "node_modules", ".node24", "node");
+const CODE_SERVER = join(HERE, "node_modules", "code-server", "out", "node", "entry.js");
+export const ARTIFACTS = join(ROOT, "build", "workbench");
+
+const EXTENSION = "codex-checkpoints.codex-checkpoints";
+export const VSIX = process.env.VSIX ?? "";
+
+const READY_MS = 60_000;
+const STEP_MS = 15_000;
+
+/** Those of `settings.json`, and what makes two pictures alike. */
+const SETTINGS = {
+  ...JSON.parse(readFileSync(join(HERE, "settings.json"), "utf8")),
+  "workbench.reduceMotion": "on",
+  "workbench.colorTheme": "Default Light Modern",
+  "editor.cursorBlinking": "solid",
+  "files.autoSave": "off",
+};
+
+export interface Options {
+  /** Settings of this machine, of the extension for the most part. */
+  readonly settings?: Readonly<Record<string, unknown>>;
+  /** Environment beyond the lab's. */
+  readonly environment?: Readonly<Record<string, string>>;
+  /** Of the window, in pixels. */
+  readonly size?: { readonly width: number; readonly height: number };
+  /** Ask for trust as VS Code does by default: the folder then opens in Restricted Mode. */
+  readonly untrusted?: boolean;
+}
+
+/** What happened must show within 2 seconds; on a machine with other work to do, its share of them. */
+export function atOnce(): number {
+  const [load = 0] = loadavg();
+  return 2_000 * Math.max(1, load / availableParallelism());
+}
+
+/** Wait until something is there to be seen. */
+export async function shows(what: Locator, within = atOnce()): Promise<void> {
+  await what.first().waitFor({ timeout: within });
+}
+
+/** One step of a walk, with its sentence and its time in the report. */
+export async function step(test: TestContext, says: string, run: () => Promise<void>) {
+  const start = performance.now();
+  try {
+    await run();
+  } catch (error) {
+    throw new Error(`not so: ${says}`, { cause: error });
+  }
+  test.diagnostic(`${says} (${Math.round(performance.now() - start)} ms)`);
+}
+
+export class Workbench {
+  readonly lab: Lab;
+  readonly page: Page;
+  readonly #name: string;
+  readonly #server: Child;
+  readonly #browser: BrowserContext;
+  readonly #console: string[] = [];
+
+  private constructor(name: string, lab: Lab, server: Child, browser: BrowserContext, page: Page) {
+    this.#name = name;
+    this.lab = lab;
+    this.#server = server;
+    this.#browser = browser;
+    this.page = page;
+    page.on("console", (message) => {
+      this.#console.push(`${message.type()}: ${message.text()}`);
+    });
+    page.on("pageerror", (error) => this.#console.push(`uncaught: ${error}`));
+  }
+
+  static async open(test: TestContext, lab: Lab, options: Options = {}): Promise<Workbench> {
+    assert(existsSync(VSIX), "VSIX must name the packaged extension: run this by `make e2e`");
+    const server = await serve(lab, options);
+    const browser = await chromium
+      .launchPersistentContext(lab.profile, {
+        executablePath: browserPath(),
+        headless: true,
+        viewport: options.size ?? { width: 1280, height: 800 },
+        reducedMotion: "reduce",
+        colorScheme: "light",
+        locale: "en-US",
+        args: [
+          "--no-sandbox",
+          "--disable-gpu",
+          "--disable-quic",
+          "--no-first-run",
+          "--disable-background-networking",
+          "--disable-component-update",
+          "--disable-sync",
+        ],
+      })
+      .catch(async (error: unknown) => {
+        await server.child.end();
+        throw error;
+      });
+    const page = browser.pages()[0] ?? (await browser.newPage());
+    page.setDefaultTimeout(STEP_MS);
+    const workbench = new Workbench(slug(test.name), lab, server.child, browser, page);
+    test.after(async () => {
+      const { passed } = test as TestContext & { passed: boolean }; // newer than its types
+      await workbench.#close(passed);
+    });
+    await page.goto(`${server.address}/?folder=${encodeURI(lab.project)}`);
+    await page.locator(".monaco-workbench .part.statusbar").waitFor({ timeout: READY_MS });
+    return workbench;
+  }
+
+  async #close(passed: boolean): Promise<void> {
+    if (!passed) {
+      await this.#dump();
+    }
+    await this.#browser.close();
+    await this.#server.end();
+    this.lab.remove();
+  }
+
+  async #dump(): Promise<void> {
+    const folder = join(ARTIFACTS, this.#name);
+    mkdirSync(folder, { recursive: true });
+    await this.page.screenshot({ path: join(folder, "at-the-end.png") }).catch(() => undefined);
+    const text = await this.page.locator("body").innerText().catch(String);
+    writeFileSync(join(folder, "page.txt"), text);
+    writeFileSync(join(folder, "console.txt"), this.#console.join("\n"));
+    writeFileSync(join(folder, "server.txt"), this.#server.output);
+    const logs = join(this.lab.userData, "logs");
+    if (existsSync(logs)) {
+      cpSync(logs, join(folder, "logs"), { recursive: true });
+    }
+    console.log(`# what was there at the end: ${folder}`);
+  }
+
+  /** Take a picture of the window. */
+  async screenshot(name: string): Promise<void> {
+    mkdirSync(ARTIFACTS, { recursive: true });
+    await this.page.screenshot({ path: join(ARTIFACTS, `${slug(name)}.png`) });
+  }
+
+  /** The extension's item in the status bar. */
+  get status(): Locator {
+    return this.page.locator(`[id="${EXTENSION}.codexCheckpoints.status"]`);
+  }
+
+  /** Show the extension's side bar. */
+  async showView(): Promise<void> {
+    await this.page.getByRole("tab", { name: "Codex Checkpoints", exact: true }).click();
+    await this.sessions.waitFor();
+  }
+
+  /** Show it, and wait until the server answers. */
+  async showCheckpoints(): Promise<void> {
+    await this.showView();
+    await this.status.and(this.page.getByLabel(/no session is running|session running/)).waitFor();
+  }
+
+  /** The view of all sessions. */
+  get sessions(): Locator {
+    return this.#view("Sessions");
+  }
+
+  /** The view of one checkpoint. */
+  get checkpoint(): Locator {
+    return this.#view("Checkpoint");
+  }
+
+  #view(name: string): Locator {
+    // What is shown beside the name is part of the label.
+    const header = this.page.locator(`.pane-header[aria-label^="${name} "]`);
+    return this.page.locator(".pane").filter({ has: header });
+  }
+
+  /** A document of ours, or a file, in an editor. */
+  editor(address: string): Locator {
+    return this.page.locator(`.monaco-editor[data-uri*="${address}"]`);
+  }
+
+  part(name: "sidebar" | "editor" | "panel" | "statusbar" | "activitybar"): Locator {
+    return this.page.locator(`[id="workbench.parts.${name}"]`);
+  }
+
+  /** Run a command by its title, from the palette. */
+  async command(title: string): Promise<void> {
+    await this.page.keyboard.press("F1");
+    const input = this.page.locator(".quick-input-widget:visible input").first();
+    await input.fill(`>${title}`);
+    await this.page
+      .locator(".quick-input-widget:visible .monaco-list-row")
+      .filter({ hasText: title })
+      .first()
+      .click();
+  }
+
+  /** Save the file that was typed into. */
+  async save(name: string): Promise<void> {
+    const unsaved = this.page.locator(`.tab.dirty[data-resource-name="${name}"]`);
+    await unsaved.waitFor();
+    await this.page.keyboard.press("Control+S");
+    await unsaved.waitFor({ state: "detached" });
+  }
+
+  /** Change the colour theme, by the name that the picker gives it; `kind` is its class on the page. */
+  async theme(name: string, kind: string): Promise<void> {
+    await this.command("Preferences: Color Theme");
+    const picker = this.page.locator(".quick-input-widget:visible");
+    await picker.locator("input").first().fill(name);
+    await picker.locator(".monaco-list-row").filter({ hasText: name }).first().click();
+    await picker.waitFor({ state: "hidden" });
+    await this.page.locator(`.monaco-workbench.${kind}`).waitFor();
+  }
+}
+
+/** Install the extension and start the workbench on a free port of this machine. */
+async function serve(lab: Lab, options: Options): Promise<{ child: Child; address: string }> {
+  lab.writeIn(lab.userData, "User/settings.json", JSON.stringify(SETTINGS));
+  lab.writeIn(lab.userData, "Machine/settings.json", JSON.stringify(options.settings ?? {}));
+  const config = lab.writeIn(lab.userData, "config.yaml", "auth: none\ncert: false\n");
+  const common = [
+    NODE,
+    CODE_SERVER,
+    ...["--config", config],
+    ...["--user-data-dir", lab.userData],
+    ...["--extensions-dir", lab.extensions],
+  ];
+  const env = { ...lab.environment(), ...options.environment };
+  const install = new Child([...common, "--force", "--install-extension", VSIX], { env });
+  const code = await install.ends(READY_MS);
+  await install.end();
+  assert.equal(code, 0, install.output);
+  const child = new Child(
+    [
+      ...common,
+      ...["--bind-addr", "127.0.0.1:0"],
+      "--disable-telemetry",
+      "--disable-update-check",
+      "--disable-getting-started-override",
+      "--disable-proxy",
+      ...["--reconnection-grace-time", "1"],
+      ...(options.untrusted ? [] : ["--disable-workspace-trust"]),
+    ],
+    { env },
+  );
+  try {
+    const [, address] = await child.prints(/listening on (http:\S+?)\/?\s/, READY_MS);
+    return { child, address: address as string };
+  } catch (error) {
+    await child.end();
+    throw error;
+  }
+}
+
+/** The browser of this machine. */
+function browserPath(): string {
+  const folders = (process.env.PATH ?? "").split(delimiter);
+  const names = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+  const found = names
+    .flatMap((name) => folders.map((folder) => join(folder, name)))
+    .find((path) => existsSync(path));
+  assert(found, `a browser is needed: ${names.join(", ")} (Debian: apt-get install chromium)`);
+  return found;
+}
+
+export function slug(name: string): string {
+  return name.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-");
+}

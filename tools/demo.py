@@ -1,0 +1,429 @@
+"""A few small sessions and the project they worked on, for whoever has none of their own yet.
+
+    python tools/demo.py CODEX_HOME PROJECT
+
+Session files are written as Codex writes them: one in the middle of its work, with a helper and a
+few notes of which one is no longer backed; one that was compacted; two that are done. All texts
+are ours. Both folders must be ours as well: nothing is ever written into a home in use.
+"""
+
+import hashlib
+import json
+import secrets
+import sys
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TypeAlias
+from uuid import UUID
+
+Json: TypeAlias = "bool | int | str | list[Json] | dict[str, Json] | None"
+
+VERSION = "0.169.0"
+MODEL = "gpt-5.5"
+WINDOW = 258_400
+
+FILES = {
+    "README.md": "# pricelist\n\nReads the price lists of suppliers and says what has changed.\n",
+    "pricelist/__init__.py": '"""Price lists of suppliers."""\n',
+    "pricelist/reader.py": '''\
+"""Read a price list: one article a line, fields separated by semicolons."""
+
+from decimal import Decimal
+
+
+def read(text):
+    """Return the articles with their prices; empty lines are passed over."""
+    prices = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip():
+            continue
+        article, _, price = line.partition(";")
+        try:
+            prices[article.strip()] = Decimal(price.strip().replace(",", "."))
+        except ArithmeticError:
+            raise ValueError(f"line {number}: {price!r} is no price") from None
+    return prices
+''',
+    "pricelist/report.py": '''\
+"""Say what has changed between two price lists."""
+
+
+def changes(before, after):
+    """Return a line for each article that is new, gone or has another price."""
+    for article in sorted(before.keys() | after.keys()):
+        old, new = before.get(article), after.get(article)
+        if old is None:
+            yield f"{article}: new, {new}"
+        elif new is None:
+            yield f"{article}: gone"
+        elif old != new:
+            yield f"{article}: {old} -> {new}"
+''',
+    "tests/test_reader.py": """\
+from decimal import Decimal
+
+from pricelist.reader import read
+
+
+def test_empty_lines_are_passed_over():
+    assert read("bolt; 0,25\\n\\nnut; 0,10\\n") == {
+        "bolt": Decimal("0.25"),
+        "nut": Decimal("0.10"),
+    }
+""",
+}
+TESTS = "python -m pytest -q"
+
+
+def sha256(text: str) -> str:
+    """Hash a text as checkpoints write it."""
+    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+
+class Session:
+    """One session file, written as Codex writes it: each method is a thing that Codex did."""
+
+    def __init__(
+        self, codex_home: Path, project: Path, began: datetime, parent: "Session | None" = None
+    ) -> None:
+        self.codex_home = codex_home
+        self.project = project
+        self.began = self.now = began
+        self.id = self._uuid()
+        self.turn = ""
+        self.seq = -1
+        self._lines: list[str] = []
+        self._calls = 0
+        self._tokens = 0
+        meta: dict[str, Json] = {
+            "session_id": self.id,
+            "id": self.id,
+            "timestamp": self._stamp(),
+            "cwd": str(project),
+            "originator": "codex-tui",
+            "cli_version": VERSION,
+            "source": "cli",
+            "model_provider": "openai",
+            "history_mode": "paginated",
+            "context_window": {"window_id": self._uuid()},
+        }
+        if parent is not None:
+            spawn: dict[str, Json] = {"parent_thread_id": parent.id, "depth": 1}
+            meta |= {"source": {"subagent": {"thread_spawn": spawn}}, "thread_source": "subagent"}
+            meta["parent_thread_id"] = parent.id
+        self._line("session_meta", meta)
+
+    def asks(self, text: str) -> "Session":
+        """Begin a turn: the user asks for something."""
+        self.turn = self._uuid()
+        started: dict[str, Json] = {"turn_id": self.turn, "model_context_window": WINDOW}
+        self._event("task_started", started)
+        self._line(
+            "turn_context",
+            {
+                "turn_id": self.turn,
+                "cwd": str(self.project),
+                "approval_policy": "on-request",
+                "model": MODEL,
+            },
+        )
+        self._message("user", "input_text", text)
+        parts: list[Json] = [{"type": "text", "text": text, "text_elements": []}]
+        return self._item("UserMessage", self._uuid(), {"content": parts})
+
+    def plans(self, done: Iterable[str], to_do: Iterable[str]) -> "Session":
+        """Write the plan; the first open step is the one in progress."""
+        states = [(text, "completed") for text in done]
+        states += [(text, "pending" if i else "in_progress") for i, text in enumerate(to_do)]
+        plan: list[Json] = [{"step": text, "status": status} for text, status in states]
+        call_id = self._call("function_call", "update_plan", {"arguments": _text({"plan": plan})})
+        return self._output("function_call_output", call_id, "Plan updated")
+
+    def runs(self, command: str, output: str, exit_code: int = 0) -> "Session":
+        """Run a command."""
+        parsed: dict[str, Json] = {"type": "unknown", "cmd": command}
+        return self._runs(command, output, parsed, exit_code)
+
+    def reads(self, name: str) -> "Session":
+        """Read a file of the project."""
+        path: Json = str(self.project / name)
+        command = f"cat {name}"
+        parsed: dict[str, Json] = {"type": "read", "cmd": command, "name": name, "path": path}
+        return self._runs(command, FILES.get(name, ""), parsed)
+
+    def _runs(
+        self, command: str, output: str, parsed: dict[str, Json], exit_code: int = 0
+    ) -> "Session":
+        call_id = self._call(
+            "function_call", "exec_command", {"arguments": _text({"cmd": command})}
+        )
+        self._item(
+            "CommandExecution",
+            call_id,
+            {
+                "command": ["/bin/bash", "-lc", command],
+                "cwd": self.project.as_uri(),
+                "parsed_cmd": [parsed],
+                "status": "failed" if exit_code else "completed",
+                "aggregated_output": output,
+                "exit_code": exit_code,
+            },
+        )
+        said = f"Process exited with code {exit_code}\nOutput:\n{output}"
+        return self._output("function_call_output", call_id, said)
+
+    def changes(self, *names: str) -> "Session":
+        """Change files of the project."""
+        updates = "".join(f"*** Update File: {name}\n@@\n-before\n+after\n" for name in names)
+        patch = f"*** Begin Patch\n{updates}*** End Patch"
+        call_id = self._call("custom_tool_call", "apply_patch", {"input": patch})
+        changes: dict[str, Json] = {
+            str(self.project / name): {"type": "update", "unified_diff": "@@ -1 +1 @@\n"}
+            for name in names
+        }
+        self._item("FileChange", call_id, {"changes": changes, "status": "completed"})
+        listed = "".join(f"M {name}\n" for name in names)
+        said = f"Exit code: 0\nOutput:\nSuccess. Updated the following files:\n{listed}"
+        return self._output("custom_tool_call_output", call_id, said)
+
+    def uses(self, tokens: int) -> "Session":
+        """Report how full the model's window is."""
+        self._tokens += tokens
+        last: dict[str, Json] = {
+            "input_tokens": tokens - 400,
+            "cached_input_tokens": 0,
+            "output_tokens": 400,
+            "total_tokens": tokens,
+        }
+        info: dict[str, Json] = {
+            "total_token_usage": {**last, "total_tokens": self._tokens},
+            "last_token_usage": last,
+            "model_context_window": WINDOW,
+        }
+        return self._event("token_count", {"info": info})
+
+    def says(self, text: str) -> "Session":
+        """Say something."""
+        self._item("AgentMessage", f"msg_{secrets.token_hex(16)}", {"content": [_said(text)]})
+        return self._message("assistant", "output_text", text)
+
+    def is_done(self, text: str) -> "Session":
+        """Say that all is done: the turn ends."""
+        self.says(text)
+        done: dict[str, Json] = {"turn_id": self.turn, "last_agent_message": text}
+        return self._event("task_complete", done)
+
+    def is_compacted(self, summary: str) -> "Session":
+        """Replace the history by a summary of it."""
+        part: Json = {"type": "input_text", "text": summary}
+        kept: list[Json] = [{"type": "message", "role": "user", "content": [part]}]
+        self._line("compacted", {"message": summary, "replacement_history": kept})
+        return self._event("context_compacted", {})
+
+    def later(self, minutes: float) -> "Session":
+        """Let some time pass."""
+        self.now += timedelta(minutes=minutes)
+        return self
+
+    def notes(self, payload: dict[str, Json], hashes: dict[str, str]) -> "Session":
+        """Note what was found out, as `memory.apply` records it."""
+        line: dict[str, Json] = {
+            "updateId": self._uuid(),
+            "seq": self.seq,
+            "turnId": self.turn,
+            "at": self._stamp(),
+            "payload": payload,
+            "hashes": dict(hashes),
+        }
+        updates = self.codex_home / "codex-checkpoints" / "sessions" / self.id / "updates.jsonl"
+        updates.parent.mkdir(parents=True, exist_ok=True)
+        with updates.open("a", encoding="utf-8", newline="\n") as file:
+            file.write(_text(line) + "\n")
+        return self
+
+    def knows(self, key: str, value: str, name: str, seen: str | None = None) -> "Session":
+        """Note a fact that rests on a file; `seen` is what the file said then, if not now."""
+        seen_hash = sha256(FILES[name] if seen is None else seen)
+        evidence: dict[str, Json] = {"source": "file", "ref": name, "hash": seen_hash}
+        rests_on: list[Json] = [{"uri": name, "hash": seen_hash}]
+        fact: dict[str, Json] = {"kind": "fact", "key": key, "value": value}
+        return self.notes({**fact, "evidence": evidence, "dependsOn": rests_on}, {name: seen_hash})
+
+    def decides(self, name: str, topic: str, decision: str, why: str) -> "Session":
+        """Note a decision of the user's."""
+        evidence: dict[str, Json] = {"source": "user", "ref": "task"}
+        payload: dict[str, Json] = {"kind": "decision", "decisionId": name, "topic": topic}
+        payload |= {"decision": decision, "rationale": why, "evidence": evidence}
+        return self.notes(payload, {})
+
+    def save(self) -> "Session":
+        """Write the file where Codex would; its folder and name are in local time."""
+        local = self.began.astimezone()
+        folder = self.codex_home / "sessions" / f"{local:%Y}" / f"{local:%m}" / f"{local:%d}"
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"rollout-{local:%Y-%m-%dT%H-%M-%S}-{self.id}.jsonl"
+        path.write_text("".join(self._lines), encoding="utf-8", newline="\n")
+        return self
+
+    def _uuid(self) -> str:
+        """Make an id that sorts by time, as Codex does (UUIDv7)."""
+        stamp = int(self.now.timestamp() * 1000)
+        bits = stamp << 80 | 7 << 76 | secrets.randbits(12) << 64 | 2 << 62 | secrets.randbits(62)
+        return str(UUID(int=bits))
+
+    def _stamp(self) -> str:
+        return f"{self.now:%Y-%m-%dT%H:%M:%S}.{self.now.microsecond // 1000:03}Z"
+
+    def _line(self, kind: str, payload: dict[str, Json]) -> "Session":
+        self.seq += 1
+        self.now += timedelta(seconds=1)
+        line: dict[str, Json] = {"timestamp": self._stamp(), "ordinal": self.seq}
+        self._lines.append(_text({**line, "type": kind, "payload": payload}) + "\n")
+        return self
+
+    def _event(self, kind: str, facts: dict[str, Json]) -> "Session":
+        return self._line("event_msg", {"type": kind, **facts})
+
+    def _item(self, kind: str, name: str, facts: dict[str, Json]) -> "Session":
+        item: dict[str, Json] = {"type": kind, "id": name, **facts}
+        whose: dict[str, Json] = {"thread_id": self.id, "turn_id": self.turn}
+        return self._event("item_completed", {**whose, "item": item})
+
+    def _message(self, role: str, kind: str, text: str) -> "Session":
+        part: Json = {"type": kind, "text": text}
+        return self._line("response_item", {"type": "message", "role": role, "content": [part]})
+
+    def _call(self, kind: str, tool: str, facts: dict[str, Json]) -> str:
+        self._calls += 1
+        call_id = f"call_{self._calls:024x}"
+        self._line("response_item", {"type": kind, "name": tool, "call_id": call_id, **facts})
+        return call_id
+
+    def _output(self, kind: str, call_id: str, text: str) -> "Session":
+        return self._line("response_item", {"type": kind, "call_id": call_id, "output": text})
+
+
+def _said(text: str) -> Json:
+    return {"type": "Text", "text": text}
+
+
+def _text(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def write_project(project: Path) -> None:
+    """Write the files that the sessions worked on."""
+    for name, text in FILES.items():
+        path = project / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8", newline="\n")
+
+
+def write_sessions(codex_home: Path, project: Path, now: datetime) -> None:
+    """Write the sessions, the newest of them a minute old."""
+
+    def session(days: float, folder: Path = project, parent: Session | None = None) -> Session:
+        return Session(codex_home, folder, now - timedelta(days=days), parent)
+
+    elsewhere(session(9, project.parent / "website")).save()
+    compacted(session(3)).save()
+    done(session(1)).save()
+    working = at_work(session(14 / 1440))
+    helping(session(10 / 1440, parent=working)).save()
+    working.save()
+
+
+def elsewhere(session: Session) -> Session:
+    """Tell of work in another folder."""
+    return (
+        session.asks("Make the front page load without scripts.")
+        .plans(["List what the scripts do", "Replace the menu", "Remove the scripts"], [])
+        .runs("ls public", "index.html\nmenu.css\nmenu.js\n")
+        .changes("public/index.html", "public/menu.css")
+        .uses(31_800)
+        .is_done("The page needs no scripts any more; the menu is plain CSS.")
+    )
+
+
+def compacted(session: Session) -> Session:
+    """Tell of work that outgrew the model's window."""
+    steps = ["Read both lists", "Compare them", "Write one line a change"]
+    return (
+        session.asks("Say what has changed between two price lists.")
+        .plans([], steps)
+        .reads("pricelist/reader.py")
+        .changes("pricelist/report.py")
+        .runs(TESTS, "7 passed\n")
+        .uses(228_300)
+        .is_compacted("The report compares two lists; articles that are gone are still to do.")
+        .uses(19_400)
+        .plans(steps, [])
+        .changes("pricelist/report.py")
+        .runs(TESTS, "9 passed\n")
+        .uses(41_200)
+        .is_done("New, gone and changed articles each get a line.")
+    )
+
+
+def done(session: Session) -> Session:
+    """Tell of a small thing that is done."""
+    return (
+        session.asks("Write a README that fits on one screen.")
+        .reads("pricelist/reader.py")
+        .changes("README.md")
+        .uses(12_700)
+        .is_done("It says what the project is for and what it does not do.")
+    )
+
+
+def at_work(session: Session) -> Session:
+    """Tell of work that goes on, with notes of which one is no longer backed."""
+    reader = "pricelist/reader.py"
+    return (
+        session.asks("Read price lists that contain empty lines, and say which line is wrong.")
+        .plans([], ["Find where lines are read", "Pass over empty lines", "Name the line"])
+        .reads(reader)
+        .knows("prices.decimal", "Prices are Decimal, never float.", reader)
+        .knows("prices.comma", "A decimal comma is refused.", reader, seen="as it was before")
+        .runs(TESTS, "1 failed, 8 passed\n", exit_code=1)
+        .uses(96_400)
+        .later(4)
+        .changes(reader, "tests/test_reader.py")
+        .decides(
+            "d1",
+            topic="errors",
+            decision="A wrong line raises ValueError with its number.",
+            why="The user wants to be told which line is wrong.",
+        )
+        .plans(
+            ["Find where lines are read", "Pass over empty lines"],
+            ["Name the line", "Run the tests", "Say it in the README"],
+        )
+        .runs(TESTS, "9 passed\n")
+        .uses(187_900)
+        .later(8)
+        .reads("tests/test_reader.py")
+        .uses(203_100)
+    )
+
+
+def helping(session: Session) -> Session:
+    """Tell of what a helper found out for it."""
+    return (
+        session.asks("Find out which programs write empty lines into price lists.")
+        .runs("grep -rn '^$' samples | wc -l", "41\n")
+        .uses(8_300)
+        .is_done("Two of them do: one after each page, one at the end.")
+    )
+
+
+def main() -> None:
+    """Write the demo where the command line says."""
+    codex_home, project = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
+    write_project(project)
+    write_sessions(codex_home, project, datetime.now(UTC))
+
+
+if __name__ == "__main__":
+    main()
