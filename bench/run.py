@@ -1,0 +1,404 @@
+"""`make bench`: what the product costs, as ratios against something that runs beside it.
+
+Trees of sessions are made in a temporary folder, which is removed in the end.  Each figure is the
+median over several runs of both sides in turn, of whole processes or of a server from outside.
+Every answer is compared with the truth that was noted while the trees were made: a wrong one ends
+the run, however fast it came.  The files are in the system's cache, the index is not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Sequence
+from statistics import median
+from typing import Any
+
+import orjson
+from attrs import define, frozen
+from make_tree import Truth, make_tree, make_workspace
+from measure import PASS, Cost, Ratio, Server, Wrong, compare, product, run
+
+_PARSE_ALL = """
+import os, sys, orjson
+for folder, _, names in os.walk(sys.argv[1]):
+    for name in names:
+        with open(os.path.join(folder, name), "rb", buffering=1 << 20) as file:
+            for line in file:
+                orjson.loads(line)
+"""
+_CONTROLS = re.compile(r"[\x00-\x1f]+")
+_LONGEST = 160
+_ARTIFACTS = 256
+_MB = 1 << 20
+
+
+@frozen
+class Scale:
+    """How much is made and how often it is measured."""
+
+    files: int
+    many_files: int
+    tree: int
+    many_tree: int
+    huge: int
+    large: int
+    small: int
+    runs: int
+    appends: int
+    idle_seconds: float
+
+
+FULL = Scale(400, 5_000, 1024 * _MB, 1024 * _MB, 1024 * _MB, 100 * _MB, 10 * _MB, 7, 30, 20.0)
+QUICK = Scale(40, 400, 60 * _MB, 40 * _MB, 60 * _MB, 20 * _MB, 2 * _MB, 3, 10, 3.0)
+
+
+@frozen
+class Home:
+    """A Codex home with the truth about it."""
+
+    path: str
+    truths: dict[str, Truth]
+
+    @property
+    def one(self) -> Truth:
+        """Return the truth of the only session."""
+        (truth,) = self.truths.values()
+        return truth
+
+
+@define
+class Table:
+    """The figures, printed as they come; `aims` says whether they are compared with the aims."""
+
+    aims: bool
+    missed: int = 0
+
+    def head(self, text: str) -> None:
+        """Begin a part of the table."""
+        print(f"\n{text}")
+        print(f"  {'':<36}{'ratio':>8}  {'least..most':<15}{'against':<28}{'aim':>7}")
+
+    def ratio(self, what: str, found: Ratio, against: str, aim: float | None = None) -> None:
+        """Print one ratio, and the peak of memory where there was one."""
+        spread = f"{found.least:.2f}..{found.most:.2f}"
+        self._line(what, (f"{found.median:.2f}", spread, against), found.median, aim)
+
+    def share(self, what: str, share: float, against: str, aim: float) -> None:
+        """Print a share in percent."""
+        self._line(what, (f"{share:.2%}", "", against), share, aim)
+
+    def memory(self, what: str, peak_mb: float, aim: float) -> None:
+        """Print a peak of memory."""
+        self._line(what, (f"{peak_mb:.0f} MB", "", ""), peak_mb, aim)
+
+    def _line(
+        self, what: str, cells: tuple[str, str, str], value: float, aim: float | None
+    ) -> None:
+        figure, spread, against = cells
+        aim = aim if self.aims else None
+        goal = "" if aim is None else f"<= {aim:g}"
+        missed = aim is not None and value > aim
+        self.missed += missed
+        line = f"  {what:<36}{figure:>8}  {spread:<15}{against:<28}{goal:>7}"
+        print(f"{line}  missed" if missed else line.rstrip(), flush=True)
+
+
+class Bench:
+    """All figures, one part after the other."""
+
+    def __init__(self, folder: str, scale: Scale, table: Table) -> None:
+        """Work in this folder."""
+        self._folder = folder
+        self._scale = scale
+        self._table = table
+        self._states = 0
+
+    def cold_index(self) -> None:
+        """Measure the first index of a home: every file is read once."""
+        scale = self._scale
+        for name, image_rate in (("images", 0.02), ("no images", 0.0)):
+            label = f"{scale.files} files, {scale.tree // _MB} MB, {name}"
+            home = self._tree(label, files=scale.files, total=scale.tree, image_rate=image_rate)
+            self._cold(home, label)
+            self._remove(home)
+
+    def many_sessions(self) -> None:
+        """Measure a home with thousands of sessions: first index, lists, a server at rest."""
+        scale, table = self._scale, self._table
+        workspace = os.path.join(self._folder, "workspace")
+        make_workspace(workspace)
+        label = f"{scale.many_files} files, {scale.many_tree // _MB} MB"
+        home = self._tree(label, files=scale.many_files, total=scale.many_tree, workspace=workspace)
+        state = self._cold(home, label)
+        table.ratio(
+            "warm list, `sessions --json`",
+            compare(
+                scale.runs, lambda: run(product("sessions", home.path, state, "--json")), _pass
+            ),
+            "python -c pass",
+        )
+        self._server(home, state)
+        with Server(home.path, self._state()) as server:
+            _check_rows(home, server.ask("checkpoints/sessions", {})["items"])
+            _settle(server)
+            table.memory("`serve`, peak memory with the index", server.peak_mb(), 100)
+        self._remove(home)
+
+    def one_line(self) -> None:
+        """Measure what one appended line costs, at the end of a small and of a huge file."""
+        scale, table = self._scale, self._table
+        homes = [
+            self._tree(f"one session, {size // _MB} MB", files=1, total=size, form="paginated")
+            for size in (scale.small, scale.huge)
+        ]
+        table.head(f"One appended line: {scale.huge // _MB} MB against {scale.small // _MB} MB")
+        with (
+            Server(homes[0].path, self._state()) as small,
+            Server(homes[1].path, self._state()) as huge,
+        ):
+            servers = (small, huge)
+            spent: list[list[float]] = [[], []]
+            worked: list[list[float]] = [[], []]
+            for server, home in zip(servers, homes, strict=True):
+                _check_rows(home, server.ask("checkpoints/sessions", {})["items"])
+                _settle(server)
+            for number in range(scale.appends):
+                for place, (server, home) in enumerate(zip(servers, homes, strict=True)):
+                    text = f"Append number {number}"
+                    before = server.cpu_seconds()
+                    spent[place].append(_append(server, home.one, text))
+                    worked[place].append(server.cpu_seconds() - before)
+            for server, home in zip(servers, homes, strict=True):
+                _check_rows(home, server.ask("checkpoints/sessions", {})["items"])
+        table.ratio("from the line to the notification", _pairs(spent), "the small file", 1.5)
+        table.ratio("processor time a line", _pairs(worked), "the small file", 1.5)
+        for home in homes:
+            self._remove(home)
+
+    def show(self) -> None:
+        """Measure `show` of one large session, without an index and with one."""
+        scale, table = self._scale, self._table
+        label = f"one session, {scale.large // _MB} MB"
+        home = self._tree(label, files=1, total=scale.large)
+        table.head(f"`show` of {label}")
+        warm = self._state()
+
+        def cold() -> Cost:
+            return run(product("show", home.path, self._state(), home.one.session))
+
+        def again() -> Cost:
+            return run(product("show", home.path, warm, home.one.session))
+
+        for said in (cold().said, again().said, again().said):
+            _check_checkpoint(home.one, said)
+        found = compare(scale.runs, cold, lambda: _parse_all(home))
+        table.ratio("cold", found, "orjson.loads of every line")
+        table.memory("cold, peak memory", found.peak_mb, 64)
+        table.ratio("warm", compare(scale.runs, again, _pass), "python -c pass")
+        self._remove(home)
+
+    # --- inside ----------------------------------------------------------------------------------
+
+    def _tree(  # noqa: PLR0913 - what a tree is made of
+        self,
+        label: str,
+        *,
+        files: int,
+        total: int,
+        image_rate: float = 0.02,
+        form: str = "mixed",
+        workspace: str = "/home/dev",
+    ) -> Home:
+        path = tempfile.mkdtemp(prefix="home-", dir=self._folder)
+        if sys.stderr.isatty():
+            print(f"making {label}", end="\r", file=sys.stderr, flush=True)
+        truths = make_tree(
+            path,
+            files=files,
+            total=total,
+            seed=files,
+            image_rate=image_rate,
+            form=form,
+            workspace=workspace,
+        )
+        return Home(path, {truth.session: truth for truth in truths})
+
+    def _remove(self, home: Home) -> None:
+        shutil.rmtree(home.path)
+
+    def _state(self) -> str:
+        """Name a state folder that is not there yet."""
+        self._states += 1
+        return os.path.join(self._folder, f"state-{self._states}")
+
+    def _cold(self, home: Home, label: str) -> str:
+        """Measure the first index; return a state folder that holds it."""
+        self._table.head(label)
+        state = ""
+
+        def index() -> Cost:
+            nonlocal state
+            state = self._state()
+            return run(product("sessions", home.path, state, "--json", "--limit", "1"))
+
+        found = compare(self._scale.runs, index, lambda: _parse_all(home))
+        self._table.ratio("first index", found, "orjson.loads of every line", 0.65)
+        self._table.memory("first index, peak memory", found.peak_mb, 64)
+        _check_rows(home, orjson.loads(run(product("sessions", home.path, state, "--json")).said))
+        with Server(home.path, state) as server:
+            for truth in list(home.truths.values())[:: max(1, len(home.truths) // 50)]:
+                shown = server.ask("checkpoints/show", {"sessionId": truth.session})
+                _check_checkpoint(truth, shown["text"])
+        return state
+
+    def _server(self, home: Home, state: str) -> None:
+        """Measure a server on a warm index: start, lists, rest."""
+        scale, table = self._scale, self._table
+
+        def start() -> Cost:
+            with Server(home.path, state) as server:
+                return Cost(server.started, 0, b"")
+
+        table.ratio(
+            "`serve`: start to `initialize`", compare(scale.runs, start, _pass), "python -c pass"
+        )
+        with Server(home.path, state) as server:
+            _check_rows(home, server.ask("checkpoints/sessions", {})["items"])
+            _settle(server)
+            for what, params in (("first 100", {"limit": 100}), ("all", {})):
+
+                def ask(params: dict[str, int] = params) -> Cost:
+                    return _asked(server, params)
+
+                table.ratio(
+                    f"`serve`: list, {what}", compare(scale.runs, ask, _pass), "python -c pass"
+                )
+            before, began = server.cpu_seconds(), time.perf_counter()
+            time.sleep(scale.idle_seconds)
+            share = (server.cpu_seconds() - before) / (time.perf_counter() - began)
+            table.share("`serve`: at rest", share, f"a core, {scale.idle_seconds:.0f} s", 0.01)
+
+
+def _pass() -> Cost:
+    return run(PASS)
+
+
+def _parse_all(home: Home) -> Cost:
+    return run((sys.executable, "-c", _PARSE_ALL, os.path.join(home.path, "sessions")))
+
+
+def _asked(server: Server, params: dict[str, int]) -> Cost:
+    began = time.perf_counter()
+    server.ask("checkpoints/sessions", params)
+    return Cost(time.perf_counter() - began, 0, b"")
+
+
+def _settle(server: Server) -> None:
+    """Wait until a server that has begun to follow has nothing left to do."""
+    for _ in range(60):
+        before = server.cpu_seconds()
+        time.sleep(0.5)
+        if server.cpu_seconds() - before < 0.005:  # noqa: PLR2004 - one percent of a core
+            return
+
+
+def _append(server: Server, truth: Truth, text: str) -> float:
+    """Append what a person typed; return the seconds until the server has told of it."""
+    truth.seq += 1
+    truth.turns += 1
+    truth.last_prompt = text
+    item = {"type": "UserMessage", "id": text, "content": [{"type": "text", "text": text}]}
+    payload = {"type": "item_completed", "thread_id": truth.session, "turn_id": text, "item": item}
+    head = {"timestamp": "2026-11-21T00:00:00.000Z", "ordinal": truth.seq, "type": "event_msg"}
+    line = json.dumps(head | {"payload": payload}, separators=(",", ":")).encode() + b"\n"
+    server.forget_events()
+    began = time.perf_counter()
+    with open(truth.path, "ab", buffering=0) as file:
+        file.write(line)
+    server.told_of(truth.session)
+    return time.perf_counter() - began
+
+
+def _pairs(figures: Sequence[Sequence[float]]) -> Ratio:
+    """Compare what was measured in turn."""
+    ratios = sorted(huge / small for small, huge in zip(*figures, strict=True))
+    return Ratio(median(ratios), ratios[0], ratios[-1], 0)
+
+
+# --- the truth -----------------------------------------------------------------------------------
+
+
+def _check_rows(home: Home, rows: Iterable[dict[str, Any]]) -> None:
+    found = {row["sessionId"]: _row(row) for row in rows}
+    wanted = {truth.session: _true_row(truth) for truth in home.truths.values()}
+    for session, row in wanted.items():
+        if found.get(session) != row:
+            raise Wrong(f"session {session}: {found.get(session)} instead of {row}")
+    if len(found) != len(wanted):
+        raise Wrong(f"{len(found)} sessions instead of {len(wanted)}")
+
+
+def _row(row: dict[str, Any]) -> tuple[object, ...]:
+    names = ("task", "turns", "contextTokens", "compactions", "seq", "cwd")
+    return tuple(row[name] for name in names)
+
+
+def _true_row(truth: Truth) -> tuple[object, ...]:
+    task = _CONTROLS.sub(" ", truth.last_prompt).strip()
+    task = task if len(task) <= _LONGEST else f"{task[: _LONGEST - 1]}…"
+    return (task, truth.turns, truth.tokens, truth.compactions, truth.seq, truth.cwd)
+
+
+def _check_checkpoint(truth: Truth, said: bytes | str) -> None:
+    checkpoint = orjson.loads(said)
+    plan = checkpoint["plan"]
+    steps = [(step["text"], plan["done"][step["id"]]) for step in plan["steps"]]
+    kinds = [artifact["kind"] for artifact in checkpoint["artifacts"].values()]
+    found = (checkpoint["seq"], steps, checkpoint["recentArtifacts"])
+    wanted = (truth.seq, truth.plan, truth.recent)
+    if found != wanted:
+        raise Wrong(f"checkpoint of {truth.session}: {found} instead of {wanted}")
+    if len(kinds) < _ARTIFACTS:
+        missing = set(truth.patched) - set(checkpoint["artifacts"])
+        if missing or kinds.count("command") > truth.commands:
+            raise Wrong(f"checkpoint of {truth.session}: without {missing}")
+
+
+def main() -> int:
+    """Measure everything; return 1 for a wrong answer, 0 otherwise."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="small trees: does it all still work?")
+    options = parser.parse_args()
+    if not hasattr(os, "posix_spawn"):
+        print("This measures with posix_spawn and wait4, which this system lacks.", file=sys.stderr)
+        return 1
+    scale = QUICK if options.quick else FULL
+    # Of a small tree, starting the interpreter is the larger part.
+    table = Table(aims=not options.quick)
+    # A name that a SIGKILL leaves behind says whose it was.
+    with tempfile.TemporaryDirectory(prefix="codex-checkpoints-bench-") as folder:
+        if shutil.disk_usage(folder).free < 3 * scale.huge:
+            print(f"Too little room in {tempfile.gettempdir()}; set TMPDIR.", file=sys.stderr)
+            return 1
+        bench = Bench(folder, scale, table)
+        try:
+            bench.cold_index()
+            bench.many_sessions()
+            bench.one_line()
+            bench.show()
+        except Wrong as wrong:
+            print(f"\nWrong: {wrong}", file=sys.stderr)
+            return 1
+    print(f"\nAll answers right; {table.missed} aims missed." if table.aims else "\nAll right.")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
