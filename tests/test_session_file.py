@@ -20,9 +20,11 @@ from rollouts import (
     THREAD,
     Step,
     based_on,
+    call,
     crlf,
     image,
     item,
+    output,
     patch,
     reasoning,
     rollback,
@@ -714,3 +716,15 @@ def test_a_line_of_200_megabytes_takes_a_bounded_memory(tmp_path: Path):
         ["torn", "2", "before"],
     ]
     assert max(int(line[3]) for line in told) < 150, run.stdout
+
+
+def test_a_state_with_a_secret_in_a_waiting_call_is_not_kept(home: Home) -> None:
+    key = "sk-" + "proj-" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4"
+    asked = call("shell_command", {"command": f"export OPENAI_API_KEY={key}"}, "c1")
+    begun = [session("legacy"), user("go"), asked]
+    home.put(name(1), rollout(*begun))
+    assert home.open(name(1)).save() is None
+    home.put(name(1), rollout(*begun, output("c1", "Exit code: 0")))
+    decided = home.open(name(1)).save()
+    assert decided is not None
+    assert key not in json.dumps(decided)

@@ -339,9 +339,10 @@ class Catalogue:
         offset = session.mark.offset
         if offset < _SAVED_FROM or offset == self._saved_at.get(session.path):
             return
-        self._saved_at[session.path] = offset
-        look = (offset, 0, session.mark.inode)
-        self.index.put_state(session.path, look, session.save())
+        state = session.save()
+        if state is not None:
+            self._saved_at[session.path] = offset
+            self.index.put_state(session.path, (offset, 0, session.mark.inode), state)
 
     def _find_path(self, path: str) -> Row:
         path = os.path.abspath(path)

@@ -9,8 +9,6 @@ from datetime import UTC, datetime
 
 import orjson
 
-from codex_checkpoints.core.checkpoint.caps import MAX_VALUE_CHARS
-from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.service.session_file import SessionFile
 from codex_checkpoints.threads.index import Row
 from codex_checkpoints.threads.tree import Found
@@ -35,7 +33,7 @@ def row_of(file: Found, session: SessionFile) -> Row:
         rollout_id=file.name.rollout_id,
         session_id=session.session_id,
         cwd=state.base,
-        name=None if state.name is None else value(state.name, MAX_VALUE_CHARS),
+        name=state.name,
         first_text=state.first_text,
         task=None if checkpoint.task is None else checkpoint.task.text,
         updated_at=_utc(replay.scale.stamp or (head and head.timestamp), file.mtime_ns),

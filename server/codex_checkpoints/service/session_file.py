@@ -70,12 +70,15 @@ class SessionFile:
         self.stand(reading)
         return self
 
-    def save(self) -> dict[str, object]:
-        """Return the place and the state as JSON values."""
+    def save(self) -> dict[str, object] | None:
+        """Return the place and the state as JSON values, None while they must not be kept."""
+        replay = self.replay.save()
+        if replay is None:
+            return None
         return {
             "mark": asdict(self.mark),
             "problems": [asdict(problem) for problem in self.problems],
-            "replay": self.replay.save(),
+            "replay": replay,
         }
 
     @classmethod

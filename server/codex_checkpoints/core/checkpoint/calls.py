@@ -7,6 +7,7 @@ many calls the oldest are forgotten.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import islice
 
 from attrs import Factory, define, field
@@ -34,7 +35,11 @@ class Calls:
     _size: int = field(init=False, default=0)
 
     def __attrs_post_init__(self) -> None:
-        self._size = sum(len(line) for line, _ in self.waiting.values())
+        self._size = sum(map(len, self.lines()))
+
+    def lines(self) -> Iterator[bytes]:
+        """Yield the lines of the calls that wait."""
+        return (line for line, _ in self.waiting.values())
 
     def wait(self, call_id: str, line: bytes, *, plain: bool = False) -> None:
         """Let a call wait for its outcome."""

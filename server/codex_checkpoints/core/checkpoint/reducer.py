@@ -64,12 +64,11 @@ from codex_checkpoints.core.rollout.wishes import (
     PATCH,
     PLAIN_CALL,
     RUN,
-    TOKENS,
     WORK,
 )
 
 _CALLS = frozenset({CALL, PLAIN_CALL, PATCH})
-_HISTORY_WAITS = frozenset({HISTORY, CONTEXT, ANSWER, WORK, TOKENS})
+_HISTORY_WAITS = frozenset({HISTORY, CONTEXT, ANSWER, WORK})
 _CWD = re.compile(r"<cwd>([^<]{1,4096})</cwd>")
 _NAMED = frozenset({None, "due", "done"})
 
@@ -130,9 +129,7 @@ def _settle_history(state: State, history: list[Line], before: Line | None) -> N
 
 
 def _take_newest(state: State, line: Line) -> None:
-    if line.wish == TOKENS:
-        state.hold_tokens(line.position, line.raw)
-    elif line.wish == ANSWER:
+    if line.wish == ANSWER:
         state.answered_at = max(state.answered_at, line.position)
     elif line.wish == WORK:
         state.worked_at = max(state.worked_at, line.position)
@@ -144,7 +141,8 @@ def _take_newest(state: State, line: Line) -> None:
 def _call_line(state: State, line: Line) -> None:
     raw = line.raw
     call_id = _call_id(line) if line.wish == PATCH else call_id_of(raw)
-    if call_id is None:
+    if call_id is None or call_id in state.calls.waiting:
+        # Before it takes another's place it must prove that it is a call at all.
         _take(state, item_of(raw), line)
     else:
         state.worked_at = line.position
@@ -183,7 +181,7 @@ def _take(state: State, item: Item, line: Line) -> None:
         case Compacted():
             _compacted(state, line)
         case Named(name=name):
-            state.name = name
+            state.name = None if name is None else _value(name)
         case _:
             _take_work(state, item, line)
 

@@ -17,6 +17,7 @@ from codex_checkpoints.core.checkpoint import projection, reducer
 from codex_checkpoints.core.checkpoint.caps import Limits
 from codex_checkpoints.core.checkpoint.memory import Update
 from codex_checkpoints.core.checkpoint.records import Checkpoint, Task
+from codex_checkpoints.core.checkpoint.redaction import find_secret
 from codex_checkpoints.core.checkpoint.state import State
 from codex_checkpoints.core.rollout.items import SessionMeta, Unreadable
 from codex_checkpoints.core.rollout.lines import Scale, Scanner
@@ -153,8 +154,14 @@ class Replay:
         kept = self._state.observations.kept(Limits())
         return tuple(uri for uri, met in kept.items() if met.hashable)
 
-    def save(self) -> object:
-        """Return everything as JSON values; only between lines."""
+    def save(self) -> object | None:
+        """Return everything as JSON values; only between lines.
+
+        None while a call waits whose line holds a secret: what is kept on disk holds none
+        (DSC-81), and without that line the call could not be read when its outcome comes.
+        """
+        if any(find_secret(line.decode(errors="replace")) for line in self._state.calls.lines()):
+            return None
         self._state.settle()
         return _converter.unstructure(_Saved(SAVED, self.scale, self.state))
 

@@ -58,7 +58,6 @@ class State:
     answered_at: int = 0
     worked_at: int = 0
     _context: tuple[int, bytes] | None = field(init=False, default=None)
-    _tokens: tuple[int, bytes] | None = field(init=False, default=None)
     _late: deque[tuple[Said | Planned, int]] = field(
         init=False, factory=deque[tuple[Said | Planned, int]]
     )
@@ -93,10 +92,6 @@ class State:
         """Hold the newest line with the settings of a turn."""
         self._context = position, raw
 
-    def hold_tokens(self, position: int, raw: bytes) -> None:
-        """Hold the newest line with the size of the window."""
-        self._tokens = position, raw
-
     def catch_up(self) -> None:
         """Read the lines of which only the newest counts."""
         if self._context is not None:
@@ -104,11 +99,6 @@ class State:
             context = item_of(raw)
             if isinstance(context, TurnContext):
                 self.set_model(context.model, position)
-        if self._tokens is not None:
-            (position, raw), self._tokens = self._tokens, None
-            tokens = item_of(raw)
-            if isinstance(tokens, Tokens):
-                self.set_tokens(tokens, position)
 
     def settle(self) -> None:
         """Read everything that is held."""

@@ -25,6 +25,7 @@ from codex_checkpoints.core.rollout.items import (
     QUIET,
     Item,
     SessionMeta,
+    Tokens,
     Unknown,
     Unreadable,
     UserMessage,
@@ -132,7 +133,7 @@ class Scanner:
         find, add = data.find, out.append
         match, wishes = self._judge()
         lines, top, ordinals = scale.lines, scale.top, scale.ordinals
-        tokens: tuple[int, int, int, int] | None = None
+        tokens: list[tuple[int, int, int, int]] = []
         spoke: tuple[int, int] | None = None
         last, top_before = -1, top  # the last line whose ordinal rests on its prefix alone
         while not self.stopped:
@@ -175,16 +176,18 @@ class Scanner:
             elif wish > TOKENS:
                 spoke = wish, lines
             elif wish == TOKENS:
-                tokens = lines, ordinal, i, j
+                tokens.append((lines, ordinal, i, j))
             i = j + 1
         scale.lines, scale.top = lines, top
         if last >= 0:
             scale.stamp = data[last : last + STAMP.stop][STAMP].decode(errors="replace")
             if ordinals:
                 self._unproven = (data[last : find(b"\n", last)], top_before)
-        if tokens is not None:
-            position, ordinal, k, j = tokens
-            add(Line(TOKENS, position, ordinal, data, k, j))
+        for position, ordinal, k, j in reversed(tokens):
+            item, _, _ = parse(data[k:j])
+            if isinstance(item, Tokens):  # one torn at a brace is none
+                add(Line(READ, position, ordinal, data, k, j, item))
+                break
         if spoke is not None:
             wish, position = spoke
             add(Line(wish, position, position, data, 0, 0))
@@ -292,7 +295,7 @@ class Scanner:
         elif long.given_up:
             scale.lines += 1
             scale.count("too_long")
-        elif long.wish == READ or long.shortened:
+        elif long.wish in {READ, TOKENS} or long.shortened:
             self._read(out, long.raw, shortened=long.shortened)
         elif long.last != _BRACE:
             scale.lines += 1
