@@ -91,6 +91,7 @@ codex-cli:
 e2e: setup node_modules/.ok tests/codex/node_modules/.ok $(WORKBENCH)/.ok $(VSIX)
 	@for name in $(BROWSERS); do command -v "$$name" >/dev/null && exit 0; done; \
 		echo 'A browser is needed: $(BROWSERS). On Debian: apt-get install chromium' >&2; exit 1
+	$(BIN)/pytest -q tests/test_vsix.py
 	node_modules/.bin/tsc -p tests/workbench
 	VSIX='$(CURDIR)/$(VSIX)' $(WORKBENCH)/.node24/node --test --test-concurrency=1 \
 		--test-reporter=spec 'tests/workbench/*.test.ts'
