@@ -49,7 +49,7 @@ SECRETS = [
     ("aws session id", "id ASIA" + "ABCDEFGHIJKLMNO2 x", "id • x"),
     ("aws secret", "aws_secret_access_key = /" + LONG[:38] + "+", "aws_secret_access_key = •"),
     ("npm", "npm" + "_" + LONG[:36], "•"),
-    ("npmrc", "//registry.npmjs.org/:_authToken=" + HEX, "//registry.npmjs.org/:_authToken=•"),
+    ("npmrc", "//npm.example.com/:_authToken=" + HEX, "//npm.example.com/:_authToken=•"),
     ("pypi", "pypi" + "-AgEIcHlwaS5vcmc" + LONG, "•"),
     ("stripe", "sk" + "_live_" + LONG[:24], "•"),
     ("stripe restricted", "rk" + "_test_" + LONG[:24], "•"),

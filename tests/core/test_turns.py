@@ -226,6 +226,8 @@ def test_the_end_of_another_task_ends_no_turn():
         ([user("a"), assistant("x"), call("update_plan", {"plan": []}, "c1")], False),
         ([user("a"), assistant("x"), patch(add="a.py")], False),
         ([user("a"), assistant("x"), user("b")], False),
+        ([user("a"), assistant("x"), injected("b")], False),
+        ([user("a"), assistant("x"), injected("b", role="developer")], False),
         ([user("a"), assistant("x"), user("b"), assistant("y")], True),
     ],
 )

@@ -54,7 +54,7 @@ def _message(payload: Json) -> Item:
     if role == "user":
         texts = texts_of(payload.get("content"))
         return UserMessage(texts, in_history=True, turn_id=_turn_id(payload))
-    return AssistantMessage() if role == "assistant" else QUIET
+    return AssistantMessage() if role == "assistant" else _WORKED
 
 
 def _turn_id(payload: Json) -> str | None:

@@ -158,7 +158,7 @@ def _older(user: int) -> tuple[tuple[tuple[bytes, int], ...], tuple[tuple[bytes,
             (rb'(?:function|custom_tool)_call_output"' + _CALL_ID, OUTPUT),
             (rb'custom_tool_call"' + _CALL_ID + rb',"name":"apply_patch","input":"', PATCH),
             (role + rb'assistant"', ANSWER),
-            (role + rb'(?:developer|system)"', SKIP),
+            (role + rb'(?:developer|system)"', WORK),
             (role + rb'user"', user),
             _tags(SKIP, _made(RESPONSES, quiet)),
         ),
@@ -167,4 +167,4 @@ def _older(user: int) -> tuple[tuple[tuple[bytes, int], ...], tuple[tuple[bytes,
 
 
 _UNTYPED = _older(HISTORY)
-_TYPED = _older(SKIP)
+_TYPED = _older(WORK)
