@@ -187,7 +187,8 @@ class Scanner:
             item, _, _ = parse(data[k:j])
             if isinstance(item, Tokens):  # one torn at a brace is none
                 add(Line(READ, position, ordinal, data, k, j, item))
-                break
+                if item.window is not None:
+                    break
         if spoke is not None:
             wish, position = spoke
             add(Line(wish, position, position, data, 0, 0))
