@@ -44,24 +44,26 @@ TEXTS = st.one_of(
         ]
     ),
 )
-OUTPUTS = st.one_of(
+SHORT = st.one_of(
     st.sampled_from(["", "ok", '{"output":"Success. Updated","metadata":{"exit_code":0}}', "}"]),
     TEXTS,
-    st.just("x" * 70_000),
 )
+OUTPUTS = SHORT | st.just("x" * 70_000)
 NAMES = st.sampled_from(["t1", "t2", "t3", None])
 CALLS = st.sampled_from([None, None, None, "c1", "c2", "x"])
 
 PLANS = st.lists(st.tuples(TEXTS, st.booleans()), max_size=3)
 
 
-def done(names: st.SearchStrategy[str | None]) -> st.SearchStrategy[r.Step]:
+def done(
+    names: st.SearchStrategy[str | None], outputs: st.SearchStrategy[str] = OUTPUTS
+) -> st.SearchStrategy[r.Step]:
     """Do something, in a turn of one of these names."""
     return st.one_of(
         st.builds(
             r.shell,
             st.sampled_from(SCRIPTS),
-            OUTPUTS,
+            outputs,
             reads=st.lists(st.sampled_from(PATHS), max_size=2),
             workdir=st.sampled_from([None, "/home/ana/shop/d", "d"]),
             status=st.sampled_from(["completed", "completed", "failed", "declined"]),
@@ -82,7 +84,7 @@ def done(names: st.SearchStrategy[str | None]) -> st.SearchStrategy[r.Step]:
             r.mcp,
             st.sampled_from(["docs", "memory"]),
             st.sampled_from(["find", "memory.apply"]),
-            OUTPUTS,
+            outputs,
         ),
         st.builds(r.image, st.sampled_from(PATHS)),
         st.builds(
@@ -91,7 +93,7 @@ def done(names: st.SearchStrategy[str | None]) -> st.SearchStrategy[r.Step]:
             st.just({"cmd": "cat a.py"}),
             CALLS.map(lambda name: name or "y"),
         ),
-        st.builds(r.output, CALLS.map(lambda name: name or "y"), OUTPUTS),
+        st.builds(r.output, CALLS.map(lambda name: name or "y"), outputs),
         st.builds(
             r.custom_call,
             st.just("exec"),
@@ -107,13 +109,15 @@ def done(names: st.SearchStrategy[str | None]) -> st.SearchStrategy[r.Step]:
     )
 
 
-def said(names: st.SearchStrategy[str | None]) -> st.SearchStrategy[r.Step]:
+def said(
+    names: st.SearchStrategy[str | None], outputs: st.SearchStrategy[str] = OUTPUTS
+) -> st.SearchStrategy[r.Step]:
     """Say something, in a turn of one of these names."""
     return st.one_of(
         st.builds(r.user, TEXTS, turn=names, images=st.integers(0, 1)),
         st.builds(r.injected, TEXTS, role=st.sampled_from(["user", "developer", "assistant"])),
         st.builds(r.assistant, TEXTS),
-        st.builds(r.reasoning, OUTPUTS),
+        st.builds(r.reasoning, outputs),
     )
 
 
@@ -147,7 +151,8 @@ SPOILT: st.SearchStrategy[r.Step] = st.one_of(
             r.raw(b"\x00\x00\x00\n"),
         ]
     ),
-    st.builds(r.torn, st.one_of(SAID, DONE), st.integers(0, 30)),
+    # Of a line longer than a chunk only the ends are looked at, unless somebody needs it.
+    st.builds(r.torn, st.one_of(said(NAMES, SHORT), done(NAMES, SHORT)), st.integers(0, 30)),
 )
 STEPS = st.lists(st.one_of(SAID, DONE, DONE, FRAMED, FRAMED, SPOILT), max_size=14)
 

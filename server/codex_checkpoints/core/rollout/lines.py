@@ -144,8 +144,8 @@ class Scanner:
             if j < 0:
                 break
             prefix = match(data, i)
-            if prefix is None or data[j - 1] != _BRACE:
-                ordinal = -1
+            if prefix is None or data[j - 1] != _BRACE or data[j - 2] != _BRACE:
+                ordinal = -1  # payload and envelope end in a brace each
             elif ordinals:
                 ordinal = int(prefix[1])
                 if ordinal >= limit:
