@@ -56,7 +56,7 @@ class Scale:
 
 
 FULL = Scale(400, 5_000, 1024 * _MB, 1024 * _MB, 1024 * _MB, 100 * _MB, 10 * _MB, 7, 30, 20.0)
-QUICK = Scale(40, 400, 60 * _MB, 40 * _MB, 60 * _MB, 20 * _MB, 2 * _MB, 3, 10, 3.0)
+QUICK = Scale(20, 200, 30 * _MB, 20 * _MB, 40 * _MB, 10 * _MB, 2 * _MB, 2, 5, 2.0)
 
 
 @frozen

@@ -29,6 +29,7 @@ PAGES = {
     "server/README.md": SERVER / "README.md",
     "server/PROTOCOL.md": SERVER / "PROTOCOL.md",
     "tests/README.md": ROOT / "tests" / "README.md",
+    "bench/README.md": ROOT / "bench" / "README.md",
 }
 TEXTS = {name: path.read_text(encoding="utf-8") for name, path in PAGES.items()}
 

@@ -18,7 +18,7 @@ def row_of(file: Found, session: SessionFile) -> Row:
     """Return what the index remembers of a session."""
     replay = session.now()
     state = replay.state
-    checkpoint = replay.checkpoint((), {})
+    task = replay.task()
     head = session.head
     tokens = None if state.tokens_stale or state.tokens is None else state.tokens
     reported = tokens is not None and tokens.input != 0
@@ -35,7 +35,7 @@ def row_of(file: Found, session: SessionFile) -> Row:
         cwd=state.base,
         name=state.name,
         first_text=state.first_text,
-        task=None if checkpoint.task is None else checkpoint.task.text,
+        task=None if task is None else task.text,
         updated_at=_utc(replay.scale.stamp or (head and head.timestamp), file.mtime_ns),
         cli_version=head and head.cli_version,
         model=state.model,
