@@ -31,7 +31,9 @@ _SLICE_BYTES = 1 << 25
 _SLICE_FILES = 250
 _READERS = 32
 _SAVED_FROM = 1 << 20
-"""From this size on the state of a file is saved, and again after as many new bytes."""
+"""From this size on the state of a file in use is saved, and again after as many new bytes."""
+_SAVED_AT_ONCE = 1 << 24
+"""From this size on it is saved by the first index already: reading it again would be felt."""
 _SHORTEST_PREFIX = 8
 
 
@@ -313,7 +315,7 @@ class Catalogue:
             return unreadable_row(file, f"a defect of ours, {type(error).__name__}")
         if known:
             self._keep(session)
-        elif file.size >= _SAVED_FROM:
+        elif file.size >= _SAVED_AT_ONCE:
             self._save(session)
         return row
 
