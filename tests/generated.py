@@ -51,12 +51,17 @@ SHORT = st.one_of(
 OUTPUTS = SHORT | st.just("x" * 70_000)
 NAMES = st.sampled_from(["t1", "t2", "t3", None])
 CALLS = st.sampled_from([None, None, None, "c1", "c2", "x"])
+"""Numbers of calls: mostly the next one, sometimes one that was there already."""
+NEW_CALLS = st.integers(10**6, 10**9).map("c{}".format)
+"""Numbers of calls as Codex gives them: never one twice."""
 
 PLANS = st.lists(st.tuples(TEXTS, st.booleans()), max_size=3)
 
 
 def done(
-    names: st.SearchStrategy[str | None], outputs: st.SearchStrategy[str] = OUTPUTS
+    names: st.SearchStrategy[str | None],
+    outputs: st.SearchStrategy[str] = OUTPUTS,
+    calls: st.SearchStrategy[str | None] = CALLS,
 ) -> st.SearchStrategy[r.Step]:
     """Do something, in a turn of one of these names."""
     return st.one_of(
@@ -67,7 +72,7 @@ def done(
             reads=st.lists(st.sampled_from(PATHS), max_size=2),
             workdir=st.sampled_from([None, "/home/ana/shop/d", "d"]),
             status=st.sampled_from(["completed", "completed", "failed", "declined"]),
-            call=CALLS,
+            call=calls,
             turn=names,
         ),
         st.builds(
@@ -77,7 +82,7 @@ def done(
             delete=st.sampled_from([None, *PATHS]),
             move=st.sampled_from([None, ("a.py", "moved.py")]),
             done=st.booleans(),
-            call=CALLS,
+            call=calls,
         ),
         PLANS.map(lambda steps: r.plan(*steps)),
         st.builds(
@@ -91,9 +96,9 @@ def done(
             r.call,
             st.sampled_from(["exec_command", "update_plan", "mcp__a__b", "wait"]),
             st.just({"cmd": "cat a.py"}),
-            CALLS.map(lambda name: name or "y"),
+            calls.map(lambda name: name or "y"),
         ),
-        st.builds(r.output, CALLS.map(lambda name: name or "y"), outputs),
+        st.builds(r.output, calls.map(lambda name: name or "y"), outputs),
         st.builds(
             r.custom_call,
             st.just("exec"),
@@ -104,7 +109,7 @@ def done(
                     "tools.exec_command(x)",
                 ]
             ),
-            CALLS.map(lambda name: name or "z"),
+            calls.map(lambda name: name or "z"),
         ),
     )
 
@@ -121,7 +126,6 @@ def said(
     )
 
 
-DONE, SAID = done(NAMES), said(NAMES)
 FRAMED: st.SearchStrategy[r.Step] = st.one_of(
     st.builds(r.started),
     st.builds(r.complete, NAMES),
@@ -138,27 +142,34 @@ FRAMED: st.SearchStrategy[r.Step] = st.one_of(
     st.just(r.event("thread_name_updated", thread_name="Ana's shop")),
     st.builds(r.item, st.sampled_from(["Reasoning", "Plan", "Hologram"]), id=st.just("i")),
 )
-SPOILT: st.SearchStrategy[r.Step] = st.one_of(
-    st.sampled_from(
-        [
-            r.blank(),
-            r.blank(b" \t"),
-            r.raw(b"not json\n"),
-            r.raw(b"[1,2]\n"),
-            r.raw(
-                b'{"type":"message","role":"user","content":[{"type":"input_text","text":"bare"}]}\n'
-            ),
-            r.raw(b"\x00\x00\x00\n"),
-        ]
-    ),
-    # Of a line longer than a chunk only the ends are looked at, unless somebody needs it.
-    st.builds(r.torn, st.one_of(said(NAMES, SHORT), done(NAMES, SHORT)), st.integers(0, 30)),
+JUNK = st.sampled_from(
+    [
+        r.blank(),
+        r.blank(b" \t"),
+        r.raw(b"not json\n"),
+        r.raw(b"[1,2]\n"),
+        r.raw(
+            b'{"type":"message","role":"user","content":[{"type":"input_text","text":"bare"}]}\n'
+        ),
+        r.raw(b"\x00\x00\x00\n"),
+    ]
 )
-STEPS = st.lists(st.one_of(SAID, DONE, DONE, FRAMED, FRAMED, SPOILT), max_size=14)
+
+
+def steps(calls: st.SearchStrategy[str | None]) -> st.SearchStrategy[list[r.Step]]:
+    """Let a session go on, with calls that have these numbers."""
+    # Of a line longer than a chunk only the ends are looked at, unless somebody needs it.
+    torn = st.builds(
+        r.torn, st.one_of(said(NAMES, SHORT), done(NAMES, SHORT, calls)), st.integers(0, 30)
+    )
+    act = done(NAMES, calls=calls)
+    return st.lists(
+        st.one_of(said(NAMES), act, act, FRAMED, FRAMED, st.one_of(JUNK, torn)), max_size=14
+    )
 
 
 @st.composite
-def sessions(draw: st.DrawFn) -> bytes:
+def sessions(draw: st.DrawFn, calls: st.SearchStrategy[str | None] = CALLS) -> bytes:
     """Write a session in any form."""
     head = draw(
         st.sampled_from(
@@ -176,8 +187,7 @@ def sessions(draw: st.DrawFn) -> bytes:
             ]
         )
     )
-    steps = draw(STEPS)
-    data = r.rollout(head, *steps)
+    data = r.rollout(head, *draw(steps(calls)))
     return Shown(data[:-1] if draw(st.integers(0, 9)) == 0 else data)
 
 
@@ -241,13 +251,13 @@ DAMAGES: list[Damage] = [
 
 
 @st.composite
-def damaged(draw: st.DrawFn, healthy: st.SearchStrategy[bytes]) -> bytes:
+def damaged(draw: st.DrawFn) -> bytes:
     """Damage one line of a session, and perhaps its end.
 
     Of a line longer than a chunk only the ends are looked at, unless somebody needs it: damage
     inside it may stay unseen.
     """
-    lines = draw(healthy).split(b"\n")
+    lines = draw(sessions(NEW_CALLS)).split(b"\n")
     place = draw(st.sampled_from([n for n, line in enumerate(lines) if len(line) < _JUDGED_WHOLE]))
     damage = draw(st.sampled_from(DAMAGES))
     lines[place] = damage(lines[place], draw(st.integers(0, 10_000)))

@@ -57,7 +57,7 @@ def examples(share: float) -> settings:
     return settings(max_examples=round(settings().max_examples * share))
 
 
-ANY = st.one_of(sessions(), damaged(sessions()))
+ANY = st.one_of(sessions(), damaged())
 
 
 def outcome(replay: Replay) -> object:
@@ -136,7 +136,7 @@ def test_the_quick_reader_and_the_plain_one_agree(data: bytes):
 
 
 @examples(3)
-@given(data=damaged(sessions()))
+@given(data=damaged())
 def test_the_quick_reader_and_the_plain_one_agree_on_damaged_files(data: bytes):
     assert outcome(read(data)) == outcome(read(data, hot=False))
 
