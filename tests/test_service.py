@@ -25,8 +25,7 @@ from codex_checkpoints.service.refusal import Cancelled
 from codex_checkpoints.service.session_file import SessionFile
 from codex_checkpoints.service.sessions import Projection
 from codex_checkpoints.service.settings import Settings, overridden, read_settings
-from codex_checkpoints.threads.index import Row
-from codex_checkpoints.threads.tree import Found
+from codex_checkpoints.threads.contract import Rollout, Row
 from homes import (
     WAIT,
     Home,
@@ -1280,7 +1279,7 @@ def test_a_defect_about_one_file_does_not_take_the_others_with_it(
     home.put(chat("two", 2), 2)
     plain = rows.row_of
 
-    def row_of(file: Found, opened: SessionFile) -> Row:
+    def row_of(file: Rollout, opened: SessionFile) -> Row:
         if opened.session_id == thread(2):
             raise ZeroDivisionError
         return plain(file, opened)

@@ -14,7 +14,8 @@ from codex_checkpoints.core.checkpoint.canonical import to_bytes
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.service.session_file import Problem, SessionFile, open_session
 from codex_checkpoints.threads import tree
-from codex_checkpoints.threads.rollout_file import UnreadableSource
+from codex_checkpoints.threads.contract import UnreadableSource
+from codex_checkpoints.threads.rollout_file import FileReader
 from reading import read
 from rollouts import (
     THREAD,
@@ -38,6 +39,7 @@ from rollouts import (
 )
 
 ROOT = Path(__file__).resolve().parent.parent
+FILES = FileReader()
 
 
 def name(number: int) -> str:
@@ -66,12 +68,12 @@ class Home:
 
     def locate(self, rollout_id: str) -> str | None:
         found = tree.scan(str(self.folder))
-        return {each.name.rollout_id: path for path, each in found.items()}.get(rollout_id.lower())
+        return {each.rollout_id: path for path, each in found.items()}.get(rollout_id.lower())
 
     def open(self, rollout_id: str) -> SessionFile:
         path = self.locate(rollout_id)
         assert path is not None
-        return open_session(path, self.locate)
+        return open_session(FILES, path, self.locate)
 
 
 @pytest.fixture
@@ -492,17 +494,17 @@ def test_a_file_that_is_gone_cannot_be_read(home: Home):
     with pytest.raises(UnreadableSource):
         follower.read_on(home.locate)
     with pytest.raises(UnreadableSource):
-        open_session(str(path), nowhere)
+        open_session(FILES, str(path), nowhere)
 
 
 def test_what_is_no_file_cannot_be_read(tmp_path: Path):
     with pytest.raises(UnreadableSource):
-        open_session(str(tmp_path), nowhere)
+        open_session(FILES, str(tmp_path), nowhere)
     if hasattr(os, "mkfifo"):
         pipe = tmp_path / "pipe.jsonl"
         os.mkfifo(pipe)
         with pytest.raises(UnreadableSource):
-            open_session(str(pipe), nowhere)
+            open_session(FILES, str(pipe), nowhere)
 
 
 def test_an_empty_file_is_a_session_that_says_nothing(home: Home):
@@ -564,7 +566,7 @@ def test_a_damaged_compressed_file_cannot_be_read(home: Home, data: bytes):
     path = home.put(name(1), data, suffix=".zst")
 
     with pytest.raises(UnreadableSource):
-        open_session(path, nowhere)
+        open_session(FILES, path, nowhere)
 
 
 def test_a_damaged_compressed_base_is_reported(home: Home):
@@ -597,7 +599,7 @@ def test_a_follower_can_be_saved_at_any_line_and_taken_up_again(home: Home, form
             continue
         path.write_bytes(data[:end])
         follower = home.open(name(1))
-        loaded = SessionFile.load(str(path), orjson.loads(orjson.dumps(follower.save())))
+        loaded = SessionFile.load(FILES, str(path), orjson.loads(orjson.dumps(follower.save())))
         assert loaded is not None
         assert (loaded.mark, loaded.problems) == (follower.mark, follower.problems)
         path.write_bytes(data)
@@ -609,7 +611,7 @@ def test_what_was_saved_of_another_content_is_not_believed(home: Home):
     saved = home.open(name(1)).save()
     path.write_bytes(OTHER)
 
-    loaded = SessionFile.load(str(path), saved)
+    loaded = SessionFile.load(FILES, str(path), saved)
 
     assert loaded is not None
     assert told(loaded.read_on(home.locate)) == to_bytes(read(OTHER).checkpoint((), {}))
@@ -623,7 +625,7 @@ def test_what_cannot_be_taken_up_is_no_follower(home: Home):
     bad += [{key: each for key, each in saved.items() if key != gone} for gone in saved]
 
     for value in bad:
-        assert SessionFile.load("x", value) is None
+        assert SessionFile.load(FILES, "x", value) is None
 
 
 # --- the end of a turn ---------------------------------------------------------------------------
@@ -636,11 +638,11 @@ def test_a_session_can_be_read_up_to_a_line(home: Home):
     assert path is not None
 
     for turn_, text, artifacts in ((0, "one", {"one.py"}), (1, "three", {"one.py"})):
-        whole = open_session(path, home.locate)
+        whole = open_session(FILES, path, home.locate)
         ended = whole.now().state.turns.turns[turn_]
         assert ended.ended is not None
 
-        at = open_session(path, home.locate, until=ended.ended)
+        at = open_session(FILES, path, home.locate, until=ended.ended)
 
         found = at.now().checkpoint((), {})
         assert found.seq == ended.ended_seq
@@ -663,6 +665,7 @@ except ImportError:
     peak = lambda: tracemalloc.get_traced_memory()[1]
 import rollouts as r
 from codex_checkpoints.service.session_file import open_session
+from codex_checkpoints.threads.rollout_file import FileReader
 
 image = {"type": "image", "image_url": "data:image/png;base64,@@"}
 kinds = {
@@ -686,7 +689,7 @@ def write(kind, size):
         file.write(b"" if kind == "torn" else back)
 
 def look():
-    now = open_session(path, lambda _id: None).now()
+    now = open_session(FileReader(), path, lambda _id: None).now()
     return now.seq, now.checkpoint((), {}).task.text
 
 write("message", 1000)

@@ -66,7 +66,7 @@ def folder_of(path: Path) -> Path | None:
     """Return the folder that a session worked in, if it can be told and is still there."""
     if path.suffix != ".jsonl":
         return None
-    with contextlib.suppress(OSError, ValueError, AttributeError, TypeError), path.open("rb") as f:
+    with contextlib.suppress(OSError, LookupError, TypeError, ValueError), path.open("rb") as f:
         folder = Path(json.loads(f.readline())["payload"]["cwd"])
         if folder.is_absolute() and folder.is_dir():
             return folder

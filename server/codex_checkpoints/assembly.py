@@ -11,12 +11,14 @@ from typing import Any
 
 from attrs import frozen
 
+from codex_checkpoints import stamps
 from codex_checkpoints.records import Records
 from codex_checkpoints.service.catalogue import Catalogue
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.settings import Settings, overridden, read_settings
 from codex_checkpoints.threads import tree
-from codex_checkpoints.threads.index import Index, is_storable
+from codex_checkpoints.threads.index import is_storable
+from codex_checkpoints.threads.local_store import LocalThreadStore
 
 
 @frozen
@@ -63,8 +65,9 @@ def assemble(where: Places, overrides: Mapping[str, Any] | None = None) -> House
         problems += more
     records = Records(where.state_dir, beside=settings.checkpoint_location == "beside")
     records.clear_leftovers(_rollout_folders(where.codex_home) if records.beside else ())
-    index = Index(records.index_path)
-    return House(Sessions(Catalogue(where.codex_home, index), records, settings), problems)
+    store = LocalThreadStore(where.codex_home, where.state_dir, stamps.now)
+    store.clear_leftovers()
+    return House(Sessions(Catalogue(store), records, settings), problems)
 
 
 def _rollout_folders(codex_home: str) -> Iterator[str]:

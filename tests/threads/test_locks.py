@@ -1,4 +1,4 @@
-"""The probe for live threads, against real locks held by other processes."""
+"""The probe for live threads and the lock that we hold, against real locks of other processes."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from codex_checkpoints.threads.locks import is_live, live_threads
+from codex_checkpoints.threads import locks
+from codex_checkpoints.threads.contract import StorageFailed, ThreadIsLive, Unsupported
+from codex_checkpoints.threads.locks import hold, is_live, live_threads
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Callable, Generator
     from pathlib import Path
 
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="the holder speaks flock")
@@ -248,3 +250,170 @@ def test_many_locks_left_behind_hide_no_live_one(home: Path) -> None:
         lock_file(home, f"019a9f0e-6a4b-7c10-8d2e-{number:012x}").touch()
     with held_elsewhere(lock_file(home)):
         assert live_threads(str(home)) == {THREAD}
+
+
+# --- holding a lock in order to write -------------------------------------------------------------
+
+
+@posix_only
+def test_a_held_lock_is_like_codex_s_own_to_all_others(tmp_path: Path) -> None:
+    with hold(str(tmp_path), THREAD):
+        assert is_live(str(tmp_path), THREAD)
+        assert not is_live(str(tmp_path), OTHER)
+        assert names_below(tmp_path) == [
+            "thread-writer-locks",
+            "thread-writer-locks/.coordination.lock",
+            f"thread-writer-locks/{THREAD}.lock",
+        ]
+        assert not can_take(lock_file(tmp_path))
+        assert can_take(coordination_file(tmp_path))
+
+    assert not is_live(str(tmp_path), THREAD)
+    assert not lock_file(tmp_path).exists()
+    assert coordination_file(tmp_path).exists()
+
+
+TAKE = """
+import fcntl, sys
+try:
+    fcntl.flock(open(sys.argv[1], "a"), fcntl.LOCK_EX | fcntl.LOCK_NB)
+except BlockingIOError:
+    sys.exit(1)
+"""
+
+
+def can_take(path: Path) -> bool:
+    """Tell whether another process could lock a file, as Codex does."""
+    return subprocess.run([sys.executable, "-c", TAKE, str(path)], check=False).returncode == 0
+
+
+@posix_only
+def test_a_thread_that_codex_holds_cannot_be_held(home: Path) -> None:
+    before = names_below(home)
+    with held_elsewhere(lock_file(home)):
+        with pytest.raises(ThreadIsLive), hold(str(home), THREAD):
+            pass
+        with hold(str(home), OTHER):
+            pass
+        assert lock_file(home).exists()
+
+    assert set(before) < set(names_below(home))
+    with hold(str(home), THREAD):  # its owner is gone, the file it left is no hindrance
+        pass
+    assert not lock_file(home).exists()
+
+
+def test_a_thread_is_held_by_one_at_a_time_and_again_afterwards(tmp_path: Path) -> None:
+    for _ in range(3):
+        with hold(str(tmp_path), THREAD), pytest.raises(ThreadIsLive), hold(str(tmp_path), THREAD):
+            pass
+
+
+@posix_only
+def test_holding_waits_for_the_coordination_lock_but_not_for_ever(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = [sys.executable, "-c", HOLD_FOR, str(coordination_file(home)), "0.5"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        with hold(str(home), THREAD):
+            assert is_live(str(home), THREAD)
+
+    monkeypatch.setattr(locks, "_COORDINATION_WAIT_TO_WRITE", 0.2)
+    with (
+        held_elsewhere(coordination_file(home)),
+        pytest.raises(ThreadIsLive),
+        hold(str(home), THREAD),
+    ):
+        pass
+    assert not lock_file(home).exists()
+
+
+HOLD_FOR = """
+import fcntl, sys, time
+held = open(sys.argv[1], "a")
+fcntl.flock(held, fcntl.LOCK_EX)
+print("held", flush=True)
+time.sleep(float(sys.argv[2]))
+"""
+
+
+@posix_only
+def test_a_lock_that_cannot_be_given_back_in_order_is_let_go_all_the_same(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(locks, "_COORDINATION_WAIT_TO_WRITE", 0.1)
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(hold(str(home), THREAD))
+        holder = contextlib.ExitStack()
+        holder.enter_context(held_elsewhere(coordination_file(home)))
+        stack.close()
+        assert lock_file(home).exists()
+        assert can_take(lock_file(home))
+        holder.close()
+
+
+@posix_only
+def test_a_lock_file_that_was_put_in_the_place_of_ours_stays(home: Path) -> None:
+    with hold(str(home), THREAD):
+        lock_file(home).unlink()
+        lock_file(home).write_text("another's")
+
+    assert lock_file(home).read_text() == "another's"
+
+
+def test_what_fails_while_a_lock_is_held_lets_it_go(tmp_path: Path) -> None:
+    with pytest.raises(LookupError), hold(str(tmp_path), THREAD):
+        raise LookupError
+
+    with hold(str(tmp_path), THREAD):
+        pass
+
+
+@posix_only
+@pytest.mark.parametrize("kind", ["pipe", "link", "folder"])
+@pytest.mark.parametrize("place", [lock_file, coordination_file])
+@pytest.mark.timeout(20)
+def test_what_is_no_lock_file_is_never_locked(
+    home: Path, kind: str, place: Callable[[Path], Path]
+) -> None:
+    if kind == "pipe":
+        os.mkfifo(place(home))
+    elif kind == "link":
+        place(home).symlink_to(home / "elsewhere")
+    else:
+        place(home).mkdir()
+
+    with pytest.raises(StorageFailed), hold(str(home), THREAD):
+        pass
+
+    assert not (home / "elsewhere").exists()
+
+
+def test_only_a_thread_id_can_be_held(home: Path) -> None:
+    for name in ("", "../" + THREAD, THREAD.upper(), THREAD + "\0"):
+        with pytest.raises(Unsupported), hold(str(home), name):
+            pass
+    assert names_below(home) == ["thread-writer-locks"]
+
+
+def test_no_home_is_made_for_a_lock(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+
+    for name in ("file", "not there"):
+        with pytest.raises(StorageFailed), hold(str(tmp_path / name), THREAD):
+            pass
+
+    assert names_below(tmp_path) == ["file"]
+
+
+@posix_only
+def test_codex_opens_threads_while_we_hold_and_let_go_of_another(home: Path) -> None:
+    folder = str(home / "thread-writer-locks")
+    command = [sys.executable, "-c", OPEN_AND_CLOSE_THREADS, folder, THREAD, "1000"]
+    with subprocess.Popen(command) as codex:
+        while codex.poll() is None:
+            with hold(str(home), OTHER):
+                pass
+    assert codex.returncode == 0

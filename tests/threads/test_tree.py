@@ -81,7 +81,8 @@ def test_a_home_has_active_and_archived_sessions(tmp_path: Path):
     assert {path: each.archived for path, each in found.items()} == {active: False, archived: True}
     look = os.stat(active)
     assert found[active].look == (6, look.st_mtime_ns, look.st_ino)
-    assert found[active].name == RolloutName(THREAD, THREAD, compressed=False)
+    told = found[active]
+    assert (told.thread_id, told.rollout_id, told.compressed) == (THREAD, THREAD, False)
     assert roots(str(tmp_path)) == (
         str(tmp_path / "sessions"),
         str(tmp_path / "archived_sessions"),
@@ -156,4 +157,4 @@ def test_a_thousand_files_over_many_days_are_found(tmp_path: Path):
 
     found = scan(str(tmp_path))
 
-    assert len({each.name.thread_id for each in found.values()}) == 1000
+    assert len({each.thread_id for each in found.values()}) == 1000

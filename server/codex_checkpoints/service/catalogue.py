@@ -1,31 +1,39 @@
-"""Which sessions there are: the folders against the index, and the readers of those in use.
+"""What the sessions are: derives from rollouts what a store then remembers (STO-14).
 
-The index is brought up to date in slices, so that whoever waits can be told how far it is, change
-their mind, or be answered in between.  What a checkpoint says is not known here.
+A rollout that is new or has changed is read, and the store is told what was found, by the one call
+that changes metadata (STO-4).  That is done in slices, so that whoever waits can be told how far it
+is, change their mind, or be answered in between.  The readers of sessions in use are kept.  What a
+checkpoint says is not known here.
 """
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TypeVar
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from codex_checkpoints.core.checkpoint.caps import MAX_VALUE_CHARS
+from codex_checkpoints.core.checkpoint.replay import Replay
+from codex_checkpoints.core.checkpoint.seed import Seeds, unsown
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.rows import row_of, unreadable_row
-from codex_checkpoints.service.session_file import SessionFile, open_session
-from codex_checkpoints.threads import rollout_file, tree
-from codex_checkpoints.threads.index import Index, Row, is_storable
-from codex_checkpoints.threads.names import ThreadNames
-from codex_checkpoints.threads.rollout_file import UnreadableSource
-from codex_checkpoints.threads.tree import Found
+from codex_checkpoints.service.session_file import SessionFile, open_session, read_with
+from codex_checkpoints.threads.contract import (
+    Patch,
+    Rollout,
+    Row,
+    ThreadStore,
+    UnreadableSource,
+)
 
 logger = logging.getLogger(__name__)
+
+R = TypeVar("R", bound=Replay)
 
 _SLICE_BYTES = 1 << 25
 _SLICE_FILES = 250
@@ -52,54 +60,59 @@ class Progress:
 class Catalogue:
     """The sessions of one Codex home; owned by one thread."""
 
-    def __init__(self, codex_home: str, index: Index) -> None:
-        """Take the rows the index has; nothing is read yet."""
-        self.codex_home = codex_home
-        self.index = index
-        self._rows: dict[str, Row] = {}
-        self._current: dict[str, Row] | None = None
-        self._loaded = False
+    def __init__(self, store: ThreadStore, seeds: Seeds = unsown) -> None:
+        """Take what the store was told before; nothing is read yet.
+
+        `seeds` tells what the sessions that we made go on from.
+        """
+        self.store = store
+        self.seeds = seeds
         self._readers: OrderedDict[str, SessionFile] = OrderedDict()
         self._saved_at: dict[str, int] = {}
-        self._names = ThreadNames(os.path.join(codex_home, "session_index.jsonl"))
         self._by_rollout: dict[str, str] = {}
-        self.unnamable: tuple[str, ...] = ()
-        """Session files that are left out, since nobody could be told their names."""
 
     # --- what there is ---------------------------------------------------------------------------
 
+    @property
+    def place(self) -> str:
+        """Return where the sessions are, in words for a person."""
+        return self.store.place
+
     def rows(self) -> Mapping[str, Row]:
-        """Return the row of every session file by path, as of the last look."""
-        return self._rows
+        """Return the row of every rollout by path, as of the last look."""
+        return self.store.rows()
 
     def is_current(self, row: Row) -> bool:
-        """Return whether this is the newest file of its session, in this home."""
+        """Return whether this is the newest rollout of its session, in this store."""
         newest = self.current().get(row.session_id)
         return newest is not None and newest.path == row.path
 
     def current(self) -> Mapping[str, Row]:
-        """Return the newest file of each session, by session id."""
-        if self._current is None:
-            self._current = self._newest()
-        return self._current
+        """Return the row of the newest rollout of each session, by session id."""
+        return self.store.current()
 
-    def _newest(self) -> dict[str, Row]:
-        newest: dict[str, Row] = {}
-        for row in self._rows.values():
-            if row.error is not None:
-                continue
-            other = newest.get(row.session_id)
-            if other is None or _newer(row, other):
-                newest[row.session_id] = row
-        return newest
+    def title_of(self, row: Row) -> str | None:
+        """Return what a session is called: the name it was given, else its first message."""
+        return title_of(row, self.store.name_of(row))
 
-    def name_of(self, row: Row) -> str | None:
-        """Return the name the thread was given, by whoever gave it last."""
-        given = self._names.all()
-        if row.thread_id not in given:
-            return row.name
-        # An empty name in Codex's own list clears it.
-        return value(given[row.thread_id], MAX_VALUE_CHARS) or None
+    def below(self, row: Row) -> Iterator[str]:
+        """Yield the sessions on whose rollouts this one builds, the nearest first."""
+        seen = {row.path}
+        step: Row | None = row
+        while step is not None and step.base_rollout is not None:
+            path = self.locate(step.base_rollout)
+            if path is None or path in seen:
+                return
+            seen.add(path)
+            step = self.rows().get(path)
+            if step is not None:
+                yield step.session_id
+
+    def built_on(self, sessions: Iterable[str]) -> set[str]:
+        """Return the sessions that build on a rollout of one of these."""
+        bases = set(sessions)
+        current = self.current().values()
+        return {row.session_id for row in current if not bases.isdisjoint(self.below(row))}
 
     def locate(self, rollout_id: str) -> str | None:
         """Return the path of a rollout by its id."""
@@ -107,16 +120,9 @@ class Catalogue:
 
     def locator(self, path: str) -> Callable[[str], str | None]:
         """Return how to find the bases of a file: in the home, then beside the file itself."""
-        if path in self._rows:
+        if path in self.rows():
             return self.locate
-        folder = os.path.dirname(path)
-        beside: dict[str, str] = {}
-        with contextlib.suppress(OSError):
-            beside = {
-                name.rollout_id: os.path.join(folder, entry)
-                for entry in os.listdir(folder)
-                if (name := tree.parse_name(entry)) is not None
-            }
+        beside = self.store.beside(path)
         return lambda rollout_id: self.locate(rollout_id) or beside.get(rollout_id.lower())
 
     def find(self, session: str) -> Row:
@@ -139,10 +145,10 @@ class Catalogue:
             if fitting:
                 message = f"{len(fitting)} sessions begin with {session!r}"
                 raise Refusal("ambiguous_session", message, {"candidates": fitting[:20]})
-        for row in self._rows.values():
-            if row.error is not None and wanted in {row.session_id, row.thread_id}:
+        for row in self.rows().values():
+            if row.error is not None and wanted in {row.session_id, row.rollout.thread_id}:
                 raise _unreadable(row.path, row.error)
-        message = f"no session {session[:80]!r} under {self.codex_home}"
+        message = f"no session {session[:80]!r} under {self.place}"
         raise Refusal("unknown_session", message, {"session": session[:200]})
 
     # --- keeping up ------------------------------------------------------------------------------
@@ -152,12 +158,8 @@ class Catalogue:
 
         Yields after each slice, at least once; stopping early loses nothing that was yielded.
         """
-        self._load()
-        found = tree.scan(self.codex_home)
-        self.unnamable = tuple(path for path in found if not is_storable(path))
-        for path in self.unnamable:
-            del found[path]
-        new, changed = self._compared(found, [path for path in self._rows if path not in found])
+        found = self.store.rollouts()
+        new, changed = self._compared(found, [path for path in self.rows() if path not in found])
         self._by_rollout = _by_rollout(found.values())
         # The newest sessions are wanted first.
         new.sort(key=lambda file: -file.mtime_ns)
@@ -165,7 +167,7 @@ class Catalogue:
         done = size = since = 0
         batch: list[Row] = []
         for file in new:
-            old = self._rows.get(file.path)
+            old = self.rows().get(file.path)
             row = self._read(file)
             batch.append(row)
             changed |= _changed(old, row)
@@ -178,28 +180,40 @@ class Catalogue:
         yield Progress(done, len(new), size, of_bytes, frozenset(changed))
 
     def look(self, paths: Iterable[str]) -> set[str]:
-        """Look again at some session files; return the sessions whose rows changed."""
-        self._load()
-        active, archived = (root + os.sep for root in tree.roots(self.codex_home))
-        # A file may have changed its form, and then the other one counts.
-        asked = {form for path in paths for form in _forms(path) if is_storable(path)}
-        found: dict[str, Found] = {}
-        for path in asked:
-            if path.startswith((active, archived)):
-                file = tree.find(path, archived=path.startswith(archived))
-                if file is not None and not _has_plain_form(file):
-                    found[path] = file
-        gone = [path for path in asked if path in self._rows and path not in found]
+        """Look again at some rollouts; return the sessions whose rows changed."""
+        seen = self.store.look(paths)
+        found = {path: file for path, file in seen.items() if file is not None}
+        gone = [path for path, file in seen.items() if file is None and path in self.rows()]
         new, changed = self._compared(found, gone)
         for file in found.values():
-            self._by_rollout.setdefault(file.name.rollout_id, file.path)
+            self._by_rollout.setdefault(file.rollout_id, file.path)
         rows: list[Row] = []
         for file in new:
             row = self._read(file)
-            changed |= _changed(self._rows.get(file.path), row)
+            changed |= _changed(self.rows().get(file.path), row)
             rows.append(row)
         self._put(rows)
         return changed
+
+    def look_for(self, thread_id: str) -> Row | None:
+        """Look at the rollouts of one thread, and at those they build on; return the newest's row.
+
+        Of all others only the names are seen: for whoever asks about one thread and cannot wait.
+        """
+        places = self.store.places()
+        self._by_rollout = dict(places)
+        identify = self.store.reader.identify
+        wanted = [path for path in places.values() if identify(path).thread_id == thread_id]
+        # What was moved or removed meanwhile is known by its row alone.
+        wanted += [row.path for row in self.rows().values() if row.rollout.thread_id == thread_id]
+        seen: set[str] = set()
+        while wanted:
+            seen.update(wanted)
+            self.look(wanted)
+            rows = (self.rows().get(path) for path in wanted)
+            bases = (self.locate(row.base_rollout) for row in rows if row and row.base_rollout)
+            wanted = [path for path in bases if path is not None and path not in seen]
+        return self.current().get(thread_id)
 
     def open(self, row: Row) -> SessionFile:
         """Return the session as it is now; raise `unreadable_source` when it cannot be read."""
@@ -207,7 +221,7 @@ class Catalogue:
         session = self._readers.pop(row.path, None) or self._resume(row.path)
         try:
             session = (
-                open_session(row.path, self.locate)
+                open_session(self.store.reader, row.path, self.locate, seeds=self.seeds)
                 if session is None
                 else session.read_on(self.locate)
             )
@@ -216,51 +230,67 @@ class Catalogue:
         self._keep(session)
         return session
 
+    def read(self, row: Row, until: int | None = None) -> SessionFile:
+        """Read a session afresh, to its end or up to the line at position `until`.
+
+        It may lie outside the store.  Raises `unreadable_source`.
+        """
+        try:
+            locate = self.locator(row.path)
+            return open_session(
+                self.store.reader, row.path, locate, until=until, seeds=self.seeds
+            )
+        except UnreadableSource as error:
+            raise _unreadable(row.path, str(error)) from error
+
+    def read_with(self, replay: R, row: Row) -> R:
+        """Read a session afresh with a replay of the caller's, for what no state keeps."""
+        try:
+            locate = self.locator(row.path)
+            opened = read_with(replay, self.store.reader, row.path, locate, self.seeds)
+        except UnreadableSource as error:
+            raise _unreadable(row.path, str(error)) from error
+        return replay.with_tail(opened.tail) if opened.tail else replay
+
     def close(self) -> None:
-        """Save what would be slow to read again, and let go of the index."""
+        """Save what would be slow to read again, and let go of the store."""
         for session in self._readers.values():
             self._save(session)
-        self.index.close()
+        self.store.close()
 
     # --- inside ----------------------------------------------------------------------------------
 
-    def _load(self) -> None:
-        if not self._loaded:
-            self._rows = self.index.rows()
-            self._current = None
-            self._loaded = True
-
     def _compared(
-        self, found: Mapping[str, Found], gone: list[str]
-    ) -> tuple[list[Found], set[str]]:
+        self, found: Mapping[str, Rollout], gone: list[str]
+    ) -> tuple[list[Rollout], set[str]]:
         """Forget the files that are gone; return those to be read, and the sessions concerned."""
-        changed = {self._rows[path].session_id for path in gone}
-        lost = {self._rows[path].rollout_id for path in gone}
-        new: dict[str, Found] = {}
+        known = self.rows()
+        changed = {known[path].session_id for path in gone}
+        lost = {known[path].rollout_id for path in gone}
+        new: dict[str, Rollout] = {}
         come: set[str] = set()
         for path, file in found.items():
-            old = self._rows.get(path)
+            old = known.get(path)
             # What could not be read may be readable now: rights do not show in a look.
-            if old is None or old.look != file.look or old.error is not None:
+            if old is None or old.rollout != file or old.error is not None:
                 new[path] = file
-            if old is None or file.inode != old.inode or file.size < old.size:
-                come.add(file.name.rollout_id)
-        self._forget(gone)
+            if old is None or _is_replaced(old.rollout, file):
+                come.add(file.rollout_id)
         # Who builds on a file that came, went or was replaced is read anew; a move changes nothing.
+        self._forget(gone)
         for row in self._built_on(lost ^ come):
-            file = found.get(row.path) or tree.find(row.path, archived=row.archived)
+            file = found.get(row.path) or self.store.look([row.path])[row.path]
             if file is not None:
-                self._let_go(row.path)
-                self.index.remove([row.path])
+                self._doubt(row)
                 new[row.path] = file
         return list(new.values()), changed
 
     def _built_on(self, rollouts: set[str]) -> list[Row]:
         if not rollouts:
             return []
-        by_rollout = {row.rollout_id: row for row in self._rows.values()}
+        by_rollout = {row.rollout_id: row for row in self.rows().values()}
         building: list[Row] = []
-        for row in self._rows.values():
+        for row in self.rows().values():
             step: Row | None = row
             seen: set[str] = set()
             while step is not None and step.base_rollout is not None and step.path not in seen:
@@ -272,38 +302,48 @@ class Catalogue:
         return building
 
     def _put(self, rows: list[Row]) -> None:
-        if rows:
-            self.index.put(rows)
-            self._rows |= {row.path: row for row in rows}
-            self._current = None
+        self._tell((row.session_id, Patch(row=row)) for row in rows)
+
+    def _tell(self, patches: Iterable[tuple[str, Patch]]) -> None:
+        """Tell the store what was derived, at once what was found at once."""
+        patches = tuple(patches)
+        if patches:
+            self.store.update_thread_metadata(patches)
 
     def _forget(self, paths: list[str]) -> None:
-        if paths:
-            self.index.remove(paths)
-            self._current = None
+        """Forget rollouts that are gone."""
+        gone = [self.rows()[path] for path in paths]
+        self._tell((row.session_id, Patch(row=None, of=row.path)) for row in gone)
         lost: set[str] = set()
-        for path in paths:
-            row = self._rows.pop(path)
-            self._let_go(path)
-            if self._by_rollout.get(row.rollout_id) == path:
+        for row in gone:
+            self._let_go(row.path)
+            if self._by_rollout.get(row.rollout_id) == row.path:
                 del self._by_rollout[row.rollout_id]
                 lost.add(row.rollout_id)
-        for row in self._rows.values() if lost else ():
+        for row in self.rows().values() if lost else ():
             if row.rollout_id in lost:  # an archived twin, or one that is active again
                 self._by_rollout.setdefault(row.rollout_id, row.path)
+
+    def _doubt(self, row: Row) -> None:
+        """Have a rollout read again by whoever comes first, though it has not changed itself."""
+        self._let_go(row.path)
+        size, _, identity = row.rollout.look
+        unseen = evolve(row.rollout, look=(size, -1, identity))
+        self._tell([(row.session_id, Patch(row=evolve(row, rollout=unseen)))])
+        self.store.remember(row.path, unseen.look, None)
 
     def _let_go(self, path: str) -> None:
         self._readers.pop(path, None)
         self._saved_at.pop(path, None)
 
-    def _read(self, file: Found) -> Row:
-        known = file.path in self._rows
+    def _read(self, file: Rollout) -> Row:
+        known = file.path in self.rows()
         reader = self._readers.pop(file.path, None)
         try:
             if reader is None and known:
                 reader = self._resume(file.path)
             session = (
-                open_session(file.path, self.locate)
+                open_session(self.store.reader, file.path, self.locate, seeds=self.seeds)
                 if reader is None
                 else reader.read_on(self.locate)
             )
@@ -320,8 +360,9 @@ class Catalogue:
         return row
 
     def _resume(self, path: str) -> SessionFile | None:
-        saved = self.index.state(path)
-        session = None if saved is None else SessionFile.load(path, saved)
+        saved = self.store.recall(path)
+        reader, seeds = self.store.reader, self.seeds
+        session = None if saved is None else SessionFile.load(reader, path, saved, seeds)
         if session is not None:
             self._saved_at[path] = session.mark.offset
         return session
@@ -344,47 +385,31 @@ class Catalogue:
         state = session.save()
         if state is not None:
             self._saved_at[session.path] = offset
-            self.index.put_state(session.path, (offset, 0, session.mark.inode), state)
+            self.store.remember(session.path, (offset, 0, session.mark.inode), state)
 
     def _find_path(self, path: str) -> Row:
         path = os.path.abspath(path)
-        row = self._rows.get(path)
+        row = self.rows().get(path)
         if row is not None and row.error is None:
             return row
         try:
-            look = os.stat(path)
-            name = tree.parse_name(os.path.basename(path))
-            rollout_id = "" if name is None else name.rollout_id
-            thread_id = "" if name is None else name.thread_id
-            file = Found(
-                path,
-                tree.RolloutName(thread_id, rollout_id, rollout_file.is_compressed(path)),
-                archived=False,
-                size=look.st_size,
-                mtime_ns=look.st_mtime_ns,
-                inode=look.st_ino,
+            rollout = self.store.rollout_at(path)
+            opened = open_session(
+                self.store.reader, path, self.locator(path), seeds=self.seeds
             )
-            return row_of(file, open_session(path, self.locator(path)))
-        except OSError as error:
-            raise _unreadable(path, error.strerror or str(error)) from error
-        except ValueError as error:
-            raise _unreadable(path, "no file can have this name") from error
         except UnreadableSource as error:
             raise _unreadable(path, str(error)) from error
+        return row_of(rollout, opened)
+
+
+def title_of(row: Row, name: str | None) -> str | None:
+    """Return what a session is called, when its thread was given this name."""
+    return (name and value(name, MAX_VALUE_CHARS)) or row.first_text
 
 
 def _unreadable(path: str, reason: str) -> Refusal:
     message = f"{path} cannot be read: {reason}"
     return Refusal("unreadable_source", message, {"path": path, "reason": reason})
-
-
-def _newer(row: Row, other: Row) -> bool:
-    """Return whether a file is the more current one of a thread: segments carry a UUIDv7."""
-    if row.rollout_id != other.rollout_id:
-        # The thread's own id, which the first file carries, may be of any kind.
-        first, other_first = row.rollout_id == row.thread_id, other.rollout_id == other.thread_id
-        return (not first, row.rollout_id) > (not other_first, other.rollout_id)
-    return (not row.archived, row.path) > (not other.archived, other.path)
 
 
 def _changed(old: Row | None, row: Row) -> set[str]:
@@ -396,21 +421,17 @@ def _changed(old: Row | None, row: Row) -> set[str]:
     return {old.session_id, row.session_id}
 
 
-def _forms(path: str) -> tuple[str, str]:
-    """Return a path and that of the same session file in its other form."""
-    return path, path.removesuffix(".zst") if path.endswith(".zst") else f"{path}.zst"
+def _is_replaced(old: Rollout, file: Rollout) -> bool:
+    """Return whether there is another file now, or one that became shorter."""
+    return file.look[2] != old.look[2] or file.size < old.size
 
 
-def _has_plain_form(file: Found) -> bool:
-    return file.name.compressed and os.path.exists(file.path.removesuffix(".zst"))
-
-
-def _by_rollout(files: Iterable[Found]) -> dict[str, str]:
+def _by_rollout(files: Iterable[Rollout]) -> dict[str, str]:
     paths: dict[str, str] = {}
     for file in files:
         # An active file goes before its archived twin.
-        if file.name.rollout_id not in paths or not file.archived:
-            paths[file.name.rollout_id] = file.path
+        if file.rollout_id not in paths or not file.archived:
+            paths[file.rollout_id] = file.path
     return paths
 
 

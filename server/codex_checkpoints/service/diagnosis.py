@@ -10,8 +10,7 @@ from attrs import frozen
 
 from codex_checkpoints.service.rows import problems_of, skipped_of
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.threads import tree
-from codex_checkpoints.threads.index import Row
+from codex_checkpoints.threads.contract import Fault, Row
 
 
 @frozen
@@ -45,9 +44,8 @@ def diagnose(sessions: Sessions, problems: tuple[str, ...] = ()) -> Diagnosis:
     for row in rows:
         skipped.update(skipped_of(row))
     findings = (
-        *_folders(catalogue.codex_home),
+        *map(_fault, catalogue.store.faults()),
         *_state_dir(sessions.records.state_dir, sessions.storage_problem),
-        *_index(catalogue.index.fallback, catalogue.index.path),
         *(
             Finding(
                 "bad_setting",
@@ -59,12 +57,11 @@ def diagnose(sessions: Sessions, problems: tuple[str, ...] = ()) -> Diagnosis:
             )
             for problem in problems
         ),
-        *_unnamable(catalogue.unnamable),
         *_rows(rows, catalogue.current()),
         *_skipped(skipped),
     )
     return Diagnosis(
-        catalogue.codex_home,
+        catalogue.place,
         sessions.records.state_dir,
         len(catalogue.current()),
         findings,
@@ -72,38 +69,43 @@ def diagnose(sessions: Sessions, problems: tuple[str, ...] = ()) -> Diagnosis:
     )
 
 
-def _folders(codex_home: str) -> Iterator[Finding]:
-    if not os.path.isdir(codex_home):
-        yield Finding(
-            "codex_home_missing",
-            "error",
-            "There is no Codex home here.",
-            codex_home,
-            1,
-            "Run Codex once, or name the folder with CODEX_HOME or --codex-home.",
-        )
-        return
-    for root in tree.roots(codex_home):
-        if not os.path.isdir(root):
-            if root.endswith("archived_sessions"):
-                continue
-            yield Finding(
-                "sessions_folder_missing",
-                "warning",
-                "Codex has written no session here yet.",
-                root,
-                1,
-                "Start a session with Codex; it appears by itself.",
-            )
-        elif not os.access(root, os.R_OK | os.X_OK):
-            yield Finding(
-                "sessions_folder_unreadable",
-                "error",
-                "The folder of the sessions cannot be read.",
-                root,
-                1,
-                "Give your account the right to read it.",
-            )
+_FAULTS = {
+    "home_missing": (
+        ("codex_home_missing", "error"),
+        "There is no Codex home here.",
+        "Run Codex once, or name the folder with CODEX_HOME or --codex-home.",
+    ),
+    "rollouts_missing": (
+        ("sessions_folder_missing", "warning"),
+        "Codex has written no session here yet.",
+        "Start a session with Codex; it appears by itself.",
+    ),
+    "rollouts_unreadable": (
+        ("sessions_folder_unreadable", "error"),
+        "The folder of the sessions cannot be read.",
+        "Give your account the right to read it.",
+    ),
+    "unnamable": (
+        ("path_not_utf8", "warning"),
+        "Session files lie in a folder whose name is not valid UTF-8; they are left out.",
+        "Rename the folder; Codex itself names them by year, month and day.",
+    ),
+    "index_unavailable": (
+        ("index_unavailable", "warning"),
+        "The index is kept in memory for now: {}.",
+        (
+            "Delete index.sqlite and its companions, or give your account the right to write it; "
+            "it is made anew from the session files."
+        ),
+    ),
+}
+
+
+def _fault(fault: Fault) -> Finding:
+    """Say what keeps the store from being whole."""
+    (code, severity), message, way_out = _FAULTS[fault.code]
+    path = ascii(fault.path) if fault.code == "unnamable" else fault.path
+    return Finding(code, severity, message.format(fault.reason), path, fault.count, way_out)
 
 
 def _state_dir(state_dir: str, problem: str | None) -> Iterator[Finding]:
@@ -127,31 +129,6 @@ def _state_dir(state_dir: str, problem: str | None) -> Iterator[Finding]:
             state_dir,
             1,
             "Make room or mend what is said there; they are stored with the next change.",
-        )
-
-
-def _index(fallback: str | None, path: str) -> Iterator[Finding]:
-    if fallback is not None:
-        yield Finding(
-            "index_unavailable",
-            "warning",
-            f"The index is kept in memory for now: {fallback}.",
-            path,
-            1,
-            "Delete index.sqlite and its companions, or give your account the right to write it; "
-            "it is made anew from the session files.",
-        )
-
-
-def _unnamable(paths: tuple[str, ...]) -> Iterator[Finding]:
-    if paths:
-        yield Finding(
-            "path_not_utf8",
-            "warning",
-            "Session files lie in a folder whose name is not valid UTF-8; they are left out.",
-            ascii(paths[0]),
-            len(paths),
-            "Rename the folder; Codex itself names them by year, month and day.",
         )
 
 

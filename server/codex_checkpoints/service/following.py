@@ -2,8 +2,8 @@
 
 `Follower` is told from any thread that a path may have changed, and works that off when its owner
 calls `drain`: marks of the same file merge, so ten events cost one look.  It decides which folders
-are worth watching: the session folders, and the folders of files that the newest sessions
-observed.  Who watches, and who is told of a change, is left to the doors.
+are worth watching: those of the session files and of our updates, and those of files that the
+newest sessions observed.  Who watches, and who is told of a change, is left to the doors.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ from attrs import frozen
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.session_file import SessionFile
 from codex_checkpoints.service.sessions import Projection, Sessions
-from codex_checkpoints.threads import locks, tree
-from codex_checkpoints.threads.index import Row
+from codex_checkpoints.threads.contract import Row, Touched
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +35,7 @@ _ATTENDED = 4
 
 @frozen
 class Changed:
-    """Sessions that are not what they were: because of their `rollout` or of the `workspace`."""
+    """Sessions that are not what they were: by their `rollout`, `workspace` or `memory`."""
 
     session_ids: tuple[str, ...]
     reason: str
@@ -61,8 +60,7 @@ class Follower:
     def __init__(self, sessions: Sessions) -> None:
         """Follow the sessions of this service; `mark` may be called at once."""
         self.sessions = sessions
-        self._roots = tree.roots(sessions.catalogue.codex_home)
-        self._locks = locks.folder(sessions.catalogue.codex_home)
+        self._store = sessions.catalogue.store
         self.marked = threading.Event()
         self._lock = threading.Lock()
         self._paths: set[str] = set()
@@ -80,7 +78,7 @@ class Follower:
 
     def trees(self) -> tuple[str, ...]:
         """Return the folders that are to be watched with everything below."""
-        return (*self._roots, self._locks)
+        return (*self._store.watched, self.sessions.records.sessions_dir)
 
     def attend(self, session_id: str) -> None:
         """Follow the files of a session that somebody looks at, however old it is."""
@@ -91,6 +89,10 @@ class Follower:
         if session_id not in self._observed:
             self._keep(self._current([session_id]))
             self._choose_folders()
+
+    def take_as_told(self, session_id: str) -> None:
+        """Look at a session whose change was told already: no news comes of it."""
+        self._keep(self._current([session_id]))
 
     def folders(self) -> frozenset[str]:
         """Return the folders of observed files that are to be watched by themselves."""
@@ -114,15 +116,17 @@ class Follower:
         with self._lock:
             paths, self._paths = self._paths, set()
             self.marked.clear()
-        inside = {path for path in paths if any(_is_below(path, root) for root in self._roots)}
-        about_locks = {path for path in paths if _is_below(path, self._locks)}
+        touched = self._store.touched(paths)
         changes: list[Changed] = []
-        rollouts = self._rollouts_changed(inside)
-        if about_locks:
+        rollouts = self._rollouts_changed(touched)
+        if touched.lives:
             rollouts |= self._lives_changed()
         if rollouts:
             changes.append(Changed(tuple(sorted(rollouts)), "rollout"))
-        workspace = self._workspace_changed(paths - inside - about_locks) - rollouts
+        memory = self._memory_changed(touched.foreign) - rollouts
+        if memory:
+            changes.append(Changed(tuple(sorted(memory)), "memory"))
+        workspace = self._workspace_changed(touched.foreign) - rollouts - memory
         if workspace:
             changes.append(Changed(tuple(sorted(workspace)), "workspace"))
         return changes
@@ -143,20 +147,29 @@ class Follower:
 
     def _lives_changed(self) -> set[str]:
         """Return the sessions that Codex has loaded or let go of since the last look."""
-        before, self._live = self._live, locks.live_threads(self.sessions.catalogue.codex_home)
+        before, self._live = self._live, self._store.live_threads()
         return set(before ^ self._live)
 
-    def _rollouts_changed(self, paths: set[str]) -> set[str]:
-        """Look at session files; anything else in the tree means: look at the whole tree."""
-        files = {path for path in paths if tree.parse_name(os.path.basename(path)) is not None}
+    def _rollouts_changed(self, touched: Touched) -> set[str]:
+        """Look at rollouts again, or at all there is."""
+        files = touched.rollouts
         changed = self.sessions.catalogue.look(files) if files else set[str]()
-        if any(os.path.isdir(path) or not os.path.exists(path) for path in paths - files):
+        if touched.everything:
             self.sessions.refresh()
         changed |= self.sessions.take_unheard()
         if changed:
             self._keep(self._current(changed))
             self._choose_folders()
         return changed
+
+    def _memory_changed(self, paths: Iterable[str]) -> set[str]:
+        """Look at the sessions to whose updates another process, too, may have added."""
+        met = (self.sessions.records.noted_at(path) for path in paths)
+        noted = {each for each in met if each is not None}
+        if not noted:
+            return set()
+        # Who builds on a session inherits its memory.
+        return self._keep(self._current(noted | self.sessions.catalogue.built_on(noted)))
 
     def _workspace_changed(self, paths: Iterable[str]) -> set[str]:
         """Look at the sessions that observed one of these files, or a file below one of them."""
@@ -236,7 +249,3 @@ class Follower:
         # Any part of the way may be made again or renamed.
         names = (part for uri in files for part in uri.split("/"))
         return _Observed(frozenset(folders), frozenset(names))
-
-
-def _is_below(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder + os.sep)

@@ -1,4 +1,4 @@
-"""What the index remembers of a session file, derived from what was read of it.
+"""What a store is told of a rollout, derived from what was read of it.
 
 The store keeps explicit fields and derives nothing (STO-14); so it is done here, above it.
 """
@@ -10,12 +10,11 @@ from datetime import UTC, datetime
 import orjson
 
 from codex_checkpoints.service.session_file import SessionFile
-from codex_checkpoints.threads.index import Row
-from codex_checkpoints.threads.tree import Found
+from codex_checkpoints.threads.contract import Rollout, Row
 
 
-def row_of(file: Found, session: SessionFile) -> Row:
-    """Return what the index remembers of a session."""
+def row_of(rollout: Rollout, session: SessionFile) -> Row:
+    """Return what there is to tell of a session."""
     replay = session.now()
     state = replay.state
     task = replay.task()
@@ -23,21 +22,16 @@ def row_of(file: Found, session: SessionFile) -> Row:
     tokens = None if state.tokens_stale or state.tokens is None else state.tokens
     reported = tokens is not None and tokens.input != 0
     return Row(
-        path=file.path,
-        size=file.size,
-        mtime_ns=file.mtime_ns,
-        inode=file.inode,
-        archived=file.archived,
-        compressed=file.name.compressed,
-        thread_id=file.name.thread_id,
-        rollout_id=file.name.rollout_id,
+        rollout=rollout,
         session_id=session.session_id,
         cwd=state.base,
-        name=state.name,
+        recorded_name=state.name,
         first_text=state.first_text,
         task=None if task is None else task.text,
-        updated_at=_utc(replay.scale.stamp or (head and head.timestamp), file.mtime_ns),
+        updated_at=_utc(replay.scale.stamp or (head and head.timestamp), rollout.mtime_ns),
         cli_version=head and head.cli_version,
+        originator=head and head.originator,
+        history_mode=None if head is None else "paginated" if head.paginated else "legacy",
         model=state.model,
         context_tokens=None if tokens is None else tokens.total,
         context_source="reported" if reported else "estimated",
@@ -81,20 +75,9 @@ def _skipped(session: SessionFile) -> dict[str, int]:
     return counts
 
 
-def unreadable_row(file: Found, reason: str) -> Row:
-    """Return the row of a file that cannot be read: it is known by its name alone."""
-    return Row(
-        path=file.path,
-        size=file.size,
-        mtime_ns=file.mtime_ns,
-        inode=file.inode,
-        archived=file.archived,
-        compressed=file.name.compressed,
-        thread_id=file.name.thread_id,
-        rollout_id=file.name.rollout_id,
-        session_id=file.name.thread_id,
-        error=reason,
-    )
+def unreadable_row(rollout: Rollout, reason: str) -> Row:
+    """Return the row of a rollout that cannot be read: it is known by its place alone."""
+    return Row(rollout, rollout.thread_id, error=reason)
 
 
 def _utc(stamp: str | None, mtime_ns: int) -> str:

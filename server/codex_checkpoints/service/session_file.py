@@ -8,22 +8,23 @@ circle is reported; what can be read is still read.
 
 from __future__ import annotations
 
-import os
+import contextlib
 from collections.abc import Callable
 
 from attrs import asdict, define, frozen
 from cattrs import Converter
 
 from codex_checkpoints.core.checkpoint.replay import LONGEST_TAIL, Replay
+from codex_checkpoints.core.checkpoint.seed import Seeds, unsown
 from codex_checkpoints.core.rollout.items import HistoryBase, SessionMeta
 from codex_checkpoints.core.rollout.parsing import head_of
-from codex_checkpoints.threads import rollout_file, tree
-from codex_checkpoints.threads.rollout_file import Mark, Reading, UnreadableSource
+from codex_checkpoints.threads.contract import Mark, Reading, RolloutReader, UnreadableSource
 
 Locate = Callable[[str], str | None]
-"""From a rollout id to the path of its file."""
+"""From a rollout id to where that rollout lies."""
 
 _LONGEST_CHAIN = 1024
+_OURS = "codex-checkpoints"
 
 
 @frozen
@@ -38,11 +39,13 @@ class Problem:
 class SessionFile:
     """One session as far as it was read."""
 
+    reader: RolloutReader
     path: str
     replay: Replay
     mark: Mark
     problems: tuple[Problem, ...]
     tail: bytes = b""
+    seeds: Seeds = unsown
 
     @property
     def head(self) -> SessionMeta | None:
@@ -51,12 +54,11 @@ class SessionFile:
 
     @property
     def session_id(self) -> str:
-        """Return who this session is: by its head, else by the name of its file."""
+        """Return who this session is: by its head, else by its place."""
         head = self.head
         if head is not None and head.session_id:
             return head.session_id
-        name = tree.parse_name(os.path.basename(self.path))
-        return name.thread_id if name is not None else os.path.basename(self.path)
+        return self.reader.identify(self.path).thread_id
 
     def now(self) -> Replay:
         """Return the replay with an unfinished last line that is whole but for its LF."""
@@ -64,9 +66,9 @@ class SessionFile:
 
     def read_on(self, locate: Locate) -> SessionFile:
         """Return the session as it is now: this one moved on, or a new one when it was replaced."""
-        reading = rollout_file.follow(self.path, self.mark, self.replay.feed)
+        reading = self.reader.follow(self.path, self.mark, self.replay.feed)
         if reading is None:
-            return open_session(self.path, locate)
+            return open_session(self.reader, self.path, locate, seeds=self.seeds)
         self.stand(reading)
         return self
 
@@ -82,14 +84,18 @@ class SessionFile:
         }
 
     @classmethod
-    def load(cls, path: str, value: object) -> SessionFile | None:
+    def load(
+        cls, reader: RolloutReader, path: str, value: object, seeds: Seeds = unsown
+    ) -> SessionFile | None:
         """Take up what `save` gave; None where it is damaged or of another version."""
         try:
             saved = _converter.structure(value, _Saved)
         except Exception:  # noqa: BLE001 - a cache that cannot be read is no cache
             return None
         replay = Replay.load(saved.replay)
-        return None if replay is None else cls(path, replay, saved.mark, saved.problems)
+        if replay is None:
+            return None
+        return cls(reader, path, replay, saved.mark, saved.problems, seeds=seeds)
 
     def stand(self, reading: Reading) -> None:
         """Take up the place that was reached, where whole lines end."""
@@ -100,8 +106,8 @@ class SessionFile:
             # A long line may have been skipped over; what there is of it is looked at whole, and
             # read again from its beginning when more has come.
             begun = mark.offset - replay.pending
-            tail = rollout_file.piece(self.path, begun, LONGEST_TAIL) or b""
-            mark = rollout_file.place(self.path, begun, mark.inode)
+            tail = self.reader.piece(self.path, begun, LONGEST_TAIL) or b""
+            mark = self.reader.mark_at(self.path, begun, mark.inode)
             replay.drop_unfinished()
         self.tail = b"" if replay.stopped else tail
         self.mark = mark
@@ -118,27 +124,44 @@ _converter = Converter(detailed_validation=False)
 _converter.register_structure_hook_func(lambda kind: kind is object, lambda value, _: value)
 
 
-def open_session(
-    path: str, locate: Locate, *, hot: bool = True, until: int | None = None
+def open_session(  # noqa: PLR0913 - each is a wish of its own
+    reader: RolloutReader,
+    path: str,
+    locate: Locate,
+    *,
+    hot: bool = True,
+    until: int | None = None,
+    seeds: Seeds = unsown,
 ) -> SessionFile:
     """Read a session from its beginning, to its end or up to the line at position `until`.
 
-    Raises `UnreadableSource` when the file itself cannot be read.
+    `seeds` tells what sessions of ours go on from.  Raises `UnreadableSource` when the file itself
+    cannot be read.
     """
     replay = Replay(hot=hot)
     if until is not None:
         replay.stop_after(until)
-    session = SessionFile(path, replay, _NOWHERE, ())
+    return read_with(replay, reader, path, locate, seeds)
+
+
+def read_with(
+    replay: Replay, reader: RolloutReader, path: str, locate: Locate, seeds: Seeds = unsown
+) -> SessionFile:
+    """Read a session from its beginning with a replay that has read nothing yet.
+
+    Raises `UnreadableSource` when the file itself cannot be read.
+    """
+    session = SessionFile(reader, path, replay, _NOWHERE, (), seeds=seeds)
     begun = False
 
     def feed(data: bytes) -> int:
         nonlocal begun
         if not begun:
             begun = True
-            session.problems = _begin(replay, path, data, locate)
+            session.problems = _begin(session, data, locate)
         return replay.feed(data)
 
-    reading = rollout_file.follow(path, None, feed)
+    reading = reader.follow(path, None, feed)
     if reading is not None:
         session.stand(reading)
     return session
@@ -147,48 +170,85 @@ def open_session(
 _NOWHERE = Mark(0, 0, "", "")
 
 
-def _begin(replay: Replay, path: str, data: bytes, locate: Locate) -> tuple[Problem, ...]:
+def _begin(session: SessionFile, data: bytes, locate: Locate) -> tuple[Problem, ...]:
     """Read what comes before the file itself; `data` is its first chunk."""
-    line = rollout_file.first_line_of(data)
-    if line is None:
-        line = rollout_file.first_line(path)
+    reader, replay, path = session.reader, session.replay, session.path
+    line = _first_line_of(data) or reader.first_line(path)
     head = head_of(line) if b'"history_base"' in line else None
     if head is None or head.base is None:
+        _sow(replay, line, session.seeds)
         return ()
-    problems: list[Problem] = []
+    chain, problems = _chain(reader, head.base, reader.identify(path).rollout_id, locate)
+    if chain and head.inherited_below is None:
+        with contextlib.suppress(UnreadableSource):
+            _sow(replay, reader.first_line(chain[-1][0]), session.seeds)
     replay.begin(head)
-    _read_bases(replay, head.base, _rollout_id(path), locate, problems)
-    return tuple(problems)
+    return (*problems, *_read_bases(reader, replay, chain))
 
 
-def _read_bases(
-    replay: Replay, base: HistoryBase, own_id: str, locate: Locate, problems: list[Problem]
-) -> None:
-    """Feed the files below this one, the oldest first."""
+def _sow(replay: Replay, first_line: bytes, seeds: Seeds) -> None:
+    """Begin with what a session of ours goes on from; whoever builds on it does so, too."""
+    root = head_of(first_line) if _OURS.encode() in first_line else None
+    if root is not None and root.originator == _OURS and root.session_id:
+        seed = seeds(root.session_id)
+        if seed is not None:
+            replay.sow(seed)
+
+
+def _first_line_of(data: bytes) -> bytes | None:
+    """Return the first line in `data` that is not blank, None when none has ended there."""
+    start = 0
+    while (end := data.find(b"\n", start)) >= 0:
+        if line := data[start:end].strip(b"\r \t"):
+            return line
+        start = end + 1
+    return None
+
+
+def bases_below(
+    reader: RolloutReader, path: str, locate: Locate
+) -> tuple[list[tuple[str, HistoryBase]], list[Problem]]:
+    """Find the rollouts whose records come before those of a rollout, the nearest first (ROL-5)."""
+    head = head_of(reader.first_line(path))
+    if head is None or head.base is None:
+        return [], []
+    return _chain(reader, head.base, reader.identify(path).rollout_id, locate)
+
+
+def _chain(
+    reader: RolloutReader, base: HistoryBase, own_id: str, locate: Locate
+) -> tuple[list[tuple[str, HistoryBase]], list[Problem]]:
+    """Find the rollouts below this one, the nearest first."""
     chain: list[tuple[str, HistoryBase]] = []
     seen = {own_id}
     wanted: HistoryBase | None = base
     while wanted is not None:
         if wanted.rollout_id in seen or len(chain) >= _LONGEST_CHAIN:
-            problems.append(Problem("base_cycle", wanted.rollout_id))
-            break
+            return chain, [Problem("base_cycle", wanted.rollout_id)]
         seen.add(wanted.rollout_id)
         path = locate(wanted.rollout_id)
         if path is None:
-            problems.append(Problem("base_missing", wanted.rollout_id))
-            break
+            return chain, [Problem("base_missing", wanted.rollout_id)]
         chain.append((path, wanted))
         try:
-            head = head_of(rollout_file.first_line(path))
+            head = head_of(reader.first_line(path))
         except UnreadableSource:
             break
         wanted = None if head is None else head.base
+    return chain, []
+
+
+def _read_bases(
+    reader: RolloutReader, replay: Replay, chain: list[tuple[str, HistoryBase]]
+) -> list[Problem]:
+    """Feed the rollouts below this one, the oldest first."""
+    problems: list[Problem] = []
     for path, cut in reversed(chain):
         replay.next_file(cut.end_ordinal)
         # Ordinals say where a base is cut; a base without ordinals is cut by its bytes.
         limit = None if replay.scale.ordinals else cut.end_offset
         try:
-            reached, rest = rollout_file.read(path, 0, replay.feed, limit)
+            reached, rest = reader.read(path, 0, replay.feed, limit)
         except UnreadableSource:
             problems.append(Problem("base_missing", cut.rollout_id))
             continue
@@ -196,6 +256,7 @@ def _read_bases(
         if not replay.stopped and _is_short(replay, cut, reached + len(rest)):
             problems.append(Problem("base_short", cut.rollout_id))
     replay.next_file()
+    return problems
 
 
 def _is_short(replay: Replay, cut: HistoryBase, size: int) -> bool:
@@ -203,8 +264,3 @@ def _is_short(replay: Replay, cut: HistoryBase, size: int) -> bool:
     if replay.scale.ordinals and cut.end_ordinal is not None:
         return replay.seq + 1 < cut.end_ordinal
     return cut.end_offset is not None and size < cut.end_offset
-
-
-def _rollout_id(path: str) -> str:
-    name = tree.parse_name(os.path.basename(path))
-    return "" if name is None else name.rollout_id

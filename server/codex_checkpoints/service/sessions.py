@@ -8,28 +8,28 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from attrs import frozen
 
 from codex_checkpoints.core.checkpoint import canonical
 from codex_checkpoints.core.checkpoint.caps import BadCaps, Caps
+from codex_checkpoints.core.checkpoint.memory import Update
 from codex_checkpoints.core.checkpoint.records import Checkpoint, status_of
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import State
 from codex_checkpoints.core.checkpoint.view import view_v1
 from codex_checkpoints.core.rollout.turns import Turn
 from codex_checkpoints.records import Records, StorageError
-from codex_checkpoints.service import listing
-from codex_checkpoints.service.catalogue import Catalogue, Progress
+from codex_checkpoints.service.catalogue import Catalogue, Progress, title_of
+from codex_checkpoints.service.inheritance import inherited
 from codex_checkpoints.service.listing import Page, Summary
 from codex_checkpoints.service.refusal import Cancelled, Refusal
 from codex_checkpoints.service.rows import problems_of, skipped_of
-from codex_checkpoints.service.session_file import SessionFile, open_session
+from codex_checkpoints.service.session_file import SessionFile
 from codex_checkpoints.service.settings import Settings
-from codex_checkpoints.threads import locks
-from codex_checkpoints.threads.index import Row
-from codex_checkpoints.threads.rollout_file import UnreadableSource
+from codex_checkpoints.service.thread_manager import IsReferredTo, ThreadManager, nobody
+from codex_checkpoints.threads.contract import BadQuery, Row, ThreadQuery
 from codex_checkpoints.workspace import Workspace
 
 logger = logging.getLogger(__name__)
@@ -90,9 +90,19 @@ class View:
 class Sessions:
     """The use cases around sessions and their checkpoints."""
 
-    def __init__(self, catalogue: Catalogue, records: Records, settings: Settings) -> None:
-        """Put the parts together; nothing is read yet."""
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        records: Records,
+        settings: Settings,
+        is_referred_to: IsReferredTo = nobody,
+    ) -> None:
+        """Put the parts together; nothing is read yet.
+
+        `is_referred_to` says of a session whether records of operations forbid to remove it.
+        """
         self.catalogue = catalogue
+        self.threads = ThreadManager(catalogue, is_referred_to)
         self.records = records
         self.settings = settings
         self.workspace = Workspace(settings.hash_limit_bytes, settings.hash_outside_folder)
@@ -123,34 +133,38 @@ class Sessions:
         unheard, self._unheard = self._unheard, set()
         return unheard
 
-    def page(
+    def page(  # noqa: PLR0913 - each is a wish of its own, as clients have them
         self,
         *,
         cwd: str | None = None,
+        outside: tuple[str, ...] = (),
         archived: bool = False,
         search: str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
     ) -> Page:
-        """Return sessions of the index, newest first, then by id; `cursor` is a page's own."""
-        rows = [row for row in self.catalogue.current().values() if row.archived == archived]
-        rows = listing.fitting(rows, self.title, cwd=cwd, search=search)
-        shown, next_cursor = listing.part(listing.ordered(rows), limit, cursor)
-        live = locks.live_threads(self.catalogue.codex_home)
+        """Return sessions of the store, newest first, then by id; `cursor` is a page's own.
+
+        `cwd` takes a folder and all below it, `outside` leaves some out.
+        """
+        query = ThreadQuery(cwd, outside, archived, search, limit, cursor)
+        try:
+            found = self.catalogue.store.list_threads(query)
+        except BadQuery as error:
+            raise Refusal("invalid_payload", str(error), {"problems": [error.field]}) from error
         noted = self.records.has_updates()
-        items = tuple(self._summary(row, live=live, noted=noted) for row in shown)
-        return Page(items, next_cursor)
+        items = tuple(
+            self._summary(each.row, title_of(each.row, each.name), live=each.live, noted=noted)
+            for each in found.items
+        )
+        return Page(items, found.next_cursor)
 
     def detail(self, session: str) -> Detail:
         """Return one session with its turns."""
         row, opened = self._open(session)
         state = opened.now().state
         return Detail(
-            self._summary(
-                row,
-                live=locks.live_threads(self.catalogue.codex_home),
-                noted=self.records.has_updates(),
-            ),
+            self._summary_of(row),
             tuple(
                 TurnSummary(
                     turn.turn_id,
@@ -168,7 +182,7 @@ class Sessions:
 
     def title(self, row: Row) -> str | None:
         """Return what a session is called: its given name, else its first message."""
-        return self.catalogue.name_of(row) or row.first_text
+        return self.catalogue.title_of(row)
 
     # --- checkpoints -----------------------------------------------------------------------------
 
@@ -201,7 +215,7 @@ class Sessions:
 
     def keep(self, row: Row, opened: SessionFile) -> Projection:
         """Project a session and store the checkpoint if its bytes changed."""
-        checkpoint = self._project(opened.session_id, opened.now())
+        checkpoint = self._project(opened, opened.now())
         data = canonical.to_bytes(checkpoint)
         if not self.catalogue.is_current(row):
             # A file from elsewhere, or an older segment: the session's checkpoint is another's.
@@ -222,18 +236,91 @@ class Sessions:
         """Save what would be slow to read again."""
         self.catalogue.close()
 
+    # --- names and places ------------------------------------------------------------------------
+
+    def rename(self, session: str, name: str | None) -> Summary:
+        """Give a session a name, or take it back with None or an empty one; durable on return.
+
+        Refuses `unknown_session`, `storage_error`.
+        """
+        row = self._own(session)
+        self.threads.rename(row.session_id, name)
+        return self._summary_of(row)
+
+    def archive(self, session: str) -> Summary:
+        """Put a session among the archived ones.
+
+        Refuses `session_live`, `conflict` where it is archived already, `storage_error`.
+        """
+        return self._summary_of(self.threads.archive(self._own(session).session_id))
+
+    def unarchive(self, session: str) -> Summary:
+        """Put an archived session back; refuses as `archive`."""
+        return self._summary_of(self.threads.unarchive(self._own(session).session_id))
+
+    def delete(self, session: str) -> Summary:
+        """Remove a session that we made and that nothing refers to; return what it was.
+
+        Only the session file goes: our own records of it stay.  Refuses `session_live`, `conflict`
+        for any other session, `storage_error`.
+        """
+        row = self._own(session)
+        was = self._summary_of(row)
+        self.threads.delete(row.session_id)
+        return was
+
+    # --- for those who build on it ---------------------------------------------------------------
+
+    def find(self, session: str) -> Row:
+        """Return which rollout is meant, without reading it; raises as `open`."""
+        return self._find(session)
+
+    def open(self, session: str) -> tuple[Row, SessionFile]:
+        """Return the row and the file of a session, read to its end."""
+        return self._open(session)
+
+    def updates(self, session_id: str) -> tuple[Update, ...]:
+        """Return what was accepted in a session itself; raise `storage_error` when that fails."""
+        try:
+            return self.records.updates(session_id)
+        except StorageError as error:
+            message = f"the accepted updates of {session_id} cannot be read: {error}"
+            facts = {"sessionId": session_id, "reason": str(error)}
+            raise Refusal("storage_error", message, facts) from error
+
+    def updates_of(self, opened: SessionFile) -> tuple[Update, ...]:
+        """Return what a session remembers: what it inherits, then its own; raises as `updates`."""
+        locate = self.catalogue.locator(opened.path)
+        return (*inherited(opened, locate, self.updates), *self.updates(opened.session_id))
+
+    def project(self, replay: Replay, updates: Iterable[Update]) -> Checkpoint:
+        """Return a checkpoint with the hashes of now; nothing is stored."""
+        hashes = self.workspace.hashes(replay.state.base, replay.files())
+        return replay.checkpoint(updates, hashes)
+
     # --- inside ----------------------------------------------------------------------------------
+
+    def _own(self, session: str) -> Row:
+        """Find a session of this store: what lies elsewhere is read and never changed."""
+        row = self._find(session)
+        if not self.catalogue.is_current(row):
+            message = f"{row.path} is not the newest file of a session here"
+            raise Refusal("unknown_session", message, {"session": session[:200]})
+        return row
+
+    def _summary_of(self, row: Row) -> Summary:
+        return self._summary(
+            row,
+            self.title(row),
+            live=row.session_id in self.catalogue.store.live_threads(),
+            noted=self.records.has_updates(),
+        )
 
     def _open(self, session: str) -> tuple[Row, SessionFile]:
         row = self._find(session)
         if row.path in self.catalogue.rows():
             return row, self.catalogue.open(row)
-        try:
-            near = self.catalogue.locator(row.path)
-            return row, open_session(row.path, near)
-        except UnreadableSource as error:
-            facts = {"path": row.path, "reason": str(error)}
-            raise Refusal("unreadable_source", f"{row.path}: {error}", facts) from error
+        return row, self.catalogue.read(row)
 
     def _find(self, session: str) -> Row:
         try:
@@ -245,18 +332,12 @@ class Sessions:
         self.refresh()
         return self.catalogue.find(session)
 
-    def _project(self, session_id: str, replay: Replay, seq: int | None = None) -> Checkpoint:
+    def _project(self, opened: SessionFile, replay: Replay, seq: int | None = None) -> Checkpoint:
         """Project with the updates accepted up to `seq`, or all; the hashes are those of now."""
-        try:
-            updates = self.records.updates(session_id)
-        except StorageError as error:
-            message = f"the accepted updates of {session_id} cannot be read: {error}"
-            facts = {"sessionId": session_id, "reason": str(error)}
-            raise Refusal("storage_error", message, facts) from error
+        updates = self.updates_of(opened)
         if seq is not None:
             updates = tuple(update for update in updates if update.seq <= seq)
-        hashes = self.workspace.hashes(replay.state.base, replay.files())
-        return replay.checkpoint(updates, hashes)
+        return self.project(replay, updates)
 
     def _at(self, row: Row, opened: SessionFile, turn: str | int) -> Projection:
         replay = opened.now()
@@ -265,18 +346,19 @@ class Sessions:
         if until is None:
             at, seq = replay, None
         else:
-            locate = self.catalogue.locator(row.path)
-            at = open_session(row.path, locate, until=until).now()
+            at = self.catalogue.read(row, until).now()
             seq = at.seq
-        checkpoint = self._project(row.session_id, at, seq)
+        checkpoint = self._project(opened, at, seq)
         return Projection(row.session_id, checkpoint, canonical.to_bytes(checkpoint))
 
-    def _summary(self, row: Row, *, live: frozenset[str], noted: frozenset[str]) -> Summary:
+    def _summary(
+        self, row: Row, title: str | None, *, live: bool, noted: frozenset[str]
+    ) -> Summary:
         return Summary(
             session_id=row.session_id,
             path=row.path,
             cwd=row.cwd,
-            title=self.title(row),
+            title=title,
             task=row.task,
             updated_at=row.updated_at or "",
             cli_version=row.cli_version,
@@ -286,8 +368,8 @@ class Sessions:
             context_window=row.context_window,
             windows=row.windows,
             compactions=row.compactions,
-            suspect_facts=self._suspect(row) if row.session_id in noted else 0,
-            live=row.session_id in live,
+            suspect_facts=self._suspect(row) if self._remembers(row, noted) else 0,
+            live=live,
             archived=row.archived,
             forked_from=row.forked_from,
             parent_session=row.parent_session,
@@ -296,9 +378,14 @@ class Sessions:
             seq=row.seq,
         )
 
+    def _remembers(self, row: Row, noted: frozenset[str]) -> bool:
+        """Return whether there may be notes, here or where the session's history begins."""
+        return not noted.isdisjoint((row.session_id, *self.catalogue.below(row)))
+
     def _suspect(self, row: Row) -> int:
         try:
-            checkpoint = self._project(row.session_id, self.catalogue.open(row).now())
+            opened = self.catalogue.open(row)
+            checkpoint = self._project(opened, opened.now())
         except Refusal:
             return 0
         statuses = (status_of(fact, checkpoint.artifacts) for fact in checkpoint.facts.values())

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import operator
 import os
 import sqlite3
 from collections.abc import Callable, Iterable
@@ -17,59 +18,21 @@ from typing import Any
 
 import attrs
 import orjson
-from attrs import frozen
+
+from codex_checkpoints.threads.contract import Look, Rollout, Row
 
 logger = logging.getLogger(__name__)
 
-VERSION = 2
+VERSION = 3
 _BUSY_SECONDS = 5.0
 
 
-@frozen
-class Row:
-    """One session file as it was last read.
-
-    `context_source` is `reported` or `estimated`; `updated_at` the time of the last record, UTC;
-    `skipped` and `problems` are for the diagnosis.  `error` stands where the file was unreadable.
-    """
-
-    path: str
-    size: int
-    mtime_ns: int
-    inode: int
-    archived: bool
-    compressed: bool
-    thread_id: str
-    rollout_id: str
-    session_id: str
-    cwd: str | None = None
-    name: str | None = None
-    first_text: str | None = None
-    task: str | None = None
-    updated_at: str | None = None
-    cli_version: str | None = None
-    model: str | None = None
-    context_tokens: int | None = None
-    context_source: str | None = None
-    context_window: int | None = None
-    windows: int = 1
-    compactions: int = 0
-    turns: int = 0
-    seq: int = -1
-    forked_from: str | None = None
-    parent_session: str | None = None
-    base_rollout: str | None = None
-    problems: str = ""
-    skipped: str = ""
-    error: str | None = None
-
-    @property
-    def look(self) -> tuple[int, int, int]:
-        """What must be equal for the file to count as unchanged."""
-        return (self.size, self.mtime_ns, self.inode)
-
-
-_COLUMNS = tuple(field.name for field in attrs.fields(Row))
+# A row with its rollout spread out: that one's fields first.
+_COLUMNS = (
+    *("path", "thread_id", "rollout_id", "archived", "compressed", "size", "mtime_ns", "inode"),
+    *(field.name for field in attrs.fields(Row) if field.name != "rollout"),
+)
+_OWN = operator.attrgetter(*_COLUMNS[8:])
 _TABLES = {
     "rollouts": f"({', '.join(_COLUMNS)}, PRIMARY KEY (path)) WITHOUT ROWID",
     "states": "(path PRIMARY KEY, size, mtime_ns, inode, state)",
@@ -104,20 +67,18 @@ class Index:
             self._replace(error)
             return {}
 
-    def put(self, rows: Iterable[Row]) -> None:
-        """Write rows, all or none."""
+    def put(self, rows: Iterable[Row], gone: Iterable[str] = ()) -> None:
+        """Write rows and forget what is `gone`, by path: all of it or nothing."""
         values = [_values(row) for row in rows]
-        self._write(lambda database: database.executemany(_PUT, values))
+        paths = [(path,) for path in gone]
 
-    def remove(self, paths: Iterable[str]) -> None:
-        """Forget files that are gone."""
-        gone = [(path,) for path in paths]
+        def write(database: sqlite3.Connection) -> None:
+            if paths:
+                database.executemany("DELETE FROM rollouts WHERE path = ?", paths)
+                database.executemany("DELETE FROM states WHERE path = ?", paths)
+            database.executemany(_PUT, values)
 
-        def remove(database: sqlite3.Connection) -> None:
-            database.executemany("DELETE FROM rollouts WHERE path = ?", gone)
-            database.executemany("DELETE FROM states WHERE path = ?", gone)
-
-        self._write(remove)
+        self._write(write)
 
     def state(self, path: str) -> object:
         """Return the saved state of a file as JSON values, or None."""
@@ -127,7 +88,7 @@ class Index:
             return None if found is None else orjson.loads(found[0])
         return None
 
-    def put_state(self, path: str, look: tuple[int, int, int], state: object) -> None:
+    def put_state(self, path: str, look: Look, state: object) -> None:
         """Save the state of a file."""
         put = "INSERT OR REPLACE INTO states VALUES (?, ?, ?, ?, ?)"
         values = (path, *look, orjson.dumps(state))
@@ -230,10 +191,13 @@ def _is_ours(connection: sqlite3.Connection) -> bool:
 
 
 def _row(values: tuple[Any, ...]) -> Row:
-    row = Row(*values)
+    path, thread_id, rollout_id, archived, compressed, *look = values[:8]
     # SQLite knows no booleans.
-    return attrs.evolve(row, archived=bool(row.archived), compressed=bool(row.compressed))
+    where = Rollout(path, thread_id, rollout_id, bool(archived), bool(compressed), (*look,))
+    return Row(where, *values[8:])
 
 
 def _values(row: Row) -> tuple[Any, ...]:
-    return attrs.astuple(row, recurse=False)
+    at = row.rollout
+    who = (at.path, at.thread_id, at.rollout_id, at.archived, at.compressed)
+    return (*who, *at.look, *_OWN(row))

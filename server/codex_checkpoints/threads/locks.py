@@ -1,16 +1,17 @@
-"""Which threads another process holds right now, by probing Codex's writer locks.
+"""Codex's writer locks: who holds a thread right now, and holding one in order to write.
 
-Codex keeps `thread-writer-locks/<thread>.lock` locked while a thread is loaded. This
-module only asks. It creates nothing, waits for nobody beyond a fifth of a second, and lets
-go at once. Taking the locks in order to write is left to `rollout_file.py`.
+Codex keeps `thread-writer-locks/<thread>.lock` locked while a thread is loaded.  Asking creates
+nothing, waits for nobody beyond a fifth of a second, and lets go at once.  `hold` takes the lock as
+Codex does, and is the only way to a `WriterLock`, without which `writer` writes nothing (STO-16).
 
 The answer is "live" where the truth cannot be had: somebody keeps `.coordination.lock`
 longer than we wait, or a lock file is there but the system does not let us ask. A session
 that is wrongly called live only refuses a write; one that is wrongly called free would
 lose it.
 
-Our locks are shared ones. They conflict with Codex's exclusive lock just as well, they need
-no right to write, and two of our own probes do not take each other for Codex.
+When we ask, our locks are shared ones. They conflict with Codex's exclusive lock just as well, they
+need no right to write, and two of our own probes do not take each other for Codex.  When we hold,
+they are exclusive, and a probe sees us as it sees Codex.
 """
 
 from __future__ import annotations
@@ -19,20 +20,32 @@ import contextlib
 import os
 import re
 import stat
-import sys
 import time
+from collections.abc import Generator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+from codex_checkpoints.threads import file_lock
+from codex_checkpoints.threads.contract import StorageFailed, ThreadIsLive, Unsupported
+from codex_checkpoints.threads.tree import parse_name
 
 _FOLDER = "thread-writer-locks"
 _COORDINATION = ".coordination.lock"
 _SUFFIX = ".lock"
 _THREAD_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
+# Follow no link, wait for nothing, pass nothing on.
+_CAREFULLY = (
+    getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_NONBLOCK", 0)
+    | getattr(os, "O_NOCTTY", 0)
+    | getattr(os, "O_BINARY", 0)
+    | getattr(os, "O_NOINHERIT", 0)
+)
+
 _COORDINATION_WAIT = 0.2
+# Codex keeps it for milliseconds; it would itself wait for 30 seconds.
+_COORDINATION_WAIT_TO_WRITE = 5.0
 _COORDINATION_PAUSE = 0.005
 # Codex waits for the coordination lock while we hold it, so a folder with many locks that
 # were left behind is asked in portions.
@@ -65,6 +78,116 @@ def is_live(codex_home: str, thread_id: str) -> bool:
     return bool(_held(Path(codex_home, _FOLDER), (thread_id,)))
 
 
+class WriterLock:
+    """The right to write to one thread of one Codex home; it ends with the `hold` it came from."""
+
+    def __init__(self, seal: object, codex_home: str, thread_id: str) -> None:
+        """Make none: `hold` alone knows the seal."""
+        if seal is not _SEAL:
+            raise TypeError("a writer lock comes from hold()")
+        self._home = _absolute(codex_home)
+        self.thread_id = thread_id
+        self._ended = False
+
+    def end(self) -> None:
+        """Make it good for nothing from here on."""
+        self._ended = True
+
+    def check(self, path: str) -> None:
+        """Make sure that this allows to write to a rollout right now.
+
+        Raises `Unsupported` for a rollout whose name is not this thread's, `ValueError` where the
+        lock is held no longer, or for another Codex home: then a caller is wrong.
+        """
+        if self._ended:
+            raise ValueError("the lock is no longer held")
+        if not _absolute(path).startswith(os.path.join(self._home, "")):
+            raise ValueError("the lock is another Codex home's")
+        name = parse_name(os.path.basename(path))
+        if name is None or name.thread_id != self.thread_id:
+            raise Unsupported("the name of the session file is not its thread's")
+
+
+_SEAL = object()
+
+
+def _absolute(path: str) -> str:
+    return os.path.normcase(os.path.abspath(path))
+
+
+@contextlib.contextmanager
+def hold(codex_home: str, thread_id: str) -> Generator[WriterLock]:
+    """Hold a thread's writer lock as Codex does: meanwhile Codex is refused, and so is any other.
+
+    Makes the folder of locks and the files in it, and removes the thread's lock file at the end.
+    A process that is killed leaves that file, but locks nobody out.  Raises `ThreadIsLive` when
+    another holds the lock or keeps `.coordination.lock`, `StorageFailed` when the files cannot be
+    had, `Unsupported` for what is no thread id.
+    """
+    if _THREAD_ID.fullmatch(thread_id) is None:
+        raise Unsupported("no thread id")
+    place = Path(codex_home, _FOLDER)
+    path = place / (thread_id + _SUFFIX)
+    try:
+        place.mkdir(exist_ok=True)
+        descriptor = _claim(place, path)
+    except OSError as error:
+        raise StorageFailed(error.strerror or type(error).__name__) from error
+    lock = WriterLock(_SEAL, codex_home, thread_id)
+    try:
+        yield lock
+    finally:
+        lock.end()
+        _give_back(place, path, descriptor)
+
+
+def _claim(place: Path, path: Path) -> int:
+    """Open and lock a thread's lock file; raises `ThreadIsLive` and `OSError`."""
+    with _writing_coordinated(place) as coordinated:
+        if not coordinated:
+            raise ThreadIsLive("another process keeps the threads from being opened")
+        descriptor = _made(path)
+        # A file that was put in the other's place belongs to somebody who does not coordinate.
+        if file_lock.take(descriptor) and _is_same(descriptor, path):
+            return descriptor
+        os.close(descriptor)
+        raise ThreadIsLive("another process has the thread loaded")
+
+
+def _give_back(place: Path, path: Path, descriptor: int) -> None:
+    """Remove the lock file and let go; without coordination the file stays, but unlocked."""
+    with contextlib.suppress(OSError), _writing_coordinated(place) as coordinated:
+        if coordinated and _is_same(descriptor, path):
+            if os.name == "nt":  # an open file cannot be removed there
+                os.close(descriptor)
+                descriptor = -1
+            os.unlink(path)
+    if descriptor >= 0:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _writing_coordinated(place: Path) -> Generator[bool]:
+    """Keep everybody else from opening or closing threads; `False` when it could not be had."""
+    descriptor = _made(place / _COORDINATION)
+    try:
+        end = time.monotonic() + _COORDINATION_WAIT_TO_WRITE
+        while not (taken := file_lock.take(descriptor)) and time.monotonic() < end:
+            time.sleep(_COORDINATION_PAUSE)
+        yield taken
+    finally:
+        os.close(descriptor)  # this lets go as well
+
+
+def _made(path: Path) -> int:
+    """Open a lock file in order to lock it, made where it is missing; raises `OSError`."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | _CAREFULLY, 0o666)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(0, "a lock is not a regular file")
+    return descriptor
+
+
 def _held(folder: Path, threads: Sequence[str]) -> set[str]:
     there = [thread for thread in threads if _is_file(folder / (thread + _SUFFIX))]
     if not there:
@@ -88,12 +211,12 @@ def _coordinated(folder: Path) -> Generator[bool]:
             yield taken
         finally:
             if taken and descriptor is not None:
-                _let_go(descriptor)
+                file_lock.let_go(descriptor)
 
 
 def _take_in_time(descriptor: int) -> bool:
     end = time.monotonic() + _COORDINATION_WAIT
-    while not _take(descriptor):
+    while not file_lock.share(descriptor):
         if time.monotonic() >= end:
             return False
         time.sleep(_COORDINATION_PAUSE)
@@ -105,26 +228,23 @@ def _is_held(path: Path) -> bool:
         if descriptor is None:
             # Gone since we looked: its owner closed the thread. Still there: unknown.
             return _is_file(path)
-        if not _take(descriptor):
+        if not file_lock.share(descriptor):
             return True
         try:
             # Without a coordination lock the file may have been removed and made again
             # between our opening and our locking; then our lock says nothing about the new one.
             return not _is_same(descriptor, path) and _is_file(path)
         finally:
-            _let_go(descriptor)
+            file_lock.let_go(descriptor)
 
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Generator[int | None]:
     """Open a regular file for reading, without following a link and without blocking."""
-    flags = os.O_RDONLY
-    for name in ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK", "O_NOCTTY", "O_BINARY", "O_NOINHERIT"):
-        flags |= getattr(os, name, 0)
     descriptor: int | None = None
     if _is_file(path):
         with contextlib.suppress(OSError):
-            descriptor = os.open(path, flags)
+            descriptor = os.open(path, os.O_RDONLY | _CAREFULLY)
     try:
         regular = descriptor is not None and stat.S_ISREG(os.fstat(descriptor).st_mode)
         yield descriptor if regular else None
@@ -145,55 +265,3 @@ def _is_same(descriptor: int, path: Path) -> bool:
         return os.path.samestat(os.fstat(descriptor), path.lstat())
     except OSError:
         return False
-
-
-if sys.platform == "win32":
-    import ctypes
-    import msvcrt
-    from ctypes import wintypes
-
-    class _Overlapped(ctypes.Structure):
-        _fields_ = (
-            ("Internal", ctypes.c_void_p),
-            ("InternalHigh", ctypes.c_void_p),
-            ("Offset", wintypes.DWORD),
-            ("OffsetHigh", wintypes.DWORD),
-            ("hEvent", wintypes.HANDLE),
-        )
-
-    _FAIL_IMMEDIATELY = 1
-    # Rust's `File::try_lock` locks this range, so these are the bytes to ask for.
-    _WHOLE = 0xFFFFFFFF
-
-    def _take(descriptor: int) -> bool:
-        """Lock without waiting; any failure counts as held."""
-        kernel = ctypes.WinDLL("kernel32", use_last_error=True)
-        lock = kernel.LockFileEx
-        lock.argtypes = (wintypes.HANDLE, *(wintypes.DWORD,) * 4, ctypes.POINTER(_Overlapped))
-        lock.restype = wintypes.BOOL
-        handle = msvcrt.get_osfhandle(descriptor)
-        place = ctypes.byref(_Overlapped())
-        return bool(lock(handle, _FAIL_IMMEDIATELY, 0, _WHOLE, _WHOLE, place))
-
-    def _let_go(descriptor: int) -> None:
-        kernel = ctypes.WinDLL("kernel32", use_last_error=True)
-        unlock = kernel.UnlockFileEx
-        unlock.argtypes = (wintypes.HANDLE, *(wintypes.DWORD,) * 3, ctypes.POINTER(_Overlapped))
-        unlock.restype = wintypes.BOOL
-        handle = msvcrt.get_osfhandle(descriptor)
-        unlock(handle, 0, _WHOLE, _WHOLE, ctypes.byref(_Overlapped()))
-
-else:
-    import fcntl
-
-    def _take(descriptor: int) -> bool:
-        """Lock without waiting; any failure counts as held."""
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except OSError:
-            return False
-        return True
-
-    def _let_go(descriptor: int) -> None:
-        with contextlib.suppress(OSError):
-            fcntl.flock(descriptor, fcntl.LOCK_UN)

@@ -1,14 +1,29 @@
 """The names that Codex keeps for threads, in `session_index.jsonl`.
 
-The file only grows and is Codex's own; it is read here and never written.
+The file only grows and is Codex's own: it is read, and a rename of a legacy thread adds one line,
+as Codex itself would (interfaces, "Files").  Which source of names counts is said in `local_store`.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
 
 import orjson
+from attrs import frozen
+
+from codex_checkpoints.threads.lines import append_line
+
+_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@frozen
+class Given:
+    """What a thread was called, and when; an empty or missing text is a name taken back."""
+
+    text: str | None
+    at: datetime
 
 
 class ThreadNames:
@@ -16,24 +31,51 @@ class ThreadNames:
 
     def __init__(self, path: str) -> None:
         """Name the file; it is read when asked, and again when it changed."""
-        self._path = path
-        self._look: tuple[int, int] | None = None
-        self._given: dict[str, str] = {}
+        self.path = path
+        self._look: tuple[int, int, int] | None = None
+        self._given: dict[str, Given] = {}
 
-    def all(self) -> Mapping[str, str]:
-        """Return thread id to name; an empty name is one that was taken back."""
+    def all(self) -> Mapping[str, Given]:
+        """Return what each thread was called last, by its id."""
         try:
-            look = os.stat(self._path)
-            if self._look != (look.st_size, look.st_mtime_ns):
-                with open(self._path, "rb") as file:
+            stat = os.stat(self.path)
+            look = (stat.st_size, stat.st_mtime_ns, stat.st_ino)
+            if self._look != look:
+                with open(self.path, "rb") as file:
                     self._given = dict(_given_names(file))
-                self._look = (look.st_size, look.st_mtime_ns)
+                self._look = look
         except OSError:
             self._given, self._look = {}, None
         return self._given
 
+    def add(self, thread_id: str, given: Given) -> None:
+        """Tell Codex of a rename by one more line; raises `OSError`."""
+        line = {
+            "id": thread_id,
+            "thread_name": given.text or "",
+            "updated_at": stamp(given.at),
+        }
+        append_line(self.path, orjson.dumps(line))
 
-def _given_names(lines: Iterable[bytes]) -> Iterator[tuple[str, str]]:
+
+def stamp(when: datetime) -> str:
+    """Return a moment as UTC with milliseconds and `Z`."""
+    text = when.astimezone(UTC).isoformat(timespec="milliseconds")
+    return f"{text.removesuffix('+00:00')}Z"
+
+
+def moment(text: object) -> datetime:
+    """Return the moment of a time stamp; one without meaning is of long ago."""
+    if isinstance(text, str):
+        try:
+            when = datetime.fromisoformat(text)
+            return when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
+        except (ValueError, OverflowError):
+            pass
+    return _LONG_AGO
+
+
+def _given_names(lines: Iterable[bytes]) -> Iterator[tuple[str, Given]]:
     for line in lines:
         try:
             value = orjson.loads(line)
@@ -42,6 +84,7 @@ def _given_names(lines: Iterable[bytes]) -> Iterator[tuple[str, str]]:
         match value:
             case {"id": str(thread_id), **rest}:
                 name = rest.get("thread_name")
-                yield thread_id, name if isinstance(name, str) else ""
+                text = name if isinstance(name, str) else None
+                yield thread_id, Given(text, moment(rest.get("updated_at")))
             case _:
                 pass

@@ -15,58 +15,90 @@ import sys
 from collections.abc import Callable, Generator, Iterator
 from typing import Protocol
 
-from attrs import frozen
-
 from codex_checkpoints.core.rollout.lines import CHUNK
+from codex_checkpoints.threads import tree
+from codex_checkpoints.threads.contract import Feed, Identity, Mark, Reading, UnreadableSource
 
 _PROOF = 4096
+_LONGEST_FIRST_LINE = 1 << 22
 _WINDOW_LOG = 25  # a compressed file may ask for 32 MiB of memory, no more
 # Whatever lies there instead of a file must not block us; `_opened` then refuses it.
 _FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
 
-Feed = Callable[[bytes], int]
-"""Take a chunk, say how many bytes of it were consumed; the rest is offered again."""
 
+class FileReader:
+    """Reads session files by path; `contract.RolloutReader` for files."""
 
-class UnreadableSource(Exception):
-    """A session file that cannot be read; the text says why, without its content."""
+    def identify(self, path: str) -> Identity:
+        """Say who a file is by its name."""
+        name = tree.parse_name(os.path.basename(path))
+        if name is None:
+            return Identity(os.path.basename(path), "")
+        return Identity(name.thread_id, name.rollout_id)
 
+    def first_line(self, path: str) -> bytes:
+        """Return the first line that is not blank, or what there is of it up to 4 MiB."""
+        data = b""
+        for more in _chunks(path, 0, None):
+            data += more
+            line = first_line_of(data)
+            if line is not None or len(data) >= _LONGEST_FIRST_LINE:
+                return data.lstrip() if line is None else line
+        return data
 
-@frozen
-class Mark:
-    """Where a reader stands in a file, and what lies around that place.
+    def read(
+        self, path: str, offset: int, feed: Feed, limit: int | None = None
+    ) -> tuple[int, bytes]:
+        """Feed everything from `offset` to `limit` or the end.
 
-    `head` and `tail` are digests of the first and the last bytes before `offset`.
-    """
+        Returns the offset of the first byte that was not consumed, and what lies from there to the
+        end.  What `feed` left is offered again together with what follows; when it takes nothing of
+        a full chunk, nothing more is wanted.
+        """
+        rest = b""
+        for data in _chunks(path, offset, limit):
+            rest += data
+            consumed = feed(rest)
+            offset += consumed
+            if consumed == 0 and len(rest) >= CHUNK:
+                break
+            rest = rest[consumed:]
+        return offset, rest
 
-    offset: int
-    inode: int
-    head: str
-    tail: str
+    def follow(self, path: str, old: Mark | None, feed: Feed) -> Reading | None:
+        """Feed everything behind `old`, or the whole file; None where it is another file now.
 
+        A compressed file does not grow: whatever changed, it is read anew.
+        """
+        if tree.is_compressed(path):
+            if old is not None:
+                return None
+            with _opened(path) as (_, look):
+                inode = look.st_ino
+            offset, rest = self.read(path, 0, feed)
+            return Reading(Mark(offset, inode, "", ""), rest)
+        with _opened(path) as (file, look):
+            if old is not None and not _still_holds(file, old, look):
+                return None
+            return _follow(file, 0 if old is None else old.offset, look.st_ino, feed)
 
-@frozen
-class Reading:
-    """How far a reader came: the mark behind what was consumed, and what lies from there on."""
+    def mark_at(self, path: str, offset: int, inode: int) -> Mark:
+        """Return the mark at `offset`."""
+        if tree.is_compressed(path):
+            return Mark(offset, inode, "", "")
+        with _opened(path) as (file, _):
+            return _mark(file, offset, inode)
 
-    mark: Mark
-    rest: bytes
-
-
-def is_compressed(path: str) -> bool:
-    """Return whether the file holds a zstd frame, by its name."""
-    return path.endswith(".zst")
-
-
-def first_line(path: str, longest: int = 1 << 22) -> bytes:
-    """Return the first line that is not blank, or what there is of it up to `longest` bytes."""
-    data = b""
-    for more in _chunks(path, 0, None):
-        data += more
-        line = first_line_of(data)
-        if line is not None or len(data) >= longest:
-            return data.lstrip() if line is None else line
-    return data
+    def piece(self, path: str, start: int, longest: int) -> bytes | None:
+        """Return the bytes from `start` to the end; None when they are more than `longest`."""
+        parts: list[bytes] = []
+        size = 0
+        for data in _chunks(path, start, None):
+            parts.append(data)
+            size += len(data)
+            if size > longest:
+                return None
+        return b"".join(parts)
 
 
 def first_line_of(data: bytes) -> bytes | None:
@@ -78,62 +110,6 @@ def first_line_of(data: bytes) -> bytes | None:
             return line
         start = end + 1
     return None
-
-
-def read(path: str, offset: int, feed: Feed, limit: int | None = None) -> tuple[int, bytes]:
-    """Feed everything from `offset` to `limit` or the end.
-
-    Returns the offset of the first byte that was not consumed, and what lies from there to the
-    end.  What `feed` left is offered again together with what follows; when it takes nothing of a
-    full chunk, nothing more is wanted.
-    """
-    rest = b""
-    for data in _chunks(path, offset, limit):
-        rest += data
-        consumed = feed(rest)
-        offset += consumed
-        if consumed == 0 and len(rest) >= CHUNK:
-            break
-        rest = rest[consumed:]
-    return offset, rest
-
-
-def follow(path: str, old: Mark | None, feed: Feed) -> Reading | None:
-    """Feed everything behind `old`, or the whole file; None where it is no longer the same file.
-
-    A compressed file does not grow: whatever changed, it is read anew.
-    """
-    if is_compressed(path):
-        if old is not None:
-            return None
-        with _opened(path) as (_, look):
-            inode = look.st_ino
-        offset, rest = read(path, 0, feed)
-        return Reading(Mark(offset, inode, "", ""), rest)
-    with _opened(path) as (file, look):
-        if old is not None and not _still_holds(file, old, look):
-            return None
-        return _follow(file, 0 if old is None else old.offset, look.st_ino, feed)
-
-
-def place(path: str, offset: int, inode: int) -> Mark:
-    """Return the mark at `offset`."""
-    if is_compressed(path):
-        return Mark(offset, inode, "", "")
-    with _opened(path) as (file, _):
-        return _mark(file, offset, inode)
-
-
-def piece(path: str, start: int, longest: int) -> bytes | None:
-    """Return the bytes from `start` to the end; None when they are more than `longest`."""
-    parts: list[bytes] = []
-    size = 0
-    for data in _chunks(path, start, None):
-        parts.append(data)
-        size += len(data)
-        if size > longest:
-            return None
-    return b"".join(parts)
 
 
 def _follow(file: int, start: int, inode: int, feed: Feed) -> Reading:
@@ -213,7 +189,7 @@ def _decompressed(path: str) -> Generator[_Stream]:
 
 def _chunks(path: str, offset: int, limit: int | None) -> Iterator[bytes]:
     """Yield the plain bytes from `offset` to `limit` or the end."""
-    if is_compressed(path):
+    if tree.is_compressed(path):
         with _decompressed(path) as plain:
             skipped = 0
             while skipped < offset and (data := plain.read(min(CHUNK, offset - skipped))):

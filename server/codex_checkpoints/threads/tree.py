@@ -7,12 +7,17 @@ session is stands in the file.  Links are not followed, so a link cannot make us
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import os
 import re
 import stat
 from collections.abc import Iterator
+from datetime import datetime
 
 from attrs import frozen
+
+from codex_checkpoints.threads.contract import Rollout
 
 _HEX = "[0-9a-fA-F]"
 _UUID = rf"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}"
@@ -32,23 +37,7 @@ class RolloutName:
     compressed: bool
 
 
-@frozen
-class Found:
-    """A session file as the folder shows it; `size` and times as the system tells them."""
-
-    path: str
-    name: RolloutName
-    archived: bool
-    size: int
-    mtime_ns: int
-    inode: int
-
-    @property
-    def look(self) -> tuple[int, int, int]:
-        """What must be equal for the file to count as unchanged."""
-        return (self.size, self.mtime_ns, self.inode)
-
-
+@functools.lru_cache(1 << 14)  # whoever asks about one session goes through the names of all
 def parse_name(name: str) -> RolloutName | None:
     """Return what a file name says, or None when it is no session file's."""
     match = _NAME.fullmatch(name)
@@ -58,26 +47,51 @@ def parse_name(name: str) -> RolloutName | None:
     return RolloutName(thread_id, (match[2] or thread_id).lower(), match[3] is not None)
 
 
+def is_compressed(path: str) -> bool:
+    """Return whether a file holds a zstd frame, by its name."""
+    return path.endswith(".zst")
+
+
+def forms(path: str) -> tuple[str, str]:
+    """Return a path and that of the same session file in its other form."""
+    return path, path.removesuffix(".zst") if is_compressed(path) else f"{path}.zst"
+
+
 def roots(codex_home: str) -> tuple[str, str]:
     """Return the folder of the active and that of the archived sessions."""
     return os.path.join(codex_home, "sessions"), os.path.join(codex_home, "archived_sessions")
 
 
-def scan(codex_home: str) -> dict[str, Found]:
+def scan(codex_home: str) -> dict[str, Rollout]:
     """Return every session file by path; of a plain and a compressed twin only the plain one."""
     active, archived = roots(codex_home)
-    found: dict[str, Found] = {}
+    found: dict[str, Rollout] = {}
     for file in _files(active, archived=False, depth=_DEPTH):
         found[file.path] = file
     for file in _files(archived, archived=True, depth=0):
         found[file.path] = file
     for path, file in list(found.items()):
-        if file.name.compressed and path.removesuffix(".zst") in found:
+        if file.compressed and path.removesuffix(".zst") in found:
             del found[path]
     return found
 
 
-def find(path: str, *, archived: bool) -> Found | None:
+def places(codex_home: str) -> dict[str, str]:
+    """Return by rollout id where each session file lies, by the names in the folders alone.
+
+    A plain file goes before its compressed twin, an active one before an archived one.
+    """
+    active, archived = roots(codex_home)
+    found: dict[str, str] = {}
+    for folder, depth in ((archived, 0), (active, _DEPTH)):
+        for path, name in _names(folder, depth):
+            known = found.get(name.rollout_id)
+            if known is None or is_compressed(known) or not name.compressed:
+                found[name.rollout_id] = path
+    return found
+
+
+def find(path: str, *, archived: bool) -> Rollout | None:
     """Return one session file as it is now, or None when it is none."""
     name = parse_name(os.path.basename(path))
     if name is None:
@@ -89,34 +103,97 @@ def find(path: str, *, archived: bool) -> Found | None:
     return _found(path, name, look, archived=archived)
 
 
-def _found(path: str, name: RolloutName, look: os.stat_result, *, archived: bool) -> Found | None:
+def place_of(codex_home: str, thread_id: str, at: datetime) -> str:
+    """Return where Codex would put a thread that begins at a moment: by the local time."""
+    local = at.astimezone()
+    name = f"rollout-{local:%Y-%m-%dT%H-%M-%S}-{thread_id}.jsonl"
+    return place_for(codex_home, name, archived=False)
+
+
+def place_for(codex_home: str, path: str, *, archived: bool) -> str:
+    """Return where a session file belongs: by the day in its name, or among the archived ones."""
+    active, flat = roots(codex_home)
+    name = os.path.basename(path)
+    return os.path.join(flat, name) if archived else os.path.join(active, *_day(name), name)
+
+
+def _day(name: str) -> list[str]:
+    return name.removeprefix("rollout-")[:10].split("-")
+
+
+def beside(path: str) -> dict[str, str]:
+    """Return by rollout id the session files in the folder of a file."""
+    folder = os.path.dirname(path)
+    try:
+        entries = os.listdir(folder)
+    except OSError:
+        return {}
+    names = ((parse_name(entry), entry) for entry in entries)
+    return {name.rollout_id: os.path.join(folder, entry) for name, entry in names if name}
+
+
+def named(path: str) -> Rollout:
+    """Return the file that a person named, whatever it is called and wherever it lies.
+
+    Links are followed.  Raises `OSError`, `ValueError` for what can be no name.
+    """
+    look = os.stat(path)
+    own = os.path.basename(path)
+    name = parse_name(own) or RolloutName(own, "", is_compressed(path))
+    seen = (look.st_size, look.st_mtime_ns, look.st_ino)
+    return Rollout(path, name.thread_id, name.rollout_id, False, name.compressed, seen)  # noqa: FBT003
+
+
+def _found(path: str, name: RolloutName, look: os.stat_result, *, archived: bool) -> Rollout | None:
     if not stat.S_ISREG(look.st_mode):
         return None
-    return Found(path, name, archived, look.st_size, look.st_mtime_ns, look.st_ino)
+    return Rollout(
+        path,
+        name.thread_id,
+        name.rollout_id,
+        archived,
+        name.compressed,
+        (look.st_size, look.st_mtime_ns, look.st_ino),
+    )
 
 
-def _files(folder: str, *, archived: bool, depth: int) -> Iterator[Found]:
+def _names(folder: str, depth: int) -> Iterator[tuple[str, RolloutName]]:
+    for entry in _entries(folder):
+        with contextlib.suppress(OSError):
+            if depth > 0 and entry.is_dir(follow_symlinks=False):
+                yield from _names(entry.path, depth - 1)
+                continue
+            name = parse_name(entry.name)
+            if name is not None and entry.is_file(follow_symlinks=False):
+                yield entry.path, name
+
+
+def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
     try:
         entries = os.scandir(folder)
     except OSError:  # the folder is not there, vanished, or is not ours to read: `doctor` tells
         return
     with entries:
-        for entry in entries:
-            try:
-                if depth > 0 and entry.is_dir(follow_symlinks=False):
-                    yield from _files(entry.path, archived=archived, depth=depth - 1)
-                    continue
-                name = parse_name(entry.name)
-                if name is None:
-                    continue
-                # Windows' own scan knows no inode; a second look does.
-                look = (
-                    os.stat(entry.path, follow_symlinks=False)
-                    if os.name == "nt"
-                    else entry.stat(follow_symlinks=False)
-                )
-            except OSError:
+        yield from entries
+
+
+def _files(folder: str, *, archived: bool, depth: int) -> Iterator[Rollout]:
+    for entry in _entries(folder):
+        try:
+            if depth > 0 and entry.is_dir(follow_symlinks=False):
+                yield from _files(entry.path, archived=archived, depth=depth - 1)
                 continue
-            found = _found(entry.path, name, look, archived=archived)
-            if found is not None:
-                yield found
+            name = parse_name(entry.name)
+            if name is None:
+                continue
+            # Windows' own scan knows no inode; a second look does.
+            look = (
+                os.stat(entry.path, follow_symlinks=False)
+                if os.name == "nt"
+                else entry.stat(follow_symlinks=False)
+            )
+        except OSError:
+            continue
+        found = _found(entry.path, name, look, archived=archived)
+        if found is not None:
+            yield found

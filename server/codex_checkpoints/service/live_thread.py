@@ -1,0 +1,135 @@
+"""The preferred door for a thread that is being written to (STO-6).
+
+What comes in goes three ways, in this order: the persistence policy takes out what no rollout
+holds, the store appends the rest, and what the new lines say is told to the store as a patch.  An
+append that fails sends no patch.  Which threads have such a door is known to `thread_manager`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from codex_checkpoints.core.checkpoint.seed import Seeds, unsown
+from codex_checkpoints.service.rows import row_of
+from codex_checkpoints.service.session_file import Locate, SessionFile, open_session
+from codex_checkpoints.threads.contract import (
+    Appended,
+    Copied,
+    Item,
+    Look,
+    Patch,
+    ThreadStore,
+)
+
+KEPT = frozenset(
+    {
+        "response_item",
+        "event_msg",
+        "turn_context",
+        "compacted",
+        "world_state",
+        "inter_agent_communication",
+        "inter_agent_communication_metadata",
+        "token_usage_record",
+        "retained_context",
+    }
+)
+"""What a rollout may hold behind its first line.
+
+A second `session_meta` is not among it: Codex would forget everything before it.
+"""
+
+TRANSIENT = {
+    "event_msg": frozenset(
+        {
+            "agent_message_content_delta",
+            "agent_message_delta",
+            "agent_reasoning_delta",
+            "agent_reasoning_raw_content_delta",
+            "apply_patch_approval_request",
+            "background_event",
+            "error",
+            "exec_approval_request",
+            "exec_command_begin",
+            "exec_command_end",
+            "exec_command_output_delta",
+            "item_started",
+            "mcp_tool_call_begin",
+            "patch_apply_begin",
+            "plan_delta",
+            "plan_update",
+            "reasoning_content_delta",
+            "reasoning_raw_content_delta",
+            "session_configured",
+            "stream_error",
+            "turn_diff",
+            "undo_completed",
+            "undo_started",
+            "warning",
+        }
+    ),
+    "response_item": frozenset({"additional_tools", "compaction_trigger", "ghost_snapshot"}),
+}
+"""Kinds by envelope that Codex sends to those who look on, and writes nowhere."""
+
+
+def is_kept(item: Item | Copied) -> bool:
+    """Return whether an item belongs into a rollout; a line copied from one does."""
+    if isinstance(item, Copied):
+        return True
+    return item.type in KEPT and item.payload.get("type") not in TRANSIENT.get(item.type, ())
+
+
+class Observer:
+    """Turns what was appended to one thread into a patch, for that thread alone (STO-7)."""
+
+    def __init__(self, session: SessionFile, locate: Locate) -> None:
+        """Stand where the thread ends now."""
+        self._session = session
+        self._locate = locate
+
+    def patch(self, appended: Appended) -> Patch:
+        """Return what there is to tell of the thread with its new lines; only those are read."""
+        self._session = self._session.read_on(self._locate)
+        return Patch(row=row_of(appended.rollout, self._session))
+
+
+class LiveThread:
+    """One thread that is loaded in this process."""
+
+    def __init__(self, store: ThreadStore, thread_id: str, observer: Observer) -> None:
+        """Take a thread of this store and who observes it."""
+        self.thread_id = thread_id
+        self._store = store
+        self._observer = observer
+
+    def append(
+        self,
+        items: Iterable[Item | Copied],
+        at: datetime,
+        expected: Look | None = None,
+    ) -> Appended | None:
+        """Append what belongs into the rollout; durable on return, None where nothing does.
+
+        Raises as `ThreadStore.append_items`; then no metadata is touched.
+        """
+        kept = tuple(filter(is_kept, items))
+        if not kept:
+            return None
+        appended = self._store.append_items(self.thread_id, kept, at, expected)
+        self.update_metadata(self._observer.patch(appended))
+        return appended
+
+    def update_metadata(self, patch: Patch) -> None:
+        """Change metadata of the thread; raises as `ThreadStore.update_thread_metadata`."""
+        self._store.update_thread_metadata([(self.thread_id, patch)])
+
+
+def loaded(
+    store: ThreadStore, thread_id: str, locate: Locate, seeds: Seeds = unsown
+) -> LiveThread:
+    """Load a thread: read it to its end; raises `ThreadNotFound`, `UnreadableSource`."""
+    path = store.read_thread(thread_id).row.path
+    session = open_session(store.reader, path, locate, seeds=seeds)
+    return LiveThread(store, thread_id, Observer(session, locate))

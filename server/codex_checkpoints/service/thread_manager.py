@@ -1,0 +1,173 @@
+"""The one entry point for changes to threads: made, continued, named, put away, removed (STO-8).
+
+A thread that is loaded in this process is changed through its `LiveThread`, a cold one straight
+through the store; the outcome is the same.  What the store will not do becomes a refusal here.
+Which thread a person means is known to `sessions`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Generator, Iterable
+from datetime import datetime
+
+from codex_checkpoints.core.checkpoint.caps import MAX_VALUE_CHARS
+from codex_checkpoints.core.checkpoint.text import cut, one_line
+from codex_checkpoints.service.catalogue import Catalogue
+from codex_checkpoints.service.live_thread import LiveThread, loaded
+from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.threads.contract import (
+    Appended,
+    BadQuery,
+    Conflict,
+    Copied,
+    Item,
+    Look,
+    NewThread,
+    Patch,
+    Rollout,
+    Row,
+    StorageFailed,
+    StoreError,
+    ThreadIsLive,
+    ThreadNotFound,
+    UnreadableSource,
+    Unsupported,
+)
+
+IsReferredTo = Callable[[str], bool]
+"""Whether records of ours refer to a thread, by its id: then it is not removed."""
+
+_CODES: dict[type[StoreError], str] = {
+    ThreadNotFound: "unknown_session",
+    ThreadIsLive: "session_live",
+    Conflict: "conflict",
+    Unsupported: "conflict",
+    StorageFailed: "storage_error",
+    UnreadableSource: "unreadable_source",
+    BadQuery: "invalid_payload",
+}
+
+
+def nobody(_thread_id: str) -> bool:
+    """Return that no record refers to a thread."""
+    return False
+
+
+@contextlib.contextmanager
+def refusing(thread_id: str) -> Generator[None]:
+    """Turn what a store will not do with a thread into a refusal."""
+    try:
+        yield
+    except StoreError as error:
+        facts = {"sessionId": thread_id, "reason": str(error)}
+        raise Refusal(_CODES[type(error)], f"session {thread_id}: {error}", facts) from error
+
+
+class ThreadManager:
+    """The threads of one catalogue, as they are changed; owned by one thread of execution."""
+
+    def __init__(self, catalogue: Catalogue, is_referred_to: IsReferredTo = nobody) -> None:
+        """Begin with no thread loaded."""
+        self._catalogue = catalogue
+        self._store = catalogue.store
+        self._is_referred_to = is_referred_to
+        self._live: dict[str, LiveThread] = {}
+
+    def create(self, new: NewThread, at: datetime) -> Row:
+        """Publish a thread whole, and look at it; refuses `conflict`, `storage_error`."""
+        with refusing(str(new.meta.get("id"))):
+            rollout = self._store.create_thread(new, at)
+        return self._seen(rollout)
+
+    def load(self, thread_id: str) -> LiveThread:
+        """Return the door of a thread that is written to for some time; it stays open.
+
+        Refuses `unknown_session`, `unreadable_source`.
+        """
+        live = self._live.get(thread_id)
+        if live is None:
+            live = self._live[thread_id] = self._opened(thread_id)
+        return live
+
+    def unload(self, thread_id: str) -> None:
+        """Let a thread be cold again; one that is cold stays so."""
+        self._live.pop(thread_id, None)
+
+    def append(
+        self,
+        thread_id: str,
+        items: Iterable[Item | Copied],
+        at: datetime,
+        expected: Look | None = None,
+    ) -> Appended | None:
+        """Append to a thread, durable on return; None where nothing of it belongs into a rollout.
+
+        Refuses `session_live`, `conflict` (not as `expected`), `storage_error`.
+        """
+        live = self._live.get(thread_id) or self._opened(thread_id)
+        with refusing(thread_id):
+            return live.append(items, at, expected)
+
+    def rename(self, thread_id: str, name: str | None) -> None:
+        """Give a thread a name, durable on return; None, or one without a character, takes it back.
+
+        A name is one line of at most 160 code points.  Refuses `unknown_session`, `storage_error`.
+        """
+        text = cut(one_line(name), MAX_VALUE_CHARS) if name is not None else ""
+        self.update_metadata(thread_id, Patch(name=text or None))
+
+    def update_metadata(self, thread_id: str, patch: Patch) -> None:
+        """Change metadata of a thread, by its door where it is loaded."""
+        live = self._live.get(thread_id)
+        with refusing(thread_id):
+            if live is not None:
+                live.update_metadata(patch)
+            else:
+                self._store.update_thread_metadata([(thread_id, patch)])
+
+    def archive(self, thread_id: str) -> Row:
+        """Put a thread among the archived ones; refuses `session_live`, `conflict`."""
+        return self._moved(thread_id, self._store.archive_thread)
+
+    def unarchive(self, thread_id: str) -> Row:
+        """Put an archived thread back; refuses `session_live`, `conflict`."""
+        return self._moved(thread_id, self._store.unarchive_thread)
+
+    def delete(self, thread_id: str) -> None:
+        """Remove the rollout of a thread that we made and that nothing refers to.
+
+        Our own records of it stay.  Refuses `session_live`, `conflict`, `storage_error`.
+        """
+        if self._is_referred_to(thread_id):
+            message = f"session {thread_id}: records of an operation refer to it"
+            raise Refusal("conflict", message, {"sessionId": thread_id, "reason": "referred_to"})
+        with refusing(thread_id):
+            self._store.delete_thread(thread_id)
+        self.unload(thread_id)
+        self._look_at(thread_id)
+
+    # --- inside ----------------------------------------------------------------------------------
+
+    def _opened(self, thread_id: str) -> LiveThread:
+        with refusing(thread_id):
+            if thread_id not in self._catalogue.current():
+                self._catalogue.look_for(thread_id)  # it may be new, and so may its bases
+            return loaded(self._store, thread_id, self._catalogue.locate)
+
+    def _moved(self, thread_id: str, move: Callable[[str], Rollout]) -> Row:
+        with refusing(thread_id):
+            rollout = move(thread_id)
+        self.unload(thread_id)  # it lies elsewhere now
+        self._look_at(thread_id)
+        return self._seen(rollout)
+
+    def _look_at(self, thread_id: str) -> None:
+        """Look again at what was known of a thread."""
+        rows = self._catalogue.rows().values()
+        self._catalogue.look([row.path for row in rows if row.session_id == thread_id])
+
+    def _seen(self, rollout: Rollout) -> Row:
+        """Read what a change has put there, and return what was found."""
+        self._catalogue.look([rollout.path])
+        return self._catalogue.rows()[rollout.path]

@@ -1,0 +1,78 @@
+"""Locks on open files, of the kind that Codex takes: `flock`, on Windows `LockFileEx`.
+
+Nothing here waits, and a lock is gone with its process, however that ends.  What is locked, in
+which order and what that means is known to `locks`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+
+if sys.platform == "win32":
+    import ctypes
+    import msvcrt
+    from ctypes import wintypes
+
+    class _Overlapped(ctypes.Structure):
+        _fields_ = (
+            ("Internal", ctypes.c_void_p),
+            ("InternalHigh", ctypes.c_void_p),
+            ("Offset", wintypes.DWORD),
+            ("OffsetHigh", wintypes.DWORD),
+            ("hEvent", wintypes.HANDLE),
+        )
+
+    _FAIL_IMMEDIATELY = 1
+    _EXCLUSIVE = 2
+    # Rust's `File::try_lock` locks this range, so these are the bytes to ask for.
+    _WHOLE = 0xFFFFFFFF
+
+    def share(descriptor: int) -> bool:
+        """Lock without waiting, beside others who ask; any failure counts as held."""
+        return _locked(descriptor, _FAIL_IMMEDIATELY)
+
+    def take(descriptor: int) -> bool:
+        """Lock without waiting, against everybody; any failure counts as held."""
+        return _locked(descriptor, _FAIL_IMMEDIATELY | _EXCLUSIVE)
+
+    def _locked(descriptor: int, kind: int) -> bool:
+        kernel = ctypes.WinDLL("kernel32", use_last_error=True)
+        lock = kernel.LockFileEx
+        lock.argtypes = (wintypes.HANDLE, *(wintypes.DWORD,) * 4, ctypes.POINTER(_Overlapped))
+        lock.restype = wintypes.BOOL
+        handle = msvcrt.get_osfhandle(descriptor)
+        place = ctypes.byref(_Overlapped())
+        return bool(lock(handle, kind, 0, _WHOLE, _WHOLE, place))
+
+    def let_go(descriptor: int) -> None:
+        """Unlock; what was not locked is left alone."""
+        kernel = ctypes.WinDLL("kernel32", use_last_error=True)
+        unlock = kernel.UnlockFileEx
+        unlock.argtypes = (wintypes.HANDLE, *(wintypes.DWORD,) * 3, ctypes.POINTER(_Overlapped))
+        unlock.restype = wintypes.BOOL
+        handle = msvcrt.get_osfhandle(descriptor)
+        unlock(handle, 0, _WHOLE, _WHOLE, ctypes.byref(_Overlapped()))
+
+else:
+    import fcntl
+
+    def share(descriptor: int) -> bool:
+        """Lock without waiting, beside others who ask; any failure counts as held."""
+        return _locked(descriptor, fcntl.LOCK_SH)
+
+    def take(descriptor: int) -> bool:
+        """Lock without waiting, against everybody; any failure counts as held."""
+        return _locked(descriptor, fcntl.LOCK_EX)
+
+    def _locked(descriptor: int, kind: int) -> bool:
+        try:
+            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        return True
+
+    def let_go(descriptor: int) -> None:
+        """Unlock; what was not locked is left alone."""
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_UN)

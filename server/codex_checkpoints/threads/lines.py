@@ -1,0 +1,39 @@
+"""Add a whole line to a file that only grows and that other processes grow as well.
+
+Session files, which need Codex's locks, are left to `writer`.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+
+from codex_checkpoints.threads.publishing import sync_folder
+
+_FLAGS = os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+def append_line(path: str, line: bytes) -> None:
+    """Append a line, durable when this returns; raises `OSError`.
+
+    It is one write at the end, so lines of several processes do not mix.  Where the last line was
+    torn, the LF that it lacks goes first, in the same write.
+    """
+    file = os.open(path, _FLAGS | os.O_CREAT, 0o600)
+    try:
+        size = os.fstat(file).st_size
+        torn = size > 0 and _byte_at(file, size - 1) != b"\n"
+        data = (b"\n" if torn else b"") + line + b"\n"
+        if os.write(file, data) < len(data):
+            # Whoever comes next ends what was torn, and no reader takes it for a line.
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        os.fsync(file)
+        if size == 0:
+            sync_folder(os.path.dirname(path))
+    finally:
+        os.close(file)
+
+
+def _byte_at(file: int, offset: int) -> bytes:
+    os.lseek(file, offset, os.SEEK_SET)
+    return os.read(file, 1)

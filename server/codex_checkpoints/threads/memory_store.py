@@ -1,0 +1,291 @@
+"""A store that keeps everything in this process, and the plainest reading of the contract.
+
+A rollout is a name and its bytes.  Nothing survives `close`, and nobody else can have a thread
+loaded, so nothing is ever live but what a test says is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+
+import orjson
+from attrs import evolve
+
+from codex_checkpoints.threads import history
+from codex_checkpoints.threads import query as queries
+from codex_checkpoints.threads.contract import (
+    Appended,
+    Conflict,
+    Copied,
+    Fault,
+    HistoryPage,
+    Item,
+    Look,
+    NewThread,
+    Patch,
+    Rollout,
+    Row,
+    StoredThread,
+    ThreadIsLive,
+    ThreadNotFound,
+    ThreadPage,
+    ThreadQuery,
+    Touched,
+    UnreadableSource,
+    Unset,
+    Unsupported,
+)
+from codex_checkpoints.threads.memory_reader import PLACE, Held, MemoryReader
+from codex_checkpoints.threads.numbering import lines_of
+from codex_checkpoints.threads.tail import follows, ordinal_of
+from codex_checkpoints.threads.writer import line_of
+
+OURS = "codex-checkpoints"
+
+
+class InMemoryThreadStore:
+    """Threads that live as long as this object; `contract.ThreadStore` without any file."""
+
+    def __init__(self) -> None:
+        """Begin without any thread."""
+        self._held: dict[str, Held] = {}
+        self._rows: dict[str, Row] = {}
+        self._names: dict[str, str | None] = {}
+        self._states: dict[str, object] = {}
+        self._changes = 0
+        self.reader = MemoryReader(self._held)
+        self.live: set[str] = set()
+        """The threads that count as loaded by another process."""
+
+    def put(self, thread_id: str, data: bytes, rollout_id: str | None = None) -> Rollout:
+        """Place a whole rollout as another process would: new, longer, or another one."""
+        path = f"{PLACE}{thread_id}/{rollout_id or thread_id}"
+        held = self._held.get(path)
+        grown = held is not None and data.startswith(held.data)
+        identity = held.rollout.look[2] if held is not None and grown else len(self._held) + 1
+        who = (path, thread_id, rollout_id or thread_id)
+        archived = held is not None and held.rollout.archived
+        rollout = Rollout(*who, archived, False, self._look(data, identity))  # noqa: FBT003
+        self._held[path] = Held(rollout, data)
+        return rollout
+
+    # --- histories -------------------------------------------------------------------------------
+
+    def create_thread(self, new: NewThread, at: datetime) -> Rollout:
+        """Keep a new thread."""
+        thread_id = str(new.meta.get("id"))
+        if self._rollouts_of(thread_id):
+            raise Conflict(f"thread {thread_id} exists already")
+        return self.put(thread_id, b"".join(lines_of(new, at)))
+
+    def append_items(
+        self,
+        thread_id: str,
+        items: Sequence[Item | Copied],
+        at: datetime,
+        expected: Look | None = None,
+    ) -> Appended:
+        """Put lines behind those of the current rollout."""
+        rollout = self._to_write(thread_id)
+        if expected is not None and expected != rollout.look:
+            raise Conflict("the thread has gone on since it was looked at")
+        if rollout.archived:
+            raise Unsupported("an archived thread is not continued; unarchive it first")
+        old = self._held[rollout.path].data
+        last = _last_ordinal(old)
+        repair = b"" if old.endswith(b"\n") or not items else b"\n"
+        new = repair + b"".join(_behind(last, items, at))
+        now = self.put(thread_id, old + new, rollout.rollout_id)
+        ordinals = None if last is None or not items else (last + 1, last + len(items))
+        return Appended(now, len(old), len(old) + len(new), ordinals)
+
+    def load_history(
+        self, thread_id: str, cursor: str | None = None, limit: int | None = None
+    ) -> HistoryPage:
+        """Return lines of the whole history, the bases' below the cut first."""
+        chain = history.parts(self.reader, self._newest(thread_id).path, self.places().get)
+        return history.page(self.reader, chain, cursor, limit)
+
+    # --- what there is ---------------------------------------------------------------------------
+
+    def rollouts(self) -> Mapping[str, Rollout]:
+        """Return the rollouts by path."""
+        return {path: held.rollout for path, held in self._held.items()}
+
+    def places(self) -> Mapping[str, str]:
+        """Return the paths of the rollouts by their ids."""
+        return queries.by_rollout_id(self.rollouts().values())
+
+    def look(self, paths: Iterable[str]) -> Mapping[str, Rollout | None]:
+        """Look at some rollouts again."""
+        now = self.rollouts()
+        return {path: now.get(path) for path in paths}
+
+    def rollout_at(self, path: str) -> Rollout:
+        """Look at a rollout of this store: there are no others."""
+        rollout = self.rollouts().get(path)
+        if rollout is None:
+            raise UnreadableSource("there is no such rollout")
+        return rollout
+
+    def beside(self, path: str) -> Mapping[str, str]:
+        """Return nothing: no rollout lies anywhere else."""
+        del path
+        return {}
+
+    def rows(self) -> Mapping[str, Row]:
+        """Return by path what readers told of rollouts."""
+        return self._rows
+
+    def current(self) -> Mapping[str, Row]:
+        """Return the row of the current rollout of each thread."""
+        return queries.current(self._rows.values())
+
+    def live_threads(self) -> frozenset[str]:
+        """Return the threads that count as loaded."""
+        return frozenset(self.live)
+
+    def name_of(self, row: Row) -> str | None:
+        """Return the name that was given, else the one that the history tells."""
+        return self._names.get(row.session_id, row.recorded_name)
+
+    def read_thread(self, thread_id: str) -> StoredThread:
+        """Return one thread, by what was told of it."""
+        row = self.current().get(thread_id) or Row(self._newest(thread_id), thread_id)
+        return self._stored(row)
+
+    def list_threads(self, query: ThreadQuery) -> ThreadPage:
+        """Return threads that fit."""
+        rows = queries.ordered(self.current().values())
+        shown, cursor = queries.page(rows, query, self.name_of)
+        return ThreadPage(tuple(map(self._stored, shown)), cursor)
+
+    # --- metadata --------------------------------------------------------------------------------
+
+    def update_thread_metadata(self, patches: Iterable[tuple[str, Patch]]) -> None:
+        """Apply patches."""
+        patches = tuple(patches)
+        for thread_id, patch in patches:
+            if not isinstance(patch.name, Unset) and thread_id not in self.current():
+                self._newest(thread_id)
+        for thread_id, patch in patches:
+            if not isinstance(patch.name, Unset):
+                self._names[thread_id] = patch.name
+            if isinstance(patch.row, Row):
+                self._rows[patch.row.path] = patch.row
+            elif patch.row is None and patch.of is not None:
+                self._rows.pop(patch.of, None)
+                self._states.pop(patch.of, None)
+
+    def recall(self, path: str) -> object:
+        """Return what a reader wanted to find again."""
+        return self._states.get(path)
+
+    def remember(self, path: str, look: Look, state: object) -> None:
+        """Keep JSON values for a reader."""
+        del look
+        self._states[path] = orjson.loads(orjson.dumps(state))
+
+    # --- lifecycle -------------------------------------------------------------------------------
+
+    def archive_thread(self, thread_id: str) -> Rollout:
+        """Put a thread among the archived ones."""
+        return self._move(thread_id, archived=True)
+
+    def unarchive_thread(self, thread_id: str) -> Rollout:
+        """Put an archived thread back."""
+        return self._move(thread_id, archived=False)
+
+    def delete_thread(self, thread_id: str) -> None:
+        """Remove a thread that we made and that nothing builds on."""
+        rollout = self._to_write(thread_id)
+        own = history.head(self.reader, rollout.path)
+        if len(self._rollouts_of(thread_id)) > 1 or own is None or own.originator != OURS:
+            raise Conflict("only threads that this product made are deleted")
+        if queries.is_referred_to(rollout, self._lineage(rollout.path)):
+            raise Conflict("another thread builds on this one")
+        del self._held[rollout.path]
+        self._rows.pop(rollout.path, None)
+        self._states.pop(rollout.path, None)
+
+    # --- surroundings ----------------------------------------------------------------------------
+
+    @property
+    def place(self) -> str:
+        """Return that it is this process."""
+        return "memory"
+
+    @property
+    def watched(self) -> tuple[str, ...]:
+        """Return no folder: there is none."""
+        return ()
+
+    def touched(self, paths: Iterable[str]) -> Touched:
+        """Say that no path of the file system means anything here."""
+        return Touched(frozenset(), everything=False, lives=False, foreign=frozenset(paths))
+
+    def faults(self) -> tuple[Fault, ...]:
+        """Return nothing: nothing can be wrong."""
+        return ()
+
+    def close(self) -> None:
+        """Let go of nothing: what is kept goes with the object."""
+
+    # --- inside ----------------------------------------------------------------------------------
+
+    def _look(self, data: bytes, identity: int) -> Look:
+        self._changes += 1
+        return len(data), self._changes, identity
+
+    def _stored(self, row: Row) -> StoredThread:
+        return StoredThread(row, self.name_of(row), row.session_id in self.live)
+
+    def _rollouts_of(self, thread_id: str) -> list[Rollout]:
+        own = [held.rollout for held in self._held.values() if held.rollout.thread_id == thread_id]
+        return sorted(own, key=queries.age)
+
+    def _newest(self, thread_id: str) -> Rollout:
+        own = self._rollouts_of(thread_id)
+        if not own:
+            raise ThreadNotFound(f"no thread {thread_id[:80]}")
+        return own[-1]
+
+    def _to_write(self, thread_id: str) -> Rollout:
+        rollout = self._newest(thread_id)
+        if thread_id in self.live:
+            raise ThreadIsLive(f"thread {thread_id} is loaded")
+        return rollout
+
+    def _move(self, thread_id: str, *, archived: bool) -> Rollout:
+        if self._to_write(thread_id).archived == archived:
+            raise Conflict(f"the thread is {'archived' if archived else 'active'} already")
+        for rollout in self._rollouts_of(thread_id):
+            held = self._held[rollout.path]
+            look = self._look(held.data, rollout.look[2])
+            held.rollout = evolve(rollout, archived=archived, look=look)
+        return self._newest(thread_id)
+
+    def _lineage(self, without: str) -> Iterable[tuple[str | None, str | None]]:
+        for path in self._held:
+            own = None if path == without else history.head(self.reader, path)
+            if own is not None:
+                yield own.base.rollout_id if own.base else None, own.forked_from
+
+
+def _last_ordinal(data: bytes) -> int | None:
+    """Return the highest ordinal of a history, None where it has none."""
+    found = (ordinal_of(line) for line in data.split(b"\n"))
+    return max((ordinal for ordinal in found if ordinal is not None), default=None)
+
+
+def _behind(last: int | None, items: Sequence[Item | Copied], at: datetime) -> Iterator[bytes]:
+    """Yield lines that go on behind an ordinal; a copied one must fit there as it is."""
+    for number, item in enumerate(items, 1):
+        ordinal = None if last is None else last + number
+        if isinstance(item, Item):
+            yield line_of(item, ordinal, at)
+        elif follows(item.line, ordinal):
+            yield item.line + b"\n"
+        else:
+            raise Unsupported("a copied line does not go on with the history")

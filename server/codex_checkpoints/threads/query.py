@@ -1,0 +1,144 @@
+"""What every store answers alike: which rollout is current, which threads fit, in which order.
+
+Values in, values out: a store hands in what it was told, and keeps the outcome if it likes.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterable, Sequence
+
+import orjson
+
+from codex_checkpoints.threads.contract import (
+    BadQuery,
+    Rollout,
+    Row,
+    ThreadQuery,
+    is_windows_path,
+)
+
+
+def current(rows: Iterable[Row]) -> dict[str, Row]:
+    """Return the row of the newest readable rollout of each thread, by thread id."""
+    newest: dict[str, Row] = {}
+    for row in rows:
+        if row.error is not None:
+            continue
+        other = newest.get(row.session_id)
+        if other is None or age(row.rollout) > age(other.rollout):
+            newest[row.session_id] = row
+    return newest
+
+
+def age(rollout: Rollout) -> tuple[bool, str, bool, str]:
+    """Return what orders the rollouts of a thread, the current one last."""
+    # Segments carry a UUIDv7; the thread's own id, which the first one carries, may be of any kind.
+    later = rollout.rollout_id != rollout.thread_id
+    return later, rollout.rollout_id, not rollout.archived, rollout.path
+
+
+def by_rollout_id(rollouts: Iterable[Rollout]) -> dict[str, str]:
+    """Return the paths of rollouts by their ids; an active one goes before its archived twin."""
+    paths: dict[str, str] = {}
+    for rollout in rollouts:
+        if rollout.rollout_id not in paths or not rollout.archived:
+            paths[rollout.rollout_id] = rollout.path
+    return paths
+
+
+def is_referred_to(rollout: Rollout, others: Iterable[tuple[str | None, str | None]]) -> bool:
+    """Return whether one of others builds on a rollout or is a fork of its thread.
+
+    Of each: the rollout below it, and the thread that it was forked from.
+    """
+    return any(
+        base in {rollout.rollout_id, rollout.thread_id} or fork == rollout.thread_id
+        for base, fork in others
+    )
+
+
+def ordered(rows: Iterable[Row]) -> list[Row]:
+    """Return rows newest first, then by thread id."""
+    by_id = sorted(rows, key=lambda row: row.session_id)
+    return sorted(by_id, key=_stamp, reverse=True)  # a stable sort keeps the order of ids
+
+
+def page(
+    rows: Sequence[Row], query: ThreadQuery, name_of: Callable[[Row], str | None]
+) -> tuple[Sequence[Row], str | None]:
+    """Return those of ordered rows that a query wants, and the cursor of what follows them.
+
+    A cursor names the last row that was shown, so rows that come or go elsewhere do not shift it.
+    Raises `BadQuery`.
+    """
+    if query.limit is not None and query.limit < 0:
+        raise BadQuery("limit must not be negative", "limit")
+    if query.cursor is not None:
+        stamp, thread_id = _from_cursor(query.cursor)
+        rows = [row for row in rows if _comes_after(row, stamp, thread_id)]
+    rows = [row for row in rows if row.archived == query.archived]
+    if query.cwd is not None:
+        below = _below(query.cwd)
+        rows = [row for row in rows if row.cwd is not None and below(row.cwd)]
+    if query.outside:
+        left_out = [_below(folder) for folder in query.outside]
+        rows = [row for row in rows if not any(below(row.cwd or "") for below in left_out)]
+    if query.search:
+        wanted = query.search.casefold()
+        rows = [row for row in rows if wanted in _searchable(row, name_of(row))]
+    shown = rows if query.limit is None else rows[: query.limit]
+    more = len(rows) > len(shown) and shown
+    return shown, _to_cursor(shown[-1]) if more else None
+
+
+def _searchable(row: Row, name: str | None) -> str:
+    texts = (name or row.first_text, row.task, row.cwd, row.session_id)
+    return "\n".join(text for text in texts if text).casefold()
+
+
+def _below(folder: str) -> Callable[[str], bool]:
+    """Return the test whether a folder is this one or lies below it."""
+    windows, above = is_windows_path(folder), _plain(folder)
+    inside = f"{above}/"
+
+    def test(path: str) -> bool:
+        if is_windows_path(path) != windows:
+            return False
+        plain = _plain(path)
+        return plain == above or plain.startswith(inside)
+
+    return test
+
+
+def _plain(path: str) -> str:
+    """Return a folder as it is compared: without its last slash; one of Windows without case."""
+    if is_windows_path(path):
+        return path.replace("\\", "/").rstrip("/").casefold()
+    return path.rstrip("/")
+
+
+def _stamp(row: Row) -> str:
+    return row.updated_at or ""
+
+
+def _comes_after(row: Row, stamp: str, thread_id: str) -> bool:
+    """Return whether a row stands behind this place: newest first, then by id."""
+    return _stamp(row) < stamp or (_stamp(row) == stamp and row.session_id > thread_id)
+
+
+def _to_cursor(row: Row) -> str:
+    data = orjson.dumps([_stamp(row), row.session_id])
+    return base64.urlsafe_b64encode(data).decode()
+
+
+def _from_cursor(cursor: str) -> tuple[str, str]:
+    try:
+        match orjson.loads(base64.urlsafe_b64decode(cursor.encode())):
+            case [str(stamp), str(thread_id)]:
+                return stamp, thread_id
+            case _:
+                pass
+    except ValueError:
+        pass
+    raise BadQuery("the cursor is not one of ours", "cursor")

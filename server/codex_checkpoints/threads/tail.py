@@ -1,0 +1,145 @@
+"""How a session file ends, as far as somebody who appends must know; and whether Codex takes it.
+
+Codex goes on from the last line that it understands.  We go on from the highest ordinal of any line
+that is JSON, known to us or not, in the last piece of the file that has one: a torn line has none,
+foreign lines may repeat or skip numbers, and a line from the future may lack it.  What lies further
+back Codex has passed already.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import cast
+
+import orjson
+from attrs import frozen
+
+from codex_checkpoints.threads.contract import Unsupported
+
+_STEP = 1 << 18
+_LOOK_BACK = 1 << 20
+"""So much of the end is looked at in any case, and more until a number was found."""
+
+_LONGEST_HEAD = 1 << 24
+_BLANK = b" \t\r\n"
+
+
+@frozen
+class End:
+    """The highest ordinal near the end, None in a legacy history, and whether the last LF lacks."""
+
+    ordinal: int | None
+    torn: bool
+
+
+def end_of(file: int, size: int, thread_id: str) -> End:
+    """Look at the end of an open session file of `size` bytes.
+
+    Raises `Unsupported`, with the reason, for a file that Codex does not resume, as far as its
+    first line and its end tell: no `session_meta` first, another thread's, a history mode it does
+    not know, bytes that are no UTF-8, a paginated history without any ordinal.  Raises `OSError`.
+    """
+    paginated = _is_paginated(_head(file, size), thread_id)
+    highest: int | None = None
+    looked = 0
+    for line in _backwards(file, size):
+        looked += len(line) + 1
+        if not _is_utf8(line):
+            raise Unsupported("the session file is not UTF-8")
+        found = ordinal_of(line)
+        if found is not None and (highest is None or found > highest):
+            highest = found
+        if looked >= _LOOK_BACK and (highest is not None or not paginated):
+            break
+    if paginated and highest is None:
+        raise Unsupported("a paginated history without ordinals")
+    os.lseek(file, max(0, size - 1), os.SEEK_SET)
+    torn = size > 0 and os.read(file, 1) != b"\n"
+    return End(highest if paginated else None, torn)
+
+
+def follows(line: bytes, ordinal: int | None) -> bool:
+    """Return whether a line may be taken as it is; where an ordinal is due, it has just that."""
+    if b"\n" in line or not _is_utf8(line):
+        return False
+    return ordinal is None or ordinal_of(line) == ordinal
+
+
+def ordinal_of(line: bytes) -> int | None:
+    """Return the ordinal of a line, None where it is no JSON object or has none."""
+    found = _record(line).get("ordinal")
+    return found if type(found) is int and found >= 0 else None
+
+
+def _is_paginated(head: bytes, thread_id: str) -> bool:
+    record = _record(head)
+    meta = _object(record.get("payload"))
+    if record.get("type") != "session_meta" or not meta:
+        raise Unsupported("the session file does not begin with its session_meta")
+    if str(meta.get("id")).lower() != thread_id:
+        raise Unsupported("the session file is another thread's")
+    mode = meta.get("history_mode", "legacy")
+    if mode not in ("legacy", "paginated"):
+        raise Unsupported("a history mode that Codex does not know")
+    return mode == "paginated"
+
+
+def _record(line: bytes) -> Mapping[str, object]:
+    """Return the JSON object of a line; an empty one for anything else."""
+    try:
+        return _object(orjson.loads(line))
+    except orjson.JSONDecodeError:
+        return {}
+
+
+def _object(value: object) -> Mapping[str, object]:
+    return cast("Mapping[str, object]", value) if isinstance(value, dict) else {}
+
+
+def _is_utf8(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _head(file: int, size: int) -> bytes:
+    """Return the first line that is not blank."""
+    os.lseek(file, 0, os.SEEK_SET)
+    data = b""
+    while len(data) < min(size, _LONGEST_HEAD) and (more := os.read(file, _STEP)):
+        data += more
+        line, ended, _ = data.lstrip(_BLANK).partition(b"\n")
+        if ended:
+            return line
+    return data.lstrip(_BLANK)
+
+
+def _backwards(file: int, size: int) -> Iterator[bytes]:
+    """Yield the lines of a file from the last to the first, without LF."""
+    # The pieces of the line whose beginning is not found yet, the last one first.
+    pieces: list[bytes] = []
+    offset = size
+    while offset > 0:
+        start = max(0, offset - _STEP)
+        data = _read(file, start, offset - start)
+        first, *lines = data.split(b"\n")
+        if lines:
+            pieces.append(lines.pop())
+            yield b"".join(reversed(pieces))
+            yield from reversed(lines)
+            pieces = []
+        pieces.append(first)
+        offset = start
+    yield b"".join(reversed(pieces))
+
+
+def _read(file: int, start: int, length: int) -> bytes:
+    os.lseek(file, start, os.SEEK_SET)
+    parts: list[bytes] = []
+    while length > 0 and (data := os.read(file, length)):
+        parts.append(data)
+        length -= len(data)
+    return b"".join(parts)

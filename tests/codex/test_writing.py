@@ -1,0 +1,473 @@
+"""The real Codex takes what we write for its own; neither writes while the other has a thread."""
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codex.child import eventually
+from codex.codex_cli import AppServer, CodexHome
+from codex.conftest import MakeHome
+from codex.scripted_model import Answer, Usage, say
+from codex_checkpoints.threads import cold, locks, writer
+from codex_checkpoints.threads.contract import Copied, Item, ThreadIsLive
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+pytestmark = pytest.mark.codex
+
+SERVER = Path(__file__).parents[2] / "server"
+NEW = "01a1f865-0000-7000-8000-0000000000aa"
+CHECKPOINT = "[SESSION_CHECKPOINT v1]\n- größer 日本 🙂"
+ZERO = {
+    "input_tokens": 0,
+    "cached_input_tokens": 0,
+    "cache_write_input_tokens": 0,
+    "output_tokens": 0,
+    "reasoning_output_tokens": 0,
+    "total_tokens": 0,
+}
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def message(text: str) -> dict[str, object]:
+    return {
+        "type": "message",
+        "role": "user",
+        "content": [{"type": "input_text", "text": text}],
+    }
+
+
+def compacted(*texts: str) -> Item:
+    replacement = [message(text) for text in texts]
+    return Item("compacted", {"message": texts[-1], "replacement_history": replacement})
+
+
+TOKENS = Item(
+    "event_msg",
+    {
+        "type": "token_count",
+        "info": {
+            "total_token_usage": ZERO,
+            "last_token_usage": ZERO,
+            "model_context_window": 258_400,
+        },
+        "rate_limits": None,
+    },
+)
+
+
+def new_session(mode: str, cwd: Path, thread: str = NEW) -> Iterator[bytes]:
+    """Write a session that begins with a replacement, and two lines that name it for people."""
+    moment = now()
+    text = "Restored from a checkpoint"
+    at = moment.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
+    meta = {
+        "session_id": thread,
+        "id": thread,
+        "timestamp": at,
+        "cwd": str(cwd),
+        "originator": "codex-checkpoints",
+        "cli_version": "0.169.0",
+        "source": "cli",
+        "model_provider": "scripted",
+        "history_mode": mode,
+    }
+    said: dict[str, object] = {
+        "type": "item_completed",
+        "thread_id": thread,
+        "turn_id": "t1",
+        "item": {
+            "type": "UserMessage",
+            "id": "u1",
+            "content": [{"type": "text", "text": text, "text_elements": []}],
+        },
+        "started_at_ms": int(moment.timestamp() * 1000),
+        "completed_at_ms": int(moment.timestamp() * 1000),
+    }
+    if mode == "legacy":
+        said = {"type": "user_message", "message": text, "images": [], "text_elements": []}
+    begun = {"started_at": int(moment.timestamp()), "collaboration_mode_kind": "default"}
+    ended = {"completed_at": int(moment.timestamp()), "duration_ms": 0}
+    items = [
+        Item("session_meta", meta),
+        compacted("Hello world", CHECKPOINT),
+        Item("event_msg", {"type": "task_started", "turn_id": "t1", **begun}),
+        Item("event_msg", said),
+        Item(
+            "event_msg",
+            {"type": "task_complete", "turn_id": "t1", "last_agent_message": None, **ended},
+        ),
+    ]
+    for ordinal, item in enumerate(items):
+        yield writer.line_of(item, ordinal if mode == "paginated" else None, moment)
+
+
+def published(home: CodexHome, mode: str = "paginated", thread: str = NEW) -> Path:
+    name = f"rollout-2026-11-20T10-00-00-{thread}.jsonl"
+    path = home.codex_home / "sessions" / "2026" / "11" / "20" / name
+    nursery = home.codex_home / "codex-checkpoints"
+    writer.publish(str(path), new_session(mode, home.project, thread), str(nursery))
+    return path
+
+
+def append(home: CodexHome, path: Path, thread: str, *items: Item | Copied) -> None:
+    with locks.hold(str(home.codex_home), thread) as lock:
+        writer.append(str(path), items, now(), lock, None)
+
+
+def move(home: CodexHome, source: Path, target: Path, thread: str) -> None:
+    with locks.hold(str(home.codex_home), thread) as lock:
+        writer.move(str(source), str(target), lock)
+
+
+def archived(path: Path, home: CodexHome) -> Path:
+    return home.codex_home / "archived_sessions" / path.name
+
+
+def of_people(texts: list[str], *known: str) -> list[str]:
+    return [text for text in texts if text in known]
+
+
+def lock_files(home: CodexHome) -> list[str]:
+    return sorted(path.name for path in (home.codex_home / "thread-writer-locks").iterdir())
+
+
+def forget(home: CodexHome) -> None:
+    """Take away all that Codex knows beside its session files."""
+    for database in home.codex_home.glob("*.sqlite*"):
+        database.unlink()
+
+
+def row(home: CodexHome, thread: str) -> Any:  # noqa: ANN401 - any row
+    """Return what Codex's database says of a thread."""
+    with closing(sqlite3.connect(home.codex_home / "state_5.sqlite")) as database:
+        query = "SELECT rollout_path, archived FROM threads WHERE id = ?"
+        return database.execute(query, (thread,)).fetchone()
+
+
+# --- a new session -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["paginated", "legacy"])
+def test_codex_lists_reads_resumes_and_forks_a_session_that_we_published(
+    scripted: MakeHome, mode: str
+) -> None:
+    home, model = scripted(*(Answer(say(f"Answer {n}.")) for n in range(3)))
+    path = published(home, mode)
+    before = path.read_bytes()
+
+    with AppServer(home) as server:
+        assert server.listed() == [NEW]
+        read = server.read(NEW)
+        assert (read["preview"], read["path"]) == ("Restored from a checkpoint", str(path))
+        assert read["historyMode"] == mode
+        fork = server.fork(NEW)
+        server.turn(fork, "In the fork.")
+    home.exec("Next.", resume=NEW)
+
+    known = ("Hello world", CHECKPOINT, "In the fork.", "Next.", "Restored from a checkpoint")
+    assert [of_people(request.texts("user"), *known) for request in model.turns] == [
+        ["Hello world", CHECKPOINT, "In the fork."],
+        ["Hello world", CHECKPOINT, "Next."],
+    ]
+    assert path.read_bytes().startswith(before)
+    assert model.unscripted == []
+
+
+def test_a_session_published_while_codex_runs_is_listed_at_once(scripted: MakeHome) -> None:
+    home, _ = scripted()
+
+    with AppServer(home) as server:
+        assert server.listed() == []
+        published(home)
+        assert server.listed() == [NEW]
+
+
+# --- an append -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("legacy", [False, True])
+def test_an_append_counts_at_the_next_resume_without_a_further_model_call(
+    scripted: MakeHome, legacy: bool
+) -> None:
+    # So much that Codex would compact by itself before the next turn.
+    home, model = scripted(
+        Answer(say("Big answer."), usage=Usage(input=255_000)), Answer(say("Small answer."))
+    )
+    with AppServer(home) as server:
+        thread = server.start(legacy=legacy)
+        server.turn(thread, "First.")
+    (path,) = home.rollouts()
+    before = path.read_bytes()
+
+    append(home, path, thread, compacted("First.", CHECKPOINT), TOKENS)
+    after = path.read_bytes()
+    home.exec("Second.", resume=thread)
+
+    assert len(model.turns) == 2
+    assert model.compactions == []
+    sent = model.turns[-1]
+    assert of_people(sent.texts("user"), "First.", CHECKPOINT, "Second.") == [
+        "First.",
+        CHECKPOINT,
+        "Second.",
+    ]
+    assert sent.texts("assistant") == []
+    assert after.startswith(before)
+    assert path.read_bytes().startswith(after)
+    if not legacy:
+        ordinals = [json.loads(line)["ordinal"] for line in path.read_bytes().splitlines()]
+        assert ordinals == list(range(len(ordinals)))
+
+
+@pytest.mark.parametrize(
+    "end",
+    [b'{"timestamp":"2026-11-20T10:00:0', b"\0" * 100, b'{"timestamp":"t","type":"x"}\n', b"\n\n"],
+    ids=["torn", "zeros", "unknown", "blank"],
+)
+def test_codex_goes_on_with_a_damaged_file_that_we_appended_to(
+    scripted: MakeHome, end: bytes
+) -> None:
+    home, model = scripted(Answer(say("One.")), Answer(say("Two.")))
+    thread = home.exec("First.")
+    (path,) = home.rollouts()
+    with path.open("ab") as file:
+        file.write(end)
+
+    append(home, path, thread, compacted(CHECKPOINT), TOKENS)
+    home.exec("Second.", resume=thread)
+
+    sent = model.turns[-1].texts("user")
+    assert of_people(sent, "First.", CHECKPOINT, "Second.") == [CHECKPOINT, "Second."]
+
+
+def test_a_torn_line_of_ours_never_keeps_codex_from_resuming(scripted: MakeHome) -> None:
+    """Were it not ASCII, a cut inside a letter would, once its database is gone."""
+    home, _ = scripted(Answer(say("One.")))
+    thread = home.exec("First.")
+    (path,) = home.rollouts()
+    whole = path.read_bytes()
+    append(home, path, thread, compacted("ä"))
+    ours = path.read_bytes()
+    inside = len(whole) + ours[len(whole) :].index(b"\\u00e4") + 3
+
+    path.write_bytes(ours[:inside])
+    forget(home)
+    with AppServer(home) as server:
+        assert server.resume(thread) == thread
+
+    path.write_bytes(whole + "ä".encode()[:1])
+    forget(home)
+    with AppServer(home) as server:
+        assert server.refusal("thread/resume", {"threadId": thread})
+
+
+# --- who holds the lock --------------------------------------------------------------------------
+
+
+def test_while_codex_has_a_thread_loaded_nothing_is_written(scripted: MakeHome) -> None:
+    home, _ = scripted(Answer(say("One.")))
+
+    with AppServer(home) as server:
+        thread = server.start()
+        server.turn(thread, "First.")
+        (path,) = home.rollouts()
+        before, files = path.read_bytes(), lock_files(home)
+        with pytest.raises(ThreadIsLive):
+            append(home, path, thread, TOKENS)
+        assert (path.read_bytes(), lock_files(home)) == (before, files)
+    append(home, path, thread, TOKENS)
+
+    assert lock_files(home) == [".coordination.lock"]
+
+
+def test_while_we_hold_the_lock_codex_is_refused(scripted: MakeHome) -> None:
+    home, _ = scripted(Answer(say("One.")))
+    thread = home.exec("First.")
+
+    with AppServer(home) as server:
+        with locks.hold(str(home.codex_home), thread):
+            said = server.refusal("thread/resume", {"threadId": thread})
+            assert "already has an active writer" in said
+            assert server.read(thread)["id"] == thread
+        assert server.resume(thread) == thread
+
+
+def test_a_codex_that_was_killed_blocks_us_no_longer(scripted: MakeHome) -> None:
+    home, _ = scripted(Answer(say("One.")), Answer(say("Two.")))
+    server = AppServer(home)
+    try:
+        thread = server.start()
+        server.turn(thread, "First.")
+    finally:
+        server.kill()
+    (path,) = home.rollouts()
+    assert f"{thread}.lock" in lock_files(home)
+    # The launcher is gone at once, the program that it started a moment later.
+    eventually(lambda: locks.is_live(str(home.codex_home), thread), lambda: False, 10)
+
+    append(home, path, thread, TOKENS)
+
+    assert lock_files(home) == [".coordination.lock"]
+    home.exec("Second.", resume=thread)
+
+
+HOLD = """
+import sys
+from codex_checkpoints.threads import locks
+with locks.hold(sys.argv[1], sys.argv[2]):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_when_we_were_killed_codex_is_blocked_no_longer(scripted: MakeHome) -> None:
+    home, _ = scripted(Answer(say("One.")))
+    thread = home.exec("First.")
+    command = [sys.executable, "-c", HOLD, str(home.codex_home), thread]
+    env = {**os.environ, "PYTHONPATH": str(SERVER)}
+    with (
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env) as holder,
+        AppServer(home) as server,
+    ):
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        assert "active writer" in server.refusal("thread/resume", {"threadId": thread})
+        holder.kill()
+        holder.wait(10)
+
+        assert f"{thread}.lock" in lock_files(home)
+        assert server.resume(thread) == thread
+
+
+# --- cold sessions -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["known to Codex", "known by its file alone"])
+def test_codex_resumes_a_cold_session_that_we_unpacked(scripted: MakeHome, known: bool) -> None:
+    home, model = scripted(Answer(say("One.")), Answer(say("Two.")))
+    thread = home.exec("First.")
+    (path,) = home.rollouts()
+    plain = path.read_bytes()
+    packed = path.with_name(path.name + ".zst")
+    packed.write_bytes(zstd.compress(plain, 3))
+    path.unlink()
+    if not known:
+        forget(home)
+
+    with locks.hold(str(home.codex_home), thread) as lock:
+        assert cold.unpack(str(packed), lock) == str(path)
+        assert path.read_bytes() == plain
+        writer.append(str(path), [compacted(CHECKPOINT), TOKENS], now(), lock, None)
+    home.exec("Second.", resume=thread)
+
+    assert not packed.exists()
+    assert path.read_bytes().startswith(plain)
+    sent = model.turns[-1].texts("user")
+    assert of_people(sent, "First.", CHECKPOINT, "Second.") == [CHECKPOINT, "Second."]
+
+
+# --- archived sessions ---------------------------------------------------------------------------
+
+
+def test_a_session_that_codex_has_no_row_of_is_archived_by_its_place(scripted: MakeHome) -> None:
+    home, _ = scripted(Answer(say("One.")))
+    path = published(home)
+
+    move(home, path, archived(path, home), NEW)
+    with AppServer(home) as server:
+        assert (server.listed(), server.listed(archived=True)) == ([], [NEW])
+        assert "is archived" in server.refusal("thread/resume", {"threadId": NEW})
+        server.unarchive(NEW)
+        assert (server.listed(), server.listed(archived=True)) == ([NEW], [])
+    assert path.exists()
+
+    home.exec("Next.", resume=NEW)
+
+
+def test_a_session_that_codex_has_a_row_of_is_lost_to_it_until_it_is_moved_back(
+    scripted: MakeHome,
+) -> None:
+    """Codex shows it where it lies, but goes by the path in its database for all else."""
+    home, _ = scripted(Answer(say("One.")), Answer(say("Two.")))
+    with AppServer(home) as server:
+        thread = server.start()
+        server.turn(thread, "First.")
+    (path,) = home.rollouts()
+
+    move(home, path, archived(path, home), thread)
+    with AppServer(home) as server:
+        assert (server.listed(), server.listed(archived=True)) == ([], [thread])
+        assert "no rollout found" in server.refusal("thread/resume", {"threadId": thread})
+        said = server.refusal("thread/unarchive", {"threadId": thread})
+        assert "no archived rollout found" in said
+    assert row(home, thread) == (str(path), 0)
+
+    move(home, archived(path, home), path, thread)
+    home.exec("Second.", resume=thread)
+
+
+def test_a_session_that_codex_archived_is_resumed_only_when_codex_takes_it_back(
+    scripted: MakeHome,
+) -> None:
+    home, _ = scripted(Answer(say("One.")))
+    with AppServer(home) as server:
+        thread = server.start()
+        server.turn(thread, "First.")
+        server.archive(thread)
+    (there,) = (home.codex_home / "archived_sessions").iterdir()
+    place = home.codex_home / "sessions" / "2026" / "11" / "20" / there.name
+
+    move(home, there, place, thread)
+    with AppServer(home) as server:
+        assert (server.listed(), server.listed(archived=True)) == ([thread], [])
+        assert "is archived" in server.refusal("thread/resume", {"threadId": thread})
+        assert server.refusal("thread/unarchive", {"threadId": thread})
+
+    move(home, place, there, thread)
+    with AppServer(home) as server:
+        server.unarchive(thread)
+        assert server.resume(thread) == thread
+
+
+def test_codex_archives_all_segments_of_a_thread(scripted: MakeHome) -> None:
+    home, _ = scripted(*(Answer(say(f"Answer {n}.")) for n in range(3)))
+    with AppServer(home) as server:
+        thread = server.start()
+        server.turn(thread, "One.")
+        server.revert(thread, server.turn(thread, "Two."))
+        server.turn(thread, "Two again.")
+        before = [path.name for path in home.rollouts()]
+        assert len(before) == 2
+
+        server.archive(thread)
+        folder = home.codex_home / "archived_sessions"
+        assert sorted(path.name for path in folder.iterdir()) == before
+        server.unarchive(thread)
+        assert list(folder.iterdir()) == []
+
+    # Moved by us, as they lie there, with no database to contradict.
+    forget(home)
+    for path in home.rollouts():
+        move(home, path, archived(path, home), thread)
+    with AppServer(home) as server:
+        assert server.listed() == []
+        assert set(server.listed(archived=True)) == {thread}
+        server.unarchive(thread)
+        assert list(folder.iterdir()) == []
+        assert server.resume(thread) == thread

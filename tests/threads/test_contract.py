@@ -1,0 +1,676 @@
+"""The contract of stores, one suite for all of them: what is asked, what is told, what is refused.
+
+Ours for files, ours in memory, and one from elsewhere (`toy_store`): no test asks which it has.
+"""
+
+import base64
+import itertools
+from collections.abc import Callable, Generator
+from pathlib import Path
+
+import orjson
+import pytest
+from attrs import evolve
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from codex_checkpoints.threads.contract import (
+    BadQuery,
+    Conflict,
+    Copied,
+    Item,
+    Patch,
+    StoreError,
+    ThreadIsLive,
+    ThreadNotFound,
+    ThreadQuery,
+    ThreadStore,
+    UnreadableSource,
+    Unsupported,
+)
+from stores import AT, STORES, Shop, memory, meta, new, said, thread, told
+
+MODES = ("legacy", "paginated")
+
+
+@pytest.fixture(params=sorted(STORES))
+def shop(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Shop]:
+    with STORES[request.param](tmp_path) as made:
+        yield made
+
+
+@pytest.fixture(params=MODES)
+def mode(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+def lines(store: ThreadStore, number: int = 1) -> list[bytes]:
+    return list(store.load_history(thread(number)).lines)
+
+
+def payloads(store: ThreadStore, number: int = 1) -> list[object]:
+    return [orjson.loads(line)["payload"] for line in lines(store, number)]
+
+
+def ordinals(store: ThreadStore, number: int = 1) -> list[int | None]:
+    return [orjson.loads(line).get("ordinal") for line in lines(store, number)]
+
+
+def titles(store: ThreadStore, query: ThreadQuery | None = None) -> list[str]:
+    found = store.list_threads(query or ThreadQuery()).items
+    return [each.row.task or "" for each in found]
+
+
+def unchanged(shop: Shop, number: int, work: Callable[[], object], error: type[StoreError]) -> None:
+    """Hold that something is refused, and that nothing was written."""
+    before, rows = lines(shop.store, number), dict(shop.store.rows())
+    with pytest.raises(error):
+        work()
+    assert lines(shop.store, number) == before
+    assert shop.store.rows() == rows
+
+
+# --- making and continuing -----------------------------------------------------------------------
+
+
+def test_a_new_thread_begins_with_its_head_and_holds_its_items_in_order(shop: Shop, mode: str):
+    rollout = shop.store.create_thread(new(1, mode, said("one"), said("two")), AT)
+
+    store = shop.reopened()
+    assert payloads(store) == [meta(1, mode), said("one").payload, said("two").payload]
+    assert ordinals(store) == ([0, 1, 2] if mode == "paginated" else [None] * 3)
+    assert (rollout.thread_id, rollout.archived) == (thread(1), False)
+    assert rollout.size == sum(len(line) + 1 for line in lines(store))
+    assert store.rollouts()[rollout.path] == rollout
+
+
+def test_a_line_has_the_keys_of_codex_in_its_order(shop: Shop):
+    item = Item("response_item", {"type": "message"}, "2026-01-02T03:04:05.678Z", {"metadata": 1})
+    shop.store.create_thread(new(1, "paginated", said("one"), item), AT)
+
+    first, *_, last = lines(shop.store)
+    assert list(orjson.loads(first)) == ["timestamp", "ordinal", "type", "payload"]
+    assert orjson.loads(last) == {
+        "timestamp": "2026-01-02T03:04:05.678Z",
+        "ordinal": 2,
+        "type": "response_item",
+        "payload": {"type": "message"},
+        "metadata": 1,
+    }
+    assert orjson.loads(lines(shop.store)[1])["timestamp"] == "2026-11-21T12:00:00.123Z"
+
+
+def test_a_thread_on_a_base_counts_on_behind_it(shop: Shop):
+    base = {"thread_id": thread(1), "end_ordinal_exclusive": 31, "end_byte_offset": 9}
+    shop.put(thread(1), b"")
+    shop.store.create_thread(new(2, "paginated", said("own"), history_base=base), AT)
+
+    rollout = next(each for each in shop.store.rollouts().values() if each.thread_id == thread(2))
+    _, rest = shop.store.reader.read(rollout.path, 0, lambda _data: 0)
+    assert [orjson.loads(line)["ordinal"] for line in rest.splitlines()] == [31, 32]
+
+
+STRANGE = (
+    b'{"ordinal":1 , "type":"event_msg","timestamp":"t","payload":{"type":"x","n":1.50},"later":[]}'
+)
+
+
+def test_a_copied_line_is_the_same_to_the_byte(shop: Shop):
+    shop.store.create_thread(new(1, "paginated", Copied(STRANGE), said("next")), AT)
+
+    assert lines(shop.store)[1] == STRANGE
+    assert ordinals(shop.store) == [0, 1, 2]
+
+
+def test_a_thread_is_made_once(shop: Shop, mode: str):
+    shop.store.create_thread(new(1, mode, said("one")), AT)
+
+    unchanged(shop, 1, lambda: shop.store.create_thread(new(1, mode, said("two")), AT), Conflict)
+
+
+def test_what_is_appended_comes_behind_what_is_there(shop: Shop, mode: str):
+    first = shop.store.create_thread(new(1, mode, said("one")), AT)
+    before = lines(shop.store)
+
+    done = shop.store.append_items(thread(1), [said("two"), said("three")], AT, first.look)
+
+    after = lines(shop.reopened())
+    assert after[: len(before)] == before
+    assert [orjson.loads(line)["payload"] for line in after[2:]] == [
+        said("two").payload,
+        said("three").payload,
+    ]
+    assert done.start == first.size
+    assert done.end == done.rollout.size == sum(len(line) + 1 for line in after)
+    assert done.ordinals == ((2, 3) if mode == "paginated" else None)
+    assert done.rollout.look != first.look
+    assert shop.store.look([done.rollout.path])[done.rollout.path] == done.rollout
+
+
+def test_a_torn_last_line_stays_and_what_comes_stands_alone(shop: Shop, mode: str):
+    shop.store.create_thread(new(1, mode, said("one"), said("two")), AT)
+    whole = b"".join(line + b"\n" for line in lines(shop.store))
+    shop.put(thread(1), whole[:-9])
+
+    done = shop.store.append_items(thread(1), [said("three")], AT)
+
+    _, data = shop.store.reader.read(done.rollout.path, 0, lambda _data: 0)
+    assert data.startswith(whole[:-9] + b"\n")
+    last = orjson.loads(data.splitlines()[-1])
+    assert last["payload"] == said("three").payload
+    assert last.get("ordinal") == (2 if mode == "paginated" else None)
+
+
+def test_an_append_infers_nothing_from_what_it_writes(shop: Shop, mode: str):
+    rollout = shop.store.create_thread(new(1, mode), AT)
+    shop.store.update_thread_metadata([(thread(1), Patch(row=told(rollout, task="as it was")))])
+    before = shop.store.read_thread(thread(1))
+
+    titled = Item("event_msg", {"type": "thread_name_updated", "thread_name": "a title"})
+    shop.store.append_items(thread(1), [titled, said("a task")], AT)
+
+    assert shop.store.read_thread(thread(1)) == before
+    assert shop.reopened().read_thread(thread(1)).name is None
+
+
+def test_a_thread_that_has_gone_on_is_not_appended_to(shop: Shop, mode: str):
+    seen = shop.store.create_thread(new(1, mode), AT)
+    shop.store.append_items(thread(1), [said("meanwhile")], AT)
+
+    unchanged(
+        shop, 1, lambda: shop.store.append_items(thread(1), [said("x")], AT, seen.look), Conflict
+    )
+
+
+def test_an_archived_thread_is_not_appended_to(shop: Shop, mode: str):
+    shop.store.create_thread(new(1, mode), AT)
+    shop.store.archive_thread(thread(1))
+
+    unchanged(shop, 1, lambda: shop.store.append_items(thread(1), [said("x")], AT), Unsupported)
+
+
+@pytest.mark.parametrize("line", [b'{"a":\n1}', b"\xff", STRANGE.replace(b'":1 ', b'":7 ')])
+def test_a_copied_line_that_does_not_fit_there_is_not_appended(shop: Shop, line: bytes):
+    shop.store.create_thread(new(1), AT)
+
+    unchanged(
+        shop,
+        1,
+        lambda: shop.store.append_items(thread(1), [said("x"), Copied(line)], AT),
+        Unsupported,
+    )
+
+
+# --- reading -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 100])
+def test_a_history_comes_in_pages_of_any_size(shop: Shop, mode: str, size: int):
+    shop.store.create_thread(new(1, mode, *(said(f"number {n}") for n in range(6))), AT)
+    whole = lines(shop.store)
+
+    pages: list[tuple[bytes, ...]] = []
+    cursor: str | None = None
+    for _ in range(20):
+        page = shop.store.load_history(thread(1), cursor, size)
+        pages.append(page.lines)
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+
+    assert cursor is None
+    assert list(itertools.chain(*pages)) == whole
+    assert max(map(len, pages)) == min(size, 7)
+
+
+def test_the_history_of_a_fork_is_that_of_its_base_and_then_its_own(shop: Shop):
+    base = shop.store.create_thread(new(1, "paginated", said("kept"), said("later")), AT)
+    kept = lines(shop.store)[:2]
+    cut = sum(len(line) + 1 for line in kept)
+    where = {"thread_id": thread(1), "end_ordinal_exclusive": 2, "end_byte_offset": cut}
+    shop.store.create_thread(new(2, "paginated", said("own"), history_base=where), AT)
+    shop.store.append_items(thread(1), [said("later still")], AT)
+
+    found = lines(shop.store, 2)
+
+    assert found[:2] == kept
+    assert [orjson.loads(line)["ordinal"] for line in found] == [0, 1, 2, 3]
+    one_by_one: list[bytes] = []
+    cursor: str | None = None
+    while len(one_by_one) < 4:
+        page = shop.store.load_history(thread(2), cursor, 1)
+        one_by_one += page.lines
+        cursor = page.next_cursor
+    assert one_by_one == found
+    assert base.rollout_id == thread(1)
+
+
+def test_a_history_without_its_base_cannot_be_read(shop: Shop):
+    base = {"thread_id": thread(7), "end_ordinal_exclusive": 2, "end_byte_offset": 9}
+    shop.store.create_thread(new(2, "paginated", history_base=base), AT)
+
+    with pytest.raises(UnreadableSource):
+        shop.store.load_history(thread(2))
+
+
+def test_what_was_said_in_half_is_not_read(shop: Shop, mode: str):
+    shop.store.create_thread(new(1, mode, said("one"), said("two")), AT)
+    whole = lines(shop.store)
+    data = b"".join(line + b"\n" for line in whole)
+
+    shop.put(thread(1), data[:-1])
+    assert lines(shop.store) == whole
+    shop.put(thread(1), data[:-5])
+    assert lines(shop.store) == whole[:-1]
+
+
+def test_a_reader_goes_on_from_where_it_stood_and_notices_another_content(shop: Shop, mode: str):
+    rollout = shop.store.create_thread(new(1, mode), AT)
+    reader = shop.store.reader
+    path = rollout.path
+    first = reader.follow(path, None, len)
+    assert first is not None
+    assert (first.mark.offset, first.rest) == (rollout.size, b"")
+
+    done = shop.store.append_items(thread(1), [said("more")], AT)
+    seen: list[bytes] = []
+    second = reader.follow(path, first.mark, lambda data: seen.append(data) or len(data))
+
+    assert second is not None
+    assert b"".join(seen).strip() == lines(shop.store)[-1]
+    assert second.mark == reader.mark_at(path, done.end, second.mark.inode)
+    assert reader.piece(path, done.start, 1000) == b"".join(seen)
+    assert reader.piece(path, 0, 10) is None
+    assert reader.first_line(path) == lines(shop.store)[0]
+    assert reader.identify(path).thread_id == thread(1)
+    whole = reader.piece(path, 0, 10**6) or b""
+    assert reader.read(path, 0, lambda _data: 0, done.start) == (0, whole[: done.start])
+    shop.put(thread(1), b"x" * 2000)
+    assert reader.follow(path, first.mark, len) is None
+
+
+def test_a_rollout_that_is_not_there_cannot_be_read(shop: Shop):
+    path = shop.store.create_thread(new(1), AT).path.replace(thread(1), thread(2))
+    reader = shop.store.reader
+    for ask in (
+        lambda: reader.follow(path, None, len),
+        lambda: reader.read(path, 0, len),
+        lambda: reader.piece(path, 0, 9),
+        lambda: reader.first_line(path),
+        lambda: reader.mark_at(path, 0, 0),
+        lambda: shop.store.rollout_at(path),
+    ):
+        with pytest.raises(UnreadableSource):
+            ask()
+
+
+def test_every_way_to_look_sees_the_same_rollouts(shop: Shop):
+    made = [shop.store.create_thread(new(number), AT) for number in (1, 2, 3)]
+    found = shop.store.rollouts()
+
+    assert found == {each.path: each for each in made}
+    assert shop.store.places() == {each.rollout_id: each.path for each in made}
+    assert {path: shop.store.look([path])[path] for path in found} == found
+    assert {path: shop.store.rollout_at(path).look for path in found} == {
+        path: each.look for path, each in found.items()
+    }
+    missing = made[0].path.replace(thread(1), thread(4))
+    assert shop.store.look([missing])[missing] is None
+
+
+def test_what_is_no_thread_is_not_found(shop: Shop):
+    for ask in (
+        lambda: shop.store.load_history(thread(9)),
+        lambda: shop.store.read_thread(thread(9)),
+        lambda: shop.store.append_items(thread(9), [said("x")], AT),
+        lambda: shop.store.archive_thread(thread(9)),
+        lambda: shop.store.unarchive_thread(thread(9)),
+        lambda: shop.store.delete_thread(thread(9)),
+        lambda: shop.store.update_thread_metadata([(thread(9), Patch(name="x"))]),
+    ):
+        with pytest.raises(ThreadNotFound):
+            ask()
+    assert shop.store.rollouts() == {}
+
+
+# --- metadata ------------------------------------------------------------------------------------
+
+
+def test_a_name_is_set_left_alone_and_taken_back(shop: Shop, mode: str):
+    shop.store.create_thread(new(1, mode), AT)
+    shop.store.create_thread(new(2, mode), AT)
+
+    def name() -> str | None:
+        return shop.reopened().read_thread(thread(1)).name
+
+    assert name() is None
+    shop.store.update_thread_metadata([(thread(1), Patch(name="first"))])
+    assert name() == "first"
+    shop.store.update_thread_metadata([(thread(1), Patch(name="wörk 日本")), (thread(2), Patch())])
+    assert name() == "wörk 日本"
+    rollout = shop.store.read_thread(thread(1)).row.rollout
+    shop.store.update_thread_metadata([(thread(1), Patch(row=told(rollout)))])
+    assert name() == "wörk 日本"
+    shop.store.update_thread_metadata([(thread(1), Patch(name=None))])
+    assert name() is None
+    assert shop.store.read_thread(thread(2)).name is None
+
+
+def test_what_is_told_of_a_rollout_is_set_left_alone_and_forgotten(shop: Shop):
+    rollout = shop.store.create_thread(new(1), AT)
+    row = told(rollout, task="ü", context_tokens=2**40)
+
+    shop.store.update_thread_metadata([(thread(1), Patch(row=row))])
+    assert shop.store.rows() == {rollout.path: row}
+    shop.store.update_thread_metadata([(thread(1), Patch(name="named"))])
+    assert shop.reopened().rows() == {rollout.path: row}
+    later = evolve(row, task="later")
+    shop.store.update_thread_metadata([(thread(1), Patch(row=later))])
+    assert shop.store.current() == {thread(1): later}
+    shop.store.update_thread_metadata([(thread(1), Patch(row=None, of=rollout.path))])
+    assert shop.reopened().rows() == {}
+    assert shop.store.read_thread(thread(1)).name == "named"
+
+
+def test_a_name_given_to_no_thread_changes_nothing_else(shop: Shop):
+    shop.store.create_thread(new(1), AT)
+    both = [(thread(1), Patch(name="x")), (thread(9), Patch(name="y"))]
+
+    with pytest.raises(ThreadNotFound):
+        shop.store.update_thread_metadata(both)
+
+    assert shop.reopened().read_thread(thread(1)).name is None
+
+
+def test_a_name_in_the_patch_goes_before_one_in_the_history(shop: Shop):
+    rollout = shop.store.create_thread(new(1), AT)
+    row = told(rollout, recorded_name="of old")
+    shop.store.update_thread_metadata([(thread(1), Patch(row=row))])
+    assert shop.store.read_thread(thread(1)).name == "of old"
+
+    shop.store.update_thread_metadata([(thread(1), Patch(name="new"))])
+    assert shop.store.name_of(row) == "new"
+    shop.store.update_thread_metadata([(thread(1), Patch(name=None))])
+    assert shop.reopened().name_of(row) is None
+
+
+def test_what_a_reader_wants_to_find_again_is_there_until_it_is_forgotten(shop: Shop):
+    rollout = shop.store.create_thread(new(1), AT)
+    shop.store.update_thread_metadata([(thread(1), Patch(row=told(rollout)))])
+    assert shop.store.recall(rollout.path) is None
+
+    shop.store.remember(rollout.path, rollout.look, {"place": [1, "ü", None]})
+    assert shop.reopened().recall(rollout.path) == {"place": [1, "ü", None]}
+    shop.store.update_thread_metadata([(thread(1), Patch(row=None, of=rollout.path))])
+    assert shop.store.recall(rollout.path) is None
+
+
+# --- lists ---------------------------------------------------------------------------------------
+
+
+def stock(shop: Shop, **each: dict[str, object]) -> None:
+    """Make threads, and tell of them; the key is the task, the number of the thread its place."""
+    for number, (task, values) in enumerate(each.items(), 1):
+        rollout = shop.store.create_thread(new(number), AT)
+        stamp = f"2026-11-{number:02}"
+        row = told(rollout, **{"updated_at": stamp, "task": task, **values})
+        shop.store.update_thread_metadata([(thread(number), Patch(row=row))])
+
+
+def test_the_newest_comes_first_and_equals_by_their_ids(shop: Shop):
+    stock(shop, a={}, b={"updated_at": "2026-12-01"}, c={}, d={"updated_at": "2026-12-01"}, e={})
+
+    assert titles(shop.store) == ["b", "d", "e", "c", "a"]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        (ThreadQuery(cwd="/w/a"), "deep a"),
+        (ThreadQuery(cwd="/w/a/"), "deep a"),
+        (ThreadQuery(cwd="/w"), "deep ab a"),
+        (ThreadQuery(cwd="/W/A"), ""),
+        (ThreadQuery(cwd=r"c:\Work"), "win"),
+        (ThreadQuery(cwd="C:/WORK/x/"), "win"),
+        (ThreadQuery(cwd=r"C:\Wor"), ""),
+        (ThreadQuery(outside=("/w/a",)), "none win ab"),
+        (ThreadQuery(outside=("/w", r"c:\work\X")), "none"),
+        (ThreadQuery(cwd="/w", outside=("/w/a/deep", "/elsewhere")), "ab a"),
+        (ThreadQuery(search="FIRST"), "deep"),
+        (ThreadQuery(search="/w/AB"), "ab"),
+        (ThreadQuery(search="nAmed"), "none"),
+        (ThreadQuery(search="000000000002"), "ab"),
+        (ThreadQuery(search="nowhere"), ""),
+        (ThreadQuery(limit=2), "none deep"),
+        (ThreadQuery(limit=0), ""),
+    ],
+)
+def test_a_list_holds_what_fits(shop: Shop, query: ThreadQuery, expected: str):
+    stock(
+        shop,
+        a={"cwd": "/w/a"},
+        ab={"cwd": "/w/ab"},
+        win={"cwd": r"C:\Work\x"},
+        deep={"cwd": "/w/a/deep", "first_text": "first words"},
+        none={},
+    )
+    shop.store.update_thread_metadata([(thread(5), Patch(name="Named"))])
+
+    assert titles(shop.store, query) == expected.split()
+
+
+def test_archived_threads_have_a_list_of_their_own(shop: Shop):
+    stock(shop, a={}, b={})
+    moved = shop.store.archive_thread(thread(1))
+    gone = [path for path in shop.store.rows() if path != moved.path and thread(1) in path]
+    shop.store.update_thread_metadata(
+        [
+            *((thread(1), Patch(row=None, of=path)) for path in gone),
+            (thread(1), Patch(row=told(moved, task="a"))),
+        ]
+    )
+
+    assert titles(shop.store) == ["b"]
+    assert titles(shop.store, ThreadQuery(archived=True)) == ["a"]
+
+
+def test_the_newest_readable_rollout_of_a_thread_is_its_current_one(shop: Shop):
+    first = shop.put(thread(1), b"{}\n")
+    second = shop.put(thread(1), b"{}\n", thread(5))
+    third = shop.put(thread(1), b"{}\n", thread(6))
+    rows = [told(first, task="first"), told(second, task="second"), told(third, error="damaged")]
+
+    shop.store.update_thread_metadata((thread(1), Patch(row=row)) for row in rows)
+
+    assert titles(shop.store) == ["second"]
+    assert shop.store.read_thread(thread(1)).row == rows[1]
+
+
+def test_a_thread_is_live_while_another_process_has_it_loaded(shop: Shop):
+    stock(shop, a={}, b={})
+    with shop.live(thread(2)):
+        assert shop.store.live_threads() == {thread(2)}
+        live = {each.thread_id: each.live for each in shop.store.list_threads(ThreadQuery()).items}
+        assert live == {thread(1): False, thread(2): True}
+        assert shop.store.read_thread(thread(2)).live
+    assert shop.store.live_threads() == frozenset()
+
+
+@pytest.mark.parametrize(
+    "cursor", ["", "x", "é", base64.urlsafe_b64encode(b"[1,2]").decode(), "AAAA", "["]
+)
+def test_a_cursor_from_elsewhere_is_refused(shop: Shop, cursor: str):
+    stock(shop, a={})
+
+    with pytest.raises(BadQuery) as list_error:
+        shop.store.list_threads(ThreadQuery(cursor=cursor))
+    assert list_error.value.field == "cursor"
+    with pytest.raises(BadQuery):
+        shop.store.load_history(thread(1), cursor)
+
+
+def test_a_limit_below_its_least_is_refused(shop: Shop):
+    stock(shop, a={})
+
+    with pytest.raises(BadQuery) as error:
+        shop.store.list_threads(ThreadQuery(limit=-1))
+    assert error.value.field == "limit"
+    with pytest.raises(BadQuery):
+        shop.store.load_history(thread(1), limit=0)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    stamps=st.lists(st.sampled_from("abcde"), min_size=1, max_size=12),
+    size=st.integers(1, 4),
+    changes=st.lists(
+        st.tuples(st.integers(0, 11), st.sampled_from(("go", "come", "renew"))), max_size=8
+    ),
+)
+def test_pages_hold_each_thread_once_while_others_come_and_go(
+    stamps: list[str], size: int, changes: list[tuple[int, str]]
+):
+    with memory(Path()) as shop:
+        store = shop.store
+        rows = {
+            number: told(shop.put(thread(number), b"x"), updated_at=stamp)
+            for number, stamp in enumerate(stamps)
+        }
+        store.update_thread_metadata((row.session_id, Patch(row=row)) for row in rows.values())
+        moved: set[str] = set()
+        seen: list[str] = []
+        cursor: str | None = None
+        pending = iter(changes)
+        for _ in range(40):
+            page = store.list_threads(ThreadQuery(limit=size, cursor=cursor))
+            seen += [each.thread_id for each in page.items]
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+            moved |= _change(shop, next(pending, None))
+
+        assert cursor is None
+        steady = {row.session_id for row in rows.values()} - moved
+        assert steady <= set(seen)
+        assert all(seen.count(each) == 1 for each in steady)
+
+
+def _change(shop: Shop, change: tuple[int, str] | None) -> set[str]:
+    if change is None:
+        return set()
+    number, what = change
+    thread_id = thread(number if what != "come" else number + 50)
+    rollout = shop.put(thread_id, b"x")
+    row = None if what == "go" else told(rollout, updated_at="f" if what == "renew" else "c")
+    shop.store.update_thread_metadata([(thread_id, Patch(row=row, of=rollout.path))])
+    return {thread_id}
+
+
+# --- lifecycle -----------------------------------------------------------------------------------
+
+
+def test_a_thread_is_archived_and_taken_back(shop: Shop, mode: str):
+    shop.store.create_thread(new(1, mode, said("one")), AT)
+    shop.put(thread(1), b"{}\n", thread(5))
+    before = shop.store.places()
+
+    archived = shop.store.archive_thread(thread(1))
+
+    assert archived.archived
+    assert {each.archived for each in shop.reopened().rollouts().values()} == {True}
+    assert shop.store.places().keys() == before.keys()
+    unchanged(shop, 1, lambda: shop.store.archive_thread(thread(1)), Conflict)
+    assert not shop.store.unarchive_thread(thread(1)).archived
+    assert shop.reopened().places() == before
+    unchanged(shop, 1, lambda: shop.store.unarchive_thread(thread(1)), Conflict)
+
+
+def test_a_thread_of_ours_is_deleted_for_good(shop: Shop, mode: str):
+    rollout = shop.store.create_thread(new(1, mode), AT)
+    shop.store.update_thread_metadata([(thread(1), Patch(row=told(rollout)))])
+    shop.store.create_thread(new(2, mode), AT)
+
+    shop.store.delete_thread(thread(1))
+
+    store = shop.reopened()
+    assert [each.thread_id for each in store.rollouts().values()] == [thread(2)]
+    assert store.rows() == {}
+    with pytest.raises(ThreadNotFound):
+        store.read_thread(thread(1))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"history_base": {"thread_id": thread(1), "end_ordinal_exclusive": 1}},
+        {"forked_from_id": thread(1)},
+    ],
+)
+def test_a_thread_that_another_refers_to_is_not_deleted(shop: Shop, other: dict[str, object]):
+    shop.store.create_thread(new(1), AT)
+    shop.store.create_thread(new(2, "paginated", **other), AT)
+
+    unchanged(shop, 1, lambda: shop.store.delete_thread(thread(1)), Conflict)
+    shop.store.delete_thread(thread(2))
+    shop.store.delete_thread(thread(1))
+
+
+def test_a_thread_of_codex_is_not_deleted(shop: Shop, mode: str):
+    shop.store.create_thread(new(1, mode, originator="codex_cli_rs"), AT)
+
+    unchanged(shop, 1, lambda: shop.store.delete_thread(thread(1)), Conflict)
+
+
+def test_a_thread_with_a_later_rollout_is_not_deleted(shop: Shop, mode: str):
+    shop.store.create_thread(new(1, mode), AT)
+    shop.put(thread(1), lines(shop.store)[0] + b"\n", thread(5))
+
+    unchanged(shop, 1, lambda: shop.store.delete_thread(thread(1)), Conflict)
+
+
+def test_a_thread_that_another_process_has_loaded_is_left_as_it_is(shop: Shop, mode: str):
+    shop.store.create_thread(new(1, mode), AT)
+    shop.store.create_thread(new(2, mode), AT)
+    shop.store.archive_thread(thread(2))
+
+    with shop.live(thread(1)), shop.live(thread(2)):
+        for number, work in (
+            (1, lambda: shop.store.append_items(thread(1), [said("x")], AT)),
+            (1, lambda: shop.store.archive_thread(thread(1))),
+            (2, lambda: shop.store.unarchive_thread(thread(2))),
+            (1, lambda: shop.store.delete_thread(thread(1))),
+        ):
+            unchanged(shop, number, work, ThreadIsLive)
+        shop.store.update_thread_metadata([(thread(1), Patch(name="yet named"))])
+
+    assert shop.store.read_thread(thread(1)).name == "yet named"
+    shop.store.append_items(thread(1), [said("x")], AT)
+
+
+# --- surroundings --------------------------------------------------------------------------------
+
+
+def test_a_path_that_is_none_of_the_stores_is_told_apart(shop: Shop, tmp_path: Path):
+    foreign = str(tmp_path / "project" / "file.py")
+
+    touched = shop.store.touched([foreign])
+
+    assert touched.foreign == {foreign}
+    assert (touched.rollouts, touched.everything, touched.lives) == (frozenset(), False, False)
+
+
+def test_a_change_in_a_watched_folder_leads_to_the_rollout(shop: Shop):
+    rollout = shop.store.create_thread(new(1), AT)
+    if not shop.store.watched:
+        pytest.skip("nothing to watch")
+
+    assert any(rollout.path.startswith(folder) for folder in shop.store.watched)
+    assert shop.store.touched([rollout.path]).rollouts == {rollout.path}
+
+
+def test_a_whole_store_has_no_faults(shop: Shop):
+    shop.store.create_thread(new(1), AT)
+    shop.store.rollouts()
+
+    assert shop.store.faults() == ()
+    assert shop.store.place

@@ -1,0 +1,551 @@
+"""The store of files: names, Codex's own list, whatever becomes of the index, several at once."""
+
+import contextlib
+import json
+import os
+import random
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Generator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from codex_checkpoints.service.catalogue import Catalogue
+from codex_checkpoints.threads.contract import NewThread, Patch, StorageFailed, ThreadQuery
+from codex_checkpoints.threads.local_store import LocalThreadStore
+from homes import SERVER, Home, chat, snapshot
+from rollouts import Step, event, rollout, session, turn, user
+from stores import AT, meta, new, said, thread, told
+
+
+class Clock:
+    """A time that a test moves."""
+
+    def __init__(self) -> None:
+        self.now = AT
+
+    def __call__(self) -> str:
+        return self.now.isoformat()
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def store(home: Home, clock: Clock) -> Generator[LocalThreadStore]:
+    made = LocalThreadStore(str(home.root), str(home.state), clock)
+    yield made
+    made.close()
+
+
+def metadata(home: Home, number: int = 1) -> Path:
+    return home.state / "sessions" / thread(number) / "metadata.jsonl"
+
+
+def codex_names(home: Home) -> Path:
+    return home.root / "session_index.jsonl"
+
+
+def records(path: Path) -> list[Any]:
+    return [orjson.loads(line) for line in path.read_bytes().splitlines()]
+
+
+def name(store: LocalThreadStore, number: int = 1) -> str | None:
+    return store.read_thread(thread(number)).name
+
+
+def give(store: LocalThreadStore, text: str | None, number: int = 1) -> None:
+    store.update_thread_metadata([(thread(number), Patch(name=text))])
+
+
+# --- new files -----------------------------------------------------------------------------------
+
+
+def test_a_new_thread_lies_where_codex_would_put_it(home: Home, store: LocalThreadStore):
+    rollout = store.create_thread(new(1, "paginated", said("one")), AT)
+
+    local = AT.astimezone()
+    day = f"{local:%Y/%m/%d}"
+    name = f"rollout-{local:%Y-%m-%dT%H-%M-%S}-{thread(1)}.jsonl"
+    assert rollout.path == str(home.root / "sessions" / day / name)
+    assert sorted(snapshot(home.root)) == sorted(
+        [
+            *(str(home.root / "sessions" / day.rsplit("/", up)[0]) for up in (0, 1, 2)),
+            str(home.root / "sessions"),
+            rollout.path,
+            *map(str, (home.state, *home.state.glob("index.sqlite*"))),
+        ]
+    )
+
+
+@pytest.mark.parametrize("bad", ["x", "../../x", thread(1).upper().replace("A", "B"), 7, None])
+def test_what_is_no_thread_id_of_codex_makes_no_file(
+    home: Home, store: LocalThreadStore, bad: object
+):
+    from codex_checkpoints.threads.contract import Unsupported
+
+    with pytest.raises(Unsupported):
+        store.create_thread(NewThread(meta(1) | {"id": bad}), AT)
+    assert not (home.root / "sessions").exists()
+
+
+def test_a_cold_thread_is_unpacked_before_it_goes_on(store: LocalThreadStore):
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+    else:
+        from backports import zstd
+
+    made = store.create_thread(new(1, "paginated", said("one")), AT)
+    plain = Path(made.path)
+    data = plain.read_bytes()
+    packed = plain.with_name(plain.name + ".zst")
+    packed.write_bytes(zstd.compress(data))
+    plain.unlink()
+    seen = store.rollouts()[str(packed)]
+
+    done = store.append_items(thread(1), [said("two")], AT, seen.look)
+
+    assert plain.read_bytes().startswith(data)
+    assert (done.start, done.ordinals) == (len(data), (2, 2))
+    assert list(store.rollouts()) == [str(plain)]
+
+
+def test_an_append_needs_codexs_locks_and_leaves_none(home: Home, store: LocalThreadStore):
+    store.create_thread(new(1), AT)
+
+    store.append_items(thread(1), [said("x")], AT)
+
+    assert not list((home.root / "thread-writer-locks").glob(f"{thread(1)}*"))
+
+
+def test_an_archive_that_was_broken_off_is_finished_by_the_next(
+    home: Home, store: LocalThreadStore
+):
+    first = home.put(chat("first", 1), 1)
+    home.put(chat("first", 1), 1, segment=5)
+    archived = home.root / "archived_sessions"
+    archived.mkdir()
+    first.rename(archived / first.name)
+
+    assert store.archive_thread(thread(1)).archived
+
+    assert len(list(archived.iterdir())) == 2
+
+
+# --- names ---------------------------------------------------------------------------------------
+
+
+def test_a_name_lies_in_a_file_of_ours_line_by_line(
+    home: Home, store: LocalThreadStore, clock: Clock
+):
+    home.put(chat("x"))
+    give(store, "first")
+    clock.now += timedelta(minutes=1)
+    give(store, "日本")
+    give(store, None)
+
+    assert metadata(home).read_bytes().decode().splitlines() == [
+        '{"at":"2026-11-21T12:00:00.123Z","name":"first"}',
+        '{"at":"2026-11-21T12:01:00.123Z","name":"日本"}',
+        '{"at":"2026-11-21T12:01:00.123Z","name":null}',
+    ]
+
+
+def test_lines_of_others_and_torn_ones_are_passed_over(home: Home, store: LocalThreadStore):
+    home.put(chat("x"))
+    give(store, "kept")
+    lines = (b'{"at":"later","pinned":true}', b"[]", b'{"name":7}', b"\xff", b"", b'{"at":"20')
+    with metadata(home).open("ab") as file:
+        file.write(b"\n".join(lines))
+
+    assert name(store) == "kept"
+    give(store, "next")
+    assert name(store) == "next"
+    assert metadata(home).read_bytes().splitlines()[-2] == b'{"at":"20'
+
+
+def test_codex_hears_of_the_name_of_a_legacy_thread_as_it_would_write_it(
+    home: Home, store: LocalThreadStore
+):
+    codex_names(home).write_bytes(b'{"id":"other","thread_name":"theirs","updated_at":"2026')
+    store.create_thread(new(1, "legacy"), AT)
+    store.create_thread(new(2, "paginated"), AT)
+
+    give(store, "ours")
+    give(store, "not told", 2)
+    give(store, None)
+
+    torn, *told_to_codex = codex_names(home).read_bytes().splitlines()
+    assert torn.endswith(b'"updated_at":"2026')
+    assert [json.loads(line) for line in told_to_codex] == [
+        {"id": thread(1), "thread_name": text, "updated_at": "2026-11-21T12:00:00.123Z"}
+        for text in ("ours", "")
+    ]
+    assert name(store, 2) == "not told"
+
+
+def test_a_later_line_of_codex_goes_before_our_name_and_an_earlier_one_does_not(
+    home: Home, store: LocalThreadStore, clock: Clock
+):
+    home.put(chat("x"))
+
+    def codex_says(text: str, at: str) -> None:
+        line = {"id": thread(1), "thread_name": text, "updated_at": at}
+        with codex_names(home).open("ab") as file:
+            file.write(orjson.dumps(line) + b"\n")
+
+    codex_says("theirs", "2026-11-21T11:59:59Z")
+    assert name(store) == "theirs"
+    give(store, "ours")
+    assert name(store) == "ours"
+    codex_says("a copy of the past", "2026-11-21T13:00:00+02:00")
+    assert name(store) == "ours"
+    codex_says("theirs again", "2026-11-21T12:00:01Z")
+    assert name(store) == "theirs again"
+    codex_says("", "2026-11-21T12:00:02Z")
+    assert name(store) is None
+    codex_says("of no time", "yesterday")
+    assert name(store) == "ours"
+    clock.now += timedelta(hours=1)
+    give(store, None)
+    assert name(store) is None
+
+
+def test_older_sources_of_names_stay_readable(home: Home):
+    renamed: Step = event("thread_name_updated", thread_id=thread(1), thread_name="in the history")
+    home.put(rollout(session("legacy", thread=thread(1)), turn(user("x")), renamed))
+
+    with home.house() as house:
+        store = house.sessions.catalogue.store
+        assert [item.title for item in house.sessions.page().items] == ["in the history"]
+        codex_names(home).write_bytes(
+            orjson.dumps({"id": thread(1), "thread_name": "in the list", "updated_at": "2026"})
+        )
+        assert [item.title for item in house.sessions.page().items] == ["in the list"]
+        store.update_thread_metadata([(thread(1), Patch(name="in the patch"))])
+        assert [item.title for item in house.sessions.page().items] == ["in the patch"]
+
+
+def test_a_name_that_cannot_be_kept_is_not_given(home: Home, store: LocalThreadStore):
+    home.put(chat("x"))
+    metadata(home).mkdir(parents=True)
+
+    with pytest.raises(StorageFailed):
+        give(store, "lost")
+    assert name(store) is None
+    assert not codex_names(home).exists()
+
+
+# --- whatever becomes of the index ---------------------------------------------------------------
+
+
+def absent(home: Home) -> None:
+    for path in home.state.glob("index.sqlite*"):
+        path.unlink()
+
+
+def corrupt(home: Home) -> None:
+    for path in home.state.glob("index.sqlite*"):
+        path.write_bytes(random.Random(1).randbytes(20_000))
+
+
+def of_another_version(home: Home) -> None:
+    with contextlib.closing(sqlite3.connect(home.state / "index.sqlite")) as database:
+        database.execute("PRAGMA user_version = 1")
+        database.commit()
+
+
+def a_folder(home: Home) -> None:
+    absent(home)
+    (home.state / "index.sqlite").mkdir()
+
+
+@contextlib.contextmanager
+def locked(home: Home) -> Generator[None]:
+    database = sqlite3.connect(home.state / "index.sqlite", isolation_level=None)
+    with contextlib.closing(database):
+        database.execute("BEGIN EXCLUSIVE")
+        yield
+
+
+Listing = list[tuple[object, ...]]
+
+
+def listing(home: Home) -> Listing:
+    """List as a new process does: after a scan."""
+    with home.house() as house:
+        pages = (house.sessions.page(archived=archived).items for archived in (False, True))
+        return [
+            (each.session_id, each.title, each.task, each.forked_from, each.archived)
+            for page in pages
+            for each in page
+        ]
+
+
+@pytest.fixture
+def stocked(home: Home) -> Home:
+    """Sessions with names of every source, a fork, an archived one."""
+    for number in range(1, 6):
+        home.put(chat(f"task {number}", number), number)
+    home.put(rollout(session("legacy", thread=thread(6)), user("six")), 6)
+    fork = session(thread=thread(7), forked_from_id=thread(1))
+    home.put(rollout(fork, turn(user("seven"))), 7)
+    with home.house() as house:
+        for number in (1, 2, 6):
+            house.sessions.rename(thread(number), f"name {number}")
+        house.sessions.rename(thread(2), None)
+        house.sessions.archive(thread(3))
+    return home
+
+
+@pytest.mark.parametrize("damage", [absent, corrupt, of_another_version, a_folder])
+def test_lists_names_and_lineage_do_not_depend_on_the_index(
+    stocked: Home, damage: Callable[[Home], None]
+):
+    whole = listing(stocked)
+    assert [entry[1] for entry in whole if entry[0] == thread(1)] == ["name 1"]
+    assert [entry[3] for entry in whole if entry[0] == thread(7)] == [thread(1)]
+
+    damage(stocked)
+
+    assert listing(stocked) == whole
+    assert listing(stocked) == whole
+
+
+@pytest.mark.parametrize("damage", [absent, corrupt, a_folder])
+def test_an_index_may_go_at_any_moment(stocked: Home, damage: Callable[[Home], None]):
+    with stocked.house() as house:
+        whole = [item.title or "" for item in house.sessions.page().items]
+        damage(stocked)
+        house.sessions.rename(thread(4), "after the damage")
+        stocked.put(chat("task 8", 8), 8)
+        house.sessions.refresh()
+        titles = [item.title for item in house.sessions.page().items]
+
+    expected = sorted([*(each for each in whole if each != "task 4"), "after the damage", "task 8"])
+    assert sorted(title or "" for title in titles) == expected
+    assert sorted(str(entry[1]) for entry in listing(stocked) if not entry[4]) == expected
+
+
+def test_names_are_given_while_the_index_is_locked(stocked: Home, monkeypatch: pytest.MonkeyPatch):
+    from codex_checkpoints.threads import index
+
+    monkeypatch.setattr(index, "_BUSY_SECONDS", 0.05)
+    stocked.put(chat("task 8", 8), 8)
+    with locked(stocked), stocked.house() as house:
+        house.sessions.rename(thread(4), "in spite of it")
+        assert house.sessions.page(search="in spite").items[0].session_id == thread(4)
+        assert [each.code for each in house.sessions.catalogue.store.faults()] == [
+            "index_unavailable"
+        ]
+
+    assert (thread(4), "in spite of it") in [entry[:2] for entry in listing(stocked)]
+
+
+Operation = tuple[str, int]
+
+
+@settings(
+    max_examples=int(os.environ.get("CODEX_CHECKPOINTS_EXAMPLES", "25")),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(
+    operations=st.lists(
+        st.tuples(
+            st.sampled_from(
+                ("create", "append", "rename", "archive", "unarchive", "delete", "drop", "look")
+            ),
+            st.integers(1, 4),
+        ),
+        max_size=14,
+    )
+)
+def test_what_the_index_says_is_what_a_scan_says(
+    operations: list[Operation], tmp_path_factory: pytest.TempPathFactory
+):
+    from codex_checkpoints.service.refusal import Refusal
+
+    home = Home(tmp_path_factory.mktemp("law"))
+    with home.house() as house:
+        threads = house.sessions.threads
+        for step, (what, number) in enumerate(operations):
+            with contextlib.suppress(Refusal):
+                match what:
+                    case "create":
+                        mode = "legacy" if number % 2 else "paginated"
+                        threads.create(new(number, mode, said(f"made in {step}")), AT)
+                    case "append":
+                        threads.append(thread(number), [said(f"said in {step}")], AT)
+                    case "rename":
+                        threads.rename(thread(number), f"named in {step}" if step % 3 else None)
+                    case "drop":
+                        absent(home)
+                    case "look":
+                        house.sessions.refresh()
+                    case _:
+                        getattr(threads, what)(thread(number))
+        told_on_the_way = dict(house.sessions.catalogue.current())
+        pages = [house.sessions.page(archived=archived).items for archived in (False, True)]
+    by_index = listing(home)
+    absent(home)
+
+    assert listing(home) == by_index
+    with home.house() as house:
+        assert dict(house.sessions.catalogue.current()) == told_on_the_way
+        again = [house.sessions.page(archived=archived).items for archived in (False, True)]
+    assert again == pages
+
+
+# --- several at once -----------------------------------------------------------------------------
+
+WORKER = """
+import sys, time
+from datetime import UTC, datetime
+from codex_checkpoints import stamps
+from codex_checkpoints.service.catalogue import Catalogue
+from codex_checkpoints.threads.contract import Item, Patch, ThreadIsLive, ThreadQuery
+from codex_checkpoints.threads.local_store import LocalThreadStore
+
+home, who, seconds, *threads = sys.argv[1:]
+store = LocalThreadStore(home, home + "/codex-checkpoints", stamps.now)
+catalogue = Catalogue(store)
+end, count = time.monotonic() + float(seconds), 0
+written = {thread: 0 for thread in threads}
+while time.monotonic() < end or count < 20:
+    thread = threads[count % len(threads)]
+    count += 1
+    text = f"{who} {count} " + "x" * (count * 37 % 9000)
+    while True:
+        try:
+            items = [Item("event_msg", {"type": "user_message", "message": text, "part": part})
+                     for part in (1, 2)]
+            store.append_items(thread, items, datetime.now(UTC))
+            break
+        except ThreadIsLive:
+            time.sleep(0.001)
+    store.update_thread_metadata([(thread, Patch(name=f"{who} {count}"))])
+    for _ in catalogue.refresh():
+        pass
+    assert {each.thread_id for each in store.list_threads(ThreadQuery()).items} >= set(threads)
+store.close()
+print(count)
+"""
+
+
+def test_processes_that_write_and_list_at_once_lose_nothing(home: Home, store: LocalThreadStore):
+    """Set CODEX_CHECKPOINTS_SECONDS for a longer run."""
+    seconds = os.environ.get("CODEX_CHECKPOINTS_SECONDS", "1")
+    threads = [thread(number) for number in (1, 2, 3)]
+    for number, mode in ((1, "paginated"), (2, "legacy"), (3, "paginated")):
+        store.create_thread(new(number, mode), AT)
+    command = [sys.executable, "-c", WORKER, str(home.root)]
+    workers = [
+        subprocess.Popen(
+            [*command, who, seconds, *threads],
+            env=home.environment({"PYTHONPATH": str(SERVER)}),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        for who in ("ada", "bob")
+    ]
+    counts: dict[str, int] = {}
+    for who, worker in zip(("ada", "bob"), workers, strict=True):
+        out, error = worker.communicate(timeout=float(seconds) + 90)
+        assert worker.returncode == 0, error.decode()
+        counts[who] = int(out)
+
+    said_by: dict[str, list[int]] = {"ada": [], "bob": []}
+    for number, thread_id in enumerate(threads, 1):
+        found = [orjson.loads(line) for line in store.load_history(thread_id).lines]
+        if number != 2:
+            assert [each["ordinal"] for each in found] == list(range(len(found)))
+        texts = [each["payload"]["message"].split(" ") for each in found[1:]]
+        parts = [each["payload"]["part"] for each in found[1:]]
+        assert parts == [1, 2] * (len(parts) // 2)
+        assert texts[::2] == texts[1::2]
+        for who, count, filling in texts[::2]:
+            assert filling == "x" * (int(count) * 37 % 9000)
+            said_by[who].append(int(count))
+        named = [line["name"].split() for line in records(metadata(home, number))]
+        assert sorted(named) == sorted([who, count] for who, count, _ in texts[::2])
+    for who, count in counts.items():
+        assert sorted(said_by[who]) == list(range(1, count + 1))
+    assert len(records(codex_names(home))) == len(records(metadata(home, 2)))
+    assert {each.title for each in _page(home)} == {name(store, number) for number in (1, 2, 3)}
+
+
+def _page(home: Home) -> Any:  # noqa: ANN401 - summaries
+    with home.house() as house:
+        return house.sessions.page().items
+
+
+# --- where things are written --------------------------------------------------------------------
+
+
+def test_metadata_is_written_in_one_place():
+    """STO-3: whoever wants to change metadata calls `update_thread_metadata`."""
+    package = SERVER / "codex_checkpoints"
+    for call, home_of_it in (
+        ("_index.put(", "threads/local_store.py"),
+        ("_names.give(", "threads/local_store.py"),
+        ("_ours.give(", "threads/given_names.py"),
+        ("_codex.add(", "threads/given_names.py"),
+        ("append_line(", None),
+    ):
+        users = {
+            str(path.relative_to(package))
+            for path in package.rglob("*.py")
+            if call in path.read_text(encoding="utf-8")
+        }
+        expected = {"threads/lines.py", "threads/metadata.py", "threads/names.py"}
+        assert users == ({home_of_it} if home_of_it else expected)
+
+
+def test_a_row_that_another_process_told_is_there_at_the_next_start(
+    home: Home, store: LocalThreadStore, clock: Clock
+):
+    rollout = store.create_thread(new(1), AT)
+    row = told(rollout, task="ü", windows=3, turns=2, history_mode="paginated")
+    store.update_thread_metadata([(thread(1), Patch(row=row))])
+
+    other = LocalThreadStore(str(home.root), str(home.state), clock)
+
+    assert other.rows() == {rollout.path: row}
+    assert other.list_threads(ThreadQuery()).items[0].row == row
+    other.close()
+
+
+def test_what_was_derived_is_told_in_one_transaction_a_slice(
+    home: Home, store: LocalThreadStore, monkeypatch: pytest.MonkeyPatch
+):
+    from codex_checkpoints.threads.index import Index
+
+    for number in range(1, 301):
+        home.put(chat("x", number), number)
+    sizes: list[int] = []
+    put = Index.put
+
+    def counting(self: Index, rows: Any, gone: Any = ()) -> None:  # noqa: ANN401
+        rows = list(rows)
+        sizes.append(len(rows))
+        put(self, rows, gone)
+
+    monkeypatch.setattr(Index, "put", counting)
+    list(Catalogue(store).refresh())
+
+    assert sizes == [250, 50]
