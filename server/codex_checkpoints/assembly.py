@@ -12,10 +12,17 @@ from typing import Any
 from attrs import frozen
 
 from codex_checkpoints import stamps
+from codex_checkpoints.codex.archive import CodexArchive
 from codex_checkpoints.records import Records
 from codex_checkpoints.service.catalogue import Catalogue
+from codex_checkpoints.service.compaction_records import CompactionRecords
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.service.settings import Settings, overridden, read_settings
+from codex_checkpoints.service.settings import (
+    Settings,
+    overridden,
+    read_settings,
+    without_programs,
+)
 from codex_checkpoints.threads import tree
 from codex_checkpoints.threads.index import is_storable
 from codex_checkpoints.threads.local_store import LocalThreadStore
@@ -57,17 +64,26 @@ def places(
     return Places(root, os.path.abspath(own) if own else os.path.join(root, "codex-checkpoints"))
 
 
-def assemble(where: Places, overrides: Mapping[str, Any] | None = None) -> House:
-    """Read the settings and open the index; `overrides` are an editor's own settings."""
+def assemble(
+    where: Places,
+    overrides: Mapping[str, Any] | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> House:
+    """Read the settings and open the index; `overrides` are an editor's own settings.
+
+    With an `environment` the Codex CLI on its PATH may be asked to put threads away.
+    """
     settings, problems = _settings(where.state_dir)
     if overrides:
-        settings, more = overridden(settings, overrides)
+        settings, more = overridden(settings, without_programs(overrides))
         problems += more
     records = Records(where.state_dir, beside=settings.checkpoint_location == "beside")
     records.clear_leftovers(_rollout_folders(where.codex_home) if records.beside else ())
     store = LocalThreadStore(where.codex_home, where.state_dir, stamps.now)
     store.clear_leftovers()
-    return House(Sessions(Catalogue(store), records, settings), problems)
+    catalogue = Catalogue(store, CompactionRecords(records).seed)
+    codex = None if environment is None else CodexArchive(where.codex_home, environment)
+    return House(Sessions(catalogue, records, settings, codex=codex), problems)
 
 
 def _rollout_folders(codex_home: str) -> Iterator[str]:

@@ -7,21 +7,20 @@ says in them what happened; it prints nothing, sends nothing and asks for no clo
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Callable, Iterable, Mapping
 
 from attrs import frozen
 
+from codex_checkpoints.codex.archive import CodexArchive
 from codex_checkpoints.core.checkpoint import canonical
 from codex_checkpoints.core.checkpoint.caps import BadCaps, Caps
 from codex_checkpoints.core.checkpoint.memory import Update
 from codex_checkpoints.core.checkpoint.records import Checkpoint, status_of
 from codex_checkpoints.core.checkpoint.replay import Replay
-from codex_checkpoints.core.checkpoint.state import State
 from codex_checkpoints.core.checkpoint.view import view_v1
-from codex_checkpoints.core.rollout.turns import Turn
 from codex_checkpoints.records import Records, StorageError
 from codex_checkpoints.service.catalogue import Catalogue, Progress, title_of
+from codex_checkpoints.service.compaction_records import CompactionRecords
 from codex_checkpoints.service.inheritance import inherited
 from codex_checkpoints.service.listing import Page, Summary
 from codex_checkpoints.service.refusal import Cancelled, Refusal
@@ -29,6 +28,7 @@ from codex_checkpoints.service.rows import problems_of, skipped_of
 from codex_checkpoints.service.session_file import SessionFile
 from codex_checkpoints.service.settings import Settings
 from codex_checkpoints.service.thread_manager import IsReferredTo, ThreadManager, nobody
+from codex_checkpoints.service.turn_names import end_of, find_turn, has_ended
 from codex_checkpoints.threads.contract import BadQuery, Row, ThreadQuery
 from codex_checkpoints.workspace import Workspace
 
@@ -36,8 +36,6 @@ logger = logging.getLogger(__name__)
 
 Report = Callable[[Progress], bool]
 """Told after each slice of an index; answers whether to go on."""
-
-_NUMBER = re.compile(r"[0-9]{1,9}")
 
 
 @frozen
@@ -96,14 +94,16 @@ class Sessions:
         records: Records,
         settings: Settings,
         is_referred_to: IsReferredTo = nobody,
+        codex: CodexArchive | None = None,
     ) -> None:
         """Put the parts together; nothing is read yet.
 
         `is_referred_to` says of a session whether records of operations forbid to remove it.
         """
         self.catalogue = catalogue
-        self.threads = ThreadManager(catalogue, is_referred_to)
+        self.threads = ThreadManager(catalogue, is_referred_to, codex)
         self.records = records
+        self.compactions = CompactionRecords(records)
         self.settings = settings
         self.workspace = Workspace(settings.hash_limit_bytes, settings.hash_outside_folder)
         self.storage_problem: str | None = None
@@ -170,7 +170,7 @@ class Sessions:
                     turn.turn_id,
                     number,
                     None if turn.said is None else turn.said.text,
-                    _has_ended(turn, state),
+                    has_ended(turn, state),
                     turn.aborted,
                 )
                 for number, turn in enumerate(state.turns.counting(), 1)
@@ -271,6 +271,10 @@ class Sessions:
 
     # --- for those who build on it ---------------------------------------------------------------
 
+    def own(self, session: str) -> Row:
+        """Return a session of this home, which may be changed; refuses as `find`."""
+        return self._own(session)
+
     def find(self, session: str) -> Row:
         """Return which rollout is meant, without reading it; raises as `open`."""
         return self._find(session)
@@ -341,8 +345,8 @@ class Sessions:
 
     def _at(self, row: Row, opened: SessionFile, turn: str | int) -> Projection:
         replay = opened.now()
-        found = _turn(replay, turn, row.session_id)
-        until = _end_of(found, replay.state.turns.turns)
+        found = find_turn(replay, turn, row.session_id)
+        until = end_of(found, replay.state.turns.turns)
         if until is None:
             at, seq = replay, None
         else:
@@ -373,7 +377,7 @@ class Sessions:
             archived=row.archived,
             forked_from=row.forked_from,
             parent_session=row.parent_session,
-            continued_by=None,
+            continued_by=self._continued_by(row.session_id),
             turns=row.turns,
             seq=row.seq,
         )
@@ -381,6 +385,11 @@ class Sessions:
     def _remembers(self, row: Row, noted: frozenset[str]) -> bool:
         """Return whether there may be notes, here or where the session's history begins."""
         return not noted.isdisjoint((row.session_id, *self.catalogue.below(row)))
+
+    def _continued_by(self, session_id: str) -> str | None:
+        if session_id not in self.compactions.holders():
+            return None
+        return self.compactions.continued_by(session_id)
 
     def _suspect(self, row: Row) -> int:
         try:
@@ -390,35 +399,3 @@ class Sessions:
             return 0
         statuses = (status_of(fact, checkpoint.artifacts) for fact in checkpoint.facts.values())
         return sum(status == "SUSPECT" for status in statuses)
-
-
-def _turn(replay: Replay, turn: str | int, session_id: str) -> Turn:
-    """Find a turn by its id, or by its number among those not rolled back, from 1."""
-    turns = replay.state.turns
-    for each in turns.turns:
-        if each.turn_id == turn:
-            return each
-    counting = list(turns.counting())
-    number = int(turn) if _NUMBER.fullmatch(str(turn)) else 0
-    if 1 <= number <= len(counting):
-        return counting[number - 1]
-    message = f"session {session_id} has no turn {str(turn)[:80]!r}"
-    facts = {"sessionId": session_id, "turnId": str(turn)[:200], "turns": len(counting)}
-    raise Refusal("unknown_turn", message, facts)
-
-
-def _end_of(turn: Turn, turns: list[Turn]) -> int | None:
-    """Return the position of the line that ends a turn, None where it is still open."""
-    if turn.ended is not None:
-        return turn.ended
-    # Without task events, or when it was cut off, a turn lasts up to the next one.
-    following = turns[turns.index(turn) + 1 :]
-    return following[0].opened - 1 if following else None
-
-
-def _has_ended(turn: Turn, state: State) -> bool:
-    if turn.ended is not None or turn.in_task:
-        return turn.ended is not None
-    # Without task events: when another follows, or when it was answered and nothing is under way.
-    answered = state.ends_with_answer and not state.calls.waiting
-    return turn is not state.turns.turns[-1] or answered

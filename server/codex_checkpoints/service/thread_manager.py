@@ -8,9 +8,12 @@ Which thread a person means is known to `sessions`.
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Callable, Generator, Iterable
 from datetime import datetime
 
+from codex_checkpoints.codex.archive import CodexArchive
+from codex_checkpoints.codex.program import AskingFailed
 from codex_checkpoints.core.checkpoint.caps import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.text import cut, one_line
 from codex_checkpoints.service.catalogue import Catalogue
@@ -34,6 +37,8 @@ from codex_checkpoints.threads.contract import (
     UnreadableSource,
     Unsupported,
 )
+
+logger = logging.getLogger(__name__)
 
 IsReferredTo = Callable[[str], bool]
 """Whether records of ours refer to a thread, by its id: then it is not removed."""
@@ -67,11 +72,17 @@ def refusing(thread_id: str) -> Generator[None]:
 class ThreadManager:
     """The threads of one catalogue, as they are changed; owned by one thread of execution."""
 
-    def __init__(self, catalogue: Catalogue, is_referred_to: IsReferredTo = nobody) -> None:
-        """Begin with no thread loaded."""
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        is_referred_to: IsReferredTo = nobody,
+        codex: CodexArchive | None = None,
+    ) -> None:
+        """Begin with no thread loaded; `codex` is asked where it keeps a database of threads."""
         self._catalogue = catalogue
         self._store = catalogue.store
         self._is_referred_to = is_referred_to
+        self._codex = codex
         self._live: dict[str, LiveThread] = {}
 
     def create(self, new: NewThread, at: datetime) -> Row:
@@ -128,11 +139,11 @@ class ThreadManager:
 
     def archive(self, thread_id: str) -> Row:
         """Put a thread among the archived ones; refuses `session_live`, `conflict`."""
-        return self._moved(thread_id, self._store.archive_thread)
+        return self._moved(thread_id, self._store.archive_thread, archive=True)
 
     def unarchive(self, thread_id: str) -> Row:
         """Put an archived thread back; refuses `session_live`, `conflict`."""
-        return self._moved(thread_id, self._store.unarchive_thread)
+        return self._moved(thread_id, self._store.unarchive_thread, archive=False)
 
     def delete(self, thread_id: str) -> None:
         """Remove the rollout of a thread that we made and that nothing refers to.
@@ -155,12 +166,43 @@ class ThreadManager:
                 self._catalogue.look_for(thread_id)  # it may be new, and so may its bases
             return loaded(self._store, thread_id, self._catalogue.locate)
 
-    def _moved(self, thread_id: str, move: Callable[[str], Rollout]) -> Row:
-        with refusing(thread_id):
-            rollout = move(thread_id)
+    def _moved(self, thread_id: str, move: Callable[[str], Rollout], *, archive: bool) -> Row:
+        row = None if self._codex is None else self._moved_by_codex(thread_id, archive=archive)
+        if row is None:
+            with refusing(thread_id):
+                rollout = move(thread_id)
+            self._look_at(thread_id)
+            row = self._seen(rollout)
         self.unload(thread_id)  # it lies elsewhere now
-        self._look_at(thread_id)
-        return self._seen(rollout)
+        return row
+
+    def _moved_by_codex(self, thread_id: str, *, archive: bool) -> Row | None:
+        """Let Codex move a thread that it has a database for; None where that was not to be had.
+
+        Without Codex the thread is moved all the same, and the log says what that means.
+        """
+        codex, row = self._codex, self._catalogue.current().get(thread_id)
+        is_free = thread_id not in self._store.live_threads()
+        if codex is None or row is None or row.archived == archive or not is_free:
+            return None  # nothing to ask, or the store says why not
+        if not codex.is_kept():
+            return None
+        try:
+            codex.move(thread_id, archive=archive)
+        except AskingFailed as error:
+            word = "archive" if archive else "unarchive"
+            logger.warning(
+                "%s: %s; the session file is moved, but Codex's own database still has it where it"
+                " was: until `codex %s %s` is possible, Codex may not open it",
+                error.code,
+                error,
+                word,
+                thread_id,
+            )
+            return None
+        self._catalogue.look_for(thread_id)
+        moved = self._catalogue.current().get(thread_id)
+        return moved if moved is not None and moved.archived == archive else None
 
     def _look_at(self, thread_id: str) -> None:
         """Look again at what was known of a thread."""

@@ -1,0 +1,195 @@
+"""What Codex is to call: our hooks and our MCP server, as values, and how to know them again.
+
+Where they stand in a file is the business of `config_file` and `hooks_file`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from typing import cast
+
+from attrs import frozen
+
+SERVER_NAME = "codex-checkpoints"
+"""Codex shows our tools in the namespace `mcp__codex_checkpoints`; nobody's own `memory` is near.
+"""
+
+SERVER_SECONDS = 20
+HOOK_SECONDS = 20
+
+_CHECKED_OPTIONS = frozenset({"--codex-home", "--state-dir"})
+_FLAGS = frozenset({"-I", "-P", "-S", "-u"})
+_WINDOWS_WORD = re.compile(r'"([^"]*)"|(\S+)')
+
+
+class CannotEdit(Exception):
+    """A text in which nothing is changed; the message says why."""
+
+
+class Unreadable(CannotEdit):
+    """A text that is not what its name says."""
+
+
+@frozen
+class Hook:
+    """One event on which Codex calls us; `matcher` narrows it, None takes all of them."""
+
+    event: str
+    matcher: str | None = None
+    context_limit: int | None = None
+
+
+ON_START = Hook("SessionStart", "resume|compact|fork", context_limit=0)
+"""The view goes back in where a window begins anew; 0 lets all of it through (DSC-54, DSC-59).
+
+After `startup` and `clear` there is nothing to give, so we are not even started (AGN-1).
+"""
+HOOKS = (ON_START, Hook("PreCompact"), Hook("PostCompact"))
+ON_PROMPT = Hook("UserPromptSubmit")
+"""Off unless asked for: it would run before every prompt."""
+
+
+@frozen
+class Entries:
+    """All that belongs into Codex's configuration: our program, and the hooks it wants."""
+
+    program: tuple[str, ...]
+    options: tuple[str, ...] = ()
+    hooks: tuple[Hook, ...] = HOOKS
+
+    @property
+    def hook_command(self) -> str:
+        """Return the line that Codex gives to a shell."""
+        return join((*self.program, "hook", *self.options))
+
+    def server(self) -> dict[str, object]:
+        """Return the table of our MCP server; Codex starts it without a shell."""
+        return {
+            "command": self.program[0],
+            "args": [*self.program[1:], "mcp", *self.options],
+            "startup_timeout_sec": SERVER_SECONDS,
+            "tool_timeout_sec": SERVER_SECONDS,
+        }
+
+    def group(self, hook: Hook) -> dict[str, object]:
+        """Return the group of one event: its matcher and our one handler."""
+        handler: dict[str, object] = {
+            "type": "command",
+            "command": self.hook_command,
+            "timeout": HOOK_SECONDS,
+        }
+        if hook.context_limit is not None:
+            handler["additionalContextLimit"] = hook.context_limit
+        matcher: dict[str, object] = {} if hook.matcher is None else {"matcher": hook.matcher}
+        return {**matcher, "hooks": [handler]}
+
+
+def join(words: Sequence[str]) -> str:
+    """Quote words for the shell of this system."""
+    return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)
+
+
+def split(command: str) -> list[str]:
+    """Return the words of a command line; none where it is no plain one."""
+    if os.name == "nt":
+        return [quoted or bare for quoted, bare in _WINDOWS_WORD.findall(command)]
+    try:
+        return shlex.split(command)
+    except ValueError:
+        return []
+
+
+def is_call_of(verb: str, words: Sequence[str]) -> bool:
+    """Say whether this is how `connect` writes a call of ours, whatever folders it names.
+
+    Exact, so that a command of a person's own that mentions us is never taken for ours.
+    """
+    left = list(words[1:])
+    while left and (left[0] in _FLAGS or left[:2] == ["-X", "utf8"]):
+        del left[: 2 if left[0] == "-X" else 1]
+    match left:
+        case ["-m", "codex_checkpoints", str(said), *options] if said == verb:
+            pass
+        case [launcher, str(said), *options] if said == verb and _is_launcher(launcher):
+            pass
+        case _:
+            return False
+    return len(options) % 2 == 0 and set(options[::2]) <= _CHECKED_OPTIONS
+
+
+def _is_launcher(path: str) -> bool:
+    parts = path.replace("\\", "/").split("/")
+    return parts[-2:] == ["bundled", "launch.py"]
+
+
+def is_our_handler(handler: object) -> bool:
+    """Say whether this handler of a hook is one that `connect` wrote."""
+    command = _field(handler, "command")
+    return isinstance(command, str) and is_call_of("hook", split(command))
+
+
+def is_our_server(table: object) -> bool:
+    """Say whether this table of an MCP server is one that `connect` wrote."""
+    return is_call_of("mcp", words_of(table))
+
+
+def words_of(server: object) -> list[str]:
+    """Return the command and the arguments of an MCP server; none where it is no such table."""
+    command, arguments = _field(server, "command"), _field(server, "args")
+    if not isinstance(command, str) or not isinstance(arguments, list):
+        return []
+    return [command, *(str(word) for word in cast("list[object]", arguments))]
+
+
+def groups_by_event(hooks: object) -> dict[str, list[object]]:
+    """Return the groups of each event of a table of hooks."""
+    if not isinstance(hooks, Mapping):
+        return {}
+    return {
+        event: cast("list[object]", groups)
+        for event, groups in cast("Mapping[str, object]", hooks).items()
+        if isinstance(groups, list)
+    }
+
+
+def handlers_of(group: object) -> list[object]:
+    """Return the handlers of a group of hooks."""
+    found = _field(group, "hooks")
+    return list(cast("list[object]", found)) if isinstance(found, list) else []
+
+
+def handlers_in(groups: Iterable[object]) -> list[object]:
+    """Return the handlers of all groups of an event."""
+    return [handler for group in groups for handler in handlers_of(group)]
+
+
+def commands_of(groups: Iterable[object]) -> list[str]:
+    """Return the commands of our handlers among the groups of an event."""
+    ours = (handler for handler in handlers_in(groups) if is_our_handler(handler))
+    return [str(_field(handler, "command")) for handler in ours]
+
+
+def is_our_group(group: object) -> bool:
+    """Say whether this group has our handlers and no others."""
+    handlers = handlers_of(group)
+    return bool(handlers) and all(is_our_handler(handler) for handler in handlers)
+
+
+def foreign_groups(groups: Iterable[object]) -> list[object]:
+    """Return the groups of an event without our handlers, and without groups of ours alone."""
+    kept: list[object] = []
+    for group in groups:
+        rest = [handler for handler in handlers_of(group) if not is_our_handler(handler)]
+        if len(rest) == len(handlers_of(group)):
+            kept.append(group)
+        elif rest:
+            kept.append({**cast("Mapping[str, object]", group), "hooks": rest})
+    return kept
+
+
+def _field(value: object, name: str) -> object:
+    return cast("Mapping[str, object]", value).get(name) if isinstance(value, Mapping) else None

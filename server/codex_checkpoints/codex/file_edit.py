@@ -1,0 +1,168 @@
+"""Write one of Codex's configuration files so that nothing can be lost.
+
+The old bytes are kept beside it, in a copy that never takes the place of another; the new ones are
+written beside and renamed, with the mode and owner of the old; a symbolic link stays one, and what
+it leads to is written.  A file that somebody else changed since it was read is left alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import stat
+
+from attrs import frozen
+
+MAX_BYTES = 8 << 20
+"""More than anybody's configuration; beyond it a file is not read."""
+
+BACKUP = "codex-checkpoints.bak"
+_BACKUPS = 1000
+
+
+class Changed(Exception):
+    """The file is not what was read."""
+
+
+class TooLong(Exception):
+    """The file is longer than `MAX_BYTES`."""
+
+
+class NotWritable(Exception):
+    """The file, or its folder, is closed to writing; so is no file at all, such as a device."""
+
+
+@frozen
+class Snapshot:
+    """A file as it was read; `data` is None where there is none."""
+
+    path: str
+    data: bytes | None
+
+
+def read(path: str) -> Snapshot:
+    """Read a file.  Raises `OSError`, `TooLong`, and `NotWritable` for what is no plain file."""
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    try:
+        descriptor = os.open(path, flags | getattr(os, "O_CLOEXEC", 0))
+    except FileNotFoundError:
+        return Snapshot(path, None)
+    with open(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise NotWritable("it is no plain file")
+        data = file.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise TooLong(f"it is longer than {MAX_BYTES >> 20} MiB")
+    return Snapshot(path, data)
+
+
+def check_writable(before: Snapshot) -> None:
+    """Raise `NotWritable` where a person or the system has closed the file to writing.
+
+    A rename would go through all the same; but a file without the right to write says: leave it.
+    """
+    target = os.path.realpath(before.path)
+    folder = os.path.dirname(target)
+    if before.data is None:
+        if os.path.islink(before.path):
+            raise NotWritable("it is a symbolic link that leads nowhere")
+    elif not os.stat(target).st_mode & 0o222 or not os.access(target, os.W_OK):
+        raise NotWritable("it is read-only")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise NotWritable("its folder is read-only")
+
+
+def keep(before: Snapshot) -> str | None:
+    """Copy what was read beside it, unless such a copy is there; return where.
+
+    None where there was no file.  A copy of other bytes stays.  Raises `OSError`.
+    """
+    if before.data is None:
+        return None
+    for number in range(1, _BACKUPS):
+        copy = f"{before.path}.{BACKUP}{number if number > 1 else ''}"
+        try:
+            _create(copy, before.data)
+        except FileExistsError:
+            if _is(copy, before.data):
+                return copy
+            continue
+        _like(before.path, copy)
+        return copy
+    raise FileExistsError(f"{_BACKUPS} copies are kept beside it already")
+
+
+def replace(before: Snapshot, data: bytes) -> None:
+    """Put new bytes in the place of what was read.
+
+    Raises `OSError` and `Changed`; the old file is whole then.
+    """
+    target = os.path.realpath(before.path)
+    temporary = os.path.join(
+        os.path.dirname(target), f".{os.path.basename(target)}.{secrets.token_hex(8)}.tmp"
+    )
+    try:
+        _create(temporary, data)
+        if before.data is not None:
+            _like(target, temporary)
+        _check_unchanged(before)
+        os.replace(temporary, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def remove(before: Snapshot) -> None:
+    """Remove a file that is still what was read.  Raises `OSError` and `Changed`."""
+    _check_unchanged(before)
+    os.unlink(before.path)
+
+
+def forget_copies(path: str) -> None:
+    """Remove the copies beside a file that say what the file itself says again."""
+    folder, name = os.path.split(path)
+    with contextlib.suppress(OSError, TooLong, NotWritable):
+        data = read(path).data
+        for copy in os.listdir(folder):
+            number = copy.removeprefix(f"{name}.{BACKUP}")
+            if number != copy and (number.isdecimal() or not number):
+                place = os.path.join(folder, copy)
+                if data is not None and _is(place, data):
+                    os.unlink(place)
+
+
+def _create(path: str, data: bytes) -> None:
+    """Write a new file; it may hold keys of services, so it is nobody else's to read for now."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(path, flags, 0o600)
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+        raise
+
+
+def _is(path: str, data: bytes) -> bool:
+    with contextlib.suppress(OSError, TooLong, NotWritable):
+        return read(path).data == data
+    return False
+
+
+def _like(old: str, new: str) -> None:
+    """Give a new file the mode and, where we may, the owner of the old one."""
+    status = os.stat(old)
+    if hasattr(os, "chown"):
+        with contextlib.suppress(OSError):
+            os.chown(new, status.st_uid, status.st_gid)
+    os.chmod(new, stat.S_IMODE(status.st_mode))
+
+
+def _check_unchanged(before: Snapshot) -> None:
+    if read(before.path).data != before.data:
+        raise Changed("somebody else has changed it meanwhile")

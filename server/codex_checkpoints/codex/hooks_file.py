@@ -1,0 +1,159 @@
+"""Our hooks in Codex's `hooks.json`, put in and taken out as text.
+
+Only for a file that has hooks already: then ours stand beside them, since Codex warns where hooks
+come from two files.  A group of ours is the last of its event, so that the trust a person gave to
+others, which Codex keeps by position, still fits.  Every other byte stays; each result is read once
+more, as in `config_file`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import cast
+
+from codex_checkpoints.codex import entries, json_text
+from codex_checkpoints.codex.entries import CannotEdit, Entries, Unreadable
+from codex_checkpoints.codex.json_text import Part
+
+
+def commands_in(text: str) -> dict[str, tuple[str, ...]]:
+    """Return our hook commands by event.  Raises `Unreadable`."""
+    events = _events(_parsed(text))
+    found = {event: tuple(entries.commands_of(groups)) for event, groups in events.items()}
+    return {event: commands for event, commands in found.items() if commands}
+
+
+def has_foreign_hooks(text: str) -> bool:
+    """Are there hooks of others?  Raises `Unreadable`."""
+    events = _events(_parsed(text)).values()
+    return any(not entries.is_our_handler(h) for g in events for h in entries.handlers_in(g))
+
+
+def with_hooks(text: str, wanted: Entries) -> str:
+    """Return the text with our hooks and no others of ours; the same text where they stand.
+
+    Raises `CannotEdit`.
+    """
+    due = {hook.event: (wanted.hook_command,) for hook in wanted.hooks}
+    if commands_in(text) == due:
+        return text
+    result = without_hooks(text)
+    for hook in wanted.hooks:
+        group = json.dumps(wanted.group(hook), ensure_ascii=False)
+        result = _with_group(result, hook.event, group)
+    _check(text, result)
+    if commands_in(result) != due:
+        raise CannotEdit("the new hooks would not be read as they are meant")
+    return result
+
+
+def without_hooks(text: str) -> str:
+    """Return the text without our hooks.  Raises `CannotEdit`."""
+    result = text
+    for _ in range(sum(map(len, commands_in(text).values()))):
+        result = _without_one(result)
+    _check(text, result)
+    if commands_in(result):
+        raise CannotEdit("our hooks were rewritten by hand and cannot be told from the rest")
+    return result
+
+
+# --- text ----------------------------------------------------------------------------------------
+
+
+def _with_group(text: str, event: str, group: str) -> str:
+    """Put a group at the end of its event, spaced as what stands before it.
+
+    An array that was empty is told from a new one by the blank before the group.
+    """
+    hooks = json_text.member(text, json_text.first(text), "hooks")
+    if hooks is None:
+        raise CannotEdit("it has no hooks")
+    there = json_text.member(text, hooks.value, event)
+    if there is None:
+        return _appended(text, list(json_text.parts(text, hooks.value)), f'"{event}": [{group}]')
+    groups = list(json_text.parts(text, there.value))
+    if groups:
+        return _appended(text, groups, group)
+    if text[there.value] != "[":
+        raise CannotEdit(f"what it has for {event} is no list of hooks")
+    return text[: there.value + 1] + " " + group + text[there.value + 1 :]
+
+
+def _appended(text: str, siblings: list[Part], new: str) -> str:
+    if not siblings:
+        raise CannotEdit("it has no hooks")
+    last = siblings[-1]
+    head = text[: last.start]
+    space = head[len(head.rstrip(" \t\r\n")) :]
+    return text[: last.end] + "," + space + new + text[last.end :]
+
+
+def _without_one(text: str) -> str:
+    """Take out the first handler of ours, with its group and its event where it was alone."""
+    for events, at, groups, number, handlers, which in _handlers(text):
+        group, handler = groups[number], handlers[which]
+        if not entries.is_our_handler(json.loads(text[handler.value : handler.end])):
+            continue
+        if len(handlers) > 1:
+            return json_text.without(text, handlers, which)
+        if len(groups) > 1:
+            return json_text.without(text, groups, number)
+        if text[events[at].value + 1 : group.start] == " ":
+            return text[: group.start - 1] + text[group.end :]
+        return json_text.without(text, events, at)
+    return text
+
+
+def _handlers(
+    text: str,
+) -> Iterator[tuple[list[Part], int, list[Part], int, list[Part], int]]:
+    hooks = json_text.member(text, json_text.first(text), "hooks")
+    events = [] if hooks is None else list(json_text.parts(text, hooks.value))
+    for at, event in enumerate(events):
+        groups = list(json_text.parts(text, event.value))
+        for number, group in enumerate(groups):
+            inner = json_text.member(text, group.value, "hooks")
+            handlers = [] if inner is None else list(json_text.parts(text, inner.value))
+            for which in range(len(handlers)):
+                yield events, at, groups, number, handlers, which
+
+
+# --- meaning -------------------------------------------------------------------------------------
+
+
+def _check(before: str, after: str) -> None:
+    try:
+        same = _foreign(_parsed(before)) == _foreign(_parsed(after))
+    except Unreadable:
+        same = False
+    if not same:
+        raise CannotEdit("it names something twice, so that nothing can be put beside it safely")
+
+
+def _foreign(data: Mapping[str, object]) -> dict[str, object]:
+    hooks = dict(cast("Mapping[str, object]", data["hooks"])) if _is_table(data) else {}
+    for event, groups in _events(data).items():
+        hooks[event] = entries.foreign_groups(groups)
+    kept = {name: value for name, value in hooks.items() if value != []}
+    return {**data, "hooks": kept} if _is_table(data) else dict(data)
+
+
+def _is_table(data: Mapping[str, object]) -> bool:
+    return isinstance(data.get("hooks"), dict)
+
+
+def _events(data: Mapping[str, object]) -> dict[str, list[object]]:
+    return entries.groups_by_event(data.get("hooks"))
+
+
+def _parsed(text: str) -> Mapping[str, object]:
+    try:
+        # A float is compared as it is written: not every one equals itself.
+        data = json.loads(text, parse_float=str)
+    except (ValueError, RecursionError) as error:
+        raise Unreadable(f"it is not valid JSON: {error}") from error
+    if not isinstance(data, dict):
+        raise Unreadable("it is not a JSON object")
+    return cast("dict[str, object]", data)

@@ -1,0 +1,64 @@
+"""Put together what `connect` needs: this very program, and what the door knows of the machine.
+
+Beside `assembly`, which opens the sessions: connecting needs none of them.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+
+from codex_checkpoints import protocol
+from codex_checkpoints.codex import program
+from codex_checkpoints.codex.entries import Entries
+from codex_checkpoints.service.connection import Surroundings
+from codex_checkpoints.service.connector import Connector, Report, Wish
+
+_STATE = "codex-checkpoints"
+
+
+def connector(
+    codex_home: str, state_dir: str, environment: Mapping[str, str], home: str, cwd: str
+) -> Connector:
+    """Return what connects a Codex home with this program.
+
+    `home` is the user's own folder, `cwd` the one whose project may have a configuration as well.
+    """
+    usual = os.path.abspath(os.path.join(home, ".codex"))
+    named = environment.get("CODEX_HOME")
+    others = dict.fromkeys((os.path.abspath(named), usual) if named else (usual,))
+    around = Surroundings(
+        cwd,
+        environment,
+        tuple(each for each in others if os.path.isdir(each) and not _same(each, codex_home)),
+    )
+    own = program.this_program(sys.executable, os.path.dirname(os.path.abspath(__file__)))
+    options = folders(codex_home, state_dir, usual)
+    return Connector(codex_home, state_dir, Entries(own, options), around)
+
+
+def asked(connector: Connector, wish: protocol.ConnectParams) -> Report:
+    """Do what is asked for.  Raises `Refusal`."""
+    what: Wish = "remove" if wish.remove else "connect"
+    if wish.status:
+        return connector.status()
+    return connector.preview(what) if wish.dry_run else connector.carry_out(what)
+
+
+def folders(codex_home: str, state_dir: str, usual: str) -> tuple[str, ...]:
+    """Return the options without which our program would look elsewhere.
+
+    Codex tells an MCP server nothing of `CODEX_HOME` and of our own variable, so both are written
+    down, unless they are where one looks first.
+    """
+    options: tuple[str, ...] = ()
+    if codex_home != usual:
+        options += ("--codex-home", codex_home)
+    if state_dir != os.path.join(codex_home, _STATE):
+        options += ("--state-dir", state_dir)
+    return options
+
+
+def _same(one: str, other: str) -> bool:
+    return os.path.realpath(one) == os.path.realpath(other)

@@ -1,0 +1,265 @@
+"""What the real Codex makes of what `connect` writes: which hooks it sees, when it calls them.
+
+In the place of our program stands one that only writes down how it was called.
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from codex.codex_cli import HERE, AppServer, CodexHome
+from codex.conftest import MakeHome
+from codex.product import run
+from codex.scripted_model import Answer, Json, call, say
+from codex_checkpoints.codex.entries import HOOKS, Entries
+from codex_checkpoints.service import connecting, connection
+from codex_checkpoints.service.connection import Connection, Surroundings
+from codex_checkpoints.service.connector import Connector
+
+pytestmark = pytest.mark.codex
+
+VERSION = json.loads((HERE / "package.json").read_text())["devDependencies"]["@openai/codex"]
+
+STAND_IN = """\
+import json, os, sys
+
+log = os.path.join(os.path.dirname(__file__), "calls.jsonl")
+if sys.argv[1] == "hook":
+    with open(log, "a") as file:
+        file.write(json.dumps({"options": sys.argv[2:], **json.load(sys.stdin)}) + "\\n")
+else:
+    for line in sys.stdin:
+        asked = json.loads(line)
+        method = asked["method"]
+        if method == "initialize":
+            info = {"name": "stand-in", "version": "1"}
+            result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}}
+            result["serverInfo"] = info
+        elif method == "tools/list":
+            schema = {"type": "object", "properties": {}}
+            result = {"tools": [{"name": "memory.apply", "description": "", "inputSchema": schema}]}
+        elif method == "tools/call":
+            said = asked["params"]["name"] + " was called with " + " ".join(sys.argv[2:])
+            result = {"content": [{"type": "text", "text": said}]}
+        if "id" in asked:
+            print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+"""
+
+Heard = dict[str, Json]
+
+
+class Connected:
+    """A home that is connected with the program that writes down its calls."""
+
+    def __init__(self, home: CodexHome) -> None:
+        self.home = home
+        self.folder = home.root / "it's here" / "bundled"
+        self.folder.mkdir(parents=True)
+        launcher = self.folder / "launch.py"
+        launcher.write_text(STAND_IN, encoding="utf-8")
+        self.options = ("--codex-home", str(home.codex_home))
+        self.wanted = Entries((sys.executable, "-I", "-S", str(launcher)), self.options)
+
+    def connect(self) -> None:
+        connecting.put_in(connecting.plan(str(self.home.codex_home), self.wanted))
+
+    def disconnect(self) -> None:
+        connecting.take_out(connecting.removal(str(self.home.codex_home)))
+
+    def look(self) -> Connection:
+        bins = os.pathsep.join((str(HERE / "node_modules" / ".bin"), os.environ["PATH"]))
+        around = Surroundings(str(self.home.project), {**self.home.environment(), "PATH": bins})
+        home = str(self.home.codex_home)
+        return Connector(home, str(Path(home) / "state"), self.wanted, around).status().connection
+
+    def trust(self) -> None:
+        """Trust all hooks, as Codex does when a person says so."""
+        with AppServer(self.home) as server:
+            state: Json = {
+                str(hook["key"]): {"trusted_hash": hook["currentHash"]}
+                for hook in hooks(server, self.home)
+            }
+            edit: Json = {"keyPath": "hooks.state", "value": state, "mergeStrategy": "upsert"}
+            server.call("config/batchWrite", {"edits": [edit], "reloadUserConfig": True})
+
+    def calls(self) -> list[Heard]:
+        path = self.folder / "calls.jsonl"
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        return [json.loads(line) for line in lines]
+
+
+def hooks(server: AppServer, home: CodexHome) -> list[Heard]:
+    listed = server.call("hooks/list", {"cwds": [str(home.project)]})
+    (entry,) = cast("list[Heard]", listed["data"])
+    assert entry["warnings"] == entry["errors"] == []
+    return cast("list[Heard]", entry["hooks"])
+
+
+def files(home: CodexHome) -> dict[str, bytes]:
+    names = ("config.toml", "hooks.json")
+    paths = [home.codex_home / name for name in names]
+    return {path.name: path.read_bytes() for path in paths if path.exists()}
+
+
+def test_until_they_are_trusted_hooks_are_listed_and_not_called(scripted: MakeHome) -> None:
+    home, _ = scripted(Answer(say("Hello.")), Answer(say("Again.")))
+    connected = Connected(home)
+    before = files(home)
+
+    connected.connect()
+
+    with AppServer(home) as server:
+        seen = hooks(server, home)
+    assert sorted((str(h["eventName"]), h["trustStatus"], h["matcher"]) for h in seen) == [
+        ("postCompact", "untrusted", None),
+        ("preCompact", "untrusted", None),
+        ("sessionStart", "untrusted", "resume|compact|fork"),
+    ]
+    assert [h["command"] for h in seen] == [connected.wanted.hook_command] * 3
+    session = home.exec("First.")
+    home.exec("Second.", resume=session)
+    assert connected.calls() == []
+    state = connected.look()
+    assert (state.codex_version, state.codex_problem, state.problems) == (VERSION, None, ())
+    hook, mcp = state.doors
+    assert (hook.configured, hook.trusted, hook.problem) == (True, False, None)
+    assert (mcp.configured, mcp.trusted, mcp.problem) == (True, True, None)
+    assert state.way_out == connection.HOW_TO_TRUST
+    connected.disconnect()
+    assert files(home) == before
+
+
+def test_trusted_hooks_are_called_where_a_window_begins_anew(scripted: MakeHome) -> None:
+    home, model = scripted(
+        *(Answer(say(f"Answer {number}.")) for number in range(1, 5)),
+        summaries=("All is well so far.",),
+    )
+    connected = Connected(home)
+    connected.connect()
+    connected.trust()
+
+    assert connected.look().doors[0].trusted is True
+    assert connected.look().way_out is None
+    session = home.exec("First.")
+    assert connected.calls() == []
+    home.exec("Second.", resume=session)
+    with AppServer(home) as server:
+        server.call("thread/resume", {"threadId": session})
+        server.turn(session, "Third.")
+        server.compact(session)
+        server.turn(session, "Fourth.")
+
+    heard = [
+        (told["hook_event_name"], told.get("source") or told.get("trigger"))
+        for told in connected.calls()
+    ]
+    assert heard == [
+        ("SessionStart", "resume"),
+        ("SessionStart", "resume"),
+        ("PreCompact", "manual"),
+        ("PostCompact", "manual"),
+        ("SessionStart", "compact"),
+    ]
+    for told in connected.calls():
+        assert (told["session_id"], told["options"]) == (session, list(connected.options))
+    assert model.unscripted == []
+
+
+def test_the_memory_tool_has_its_own_namespace(scripted: MakeHome) -> None:
+    tool = call("memory_apply", {}, "call_memory", namespace="mcp__codex_checkpoints")
+    home, model = scripted(Answer(tool), Answer(say("Noted.")))
+    connected = Connected(home)
+    connected.connect()
+
+    home.exec("Remember.")
+
+    (output,) = [i for i in model.turns[-1].input if i["type"] == "function_call_output"]
+    assert f"memory.apply was called with {' '.join(connected.options)}" in str(output["output"])
+
+
+def test_what_the_model_notes_is_in_its_next_view(scripted: MakeHome) -> None:
+    note: dict[str, Json] = {
+        "kind": "decision",
+        "decisionId": "storage",
+        "decision": "Use one file",
+        "rationale": "nothing else is needed",
+        "evidence": {"source": "user", "ref": "task"},
+    }
+    space = "mcp__codex_checkpoints"
+    home, model = scripted(
+        Answer(call("memory_apply", note, "call_apply", namespace=space)),
+        Answer(call("memory_read", {}, "call_read", namespace=space)),
+        Answer(say("Noted.")),
+    )
+    assert json.loads(run(home, "connect", "--json"))["written"] is True
+
+    session = home.exec("Store it.")
+
+    outputs = [str(i["output"]) for i in model.turns[-1].input if "output" in i]
+    assert "- Use one file" in outputs[-1]
+    doors = json.loads(run(home, "connect", "--status", "--json"))["doors"]
+    assert [(door["door"], door["lastSession"]) for door in doors] == [
+        ("hook", None),
+        ("mcp", session),
+    ]
+
+
+def test_the_trust_of_other_hooks_outlives_connect_and_remove(scripted: MakeHome) -> None:
+    home, _ = scripted()
+    connected = Connected(home)
+    theirs = {"hooks": [{"type": "command", "command": "true"}]}
+    events = {"SessionStart": [theirs, theirs], "Stop": [theirs]}
+    (home.codex_home / "hooks.json").write_text(json.dumps({"hooks": events}, indent=2))
+    connected.trust()
+    before = files(home)
+
+    connected.connect()
+    with AppServer(home) as server:
+        seen = [(hook["command"], hook["trustStatus"]) for hook in hooks(server, home)]
+    connected.disconnect()
+    with AppServer(home) as server:
+        left = [(hook["command"], hook["trustStatus"]) for hook in hooks(server, home)]
+
+    ours = (connected.wanted.hook_command, "untrusted")
+    assert sorted(seen) == sorted([("true", "trusted")] * 3 + [ours] * len(HOOKS))
+    assert left == [("true", "trusted")] * 3
+    assert files(home) == before
+
+
+def test_what_codex_writes_among_ours_outlives_remove(scripted: MakeHome) -> None:
+    home, _ = scripted()
+    connected = Connected(home)
+    config = home.codex_home / "config.toml"
+    mine = '\n# Mine.\n[[hooks.Stop]]\n[[hooks.Stop.hooks]]\ntype = "command"\ncommand = "true"\n'
+    config.write_text(config.read_text() + mine)
+    connected.connect()
+    connected.trust()
+
+    connected.disconnect()
+
+    with AppServer(home) as server:
+        left = [(hook["command"], hook["trustStatus"]) for hook in hooks(server, home)]
+    assert left == [("true", "trusted")]
+    text = config.read_text()
+    assert mine in text
+    assert "launch.py" not in text
+
+
+def test_hooks_of_ours_in_a_project_are_told_of(scripted: MakeHome) -> None:
+    home, _ = scripted()
+    connected = Connected(home)
+    config = home.codex_home / "config.toml"
+    project = home.project / ".codex"
+    project.mkdir()
+    trusted = f'\n[projects."{home.project}"]\ntrust_level = "trusted"\n'
+    config.write_text(config.read_text() + trusted)
+    connected.connect()
+    (project / "config.toml").write_bytes(config.read_bytes())
+
+    problems = connected.look().problems
+
+    assert f"{project / 'config.toml'} has our hooks, too" in "\n".join(problems)

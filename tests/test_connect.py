@@ -1,0 +1,901 @@
+"""What `connect` writes into Codex's files, and that taking it out leaves the bytes of before.
+
+The law at the end makes up configurations; the tables before it hold one example of each kind.
+What the real Codex makes of the outcome is in `codex/test_connect.py`.
+"""
+
+import json
+import os
+import stat
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from attrs import evolve
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codex_checkpoints import wiring
+from codex_checkpoints.codex import config_file, file_edit, hooks_file, program
+from codex_checkpoints.codex.entries import HOOKS, ON_PROMPT, Entries
+from codex_checkpoints.service import connecting, connection
+from codex_checkpoints.service.connection import Surroundings
+from codex_checkpoints.service.connector import Connector
+from codex_checkpoints.service.refusal import Refusal
+from homes import Home
+from peer import Peer
+
+PROGRAM = ("/opt/py thon/bin/python3", "-P", "-X", "utf8", "-m", "codex_checkpoints")
+WANTED = Entries(PROGRAM, ("--codex-home", "/home/it's me/.codex"))
+MOVED = Entries(("/elsewhere/python3", *PROGRAM[1:]))
+THEIRS = '{"hooks": [{"type": "command", "command": "notify-me codex-checkpoints hook"}]}'
+
+CONFIGS = {
+    "empty": "",
+    "a byte order mark alone": "\ufeff",
+    "a byte order mark": '\ufeffmodel = "gpt"\n',
+    "comments alone": "# mine\n\n\n",
+    "no line end at the end": 'model = "gpt"',
+    "blanks at the end": 'model = "gpt"\n \t ',
+    "CRLF": 'model = "gpt"\r\n\r\n[features]\r\napps = false\r\n',
+    "CRLF without the last": "a = 1\r\n[b]\r\nc = 2",
+    "both line ends": "a = 1\r\n[b]\nc = 2\n",
+    "tabs": "[a]\n\tb\t=\t1\t# two\n",
+    "an odd order": '[b.c]\nx = 1\n[a]\ny = 2\n[b]\nz = 3\n[mcp_servers.one]\ncommand = "x"\n[d]\n',
+    "dotted keys": 'mcp_servers.one.command = "x"\n[features]\napps = true\n',
+    "a table of servers": '[mcp_servers]\none = { command = "x", args = ["]", "#"] }\n',
+    "a table of hooks": "[hooks]\n",
+    "hooks": '[[hooks.SessionStart]]\n[[hooks.SessionStart.hooks]]\ncommand = "mine"\n',
+    "trust": '[hooks.state."/x/hooks.json:session_start:0:0"]\ntrusted_hash = "sha256:00"\n',
+    "long strings": "a = '''\n[[hooks.SessionStart]]\n# >>> codex-checkpoints\n''''\n"
+    'b = """\\\n x \\""""\n',
+    "arrays over lines": 'a = [ # ]\n  [1, 2],\n  "]", # "\n]\n[[b."c.d # e"]] # [f]\n'
+    'g = {h = "}"}\n',
+    "numbers that do not equal themselves": "a = nan\nb = 1979-05-27T07:32:00Z\n",
+    "no ASCII": '"größe" = 1\n[features."日本語"]\nx = "🎈"\n',
+}
+
+HOOKS_FILES = {
+    "one line": '{"hooks": {"SessionStart": [%s]}}',
+    "spread out": '{\n  "hooks": {\n    "SessionStart": [\n      %s\n    ]\n  }\n}\n',
+    "CRLF and tabs": '{\r\n\t"hooks": {\r\n\t\t"Stop": [\r\n\t\t\t%s\r\n\t\t]\r\n\t}\r\n}\r\n',
+    "empty lists": '{"hooks":{"Stop":[%s],"PreCompact":[],"PostCompact":[ \n ]}}',
+    "other members": '{"x": "]}\\"", "hooks" : {"Stop" : [%s , {"hooks": []}] } , "y": [1.50, {}]}',
+    "no spaces": '{"hooks":{"Stop":[%s]},"z":null}',
+}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    folder = tmp_path / "codex"
+    folder.mkdir()
+    return folder
+
+
+def connect(home: Path, wanted: Entries = WANTED) -> tuple[connecting.Done, ...]:
+    return connecting.put_in(connecting.plan(str(home), wanted))
+
+
+def disconnect(home: Path) -> tuple[connecting.Done, ...]:
+    return connecting.take_out(connecting.removal(str(home)))
+
+
+def tree(home: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in home.iterdir()}
+
+
+def refused(home: Path, wanted: Entries = WANTED) -> Refusal:
+    before = tree(home)
+    with pytest.raises(Refusal) as caught:
+        connect(home, wanted)
+    assert tree(home) == before
+    return caught.value
+
+
+# --- config.toml ---------------------------------------------------------------------------------
+
+
+def test_the_entries_are_what_codex_is_to_call(home: Path) -> None:
+    (home / "config.toml").write_text('model = "gpt"\n')
+
+    connect(home)
+
+    data = tomllib.loads((home / "config.toml").read_text())
+    assert data["model"] == "gpt"
+    line = (
+        "'/opt/py thon/bin/python3' -P -X utf8 -m codex_checkpoints hook "
+        "--codex-home '/home/it'\"'\"'s me/.codex'"
+    )
+    handler = {"type": "command", "command": line, "timeout": 20}
+    assert data["hooks"] == {
+        "SessionStart": [
+            {"matcher": "resume|compact|fork", "hooks": [{**handler, "additionalContextLimit": 0}]}
+        ],
+        "PreCompact": [{"hooks": [handler]}],
+        "PostCompact": [{"hooks": [handler]}],
+    }
+    assert data["mcp_servers"]["codex-checkpoints"] == {
+        "command": PROGRAM[0],
+        "args": [*PROGRAM[1:], "mcp", "--codex-home", "/home/it's me/.codex"],
+        "startup_timeout_sec": 20,
+        "tool_timeout_sec": 20,
+    }
+
+
+@pytest.mark.parametrize("text", CONFIGS.values(), ids=CONFIGS)
+def test_connect_then_remove_leaves_the_bytes_of_before(home: Path, text: str) -> None:
+    path = home / "config.toml"
+    path.write_bytes(text.encode())
+
+    connect(home)
+
+    connected = path.read_bytes()
+    body = text.removeprefix("\ufeff")
+    assert connected.startswith(text.encode())
+    assert b"codex_checkpoints" in connected.removeprefix(body.encode())
+    disconnect(home)
+    assert tree(home) == {"config.toml": text.encode()}
+
+
+def test_a_file_that_was_not_there_goes_again(home: Path) -> None:
+    (done,) = connect(home)
+
+    assert done.action == "create"
+    assert done.backup is None
+    assert tree(home).keys() == {"config.toml"}
+    (gone,) = disconnect(home)
+    assert gone.action == "delete"
+    assert tree(home) == {}
+
+
+def test_a_file_is_written_with_its_own_line_ends(home: Path) -> None:
+    (home / "config.toml").write_bytes(b"a = 1\r\n")
+
+    connect(home)
+
+    connected = (home / "config.toml").read_bytes()
+    assert connected.count(b"\n") == connected.count(b"\r\n") > 10
+
+
+def test_twice_is_once(home: Path) -> None:
+    (home / "config.toml").write_text("a = 1\n")
+    connect(home)
+    before = tree(home)
+
+    assert connect(home) == ()
+    assert tree(home) == before
+
+
+def test_removing_what_was_never_connected_changes_nothing(home: Path) -> None:
+    (home / "config.toml").write_text(CONFIGS["hooks"])
+
+    assert connecting.removal(str(home)) == ()
+
+
+def test_what_a_person_changed_about_our_entries_stays(home: Path) -> None:
+    connect(home)
+    path = home / "config.toml"
+    path.write_text(path.read_text().replace("timeout = 20", "timeout = 7"))
+
+    assert connecting.plan(str(home), WANTED) == ()
+
+
+def test_a_program_that_moved_is_written_in_the_same_place(home: Path) -> None:
+    path = home / "config.toml"
+    path.write_text("a = 1\n")
+    connect(home)
+    path.write_text(path.read_text() + "\n[mine]\nx = 1\n")
+
+    connect(home, MOVED)
+
+    text = path.read_text()
+    assert "/opt/py thon" not in text
+    assert text.index("/elsewhere/python3") < text.index("[mine]")
+    disconnect(home)
+    assert path.read_text() == "a = 1\n\n[mine]\nx = 1\n"
+
+
+def test_a_hook_that_is_no_longer_wanted_goes(home: Path) -> None:
+    connect(home, evolve(WANTED, hooks=(*HOOKS, ON_PROMPT)))
+    assert "UserPromptSubmit" in (home / "config.toml").read_text()
+
+    connect(home)
+
+    assert "UserPromptSubmit" not in (home / "config.toml").read_text()
+
+
+def test_what_codex_wrote_between_our_tables_stays() -> None:
+    text = config_file.with_entries("a = 1\n", WANTED)
+    trust = '\n[hooks.state]\n\n[hooks.state."k"]\ntrusted_hash = "sha256:00"\n'
+    end = text.index("\n[[hooks.PreCompact]]")
+    moved = text[:end] + trust + text[end:]
+
+    assert config_file.without_entries(moved) == f"a = 1\n{trust[1:]}\n"
+
+
+def test_a_handler_that_a_person_put_beside_ours_stays() -> None:
+    text = config_file.with_entries(None, WANTED)
+    theirs = '[[hooks.PostCompact.hooks]]\ncommand = "mine"\n'
+
+    left = config_file.without_entries(text.replace(config_file.END, theirs + config_file.END))
+
+    assert left == f"[[hooks.PostCompact]]\n\n{theirs}"
+
+
+def test_what_a_person_wrote_among_our_lines_stays() -> None:
+    text = config_file.with_entries("a = 1\n", WANTED)
+    noted = text.replace("\n[[hooks.PreCompact]]", "# Why this?\n\n[[hooks.PreCompact]]")
+    noted = noted.replace(config_file.END + "\n", "") + "\n# Mine.\n[b]\n"
+
+    assert config_file.without_entries(noted) == "a = 1\n# Why this?\n# Mine.\n[b]\n"
+
+
+def test_entries_without_their_comments_are_known_by_what_they_say() -> None:
+    text = config_file.with_entries("a = 1\n", WANTED)
+    bare = "".join(line for line in text.splitlines(True) if not line.startswith("#"))
+
+    assert config_file.with_entries(bare, WANTED) == bare
+    left = config_file.without_entries(bare)
+    assert left is not None
+    assert left.split() == ["a", "=", "1"]
+
+
+def test_a_command_that_only_mentions_us_is_not_ours(home: Path) -> None:
+    text = '[[hooks.Stop]]\n[[hooks.Stop.hooks]]\ncommand = "x -m codex_checkpoints hook; y"\n'
+    (home / "config.toml").write_text(text)
+
+    connect(home)
+    disconnect(home)
+
+    assert (home / "config.toml").read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "reason"),
+    [
+        ("a = [", "unreadable_source", "not valid TOML"),
+        ("a = 1\na = 2\n", "unreadable_source", "not valid TOML"),
+        ("a = " + "[" * 10_000, "unreadable_source", "not valid TOML"),
+        ("mcp_servers = {}\n", "conflict", "[mcp_servers.NAME]"),
+        ('hooks = { Stop = [] }\n[x]\ny = "z"\n', "conflict", "[[hooks.EVENT]]"),
+        ("hooks.SessionStart = [{ hooks = [] }]\n", "conflict", "[[hooks.EVENT]]"),
+        ('[mcp_servers.codex-checkpoints]\ncommand = "x"\n', "conflict", "not ours"),
+    ],
+)
+def test_a_file_that_cannot_be_edited_safely_is_left(
+    home: Path, text: str, code: str, reason: str
+) -> None:
+    (home / "config.toml").write_text(text)
+
+    refusal = refused(home)
+
+    assert refusal.code == code
+    assert reason in refusal.message
+    assert refusal.facts["path"] == str(home / "config.toml")
+
+
+def test_a_file_that_is_no_text_is_left(home: Path) -> None:
+    (home / "config.toml").write_bytes(b'a = "\xff"\n')
+
+    assert refused(home).code == "unreadable_source"
+
+
+def test_a_file_beyond_any_configuration_is_left(home: Path) -> None:
+    (home / "config.toml").write_bytes(b"#" * (file_edit.MAX_BYTES + 1))
+
+    assert refused(home).code == "limit_exceeded"
+
+
+def test_a_huge_file_is_edited_all_the_same(home: Path) -> None:
+    text = "".join(f'[projects."/p/{n}"]\ntrust_level = "trusted"\n\n' for n in range(2_000))
+    (home / "config.toml").write_text(text)
+
+    connect(home)
+    disconnect(home)
+
+    assert (home / "config.toml").read_text() == text
+
+
+def test_without_a_codex_home_nothing_is_made(tmp_path: Path) -> None:
+    with pytest.raises(Refusal, match="no Codex home") as caught:
+        connecting.plan(str(tmp_path / "none"), WANTED)
+
+    assert caught.value.code == "codex_not_found"
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- hooks.json ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", HOOKS_FILES.values(), ids=HOOKS_FILES)
+def test_hooks_join_those_of_a_person(home: Path, form: str) -> None:
+    text = form % THEIRS
+    (home / "hooks.json").write_bytes(text.encode())
+
+    connect(home)
+
+    assert "[[hooks." not in (home / "config.toml").read_text()
+    connected = (home / "hooks.json").read_bytes().decode()
+    before, after = json.loads(text)["hooks"], json.loads(connected)["hooks"]
+    for event, groups in before.items():
+        assert after[event][: len(groups)] == groups
+    due = dict.fromkeys((hook.event for hook in HOOKS), (WANTED.hook_command,))
+    assert hooks_file.commands_in(connected) == due
+    assert connect(home) == ()
+    disconnect(home)
+    assert tree(home) == {"hooks.json": text.encode()}
+
+
+@pytest.mark.parametrize("text", ['{"hooks": {}}', "{}", "[", "\ufeff{}", "", '{"hooks": 1}'])
+def test_a_hooks_file_without_hooks_is_left_alone(home: Path, text: str) -> None:
+    (home / "hooks.json").write_bytes(text.encode())
+
+    connect(home)
+
+    assert (home / "hooks.json").read_bytes() == text.encode()
+    assert "[[hooks.SessionStart]]" in (home / "config.toml").read_text()
+
+
+def test_hooks_stand_in_one_file_where_a_person_uses_both(home: Path) -> None:
+    (home / "hooks.json").write_text(HOOKS_FILES["one line"] % THEIRS)
+    (home / "config.toml").write_text(CONFIGS["hooks"])
+
+    connect(home)
+
+    assert not hooks_file.commands_in((home / "hooks.json").read_text())
+    assert len(config_file.found_in((home / "config.toml").read_text()).hooks) == len(HOOKS)
+
+
+def test_hooks_stay_where_they_are_when_a_person_begins_a_hooks_file(home: Path) -> None:
+    connect(home)
+    (home / "hooks.json").write_text(HOOKS_FILES["one line"] % THEIRS)
+
+    assert connecting.plan(str(home), WANTED) == ()
+
+
+def test_a_handler_that_a_person_put_beside_ours_in_the_hooks_file_stays() -> None:
+    text = HOOKS_FILES["one line"] % THEIRS
+    theirs = {"type": "command", "command": "mine"}
+    data = json.loads(hooks_file.with_hooks(text, WANTED))
+    data["hooks"]["PreCompact"][0]["hooks"].append(theirs)
+
+    left = json.loads(hooks_file.without_hooks(json.dumps(data)))
+
+    assert left["hooks"]["PreCompact"] == [{"hooks": [theirs]}]
+    assert "PostCompact" not in left["hooks"]
+
+
+def test_a_hooks_file_with_one_name_twice_is_left_or_restored(home: Path) -> None:
+    form = '{"hooks": {"Stop": [1]}, "hooks": {"Stop": [%s], "Stop": [2]}}'
+    text = form % THEIRS
+    (home / "hooks.json").write_text(text)
+
+    connect(home)
+    disconnect(home)
+
+    assert tree(home) == {"hooks.json": text.encode()}
+
+
+def test_a_hooks_file_with_ours_that_no_longer_parses_is_named(home: Path) -> None:
+    (home / "hooks.json").write_text(HOOKS_FILES["one line"] % THEIRS)
+    connect(home)
+    path = home / "hooks.json"
+    path.write_text(path.read_text()[:-1])
+
+    with pytest.raises(Refusal, match=r"hooks\.json") as caught:
+        connecting.removal(str(home))
+
+    assert caught.value.code == "unreadable_source"
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+
+def test_the_old_bytes_are_kept_and_never_replaced(home: Path) -> None:
+    path = home / "config.toml"
+    path.write_text("a = 1\n")
+    (home / "config.toml.codex-checkpoints.bak").write_text("older\n")
+
+    (done,) = connect(home)
+
+    copy = home / "config.toml.codex-checkpoints.bak2"
+    assert done.backup == str(copy)
+    assert copy.read_text() == "a = 1\n"
+    assert (home / "config.toml.codex-checkpoints.bak").read_text() == "older\n"
+    disconnect(home)
+    assert tree(home).keys() == {"config.toml", "config.toml.codex-checkpoints.bak"}
+
+
+def test_a_copy_that_says_something_else_stays(home: Path) -> None:
+    path = home / "config.toml"
+    path.write_text("a = 1\n")
+    connect(home)
+    path.write_text("b = 2\n" + path.read_text())
+
+    disconnect(home)
+
+    assert tree(home) == {
+        "config.toml": b"b = 2\na = 1\n",
+        "config.toml.codex-checkpoints.bak": b"a = 1\n",
+    }
+
+
+@pytest.mark.skipif(os.name == "nt", reason="modes are POSIX")
+def test_the_mode_is_kept_for_the_file_and_its_copy(home: Path) -> None:
+    path = home / "config.toml"
+    path.write_text("a = 1\n")
+    path.chmod(0o640)
+
+    (done,) = connect(home)
+
+    assert done.backup is not None
+    for each in (path, Path(done.backup)):
+        assert stat.S_IMODE(each.stat().st_mode) == 0o640
+
+
+@pytest.mark.skipif(os.name == "nt", reason="modes are POSIX")
+def test_what_is_new_is_for_its_owner_alone(home: Path) -> None:
+    connect(home)
+
+    assert stat.S_IMODE((home / "config.toml").stat().st_mode) == 0o600
+
+
+def test_a_read_only_file_is_left(home: Path) -> None:
+    path = home / "config.toml"
+    path.write_text("a = 1\n")
+    path.chmod(0o444)
+
+    refusal = refused(home)
+
+    assert refusal.code == "storage_error"
+    assert "read-only" in refusal.message
+
+
+def test_both_files_are_looked_at_before_one_is_written(home: Path) -> None:
+    (home / "hooks.json").write_text(HOOKS_FILES["one line"] % THEIRS)
+    (home / "config.toml").write_text("a = 1\n")
+    (home / "config.toml").chmod(0o444)
+
+    assert refused(home).code == "storage_error"
+
+
+def test_a_symbolic_link_stays_one(home: Path, tmp_path: Path) -> None:
+    target = tmp_path / "dotfiles" / "codex.toml"
+    target.parent.mkdir()
+    target.write_text("a = 1\n")
+    (home / "config.toml").symlink_to(target)
+
+    connect(home)
+
+    assert (home / "config.toml").is_symlink()
+    assert b"codex_checkpoints" in target.read_bytes()
+    assert list(target.parent.iterdir()) == [target]
+    assert tree(home).keys() == {"config.toml", "config.toml.codex-checkpoints.bak"}
+    disconnect(home)
+    assert (home / "config.toml").is_symlink()
+    assert tree(home) == {"config.toml": b"a = 1\n"}
+
+
+def test_a_link_that_leads_nowhere_is_left(home: Path, tmp_path: Path) -> None:
+    (home / "config.toml").symlink_to(tmp_path / "none")
+
+    with pytest.raises(Refusal, match="leads nowhere") as caught:
+        connect(home)
+
+    assert caught.value.code == "storage_error"
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there are no such pipes")
+def test_a_pipe_is_not_waited_for(home: Path) -> None:
+    os.mkfifo(home / "config.toml")
+
+    with pytest.raises(Refusal, match="no plain file"):
+        connect(home)
+
+
+def test_a_change_between_looking_and_writing_is_noticed(home: Path) -> None:
+    path = home / "config.toml"
+    path.write_text("a = 1\n")
+    changes = connecting.plan(str(home), WANTED)
+    path.write_text("a = 2\n")
+
+    with pytest.raises(Refusal, match="meanwhile") as caught:
+        connecting.put_in(changes)
+
+    assert caught.value.code == "conflict"
+    assert path.read_text() == "a = 2\n"
+    assert not list(home.glob(".*"))
+
+
+def test_a_diff_shows_what_comes_and_nothing_of_what_stays(home: Path) -> None:
+    (home / "config.toml").write_text('key = "a secret of somebody"')
+
+    (change,) = connecting.plan(str(home), WANTED)
+
+    assert "+[mcp_servers.codex-checkpoints]" in change.diff.splitlines()
+    assert "secret" not in change.diff
+    connecting.put_in((change,))
+    (back,) = connecting.removal(str(home))
+    assert "-[mcp_servers.codex-checkpoints]" in back.diff.splitlines()
+    assert "secret" not in back.diff
+
+
+# --- how things stand ----------------------------------------------------------------------------
+
+
+def look(home: Path, wanted: Entries = WANTED, **around: object) -> connection.Connection:
+    surroundings = Surroundings(str(home), {"PATH": ""})
+    surroundings = evolve(surroundings, **around)
+    return Connector(str(home), str(home / "state"), wanted, surroundings).status().connection
+
+
+def test_nothing_is_configured_at_first(home: Path) -> None:
+    seen = look(home)
+
+    assert [(d.door, d.configured, d.trusted, d.problem) for d in seen.doors] == [
+        ("hook", False, None, "not_configured"),
+        ("mcp", False, None, "not_configured"),
+    ]
+    assert seen.codex_problem == "codex_not_found"
+    assert tree(home) == {}
+
+
+def test_trust_is_unknown_where_there_is_no_codex(home: Path) -> None:
+    here = evolve(WANTED, program=(sys.executable, *PROGRAM[1:]))
+    connect(home, here)
+
+    seen = look(home, here)
+
+    assert [(d.door, d.configured, d.trusted, d.problem) for d in seen.doors] == [
+        ("hook", True, None, None),
+        ("mcp", True, True, None),
+    ]
+    assert [hook.event for hook in seen.hooks] == ["SessionStart", "PreCompact", "PostCompact"]
+    assert all(hook.configured and hook.trust is None for hook in seen.hooks)
+
+
+def test_a_program_that_is_gone_or_another_is_told(home: Path) -> None:
+    connect(home)
+    assert [door.problem for door in look(home).doors] == ["program_missing"] * 2
+
+    connect(home, evolve(WANTED, program=(sys.executable, *PROGRAM[1:])))
+
+    assert [door.problem for door in look(home).doors] == ["other_program"] * 2
+
+
+def test_a_missing_hook_is_told(home: Path) -> None:
+    connect(home)
+
+    seen = look(home, evolve(WANTED, hooks=(*HOOKS, ON_PROMPT)))
+
+    assert (seen.doors[0].configured, seen.doors[0].problem) == (False, "incomplete")
+
+
+def test_a_door_last_ran_when_its_newest_receipt_says(home: Path) -> None:
+    for session, door, at in (
+        ("a", "hook", "2026-11-20T10:00:00.000Z"),
+        ("b", "hook", "2026-11-21T10:00:00.000Z"),
+        ("b", "memory.read", "2026-11-19T10:00:00.000Z"),
+    ):
+        path = home / "state" / "sessions" / session / "receipts.jsonl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a") as file:
+            file.write(json.dumps({"door": door, "at": at}) + "\nno json\n[1]\n")
+
+    assert [(door.last_ran_at, door.last_session) for door in look(home).doors] == [
+        ("2026-11-21T10:00:00.000Z", "b"),
+        ("2026-11-19T10:00:00.000Z", "b"),
+    ]
+
+
+def test_other_homes_are_told_of(home: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    connect(other)
+
+    assert look(home, other_homes=(str(other),)).other_homes == {str(other): True}
+
+
+def test_files_that_cannot_be_read_are_told_of(home: Path) -> None:
+    (home / "config.toml").write_text("a = [")
+    (home / "hooks.json").write_bytes(b"\xff")
+
+    problems = look(home).problems
+
+    assert [problem.split(" cannot be read: ")[0] for problem in problems] == [
+        str(home / "config.toml"),
+        str(home / "hooks.json"),
+    ]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a script of the POSIX shell")
+@pytest.mark.parametrize(
+    ("script", "code"),
+    [("exit 3", "codex_failed"), ("exec sleep 60", "timed_out"), ("yes", "timed_out")],
+)
+def test_a_codex_that_does_not_answer_is_told_of(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, code: str
+) -> None:
+    connect(home)
+    codex = tmp_path / "bin" / "codex"
+    codex.parent.mkdir()
+    codex.write_text(f"#!/bin/sh\n{script}\n")
+    codex.chmod(0o755)
+    monkeypatch.setattr(program, "SECONDS", 0.5)
+
+    seen = look(home, environment={"PATH": f"{codex.parent}:/usr/bin:/bin"})
+
+    assert (seen.codex_path, seen.codex_problem) == (str(codex), code)
+    assert seen.doors[0].trusted is None
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a script of the POSIX shell")
+def test_codex_is_asked_for_the_state_alone(home: Path, tmp_path: Path) -> None:
+    codex = tmp_path / "bin" / "codex"
+    codex.parent.mkdir()
+    codex.write_text(f'#!/bin/sh\ntouch "{tmp_path}/asked"\n')
+    codex.chmod(0o755)
+    around = Surroundings(str(home), {"PATH": f"{codex.parent}:/usr/bin:/bin"})
+    connector = Connector(str(home), str(home / "state"), WANTED, around)
+
+    assert connector.status().connection.doors[0].problem == "not_configured"
+    assert not connector.preview("connect").written
+    told = connector.carry_out("connect")
+    assert told.written
+    assert told.connection.way_out == connection.HOW_TO_TRUST
+    assert not (tmp_path / "asked").exists()
+    assert connector.status().connection.codex_problem == "codex_failed"
+    assert (tmp_path / "asked").exists()
+    assert connector.preview("remove").changes[0].action == "delete"
+    assert connector.carry_out("remove").connection.way_out is None
+    assert not connector.carry_out("remove").written
+
+
+def test_a_codex_in_the_current_folder_is_not_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    codex = tmp_path / "codex"
+    codex.write_text("#!/bin/sh\n")
+    codex.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+
+    assert program.find(os.pathsep.join(("", ".", "bin"))) is None
+
+
+def test_this_program_is_called_so_that_no_folder_can_pass_for_it(tmp_path: Path) -> None:
+    assert program.this_program("/p/python", str(tmp_path / "x" / "codex_checkpoints")) == (
+        "/p/python",
+        "-P",
+        "-X",
+        "utf8",
+        "-m",
+        "codex_checkpoints",
+    )
+
+
+def test_the_bundled_program_is_called_by_its_launcher(tmp_path: Path) -> None:
+    launcher = tmp_path / "bundled" / "launch.py"
+    launcher.parent.mkdir()
+    launcher.touch()
+    package = tmp_path / "bundled" / "server" / "codex_checkpoints"
+    words = program.this_program("/p/python", str(package))
+
+    assert words[-1] == str(launcher)
+    bundled = Entries(words)
+    text = config_file.with_entries(None, bundled)
+    assert len(config_file.found_in(text).hooks) == len(HOOKS)
+    assert config_file.without_entries(text) is None
+
+
+# --- the doors -----------------------------------------------------------------------------------
+
+
+NO_CODEX = {"PATH": os.path.dirname(sys.executable)}
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Home:
+    """Make a home with a configuration, for the product as a process."""
+    made = Home(tmp_path)
+    (made.root / "config.toml").write_text("a = 1  # mine\n")
+    return made
+
+
+def configuration(own: Home) -> str:
+    return (own.root / "config.toml").read_text()
+
+
+def test_the_command_line_connects_shows_and_takes_back(own: Home) -> None:
+    shown = own.run("connect", "--dry-run")
+    assert "+[mcp_servers.codex-checkpoints]" in shown.stdout.decode().splitlines()
+    assert configuration(own) == "a = 1  # mine\n"
+
+    done = own.json("connect")
+
+    assert done["written"]
+    assert [change["action"] for change in done["changes"]] == ["edit"]
+    assert tomllib.loads(configuration(own))["mcp_servers"]["codex-checkpoints"]
+    assert not own.json("connect")["written"]
+    status = own.json("connect", "--status", env=NO_CODEX)
+    assert [(door["door"], door["configured"]) for door in status["doors"]] == [
+        ("hook", True),
+        ("mcp", True),
+    ]
+    assert b"Written." in own.run("connect", "--remove").stdout
+    assert {path.name for path in own.root.iterdir() if path.is_file()} == {"config.toml"}
+    assert configuration(own) == "a = 1  # mine\n"
+
+
+def test_the_program_that_is_written_down_is_this_one(own: Home) -> None:
+    own.run("connect", "--state-dir", str(own.state / "elsewhere"))
+
+    server = tomllib.loads(configuration(own))["mcp_servers"]["codex-checkpoints"]
+
+    folders = ["--codex-home", str(own.root), "--state-dir", str(own.state / "elsewhere")]
+    assert server["command"] == sys.executable
+    assert server["args"] == ["-P", "-X", "utf8", "-m", "codex_checkpoints", "mcp", *folders]
+
+
+def test_the_usual_folders_need_not_be_named() -> None:
+    usual = os.path.abspath("/home/ana/.codex")
+
+    assert wiring.folders(usual, os.path.join(usual, "codex-checkpoints"), usual) == ()
+
+
+def test_a_refusal_names_the_file_and_leaves_it(own: Home) -> None:
+    (own.root / "config.toml").write_text("a = [")
+
+    refused = own.run("connect", "--json")
+
+    assert refused.returncode == 1
+    error = json.loads(refused.stdout)["error"]
+    assert error["code"] == "unreadable_source"
+    assert error["facts"]["path"] == str(own.root / "config.toml")
+    assert configuration(own) == "a = ["
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a terminal of a POSIX system")
+@pytest.mark.parametrize(("answer", "written"), [(b"n\n", False), (b"\n", False), (b"y\n", True)])
+def test_on_a_terminal_it_asks(own: Home, answer: bytes, written: bool) -> None:
+    import pty
+
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "codex_checkpoints", "connect"]
+    process = subprocess.Popen(
+        command, env=own.environment(NO_CODEX), stdin=theirs, stdout=theirs, stderr=theirs
+    )
+    os.close(theirs)
+    said = b""
+    while b"[y/N]" not in said:
+        said += os.read(ours, 4096)
+    assert b"+[mcp_servers.codex-checkpoints]" in said
+    os.write(ours, answer)
+    while True:
+        try:
+            said += os.read(ours, 4096)
+        except OSError:  # the other end is closed
+            break
+    os.close(ours)
+
+    assert (process.wait() == 0) is written
+    assert ("codex_checkpoints" in configuration(own)) is written
+
+
+def test_a_client_connects_shows_and_takes_back(own: Home) -> None:
+    with Peer(own.root, env=NO_CODEX) as peer:
+        peer.start()
+        shown = peer.call("checkpoints/connect", {"dryRun": True})
+        assert (shown["written"], len(shown["changes"])) == (False, 1)
+        assert peer.call("checkpoints/connect")["written"]
+        status = peer.call("checkpoints/connect", {"status": True})
+        assert [door["configured"] for door in status["doors"]] == [True, True]
+        assert peer.call("checkpoints/connect", {"remove": True})["written"]
+
+    assert configuration(own) == "a = 1  # mine\n"
+
+
+# --- the law -------------------------------------------------------------------------------------
+
+STATEMENTS = (
+    "{k} = 1",
+    "{k} = 'x # y'  # z",
+    '{k} = "a\\"]"',
+    "{k} = '''\n[[hooks.Stop]]\n# >>> codex-checkpoints'''",
+    '{k} = """\n"x" \\\n"""',
+    "{k} = [\n  1, # ]\n  [2] ,\n]",
+    "{k} = { a = [ {} ], b.c = 'd' }",
+    "{k}.a.b = nan",
+    "[{k}]",
+    "  [ {k} . 'a.b' ] # [c]",
+    "[[{k}.x]]",
+    "[mcp_servers.{k}]\ncommand = 'x'",
+    '[[hooks.SessionStart]]\nmatcher = "{k}"\n[[hooks.SessionStart.hooks]]\ncommand = "{k}"',
+    '[[hooks.PreCompact]]\nhooks = [{ command = "{k}" }]',
+    '[hooks.state."{k}:0"]\ntrusted_hash = "x"',
+    "# {k}",
+    "# <<< codex {k}",
+    "",
+    "\t ",
+)
+
+
+@st.composite
+def configs(draw: st.DrawFn) -> str:
+    """Make up a configuration that is valid TOML."""
+    chosen = draw(st.lists(st.sampled_from(STATEMENTS), max_size=12))
+    lines = [statement.replace("{k}", f"k{n}") for n, statement in enumerate(chosen)]
+    newline = draw(st.sampled_from(("\n", "\r\n")))
+    mark = draw(st.sampled_from(("", "", "\ufeff")))
+    end = draw(st.sampled_from(("", newline, newline * 3)))
+    return mark + "\n".join(lines).replace("\n", newline) + end
+
+
+@given(configs(), st.booleans())
+def test_whatever_was_there_says_the_same_and_comes_back(text: str, hooks_elsewhere: bool) -> None:
+    wanted = evolve(WANTED, hooks=()) if hooks_elsewhere else WANTED
+
+    connected = config_file.with_entries(text, wanted)
+
+    assert connected.startswith(text)
+    assert config_file.with_entries(connected, wanted) == connected
+    assert config_file.without_entries(connected) == text
+    moved = config_file.with_entries(connected, MOVED)
+    assert config_file.with_entries(moved, wanted) == connected
+    assert config_file.without_entries(moved) == text
+
+
+NAMES = st.sampled_from(("SessionStart", "PreCompact", "PostCompact", "Stop"))
+HANDLERS = st.fixed_dictionaries(
+    {"type": st.just("command"), "command": st.text(max_size=5), "timeout": st.floats()},
+)
+GROUPS = st.fixed_dictionaries({"hooks": st.lists(HANDLERS, max_size=2)})
+LEAVES = st.none() | st.booleans() | st.floats() | st.text('[]{},:"\\\n\u2028é', max_size=6)
+VALUES = st.recursive(
+    LEAVES,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=5,
+)
+EVENTS = st.dictionaries(NAMES, st.lists(GROUPS, max_size=2), min_size=1)
+
+
+@st.composite
+def hooks_files(draw: st.DrawFn) -> str:
+    """Make up a hooks file, in some form that programs and people write."""
+    others = draw(st.dictionaries(st.text(min_size=6, max_size=8), VALUES, max_size=2))
+    data = {**others, "hooks": draw(EVENTS), **{f"{name}!": others[name] for name in others}}
+    text = json.dumps(
+        data,
+        indent=draw(st.sampled_from((None, 0, 1, "\t"))),
+        separators=draw(st.sampled_from(((",", ":"), (", ", ": "), (" ,", " : ")))),
+        ensure_ascii=draw(st.booleans()),
+    )
+    return text.replace("\n", draw(st.sampled_from(("\n", "\r\n"))))
+
+
+@given(hooks_files())
+def test_any_hooks_file_comes_back(text: str) -> None:
+
+    connected = hooks_file.with_hooks(text, WANTED)
+
+    assert hooks_file.commands_in(connected).keys() == {hook.event for hook in HOOKS}
+    assert hooks_file.with_hooks(connected, WANTED) == connected
+    assert hooks_file.without_hooks(connected) == text
+
+
+@given(configs(), configs())
+def test_what_comes_after_ours_stays_as_well(text: str, later: str) -> None:
+    connected = config_file.with_entries(text, WANTED)
+    more = "[later]\n" + later.removeprefix("\ufeff").replace("k", "late")
+    try:
+        tomllib.loads((connected + more).removeprefix("\ufeff"))
+    except tomllib.TOMLDecodeError:
+        return
+
+    left = config_file.without_entries(connected + more)
+
+    assert left is not None
+    assert left.startswith(text)
+    assert left.removeprefix(text).lstrip("\r\n") == more
