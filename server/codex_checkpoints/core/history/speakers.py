@@ -1,0 +1,122 @@
+"""Whose a message of the history is, as Codex sees it: that decides what a rollback takes back.
+
+`rollout.contextual` asks a wider question, what a person typed, and knows more of what machines put
+into user messages.  Here only what Codex itself tells apart counts: the history is to be its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+
+from codex_checkpoints.core.history.forms import Item
+from codex_checkpoints.core.history.items import texts
+from codex_checkpoints.core.rollout.fields import is_object, list_of, load, object_of, text_of
+
+_ENDS = 1024
+"""How much of each end of a long text is looked at."""
+
+_SUMMARY = (399, "e9b088e794a6bb9082ac053fcc760bd818d7e720ee4bcdc72c6e480de7b7cb0e")
+"""How many bytes a summary's fixed opening has, and their SHA-256; a line end follows."""
+
+_IGNORE_CASE = re.ASCII | re.IGNORECASE
+_INJECTED = re.compile(
+    r"""
+      \# [ ]AGENTS\.md[ ]instructions .* </INSTRUCTIONS>
+    | <(?P<tag> environment_context | skill | user_shell_command | turn_aborted
+        | subagent_notification | goal_context | recommended_plugins | tools
+        | skills_instructions )> .* </(?P=tag)>
+    """,
+    re.VERBOSE | re.DOTALL | _IGNORE_CASE,
+)
+_INJECTED_EXACTLY = re.compile(
+    r"""
+      <(?P<tag> external_[^<>]* )> .* </(?P=tag)>
+    | <codex_internal_context[ ]source="[a-z][a-z0-9_]*"> .* </codex_internal_context>
+    | <hook_prompt[ ](?:[^<>]*[ ])? hook_run_id=(?:"[^"<>]+"|'[^'<>]+') [^<>]*> .* </hook_prompt>
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_WARNING = re.compile(
+    r"Warning: (?=[^\n]*\Z)(?:.*unified exec process|apply_patch was |.*account was flagged)"
+)
+_STANDING = (
+    "<permissions instructions>",
+    "<model_switch>",
+    "<apps_instructions>",
+    "<collaboration_mode>",
+    "<multi_agent_mode>",
+    "<environments_instructions>",
+    "<git_attribution>",
+    "<plugins_instructions>",
+    "<realtime_conversation>",
+    "<skills_instructions>",
+    "<tools>",
+    "<personality_spec>",
+    "<token_budget>",
+    "<context_window>",
+    "<context_window_guidance>",
+    "<rollout_budget>",
+)
+"""How a developer message begins that only states what holds."""
+
+
+def begins_turn(item: Item) -> bool:
+    """Return whether an item is one at which a rollback may cut (a prompt, an agent's message)."""
+    if item["type"] == "agent_message":
+        return True
+    if item["type"] != "message":
+        return False
+    return is_prompt(item) or (item["role"] == "assistant" and _is_letter(item))
+
+
+def states_context(item: Item) -> bool:
+    """Return whether an item is context that goes with the prompt behind it."""
+    if item["type"] != "message":
+        return False
+    if item["role"] == "user":
+        return is_injected(texts(item))
+    parts = texts(item) if item["role"] == "developer" else ()
+    return any(part.lstrip()[:_ENDS].lower().startswith(_STANDING) for part in parts)
+
+
+def is_prompt(item: Item) -> bool:
+    """Return whether an item is a user message that outlives a compaction."""
+    if item["type"] != "message" or item["role"] != "user":
+        return False
+    parts = texts(item)
+    return not is_injected(parts) and not (parts and is_summary(parts[0]))
+
+
+def is_injected(parts: Sequence[str]) -> bool:
+    """Return whether one of the parts of a user message is context that Codex put there."""
+    return any(_is_injected(part) for part in parts)
+
+
+def is_summary(text: str) -> bool:
+    """Return whether a text is a summary with Codex's own opening."""
+    length, digest = _SUMMARY
+    head = text[: length + 1].encode(errors="replace")
+    return head[length:].startswith(b"\n") and (hashlib.sha256(head[:length]).hexdigest() == digest)
+
+
+def _is_injected(part: str) -> bool:
+    if part[:1] not in " \t\r\n#<W":  # before a longer look: hardly any prompt begins so
+        return False
+    text = part.strip()
+    if len(text) > 2 * _ENDS:
+        text = text[:_ENDS] + text[-_ENDS:]
+    return bool(
+        _INJECTED.fullmatch(text) or _INJECTED_EXACTLY.fullmatch(text) or _WARNING.match(text)
+    )
+
+
+def _is_letter(item: Item) -> bool:
+    """Return whether an assistant's message is one agent's letter to another, as JSON."""
+    parts = list_of(item.get("content"))
+    text = text_of(object_of(parts[0]).get("text")) if len(parts) == 1 else None
+    if text is None or not text.lstrip().startswith("{"):
+        return False
+    letter = load(text.encode(errors="replace"))
+    return is_object(letter) and {"author", "recipient", "content", "trigger_turn"} <= letter.keys()

@@ -1,0 +1,113 @@
+"""Context windows: their ids, their chain, and the fragment that tells a model about them.
+
+A window is what a model sees between two compactions.  Each has a UUIDv7; a chain knows its first,
+previous and current one (WIN-1 to WIN-3).  Ids are identity alone and stand in no checkpoint and
+no view (WIN-16).  Who makes new ones is not known here: that needs a clock and chance.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Literal
+
+from attrs import frozen
+
+Wrapper = Literal["context_window", "token_budget"]
+
+
+@frozen
+class Chain:
+    """Where a session stands among its windows; what no record tells is None, never made up."""
+
+    first: str | None = None
+    previous: str | None = None
+    current: str | None = None
+    number: int | None = None
+
+    @property
+    def partly_known(self) -> bool:
+        """Return whether an id is missing that there must be (WIN-9)."""
+        needed = [self.first, self.current] + ([self.previous] if self.number != 0 else [])
+        return None in needed
+
+    def opened(self, window_id: str) -> Chain:
+        """Return the chain after one more window (WIN-3)."""
+        number = None if self.number is None else self.number + 1
+        return Chain(self.first, self.current, window_id, number)
+
+
+@frozen
+class Fragment:
+    """What a context-budget fragment says (WIN-4)."""
+
+    thread_id: str
+    first: str
+    current: str
+    previous: str | None = None
+
+
+def begun(window_id: str) -> Chain:
+    """Return the chain of a session in its first window (WIN-2)."""
+    return Chain(window_id, None, window_id, 0)
+
+
+_ID = re.compile(
+    r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", re.IGNORECASE
+)
+
+
+def is_window_id(text: str) -> bool:
+    """Return whether a text is a UUID of version 7 (WIN-1)."""
+    return _ID.fullmatch(text) is not None
+
+
+# --- the fragment --------------------------------------------------------------------------------
+
+_NAMES = {
+    "thread_id": "Thread id",
+    "first": "First context window id",
+    "current": "Current context window id",
+    "previous": "Previous context window id",
+}
+_LINE = re.compile(r"\s*([A-Za-z ]+?)\s*:\s*(\S+)\s*")
+_WRAPPED = re.compile(r"<(context_window|token_budget)>(.*)</\1>", re.DOTALL)
+_LONGEST = 4096
+
+
+def render(fragment: Fragment, wrapper: Wrapper = "context_window") -> str:
+    """Return the fragment as text; the first window has no line for the previous one (WIN-5)."""
+    said = ((name, getattr(fragment, key)) for key, name in _NAMES.items())
+    lines = "\n".join(f"{name}: {value}" for name, value in said if value is not None)
+    return f"<{wrapper}>\n{lines}\n</{wrapper}>"
+
+
+def recognise(text: str) -> Fragment | None:
+    """Read a fragment in any of its three forms: either wrapper, or bare lines (WIN-5).
+
+    Lines of another name are passed over: newer versions add some.
+    """
+    if len(text) > _LONGEST:
+        return None
+    text = text.strip()
+    wrapped = _WRAPPED.fullmatch(text)
+    said = dict(_lines(text if wrapped is None else wrapped[2]))
+    names = [said.get(name.lower()) for name in _NAMES.values()]
+    thread_id, first, current, previous = names
+    if thread_id is None or first is None or current is None:
+        return None
+    if wrapped is None and not _is_bare(text):
+        return None
+    return Fragment(thread_id, first, current, previous)
+
+
+def _lines(text: str) -> Iterator[tuple[str, str]]:
+    found = (_LINE.fullmatch(line) for line in text.splitlines())
+    return ((line[1].lower(), line[2]) for line in found if line is not None)
+
+
+def _is_bare(text: str) -> bool:
+    """Return whether nothing but such lines is there: prose that quotes them is no fragment."""
+    known = {name.lower() for name in _NAMES.values()}
+    lines = [_LINE.fullmatch(line) for line in text.splitlines() if line.strip()]
+    return all(line is not None and line[1].lower() in known for line in lines)

@@ -1,0 +1,211 @@
+"""How much is in use, who says so, and from where on it is too much."""
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codex_checkpoints.core.history.tokens import (
+    FAST_WINDOW_SETTING,
+    WINDOW_SETTING,
+    Context,
+    Thresholds,
+    Usage,
+    WindowSize,
+    context,
+    of_item,
+    of_text,
+    thresholds,
+    window_size,
+)
+from codex_checkpoints.core.history.truncation import cut_text
+from histories import history
+from rollouts import WINDOW, compacted, event, rollout, session, shell, tokens, turn, user
+
+KEPT = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "kept"}]}
+
+
+# --- what is in use ------------------------------------------------------------------------------
+
+
+def test_the_last_report_counts_with_what_the_model_wrote():
+    data = rollout(
+        session(), turn(user("a"), tokens(900), shell("x", "y" * 40_000), tokens(16_013))
+    )
+
+    assert history(data).context == Context(16_013, "reported", flagged=False, window=WINDOW)
+
+
+def test_what_was_used_in_total_is_never_looked_at():
+    used = {"input_tokens": 900_000, "total_tokens": 990_000}
+    last = {"input_tokens": 90, "total_tokens": 99}
+    info = {"total_token_usage": used, "last_token_usage": last, "model_context_window": 1000}
+    data = rollout(session(), turn(user("a"), event("token_count", info=info)))
+
+    assert history(data).context == Context(99, "reported", flagged=False, window=1000)
+
+
+def test_a_report_without_input_is_an_estimate_of_codex():
+    data = rollout(session(), turn(user("a"), tokens(7016, read=0)))
+
+    assert history(data).context == Context(7016, "estimated", flagged=False, window=WINDOW)
+
+
+def test_after_a_compaction_an_older_report_is_stale_until_the_next_one():
+    before = [turn(user("a"), tokens(200_000)), compacted("m", [KEPT])]
+
+    right_after = history(rollout(session(), *before)).context
+    later = history(rollout(session(), *before, turn(user("b"), tokens(9000)))).context
+
+    assert right_after == Context(20, "estimated", flagged=False, window=WINDOW)
+    assert later == Context(9000, "reported", flagged=False, window=WINDOW)
+
+
+def test_a_report_of_nothing_is_none():
+    data = rollout(
+        session(), turn(user("a"), tokens(0), event("token_count", info=None, rate_limits={}))
+    )
+
+    assert history(data).context.source == "estimated"
+    assert history(data).context.tokens == 20
+
+
+def test_without_any_report_the_history_is_estimated():
+    found = history(rollout(session(base_instructions={"text": "x" * 41}), turn(user("a"))))
+
+    assert found.context == Context(20 + 11, "estimated", flagged=False, window=None)
+
+
+def test_more_than_the_window_holds_is_flagged():
+    usage = Usage(total=300_000, input=299_000, window=258_400)
+
+    assert context(usage, None, stale=False).flagged
+    assert not context(usage, 5, stale=True).flagged
+
+
+# --- estimates -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "count"), [("", 0), ("a", 1), ("abcd", 1), ("abcde", 2), ("é", 1), ("𝔇𝔇", 2)]
+)
+def test_a_text_counts_its_bytes_by_four(text: str, count: int):
+    assert of_text(text) == count
+
+
+def test_an_item_counts_the_bytes_of_its_json():
+    assert of_item(KEPT) == -(-len(orjson.dumps(KEPT)) // 4)
+
+
+@pytest.mark.parametrize("size", [4, 4_000_000])
+def test_an_image_counts_the_same_however_large_it_is(size: int):
+    picture = {"type": "input_image", "image_url": "data:image/png;base64," + "A" * size}
+    item = {"type": "message", "role": "user", "content": [picture]}
+    frame = len(orjson.dumps(item)) - size
+
+    assert of_item(item) == -(-(frame + 7373) // 4)
+
+
+def test_an_image_elsewhere_counts_its_address():
+    picture = {"type": "input_image", "image_url": "https://example.org/a.png"}
+    item = {"type": "message", "role": "user", "content": [picture]}
+
+    assert of_item(item) == -(-len(orjson.dumps(item)) // 4)
+
+
+@pytest.mark.parametrize(("size", "count"), [(0, 0), (800, 0), (4000, 588)])
+def test_sealed_thoughts_count_what_is_in_them(size: int, count: int):
+    assert of_item({"type": "reasoning", "summary": [], "encrypted_content": "E" * size}) == count
+    assert of_item({"type": "compaction", "encrypted_content": "E" * size}) == count
+
+
+def test_a_sealed_output_counts_nine_sixteenths():
+    def sealed(size: int) -> int:
+        part = {"type": "encrypted_content", "encrypted_content": "E" * size}
+        return of_item({"type": "function_call_output", "call_id": "c", "output": [part]})
+
+    assert sealed(16_000) - sealed(0) == 9000 // 4
+
+
+# --- cutting -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "cut"),
+    [
+        ("", 0, ""),
+        ("abcd", 1, "abcd"),
+        ("abcde", 1, "ab…1 tokens truncated…de"),
+        ("abcde", 0, "…2 tokens truncated…"),
+        ("aééé", 1, "a…1 tokens truncated…é"),
+        ("𝔇𝔇𝔇", 1, "…2 tokens truncated…"),
+    ],
+)
+def test_a_cut_keeps_both_ends_at_whole_characters(text: str, limit: int, cut: str):
+    assert cut_text(text, limit) == cut
+
+
+@given(st.text(max_size=200), st.integers(0, 40))
+def test_a_cut_keeps_no_more_than_the_limit(text: str, limit: int):
+    cut = cut_text(text, limit)
+
+    if len(text.encode()) <= 4 * limit:
+        assert cut == text
+    else:
+        before, mark, after = cut.rpartition(" tokens truncated…")
+        assert mark
+        kept = before.rpartition("…")[0] + after
+        assert len(kept.encode()) <= 4 * limit
+
+
+# --- thresholds ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("window", "output", "expected"),
+    [
+        (272_000, 128_000, Thresholds(272_000, 128_000, 68_000, 153_000, 122_400)),
+        (None, None, Thresholds(400_000, 128_000, 100_000, 225_000, 180_000)),
+        (0, -1, Thresholds(400_000, 128_000, 100_000, 225_000, 180_000)),
+        (1_000_000, 8_000, Thresholds(1_000_000, 8_000, 8_000, 744_000, 595_200)),
+        (1, 1, Thresholds(1, 1, 0, 1, 1)),
+    ],
+)
+def test_the_trigger_follows_from_the_window_with_room_for_an_answer(
+    window: int | None, output: int | None, expected: Thresholds
+):
+    assert thresholds(window, output) == expected
+
+
+@given(st.integers(1, 10_000_000), st.integers(1, 1_000_000))
+def test_a_compaction_aims_below_what_triggers_it_and_both_fit(window: int, output: int):
+    found = thresholds(window, output)
+
+    assert 1 <= found.target <= found.trigger <= max(1, window - found.reserve)
+
+
+@pytest.mark.parametrize(
+    ("told", "found"),
+    [
+        ((258_400, None, None), WindowSize(258_400, "advertised")),
+        ((258_400, "100000", None), WindowSize(100_000, "environment")),
+        ((258_400, "100000", 50_000), WindowSize(50_000, "setting")),
+        ((None, " 100000 ", None), WindowSize(100_000, "environment")),
+        ((258_400, "-5", None), WindowSize(258_400, "advertised", ("environment",))),
+        ((258_400, "0", 0), WindowSize(258_400, "advertised", ("setting", "environment"))),
+        ((258_400, "many", True), WindowSize(258_400, "advertised", ("setting", "environment"))),
+        ((258_400, "1e5", 1.5), WindowSize(258_400, "advertised", ("setting", "environment"))),
+        ((None, "", None), WindowSize(None, "unknown", ("environment",))),
+        ((0, None, None), WindowSize(None, "unknown")),
+    ],
+)
+def test_a_setting_overrides_the_environment_and_that_what_is_advertised(
+    told: tuple[int | None, str | None, object], found: WindowSize
+):
+    assert window_size(*told) == found
+
+
+def test_each_surface_has_a_variable_and_a_threshold_of_its_own():
+    assert WINDOW_SETTING == "AI_MODEL_CONTEXT_WINDOW_TOKENS"
+    assert FAST_WINDOW_SETTING == "AI_FAST_MODEL_CONTEXT_WINDOW_TOKENS"
+    assert thresholds(272_000).trigger != thresholds(128_000).trigger

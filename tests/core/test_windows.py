@@ -1,0 +1,326 @@
+"""Context windows: their chain, how each was opened, and the fragment that names them."""
+
+import pytest
+
+from codex_checkpoints.core.history.windows import (
+    Chain,
+    Fragment,
+    begun,
+    is_window_id,
+    recognise,
+    render,
+)
+from codex_checkpoints.core.rollout.contextual import is_human
+from histories import history, windows
+from rollouts import (
+    Form,
+    Step,
+    assistant,
+    complete,
+    event,
+    injected,
+    record,
+    rollback,
+    rollout,
+    session,
+    shell,
+    started,
+    tokens,
+    turn,
+    user,
+)
+
+
+def window_id(number: int) -> str:
+    return f"01a1f865-0000-7000-9000-{number:012d}"
+
+
+A, B, C, D = (window_id(number) for number in range(4))
+KEPT = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "kept"}]}
+OURS = {**KEPT, "content": [{"type": "input_text", "text": "[SESSION_CHECKPOINT v1]\nid: 1"}]}
+
+
+def opened(current: str | None = None, previous: str | None = None, **more: object) -> Step:
+    """Open a window, with as much as the record tells of it."""
+    ids = {} if current is None else {"window_id": current, "previous_window_id": previous}
+    return record("compacted", {"message": "m", "replacement_history": [KEPT], **ids, **more})
+
+
+def bare(more: dict[str, object]) -> Step:
+    """Open a window with just these fields beside its history."""
+    return record("compacted", {"message": "m", "replacement_history": [KEPT], **more})
+
+
+def by_codex(number: int, current: str, previous: str) -> Step:
+    return opened(current, previous, first_window_id=A, window_number=number)
+
+
+FIRST = {"window_id": A}
+
+
+# --- the chain -----------------------------------------------------------------------------------
+
+
+def test_in_the_first_window_first_is_current_and_nothing_is_previous():
+    assert history(rollout(session(context_window=FIRST), turn(user("a")))).chain == begun(A)
+    assert begun(A) == Chain(first=A, previous=None, current=A, number=0)
+
+
+def test_each_compaction_moves_the_chain_on_and_first_stays():
+    data = rollout(
+        session(context_window=FIRST),
+        turn(user("a")),
+        by_codex(1, B, A),
+        turn(user("b")),
+        by_codex(2, C, B),
+        turn(user("c")),
+        by_codex(3, D, C),
+    )
+
+    assert history(data).chain == Chain(A, C, D, 3)
+    assert begun(A).opened(B).opened(C).opened(D) == Chain(A, C, D, 3)
+    assert [(each.window_id, each.previous_id) for each in windows(data)] == [
+        (A, None),
+        (B, A),
+        (C, B),
+        (D, C),
+    ]
+
+
+def test_after_each_record_the_chain_is_that_of_the_records_so_far():
+    steps = [
+        session("legacy", context_window=FIRST),
+        by_codex(1, B, A),
+        by_codex(2, C, B),
+        by_codex(3, D, C),
+    ]
+
+    chains = [history(rollout(*steps[: 1 + count])).chain for count in range(4)]
+
+    assert chains == [begun(A), Chain(A, A, B, 1), Chain(A, B, C, 2), Chain(A, C, D, 3)]
+
+
+def test_a_rollback_past_a_compaction_makes_the_window_before_it_current_again():
+    data = rollout(
+        session("legacy", context_window=FIRST),
+        turn(user("a")),
+        turn(user("b"), by_codex(1, B, A)),
+        turn(user("c"), by_codex(2, C, B)),
+        rollback(1),
+    )
+
+    assert history(data).chain == Chain(A, A, B, 1)
+    assert [each.number for each in windows(data)] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("more", "chain"),
+    [
+        ({}, Chain(A, A, None, 1)),
+        ({"window_number": 4}, Chain(A, A, None, 4)),
+        ({"window_id": 2}, Chain(A, A, None, 2)),
+        ({"window_id": "not a uuid", "window_number": 1}, Chain(A, A, None, 1)),
+        ({"window_id": "01a1f865-0000-4000-9000-000000000001"}, Chain(A, A, None, 1)),
+    ],
+)
+def test_what_a_record_does_not_tell_is_absent_and_never_made_up(
+    more: dict[str, object], chain: Chain
+):
+    data = rollout(session("legacy", context_window=FIRST), turn(user("a")), bare(more))
+
+    assert history(data).chain == chain
+    assert history(data).chain.partly_known
+
+
+def test_a_file_without_any_id_has_windows_all_the_same():
+    data = rollout(session("legacy"), turn(user("a")), opened(), opened(B, None))
+
+    assert history(data).chain == Chain(None, None, B, 2)
+    assert [(each.number, each.window_id) for each in windows(data)] == [
+        (0, None),
+        (1, None),
+        (2, B),
+    ]
+
+
+def test_the_id_of_the_first_window_may_be_told_by_a_later_record():
+    data = rollout(session("legacy"), turn(user("a")), by_codex(1, B, A))
+
+    assert [each.window_id for each in windows(data)] == [A, B]
+
+
+def test_reading_twice_gives_the_same_ids():
+    data = rollout(
+        session(context_window=FIRST), turn(user("a")), by_codex(1, B, A), turn(user("b"))
+    )
+
+    assert windows(data) == windows(data)
+    assert history(data).chain == history(data + turn_lines()).chain
+
+
+def turn_lines() -> bytes:
+    lines = rollout(session("legacy"), turn(user("more"))).split(b"\n", 1)
+    return lines[1]
+
+
+def test_a_window_id_is_a_uuid_of_version_7():
+    assert is_window_id(A)
+    assert is_window_id(A.upper())
+    assert not is_window_id(A.replace("-7000-", "-4000-"))
+    assert not is_window_id(A.replace("-9000-", "-c000-"))
+    assert not is_window_id(A + "0")
+    assert not is_window_id("")
+
+
+# --- how a window was opened ---------------------------------------------------------------------
+
+
+def test_each_window_says_where_and_when_it_was_opened():
+    first, second = windows(
+        rollout(session(context_window=FIRST), turn(user("a")), by_codex(1, B, A))
+    )
+
+    assert (first.number, first.opened_seq, first.opened_at) == (0, 0, "2026-11-20T10:00:00.000Z")
+    assert (second.number, second.opened_seq) == (1, 5)
+    assert second.opened_at == "2026-11-20T10:00:05.000Z"
+
+
+@pytest.mark.parametrize(
+    ("steps", "trigger"),
+    [
+        ([turn(opened())], "manual"),
+        ([turn(assistant("m"), opened())], "manual"),
+        ([turn(opened(), user("a"))], "pre_turn"),
+        ([turn(user("a"), opened())], "pre_turn"),
+        ([turn(assistant("m"), opened(), user("a"))], "pre_turn"),
+        ([turn(user("a"), shell("ls"), opened(), assistant("b"))], "mid_turn"),
+        ([turn(user("a"), shell("ls"), assistant("m"), opened())], "mid_turn"),
+        ([started(), opened()], None),
+        ([started(), opened(), started("next"), complete("next")], "manual"),
+        ([user("a"), opened()], None),
+        ([turn(user("a")), opened()], None),
+        ([turn(user("a")), opened(replacement_history=[KEPT, OURS])], "manual"),
+    ],
+)
+@pytest.mark.parametrize("form", ["paginated", "legacy"])
+def test_what_set_a_compaction_off_shows_in_its_task(
+    form: Form, steps: list[Step], trigger: str | None
+):
+    # The model's own summary, "m" here, is no work on the task.
+    data = rollout(session(form), *steps)
+
+    assert windows(data)[1].trigger == trigger
+
+
+@pytest.mark.parametrize(
+    ("payload", "strategy"),
+    [
+        ({"message": "x", "replacement_history": [KEPT, OURS]}, "checkpoint"),
+        (
+            {
+                "message": "",
+                "replacement_history": [{"type": "compaction", "encrypted_content": "E"}],
+            },
+            "remote",
+        ),
+        ({"message": "summary"}, "local"),
+        ({"message": "", "replacement_history": []}, "fresh"),
+        ({"message": "", "replacement_history": [KEPT]}, None),
+        ({"message": "by a third party", "replacement_history": [KEPT]}, None),
+    ],
+)
+def test_who_made_a_replacement_shows_in_it(payload: dict[str, object], strategy: str | None):
+    data = rollout(session("legacy"), turn(user("a")), record("compacted", payload))
+
+    assert windows(data)[1].strategy == strategy
+
+
+def test_tokens_before_are_those_of_the_last_call_that_worked_on_the_task():
+    local = [shell("ls"), tokens(31_400), tokens(31_400), assistant("m"), tokens(960), opened()]
+    remote = [shell("ls"), tokens(31_400), tokens(960), opened()]
+
+    for steps in (local, remote):
+        data = rollout(session(), turn(user("a"), *steps))
+        assert windows(data)[1].tokens_before == 31_400
+
+
+def test_tokens_after_are_the_estimate_of_codex_where_there_is_one():
+    told = rollout(
+        session(), turn(user("a"), opened(), tokens(7016, read=0), shell("ls"), tokens(9))
+    )
+    later = rollout(session(), turn(user("a"), opened(), shell("ls"), tokens(7016, read=0)))
+
+    assert windows(told)[1].tokens_after == 7016
+    assert windows(later)[1].tokens_after == 20  # ours: 80 bytes of JSON
+
+
+def test_without_a_replacement_and_a_report_nobody_knows_what_was_left():
+    data = rollout(session("legacy"), turn(user("a")), record("compacted", {"message": "m"}))
+
+    assert windows(data)[1].tokens_after is None
+
+
+def test_the_base_instructions_count_as_well():
+    data = rollout(session(base_instructions={"text": "x" * 400}), turn(user("a")), opened())
+
+    assert windows(data)[1].tokens_after == 120
+
+
+# --- the fragment --------------------------------------------------------------------------------
+
+FRAGMENT = Fragment("thread", A, C, B)
+TEXT = f"""\
+<context_window>
+Thread id: thread
+First context window id: {A}
+Current context window id: {C}
+Previous context window id: {B}
+</context_window>"""
+
+
+def test_the_fragment_names_thread_and_windows():
+    assert render(FRAGMENT) == TEXT
+    assert render(FRAGMENT, "token_budget") == TEXT.replace("context_window>", "token_budget>")
+
+
+def test_the_first_window_has_no_line_for_the_previous_one():
+    text = render(Fragment("thread", A, A))
+
+    assert "Previous" not in text
+    assert recognise(text) == Fragment("thread", A, A)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TEXT,
+        TEXT.replace("context_window>", "token_budget>"),
+        "\n".join(TEXT.splitlines()[1:-1]),
+        TEXT.replace("Thread id", " thread ID") + "\n",
+        TEXT.replace("</", "Tokens left: 12\n</"),
+    ],
+)
+def test_each_of_its_forms_is_recognised_and_is_no_prompt(text: str):
+    assert recognise(text) == FRAGMENT
+    assert not is_human([text])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "Thread id: thread",
+        TEXT.replace("</context_window>", ""),
+        "Look:\n" + "\n".join(TEXT.splitlines()[1:-1]),
+        TEXT.replace("context_window>", "window>"),
+        TEXT.replace("Thread id: thread", "x" * 5000),
+    ],
+)
+def test_what_only_looks_like_it_is_not(text: str):
+    assert recognise(text) is None
+
+
+def test_the_fragment_stands_in_a_history_like_any_other_item():
+    data = rollout(session(), turn(injected(TEXT, role="developer"), user("a")), event("x"))
+
+    assert len(history(data).items) == 2

@@ -1,0 +1,60 @@
+"""Our history of real sessions, held against what Codex sent when it resumed them.
+
+`CODEX_ROLLOUTS` names a folder of homes, each with `resume-input.json` beside its `sessions`: the
+`input` of the request, and the `thread_id` that was resumed with a prompt.  Without such a folder
+the test is skipped; `codex/test_history.py` makes sessions of its own and needs none.
+"""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codex_checkpoints import answers, assembly, wire
+from codex_checkpoints.assembly import Places
+from codex_checkpoints.service.history import Histories
+
+Item = dict[str, Any]
+
+FOLDER = Path(os.environ.get("CODEX_ROLLOUTS", "")).absolute()
+HOMES = sorted(FOLDER.glob("*/resume-input.json")) if "CODEX_ROLLOUTS" in os.environ else []
+
+NOT_COMPARED = ("id", "metadata", "internal_chat_message_metadata_passthrough")
+
+FRESH = {
+    # A hook speaks at the resume before the prompt, another one after it.
+    "s12-hooks": 3,
+    # No baseline in files of older versions: all of the context is sent anew before the prompt,
+    "s20-codex-0.98": 3,
+    "s21-codex-0.44": 3,
+    # and here what changed in it as well.
+    "s22-codex-0.140": 4,
+}
+"""How many items at the end belong to the next turn; elsewhere that is the prompt alone."""
+
+
+def expected(home: str, sent: list[Item]) -> list[Item]:
+    """Leave out the base instructions, which are the first message, and the next turn."""
+    items = [{k: v for k, v in item.items() if k not in NOT_COMPARED} for item in sent]
+    first = next(n for n, item in enumerate(items) if item["type"] == "message")
+    assert items[first]["role"] == "developer"
+    return items[:first] + items[first + 1 : len(items) - FRESH.get(home, 1)]
+
+
+@pytest.mark.skipif(not HOMES, reason="CODEX_ROLLOUTS names no folder of sessions")
+@pytest.mark.parametrize("oracle", HOMES, ids=lambda path: path.parent.name)
+def test_the_history_of_a_real_session_is_what_codex_sent(oracle: Path, tmp_path: Path):
+    told = json.loads(oracle.read_bytes())
+    if told.get("input") is None:
+        pytest.skip("Codex does not resume this one (archived)")
+    house = assembly.assemble(Places(str(oracle.parent), str(tmp_path / "state")))
+    try:
+        house.sessions.refresh()
+        found = answers.history(Histories(house.sessions).history(told["thread_id"]))
+    finally:
+        house.sessions.close()
+
+    items = wire.unstructure(found)["items"]
+    assert items == expected(oracle.parent.name, told["input"])
