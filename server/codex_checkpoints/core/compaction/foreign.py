@@ -1,0 +1,82 @@
+"""What somebody else compacted is only material: keep what may be kept of it (CKP-20 to CKP-22).
+
+Codex's own compaction, by model or by its provider's service, or another tool's: its items are
+filtered here and then placed, recorded and installed like our own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from attrs import frozen
+
+from codex_checkpoints.core.compaction.fitting import Fitted, TooLarge, fit, groups_of
+from codex_checkpoints.core.compaction.kinds import Kind, kind_of
+from codex_checkpoints.core.compaction.payload import plain_message
+from codex_checkpoints.core.history.items import user_message
+from codex_checkpoints.core.rollout.contextual import is_ours
+from codex_checkpoints.core.rollout.fields import Json, texts_of
+
+KEPT_KINDS: frozenset[Kind] = frozenset({"user", "summary", "compaction", "assistant"})
+"""Instructions and wrappers come anew with the next turn, tools have had their effect; an assistant
+message in such a list is the compactor's, and Codex keeps it as well."""
+
+_NOT_SENT = ("id", "metadata", "internal_chat_message_metadata_passthrough")
+
+
+@frozen
+class Filtered:
+    """What is kept of foreign material, in its order, and what was dropped: place and kind."""
+
+    items: tuple[Json, ...]
+    dropped: tuple[tuple[int, Kind | str], ...]
+
+
+def filtered(items: Sequence[Json]) -> Filtered:
+    """Return what may be installed (CKP-21).
+
+    User messages lose their payloads (JUN-9).  A message that poses as one of ours, whatever its
+    role, is dropped: only we write those.
+    """
+    kept: list[Json] = []
+    dropped: list[tuple[int, Kind | str]] = []
+    for place, item in enumerate(items):
+        kind = kind_of(item)
+        if kind not in KEPT_KINDS or _poses(item):
+            dropped.append((place, "handoff" if _poses(item) else kind))
+        elif kind != "user":
+            kept.append({key: each for key, each in item.items() if key not in _NOT_SENT})
+        elif (message := plain_message(item)).says_something:
+            kept.append(user_message(message.parts))
+        else:
+            dropped.append((place, "empty"))
+    return Filtered(tuple(kept), tuple(dropped))
+
+
+def handed_over(
+    items: Sequence[Json], limit: int, cost: Callable[[Json], int]
+) -> Fitted | TooLarge:
+    """Choose what an external compactor is given: within its window, whole pairs alone (CKP-22).
+
+    Calls with their outputs go first, the oldest first; only when there are none left, the rest.
+    """
+    paired = [group for group in groups_of(items) if len(group) > 1]
+    total = sum(cost(items[place]) for group in groups_of(items) for place in group)
+    gone: set[int] = set()
+    for group in paired:
+        if total <= limit:
+            break
+        total -= sum(cost(items[place]) for place in group)
+        gone.update(group)
+    places = [place for place in range(len(items)) if place not in gone]
+    match fit([items[place] for place in places], limit, cost):
+        case TooLarge() as too_large:
+            return too_large
+        case Fitted() as found:
+            kept = tuple(places[place] for place in found.kept)
+            dropped = sorted(set(range(len(items))) - set(kept))
+            return Fitted(kept, tuple(dropped), found.tokens)
+
+
+def _poses(item: Json) -> bool:
+    return any(is_ours(text) for text in texts_of(item.get("content")))

@@ -1,0 +1,84 @@
+"""The newest items of a session, read from near its end: enough to tell whether a bundle stands.
+
+A window begins with the newest compaction, so nothing before that need be read.  And a bundle can
+only stand where its very bytes do, for Codex writes JSON in one way.  So whoever looks for one goes
+back from the end of a file until either is met (`last_trace`), and reads on from that line.
+Where that does not tell, it says so (`certain`), and the whole history has to (`core.history`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import orjson
+
+from codex_checkpoints.core.compaction.injection import last_bundle
+from codex_checkpoints.core.history.compacted import replacement_of
+from codex_checkpoints.core.history.envelope import Line, Place, Wish
+from codex_checkpoints.core.history.items import Item, read_item
+from codex_checkpoints.core.history.lines import Lines
+from codex_checkpoints.core.history.windows import is_window_id
+from codex_checkpoints.core.rollout.fields import text_of
+
+COMPACTION = b'"type":"compacted","payload":{'
+"""How the line of a compaction begins; inside a text the quotes would be escaped."""
+
+
+def trace_of(text: str) -> bytes:
+    """Return the bytes of a text as they stand in a rollout."""
+    return orjson.dumps(text)[1:-1]
+
+
+def last_trace(data: bytes, traces: Sequence[bytes]) -> int:
+    """Return where the last of some traces begins, -1 where there is none."""
+    return max(data.rfind(trace) for trace in traces)
+
+
+class Recent:
+    """Take the lines of a session from one near its end on."""
+
+    def __init__(self, start: Place) -> None:
+        """Begin at a line."""
+        self.lines = Lines(self, start)
+        self.items: list[Item] = []
+        self.window_id: str | None = None
+        """The window that the newest compaction opened, where there was one and it says so."""
+        self._anchored = False
+        self._clear = True
+
+    def certain(self, text: str) -> bool:
+        """Return whether the items tell which bundle stands, when it is asked of this text.
+
+        They do when they begin with a compaction, or with that very bundle.  A rollback may bring
+        an earlier window back, and an old compaction says only in part what is left.
+        """
+        return self._clear and (self._anchored or last_bundle(self.items) == text)
+
+    def wish(self, kind: str, tag: str | None, inner: str | None) -> Wish:
+        """Say what is wanted of a line."""
+        items = kind in {"response_item", "compacted", "session_meta"} and inner != "system"
+        rolled_back = kind == "event_msg" and tag in {"thread_rolled_back", None}
+        return Wish.READ if items or rolled_back else Wish.SKIP
+
+    def take(self, line: Line) -> None:
+        """Take one line."""
+        match line.kind:
+            case "response_item":
+                item = read_item(line.payload)
+                self.items += [] if item is None else [item]
+            case "compacted":
+                self._compacted(line)
+            case "session_meta":
+                # Codex reads no further back than to a head, wherever it stands.
+                self._clear = self._clear and line.first
+            case _:
+                self._clear = self._clear and line.tag != "thread_rolled_back"
+
+    def _compacted(self, line: Line) -> None:
+        replacement = replacement_of(line.payload)
+        if replacement is None:
+            self._clear = False
+            return
+        self.items, self._anchored, self._clear = list(replacement), True, True
+        window_id = text_of(line.payload.get("window_id"))
+        self.window_id = window_id if window_id and is_window_id(window_id) else None

@@ -1,0 +1,225 @@
+"""A replacement, its report, and why there is none (JUN-8, JUN-45, CKP-7, CKP-16, CKP-30)."""
+
+import attrs
+import pytest
+
+from codex_checkpoints.core.checkpoint.caps import Caps
+from codex_checkpoints.core.checkpoint.view import view_v1
+from codex_checkpoints.core.compaction.building import Replacement, Terms, build
+from codex_checkpoints.core.compaction.how_to import handoff
+from codex_checkpoints.core.compaction.kinds import Past
+from codex_checkpoints.core.compaction.report import Declined, Figure
+from codex_checkpoints.core.history.tokens import of_item, of_items
+from compactions import (
+    CHECKPOINT,
+    EMPTY,
+    ENVIRONMENT,
+    LONG_ANSWER,
+    SUMMARY,
+    Item,
+    call,
+    image,
+    message,
+    output,
+    pasts,
+    user,
+    with_parts,
+)
+
+CAPS = Caps()
+MANUAL = Terms(placement="manual")
+HANDOFF = handoff(view_v1(CHECKPOINT, CAPS))
+SESSION = [
+    user(ENVIRONMENT),
+    user("fix the login"),
+    call("c1"),
+    output("c1", "x" * 40_000),
+    with_parts(image()),
+    LONG_ANSWER,
+    with_parts("like here", image()),
+]
+
+
+def built(items: list[Item], terms: Terms = MANUAL) -> Replacement:
+    found = build(pasts(items), CHECKPOINT, CAPS, terms)
+    assert isinstance(found, Replacement), found
+    return found
+
+
+def declined(items: list[Item], terms: Terms = MANUAL, checkpoint: object = CHECKPOINT) -> Declined:
+    found = build(pasts(items), CHECKPOINT if checkpoint is CHECKPOINT else EMPTY, CAPS, terms)
+    assert isinstance(found, Declined), found
+    return found
+
+
+def test_a_replacement_is_the_users_words_and_then_the_handoff() -> None:
+    assert built(SESSION).items == (
+        user("fix the login"),
+        user("like here", "[left out here: image/png, 3008 bytes]"),
+        HANDOFF,
+    )
+
+
+def test_an_earlier_handoff_gives_way_to_the_new_one() -> None:
+    first = built(SESSION)
+    second = built([*first.items, user("go on"), LONG_ANSWER])
+
+    assert second.items == (*first.items[:-1], user("go on"), HANDOFF)
+
+
+def test_a_summary_of_codex_gives_way_too() -> None:
+    assert built([user("a"), user(SUMMARY), LONG_ANSWER]).items == (user("a"), HANDOFF)
+
+
+def test_standing_context_is_left_to_the_next_turn() -> None:
+    items = [message("developer", "be kind"), user(ENVIRONMENT), LONG_ANSWER]
+
+    assert built(items, Terms(placement="pre_turn")).items == (HANDOFF,)
+
+
+def test_the_report_says_what_became_of_each_item() -> None:
+    report = built(SESSION).report
+
+    assert [(piece.place, piece.kind, piece.fate) for piece in report.pieces] == [
+        (0, "context", "replaced"),
+        (1, "user", "kept"),
+        (2, "tool_call", "replaced"),
+        (3, "tool_output", "replaced"),
+        (4, "user", "only_payload"),
+        (5, "assistant", "replaced"),
+        (6, "user", "kept"),
+    ]
+    assert [piece.place for piece in report.kept] == [1, 6]
+    assert [piece.place for piece in report.dropped] == [0, 2, 3, 4, 5]
+    assert report.truncated == ()
+    assert report.kinds_before == {
+        "assistant": 1,
+        "context": 1,
+        "tool_call": 1,
+        "tool_output": 1,
+        "user": 3,
+    }
+    assert report.kinds_after == {"handoff": 1, "user": 2}
+
+
+def test_each_item_keeps_its_author_its_time_and_its_place() -> None:
+    piece = built(SESSION).report.kept[0]
+
+    assert (piece.author, piece.at, piece.ref) == ("user", "2026-11-20T10:00:01.000Z", "seq:1")
+    assert [each.author for each in built(SESSION).report.pieces] == [
+        *("codex", "user", "assistant", "tool", "user", "assistant", "user")
+    ]
+
+
+def test_a_message_beyond_the_budget_is_cut_and_older_ones_are_dropped() -> None:
+    items = [user("one"), user("x" * 400), user("y" * 400), LONG_ANSWER]
+    report = built(items, Terms(placement="manual", budget=150)).report
+
+    assert [piece.fate for piece in report.pieces] == [
+        *("over_budget", "truncated", "kept", "replaced")
+    ]
+    assert report.truncated[0].cut_tokens == 50
+
+
+def test_a_message_without_words_is_replaced_like_the_rest() -> None:
+    items = [user(""), user("one"), user(""), LONG_ANSWER]
+    cut = Terms(placement="manual", budget=1)
+
+    assert [piece.fate for piece in built(items).report.pieces] == [
+        *("replaced", "kept", "replaced", "replaced")
+    ]
+    assert [piece.fate for piece in built(items, cut).report.pieces] == [
+        *("over_budget", "kept", "replaced", "replaced")
+    ]
+
+
+def test_sizes_are_told_for_both_sides() -> None:
+    found = built(SESSION, Terms(placement="manual", before=Figure(70_000, "reported")))
+
+    assert found.report.before == Figure(70_000, "reported")
+    assert found.report.replaced == of_items(SESSION)
+    assert found.report.after == of_items(found.items) <= found.report.bound
+    assert built(SESSION).report.before == Figure(of_items(SESSION), "estimated")
+
+
+def test_the_oldest_messages_are_dropped_one_by_one_until_the_target_is_met() -> None:
+    items = [user(letter * 400) for letter in "abcd"] + [LONG_ANSWER]
+    each = of_item(items[0])
+    target = of_item(HANDOFF) + 2 * each
+
+    found = built(items, Terms(placement="manual", target=target))
+
+    assert found.items == (items[2], items[3], HANDOFF)
+    assert found.report.after == found.report.bound == target
+    assert [piece.fate for piece in found.report.pieces] == [
+        *("over_target", "over_target", "kept", "kept", "replaced")
+    ]
+
+
+@pytest.mark.parametrize(
+    "target", [of_item(HANDOFF) - 1, of_item(HANDOFF) + 10], ids=["handoff", "newest message"]
+)
+def test_nothing_is_built_when_one_item_alone_is_too_large(target: int) -> None:
+    items = [user("a" * 400), LONG_ANSWER]
+    found = declined(items, Terms(placement="manual", target=target))
+
+    assert found.reason == "item_too_large"
+    assert found.facts["target"] == target
+
+
+def test_a_session_over_its_window_is_compacted() -> None:
+    before = Figure(310_000, "reported")
+    terms = Terms(placement="pre_turn", before=before, trigger=153_000, target=122_400)
+
+    assert built(SESSION, terms).report.after < 122_400
+
+
+@pytest.mark.parametrize("placement", ["mid_turn", "", "now", "MANUAL"])
+def test_another_placement_is_refused_and_not_guessed_at(placement: str) -> None:
+    assert declined(SESSION, Terms(placement=placement)) == Declined(
+        "unsupported_placement", {"placement": placement}
+    )
+
+
+def test_an_open_turn_keeps_its_history() -> None:
+    terms = Terms(placement="manual", turn_ended=False)
+
+    assert declined(SESSION, terms) == Declined("turn_not_complete", {})
+    assert built(SESSION, attrs.evolve(terms, waived=frozenset({"turn_not_complete"}))).items
+
+
+def test_below_its_threshold_a_session_is_left_alone() -> None:
+    terms = Terms(placement="pre_turn", before=Figure(152_999, "reported"), trigger=153_000)
+
+    assert declined(SESSION, terms) == Declined(
+        "below_threshold", {"tokens": 152_999, "trigger": 153_000}
+    )
+    assert built(SESSION, attrs.evolve(terms, before=Figure(153_000, "reported")))
+    assert built(SESSION, attrs.evolve(terms, trigger=None))
+
+
+def test_what_would_not_be_smaller_is_declined_unless_the_user_insists() -> None:
+    small = [user("a")]
+    insists = Terms(placement="manual", waived=frozenset({"not_smaller"}))
+
+    found = declined(small)
+    assert found.reason == "not_smaller"
+    assert found.facts == {"before": of_items(small), "after": of_items([*small, HANDOFF])}
+    assert built(small, insists).items == (user("a"), HANDOFF)
+
+
+def test_without_anything_to_go_on_nothing_is_built() -> None:
+    assert declined([]) == Declined("missing_context", {"items": 0})
+    found = declined([LONG_ANSWER], checkpoint=EMPTY)
+    assert found == Declined("missing_context", {"items": 1})
+    assert isinstance(build(pasts([user("a"), LONG_ANSWER]), EMPTY, CAPS, MANUAL), Replacement)
+
+
+def test_the_history_is_left_as_it_was() -> None:
+    items = [user("a", "b"), with_parts("see", image()), LONG_ANSWER]
+    history = pasts(items)
+    copy = tuple(Past(dict(past.item), past.at, past.ref) for past in history)
+
+    built(items)
+
+    assert history == copy

@@ -1,0 +1,226 @@
+"""What outlives a compaction, its lines on disk, and where the work goes on (CKP-2, CKP-33)."""
+
+import attrs
+import orjson
+import pytest
+
+from codex_checkpoints.core.checkpoint.caps import Caps
+from codex_checkpoints.core.checkpoint.records import Checkpoint
+from codex_checkpoints.core.compaction.building import Replacement, Terms, build
+from codex_checkpoints.core.compaction.kinds import Past
+from codex_checkpoints.core.compaction.record_lines import record_of, to_line, to_value
+from codex_checkpoints.core.compaction.records import (
+    Counts,
+    Installed,
+    Range,
+    Record,
+    Remaining,
+    Sizes,
+    Undone,
+    Windows,
+    counts_of,
+    digest_of,
+    remaining,
+    remembered,
+    seed_of,
+    standing,
+)
+from codex_checkpoints.core.compaction.report import Figure
+from codex_checkpoints.core.history.windows import Chain
+from compactions import CHECKPOINT, LONG_ANSWER, image, pasts, user, with_parts
+
+AT = "2026-11-20T10:00:00.000Z"
+BEFORE, AFTER = Chain("a", None, "a", 0), Chain("b", "b", "c", 1)
+
+
+def installed(
+    name: str = "k1", source: str = "S", target: str = "T", seed: Checkpoint | None = None
+) -> Installed:
+    return Installed(
+        compaction_id=name,
+        at=AT,
+        requested_by="user",
+        why="requested by the user",
+        placement="manual",
+        strategy="checkpoint",
+        determinism="deterministic",
+        into="in-place" if source == target else "new",
+        session_id=target,
+        source=Range(source, 0, 9, "sha256:1", 4096, "sha256:2"),
+        replacement="sha256:3",
+        items=(Remaining("user", "user", AT, "seq:3", 5, 2),),
+        counts=Counts(1, 0, 7, {"assistant": 7}, "seq:1", "seq:9", 1),
+        sizes=Sizes(Figure(900, "reported"), Figure(90, "estimated"), 100),
+        windows=Windows(BEFORE, AFTER),
+        seed=seed,
+    )
+
+
+def undone(name: str) -> Undone:
+    return Undone(name, AT, "user", "requested by the user")
+
+
+def test_a_line_answers_who_what_was_replaced_and_what_remains() -> None:
+    assert to_value(installed()) == {
+        "type": "installed",
+        "compactionId": "k1",
+        "at": AT,
+        "requestedBy": "user",
+        "why": "requested by the user",
+        "placement": "manual",
+        "strategy": "checkpoint",
+        "determinism": "deterministic",
+        "into": "new",
+        "sessionId": "T",
+        "source": {
+            "sessionId": "S",
+            "fromSeq": 0,
+            "toSeq": 9,
+            "history": "sha256:1",
+            "bytesBefore": 4096,
+            "prefix": "sha256:2",
+        },
+        "replacement": "sha256:3",
+        "items": [
+            {
+                "author": "user",
+                "kind": "user",
+                "at": AT,
+                "ref": "seq:3",
+                "tokens": 5,
+                "cutTokens": 2,
+            }
+        ],
+        "counts": {
+            "kept": 1,
+            "truncated": 0,
+            "dropped": 7,
+            "droppedKinds": {"assistant": 7},
+            "firstDropped": "seq:1",
+            "lastDropped": "seq:9",
+            "payloads": 1,
+        },
+        "sizes": {
+            "before": {"tokens": 900, "source": "reported"},
+            "after": {"tokens": 90, "source": "estimated"},
+            "bound": 100,
+        },
+        "windows": {
+            "before": {"number": 0, "first": "a", "previous": None, "current": "a"},
+            "after": {"number": 1, "first": "b", "previous": "b", "current": "c"},
+        },
+        "baseline": None,
+        "seed": None,
+    }
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        installed(),
+        installed(seed=CHECKPOINT),
+        installed(target="S"),
+        undone("k1"),
+        Undone("k1", AT, "internal", "x", AFTER),
+    ],
+    ids=range(5),
+)
+def test_a_line_reads_back_to_the_same_record(record: Record) -> None:
+    line = to_line(record)
+
+    assert line.endswith(b"}\n")
+    assert line.count(b"\n") == 1
+    assert record_of(orjson.loads(line)) == record
+
+
+def test_every_strategy_has_the_same_keys() -> None:
+    by_codex = attrs.evolve(installed(), strategy="codex", determinism="provider")
+
+    assert to_value(by_codex).keys() == to_value(installed()).keys()
+
+
+def test_keys_from_the_future_are_passed_over() -> None:
+    assert record_of({**to_value(installed()), "mood": 1}) == installed()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        [],
+        {},
+        {"type": "forgotten"},
+        {"type": "installed"},
+        {**to_value(installed()), "strategy": "magic"},
+        {**to_value(installed()), "at": 5},
+        {**to_value(installed()), "items": 5},
+        {**to_value(installed()), "windows": {"before": None}},
+        {**to_value(installed()), "seed": {"schemaVersion": 2}},
+        {"type": "undone", "compactionId": None, "at": AT},
+    ],
+    ids=range(11),
+)
+def test_what_is_no_record_gives_none(value: object) -> None:
+    assert record_of(value) is None
+
+
+def test_the_newest_compaction_tells_where_the_work_goes_on() -> None:
+    first, second = installed("k1", target="T"), installed("k2", target="U")
+
+    assert standing([], "S") is None
+    assert standing([first, second], "S") == second
+    assert standing([first, second, undone("k2")], "S") == first
+    assert standing([first, second, undone("k1")], "S") == second
+    assert standing([first, second, undone("k2"), undone("k1")], "S") is None
+    assert standing([first, second, undone("k2"), installed("k3", target="V")], "S") == installed(
+        "k3", target="V"
+    )
+
+
+def test_a_session_that_a_compaction_made_is_where_its_own_work_goes_on() -> None:
+    made = installed(seed=CHECKPOINT)
+
+    assert standing([made], "T") is None
+    assert seed_of([made], "T") == CHECKPOINT
+    assert seed_of([made], "S") is None
+    assert seed_of([installed(target="S")], "S") is None
+    assert seed_of([undone("k1")], "T") is None
+
+
+def test_a_record_keeps_author_and_time_of_each_item_and_counts_the_rest() -> None:
+    items = [with_parts(image()), user("x" * 400), with_parts("see", image()), LONG_ANSWER]
+    found = build(pasts(items), CHECKPOINT, Caps(), Terms(placement="manual", budget=60))
+    assert isinstance(found, Replacement)
+
+    assert [(each.author, each.at, each.ref, each.cut_tokens > 0) for each in remaining(found)] == [
+        ("user", "2026-11-20T10:00:01.000Z", "seq:1", True),
+        ("user", "2026-11-20T10:00:02.000Z", "seq:2", False),
+        ("codex-checkpoints", None, None, False),
+    ]
+    assert counts_of(found.report) == Counts(
+        kept=1,
+        truncated=1,
+        dropped=2,
+        dropped_kinds={"assistant": 1, "user": 1},
+        first_dropped="seq:0",
+        last_dropped="seq:3",
+        payloads=1,
+    )
+
+
+def test_the_digest_of_a_base_does_not_depend_on_the_order_of_keys() -> None:
+    item = user("a")
+
+    assert digest_of([item]) == digest_of([dict(sorted(item.items()))])
+    assert digest_of([item]) != digest_of([user("b")])
+    assert digest_of([]).startswith("sha256:")
+
+
+def test_items_of_an_earlier_replacement_keep_the_time_of_their_first_line() -> None:
+    words = user("fix it")
+    own = (Remaining("user", "user", "then", "seq:3", 2),)
+    record = attrs.evolve(installed(), replacement=digest_of([words]), items=own)
+    history = [Past(words, "now", "seq:9"), Past(LONG_ANSWER, "now", "seq:10")]
+
+    assert remembered(history, record) == (Past(words, "then", "seq:3"), history[1])
+    assert remembered(history[1:], record) == (history[1],)

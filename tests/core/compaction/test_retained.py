@@ -1,0 +1,116 @@
+"""Which of the user's messages are kept, and how the first that does not fit is cut (JUN-13/14)."""
+
+import pytest
+
+from codex_checkpoints.core.compaction.retained import RETAINED_TOKENS, select
+from codex_checkpoints.core.rollout.contextual import CHECKPOINT_LINE, HOW_TO_LINE, RESTORE_LINE
+from compactions import ENVIRONMENT, SUMMARY, Item, call, message, output, pasts, text_of, user
+
+MARK = "…1 tokens truncated…"
+
+
+def of(tokens: int, letter: str = "x") -> Item:
+    return user(letter * 4 * tokens)
+
+
+def kept(*items: Item, budget: int = 20_000) -> list[str]:
+    return [text_of(each.item) for each in select(pasts(items), budget).retained]
+
+
+def lengths(*items: Item, budget: int = 20_000) -> list[int]:
+    return [len(text) for text in kept(*items, budget=budget)]
+
+
+def test_the_default_budget_is_that_of_codex() -> None:
+    assert RETAINED_TOKENS == 20_000
+
+
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        ([19_999], [79_996]),
+        ([20_000], [80_000]),
+        ([20_001], [80_000 + len(MARK)]),
+        ([5, 19_999], [4 + len("…4 tokens truncated…"), 79_996]),
+        ([1, 19_999], [4, 79_996]),
+        ([5, 1, 19_999], [4, 79_996]),
+        ([5, 20_000], [80_000]),
+        ([5, 20_001], [80_000 + len(MARK)]),
+        ([10_000, 10_000], [40_000, 40_000]),
+        ([1, 10_001, 10_000], [40_000 + len(MARK), 40_000]),
+    ],
+    ids=str,
+)
+def test_messages_are_taken_from_the_newest_until_the_budget_is_used_up(
+    sizes: list[int], expected: list[int]
+) -> None:
+    assert lengths(*map(of, sizes)) == expected
+
+
+def test_another_budget_keeps_another_amount() -> None:
+    assert kept(user("aaaa"), user("bbbbcccc"), budget=2) == ["bbbbcccc"]
+    assert kept(user("aaaa"), user("bbbbcccc"), budget=3) == ["aaaa", "bbbbcccc"]
+    assert kept(user("aaaa"), budget=0) == []
+
+
+def test_the_cut_is_in_the_middle_at_whole_characters() -> None:
+    text = "é" * 50
+
+    assert kept(user(text), budget=2) == ["éé…23 tokens truncated…éé"]
+    assert kept(user("日" * 9), budget=1) == ["…6 tokens truncated…"]
+
+
+def test_a_message_of_several_parts_keeps_them_apart_unless_it_is_cut() -> None:
+    whole = select(pasts([user("one", "two")]), 2).retained[0]
+    cut = select(pasts([user("onex", "twox")]), 1).retained[0]
+
+    assert whole.item == user("one", "two")
+    assert cut.item == user(f"on{MARK}ox")
+    assert (cut.tokens, cut.cut_tokens) == (1, 1)
+
+
+def test_two_messages_are_never_merged() -> None:
+    assert kept(user("a"), user("a"), user("b")) == ["a", "a", "b"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ENVIRONMENT,
+        SUMMARY,
+        f"{HOW_TO_LINE}\nx",
+        f"{CHECKPOINT_LINE}\nx",
+        f"{RESTORE_LINE}\nx",
+        "<turn_aborted>\nx\n</turn_aborted>",
+        "<user_shell_command>ls</user_shell_command>",
+    ],
+)
+def test_what_no_person_wrote_is_never_kept(text: str) -> None:
+    assert kept(user("a"), user(text), user("b")) == ["a", "b"]
+
+
+def test_only_messages_of_the_user_are_kept() -> None:
+    items = [message("developer", "x"), message("assistant", "x"), call("c"), output("c", "x")]
+
+    assert kept(*items, user("a"), user("")) == ["a"]
+
+
+def test_a_message_that_was_cut_once_stays_as_it_is_the_next_time() -> None:
+    first = select(pasts([of(30_000), user("and this")]), 20_000)
+    items = [each.item for each in first.retained]
+    second = select(pasts(items), 20_000)
+
+    assert [each.item for each in second.retained] == items
+    assert not any(each.cut_tokens for each in second.retained)
+
+
+def test_the_place_in_the_history_is_remembered() -> None:
+    found = select(pasts([message("developer", "x"), user("a"), user(SUMMARY), user("b")]), 9)
+
+    assert [each.place for each in found.retained] == [1, 3]
+
+
+def test_what_there_was_no_room_for_is_told_by_its_place() -> None:
+    history = pasts([user("old"), user("abcd"), message("assistant", "x"), user("efgh")])
+
+    assert [select(history, budget).reached for budget in (0, 1, 2, 3)] == [4, 3, 1, 0]

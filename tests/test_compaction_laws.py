@@ -1,0 +1,218 @@
+"""What holds for every compaction, whatever the history and the checkpoint."""
+
+import attrs
+import orjson
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+
+from checkpoints import CAPS, CHECKPOINTS
+from codex_checkpoints.core.checkpoint.caps import Caps
+from codex_checkpoints.core.checkpoint.records import Checkpoint
+from codex_checkpoints.core.checkpoint.view import view_v1
+from codex_checkpoints.core.compaction.building import Replacement, Terms, build
+from codex_checkpoints.core.compaction.foreign import filtered
+from codex_checkpoints.core.compaction.how_to import HOW_TO
+from codex_checkpoints.core.compaction.installed import compacted
+from codex_checkpoints.core.compaction.kinds import Past, kind_of
+from codex_checkpoints.core.compaction.payload import plain_message
+from codex_checkpoints.core.compaction.placement import place
+from codex_checkpoints.core.compaction.report import Declined
+from codex_checkpoints.core.history.pairing import paired
+from codex_checkpoints.core.history.tokens import of_items
+from codex_checkpoints.core.history.windows import begun
+from codex_checkpoints.core.rollout.fields import list_of, texts_of
+from compactions import (
+    CHECKPOINT,
+    ENVIRONMENT,
+    HISTORIES,
+    ITEMS,
+    LONG_ANSWER,
+    Item,
+    pasts,
+    text_of,
+    user,
+)
+
+FEWER = settings(max_examples=settings().max_examples * 2 // 5)
+"""Whole checkpoints take long to make up."""
+
+History = tuple[Past, ...]
+BUDGETS = st.sampled_from([0, 1, 2, 20, 300, 20_000])
+TERMS = st.builds(
+    Terms,
+    placement=st.sampled_from(["manual", "pre_turn"]),
+    budget=BUDGETS,
+    target=st.none() | st.integers(0, 3_000),
+)
+INSISTING = TERMS.map(lambda terms: attrs.evolve(terms, waived=frozenset({"not_smaller"})))
+
+
+def built(history: History, checkpoint: Checkpoint, caps: Caps, terms: Terms) -> Replacement:
+    found = build(history, checkpoint, caps, terms)
+    assume(isinstance(found, Replacement))
+    assert isinstance(found, Replacement)
+    return found
+
+
+def speaking(history: History) -> list[int]:
+    """Return the places of what the user said."""
+    return [
+        at
+        for at, past in enumerate(history)
+        if kind_of(past.item) == "user" and plain_message(past.item).says_something
+    ]
+
+
+@FEWER
+@given(HISTORIES, CHECKPOINTS, CAPS, INSISTING)
+def test_a_replacement_is_messages_of_the_user_and_one_handoff_at_the_end(
+    history: History, checkpoint: Checkpoint, caps: Caps, terms: Terms
+) -> None:
+    items = built(history, checkpoint, caps, terms).items
+
+    assert {(item["type"], item["role"]) for item in items} == {("message", "user")}
+    assert [kind_of(item) for item in items] == ["user"] * (len(items) - 1) + ["handoff"]
+    assert paired(items) == items
+
+
+@FEWER
+@given(HISTORIES, CHECKPOINTS, CAPS, INSISTING)
+def test_a_replacement_is_never_larger_than_was_said_before(
+    history: History, checkpoint: Checkpoint, caps: Caps, terms: Terms
+) -> None:
+    found = built(history, checkpoint, caps, terms)
+
+    assert of_items(found.items) == found.report.after <= found.report.bound
+    assert terms.target is None or found.report.bound <= terms.target
+
+
+@FEWER
+@given(HISTORIES, CHECKPOINTS, CAPS, TERMS)
+def test_a_replacement_is_smaller_than_what_it_replaces(
+    history: History, checkpoint: Checkpoint, caps: Caps, terms: Terms
+) -> None:
+    found = build((*history, Past(LONG_ANSWER)), checkpoint, caps, attrs.evolve(terms, trigger=1))
+
+    if isinstance(found, Declined):
+        assert found.reason in {"item_too_large", "missing_context"}
+    else:
+        assert found.report.after < found.report.replaced
+
+
+@given(HISTORIES, INSISTING)
+def test_what_is_kept_of_the_user_is_the_newest_without_a_gap(
+    history: History, terms: Terms
+) -> None:
+    report = built(history, CHECKPOINT, Caps(), terms).report
+
+    staying = [piece.place for piece in report.pieces if piece.fate in {"kept", "truncated"}]
+    assert staying == speaking(history)[len(speaking(history)) - len(staying) :]
+    assert [piece.place for piece in report.truncated] in ([], staying[:1])
+    assert [piece.place for piece in report.pieces] == list(range(len(history)))
+
+
+@given(HISTORIES, INSISTING)
+def test_the_users_words_and_their_boundaries_stay_as_they_were(
+    history: History, terms: Terms
+) -> None:
+    found = built(history, CHECKPOINT, Caps(), terms)
+    staying = [piece for piece in found.report.pieces if piece.fate in {"kept", "truncated"}]
+
+    assert len(staying) == len(found.items) - 1
+    for piece, item in zip(staying, found.items, strict=False):
+        old = history[piece.place].item
+        if piece.fate == "kept" and not piece.left_out:
+            assert texts_of(item["content"]) == texts_of(old["content"])
+        elif piece.fate == "truncated":
+            assert len(list_of(item["content"])) == 1
+            assert "tokens truncated" in text_of(item)
+
+
+@given(HISTORIES, INSISTING, st.text(max_size=9), st.text(max_size=9))
+def test_when_it_is_built_makes_no_difference(
+    history: History, terms: Terms, at: str, ref: str
+) -> None:
+    moved = tuple(attrs.evolve(past, at=at, ref=ref) for past in history)
+
+    once = built(history, CHECKPOINT, Caps(), terms).items
+    again = built(moved, CHECKPOINT, Caps(), terms).items
+
+    assert orjson.dumps(once) == orjson.dumps(again)
+
+
+@FEWER
+@given(HISTORIES, CHECKPOINTS, CAPS, INSISTING)
+def test_every_line_of_a_handoff_is_of_the_how_to_text_or_of_the_view(
+    history: History, checkpoint: Checkpoint, caps: Caps, terms: Terms
+) -> None:
+    handoff = text_of(built(history, checkpoint, caps, terms).items[-1])
+    view = view_v1(checkpoint, caps)
+
+    lines = handoff.split("\n")
+    assert lines[: HOW_TO.count("\n") + 1] == HOW_TO.split("\n")
+    assert lines[HOW_TO.count("\n") + 1 :] == ["", *view.split("\n")]
+
+
+@FEWER
+@given(HISTORIES, st.tuples(CHECKPOINTS, CHECKPOINTS, CHECKPOINTS), BUDGETS)
+def test_no_handoff_holds_an_earlier_one(
+    history: History, checkpoints: tuple[Checkpoint, ...], budget: int
+) -> None:
+    terms = Terms(placement="manual", budget=budget, waived=frozenset({"not_smaller"}))
+    for checkpoint in checkpoints:
+        items = built(history, checkpoint, Caps(), terms).items
+        texts = [text_of(item) for item in items]
+        assert sum(text.count(HOW_TO) for text in texts) == 1
+        history = pasts([*items, user("go on"), LONG_ANSWER])
+
+
+@given(HISTORIES, BUDGETS)
+@example(pasts([user("é" * 1999)]), 20)
+def test_compacting_three_times_in_a_row_changes_nothing_any_more(
+    history: History, budget: int
+) -> None:
+    terms = Terms(placement="manual", budget=budget, waived=frozenset({"not_smaller"}))
+    first = built(history, CHECKPOINT, Caps(), terms).items
+    second = built(pasts(first), CHECKPOINT, Caps(), terms).items
+    third = built(pasts(second), CHECKPOINT, Caps(), terms).items
+
+    assert first == second == third
+
+
+@given(HISTORIES, TERMS)
+def test_building_leaves_its_material_as_it_was(history: History, terms: Terms) -> None:
+    before = orjson.dumps([past.item for past in history])
+
+    build(history, CHECKPOINT, Caps(), terms)
+
+    assert orjson.dumps([past.item for past in history]) == before
+
+
+@given(st.lists(ITEMS, max_size=12))
+def test_placing_context_moves_nothing_else(items: list[Item]) -> None:
+    context = [user(ENVIRONMENT), {"type": "context"}]
+    placed = list(place(items, context, "mid_turn"))
+
+    at = placed.index(context[1])
+    assert [*placed[: at - 1], *placed[at + 1 :]] == items
+    assert placed[at - 1] == context[0]
+
+
+@given(st.lists(ITEMS, max_size=12))
+def test_what_passed_the_filter_passes_it_again(items: list[Item]) -> None:
+    once = filtered(items)
+
+    assert filtered(once.items).items == once.items
+    assert filtered(once.items).dropped == ()
+    assert len(once.items) + len(once.dropped) == len(items)
+
+
+@given(HISTORIES, INSISTING)
+def test_ids_of_windows_never_reach_the_replacement(history: History, terms: Terms) -> None:
+    items = built(history, CHECKPOINT, Caps(), terms).items
+    one = compacted(items, begun("window-1").opened("window-2")).payload
+    other = compacted(items, begun("window-3").opened("window-4")).payload
+
+    assert one["replacement_history"] == other["replacement_history"] == list(items)
+    assert one["message"] == other["message"] == text_of(items[-1])
+    assert b"window-" not in orjson.dumps(one["replacement_history"])
