@@ -36,17 +36,22 @@ _QUEUE_BYTES = 1 << 22
 _LONG = 1 << 16
 """An observation that is told in more bytes than this is read at once."""
 _LIMITS = Limits()
+_EDITS = frozenset({"add", "update", "delete", "move"})
 _NO_TEXT = ToolOutput("", ())
 
 
 @define
 class Met:
-    """What is kept of an artifact; an `opaque` name cannot be hashed."""
+    """What is kept of an artifact; an `opaque` name cannot be hashed.
+
+    `edited` is the `seq` of its newest change, -1 where it was only met otherwise.
+    """
 
     kind: ArtifactKind
     seq: int
     hash: str | None = None
     opaque: bool = False
+    edited: int = -1
 
     @property
     def hashable(self) -> bool:
@@ -54,7 +59,7 @@ class Met:
         return self.kind == "file" and not self.opaque
 
 
-_Place = tuple[int, str | None, str | None]
+Place = tuple[int, str | None, str | None]
 """Where something was observed: `seq`, the folder of the turn, the base of the session."""
 
 
@@ -65,7 +70,7 @@ class _Queued(NamedTuple):
     call need only be whole.
     """
 
-    place: _Place
+    place: Place
     line: bytes
     answer: bytes | None = None
     plain: bool = False
@@ -84,7 +89,7 @@ class Observations:
     _thin: int = field(init=False, default=0)
 
     def tell(
-        self, place: _Place, line: bytes, answer: bytes | None = None, *, plain: bool = False
+        self, place: Place, line: bytes, answer: bytes | None = None, *, plain: bool = False
     ) -> None:
         """Queue an observation by the line that tells it."""
         size = len(line) if answer is None else len(line) + len(answer)
@@ -100,7 +105,7 @@ class Observations:
         if self._size > _QUEUE_BYTES or len(self._queue) > _QUEUE:
             self._relieve()
 
-    def add(self, place: _Place, seen: tuple[Seen, ...]) -> None:
+    def add(self, place: Place, seen: tuple[Seen, ...]) -> None:
         """Queue what was seen."""
         if seen:
             self._queue.append(_Queued(place, b"", seen=seen))
@@ -117,9 +122,12 @@ class Observations:
             if seq < cut:
                 break
             for uri, met in self._named(queued):
-                newest.setdefault(uri, met)
+                kept = newest.setdefault(uri, met)
+                kept.edited = max(kept.edited, met.edited)
             if len(newest) >= _LIMITS.max_artifacts_total and cut < 0:
                 cut = seq
+        for uri in newest.keys() & self.artifacts.keys():
+            newest[uri].edited = max(newest[uri].edited, self.artifacts[uri].edited)
         if newest:
             self.artifacts = _newest(self.artifacts | newest, _LIMITS.max_artifacts_total)
 
@@ -141,11 +149,13 @@ class Observations:
         """Return what one observation names, the last of its parts first."""
         found: list[tuple[str, Met]] = []
         for seen in reversed(_read(queued)):
-            uri, opaque = _uri(seen, queued.place)
+            uri, opaque = name_of(seen, queued.place)
             if uri is None:
                 self.left_out += 1
             else:
-                found.append((uri, Met(seen.kind, queued.place[0], seen.hash, opaque)))
+                seq = queued.place[0]
+                edited = seq if seen.action in _EDITS else -1
+                found.append((uri, Met(seen.kind, seq, seen.hash, opaque, edited)))
         return found
 
 
@@ -165,22 +175,25 @@ def _thinned(queued: _Queued) -> _Queued:
 
 
 def _read(queued: _Queued) -> tuple[Seen, ...]:
-    if queued.seen is not None:
-        return queued.seen
-    item = item_of(queued.line)
+    return seen_in(queued.line, queued.answer) if queued.seen is None else queued.seen
+
+
+def seen_in(line: bytes, answer: bytes | None) -> tuple[Seen, ...]:
+    """Read what the line of an item saw, or that of a call with the line of its answer."""
+    item = item_of(line)
     if isinstance(item, ItemCompleted):
         item = item.item
     match item:
         case ToolCall():
-            answer = _NO_TEXT if queued.answer is None else item_of(queued.answer)
-            return tools.called(item, answer.texts) if isinstance(answer, ToolOutput) else ()
+            outcome = _NO_TEXT if answer is None else item_of(answer)
+            return tools.called(item, outcome.texts) if isinstance(outcome, ToolOutput) else ()
         case CommandRun() | FilesChanged() | ToolRan() | FileViewed():
             return tools.seen_by(item)
         case _:
             return ()
 
 
-def _uri(seen: Seen, place: _Place) -> tuple[str | None, bool]:
+def name_of(seen: Seen, place: Place) -> tuple[str | None, bool]:
     """Return the uri of what was seen, and whether its name was changed on the way."""
     if seen.kind == "command":
         return value(seen.name, MAX_VALUE_CHARS) or None, False

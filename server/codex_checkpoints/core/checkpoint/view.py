@@ -2,11 +2,13 @@
 
 A pure function of the checkpoint and the caps: the same two give the same text, byte for byte.
 Which caps are in force is the caller's business, and so is the how-to text around a view.
+
+The lines of single records are public: a state pack has its notes in the same form.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from codex_checkpoints.core.checkpoint.caps import MAX_VALUE_CHARS, Caps
 from codex_checkpoints.core.checkpoint.records import (
@@ -14,6 +16,9 @@ from codex_checkpoints.core.checkpoint.records import (
     Checkpoint,
     Decision,
     Evidence,
+    Fact,
+    Step,
+    Task,
     failing_dependency,
 )
 from codex_checkpoints.core.checkpoint.text import cut, one_line
@@ -49,8 +54,18 @@ def _source(evidence: Evidence) -> str:
     return f"{evidence.source}:{one_line(evidence.ref)}"
 
 
+def task_line(task: Task, caps: Caps) -> str:
+    """Return the line of the task (DSC-74)."""
+    return f"- {_value(task.text, caps)}"
+
+
+def step_line(step: Step, mark: str, caps: Caps) -> str:
+    """Return the line of a step of the plan; `mark` is `x` when it is done (DSC-46)."""
+    return f"- [{mark}] {_value(step.text, caps)} (id={one_line(step.id)})"
+
+
 def _task(checkpoint: Checkpoint, caps: Caps) -> list[str]:
-    return [] if checkpoint.task is None else [f"- {_value(checkpoint.task.text, caps)}"]
+    return [] if checkpoint.task is None else [task_line(checkpoint.task, caps)]
 
 
 def _plan(checkpoint: Checkpoint, caps: Caps) -> list[str]:
@@ -61,8 +76,8 @@ def _plan(checkpoint: Checkpoint, caps: Caps) -> list[str]:
     kept_open = still_open[: caps.max_open_plan_steps]
     kept_done = done[len(done) - min(caps.max_done_plan_steps, len(done)) :]
     return [
-        *(f"- [ ] {_value(step.text, caps)} (id={one_line(step.id)})" for step in kept_open),
-        *(f"- [x] {_value(step.text, caps)} (id={one_line(step.id)})" for step in kept_done),
+        *(step_line(step, " ", caps) for step in kept_open),
+        *(step_line(step, "x", caps) for step in kept_done),
     ]
 
 
@@ -81,12 +96,12 @@ def _artifact(artifact: Artifact, caps: Caps) -> str:
 
 
 def _decisions(checkpoint: Checkpoint, caps: Caps) -> list[str]:
-    current = _standing_decisions(checkpoint.decisions)
+    current = standing_decisions(checkpoint.decisions)
     shown = current[len(current) - min(caps.max_decisions, len(current)) :]
-    return [_decision(decision, caps) for decision in shown]
+    return [decision_line(decision, caps) for decision in shown]
 
 
-def _standing_decisions(decisions: Iterable[Decision]) -> list[Decision]:
+def standing_decisions(decisions: Iterable[Decision]) -> list[Decision]:
     """Leave out each decision that a later one supersedes (DSC-48)."""
     superseded: set[str] = set()
     standing: list[Decision] = []
@@ -98,7 +113,8 @@ def _standing_decisions(decisions: Iterable[Decision]) -> list[Decision]:
     return standing[::-1]
 
 
-def _decision(decision: Decision, caps: Caps) -> str:
+def decision_line(decision: Decision, caps: Caps) -> str:
+    """Return the line of a decision with its reason (DSC-48)."""
     replaced = decision.supersedes
     supersedes = "" if replaced is None else f" supersedes={one_line(replaced)}"
     return (
@@ -113,11 +129,16 @@ def _facts(checkpoint: Checkpoint, caps: Caps) -> tuple[list[str], list[str]]:
     valid: list[str] = []
     for key in sorted(checkpoint.facts):
         fact = checkpoint.facts[key]
-        line = f"- {one_line(key)}: {_value(fact.value, caps)}"
-        failing = failing_dependency(fact, checkpoint.artifacts)
-        if failing is None:
-            proof = f"evidence={_source(fact.evidence)} deps={len(fact.depends_on)}"
-            valid.append(f"{line} ({proof})")
-        else:
-            suspect.append(f"{line} (why=SUSPECT dep={one_line(failing.uri)})")
+        stands = failing_dependency(fact, checkpoint.artifacts) is None
+        line = fact_line(key, fact, checkpoint.artifacts, caps)
+        (valid if stands else suspect).append(line)
     return suspect, valid
+
+
+def fact_line(key: str, fact: Fact, artifacts: Mapping[str, Artifact], caps: Caps) -> str:
+    """Return the line of a fact, with its proof or with why it is suspect (DSC-49, DSC-50)."""
+    line = f"- {one_line(key)}: {_value(fact.value, caps)}"
+    failing = failing_dependency(fact, artifacts)
+    if failing is not None:
+        return f"{line} (why=SUSPECT dep={one_line(failing.uri)})"
+    return f"{line} (evidence={_source(fact.evidence)} deps={len(fact.depends_on)})"

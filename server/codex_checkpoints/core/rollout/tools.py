@@ -21,7 +21,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Literal
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from codex_checkpoints.core.rollout import javascript, patch, shell
 from codex_checkpoints.core.rollout.fields import is_list, object_of, text_of, words_of
@@ -44,7 +44,9 @@ class Seen:
     """One thing a call met.
 
     `name` is a path, the text of a command, or `<tool>/<call id>`; `folder` is where a path is
-    relative to, when the call says so; `hash` is that of a tool's recorded text.
+    relative to, when the call says so; `hash` is that of a tool's recorded text.  `call_id` is that
+    of the patch that changed a file, and `script` the text of the command that read one: which
+    lines it read is told by that alone.
     """
 
     kind: Literal["file", "command", "tool_output"]
@@ -52,6 +54,9 @@ class Seen:
     action: Action
     folder: str | None = None
     hash: str | None = None
+    # How it came about is no part of what was met.
+    call_id: str | None = field(default=None, eq=False, kw_only=True)
+    script: str | None = field(default=None, eq=False, kw_only=True)
 
 
 class Needs(StrEnum):
@@ -124,7 +129,7 @@ def seen_by(
             return _command_seen(item)
         case FilesChanged():
             changes = ((change.path, change.kind, change.move_to) for change in item.changes)
-            return _changes(changes) if item.done else ()
+            return _changes(changes, item.call_id) if item.done else ()
         case ToolRan():
             return _tool_seen(item, shortened=shortened)
         case FileViewed():
@@ -188,11 +193,12 @@ def _command_seen(run: CommandRun) -> tuple[Seen, ...]:
     patched = _patch_in(script)
     if patched is not None:
         failed = run.status == "failed" or run.exit_code not in {None, 0}
-        return () if failed else _patched(patched.text, _inside(run.folder, patched.folder))
+        folder = _inside(run.folder, patched.folder)
+        return () if failed else _patched(patched.text, run.call_id, folder)
     if run.parsed is None:
         return _command(script, shell.read_argv(run.argv), run.folder)
     reads = tuple(
-        Seen("file", path, "read", run.folder)
+        Seen("file", path, "read", run.folder, script=script)
         for kind, path in run.parsed
         if kind == "read" and path is not None
     )
@@ -216,12 +222,12 @@ def _expected(call: ToolCall) -> tuple[Expected, ...]:
         ours = tool in _OURS_TO_THE_MODEL
         return () if ours else (Expected(Needs.TEXT, (_answer_of(f"{server}.{tool}", call),)),)
     if name in _SHELLS:
-        return _expected_of_shell(arguments)
+        return _expected_of_shell(arguments, call.call_id)
     if name in _PATCHES:
         text = arguments if isinstance(arguments, str) else _first(arguments, "input", "patch")
         if not isinstance(text, str):
             return ()
-        return (Expected(Needs.SUCCESS, _patched(text, None)),)
+        return (Expected(Needs.SUCCESS, _patched(text, call.call_id)),)
     if name in _VIEWS:
         path = _first(arguments, _VIEWS[name])
         if not isinstance(path, str):
@@ -236,7 +242,7 @@ def _answer_of(tool: str, call: ToolCall) -> Seen:
     return Seen("tool_output", f"{tool}/{call.call_id}", "call")
 
 
-def _expected_of_shell(arguments: object) -> tuple[Expected, ...]:
+def _expected_of_shell(arguments: object, call_id: str) -> tuple[Expected, ...]:
     words = _first(arguments, "command", "cmd")
     workdir = _first(arguments, "workdir")
     folder = workdir if isinstance(workdir, str) and workdir else None
@@ -249,7 +255,7 @@ def _expected_of_shell(arguments: object) -> tuple[Expected, ...]:
     else:
         return ()
     if patched is not None:
-        files = _patched(patched.text, _inside(folder, patched.folder))
+        files = _patched(patched.text, call_id, _inside(folder, patched.folder))
         return (Expected(Needs.SUCCESS, files),)
     reading = shell.read_script(script) if argv is None else shell.read_argv(argv)
     return (Expected(Needs.OUTCOME, _command(script, reading, folder)),)
@@ -262,24 +268,25 @@ def _patch_in(script: str) -> shell.ShellPatch | None:
 
 def _command(script: str, reading: shell.ShellReading, folder: str | None) -> tuple[Seen, ...]:
     within = _inside(folder, reading.folder)
-    reads = tuple(Seen("file", read.path, "read", within) for read in reading.reads)
+    reads = tuple(Seen("file", read.path, "read", within, script=script) for read in reading.reads)
     return reads if reading.plain and reads else (Seen("command", script, "run"), *reads)
 
 
-def _patched(text: str, folder: str | None) -> tuple[Seen, ...]:
+def _patched(text: str, call_id: str, folder: str | None = None) -> tuple[Seen, ...]:
     files = patch.files_of(text)
-    return _changes(((f.path, f.kind, f.move_to) for f in files), folder)
+    return _changes(((f.path, f.kind, f.move_to) for f in files), call_id, folder)
 
 
 def _changes(
-    changes: Iterable[tuple[str, str, str | None]], folder: str | None = None
+    changes: Iterable[tuple[str, str, str | None]], call_id: str, folder: str | None = None
 ) -> tuple[Seen, ...]:
     seen: list[Seen] = []
     for path, kind, move_to in changes:
         action: Action = "add" if kind == "add" else "delete" if kind == "delete" else "update"
-        seen.append(Seen("file", path, "move" if move_to else action, folder))
+        how: Action = "move" if move_to else action
+        seen.append(Seen("file", path, how, folder, call_id=call_id))
         if move_to:
-            seen.append(Seen("file", move_to, "move", folder))
+            seen.append(Seen("file", move_to, "move", folder, call_id=call_id))
     return tuple(seen)
 
 

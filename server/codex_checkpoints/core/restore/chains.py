@@ -1,0 +1,130 @@
+"""The way from a session up to where it began, link by link (AGN-30, AGN-86).
+
+Every link has its exact cut.  Files may claim what they like: a circle ends a chain and is said,
+and a restore that would close one is refused.  The tree of all chains is drawn by `lineage`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+from typing import Literal
+
+from attrs import frozen
+
+from codex_checkpoints.core.restore.carried import Ancestor
+from codex_checkpoints.core.restore.records import Restore
+
+LinkKind = Literal["restore", "compaction", "revert", "subagent", "fork"]
+"""What made a child of a parent; of several claims about one child the first of these counts."""
+
+MAX_CHAIN = 1024
+"""How many links a chain follows at most."""
+
+_RANK: tuple[LinkKind, ...] = ("restore", "compaction", "revert", "subagent", "fork")
+
+
+@frozen
+class Cut:
+    """Where a child leaves its parent: what is known of it, each in the parent's own terms."""
+
+    turn_id: str | None = None
+    ordinal_exclusive: int | None = None
+    byte_offset: int | None = None
+    checkpoint_id: str | None = None
+    operation_id: str | None = None
+
+
+@frozen
+class Link:
+    """An edge: `child` came from `parent`; both are session ids, or rollout ids of segments."""
+
+    child: str
+    parent: str
+    kind: LinkKind
+    cut: Cut
+    at: str | None = None
+
+
+Ends = Literal["root", "unavailable", "circle", "limit"]
+
+
+@frozen
+class Chain:
+    """The way from a session up, nearest first, and why it ends."""
+
+    links: tuple[Link, ...]
+    ends: Ends
+
+
+def link_of(restore: Restore) -> Link:
+    """Return the edge that a restore made."""
+    cut = Cut(
+        turn_id=restore.source_turn.turn_id,
+        checkpoint_id=restore.checkpoint_id,
+        operation_id=restore.operation_id,
+    )
+    source = restore.source_session_id
+    return Link(restore.session_id, source, "restore", cut, restore.restored_at)
+
+
+def branches_above(restores: Iterable[Restore], session_id: str) -> tuple[Ancestor, ...]:
+    """Return the restores that led to a session, the newest first, back to the first session.
+
+    A record also holds the chain as it was when it was made, so that the way is known where the
+    records of sessions further up are gone (AGN-87).
+    """
+    by_branch = {restore.session_id: restore for restore in restores}
+    above: dict[str, Ancestor] = {}
+    told: tuple[Ancestor, ...] = ()
+    at = session_id
+    while at in by_branch and at not in above and len(above) < MAX_CHAIN:
+        restore = by_branch[at]
+        above[at] = restore.ancestor
+        at, told = restore.source_session_id, restore.chain
+    for ancestor in told:
+        if ancestor.session_id != at or at in above or len(above) >= MAX_CHAIN:
+            break
+        above[at] = ancestor
+        at = ancestor.source_turn.session_id
+    return tuple(above.values())
+
+
+def chain_of(session_id: str, links: Iterable[Link], known: Container[str]) -> Chain:
+    """Return the way from a session up to where it began; `known` are the ids whose files exist."""
+    parents = parents_of(links)
+    way: list[Link] = []
+    seen = {session_id}
+    at = session_id
+    while (link := parents.get(at)) is not None:
+        if link.parent in seen:
+            return Chain(tuple(way), "circle")
+        if len(way) >= MAX_CHAIN:
+            return Chain(tuple(way), "limit")
+        way.append(link)
+        at = link.parent
+        seen.add(at)
+    return Chain(tuple(way), "root" if at in known else "unavailable")
+
+
+def closes_a_circle(child: str, parent: str, links: Iterable[Link]) -> bool:
+    """Return whether `child` stands above `parent`, or is it: such a link is refused (AGN-86)."""
+    parents = parents_of(links)
+    seen: set[str] = set()
+    at: str | None = parent
+    while at is not None and at not in seen:
+        if at == child:
+            return True
+        seen.add(at)
+        link = parents.get(at)
+        at = None if link is None else link.parent
+    return False
+
+
+def parents_of(links: Iterable[Link]) -> dict[str, Link]:
+    """Return the one link that counts for each child; what is told first wins among equals."""
+    parents: dict[str, Link] = {}
+    for link in links:
+        before = parents.get(link.child)
+        if before is None or _RANK.index(link.kind) < _RANK.index(before.kind):
+            parents[link.child] = link
+    return parents

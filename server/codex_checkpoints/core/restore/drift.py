@@ -1,0 +1,65 @@
+"""What has changed on the disk since a marker was made, and what had to be made do with.
+
+A comparison of hashes that others computed (AGN-63, AGN-65, AGN-66).  It changes nothing in what
+is carried: a restore shows the files as they are now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from attrs import frozen
+
+from codex_checkpoints.core.checkpoint.records import UNKNOWN_HASH
+
+WEAK = "stat:"
+"""How a hash begins that stands for size and time alone, not for the content."""
+
+
+@frozen
+class Drift:
+    """A file whose content is another than when the marker was made."""
+
+    uri: str
+    then: str
+    now: str
+
+
+@frozen
+class Missing:
+    """A file that was there when the marker was made and cannot be seen now."""
+
+    uri: str
+    then: str
+
+
+@frozen
+class Fallback:
+    """Something weaker was used than one would wish; `uri` is the file that it is about."""
+
+    fallback: Literal["weak_hash", "file_only_store"]
+    uri: str | None = None
+
+
+def drift_of(then: Mapping[str, str], now: Mapping[str, str]) -> tuple[Drift, ...]:
+    """Return the files with another hash, by uri; hashes of different kinds are never equal."""
+    return tuple(
+        Drift(uri, then[uri], now[uri])
+        for uri in sorted(then)
+        if uri in now and now[uri] != UNKNOWN_HASH and now[uri] != then[uri]
+    )
+
+
+def missing_of(then: Mapping[str, str], now: Mapping[str, str]) -> tuple[Missing, ...]:
+    """Return the files that have no hash now, by uri; `now` covers every file of `then`."""
+    return tuple(
+        Missing(uri, then[uri])
+        for uri in sorted(then)
+        if now.get(uri, UNKNOWN_HASH) == UNKNOWN_HASH
+    )
+
+
+def weak_hashes(now: Mapping[str, str]) -> tuple[Fallback, ...]:
+    """Return the files of which only size and time are compared, by uri (DSC-71)."""
+    return tuple(Fallback("weak_hash", uri) for uri in sorted(now) if now[uri].startswith(WEAK))

@@ -1,0 +1,177 @@
+"""What is written down of a restore while it happens: one JSON line an event in `audit.jsonl`.
+
+Each event says who and what in the same fields; beside them stand ids, counts, hashes, codes and
+names of files.  The marker's label is the only text a person wrote: there is no field that could
+hold a prompt (AGN-61, AGN-76).  Which files drifted, what was missing and what was made do with is
+told where it is found out; what was kept out by the budget, behind the pack (AGN-63 to AGN-66).
+
+Events of one operation are numbered from 0 in `step`, and each line is sealed, so that a changed
+line and a missing one both show (`auditing`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from attrs import frozen
+
+from codex_checkpoints.core.restore.carried import TurnSource
+from codex_checkpoints.core.restore.drift import Drift, Fallback, Missing
+from codex_checkpoints.core.restore.sealing import sealed
+from codex_checkpoints.core.restore.written import to_json
+
+RestoreMode = Literal["soft", "hard"]
+"""Continuity first, or performance first (AGN-31)."""
+
+
+@frozen
+class Operation:
+    """What all events of one restore have in common.
+
+    `session_id` is the branch's, from the moment it has one; user and organisation are settings.
+    """
+
+    operation_id: str
+    session_id: str | None
+    source_session_id: str
+    checkpoint_id: str
+    source_turn: TurnSource | None
+    restore_mode: RestoreMode
+    user_id: str | None = None
+    org_id: str | None = None
+
+
+@frozen
+class RestoreRequested:
+    """Somebody asked for a restore; nothing was looked at yet."""
+
+    label: str | None
+    budget: int | None
+    window: int
+
+
+@frozen
+class RestoreValidated:
+    """Marker, source, turn and target were found in order, and nothing was written (AGN-84)."""
+
+    source_bytes: int
+    source_digest: str
+    turns: int
+
+
+@frozen
+class BranchCreated:
+    """The branch is on disk, whole."""
+
+    placement: Literal["copy", "reference", "seed"]
+    branch_bytes: int
+    branch_digest: str
+
+
+@frozen
+class StateTransferred:
+    """How many of each category went over."""
+
+    notes: int
+    files: int
+    chunks: int
+    system_artifacts: int
+    pinned: int
+    markers: int
+
+
+@frozen
+class StatePackPrepared:
+    """The pack that a hard branch begins with."""
+
+    pack_digest: str
+    tokens: int
+    budget: int
+    included: int
+    deferred: int
+
+
+@frozen
+class LLMChainReset:
+    """A hard branch begins a new chain: its windows, and the one of the source that ends here."""
+
+    window_id: str
+    first_window_id: str
+    source_window_id: str | None
+
+
+@frozen
+class RestoreCompleted:
+    """The branch is ready."""
+
+    context_reset: bool
+    tokens_before: int | None
+    tokens_after: int | None
+    warnings: tuple[str, ...]
+
+
+@frozen
+class RestoreFailed:
+    """The restore ended without a branch; `code` is that of the refusal."""
+
+    code: str
+
+
+@frozen
+class PackTruncated:
+    """The budget kept items out of the pack."""
+
+    budget: int
+    included: int
+    deferred: int
+
+
+Event = (
+    RestoreRequested
+    | RestoreValidated
+    | BranchCreated
+    | StateTransferred
+    | StatePackPrepared
+    | LLMChainReset
+    | RestoreCompleted
+    | RestoreFailed
+    | PackTruncated
+    | Drift
+    | Missing
+    | Fallback
+)
+
+_NAMES: Mapping[type[object], str] = {
+    Drift: "DriftDetected",
+    Missing: "ArtifactMissing",
+    Fallback: "FallbackUsed",
+}
+
+_SOFT = (
+    "RestoreRequested",
+    "RestoreValidated",
+    "BranchCreated",
+    "StateTransferred",
+    "RestoreCompleted",
+)
+_HARD = (*_SOFT[:-1], "StatePackPrepared", "LLMChainReset", "RestoreCompleted")
+ORDER: Mapping[RestoreMode, tuple[str, ...]] = {"soft": _SOFT, "hard": _HARD}
+"""The events of a restore that succeeds (AGN-62); the others may stand between them."""
+
+FAILED = "RestoreFailed"
+"""The event that ends a restore which does not."""
+
+BESIDE = frozenset({*_NAMES.values(), "PackTruncated"})
+"""The events that may stand anywhere behind the first."""
+
+
+def type_of(event: Event) -> str:
+    """Return the `type` of an event as it is written."""
+    return _NAMES.get(type(event), type(event).__name__)
+
+
+def line_of(operation: Operation, event: Event, *, step: int, at: str) -> dict[str, Any]:
+    """Return the line of an event, sealed; `step` counts the events of the operation from 0."""
+    head = {"type": type_of(event), "at": at}
+    return sealed(head | to_json(operation) | to_json(event) | {"step": step})

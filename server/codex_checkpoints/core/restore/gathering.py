@@ -1,0 +1,99 @@
+"""Observations, and how they came about: read or changed, by which patch, which lines.
+
+`Gathered` takes the place of the observations of a state, so that what counts as observed is still
+decided by the reducer alone.  It reads each of them at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeVar
+
+from attrs import Factory, define, frozen
+
+from codex_checkpoints.core.checkpoint.caps import MAX_URI_CHARS
+from codex_checkpoints.core.checkpoint.observations import Observations, Place, name_of, seen_in
+from codex_checkpoints.core.rollout import shell
+from codex_checkpoints.core.rollout.glimpse import is_whole, without_output
+from codex_checkpoints.core.rollout.paths import uri_of
+from codex_checkpoints.core.rollout.tools import Seen
+
+MAX_SPANS = 64
+"""How many partial reads are kept, the newest."""
+
+_FILES = 1 << 16
+_PATCHES = 256
+
+_Key = TypeVar("_Key")
+
+
+@frozen
+class Span:
+    """The lines `start` to `end`, from 1, of a file."""
+
+    uri: str
+    start: int
+    end: int
+
+
+@define
+class Gathered(Observations):
+    """Observations with their traces: the newest of each kind stand last."""
+
+    touched: dict[str, None] = Factory(dict[str, None])
+    sent: dict[str, None] = Factory(dict[str, None])
+    spans: dict[Span, None] = Factory(dict[Span, None])
+    patches: dict[str, None] = Factory(dict[str, None])
+
+    def tell(
+        self, place: Place, line: bytes, answer: bytes | None = None, *, plain: bool = False
+    ) -> None:
+        """Read an observation by the line that tells it."""
+        ended = plain and answer is not None and is_whole(answer)
+        self.add(place, seen_in(without_output(line), None if ended else answer))
+
+    def add(self, place: Place, seen: tuple[Seen, ...]) -> None:
+        """Take what was seen."""
+        for each in seen:
+            if each.kind == "file":
+                uri, _ = name_of(each, place)
+                if uri is not None:
+                    self._file(uri, each, place)
+        super().add(place, seen)
+
+    def _file(self, uri: str, seen: Seen, place: Place) -> None:
+        _renew(self.sent if seen.action == "read" else self.touched, uri, _FILES)
+        if seen.call_id:
+            _renew(self.patches, seen.call_id[:MAX_URI_CHARS], _PATCHES)
+        for span in _spans(uri, seen, place):
+            _renew(self.spans, span, MAX_SPANS)
+
+
+def _renew(known: dict[_Key, None], key: _Key, total: int) -> None:
+    """Make `key` the newest; of too many the oldest is forgotten."""
+    known.pop(key, None)
+    known[key] = None
+    if len(known) > total:
+        del known[next(iter(known))]
+
+
+def _spans(uri: str, seen: Seen, place: Place) -> Iterator[Span]:
+    """Yield the lines that a command read of a file, where its text names the first and the last.
+
+    The command is asked even where Codex itself says which files it read: that names no lines.
+    """
+    if seen.script is None:
+        return
+    _, turn_folder, base = place
+    reading = shell.read_script(seen.script)
+    for read in reading.reads:
+        if read.start is None or read.end is None:
+            continue
+        # Codex puts the folder that a script changes to in front of the name, or it stands in
+        # the folder of the call already.
+        names = {read.path, f"{reading.folder}/{read.path}" if reading.folder else read.path}
+        named = (
+            uri_of(name, folder=seen.folder, turn_folder=turn_folder, base=base) for name in names
+        )
+        if any(found is not None and found.uri == uri for found in named):
+            yield Span(uri, read.start, read.end)

@@ -1,0 +1,122 @@
+"""Where sessions come from, as one tree with the exact cut on every edge (AGN-17, AGN-86).
+
+Sessions, forks, revert segments, compactions, restores and subagents are nodes that hang on one
+another; the windows of a session stand in its node.  What somebody claims in a file may be broken
+or go in a circle: a missing parent is shown as unavailable, and a link that closes a circle is left
+out and reported.  Nothing here calls itself, so a chain may be as long as it likes; a tree is
+bounded.  Which files say what is known to the service.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from attrs import frozen
+
+from codex_checkpoints.core.restore.chains import Link, parents_of
+
+MAX_NODES = 2048
+"""How many nodes a tree shows at most."""
+
+
+@frozen
+class Window:
+    """A context window of a session (WIN-12)."""
+
+    number: int
+    window_id: str | None
+    previous_window_id: str | None
+    opened_at_seq: int | None
+    opened_at: str | None
+
+
+@frozen
+class Known:
+    """A session or segment whose file is there."""
+
+    id: str
+    title: str | None
+    archived: bool = False
+    windows: tuple[Window, ...] = ()
+
+
+@frozen
+class Node:
+    """One place in a tree; `link` leads to its parent, which stands somewhere before it.
+
+    An unavailable node is only known because a child names it.
+    """
+
+    id: str
+    depth: int
+    link: Link | None
+    available: bool
+    title: str | None
+    archived: bool
+    windows: tuple[Window, ...]
+
+
+@frozen
+class Tree:
+    """A tree, depth first, children by time and id; what of it is left out stands in `omitted`.
+
+    `circles` are the links that would close a circle; they are in no tree.
+    """
+
+    root: str
+    nodes: tuple[Node, ...]
+    circles: tuple[Link, ...]
+    omitted: int
+
+
+def tree_of(session_id: str, links: Iterable[Link], known: Mapping[str, Known]) -> Tree:
+    """Return the whole tree that a session stands in, from the first session down."""
+    claimed = parents_of(links)
+    parents, circles = _without_circles(claimed)
+    root = session_id
+    while root in parents:
+        root = parents[root].parent
+    children: dict[str, list[Link]] = {}
+    for link in parents.values():
+        children.setdefault(link.parent, []).append(link)
+    nodes: list[Node] = []
+    omitted = 0
+    waiting: list[tuple[str, int, Link | None]] = [(root, 0, None)]
+    while waiting:
+        at, depth, link = waiting.pop()
+        if len(nodes) < MAX_NODES:
+            nodes.append(_node(at, depth, link, known.get(at)))
+        else:
+            omitted += 1
+        below = sorted(children.get(at, ()), key=lambda each: (each.at or "", each.child))
+        waiting += [(each.child, depth + 1, each) for each in reversed(below)]
+    return Tree(root, tuple(nodes), circles, omitted)
+
+
+def _node(name: str, depth: int, link: Link | None, known: Known | None) -> Node:
+    if known is None:
+        return Node(name, depth, link, available=False, title=None, archived=False, windows=())
+    title, archived, windows = known.title, known.archived, known.windows
+    return Node(name, depth, link, available=True, title=title, archived=archived, windows=windows)
+
+
+def _without_circles(parents: Mapping[str, Link]) -> tuple[dict[str, Link], tuple[Link, ...]]:
+    """Leave out, of each circle, the link of its first child by id."""
+    kept = dict(parents)
+    circles: list[Link] = []
+    settled: set[str] = set()
+    for start in sorted(parents):
+        way: dict[str, None] = {}
+        at = start
+        while at in kept and at not in settled and at not in way:
+            way[at] = None
+            at = kept[at].parent
+        if at in way and at not in settled:
+            closing = min(_from(list(way), at))
+            circles.append(kept.pop(closing))
+        settled.update(way)
+    return kept, tuple(circles)
+
+
+def _from(way: Sequence[str], first: str) -> Sequence[str]:
+    return way[way.index(first) :]

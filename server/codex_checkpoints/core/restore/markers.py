@@ -1,0 +1,183 @@
+"""Markers and pins: the saved points of a session, and the files kept at hand for a restore.
+
+`markers.jsonl` only grows; `shelf_of` folds its lines.  A marker names a turn and never moves: when
+its turn is rolled back it is detached, and still says what the session was like then (AGN-83).
+It holds a label, a time and the hashes of files, no text of the conversation (AGN-8).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Any, Literal
+
+from attrs import evolve, frozen
+
+from codex_checkpoints.core.checkpoint.caps import MAX_URI_CHARS, MAX_VALUE_CHARS
+from codex_checkpoints.core.checkpoint.text import value
+from codex_checkpoints.core.restore.written import from_json, to_json
+from codex_checkpoints.core.rollout.fields import Json, object_of
+from codex_checkpoints.core.rollout.turns import Turns
+
+Origin = Literal["user", "compaction"]
+"""Who wanted a marker: a person, or a compaction that was about to happen."""
+
+MAX_PINS = 64
+"""How many pins a session has at most; a further one takes the place of the oldest."""
+
+_NONE: Mapping[str, str] = MappingProxyType({})
+
+
+@frozen
+class Marker:
+    """A saved point on one turn; `hashes` are those of the active files as seen when it was made.
+
+    `session_id` is the session of the turn.  In the file of a hard branch that is the source: the
+    marker is a reference to it.
+    """
+
+    checkpoint_id: str
+    session_id: str
+    turn_id: str
+    label: str
+    created_at: str
+    origin: Origin = "user"
+    hashes: Mapping[str, str] = _NONE
+
+
+@frozen
+class Pin:
+    """A file, or lines of one, that the user wants in every state pack (AGN-38)."""
+
+    uri: str
+    start: int | None = None
+    end: int | None = None
+
+
+@frozen
+class Shelf:
+    """The markers of a session in the order of their making, and its pins, the newest last."""
+
+    markers: tuple[Marker, ...] = ()
+    pins: tuple[Pin, ...] = ()
+
+    def find(self, checkpoint_id: str) -> Marker | None:
+        """Return a marker, None where there is none of this id."""
+        return next((each for each in self.markers if each.checkpoint_id == checkpoint_id), None)
+
+
+# --- lines -----------------------------------------------------------------------------------
+
+
+def label_of(text: str) -> str:
+    """Return a label as it is stored: a value (interfaces, "Text of values"); it may be empty."""
+    return value(text, MAX_VALUE_CHARS)
+
+
+def created(marker: Marker) -> dict[str, Any]:
+    """Return the line that makes a marker."""
+    return {"type": "created"} | to_json(evolve(marker, label=label_of(marker.label)))
+
+
+def renamed(checkpoint_id: str, label: str, at: str) -> dict[str, Any]:
+    """Return the line that gives a marker another label."""
+    label = label_of(label)
+    return {"type": "renamed", "checkpointId": checkpoint_id, "label": label, "at": at}
+
+
+def removed(checkpoint_id: str, at: str) -> dict[str, Any]:
+    """Return the line that takes a marker away; notes and branches stay (AGN-3)."""
+    return {"type": "removed", "checkpointId": checkpoint_id, "at": at}
+
+
+def pinned(pin: Pin, at: str) -> dict[str, Any]:
+    """Return the line that pins a file or lines of one."""
+    return {"type": "pinned"} | to_json(pin) | {"at": at}
+
+
+def unpinned(pin: Pin, at: str) -> dict[str, Any]:
+    """Return the line that takes a pin away."""
+    return {"type": "unpinned"} | to_json(pin) | {"at": at}
+
+
+def shelf_of(lines: Iterable[object]) -> Shelf:
+    """Fold the lines of `markers.jsonl`, each a JSON value; what is no such line is passed over.
+
+    The first line about an id makes the marker: another cannot move it.  An id that was taken away
+    is not used again.
+    """
+    markers: dict[str, Marker | None] = {}
+    pins: dict[Pin, None] = {}
+    for line in lines:
+        told = object_of(line)
+        match told.get("type"):
+            case "created":
+                marker = from_json(told, Marker)
+                if marker is not None:
+                    made = evolve(marker, label=label_of(marker.label))
+                    markers.setdefault(marker.checkpoint_id, made)
+            case "renamed":
+                _rename(markers, told)
+            case "removed":
+                name = told.get("checkpointId")
+                if isinstance(name, str) and name in markers:
+                    markers[name] = None
+            case "pinned":
+                _pin(pins, told)
+            case "unpinned":
+                pin = from_json(told, Pin)
+                if pin is not None:
+                    pins.pop(pin, None)
+            case _:
+                pass
+    return Shelf(tuple(marker for marker in markers.values() if marker), tuple(pins))
+
+
+def _rename(markers: dict[str, Marker | None], told: Json) -> None:
+    name, label = told.get("checkpointId"), told.get("label")
+    marker = markers.get(name) if isinstance(name, str) else None
+    if marker is not None and isinstance(label, str):
+        markers[marker.checkpoint_id] = evolve(marker, label=label_of(label))
+
+
+def _pin(pins: dict[Pin, None], told: Json) -> None:
+    pin = from_json(told, Pin)
+    if pin is None or not _is_sound(pin):
+        return
+    pins.pop(pin, None)
+    pins[pin] = None
+    if len(pins) > MAX_PINS:
+        del pins[next(iter(pins))]
+
+
+def _is_sound(pin: Pin) -> bool:
+    if pin.start is None or pin.end is None:
+        return pin.start is None and pin.end is None and 0 < len(pin.uri) <= MAX_URI_CHARS
+    return 1 <= pin.start <= pin.end and 0 < len(pin.uri) <= MAX_URI_CHARS
+
+
+# --- what becomes of them ----------------------------------------------------------------------
+
+
+def is_detached(marker: Marker, turns: Turns) -> bool:
+    """Return whether the turn of a marker no longer counts in the turns of its session."""
+    return all(turn.turn_id != marker.turn_id for turn in turns.counting())
+
+
+def copied(
+    shelf: Shelf, source_id: str, branch_id: str, kept: Iterable[str], at: str
+) -> list[dict[str, Any]]:
+    """Return the lines with which a branch begins: the markers and pins of its source.
+
+    `kept` are the turns that are part of the branch: all up to the cut in a soft restore, where a
+    turn keeps its id (AGN-12), none in a hard one.  Their markers become the branch's own; any
+    other marker stays a reference to the session that it belongs to.
+    """
+    own = {(source_id, turn_id) for turn_id in kept}  # a turn id alone is never unique (AGN-11)
+    markers = (
+        evolve(marker, session_id=branch_id)
+        if (marker.session_id, marker.turn_id) in own
+        else marker
+        for marker in shelf.markers
+    )
+    return [created(marker) for marker in markers] + [pinned(pin, at) for pin in shelf.pins]

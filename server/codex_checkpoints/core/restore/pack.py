@@ -1,0 +1,110 @@
+"""The state pack: the one message that a hard restore begins with, within a token budget.
+
+Filled line by line in the order of `pack_lines`; the first line that does not fit and all that
+follow are deferred (AGN-53, AGN-55).  It never fails: a budget of one token gives an empty pack and
+a warning (AGN-73).  The same arguments give the same bytes (AGN-31); no time of the restore and no
+id of the branch stand in it, so a preview shows what will be sent.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from attrs import frozen
+
+from codex_checkpoints.core.restore.carried import Carried
+from codex_checkpoints.core.restore.pack_lines import HEADINGS, Item, Part, lines_of, out_of_bound
+
+TITLE = "[SESSION_RESTORE v1]"
+
+DEFAULT_BUDGET = 8000
+"""Tokens of a state pack where no setting says otherwise (`restoreBudgetTokens`)."""
+
+Reason = Literal["budget", "bound"]
+"""Why something is not in a pack: no tokens left, or longer than a pinned content may be."""
+
+
+@frozen
+class Deferred:
+    """An item that a pack does not show, or of which it shows only the beginning (`bound`)."""
+
+    part: Part
+    id: str
+    reason: Reason
+
+
+@frozen
+class StatePack:
+    """A pack within its budget; `included` and the ones deferred for it are all items there are."""
+
+    text: str
+    tokens: int
+    budget: int
+    included: tuple[Item, ...]
+    deferred: tuple[Deferred, ...]
+
+    @property
+    def truncated(self) -> int:
+        """Return how many items the budget kept out."""
+        return sum(item.reason == "budget" for item in self.deferred)
+
+
+class BadPack(ValueError):
+    """A text that is no state pack; the text of the error says why, without quoting it."""
+
+
+def tokens_of(text: str) -> int:
+    """Estimate the cost of a text: a token for each four bytes begun."""
+    return -(-len(text.encode()) // 4)
+
+
+def state_pack(carried: Carried, budget: int = DEFAULT_BUDGET) -> StatePack:
+    """Return the pack of what is carried, of at most `budget` tokens."""
+    room = 4 * max(budget, 0)
+    bound = tuple(Deferred(item.part, item.id, "bound") for item in out_of_bound(carried))
+    lines = lines_of(carried)
+    taken: list[str] = []
+    for text in (TITLE, *(line.text for line in lines)):
+        room -= len(text.encode()) + 1
+        if room < 0:
+            break
+        taken.append(text)
+    fitting = max(0, len(taken) - 1)  # the title is no item
+    included = tuple(line.item for line in lines[:fitting] if line.item is not None)
+    left = (line.item for line in lines[fitting:] if line.item is not None)
+    deferred = tuple(Deferred(item.part, item.id, "budget") for item in left)
+    text = "".join(f"{line}\n" for line in taken)
+    return StatePack(text, tokens_of(text), budget, included, deferred + bound)
+
+
+def items_of(carried: Carried) -> tuple[Item, ...]:
+    """Return all items that are carried, as a soft restore takes them over."""
+    return tuple(
+        line.item
+        for line in lines_of(carried)
+        if line.item is not None and line.item.part not in {"notice", "window"}
+    )
+
+
+def sections_in(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Take a pack apart into headings and their lines; raise `BadPack` for anything else.
+
+    An unknown, repeated or misplaced heading is an error (AGN-52).  An empty text is the pack of a
+    budget that nothing fits.
+    """
+    if not text:
+        return ()
+    title, *lines = text.removesuffix("\n").split("\n")
+    if title != TITLE or not text.endswith("\n"):
+        raise BadPack("it does not begin with its title, or its last line has no end")
+    order = [heading for heading, _ in HEADINGS]
+    sections: list[tuple[str, list[str]]] = []
+    for line in lines:
+        if line.startswith("- ") and sections:
+            sections[-1][1].append(line)
+        elif line in order:
+            order = order[order.index(line) + 1 :]
+            sections.append((line, []))
+        elif line:
+            raise BadPack("a line stands in no section, or a section is unknown or misplaced")
+    return tuple((heading, tuple(found)) for heading, found in sections)

@@ -1,0 +1,114 @@
+"""The words for people: labels, one line about a restore, what a warning means, four ideas.
+
+Nothing here promises that a model will think as it did, or that it keeps what was not written down
+(AGN-22, AGN-26).  Where the words are shown is decided by the doors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import frozen
+
+from codex_checkpoints.core.restore.events import RestoreMode
+from codex_checkpoints.core.restore.records import Caution, Restore, WarningCode
+
+LABELS: Mapping[RestoreMode, str] = {
+    "soft": "Continue with context",
+    "hard": "Reset context for performance",
+}
+"""What the two ways to restore are called, everywhere (AGN-71)."""
+
+ABOUT: Mapping[RestoreMode, str] = {
+    "soft": "Opens a branch that takes the conversation up to the marker along. The context stays"
+    " as full as it was there.",
+    "hard": "Opens a branch with a fresh context that begins with a short summary of the recorded"
+    " state. The conversation stays behind in the source session.",
+}
+"""What each of them does, in two sentences."""
+
+IDEAS = (
+    "A session is where work lives.",
+    "A checkpoint is a place to come back to.",
+    "Restoring opens a branch; nothing is deleted.",
+    "A hard restore lightens the context and keeps the goal.",
+)
+"""The four ideas that help texts get across (AGN-70)."""
+
+LIMITS = (
+    "Only what was recorded goes over. Note down what must not be lost.",
+    "A model may answer differently in a branch, even with the same notes.",
+)
+"""What a restore cannot do, to stand beside the ideas."""
+
+
+@frozen
+class Summary:
+    """One quiet notification: what happened, and one line about what went along (AGN-67)."""
+
+    headline: str
+    carried: str
+
+
+_CAUTIONS: Mapping[WarningCode, tuple[str, str]] = {
+    "problems_in_source": (
+        "1 file of the source could not be read",
+        "{n} files of the source could not be read",
+    ),
+    "detached_marker": (
+        "The turn of the marker was rolled back since",
+        "The turn of the marker was rolled back since",
+    ),
+    "pack_empty": ("The budget holds no line of the pack", "The budget holds no line of the pack"),
+    "pack_truncated": (
+        "1 item was left out for lack of budget",
+        "{n} items were left out for lack of budget",
+    ),
+    "pin_shortened": ("1 pinned item was shortened", "{n} pinned items were shortened"),
+    "missing_files": (
+        "1 file is no longer there",
+        "{n} files are no longer there",
+    ),
+    "drift": (
+        "1 file changed since the marker was made",
+        "{n} files changed since the marker was made",
+    ),
+    "suspect_facts": (
+        "1 fact may be out of date",
+        "{n} facts may be out of date",
+    ),
+    "weak_hashes": (
+        "1 file is compared by size and time alone",
+        "{n} files are compared by size and time alone",
+    ),
+}
+
+
+def summary_of(restore: Restore) -> Summary:
+    """Return what to tell about a restore."""
+    name = f"“{restore.label}”" if restore.label else restore.checkpoint_id
+    reset = "Context reset." if restore.context_reset else "Context not reset."
+    return Summary(
+        f"Restored {name}: new branch created. {reset}", f"Carried over: {_goods(restore)}."
+    )
+
+
+def caution_text(caution: Caution) -> str:
+    """Return a warning as a sentence without its full stop."""
+    one, several = _CAUTIONS[caution.code]
+    return one if caution.count == 1 else several.format(n=caution.count)
+
+
+def _goods(restore: Restore) -> str:
+    """Count what went over, and what was left for later."""
+    notes = sum(item.part == "notes" for item in restore.included)
+    files = len(restore.references.files)
+    later = sum(item.reason == "budget" for item in restore.deferred)
+    goods = [_count(notes, "note"), _count(files, "file reference")]
+    goods += [_count(len(restore.pinned), "pin")] if restore.pinned else []
+    text = ", ".join(goods)
+    return f"{text}; {_count(later, 'item')} not in the pack" if later else text
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

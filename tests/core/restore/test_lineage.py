@@ -1,0 +1,174 @@
+"""The tree of where sessions come from: every edge with its cut, and nothing that it breaks on."""
+
+from itertools import pairwise
+
+import pytest
+from attrs import evolve
+
+from codex_checkpoints.core.restore.carried import Ancestor, TurnSource
+from codex_checkpoints.core.restore.chains import (
+    MAX_CHAIN,
+    Cut,
+    Link,
+    LinkKind,
+    branches_above,
+    chain_of,
+    closes_a_circle,
+    link_of,
+)
+from codex_checkpoints.core.restore.lineage import MAX_NODES, Known, Tree, Window, tree_of
+from codex_checkpoints.core.restore.pack import state_pack
+from codex_checkpoints.core.restore.recording import restore_of
+from codex_checkpoints.core.restore.records import Restore
+from restoring import ORIGIN, RESTORED, carried, outcome
+
+
+def link(child: str, parent: str, kind: LinkKind = "restore", at: str | None = None) -> Link:
+    return Link(child, parent, kind, Cut(turn_id=f"turn of {parent}"), at)
+
+
+def known(*names: str) -> dict[str, Known]:
+    return {name: Known(name, f"about {name}") for name in names}
+
+
+def restore(branch: str, source: str, *above: Ancestor) -> Restore:
+    """Restore `branch` out of `source`, at its turn t1."""
+    origin = evolve(ORIGIN, source_turn=TurnSource(source, "t1"), chain=above)
+    goods = carried(origin=origin)
+    return restore_of(goods, outcome(branch, operation=f"op of {branch}"), state_pack(goods))
+
+
+def shape(tree: Tree) -> list[tuple[int, str]]:
+    return [(node.depth, node.id) for node in tree.nodes]
+
+
+def test_a_tree_begins_with_the_first_session_whoever_asks():
+    links = [link("b", "a", at="1"), link("c", "b", "fork"), link("d", "a", at="2")]
+
+    for asked in "abcd":
+        tree = tree_of(asked, links, known(*"abcd"))
+        assert (tree.root, shape(tree)) == ("a", [(0, "a"), (1, "b"), (2, "c"), (1, "d")])
+
+
+def test_every_node_has_its_edge_with_the_cut():
+    cut = Cut(ordinal_exclusive=42, byte_offset=61_511)
+    edge = Link("b", "a", "fork", cut, RESTORED)
+    windows = (Window(0, "w0", None, 0, RESTORED), Window(1, "w1", "w0", 30, RESTORED))
+
+    tree = tree_of("b", [edge], {"a": Known("a", "cart", True, windows), "b": Known("b", None)})
+
+    first, second = tree.nodes
+    assert (first.link, first.windows, first.archived, first.title) == (None, windows, True, "cart")
+    assert second.link == edge
+
+
+def test_children_stand_in_the_order_of_time_then_of_ids():
+    links = [link("z", "a", at="1"), link("y", "a", at="2"), link("c", "a"), link("b", "a")]
+
+    assert [name for _, name in shape(tree_of("a", links, known("a")))] == ["a", *"bczy"]
+
+
+def test_a_parent_that_is_gone_is_shown_as_unavailable():
+    tree = tree_of("b", [link("b", "a")], known("b"))
+
+    assert [(node.id, node.available, node.title) for node in tree.nodes] == [
+        ("a", False, None),
+        ("b", True, "about b"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "counts"),
+    [
+        (("fork", "restore"), "restore"),
+        (("compaction", "fork"), "compaction"),
+        (("subagent", "revert"), "revert"),
+        (("fork", "subagent"), "subagent"),
+    ],
+)
+def test_of_two_claims_the_more_exact_one_counts(kinds: tuple[LinkKind, ...], counts: str):
+    links = [link("b", "a", kind) for kind in kinds]
+
+    (_, node) = tree_of("b", links, known("a", "b")).nodes
+
+    assert node.link is not None
+    assert node.link.kind == counts
+
+
+def test_a_circle_is_left_out_and_told():
+    links = [link("a", "c"), link("b", "a"), link("c", "b"), link("d", "c"), link("e", "e")]
+
+    tree = tree_of("d", links, known(*"abcde"))
+
+    assert shape(tree) == [(0, "a"), (1, "b"), (2, "c"), (3, "d")]
+    assert [(circle.child, circle.parent) for circle in tree.circles] == [("a", "c"), ("e", "e")]
+
+
+def test_a_link_that_would_close_a_circle_is_known_before():
+    links = [link("b", "a"), link("c", "b")]
+
+    assert closes_a_circle("a", "c", links)
+    assert closes_a_circle("a", "a", links)
+    assert not closes_a_circle("d", "c", links)
+    assert not closes_a_circle("x", "p", [link("p", "q"), link("q", "p")])
+
+
+def test_a_tree_is_bounded_and_says_what_it_left_out():
+    links = [link(f"{n:05}", "a") for n in range(MAX_NODES + 9)]
+
+    tree = tree_of("a", links, known("a"))
+
+    assert (len(tree.nodes), tree.omitted) == (MAX_NODES, 10)
+
+
+def test_a_very_long_chain_is_followed_without_going_deep():
+    links = [link(f"s{n}", f"s{n + 1}") for n in range(5 * MAX_CHAIN)]
+
+    assert tree_of("s0", links, {}).root == f"s{5 * MAX_CHAIN}"
+    assert chain_of("s0", links, {}).ends == "limit"
+
+
+def test_a_chain_says_why_it_ends():
+    links = [link("c", "b"), link("b", "a")]
+
+    assert [each.parent for each in chain_of("c", links, {"a"}).links] == ["b", "a"]
+    assert chain_of("c", links, {"a"}).ends == "root"
+    assert chain_of("c", links, {"b"}).ends == "unavailable"
+    assert chain_of("c", [*links, link("a", "c")], {"a"}).ends == "circle"
+    assert chain_of("a", links, {"a"}).links == ()
+
+
+def test_five_branches_read_back_to_the_first_session():
+    names = ["s0", "s1", "s2", "s3", "s4", "s5"]
+    restores: list[Restore] = []
+    for source, branch in pairwise(names):
+        restores.append(restore(branch, source, *branches_above(restores, source)))
+
+    above = branches_above(restores, "s5")
+
+    assert [(each.session_id, each.source_turn.session_id) for each in above] == [
+        ("s5", "s4"),
+        ("s4", "s3"),
+        ("s3", "s2"),
+        ("s2", "s1"),
+        ("s1", "s0"),
+    ]
+    # Also from the newest record alone, when the others are gone.
+    assert branches_above(restores[-1:], "s5") == above
+    assert branches_above(restores, "s0") == ()
+
+
+def test_forged_records_lead_in_no_circle():
+    forged = [restore("a", "b"), restore("b", "a", Ancestor("a", TurnSource("b", "t"), "m"))]
+
+    assert [each.session_id for each in branches_above(forged, "a")] == ["a", "b"]
+
+
+def test_the_edge_of_a_restore_has_turn_marker_and_operation():
+    assert link_of(restore("b", "a")) == Link(
+        "b",
+        "a",
+        "restore",
+        Cut(turn_id="t1", checkpoint_id="m1", operation_id="op of b"),
+        RESTORED,
+    )

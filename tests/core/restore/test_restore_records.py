@@ -1,0 +1,270 @@
+"""`restores.jsonl` and the words about it: all that details need, and nothing that was said."""
+
+import re
+from typing import get_args
+
+import orjson
+import pytest
+from attrs import evolve
+
+from codex_checkpoints.core.checkpoint.records import Artifact, Dependency, Evidence, Fact, Task
+from codex_checkpoints.core.restore.carried import Ancestor, Carried, Pinned, TurnSource
+from codex_checkpoints.core.restore.drift import Drift, Fallback, Missing
+from codex_checkpoints.core.restore.events import StateTransferred
+from codex_checkpoints.core.restore.pack import state_pack
+from codex_checkpoints.core.restore.recording import (
+    Outcome,
+    cautions_of,
+    figures_of,
+    restore_of,
+    transferred,
+)
+from codex_checkpoints.core.restore.records import (
+    SEMANTICS,
+    Caution,
+    PinnedReference,
+    Restore,
+    WarningCode,
+    line_of,
+    restore_in,
+    restores_in,
+    seed_of,
+)
+from codex_checkpoints.core.restore.references import (
+    Chunk,
+    FileReference,
+    References,
+    SystemArtifact,
+)
+from codex_checkpoints.core.restore.sealing import digest_of, is_intact
+from codex_checkpoints.core.restore.summary import (
+    ABOUT,
+    IDEAS,
+    LABELS,
+    LIMITS,
+    caution_text,
+    summary_of,
+)
+from codex_checkpoints.core.restore.trace import Message, ModeChange
+from restoring import BRANCH, EMPTY, MADE, ORIGIN, RESTORED, SOURCE, carried, outcome
+from updates import V1, V2
+
+FULL = carried(
+    evolve(
+        EMPTY,
+        seq=7,
+        task=Task("add a cart", Evidence("user", "u1")),
+        artifacts={"a.py": Artifact("a.py", "file", V2, 3)},
+        facts={"k": Fact("v", Evidence("file", "a.py"), (Dependency("a.py", V1),), 3)},
+    ),
+    origin=evolve(ORIGIN, chain=(Ancestor(SOURCE, TurnSource("s-first", "t9"), "m0"),)),
+    reason="too slow",
+    modes=(ModeChange(3, "plan", "t1"),),
+    references=References(
+        (FileReference("a.py", V2, 12, touched=True, sent_to_model=True),),
+        (Chunk("a.py#L1-L2", "a.py", 1, 2, V1),),
+        (SystemArtifact("patch", "p1"),),
+    ),
+    pins=(Pinned("rules.md", None, None, V1, "planted in a file"),),
+    window=(Message("u9", "planted in a message"),),
+)
+
+
+def restore(goods: Carried = FULL, told: Outcome | None = None, budget: int = 8000) -> Restore:
+    return restore_of(goods, told or outcome(), state_pack(goods, budget))
+
+
+def soft(goods: Carried = FULL) -> Restore:
+    return restore_of(goods, outcome(soft=True), None)
+
+
+def test_a_hard_restore_is_written_with_all_its_details_need():
+    line = line_of(restore())
+
+    assert list(line) == [
+        *("semantics", "operationId", "sessionId", "sourceSessionId", "checkpointId"),
+        *("sourceTurn", "label", "markedAt", "mode", "restoredAt", "contextReset", "chain"),
+        *("reason", "modes", "references", "pinned", "included", "deferred", "warnings"),
+        *("tokens", "caps", "windows", "branchDigest", "sourceDigest", "pack", "seed"),
+        *("drift", "missing", "fallbacks", "digest"),
+    ]
+    assert line["semantics"] == SEMANTICS == 1
+    assert line["sourceTurn"] == {"sessionId": SOURCE, "turnId": "t1"}
+    assert (line["restoredAt"], line["markedAt"]) == (RESTORED, MADE)
+    assert line["contextReset"] is True
+    assert line["references"]["files"] == [
+        {"uri": "a.py", "hash": V2, "size": 12, "touched": True, "sentToModel": True}
+    ]
+    assert line["references"]["chunks"] == [
+        {"chunkId": "a.py#L1-L2", "uri": "a.py", "start": 1, "end": 2, "hash": V1}
+    ]
+    assert line["pinned"] == [{"uri": "rules.md", "start": None, "end": None, "hash": V1}]
+    assert line["included"][0] == {"part": "notice", "id": "notice:1"}
+    assert line["seed"]["seq"] == 7
+    assert is_intact(line)
+
+
+def test_a_soft_restore_has_neither_pack_nor_seed_and_resets_nothing():
+    record = soft()
+
+    assert (record.pack, record.seed, record.context_reset) == (None, None, False)
+    assert record.deferred == ()
+    assert "task" in {item.id for item in record.included}
+    assert record.references == FULL.references
+
+
+@pytest.mark.parametrize("record", [restore(), soft(), restore(budget=1)])
+def test_a_record_reads_back_as_it_was_written(record: Restore):
+    stored = orjson.loads(orjson.dumps(line_of(record)))
+
+    assert restore_in(stored) == record
+
+
+def test_a_record_is_never_of_both_kinds():
+    with pytest.raises(ValueError, match="hard restore has a pack"):
+        restore_of(FULL, outcome(), None)
+    with pytest.raises(ValueError, match="soft one has none"):
+        restore_of(FULL, outcome(soft=True), state_pack(FULL))
+
+
+def test_no_content_and_no_message_is_written_down():
+    for record in (restore(), soft()):
+        assert b"planted" not in orjson.dumps(line_of(record))
+
+
+def test_the_digest_of_a_pack_is_that_of_its_bytes():
+    pack = state_pack(FULL)
+
+    assert figures_of(pack).digest == digest_of(pack.text.encode())
+    assert restore().pack == figures_of(pack)
+
+
+def test_what_a_later_version_adds_is_passed_over_and_its_semantics_are_told():
+    line = line_of(restore()) | {"semantics": 2, "profile": {"ranking": "advisory"}}
+
+    assert restore_in(line) == evolve(restore(), semantics=2)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"operationId": 7},
+        {"mode": "medium"},
+        {"sourceTurn": None},
+        {"sourceTurn": {"turnId": "t1"}},
+        {"seed": {"schemaVersion": 9}},
+        {"contextReset": "yes"},
+    ],
+)
+def test_what_is_no_record_is_none(change: dict[str, object]):
+    assert restore_in(line_of(restore()) | change) is None
+
+
+def test_a_file_of_records_is_read_as_far_as_it_can_be():
+    lines = [None, 7, {}, line_of(restore()), line_of(restore()), {"semantics": 1}]
+
+    assert restores_in(lines) == (restore(),)
+
+
+def test_a_session_begins_with_the_seed_of_the_restore_that_made_it():
+    assert seed_of([soft(), restore()], BRANCH) == FULL.checkpoint
+    assert seed_of([restore()], SOURCE) is None
+    assert seed_of([soft()], BRANCH) is None
+
+
+def test_counts_are_those_of_what_went_over():
+    assert transferred(FULL, 2) == StateTransferred(
+        notes=2, files=1, chunks=1, system_artifacts=1, pinned=1, markers=2
+    )
+
+
+def test_warnings_say_what_one_ought_to_know_the_gravest_first():
+    told = evolve(
+        outcome(),
+        drift=(Drift("a.py", V1, V2),),
+        missing=(Missing("b.py", V1), Missing("c.py", V1)),
+        fallbacks=(Fallback("weak_hash", "big"), Fallback("file_only_store")),
+        detached=True,
+        problems=1,
+    )
+    long = evolve(FULL, pins=(Pinned("rules.md", None, None, V1, "x" * 9000),))
+
+    assert [
+        (caution.code, caution.count) for caution in cautions_of(long, told, state_pack(long, 1))
+    ] == [
+        ("problems_in_source", 1),
+        ("detached_marker", 1),
+        ("pack_empty", 1),
+        ("pack_truncated", len(state_pack(long).included)),
+        ("pin_shortened", 1),
+        ("missing_files", 2),
+        ("drift", 1),
+        ("suspect_facts", 1),
+        ("weak_hashes", 1),
+    ]
+    assert cautions_of(carried(), outcome(), state_pack(carried())) == ()
+
+
+# --- words -----------------------------------------------------------------------------------
+
+
+def test_the_two_ways_are_called_by_their_names():
+    assert LABELS == {
+        "soft": "Continue with context",
+        "hard": "Reset context for performance",
+    }
+
+
+def test_help_gets_four_ideas_across():
+    assert len(IDEAS) == 4
+    for word, idea in zip(("work lives", "come back", "deleted", "goal"), IDEAS, strict=True):
+        assert word in idea
+
+
+def test_a_summary_is_one_line_and_one_more():
+    assert summary_of(restore()).headline == (
+        "Restored “before the rewrite”: new branch created. Context reset."
+    )
+    assert summary_of(restore()).carried == "Carried over: 2 notes, 1 file reference, 1 pin."
+    assert summary_of(soft()).headline == (
+        "Restored “before the rewrite”: new branch created. Context not reset."
+    )
+
+
+def test_a_summary_says_what_the_pack_does_not_hold():
+    record = restore(budget=1)
+
+    assert summary_of(record).carried == (
+        f"Carried over: 0 notes, 1 file reference, 1 pin; {len(record.deferred)} items not in the"
+        " pack."
+    )
+
+
+def test_a_marker_without_a_label_is_called_by_its_id():
+    record = restore(evolve(FULL, origin=evolve(ORIGIN, label="")))
+
+    assert summary_of(record).headline.startswith("Restored m1:")
+
+
+def test_nothing_is_promised():
+    promises = re.compile(
+        r"guarantee|remember|never|always|same answer|exactly|keeps? (?!the goal)"
+    )
+    texts = [*ABOUT.values(), *IDEAS, *LIMITS]
+    texts += [summary_of(restore()).headline, summary_of(soft()).carried]
+    texts += [
+        caution_text(Caution(code, count)) for code in get_args(WarningCode) for count in (1, 2)
+    ]
+
+    for text in texts:
+        assert promises.search(text) is None
+        assert "{" not in text
+
+
+def test_a_warning_counts_in_words():
+    assert caution_text(Caution("drift", 1)) == "1 file changed since the marker was made"
+    assert caution_text(Caution("drift", 3)) == "3 files changed since the marker was made"
+
+
+def test_a_pinned_reference_has_no_content():
+    assert restore().pinned == (PinnedReference("rules.md", None, None, V1),)

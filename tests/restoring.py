@@ -1,0 +1,111 @@
+"""What restores are made of, for tests: plain values to begin with, and strategies for any."""
+
+from hypothesis import strategies as st
+
+from checkpoints import CHECKPOINTS, HASHES, LONG, URIS, WORDS
+from codex_checkpoints.core.checkpoint.caps import Caps
+from codex_checkpoints.core.checkpoint.records import Checkpoint, Plan
+from codex_checkpoints.core.restore.carried import Ancestor, Carried, Origin, Pinned, TurnSource
+from codex_checkpoints.core.restore.recording import Outcome
+from codex_checkpoints.core.restore.records import TokenFigures, Windows
+from codex_checkpoints.core.restore.references import (
+    Chunk,
+    FileReference,
+    References,
+    SystemArtifact,
+)
+from codex_checkpoints.core.restore.trace import Message, ModeChange
+
+SOURCE = "01a1f865-0000-7000-8000-000000000001"
+BRANCH = "01a1f865-0000-7000-8000-000000000002"
+MADE = "2026-11-20T10:00:00.000Z"
+RESTORED = "2026-11-21T08:30:00.000Z"
+
+EMPTY = Checkpoint(-1, None, Plan(), (), {}, {}, ())
+ORIGIN = Origin(TurnSource(SOURCE, "t1"), "m1", "before the rewrite", MADE)
+
+
+def carried(
+    checkpoint: Checkpoint = EMPTY,
+    *,
+    origin: Origin = ORIGIN,
+    reason: str = "requested by the user",
+    modes: tuple[ModeChange, ...] = (),
+    references: References | None = None,
+    pins: tuple[Pinned, ...] = (),
+    window: tuple[Message, ...] = (),
+) -> Carried:
+    """Carry a checkpoint, and nothing more than is said."""
+    known = References() if references is None else references
+    return Carried(origin, reason, modes, checkpoint, known, pins, window)
+
+
+def outcome(session_id: str = BRANCH, *, soft: bool = False, operation: str = "op1") -> Outcome:
+    """Say what a service would say of a restore without any trouble."""
+    return Outcome(
+        operation_id=operation,
+        session_id=session_id,
+        mode="soft" if soft else "hard",
+        restored_at=RESTORED,
+        tokens=TokenFigures(190_000, 190_000 if soft else 700, 258_400),
+        caps=Caps().as_json(),
+        windows=Windows("w0", "w1", "w2"),
+        branch_digest="sha256:" + "b" * 64,
+        source_digest="sha256:" + "a" * 64,
+    )
+
+
+TURNS = st.builds(TurnSource, WORDS, WORDS)
+ORIGINS = st.builds(
+    Origin,
+    TURNS,
+    WORDS,
+    LONG,
+    WORDS,
+    st.lists(st.builds(Ancestor, WORDS, TURNS, WORDS), max_size=20).map(tuple),
+)
+MODES = st.lists(st.builds(ModeChange, st.integers(0, 99), WORDS, st.none() | WORDS), max_size=3)
+SIZES = st.none() | st.integers(0, 2**40)
+FILES = st.lists(
+    st.builds(FileReference, URIS, HASHES, SIZES, st.booleans(), st.booleans()),
+    max_size=4,
+    unique_by=lambda file: file.uri,
+)
+LINES = st.integers(1, 50)
+
+
+def _chunk(uri: str, start: int, more: int, found: str | None) -> Chunk:
+    end = start + more
+    return Chunk(f"{uri}#L{start}-L{end}", uri, start, end, found)
+
+
+CHUNKS = st.lists(st.builds(_chunk, URIS, LINES, LINES, HASHES), max_size=6)
+SYSTEM = st.lists(
+    st.builds(SystemArtifact, st.sampled_from(["patch", "tool_output"]), WORDS, HASHES), max_size=3
+)
+REFERENCES = st.builds(References, FILES.map(tuple), CHUNKS.map(tuple), SYSTEM.map(tuple))
+CONTENTS = st.one_of(
+    st.none(),
+    st.text(st.characters(exclude_categories=["Cs"]), max_size=60),
+    st.just("x" * 90 + "\n").map(lambda line: line * 60),
+)
+PINS = st.lists(
+    st.builds(Pinned, URIS, st.none(), st.none(), HASHES, CONTENTS),
+    max_size=3,
+    unique_by=lambda pin: pin.uri,
+)
+MESSAGES = st.lists(
+    st.builds(Message, WORDS, WORDS.map(lambda text: f"m{text}")),
+    max_size=7,
+    unique_by=lambda message: message.ref,
+)
+CARRIED = st.builds(
+    Carried,
+    ORIGINS,
+    LONG,
+    MODES.map(tuple),
+    CHECKPOINTS,
+    REFERENCES,
+    PINS.map(tuple),
+    MESSAGES.map(tuple),
+)

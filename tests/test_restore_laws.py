@@ -1,0 +1,325 @@
+"""What always holds of markers, packs, records and lineages, whatever they are made of."""
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rollouts as r
+from checkpoints import CHECKPOINTS
+from codex_checkpoints.core.checkpoint.canonical import to_bytes
+from codex_checkpoints.core.checkpoint.records import Checkpoint, Plan
+from codex_checkpoints.core.restore.carried import Carried
+from codex_checkpoints.core.restore.chains import (
+    Cut,
+    Link,
+    LinkKind,
+    chain_of,
+    closes_a_circle,
+    parents_of,
+)
+from codex_checkpoints.core.restore.difference import Change, Difference, difference
+from codex_checkpoints.core.restore.lineage import Known, tree_of
+from codex_checkpoints.core.restore.markers import (
+    Marker,
+    Pin,
+    created,
+    pinned,
+    removed,
+    renamed,
+    shelf_of,
+    unpinned,
+)
+from codex_checkpoints.core.restore.pack import (
+    items_of,
+    sections_in,
+    state_pack,
+    tokens_of,
+)
+from codex_checkpoints.core.restore.pack_lines import HEADINGS, Item
+from codex_checkpoints.core.restore.recording import restore_of
+from codex_checkpoints.core.restore.records import line_of, restore_in
+from codex_checkpoints.core.restore.references import references_of
+from codex_checkpoints.core.restore.sealing import is_intact
+from codex_checkpoints.core.restore.trace import Trace
+from generated import damaged, hostile_lines, sessions
+from reading import read, read_on
+from restoring import CARRIED, MADE, SOURCE, carried, outcome
+
+PLENTY = 1_000_000
+
+
+def examples(share: float) -> settings:
+    """Try so many times what the profile says: a long run is longer for every law."""
+    return settings(max_examples=round(settings().max_examples * share))
+
+
+BUDGETS = st.integers(-1, 2_000)
+ANY = st.one_of(sessions(), damaged(), hostile_lines())
+
+
+# --- the pack --------------------------------------------------------------------------------
+
+
+@given(CARRIED, BUDGETS)
+def test_a_pack_never_costs_more_than_its_budget(goods: Carried, budget: int):
+    pack = state_pack(goods, budget)
+
+    assert pack.tokens == tokens_of(pack.text) <= max(budget, 0)
+
+
+@examples(0.4)
+@given(CARRIED, BUDGETS)
+def test_the_same_state_gives_the_same_pack_and_is_left_as_it_was(goods: Carried, budget: int):
+    before = copy.deepcopy(goods)
+
+    assert state_pack(goods, budget) == state_pack(before, budget)
+    assert goods == before
+
+
+@examples(0.4)
+@given(CARRIED, BUDGETS)
+def test_what_is_included_and_what_is_deferred_is_all_there_is(goods: Carried, budget: int):
+    whole, pack = state_pack(goods, PLENTY), state_pack(goods, budget)
+    deferred = tuple(Item(each.part, each.id) for each in pack.deferred if each.reason == "budget")
+
+    assert pack.included + deferred == whole.included
+    assert whole.text.startswith(pack.text)
+    assert set(items_of(goods)) <= set(whole.included)
+
+
+@examples(0.4)
+@given(CARRIED)
+def test_every_item_is_one_line_of_a_known_section_in_its_order(goods: Carried):
+    whole = state_pack(goods, PLENTY)
+    sections = sections_in(whole.text)
+    parts = dict(HEADINGS)
+
+    assert sum(len(lines) for _, lines in sections) == len(whole.included)
+    assert [parts[heading] for heading, lines in sections for _ in lines] == [
+        item.part for item in whole.included
+    ]
+
+
+# --- what is never carried -------------------------------------------------------------------
+
+PLANTED = st.text("abcdefghij", min_size=12, max_size=16).map(lambda text: f"Planted{text}")
+
+
+@given(
+    st.lists(PLANTED, min_size=6, max_size=6, unique=True), st.sampled_from(["paginated", "legacy"])
+)
+def test_nothing_that_was_said_or_printed_gets_into_pack_or_record(
+    planted: Sequence[str], form: r.Form
+):
+    said, thought, printed, changed, link, earlier = planted
+    data = r.rollout(
+        r.session(form),
+        r.turn(
+            r.user(earlier),
+            r.assistant(said),
+            r.reasoning(thought),
+            r.shell("sed -n '1,9p' a.py", output=printed, reads=["a.py"]),
+            r.patch(update="a.py"),
+            r.mcp("docs", "find", changed),
+            r.injected(f"see https://example.org/{link}"),
+        ),
+        r.turn(r.user("the task"), r.assistant(said)),
+    )
+    trace = read_on(Trace(), data)
+    assert isinstance(trace, Trace)
+    checkpoint = trace.checkpoint((), {"a.py": "sha256:1"})
+    traces = trace.traces()
+    goods = carried(
+        checkpoint,
+        modes=traces.modes,
+        references=references_of(checkpoint, traces, {}, {}),
+        window=trace.window(0, "t2"),
+    )
+    pack = state_pack(goods, PLENTY)
+    kept = pack.text.encode()
+    kept += orjson.dumps(line_of(restore_of(goods, outcome(), pack)))
+    kept += orjson.dumps(line_of(restore_of(goods, outcome(soft=True), None)))
+
+    assert b"the task" in kept
+    assert b"a.py#L1-L9" in kept
+    assert not [text for text in planted if text.encode() in kept]
+
+
+# --- the trace -------------------------------------------------------------------------------
+
+
+def found_by(trace: object) -> object:
+    assert isinstance(trace, Trace)
+    turns = trace.state.turns.turns
+    return trace.traces(), [trace.window(5, turn.turn_id) for turn in turns]
+
+
+@examples(0.4)
+@given(ANY)
+def test_a_trace_gives_the_checkpoint_that_a_replay_gives(data: bytes):
+    hashes = {"a.py": "sha256:1"}
+    plain, traced = read(data), read_on(Trace(), data)
+
+    assert to_bytes(traced.checkpoint((), hashes)) == to_bytes(plain.checkpoint((), hashes))
+    assert sorted(traced.files()) == sorted(plain.files())
+
+
+@examples(0.4)
+@given(ANY)
+def test_the_quick_trace_finds_what_the_plain_one_finds(data: bytes):
+    assert found_by(read_on(Trace(), data)) == found_by(read_on(Trace(hot=False), data))
+
+
+@examples(0.4)
+@given(ANY, st.lists(st.integers(0, 4_000), max_size=4))
+def test_a_trace_does_not_depend_on_how_the_bytes_arrive(data: bytes, pieces: list[int]):
+    ends = [end for end in pieces if end < len(data)]
+
+    assert found_by(read_on(Trace(), data, ends)) == found_by(read_on(Trace(), data))
+
+
+# --- records ---------------------------------------------------------------------------------
+
+
+@examples(0.4)
+@given(CARRIED, BUDGETS)
+def test_a_record_reads_back_as_it_was_written(goods: Carried, budget: int):
+    for record in (
+        restore_of(goods, outcome(), state_pack(goods, budget)),
+        restore_of(goods, outcome(soft=True), None),
+    ):
+        stored = orjson.loads(orjson.dumps(line_of(record)))
+
+        assert restore_in(stored) == record
+        assert is_intact(stored)
+
+
+# --- markers ---------------------------------------------------------------------------------
+
+NAMES = st.sampled_from("abc")
+
+
+def _created(name: str, turn: str) -> dict[str, Any]:
+    return created(Marker(name, SOURCE, turn, "x", MADE))
+
+
+PINS = st.builds(Pin, NAMES)
+LINES = st.one_of(
+    st.builds(_created, NAMES, NAMES),
+    st.builds(renamed, NAMES, st.text(max_size=4), st.just(MADE)),
+    st.builds(removed, NAMES, st.just(MADE)),
+    st.builds(pinned, PINS, st.just(MADE)),
+    st.builds(unpinned, PINS, st.just(MADE)),
+)
+
+
+@given(st.lists(LINES, max_size=12), LINES)
+def test_a_further_line_touches_nothing_but_what_it_names(
+    lines: list[dict[str, Any]], further: dict[str, Any]
+):
+    before, after = shelf_of(lines), shelf_of([*lines, further])
+    named = further.get("checkpointId")
+
+    kept = [marker for marker in before.markers if marker.checkpoint_id != named]
+    assert [marker for marker in after.markers if marker.checkpoint_id != named] == kept
+    for old in before.markers:
+        new = after.find(old.checkpoint_id)
+        assert new is None or (new.turn_id, new.created_at) == (old.turn_id, old.created_at)
+    if named is None:
+        assert after.markers == before.markers
+    else:
+        assert after.pins == before.pins
+
+
+@given(st.lists(LINES, max_size=12))
+def test_markers_are_the_same_after_a_torn_or_strange_line(lines: list[dict[str, Any]]):
+    strange: list[object] = [None, 7, "created", {"type": "created"}, {"type": "later"}]
+    mixed = [each for line in lines for each in (line, *strange)]
+
+    assert shelf_of(mixed) == shelf_of(lines)
+
+
+# --- differences -----------------------------------------------------------------------------
+
+KINDS = ("task", "plan", "decisions", "facts", "artifacts")
+NOTHING = Checkpoint(-1, None, Plan(), (), {}, {}, ())
+
+
+def held(found: Difference) -> dict[str, dict[str, object]]:
+    """Return everything that a difference from nothing holds, by kind and name."""
+    return {
+        kind: {named(each.after): each.after for each in changes(found, kind)} for kind in KINDS
+    }
+
+
+def changes(found: Difference, kind: str) -> tuple[Change, ...]:
+    told: tuple[Change, ...] = getattr(found, kind)
+    return told
+
+
+def named(state: object) -> str:
+    """Return the name by which something is told from others of its kind."""
+    for key in ("id", "decision_id", "key", "uri"):
+        if hasattr(state, key):
+            return str(getattr(state, key))
+    return "task"
+
+
+@given(CHECKPOINTS)
+def test_nothing_differs_from_itself(checkpoint: Checkpoint):
+    assert difference(checkpoint, checkpoint).empty
+
+
+@examples(0.4)
+@given(CHECKPOINTS, CHECKPOINTS)
+def test_a_difference_leads_from_one_to_the_other(before: Checkpoint, after: Checkpoint):
+    state = held(difference(NOTHING, before))
+    found = difference(before, after)
+    for kind in KINDS:
+        for change in changes(found, kind):
+            if change.before is not None:
+                assert state[kind].pop(named(change.before)) == change.before
+            if change.after is not None:
+                assert state[kind].setdefault(named(change.after), change.after) == change.after
+
+    assert state == held(difference(NOTHING, after))
+
+
+# --- lineage ---------------------------------------------------------------------------------
+
+IDS = st.sampled_from([f"s{n}" for n in range(8)])
+KINDS_OF_LINKS = st.sampled_from(list[LinkKind](["restore", "fork", "compaction"]))
+LINKS = st.lists(st.builds(Link, IDS, IDS, KINDS_OF_LINKS, st.just(Cut())), max_size=12)
+
+
+@given(LINKS, IDS)
+def test_a_tree_has_every_node_once_and_each_behind_its_parent(links: list[Link], asked: str):
+    tree = tree_of(asked, links, {asked: Known(asked, None)})
+    places = {node.id: place for place, node in enumerate(tree.nodes)}
+
+    assert len(places) == len(tree.nodes)
+    assert asked in places
+    assert tree.nodes[0].link is None
+    for node in tree.nodes[1:]:
+        assert node.link is not None
+        assert places[node.link.parent] < places[node.id]
+        assert tree.nodes[places[node.link.parent]].depth == node.depth - 1
+
+
+@given(LINKS, IDS, IDS)
+def test_a_refused_link_is_just_one_that_would_close_a_circle(
+    links: list[Link], child: str, parent: str
+):
+    sound = {name: link for name, link in parents_of(links).items() if name != child}
+    known: Mapping[str, Known] = {}
+    circles = set(tree_of(child, sound.values(), known).circles)
+    link = Link(child, parent, "restore", Cut())
+    closes = set(tree_of(child, [*sound.values(), link], known).circles) - circles
+
+    assert closes_a_circle(child, parent, sound.values()) == bool(closes)
+    if closes:
+        assert chain_of(child, [*sound.values(), link], known).ends == "circle"
