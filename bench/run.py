@@ -280,6 +280,12 @@ class Bench:
                 table.ratio(
                     f"`serve`: list, {what}", compare(scale.runs, ask, _pass), "python -c pass"
                 )
+            table.ratio(
+                "`serve`: list, all",
+                compare(scale.runs, lambda: _asked(server, {}), lambda: _walked(home)),
+                "scandir and stat of all files",
+                20,
+            )
             before, began = server.cpu_seconds(), time.perf_counter()
             time.sleep(scale.idle_seconds)
             share = (server.cpu_seconds() - before) / (time.perf_counter() - began)
@@ -292,6 +298,22 @@ def _pass() -> Cost:
 
 def _parse_all(home: Home) -> Cost:
     return run((sys.executable, "-c", _PARSE_ALL, os.path.join(home.path, "sessions")))
+
+
+def _walked(home: Home) -> Cost:
+    """Look at every session file and do nothing else: the least that a fresh list takes."""
+    began = time.perf_counter()
+    _look_below(os.path.join(home.path, "sessions"))
+    return Cost(time.perf_counter() - began, 0, b"")
+
+
+def _look_below(folder: str) -> None:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                _look_below(entry.path)
+            else:
+                entry.stat(follow_symlinks=False)
 
 
 def _asked(server: Server, params: dict[str, int]) -> Cost:

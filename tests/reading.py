@@ -9,6 +9,7 @@ from codex_checkpoints.core.checkpoint.memory import Update, update_of
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.service.session_file import open_session
+from codex_checkpoints.threads.rollout_file import FileReader
 
 Json = Mapping[str, object]
 
@@ -57,7 +58,7 @@ def accepted(lines: Iterable[Json]) -> list[Update]:
 def told(story: Path, *, hot: bool = True) -> Checkpoint:
     """Read a story of `golden/` with one of the two readers."""
     bases = {path.stem.removeprefix("base-"): str(path) for path in story.glob("base-*.jsonl")}
-    session = open_session(str(story / "rollout.jsonl"), bases.get, hot=hot)
+    session = open_session(FileReader(), str(story / "rollout.jsonl"), bases.get, hot=hot)
     assert session.problems == ()
 
     updates, hashes = story / "updates.jsonl", story / "hashes.json"

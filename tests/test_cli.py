@@ -41,7 +41,10 @@ LISTED = [
 
 ADDED = ["continuedBy", "turns", "seq"]
 
-COMMANDS = ["sessions", "show", "view", "watch", "doctor", "serve"]
+COMMANDS = [
+    *("sessions", "show", "view", "apply", "notes", "rename", "archive", "unarchive", "delete"),
+    *("watch", "connect", "doctor", "serve", "mcp"),
+]
 
 CONTROLS = re.compile(
     "[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]"
@@ -350,6 +353,99 @@ def test_a_checkpoint_that_cannot_be_stored_is_printed_and_told(home: Home) -> N
     assert len(said(done).splitlines()) == 1
 
 
+# --- notes, names, places ------------------------------------------------------------------------
+
+
+def note(tmp_path: Path, **payload: object) -> str:
+    file = tmp_path / "note.json"
+    file.write_text(json.dumps(payload | {"evidence": {"source": "user", "ref": "task"}}))
+    return str(file)
+
+
+def test_the_schema_of_payloads_needs_no_session_and_no_home(here: Here) -> None:
+    done = here("apply", "--schema")
+
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["properties"]["kind"]["enum"] == ["fact", "decision", "plan"]
+
+
+def test_notes_show_what_stands_what_does_not_and_what_was_replaced(
+    here: Here, tmp_path: Path
+) -> None:
+    hostile = "\x1b[31m8080\nSUSPECT"
+    here("apply", thread(1), note(tmp_path, kind="fact", key="port", value=hostile))
+    on = [{"uri": "auth.py"}]
+    here("apply", thread(1), note(tmp_path, kind="fact", key="who", value="ana", dependsOn=on))
+    use = {"kind": "decision", "decision": "use x", "rationale": "it is there"}
+    here("apply", thread(1), note(tmp_path, **use, decisionId="d1"))
+    here("apply", thread(1), note(tmp_path, **use, decisionId="d2", supersedes="d1"))
+
+    text = here("notes", thread(1)).stdout.decode()
+
+    assert text.splitlines() == [
+        "facts",
+        "  port  [31m8080 SUSPECT",
+        "        from user u2",
+        "",
+        "SUSPECT",
+        "  who   ana",
+        "        because of auth.py, from user u2",
+        "",
+        "decisions",
+        "  d2    use x — it is there",
+        "        from user u2",
+        "",
+        "superseded",
+        "  d1    use x — it is there",
+        "        replaced by d2, from user u2",
+    ]
+    assert CONTROLS.search(text) is None
+
+
+def test_a_session_without_notes_says_so(home: Home, here: Here) -> None:
+    assert here("notes", thread(1)).stdout == b"No facts and no decisions yet.\n"
+    assert home.json("notes", thread(1)) == []
+
+
+def test_anchors_are_printed_as_they_are_cited(home: Home, here: Here) -> None:
+    text = here("notes", "anchors", thread(1)).stdout.decode()
+
+    assert text.splitlines() == [
+        "user         u2       fix it",
+        "user         u1       why does login fail?",
+        "tool_output  c1       /home/ana/shop/auth.py",
+        "file         auth.py",
+    ]
+    assert [each["ref"] for each in home.json("notes", "anchors", thread(1), "--limit", "1")] == [
+        *("u2", "c1", "auth.py")
+    ]
+
+
+def test_a_session_is_renamed_and_its_name_taken_back(home: Home, here: Here) -> None:
+    assert home.json("rename", thread(1), "Login")["title"] == "Login"
+    assert home.json("sessions")[0]["title"] == "Login"
+    assert here("rename", thread(1), "").stdout.decode().startswith(f"renamed: {thread(1)}")
+    assert home.json("sessions")[0]["title"] == "why does login fail?"
+
+
+def test_a_session_is_archived_and_put_back(home: Home, here: Here) -> None:
+    assert home.json("archive", thread(1))["archived"]
+    assert home.json("sessions") == []
+    assert error(here("archive", thread(1), "--json"))["code"] == "conflict"
+
+    assert here("unarchive", thread(1)).stdout.decode().startswith(f"unarchived: {thread(1)}")
+    assert [each["archived"] for each in home.json("sessions")] == [False]
+
+
+def test_only_what_we_made_is_deleted(home: Home, here: Here) -> None:
+    ours = session(thread=thread(2), originator="codex-checkpoints")
+    home.put(rollout(ours, turn(user("go on"))), 2)
+
+    assert error(here("delete", thread(1), "--json"))["code"] == "conflict"
+    assert home.json("delete", thread(2)) == {"sessionId": thread(2), "deleted": True}
+    assert [each["sessionId"] for each in home.json("sessions")] == [thread(1)]
+
+
 # --- wrong usage ---------------------------------------------------------------------------------
 
 
@@ -364,6 +460,19 @@ def test_a_checkpoint_that_cannot_be_stored_is_printed_and_told(home: Home) -> N
         ["sessions", "--limit", "many"],
         ["sessions", "--limit", "9" * 5000],
         ["sessions", "--never-heard-of"],
+        ["apply"],
+        ["apply", "--dry-run"],
+        ["apply", "a", "b", "c"],
+        ["notes"],
+        ["notes", "a", "b"],
+        ["notes", "revoke", "a"],
+        ["notes", "anchors"],
+        ["notes", "a", "--kind", "fact"],
+        ["notes", "a", "--limit", "1"],
+        ["notes", "revoke", "a", "b", "--kind", "plan"],
+        ["rename", "a"],
+        ["archive"],
+        ["delete"],
         ["sessions", "--codex-home"],
         ["serve", "--tcp", "65536"],
         ["serve", "--tcp", "0"],

@@ -165,7 +165,7 @@ def printed_help(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 
 
 def commands(capsys: pytest.CaptureFixture[str]) -> list[str]:
-    return re.findall(r"^    (\w+)(?=  )", printed_help(capsys), re.MULTILINE)
+    return re.findall(r"^    (\w+)(?=  |$)", printed_help(capsys), re.MULTILINE)
 
 
 def test_the_users_page_has_each_command_with_each_option(capsys: pytest.CaptureFixture[str]):
@@ -250,7 +250,7 @@ def in_words(hint: object) -> str:
         return f"object{values}"
     if not isinstance(hint, type):
         raise TypeError(f"no words for {hint}")
-    simple = {str: "string", int: "integer", bool: "boolean"}
+    simple = {str: "string", int: "integer", bool: "boolean", Any: "any JSON value"}
     return simple.get(hint) or f"[{hint.__name__}](#{hint.__name__.lower()})"
 
 
@@ -346,7 +346,7 @@ def named_files(page: str) -> Iterator[str]:
 
 @pytest.mark.parametrize("page", ["server/README.md", "tests/README.md"])
 def test_each_file_that_a_page_names_is_there(page: str):
-    made_at_run_time = {"checkpoint_v1.json", "config.toml", "thread-writer-locks/"}
+    made_at_run_time = {"checkpoint_v1.json", "config.toml", "hooks.json", "thread-writer-locks/"}
     names = set(named_files(page)) - made_at_run_time
 
     assert len(names) > 5

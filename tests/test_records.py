@@ -292,3 +292,85 @@ def test_a_session_folder_that_is_a_file_has_no_updates(records: Records) -> Non
     with contextlib.suppress(StorageError):
         assert not records.write_checkpoint(SESSION, ROLLOUT, OLD)
     assert folder.is_file()
+
+
+# --- appending -----------------------------------------------------------------------------------
+
+
+def updates(records: Records) -> Path:
+    return checkpoint(records).with_name("updates.jsonl")
+
+
+def keys(records: Records) -> list[object]:
+    return [(update.payload or {}).get("key") for update in records.updates(SESSION)]
+
+
+def test_a_line_is_appended_whole_and_only_the_owner_may_read_it(records: Records) -> None:
+    with records.appending(SESSION) as append:
+        append(fact("a"))
+        append(fact("b"))
+
+    assert keys(records) == ["a", "b"]
+    assert updates(records).read_bytes().count(b"\n") == 2
+    if os.name == "posix":
+        assert stat.S_IMODE(updates(records).stat().st_mode) == 0o600
+        assert stat.S_IMODE(updates(records).parent.stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize("torn", [b'{"seq":1', b'{"seq":1,"turnId":null,"payload":{"key":"x"}}'])
+def test_a_line_that_was_torn_is_ended_and_the_next_is_whole(records: Records, torn: bytes) -> None:
+    with records.appending(SESSION) as append:
+        append(fact("a"))
+    with updates(records).open("ab") as file:
+        file.write(torn)
+
+    with records.appending(SESSION) as append:
+        append(fact("b"))
+
+    assert [key for key in keys(records) if key != "x"] == ["a", "b"]
+    assert updates(records).read_bytes().splitlines()[1] == torn
+
+
+def test_nothing_is_left_of_a_right_that_was_not_used(records: Records) -> None:
+    with records.appending(SESSION):
+        assert updates(records).exists()
+
+    assert not Path(records.state_dir, "sessions").exists()
+
+
+def test_what_lies_there_instead_of_a_file_is_refused(records: Records) -> None:
+    updates(records).mkdir(parents=True)
+    with pytest.raises(StorageError), records.appending(SESSION):
+        pass
+    with pytest.raises(StorageError, match="not the name of a folder"), records.appending("../x"):
+        pass
+
+
+def test_the_right_belongs_to_one_at_a_time(records: Records) -> None:
+    order: list[str] = []
+    held = threading.Event()
+
+    def second() -> None:
+        held.wait()
+        with records.appending(SESSION) as append:
+            order.append("second")
+            append(fact("second"))
+
+    other = threading.Thread(target=second)
+    other.start()
+    with records.appending(SESSION) as append:
+        held.set()
+        time.sleep(0.1)  # long enough that the other one has asked
+        order.append("first")
+        append(fact("first"))
+    other.join()
+
+    assert order == ["first", "second"]
+    assert keys(records) == ["first", "second"]
+
+
+def test_only_the_place_of_updates_tells_a_session(records: Records) -> None:
+    assert records.noted_at(str(updates(records))) == SESSION
+    assert records.noted_at(str(checkpoint(records))) is None
+    assert records.noted_at(str(updates(records).parent)) is None
+    assert records.noted_at(f"{records.state_dir}/updates.jsonl") is None

@@ -4,9 +4,11 @@ import * as vscode from "vscode";
 import type { Changes } from "./changes.ts";
 import type { Server } from "./client.ts";
 import type { Followed, Following } from "./following.ts";
-import { type Checkpoint, type CheckpointNode, checkpointNodes } from "./model/checkpoint.ts";
+import { type Checkpoint, checkpointNodes } from "./model/checkpoint.ts";
+import type { Action, CheckpointNode } from "./model/node.ts";
+import { isSuspect } from "./model/notes.ts";
 import { cut, dotted, meter, subject } from "./model/text.ts";
-import { ShowRequest } from "./protocol.ts";
+import { NotesRequest, ShowRequest } from "./protocol.ts";
 import { treeItem } from "./treeItem.ts";
 
 const { l10n } = vscode;
@@ -40,21 +42,10 @@ export class CheckpointTree implements vscode.TreeDataProvider<CheckpointNode>, 
     const { None, Collapsed, Expanded } = vscode.TreeItemCollapsibleState;
     const isLeaf = node.children.length === 0;
     const item = treeItem(node.id, node.row, isLeaf ? None : node.unfolded ? Expanded : Collapsed);
-    if (node.action?.kind === "open") {
-      item.contextValue = "file";
-      item.command = {
-        command: "codexCheckpoints.openArtifact",
-        title: l10n.t("Open File"),
-        arguments: [node],
-      };
-    } else if (node.action?.kind === "copy") {
-      item.contextValue = "copyable";
-      item.command = {
-        command: "codexCheckpoints.copyText",
-        title: l10n.t("Copy"),
-        arguments: [node],
-      };
+    if (node.action !== null) {
+      item.command = commandOf(node.action, node);
     }
+    item.contextValue = menuOf(node);
     return item;
   }
 
@@ -69,9 +60,12 @@ export class CheckpointTree implements vscode.TreeDataProvider<CheckpointNode>, 
     this.#isStale = false;
     try {
       const { sessionId } = session;
-      const { text } = await this.#server.request(ShowRequest, { sessionId, turnId: null });
+      const [{ text }, { items }] = await Promise.all([
+        this.#server.request(ShowRequest, { sessionId, turnId: null }),
+        this.#server.request(NotesRequest, { sessionId }),
+      ]);
       const checkpoint: Checkpoint = JSON.parse(text);
-      const nodes = checkpointNodes(checkpoint, session, Date.now(), l10n.t);
+      const nodes = checkpointNodes(checkpoint, items, session, Date.now(), l10n.t);
       const artifacts = checkpoint.recentArtifacts.length;
       this.#server.log.info(`checkpoint ${sessionId}: seq ${session.seq}, ${artifacts} artifacts`);
       return nodes;
@@ -106,6 +100,27 @@ export class CheckpointTree implements vscode.TreeDataProvider<CheckpointNode>, 
   #forget(): void {
     this.#isStale = true;
   }
+}
+
+/** What a click does; the row itself goes along. */
+function commandOf(action: Action, node: CheckpointNode): vscode.Command {
+  const names = {
+    open: ["openArtifact", l10n.t("Open File")],
+    copy: ["copyText", l10n.t("Copy")],
+    record: ["showRecord", l10n.t("Show the Record")],
+    compare: ["showWhatChanged", l10n.t("Show What Changed")],
+  } as const;
+  const [command, title] = names[action.kind];
+  return { command: `codexCheckpoints.${command}`, title, arguments: [node] };
+}
+
+/** Which menu a row has, for the conditions of package.json. */
+function menuOf(node: CheckpointNode): string {
+  if (node.note !== null) {
+    return isSuspect(node.note) ? "suspectFact" : node.note.kind;
+  }
+  const menus = { open: "file", copy: "copyable", record: "record", compare: "changedFile" };
+  return node.action === null ? "" : menus[node.action.kind];
 }
 
 function concerns(changes: Changes, sessionId: string): boolean {

@@ -6,7 +6,12 @@ import type { RequestType } from "vscode-jsonrpc";
 import { CloseAction, ErrorAction, LanguageClient } from "vscode-languageclient/node";
 import { begin, end, forget, type Seeker, serverCommand } from "./launch.ts";
 import type { ServerState } from "./model/status.ts";
-import { type Changed, ChangedNotification } from "./protocol.ts";
+import {
+  type Changed,
+  ChangedNotification,
+  type Strayed,
+  StrayedNotification,
+} from "./protocol.ts";
 import * as settings from "./settings.ts";
 
 const { l10n } = vscode;
@@ -22,12 +27,15 @@ class QuietClient extends LanguageClient {
 export class Server {
   readonly #stateChanged = new vscode.EventEmitter<ServerState>();
   readonly #sessionsChanged = new vscode.EventEmitter<Changed>();
+  readonly #strayed = new vscode.EventEmitter<Strayed>();
   readonly #started = new vscode.EventEmitter<void>();
   readonly onDidChangeState = this.#stateChanged.event;
   /** It answers, and has read nothing yet. */
   readonly onDidStart = this.#started.event;
   /** Sessions are not what they were. */
   readonly onDidChangeSessions = this.#sessionsChanged.event;
+  /** A session edited files off its plan; said only where the setting asks for it. */
+  readonly onDidStray = this.#strayed.event;
   readonly log: vscode.LogOutputChannel;
   readonly #seeker: Seeker;
   #state: ServerState = { kind: "starting" };
@@ -149,6 +157,9 @@ export class Server {
     );
     client.onNotification(ChangedNotification.method, (changed: Changed) =>
       this.#sessionsChanged.fire(changed),
+    );
+    client.onNotification(StrayedNotification.method, (strayed: Strayed) =>
+      this.#strayed.fire(strayed),
     );
     return client;
   }

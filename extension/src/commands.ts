@@ -7,12 +7,15 @@ import type { Document, Documents } from "./documents.ts";
 import { setContext } from "./emptiness.ts";
 import { askForFilter, askForSearch } from "./filtering.ts";
 import type { Following } from "./following.ts";
-import type { CheckpointNode } from "./model/checkpoint.ts";
 import { type Filter, isFiltered, NO_FILTER } from "./model/listing.ts";
+import type { Action, CheckpointNode } from "./model/node.ts";
+import type { NoteDesk } from "./notes.ts";
 import { openArtifact } from "./openArtifact.ts";
 import type { SessionSummary } from "./protocol.ts";
+import type { SessionDesk } from "./sessionDesk.ts";
 import type { Group, SessionNode } from "./sessionItem.ts";
 import type { SessionTree } from "./sessionTree.ts";
+import { showWhatChanged } from "./whatChanged.ts";
 
 const { l10n } = vscode;
 
@@ -23,20 +26,23 @@ export interface House {
   readonly tree: SessionTree;
   readonly following: Following;
   readonly documents: Documents;
+  readonly notes: NoteDesk;
+  readonly sessions: SessionDesk;
 }
 
 /** Register all of them, under the names of package.json. */
 export function registerCommands(house: House): vscode.Disposable {
-  const { server, feed, tree, following, documents } = house;
+  const { server, feed, tree, following, documents, notes, sessions } = house;
 
   /** The row a menu was opened on, else the session in view. */
   const sessionOf = (node?: SessionNode): SessionSummary | null =>
     node?.kind === "session" ? node.session : following.current;
 
-  const showing = (document: Document) => async (node?: SessionNode) => {
+  const onSession = (act: (session: SessionSummary) => Promise<void>) => (node?: SessionNode) => {
     const session = sessionOf(node);
-    await (session === null ? noSession() : documents.open(document, session));
+    return session === null ? noSession() : act(session);
   };
+  const showing = (document: Document) => onSession((session) => documents.open(document, session));
   const copying = (text: (sessionId: string) => string) => async (node?: SessionNode) => {
     const session = sessionOf(node);
     // What is pasted into a shell must be nothing but an id.
@@ -56,6 +62,9 @@ export function registerCommands(house: House): vscode.Disposable {
     doctor: () => documents.open("doctor", null),
     copySessionId: copying((id) => id),
     copyResumeCommand: copying((id) => `codex resume ${id}`),
+    renameSession: onSession((session) => sessions.rename(session)),
+    archiveSession: onSession((session) => sessions.archive(session)),
+    unarchiveSession: onSession((session) => sessions.unarchive(session)),
     refresh: () => feed.everything(),
     restart: () => server.restart(),
     showLog: () => server.log.show(),
@@ -65,17 +74,28 @@ export function registerCommands(house: House): vscode.Disposable {
     loadMore: (group: Group) => tree.showMore(group),
     showOthers: () => tree.showOthers(),
     follow: () => following.choose(null),
-    openArtifact: (node: CheckpointNode) =>
-      node.action?.kind === "open"
-        ? openArtifact(following.current?.cwd ?? null, node.action.uri)
+    openArtifact: ({ action }: CheckpointNode) =>
+      action?.kind === "open" || action?.kind === "compare"
+        ? openArtifact(following.current?.cwd ?? null, action.uri)
         : undefined,
-    copyText: async (node: CheckpointNode) => {
-      if (node.action !== null) {
-        const { action } = node;
-        await vscode.env.clipboard.writeText(action.kind === "copy" ? action.text : action.uri);
+    showWhatChanged: ({ action }: CheckpointNode) =>
+      action?.kind === "compare"
+        ? showWhatChanged(following.current?.cwd ?? null, action.uri, action.hash)
+        : undefined,
+    showRecord: ({ action }: CheckpointNode) =>
+      action?.kind === "record" && following.current !== null
+        ? documents.openRecord(following.current, action.ref)
+        : undefined,
+    copyText: async ({ action }: CheckpointNode) => {
+      if (action !== null) {
+        await vscode.env.clipboard.writeText(textOf(action));
         vscode.window.setStatusBarMessage(l10n.t("Copied"), 2000);
       }
     },
+    addNote: () => notes.add(),
+    addFactAboutFile: (file?: vscode.Uri) => notes.addAboutFile(file),
+    verifyNote: ({ note }: CheckpointNode) => notes.verify(note),
+    revokeNote: ({ note }: CheckpointNode) => notes.revoke(note),
     openSettings: () => openSettings("@ext:codex-checkpoints.codex-checkpoints"),
     choosePython: () => openSettings("codexCheckpoints.python"),
   };
@@ -90,6 +110,17 @@ export function registerCommands(house: House): vscode.Disposable {
       }
     }),
   );
+}
+
+function textOf(action: Action): string {
+  switch (action.kind) {
+    case "copy":
+      return action.text;
+    case "record":
+      return action.ref;
+    default:
+      return action.uri;
+  }
 }
 
 function openSettings(query: string): Thenable<unknown> {

@@ -5,7 +5,13 @@ import type { ChangeFeed, Changes } from "./changes.ts";
 import type { Server } from "./client.ts";
 import { doctorText } from "./model/doctor.ts";
 import { fileName, subject } from "./model/text.ts";
-import { DoctorRequest, type SessionSummary, ShowRequest, ViewRequest } from "./protocol.ts";
+import {
+  DoctorRequest,
+  RecordRequest,
+  type SessionSummary,
+  ShowRequest,
+  ViewRequest,
+} from "./protocol.ts";
 
 const { l10n } = vscode;
 
@@ -16,6 +22,9 @@ const VIEW_LANGUAGE = "codex-checkpoint-view";
 
 /** What can be shown; each is an authority of the scheme, the session stands in the query. */
 export type Document = "view" | "json" | "doctor";
+
+/** A record of a session that is cited: it never changes, so it is not asked for again. */
+const RECORD = "record";
 
 export class Documents implements vscode.TextDocumentContentProvider, vscode.Disposable {
   readonly #emitter = new vscode.EventEmitter<vscode.Uri>();
@@ -47,6 +56,18 @@ export class Documents implements vscode.TextDocumentContentProvider, vscode.Dis
     await vscode.window.showTextDocument(opened, { preview: true });
   }
 
+  /** Open a record that is cited as evidence. */
+  async openRecord(session: SessionSummary, ref: string): Promise<void> {
+    const uri = vscode.Uri.from({
+      scheme: SCHEME,
+      authority: RECORD,
+      path: `/${fileName(ref)} – record.json`,
+      query: session.sessionId,
+      fragment: ref,
+    });
+    await vscode.window.showTextDocument(uri, { preview: true });
+  }
+
   async provideTextDocumentContent(
     uri: vscode.Uri,
     token: vscode.CancellationToken,
@@ -59,6 +80,10 @@ export class Documents implements vscode.TextDocumentContentProvider, vscode.Dis
       if (uri.authority === "json") {
         const shown = await this.#server.request(ShowRequest, { sessionId, turnId: null }, token);
         return `${JSON.stringify(JSON.parse(shown.text), null, 2)}\n`;
+      }
+      if (uri.authority === RECORD) {
+        const ref = uri.fragment;
+        return (await this.#server.request(RecordRequest, { sessionId, ref }, token)).text;
       }
       const asked = { sessionId, turnId: null, caps: null };
       return (await this.#server.request(ViewRequest, asked, token)).text;
@@ -78,7 +103,7 @@ export class Documents implements vscode.TextDocumentContentProvider, vscode.Dis
     }
     for (const { uri } of vscode.workspace.textDocuments) {
       const concerns = changes === null || changes.has(uri.query) || uri.authority === "doctor";
-      if (uri.scheme === SCHEME && concerns) {
+      if (uri.scheme === SCHEME && concerns && uri.authority !== RECORD) {
         this.#emitter.fire(uri);
       }
     }

@@ -7,9 +7,12 @@ import { CheckpointTree } from "./checkpointTree.ts";
 import { Server } from "./client.ts";
 import { registerCommands } from "./commands.ts";
 import { Documents } from "./documents.ts";
+import { warnOfDrift } from "./drift.ts";
 import { Emptiness } from "./emptiness.ts";
 import { Following } from "./following.ts";
+import { NoteDesk } from "./notes.ts";
 import { firstIndex } from "./progress.ts";
+import { SessionDesk } from "./sessionDesk.ts";
 import { SessionTree } from "./sessionTree.ts";
 import { SECTION } from "./settings.ts";
 import { StatusBar } from "./statusBar.ts";
@@ -29,12 +32,16 @@ export function activate(context: vscode.ExtensionContext): void {
   const documents = new Documents(server, feed);
   const checkpoint = new CheckpointTree(server, following);
   const statusBar = new StatusBar(server, following);
-  const commands = registerCommands({ server, feed, tree, following, documents });
+  const notes = new NoteDesk(server, following);
+  const sessions = new SessionDesk(server);
+  const house = { server, feed, tree, following, documents, notes, sessions };
+  const commands = registerCommands(house);
   context.subscriptions.push(log, feed, following, tree, documents, checkpoint, statusBar);
   context.subscriptions.push(
     commands,
     provideBadges(),
     tellOfTrouble(server),
+    warnOfDrift(server),
     server.onDidChangeState((state) => emptiness.server(state)),
     server.onDidStart(() => firstIndex(server)),
     // Ages grow by themselves, and a session that ends without a word is no longer running.

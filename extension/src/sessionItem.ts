@@ -49,7 +49,7 @@ export function sessionItem(node: SessionNode): vscode.TreeItem {
       const row = sessionRow(node.session, Date.now(), l10n.t, node.place);
       const id = `${node.group}/${node.session.sessionId}`;
       const item = treeItem(id, row, node.children.length > 0 ? Collapsed : None);
-      item.contextValue = "session";
+      item.contextValue = node.session.archived ? "archivedSession" : "session";
       item.resourceUri = badgeUri(badgeOf(node.session));
       return item;
     }

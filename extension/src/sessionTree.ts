@@ -16,7 +16,7 @@ import {
 import { family } from "./model/sessions.ts";
 import { type SessionSummary, SessionsRequest } from "./protocol.ts";
 import { type Group, type SessionNode, sessionItem } from "./sessionItem.ts";
-import { isOf, workspacePaths } from "./workspace.ts";
+import { workspacePaths } from "./workspace.ts";
 
 const { l10n } = vscode;
 
@@ -142,13 +142,14 @@ export class SessionTree implements vscode.TreeDataProvider<SessionNode>, vscode
 
   async #below(group: Group): Promise<SessionNode[]> {
     const { search, archived } = this.#filter;
-    const asked = { cwd: group.cwd, archived, search: search === "" ? null : search };
-    const isPicky = group.without.length > 0 || this.#filter.running || this.#filter.suspect;
+    const some = { archived, search: search === "" ? null : search };
+    const asked = { cwd: group.cwd, outside: group.without, ...some };
+    const isPicky = this.#filter.running || this.#filter.suspect;
     const listing = await collect(
       (cursor, limit) =>
         this.#server.request(SessionsRequest, sessionsParams({ ...asked, cursor, limit })),
       group.limit,
-      isPicky ? (each) => !isOf(group.without, each.cwd) && isWanted(each, this.#filter) : null,
+      isPicky ? (each) => isWanted(each, this.#filter) : null,
     );
     const { roots, children } = family(listing.sessions);
     const nodeOf = (session: SessionSummary): SessionNode => {

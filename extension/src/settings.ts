@@ -10,6 +10,7 @@ export const SECTION = "codexCheckpoints";
 const FOR_THE_SERVER = [
   "caps",
   "checkpointLocation",
+  "driftGuard",
   "followedSessions",
   "hashLimitBytes",
   "hashOutsideFolder",

@@ -21,15 +21,29 @@ from types import FrameType
 from typing import TYPE_CHECKING, cast
 
 import orjson
+from attrs import evolve
 
-from codex_checkpoints import __version__, answers, assembly, presentation, wire
+from codex_checkpoints import (
+    __version__,
+    answers,
+    assembly,
+    presentation,
+    protocol,
+    stamps,
+    wire,
+)
 from codex_checkpoints.assembly import House, Places
+from codex_checkpoints.core.checkpoint.claims import MAX_PAYLOAD_BYTES, schema
+from codex_checkpoints.folder_options import folder_options
 from codex_checkpoints.service import following
 from codex_checkpoints.service.catalogue import Progress
 from codex_checkpoints.service.diagnosis import diagnose
 from codex_checkpoints.service.following import Changed, Follower
-from codex_checkpoints.service.listing import is_windows_path
+from codex_checkpoints.service.history import Histories
+from codex_checkpoints.service.listing import Summary
+from codex_checkpoints.service.notes import Notes
 from codex_checkpoints.service.refusal import Cancelled, Refusal
+from codex_checkpoints.threads.contract import is_windows_path
 
 if TYPE_CHECKING:
     from codex_checkpoints.watch import Watcher
@@ -44,6 +58,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _open_streams()
     parser = _parser()
     options = parser.parse_args(arguments)
+    problem = _problem(options)
+    if problem is not None:
+        parser.error(problem)
     try:
         where = assembly.places(
             os.environ, os.path.expanduser("~"), options.codex_home, options.state_dir
@@ -83,18 +100,35 @@ def _discard_output() -> None:
 
 
 def _run(options: argparse.Namespace, where: Places) -> int:
+    if options.command == "mcp":
+        from codex_checkpoints import mcp
+
+        return mcp.serve(options.codex_home, options.state_dir)
     if options.command == "serve":
         from codex_checkpoints import server
 
         server.serve(where, tcp=options.tcp)
         return DONE
-    house = assembly.assemble(where)
+    if options.command == "connect":
+        return _connect(options, where)
+    if options.command == "apply" and options.schema:
+        _print_json(schema())
+        return DONE
+    house = assembly.assemble(where, environment=os.environ)
     for problem in house.problems:
         _say(f"config.toml: {problem}")
     commands: dict[str, Command] = {
         "sessions": _sessions,
         "show": _show,
         "view": _view,
+        "apply": _apply,
+        "notes": _notes,
+        "history": _history,
+        "windows": _windows,
+        "rename": _rename,
+        "archive": _archive,
+        "unarchive": _unarchive,
+        "delete": _delete,
         "watch": _watch,
         "doctor": _doctor,
     }
@@ -105,6 +139,32 @@ def _run(options: argparse.Namespace, where: Places) -> int:
 
 
 # --- commands ------------------------------------------------------------------------------------
+
+
+def _connect(options: argparse.Namespace, where: Places) -> int:
+    from codex_checkpoints import wiring
+
+    home = os.path.expanduser("~")
+    here = home
+    with contextlib.suppress(OSError):  # the folder may be gone
+        here = os.getcwd()
+    connector = wiring.connector(where.codex_home, where.state_dir, dict(os.environ), home, here)
+    wish = protocol.ConnectParams(options.dry_run, options.remove, options.status)
+    asks = sys.stdin.isatty() and sys.stdout.isatty()
+    asks = asks and not (options.json or options.yes or options.dry_run or options.status)
+    if asks:
+        shown = answers.connect_report(wiring.asked(connector, evolve(wish, dry_run=True)))
+        _print(presentation.change_lines(shown, colour=_colour()))
+        if shown.changes and input("Write this? [y/N] ").strip().lower() not in {"y", "yes"}:
+            raise Refusal("cancelled", "nothing was written")
+    report = answers.connect_report(wiring.asked(connector, wish))
+    if options.json:
+        _print_json(wire.unstructure(report))
+        return DONE
+    if not (options.status or asks):
+        _print(presentation.change_lines(report, colour=_colour()))
+    _print(presentation.connect_lines(report))
+    return DONE
 
 
 def _sessions(options: argparse.Namespace, house: House) -> int:
@@ -121,7 +181,7 @@ def _sessions(options: argparse.Namespace, house: House) -> int:
         now = time.time()
         _print(presentation.session_lines(page, now, width=_width(), colour=_colour()))
         if not page.items:
-            _say(presentation.no_sessions(house.sessions.catalogue.codex_home, options))
+            _say(presentation.no_sessions(house.sessions.catalogue.place, options))
     return DONE
 
 
@@ -136,6 +196,110 @@ def _view(options: argparse.Namespace, house: House) -> int:
     _refresh(house)
     caps = None if options.caps is None else _caps(options.caps)
     _write(house.sessions.view(options.session, options.at, caps).text.encode())
+    return DONE
+
+
+def _apply(options: argparse.Namespace, house: House) -> int:
+    payload = _payload(options.file)
+    _refresh(house)
+    notes = Notes(house.sessions, stamps.now, stamps.new_id)
+    ask = notes.try_out if options.dry_run else notes.apply
+    applied = wire.filled(protocol.Applied, ask(options.session, payload))
+    if options.json:
+        _print_json(wire.unstructure(applied))
+    else:
+        _print(presentation.applied_lines(applied))
+    return DONE
+
+
+def _payload(file: str | None) -> bytes:
+    """Read one payload, and no more than tells that it is too large."""
+    if file is not None and file != "-":
+        try:
+            with open(file, "rb") as source:
+                return source.read(MAX_PAYLOAD_BYTES + 1)
+        except OSError as error:
+            problem = f"{file}: {error.strerror or error}"
+            raise Refusal("invalid_payload", problem, {"problems": [problem]}) from error
+    if sys.stdin.isatty():
+        _say("waiting for one JSON payload; end it with Ctrl-D on a line of its own")
+    return sys.stdin.buffer.read(MAX_PAYLOAD_BYTES + 1)
+
+
+def _notes(options: argparse.Namespace, house: House) -> int:
+    _refresh(house)
+    notes = Notes(house.sessions, stamps.now, stamps.new_id)
+    if options.what == "revoke":
+        revoked = notes.revoke(options.session, options.id, options.kind)
+        record = wire.filled(protocol.Revoked, revoked)
+        lines = presentation.revoked_lines(record)
+    elif options.what == "record":
+        _write(notes.record(options.session, options.id).encode())
+        return DONE
+    elif options.what == "anchors":
+        record = answers.anchor_list(notes.anchors(options.session, options.limit))
+        lines = presentation.anchor_lines(record, width=_width(), colour=_colour())
+    else:
+        record = answers.note_list(notes.notes(options.session))
+        lines = presentation.note_lines(record, width=_width(), colour=_colour())
+    if options.json:
+        told = wire.unstructure(record)
+        _print_json(told.get("items", told))
+    else:
+        _print(lines)
+    return DONE
+
+
+def _history(options: argparse.Namespace, house: House) -> int:
+    _refresh(house)
+    record = answers.history(Histories(house.sessions).history(options.session))
+    if options.json:
+        _print_json(wire.unstructure(record))
+    else:
+        _print(presentation.history_lines(record, width=_width(), colour=_colour()))
+    return DONE
+
+
+def _windows(options: argparse.Namespace, house: House) -> int:
+    _refresh(house)
+    record = answers.window_list(Histories(house.sessions).windows(options.session))
+    if options.json:
+        _print_json(wire.unstructure(record)["items"])
+    else:
+        _print(presentation.window_lines(record))
+    return DONE
+
+
+def _rename(options: argparse.Namespace, house: House) -> int:
+    _refresh(house)
+    return _moved(options, house.sessions.rename(options.session, options.name))
+
+
+def _archive(options: argparse.Namespace, house: House) -> int:
+    _refresh(house)
+    return _moved(options, house.sessions.archive(options.session))
+
+
+def _unarchive(options: argparse.Namespace, house: House) -> int:
+    _refresh(house)
+    return _moved(options, house.sessions.unarchive(options.session))
+
+
+def _moved(options: argparse.Namespace, summary: Summary) -> int:
+    if options.json:
+        _print_json(wire.unstructure(answers.session_summary(summary)))
+    else:
+        _print([presentation.moved_line(options.command, summary)])
+    return DONE
+
+
+def _delete(options: argparse.Namespace, house: House) -> int:
+    _refresh(house)
+    gone = house.sessions.delete(options.session)
+    if options.json:
+        _print_json(wire.unstructure(protocol.Deleted(gone.session_id, deleted=True)))
+    else:
+        _print([presentation.moved_line(options.command, gone)])
     return DONE
 
 
@@ -164,7 +328,7 @@ def _watch(options: argparse.Namespace, house: House) -> int:
                 watcher.follow_tree(root)
             _refresh(house)
             count = len(house.sessions.catalogue.current())
-            _say(f"following {count} sessions under {house.sessions.catalogue.codex_home}")
+            _say(f"following {count} sessions under {house.sessions.catalogue.place}")
             _tell(follower.begin(), house, options)
             _follow(follower, watcher, lambda change: _tell(change, house, options))
         finally:
@@ -261,7 +425,8 @@ def _refused(refusal: Refusal, *, as_json: bool) -> int:
         }
         _print_json({"error": error}, indent=False)
     else:
-        _say(f"{refusal.code}: {refusal.message}")
+        hint = refusal.facts.get("hint")
+        _say(f"{refusal.code}: {refusal.message}" + (f". {hint}" if hint else ""))
     return REFUSED
 
 
@@ -312,6 +477,28 @@ def _count(text: str) -> int:
     return number
 
 
+def _problem(options: argparse.Namespace) -> str | None:
+    """Take the words of `notes` apart; say what is wrong with arguments that depend on others."""
+    if options.command == "apply" and options.session is None and not options.schema:
+        return "apply needs a SESSION, or --schema"
+    if options.command != "notes":
+        return None
+    first, *rest = options.words
+    options.what = first if first in {"revoke", "anchors", "record"} else None
+    names = [first, *rest] if options.what is None else rest
+    named = {"revoke": "ID", "record": "REF"}.get(options.what or "")
+    wanted = ("SESSION",) if named is None else ("SESSION", named)
+    if len(names) != len(wanted):
+        return f"notes {options.what or ''}".rstrip() + f" takes {' '.join(wanted)}"
+    options.session = names[0]
+    options.id = names[-1]
+    if options.kind is not None and options.what != "revoke":
+        return "--kind goes with notes revoke"
+    if options.limit is not None and options.what != "anchors":
+        return "--limit goes with notes anchors"
+    return None
+
+
 def _port(text: str) -> int:
     number = int(text)
     if not 0 < number < 1 << 16:
@@ -320,10 +507,16 @@ def _port(text: str) -> int:
     return number
 
 
+def _connect_options(connect: argparse.ArgumentParser) -> None:
+    connect.add_argument("--dry-run", action="store_true", help="show what would be written")
+    connect.add_argument("--remove", action="store_true", help="take out what was put in")
+    connect.add_argument("--status", action="store_true", help="say how things stand")
+    connect.add_argument("--yes", action="store_true", help="write without asking")
+    connect.add_argument("--json", action="store_true", help="print JSON, and never ask")
+
+
 def _parser() -> argparse.ArgumentParser:
-    folders = argparse.ArgumentParser(add_help=False)
-    folders.add_argument("--codex-home", metavar="DIR", help="Codex's folder (else $CODEX_HOME)")
-    folders.add_argument("--state-dir", metavar="DIR", help="our own folder below it")
+    folders = folder_options()
     parser = argparse.ArgumentParser(
         prog="codex-checkpoints",
         description="Keep what a Codex session knows, as state.",
@@ -352,13 +545,58 @@ def _parser() -> argparse.ArgumentParser:
     view.add_argument("--caps", metavar="JSON", help='some caps, as {"maxDecisions": 3}')
     view.add_argument("--json", action="store_true", help="errors as JSON")
 
+    apply = command("apply", "add a checked fact, decision or plan to a session")
+    apply.add_argument("session", metavar="SESSION", nargs="?", help="an id, its beginning")
+    apply.add_argument("file", metavar="FILE", nargs="?", help="the payload, else from stdin")
+    apply.add_argument("--dry-run", action="store_true", help="judge it, and write nothing")
+    apply.add_argument("--schema", action="store_true", help="print the JSON Schema of payloads")
+    apply.add_argument("--json", action="store_true", help="print JSON")
+
+    notes = command("notes", "list the facts and decisions of a session, or take one back")
+    notes.usage = (
+        "%(prog)s SESSION [--json]\n"
+        "       %(prog)s revoke SESSION ID [--kind fact|decision] [--json]\n"
+        "       %(prog)s anchors SESSION [--limit N] [--json]\n"
+        "       %(prog)s record SESSION REF"
+    )
+    notes.add_argument("words", metavar="SESSION", nargs="+", help="an id, its beginning, a file")
+    notes.add_argument(
+        "--kind", choices=("fact", "decision"), help="which one, where both have this ID"
+    )
+    notes.add_argument("--limit", metavar="N", type=_count, help="so many anchors of each source")
+    notes.add_argument("--json", action="store_true", help="print JSON")
+
+    for name, help_text in (
+        ("history", "print what Codex would send when the session is resumed"),
+        ("windows", "list the context windows of a session"),
+    ):
+        told = command(name, help_text)
+        told.add_argument("session", metavar="SESSION", help="an id, its beginning, or a file")
+        told.add_argument("--json", action="store_true", help="print JSON")
+
+    rename = command("rename", "give a session a name")
+    rename.add_argument("session", metavar="SESSION", help="an id, or its beginning")
+    rename.add_argument("name", metavar="NAME", help="what to call it; an empty one clears it")
+    for name, help_text in (
+        ("archive", "put a session among the archived ones"),
+        ("unarchive", "put an archived session back"),
+        ("delete", "remove a session that we made and that nothing refers to"),
+    ):
+        command(name, help_text).add_argument("session", metavar="SESSION", help="an id")
+    for name in ("rename", "archive", "unarchive", "delete"):
+        commands.choices[name].add_argument("--json", action="store_true", help="print JSON")
+
     watch = command("watch", "follow the sessions and keep their checkpoints current")
     watch.add_argument("--once", action="store_true", help="bring all up to date and end")
     watch.add_argument("--json", action="store_true", help="one JSON object a change")
+
+    _connect_options(command("connect", "let Codex call us: hooks, and an MCP server"))
 
     doctor = command("doctor", "say what was found, what was skipped and why")
     doctor.add_argument("--json", action="store_true", help="print JSON")
 
     serve = command("serve", "be the language server of an editor, on stdin and stdout")
     serve.add_argument("--tcp", metavar="PORT", type=_port, help="on a loopback port, to debug")
+
+    command("mcp", "be the MCP server of Codex, on stdin and stdout")
     return parser

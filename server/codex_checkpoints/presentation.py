@@ -11,14 +11,18 @@ import logging
 import os
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TextIO
 
+import orjson
+
 from codex_checkpoints import protocol
+from codex_checkpoints.core.checkpoint.redaction import redact
+from codex_checkpoints.core.rollout.fields import texts_of
 from codex_checkpoints.service.catalogue import Progress
 from codex_checkpoints.service.listing import Page, Summary
-from codex_checkpoints.threads.index import Row
+from codex_checkpoints.threads.contract import Row
 
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
 _DIM, _BOLD, _AMBER, _RED, _GREEN, _PLAIN = (
@@ -30,6 +34,11 @@ _DIM, _BOLD, _AMBER, _RED, _GREEN, _PLAIN = (
     "\x1b[0m",
 )
 _NARROW = 60
+_NAMES = 32
+_REFS = 40
+_KINDS = 24
+_WORDS = 100
+_SEEN = 4096
 
 
 def plain(text: str) -> str:
@@ -88,6 +97,179 @@ def doctor_lines(report: protocol.DoctorReport, *, colour: bool) -> list[str]:
         )
     if not report.findings:
         lines.append("\nNothing to report: everything that is there can be read.")
+    return lines
+
+
+def moved_line(command: str, summary: Summary) -> str:
+    """Return what was done to a session."""
+    done = {"rename": "renamed", "delete": "deleted"}.get(command, f"{command}d")
+    return f"{done}: {plain(summary.session_id)}  {plain(summary.title or '(no name)')}"
+
+
+def applied_lines(applied: protocol.Applied) -> list[str]:
+    """Return what came of a payload that was accepted, and what of it is kept in part."""
+    name = "" if applied.id is None else f" {plain(applied.id)}"
+    what = "would be accepted" if applied.dry_run else "accepted"
+    lines = [f"{what}: {applied.kind}{name} (seq {applied.seq})"]
+    return [*lines, *(f"    cut: {plain(place)}" for place in applied.shortened)]
+
+
+def revoked_lines(revoked: protocol.Revoked) -> list[str]:
+    """Return which note was taken back."""
+    return [f"revoked: {revoked.kind} {plain(revoked.id)} (seq {revoked.seq})"]
+
+
+def note_lines(notes: protocol.NoteList, *, width: int | None, colour: bool) -> list[str]:
+    """Return facts that stand, facts that do not with what failed them, and decisions."""
+    facts = [note for note in notes.items if note.kind == "fact"]
+    standing = [note for note in notes.items if note.kind == "decision" and not note.superseded_by]
+    replaced = [note for note in notes.items if note.superseded_by is not None]
+    groups = (
+        ("facts", _PLAIN, [note for note in facts if note.status == "VALID"]),
+        ("SUSPECT", _AMBER, [note for note in facts if note.status != "VALID"]),
+        ("decisions", _PLAIN, standing),
+        ("superseded", _DIM, replaced),
+    )
+    names = max((_columns(plain(note.id)) for note in notes.items), default=0)
+    lines: list[str] = []
+    for title, tint, members in groups:
+        if members:
+            lines += [""] if lines else []
+            lines.append(f"{tint}{title}{_PLAIN}" if colour else title)
+        for note in members:
+            lines += _note(note, min(names, _NAMES), width)
+    return lines or ["No facts and no decisions yet."]
+
+
+def _note(note: protocol.Note, names: int, width: int | None) -> list[str]:
+    """Return a note and what there is to know about it, each on a line of its own."""
+    said = note.value if note.kind == "fact" else f"{note.decision} — {note.rationale}"
+    head = f"  {_fit(plain(note.id), names)}  {plain(said or '')}"
+    about = [f"from {note.evidence.source} {plain(note.evidence.ref)}"]
+    if note.why is not None:
+        about = [f"because of {plain(note.why)}", *about]
+    if note.superseded_by is not None:
+        about = [f"replaced by {plain(note.superseded_by)}", *about]
+    tail = f"  {' ' * names}  {', '.join(about)}"
+    if width is None:
+        return [head, tail]
+    return [_fit(line, max(width - 1, 20)).rstrip() for line in (head, tail)]
+
+
+def anchor_lines(anchors: protocol.AnchorList, *, width: int | None, colour: bool) -> list[str]:
+    """Return what evidence may name: source, ref, first words."""
+    names = min(max((_columns(plain(each.ref)) for each in anchors.items), default=0), _REFS)
+    lines: list[str] = []
+    for each in anchors.items:
+        ref = plain(each.ref)
+        # A ref is there to be copied, so it is never cut.
+        ref = ref if _columns(ref) > names else _fit(ref, names)
+        head = f"{each.source:<11}  {ref}  "
+        text = "" if each.source == "file" else plain(each.text)
+        if width is not None:
+            text = _fit(text, max(width - _columns(head) - 1, 20)).rstrip()
+        lines.append(f"{head}{_DIM}{text}{_PLAIN}" if colour else f"{head}{text}".rstrip())
+    return lines or ["Nothing to cite yet."]
+
+
+def history_lines(history: protocol.History, *, width: int | None, colour: bool) -> list[str]:
+    """Return one line an item: whose it is, how large, its first words; secrets are taken out."""
+    lines: list[str] = []
+    for item in history.items:
+        who = plain(str(item.get("role") or item["type"]))
+        head = f"{_fit(who, _KINDS)}  {len(orjson.dumps(item)):>8}  "
+        words = plain(redact(_words(item)))
+        room = _WORDS if width is None else max(width - _columns(head) - 1, 20)
+        words = _fit(words, room).rstrip()
+        lines.append(f"{_DIM}{head}{_PLAIN}{words}" if colour else f"{head}{words}".rstrip())
+    return [*lines, "", *_standing(history)] if lines else _standing(history)
+
+
+def _words(item: Mapping[str, object]) -> str:
+    """Return how an item begins, with enough of it to recognise a secret."""
+    parts = item.get("content") or item.get("output") or item.get("summary")
+    texts = texts_of(parts) or tuple(
+        str(item[key]) for key in ("name", "arguments", "input", "action") if item.get(key)
+    )
+    return " ".join(texts)[:_SEEN]
+
+
+def _standing(history: protocol.History) -> list[str]:
+    """Return how full the window is, and which one it is."""
+    windows, tokens = history.windows, history.context_tokens
+    mark = "~" if history.context_tokens_source == "estimated" else ""
+    full = "-" if tokens is None else f"{mark}{tokens}"
+    room = "" if history.context_window is None else f" of {history.context_window}"
+    flag = ", more than the window holds" if history.context_tokens_flagged else ""
+    current = "" if windows.current is None else f" ({plain(windows.current)})"
+    number = "-" if windows.number is None else str(windows.number)
+    made = ["part of it was made of user messages"] if history.reconstructed else []
+    return [f"tokens  {full}{room}{flag}", f"window  {number}{current}", *made]
+
+
+def window_lines(windows: protocol.WindowList) -> list[str]:
+    """Return one line a window: number, when, what opened it, tokens before and after, id."""
+    lines: list[str] = []
+    for each in windows.items:
+        how = f"{each.trigger or '-':<9} {each.strategy or '-':<10}"
+        sizes = f"{_number(each.tokens_before):>8} → {_number(each.tokens_after):>7}"
+        opened = plain(each.opened_at or "-")
+        lines.append(
+            f"{each.number:>3}  {opened:<24}  {how}  {sizes}  {plain(each.window_id or '-')}"
+        )
+    return lines
+
+
+def _number(value: int | None) -> str:
+    return "-" if value is None else str(value)
+
+
+def change_lines(report: protocol.ConnectReport, *, colour: bool) -> list[str]:
+    """Return what is put into files of Codex's, or taken out."""
+    lines: list[str] = []
+    for change in report.changes:
+        lines.append(f"{change.action} {plain(change.path)}")
+        for line in change.diff.splitlines()[2:]:
+            tint = {"+": _GREEN, "-": _RED}.get(line[:1], _DIM) if colour else ""
+            lines.append(f"{tint}{plain(line)}{_PLAIN if tint else ''}")
+    return [*(lines or ["Nothing to change."]), ""]
+
+
+_CODEX_PROBLEMS = {
+    "codex_not_found": "not found on the PATH",
+    "timed_out": "gave no answer in time",
+    "codex_failed": "gave no answer",
+    "hooks_unknown": "knows no hooks; update it",
+}
+_DOOR_PROBLEMS = {
+    "incomplete": "some hooks are missing; connect again",
+    "program_missing": "what it would call is gone; connect again",
+    "other_program": "calls another installation of this program; connect again to call this one",
+}
+
+
+def connect_lines(report: protocol.ConnectReport) -> list[str]:
+    """Return whether something was written, and how things stand."""
+    kept = [plain(change.backup) for change in report.changes if change.backup is not None]
+    lines = [f"What was there is kept as {backup}." for backup in kept]
+    lines += ["Written.", ""] if report.written else []
+    version = report.codex_version or _CODEX_PROBLEMS.get(report.codex_problem or "")
+    lines.append(f"Codex home  {plain(report.codex_home)}")
+    lines.append(f"Codex       {plain(version or report.codex_path or '-')}")
+    for door in report.doors:
+        ran = f"last ran {door.last_ran_at} for {door.last_session}" if door.last_ran_at else None
+        words = [
+            "connected" if door.configured else "not connected",
+            None if door.trusted is not False else "not trusted by Codex yet",
+            _DOOR_PROBLEMS.get(door.problem or ""),
+            ran or ("never ran" if door.configured else None),
+        ]
+        lines.append(f"{door.door:<12}{plain(', '.join(word for word in words if word))}")
+    for home in report.other_homes:
+        state = "connected" if home.connected else "not connected"
+        lines.append(f"Another Codex home is {state}: {plain(home.codex_home)}")
+    lines += [f"! {plain(problem)}" for problem in report.problems]
+    lines += [] if report.way_out is None else [f"→ {plain(report.way_out)}"]
     return lines
 
 

@@ -31,12 +31,25 @@ from pygls.exceptions import (
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import JsonRPCNotification, JsonRPCRequestMessage, JsonRPCResponseMessage
 
-from codex_checkpoints import __version__, answers, assembly, presentation, protocol, wire
+from codex_checkpoints import (
+    __version__,
+    answers,
+    assembly,
+    presentation,
+    protocol,
+    stamps,
+    wire,
+    wiring,
+)
 from codex_checkpoints.assembly import House, Places
 from codex_checkpoints.service import following
 from codex_checkpoints.service.catalogue import Progress
+from codex_checkpoints.service.connector import Connector
 from codex_checkpoints.service.diagnosis import diagnose
 from codex_checkpoints.service.following import Follower
+from codex_checkpoints.service.history import Histories
+from codex_checkpoints.service.listing import Summary
+from codex_checkpoints.service.notes import Applied, Notes, Revoked
 from codex_checkpoints.service.refusal import Cancelled, Refusal
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.watch import Watcher
@@ -46,6 +59,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 P = TypeVar("P")
 R = TypeVar("R")
+N = TypeVar("N", Applied, Revoked)
 Handler = Callable[[Any], Awaitable[Any]]
 
 
@@ -130,6 +144,7 @@ class Desk:
         page = await self._work(
             lambda: sessions.page(
                 cwd=params.cwd,
+                outside=params.outside,
                 archived=params.archived,
                 search=params.search,
                 limit=params.limit,
@@ -161,6 +176,77 @@ class Desk:
         await self._attend(view.of.session_id)
         return protocol.ViewText(view.text, answers.caps(view.caps))
 
+    async def apply_update(self, params: protocol.ApplyParams) -> protocol.Applied:
+        """Accept or judge a payload; say that the session's memory changed."""
+        notes = await self._notes()
+        payload = wire.as_bytes(params.payload)
+        if params.dry_run:
+            applied = await self._work(notes.try_out, params.session_id, payload)
+        else:
+            applied = await self._remember(lambda: notes.apply(params.session_id, payload))
+        return wire.filled(protocol.Applied, applied)
+
+    async def notes(self, params: protocol.SessionParams) -> protocol.NoteList:
+        """Answer with the facts and decisions of a session."""
+        notes = await self._notes()
+        return answers.note_list(await self._work(notes.notes, params.session_id))
+
+    async def revoke_note(self, params: protocol.RevokeParams) -> protocol.Revoked:
+        """Take a note back; say that the session's memory changed."""
+        notes = await self._notes()
+        revoked = await self._remember(
+            lambda: notes.revoke(params.session_id, params.id, params.kind)
+        )
+        return wire.filled(protocol.Revoked, revoked)
+
+    async def anchors(self, params: protocol.AnchorsParams) -> protocol.AnchorList:
+        """Answer with what may be cited as evidence."""
+        notes = await self._notes()
+        found = await self._work(notes.anchors, params.session_id, params.limit)
+        return answers.anchor_list(found)
+
+    async def record(self, params: protocol.RecordParams) -> protocol.Text:
+        """Answer with what an anchor stands for."""
+        notes = await self._notes()
+        return protocol.Text(await self._work(notes.record, params.session_id, params.ref))
+
+    async def history(self, params: protocol.SessionParams) -> protocol.History:
+        """Answer with what Codex would send on resume."""
+        histories = Histories(await self._ready())
+        return answers.history(await self._work(histories.history, params.session_id))
+
+    async def windows(self, params: protocol.SessionParams) -> protocol.WindowList:
+        """Answer with the windows of a session."""
+        histories = Histories(await self._ready())
+        return answers.window_list(await self._work(histories.windows, params.session_id))
+
+    async def rename(self, params: protocol.RenameParams) -> protocol.SessionSummary:
+        """Call a session something else."""
+        sessions = await self._ready()
+        return await self._moved(lambda: sessions.rename(params.session_id, params.name))
+
+    async def archive(self, params: protocol.SessionParams) -> protocol.SessionSummary:
+        """Put a session among the archived ones."""
+        sessions = await self._ready()
+        return await self._moved(lambda: sessions.archive(params.session_id))
+
+    async def unarchive(self, params: protocol.SessionParams) -> protocol.SessionSummary:
+        """Put an archived session back."""
+        sessions = await self._ready()
+        return await self._moved(lambda: sessions.unarchive(params.session_id))
+
+    async def delete(self, params: protocol.SessionParams) -> protocol.Deleted:
+        """Remove a session that we made."""
+        sessions = await self._ready()
+        gone = await self._moved(lambda: sessions.delete(params.session_id))
+        return protocol.Deleted(gone.session_id, deleted=True)
+
+    async def connect(self, params: protocol.ConnectParams) -> protocol.ConnectReport:
+        """Say how Codex and we are connected, or change it."""
+        # Not on the worker: Codex may take its time, and sessions have no part in it.
+        report = await asyncio.to_thread(wiring.asked, self._connector(params.cwd), params)
+        return answers.connect_report(report)
+
     async def doctor(self, _params: protocol.DoctorParams) -> protocol.DoctorReport:
         """Answer with what was found, skipped and why."""
         sessions = await self._ready()
@@ -175,6 +261,35 @@ class Desk:
             raise Cancelled
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._worker, function, *arguments)
+
+    def _connector(self, cwd: str | None) -> Connector:
+        home = os.path.expanduser("~")
+        where = self._where
+        return wiring.connector(
+            where.codex_home, where.state_dir, dict(os.environ), home, cwd or home
+        )
+
+    async def _notes(self) -> Notes:
+        return Notes(await self._ready(), stamps.now, stamps.new_id)
+
+    async def _remember(self, change: Callable[[], N]) -> N:
+        """Change a session's memory, and tell it once: the follower need not find it out."""
+
+        def work() -> N:
+            changed = change()
+            if self._follower is not None:
+                self._follower.take_as_told(changed.session_id)
+            return changed
+
+        changed = await self._work(work)
+        self._tell((changed.session_id,), "memory")
+        return changed
+
+    async def _moved(self, change: Callable[[], Summary]) -> protocol.SessionSummary:
+        """Change what a session is called or where it lies, and tell it."""
+        summary = await self._work(change)
+        self._tell((summary.session_id,), "rollout")
+        return answers.session_summary(summary)
 
     async def _attend(self, session_id: str) -> None:
         """Follow the files of a session that the client shows."""
@@ -217,7 +332,7 @@ class Desk:
         if self._opening is None:
             loop = asyncio.get_running_loop()
             self._opening = loop.run_in_executor(
-                self._worker, assembly.assemble, self._where, self._overrides
+                self._worker, assembly.assemble, self._where, self._overrides, os.environ
             )
         # A request that is cancelled must not take the opening with it.
         house = await asyncio.shield(self._opening)
@@ -269,6 +384,10 @@ class Desk:
     async def _tell_all(self, changes: list[following.Changed]) -> None:
         for change in changes:
             self._tell(change.session_ids, change.reason)
+        if self._follower is not None:
+            for each in await self._work(self._follower.take_strayed):
+                strayed = wire.filled(protocol.Strayed, each)
+                self._server.protocol.notify("checkpoints/strayed", strayed)
 
     def _tell(self, session_ids: tuple[str, ...], reason: str) -> None:
         if session_ids:
@@ -319,6 +438,18 @@ def make_server(where: Places) -> tuple[LanguageServer, Desk]:
         "checkpoints/session": desk.session,
         "checkpoints/show": desk.show,
         "checkpoints/view": desk.view,
+        "checkpoints/applyUpdate": desk.apply_update,
+        "checkpoints/notes": desk.notes,
+        "checkpoints/revokeNote": desk.revoke_note,
+        "checkpoints/anchors": desk.anchors,
+        "checkpoints/record": desk.record,
+        "checkpoints/history": desk.history,
+        "checkpoints/windows": desk.windows,
+        "checkpoints/rename": desk.rename,
+        "checkpoints/archive": desk.archive,
+        "checkpoints/unarchive": desk.unarchive,
+        "checkpoints/delete": desk.delete,
+        "checkpoints/connect": desk.connect,
         "checkpoints/doctor": desk.doctor,
     }
     for method in protocol.METHODS:

@@ -6,6 +6,9 @@ records there are is said in `protocol`.
 
 from __future__ import annotations
 
+import functools
+import json
+import operator
 import re
 from collections.abc import Callable
 from typing import Any, TypeGuard, TypeVar
@@ -78,10 +81,30 @@ def unstructure(record: object) -> Any:
     return _strict.unstructure(record)
 
 
+def as_bytes(value: object) -> bytes:
+    """Return a JSON value as the bytes that its sender may have written.
+
+    What has no such bytes, as a number without an end or a text with half a character, comes out
+    as something that is no JSON.
+    """
+    try:
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    except RecursionError:
+        return b""
+    return text.encode(errors="surrogatepass")
+
+
 def filled(cls: type[T], source: object) -> T:
     """Make a wire record from a record of the service with fields of the same names."""
-    known = {field.name: getattr(source, field.name) for field in attrs.fields(cls)}
-    return cls(**known)
+    return cls(*_values_for(cls)(source))
+
+
+@functools.cache
+def _values_for(cls: type[AttrsInstance]) -> Callable[[object], tuple[Any, ...]]:
+    """Return what takes the fields of a class from another record, in their order."""
+    names = [field.name for field in attrs.fields(cls)]
+    # Of a single name `attrgetter` would give the value itself.
+    return operator.attrgetter(*names) if len(names) > 1 else lambda it: (getattr(it, names[0]),)
 
 
 def _typed(kind: type) -> Callable[[object, object], object]:

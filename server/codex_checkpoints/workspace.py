@@ -19,6 +19,7 @@ file changed within the clock tick in which it was hashed) it is read again.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
@@ -118,6 +119,38 @@ class Workspace:
                 continue
             if (value := self._hash(place.root_of(path), path)) is not None:
                 found[uri] = value
+        return found
+
+    def content(self, base: str | None, uri: str) -> bytes | None:
+        """Read what lies at a uri now, within the limit of hashes; None where it has no hash."""
+        if (place := self._place(base)) is None or (path := place.real_path(uri)) is None:
+            return None
+        try:
+            checked = os.lstat(path)
+            if not stat.S_ISREG(checked.st_mode):
+                return None
+            descriptor = _open_below(place.root_of(path), path)
+            try:
+                opened = os.fstat(descriptor)
+                if not os.path.samestat(opened, checked) or opened.st_size > self._hash_limit:
+                    return None
+                return _content(descriptor, opened.st_size)
+            finally:
+                os.close(descriptor)
+        except (OSError, ValueError):
+            return None
+
+    def sizes(self, base: str | None, uris: Iterable[str]) -> dict[str, int]:
+        """Return how many bytes lie at each uri now; one without a hash is left out."""
+        found: dict[str, int] = {}
+        if (place := self._place(base)) is None:
+            return found
+        for uri in uris:
+            if (path := place.real_path(uri)) is not None:
+                with contextlib.suppress(OSError, ValueError):
+                    look = os.lstat(path)
+                    if stat.S_ISREG(look.st_mode):
+                        found[uri] = look.st_size
         return found
 
     def folders(self, base: str | None, uris: Iterable[str]) -> set[str]:
@@ -298,6 +331,15 @@ def _open_below(root: str, path: str) -> int:
         return os.open(name, _FILE_FLAGS, dir_fd=folder)
     finally:
         os.close(folder)
+
+
+def _content(descriptor: int, size: int) -> bytes:
+    """Read at most as much as the size promises."""
+    parts: list[bytes] = []
+    while size > 0 and (chunk := os.read(descriptor, min(size, _CHUNK))):
+        parts.append(chunk)
+        size -= len(chunk)
+    return b"".join(parts)
 
 
 def _digest(descriptor: int, size: int) -> str | None:

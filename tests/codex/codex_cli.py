@@ -223,13 +223,16 @@ class AppServer:
 
     def call(self, method: str, params: Mapping[str, Json]) -> Message:
         """Send a request and wait for its result."""
-        number = next(self._ids)
-        self._send({"id": number, "method": method, "params": dict(params)})
-        answer = self._messages.wait_for(
-            lambda message: message.get("id") == number and "method" not in message
-        )
+        answer = self._answer(method, params)
         assert "error" not in answer, f"{method}: {answer['error']}"
         return cast("Message", answer["result"])
+
+    def _answer(self, method: str, params: Mapping[str, Json]) -> Message:
+        number = next(self._ids)
+        self._send({"id": number, "method": method, "params": dict(params)})
+        return self._messages.wait_for(
+            lambda message: message.get("id") == number and "method" not in message
+        )
 
     def start(self, *, legacy: bool = False) -> str:
         """Start a thread; its id."""
@@ -284,6 +287,23 @@ class AppServer:
         self.call("thread/compact/start", {"threadId": thread})
         self.wait_for_turn_end(thread, since)
 
+    def refusal(self, method: str, params: Mapping[str, Json]) -> str:
+        """Send a request that is to be refused; what was said about it."""
+        return str(cast("Message", self._answer(method, params)["error"])["message"])
+
+    def read(self, thread: str) -> Message:
+        """Read a thread without loading it."""
+        return cast("Message", self.call("thread/read", {"threadId": thread})["thread"])
+
+    def resume(self, thread: str) -> str:
+        """Load a thread; its id."""
+        return self._thread(self.call("thread/resume", {"threadId": thread}))
+
+    def listed(self, *, archived: bool = False) -> list[str]:
+        """The ids of the threads that a list shows, the newest first."""
+        threads = cast("list[Message]", self.call("thread/list", {"archived": archived})["data"])
+        return [str(thread["id"]) for thread in threads]
+
     def revert(self, thread: str, before_turn: str) -> None:
         """Take back a turn and all that follow it."""
         self.call("thread/revert", {"threadId": thread, "beforeTurnId": before_turn})
@@ -291,6 +311,14 @@ class AppServer:
     def archive(self, thread: str) -> None:
         """Archive a thread."""
         self.call("thread/archive", {"threadId": thread})
+
+    def unarchive(self, thread: str) -> None:
+        """Take a thread back from the archived ones."""
+        self.call("thread/unarchive", {"threadId": thread})
+
+    def kill(self) -> None:
+        """End it as a crash would."""
+        self._child.kill()
 
     def close(self) -> None:
         """End it well: it flushes its files when its input ends."""

@@ -74,6 +74,17 @@ def test_evidence_that_the_host_could_not_see_has_no_hash():
     assert {each.evidence.hash for each in after(unseen, said).facts.values()} == {None}
 
 
+def test_only_what_the_evidence_names_gives_it_a_hash():
+    said = fact("k", on={"u1": V1}, source="user", ref="u1")
+    called = fact("l", on={"c1": V1}, source="tool_output", ref="c1")
+    alone = fact("m", on={"a.py": V1}, source="tool_output", ref="c1", hashes={"c1": V2})
+
+    found = after(said, called, alone).facts
+
+    assert [found[key].evidence.hash for key in "klm"] == [None, None, V2]
+    assert [found[key].depends_on[0].hash for key in "klm"] == [V1, V1, V1]
+
+
 def test_the_65th_fact_evicts_the_one_touched_longest_ago():
     told = [fact(f"k{number:02}", seq=number) for number in range(65)]
 

@@ -1,14 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { artifactPath } from "../../extension/src/model/artifact.ts";
-import { type CheckpointNode, checkpointNodes } from "../../extension/src/model/checkpoint.ts";
+import { checkpointNodes } from "../../extension/src/model/checkpoint.ts";
 import { doctorText } from "../../extension/src/model/doctor.ts";
-import { collect, isBelow } from "../../extension/src/model/listing.ts";
+import { collect } from "../../extension/src/model/listing.ts";
+import type { CheckpointNode } from "../../extension/src/model/node.ts";
 import { family, followedOf, runningOf, sessionRow } from "../../extension/src/model/sessions.ts";
 import { statusOf } from "../../extension/src/model/status.ts";
 import { age, cut, meter, plain } from "../../extension/src/model/text.ts";
 import type { SessionSummary } from "../../extension/src/protocol.ts";
-import { checkpoint, say, session } from "./values.ts";
+import { checkpoint, note, say, session } from "./values.ts";
 
 const NOW = Date.parse("2026-11-20T12:00:00.000Z");
 
@@ -93,14 +94,6 @@ test("the running session is followed, else the newest; a subagent only when alo
   assert.equal(runningOf([newest, helper]), null);
 });
 
-test("a folder is below another by whole names", () => {
-  assert.ok(isBelow("/home/a/demo/src", ["/home/a/demo/"], false));
-  assert.ok(isBelow("/home/a/demo", ["/x", "/home/a/demo"], false));
-  assert.ok(!isBelow("/home/a/demolition", ["/home/a/demo"], false));
-  assert.ok(!isBelow(null, ["/"], false));
-  assert.ok(isBelow("C:\\Work\\Demo\\src", ["c:\\work\\demo"], true));
-});
-
 test("pages are asked for until enough sessions are kept", async () => {
   const all = Array.from({ length: 1200 }, (_, at) =>
     session({ sessionId: `${at}`, live: at % 400 === 399 }),
@@ -125,8 +118,20 @@ test("pages are asked for until enough sessions are kept", async () => {
   assert.deepEqual([two.sessions.length, two.more], [2, true]);
 });
 
+const NOTES = [
+  note({ id: "runner", value: "node:test" }),
+  note({ id: "cause", value: "a stale token", status: "SUSPECT" }),
+  note({
+    kind: "decision",
+    id: "d1",
+    topic: "api",
+    decision: "Keep the interface",
+    rationale: "It is used",
+  }),
+];
+
 test("a checkpoint reads as task, plan, artifacts, facts, decisions and counts", () => {
-  const drawn = draw(checkpointNodes(checkpoint, session({ turns: 6 }), NOW, say));
+  const drawn = draw(checkpointNodes(checkpoint, NOTES, session({ turns: 6 }), NOW, say));
 
   assert.equal(
     drawn,
@@ -141,9 +146,13 @@ files Recent Artifacts | 3 of 4
   file big.bin | weak hash > open
 lightbulb Facts | 1 valid, 1 suspect
   warning cause = a stale token | SUSPECT
-  pass runner = node:test | VALID
+    account from a message of the user > record
+  pass runner = node:test
+    account from a message of the user > record
 law Decisions | 1
   law Keep the interface | api
+    comment It is used
+    account from a message of the user > record
 graph Counts | turns: 6
   symbol-number Context | 4%
   symbol-number Turns | 6
@@ -158,9 +167,10 @@ graph Counts | turns: 6
 });
 
 test("an empty checkpoint still has all its sections", () => {
-  const empty = { ...checkpoint, task: null, plan: { steps: [], done: {} }, decisions: [] };
+  const empty = { ...checkpoint, task: null, plan: { steps: [], done: {} } };
   const nodes = checkpointNodes(
-    { ...empty, artifacts: {}, facts: {}, recentArtifacts: [] },
+    { ...empty, artifacts: {}, recentArtifacts: [] },
+    [],
     session({}),
     NOW,
     say,

@@ -2,7 +2,7 @@
 
 import type { Checkpoint } from "../../extension/src/model/checkpoint.ts";
 import type { Say } from "../../extension/src/model/text.ts";
-import type { SessionSummary } from "../../extension/src/protocol.ts";
+import type { Note, SessionSummary } from "../../extension/src/protocol.ts";
 
 /** Fills in as the editor does, and translates nothing. */
 export const say: Say = (message, ...args) =>
@@ -46,18 +46,33 @@ export const checkpoint: Checkpoint = {
     ],
     done: { s1: true, s2: false },
   },
-  decisions: [
-    { decisionId: "d1", topic: "api", decision: "Keep the interface", rationale: "It is used" },
-  ],
   artifacts: {
     "npm test": { uri: "npm test", kind: "command" },
     "src/auth.ts": { uri: "src/auth.ts", kind: "file", hash: `sha256:9f3c2a1b${"0".repeat(56)}` },
     "big.bin": { uri: "big.bin", kind: "file", hash: "stat:99-1" },
     "old.ts": { uri: "old.ts", kind: "file" },
   },
-  facts: {
-    runner: { value: "node:test", status: "VALID" },
-    cause: { value: "a stale token", status: "SUSPECT" },
-  },
   recentArtifacts: ["npm test", "src/auth.ts", "big.bin"],
 };
+
+/** A fact like any other, but for what is said. */
+export function note(some: Partial<Note>): Note {
+  return {
+    kind: "fact",
+    id: "auth.ttl",
+    value: "900 seconds",
+    topic: null,
+    decision: null,
+    rationale: null,
+    supersedes: null,
+    supersededBy: null,
+    status: "VALID",
+    why: null,
+    evidence: { source: "user", ref: "m1", hash: null },
+    dependsOn: [],
+    seq: 7,
+    turnId: "t1",
+    acceptedAt: "2026-11-20T10:00:00.000Z",
+    ...some,
+  };
+}

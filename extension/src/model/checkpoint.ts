@@ -1,22 +1,9 @@
-/** What the tree of one checkpoint shows: task, plan, artifacts, facts, decisions, counts. */
+/** What the tree of one checkpoint shows: task, plan, artifacts, counts; facts and decisions are `notes`. */
 
-import type { SessionSummary } from "../protocol.ts";
-import { type Appearance, age, cut, dotted, listed, meter, plain, type Say } from "./text.ts";
-
-/** What a click on a row does. */
-export type Action =
-  | { readonly kind: "open"; readonly uri: string }
-  | { readonly kind: "copy"; readonly text: string };
-
-/** A row with those below it. */
-export interface CheckpointNode {
-  /** Stays the same while the checkpoint changes, so that unfolded rows stay unfolded. */
-  readonly id: string;
-  readonly row: Appearance;
-  readonly children: readonly CheckpointNode[];
-  readonly unfolded: boolean;
-  readonly action: Action | null;
-}
+import type { Note, SessionSummary } from "../protocol.ts";
+import { type CheckpointNode, node, section } from "./node.ts";
+import { decisionsNode, factsNode } from "./notes.ts";
+import { age, cut, dotted, listed, meter, plain, type Say } from "./text.ts";
 
 /** `checkpoint_v1.json`, as far as it is shown. */
 export interface Checkpoint {
@@ -25,14 +12,7 @@ export interface Checkpoint {
     readonly steps: readonly { readonly id: string; readonly text: string }[];
     readonly done: Readonly<Record<string, boolean>>;
   };
-  readonly decisions: readonly {
-    readonly decisionId: string;
-    readonly topic?: string;
-    readonly decision: string;
-    readonly rationale: string;
-  }[];
   readonly artifacts: Readonly<Record<string, Artifact>>;
-  readonly facts: Readonly<Record<string, { readonly value: string; readonly status: string }>>;
   readonly recentArtifacts: readonly string[];
 }
 
@@ -45,6 +25,7 @@ interface Artifact {
 /** All rows of a checkpoint. */
 export function checkpointNodes(
   checkpoint: Checkpoint,
+  notes: readonly Note[],
   session: SessionSummary,
   now: number,
   say: Say,
@@ -53,8 +34,8 @@ export function checkpointNodes(
     taskNode(checkpoint, say),
     planNode(checkpoint, say),
     artifactsNode(checkpoint, say),
-    factsNode(checkpoint, say),
-    decisionsNode(checkpoint, say),
+    factsNode(notes, say),
+    decisionsNode(notes, say),
     countsNode(checkpoint, session, now, say),
   ];
 }
@@ -105,7 +86,7 @@ function artifactNode(artifact: Artifact, say: Say): CheckpointNode {
         spoken: listed(say("file {0}", label), hash),
         icon: "file",
       },
-      { kind: "open", uri: artifact.uri },
+      { action: { kind: "open", uri: artifact.uri } },
     );
   }
   const isCommand = artifact.kind === "command";
@@ -116,7 +97,7 @@ function artifactNode(artifact: Artifact, say: Say): CheckpointNode {
       spoken: isCommand ? say("command {0}", label) : say("output of {0}", label),
       icon: isCommand ? "terminal" : "output",
     },
-    { kind: "copy", text: artifact.uri },
+    { action: { kind: "copy", text: artifact.uri } },
   );
 }
 
@@ -127,45 +108,6 @@ function shortHash(hash: string | undefined, say: Say): string {
   }
   const [kind = "", value = ""] = hash.split(":", 2);
   return kind === "sha256" ? plain(value).slice(0, 8) : say("weak hash");
-}
-
-function factsNode(checkpoint: Checkpoint, say: Say): CheckpointNode {
-  const facts = Object.entries(checkpoint.facts);
-  // What can no longer be relied on comes first.
-  const suspect = facts.filter(([, fact]) => fact.status === "SUSPECT");
-  const valid = facts.filter(([, fact]) => fact.status !== "SUSPECT");
-  const children = [...suspect, ...valid].map(([key, fact]) => {
-    const isSuspect = fact.status === "SUSPECT";
-    const label = plain(`${key} = ${fact.value}`);
-    const standing = isSuspect ? say("SUSPECT") : say("VALID");
-    return node(`facts/${key}`, {
-      label,
-      description: standing,
-      tooltip: `${label}\n${standing}`,
-      spoken: listed(standing, label),
-      icon: isSuspect ? "warning" : "pass",
-      colour: isSuspect ? "list.warningForeground" : null,
-    });
-  });
-  const count =
-    facts.length === 0 ? say("none") : say("{0} valid, {1} suspect", valid.length, suspect.length);
-  return section("facts", say("Facts"), count, "lightbulb", children);
-}
-
-function decisionsNode(checkpoint: Checkpoint, say: Say): CheckpointNode {
-  const children = checkpoint.decisions.map((each) => {
-    const label = plain(each.decision);
-    const topic = plain(each.topic ?? "");
-    return node(`decisions/${each.decisionId}`, {
-      label,
-      description: topic,
-      tooltip: `${label}\n${plain(each.rationale)}`,
-      spoken: listed(topic, label, plain(each.rationale)),
-      icon: "law",
-    });
-  });
-  const count = children.length === 0 ? say("none") : `${children.length}`;
-  return section("decisions", say("Decisions"), count, "law", children);
 }
 
 function countsNode(
@@ -194,32 +136,4 @@ function countsNode(
     session.compactions === 0 ? "" : say("compactions: {0}", session.compactions),
   );
   return { ...section("counts", say("Counts"), count, "graph", children), unfolded: false };
-}
-
-function section(
-  id: string,
-  label: string,
-  description: string,
-  icon: string,
-  children: readonly CheckpointNode[],
-): CheckpointNode {
-  // The editor remembers a row without children as folded: the first ones come to another row.
-  const name = children.length === 0 ? `${id}/empty` : id;
-  return { ...node(name, { label, description, icon }), children, unfolded: true };
-}
-
-function node(
-  id: string,
-  some: Partial<Appearance> & { readonly label: string; readonly icon: string },
-  action: Action | null = null,
-): CheckpointNode {
-  const description = some.description ?? "";
-  const row: Appearance = {
-    description,
-    tooltip: some.label,
-    spoken: listed(some.label, description),
-    colour: null,
-    ...some,
-  };
-  return { id, row, children: [], unfolded: false, action };
 }

@@ -33,23 +33,10 @@ export function isWanted(session: SessionSummary, filter: Filter): boolean {
   return (!filter.running || session.live) && (!filter.suspect || session.suspectFacts > 0);
 }
 
-/** Whether a folder is one of these, or below one. */
-export function isBelow(folder: string | null, roots: readonly string[], ignoreCase: boolean) {
-  const spelt = (path: string) => {
-    const slashed = path.replace(/\\/g, "/").replace(/\/+$/, "");
-    return ignoreCase ? slashed.toLowerCase() : slashed;
-  };
-  if (folder === null) {
-    return false;
-  }
-  const wanted = spelt(folder);
-  return roots.map(spelt).some((root) => wanted === root || wanted.startsWith(`${root}/`));
-}
-
 /** Params with what is not said left open. */
 export function sessionsParams(some: Partial<SessionsParams>): SessionsParams {
   const all = { archived: false, search: null, limit: null, cursor: null, workDoneToken: null };
-  return { cwd: null, ...all, ...some };
+  return { cwd: null, outside: [], ...all, ...some };
 }
 
 /** The sessions a part of the tree shows, and whether there are more. */

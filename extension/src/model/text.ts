@@ -98,3 +98,13 @@ export function fileName(text: string): string {
   const safe = text.replace(/[^\p{L}\p{N} _.-]+/gu, " ").replace(/\s+/g, " ");
   return cut(safe.trim(), 24).replace(/^\.+/, "") || "session";
 }
+
+/** A text for a label in which `$(name)` would become an icon: it stays as it is written. */
+export function iconless(text: string): string {
+  return text.replace(/\$\(/g, "\\$(");
+}
+
+/** A text for a notification, where `[text](target)` would become a link: it stays text. */
+export function harmless(text: string): string {
+  return plain(text).replaceAll("](", "] (");
+}

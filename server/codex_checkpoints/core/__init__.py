@@ -4,6 +4,7 @@ Nothing in here does I/O, reads a clock, an environment or a random source, logs
 thread.  Bytes, times, paths, hashes and settings come in as arguments; values go out.
 
 - `rollout`     from bytes to items: lines, what each line says, what a tool call did, turns.
+- `history`     from bytes to what a model would be sent: windows, items, tokens.
 - `checkpoint`  from items to a checkpoint: the reducer, its caps, canonical bytes, the view.
 
 The whole story in four calls, each usable on its own:

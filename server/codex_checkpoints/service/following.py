@@ -20,6 +20,7 @@ from attrs import frozen
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.session_file import SessionFile
 from codex_checkpoints.service.sessions import Projection, Sessions
+from codex_checkpoints.service.straying import Guard, Strayed
 from codex_checkpoints.threads.contract import Row, Touched
 
 logger = logging.getLogger(__name__)
@@ -69,6 +70,7 @@ class Follower:
         self._folders: frozenset[str] = frozenset()
         self._live: frozenset[str] = frozenset()
         self._attended: list[str] = []
+        self._guard = Guard() if sessions.settings.drift_guard else None
 
     def mark(self, path: str) -> None:
         """Note, from any thread, that a path may have changed."""
@@ -143,6 +145,10 @@ class Follower:
         self._choose_folders()
         return changes
 
+    def take_strayed(self) -> tuple[Strayed, ...]:
+        """Return, once, what was edited off the plan since the last time; nothing unless wanted."""
+        return () if self._guard is None else self._guard.take()
+
     # --- inside ----------------------------------------------------------------------------------
 
     def _lives_changed(self) -> set[str]:
@@ -206,6 +212,8 @@ class Follower:
                 continue
             if row.session_id in followed:
                 self._observed[row.session_id] = self._observe(opened, projection)
+                if self._guard is not None:
+                    self._guard.look(opened.now(), projection)
             if self._is_news(row.session_id, projection, remember=row.session_id in followed):
                 changed.add(row.session_id)
         return changed
@@ -240,6 +248,8 @@ class Follower:
             del self._observed[session]
         for session in self._digests.keys() - followed:
             del self._digests[session]
+        if self._guard is not None:
+            self._guard.forget_all_but(followed)
         self._folders = frozenset().union(*(each.folders for each in self._observed.values()))
 
     def _observe(self, opened: SessionFile, projection: Projection) -> _Observed:

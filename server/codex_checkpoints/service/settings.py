@@ -5,31 +5,53 @@ A setting that is wrong is left at its default and reported; it never stops anyt
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from attrs import Factory, evolve, frozen
 
 from codex_checkpoints.core.checkpoint.caps import BadCaps, Caps
+from codex_checkpoints.core.compaction.retained import RETAINED_TOKENS
 from codex_checkpoints.workspace import DEFAULT_HASH_LIMIT
+
+
+FAILURE_POLICIES = ("stop", "continue")
+HOOK_EVENTS = ("preCompact", "postCompact")
+
+
+@frozen
+class Hook:
+    """A program that runs around a compaction; `on_failure` says what one that fails does to it."""
+
+    command: tuple[str, ...]
+    timeout_seconds: float = 10.0
+    on_failure: Literal["stop", "continue"] = "stop"
 
 
 @frozen
 class Settings:
     """Everything that can be chosen.
 
-    `hash_limit_bytes` is the size above which a file gets a `stat:` hash; `caps_per_model` are
-    view caps for sessions of one model (DSC-72); `followed_sessions` bounds how many sessions have
-    their files watched, the newest first.
+    `hash_limit_bytes` is the size above which a file gets a `stat:` hash; `caps_per_model` are view
+    caps for sessions of one model (DSC-72); `followed_sessions` bounds how many sessions have their
+    files watched, the newest first; `drift_guard` asks to be told of edits that neither the plan
+    nor recent work speaks of (DSC-68).  `retained_tokens` is how much of the user's own words a
+    compaction keeps (JUN-13), `context_window` what counts instead of a model's own window
+    (JUN-21), `hooks` the programs that run around a compaction, by event (CKP-11).
     """
 
     checkpoint_location: str = "state"
     hash_limit_bytes: int = DEFAULT_HASH_LIMIT
     hash_outside_folder: bool = False
     followed_sessions: int = 16
+    drift_guard: bool = False
     caps: Caps = Factory(Caps)
     caps_per_model: Mapping[str, Caps] = Factory(dict[str, Caps])
+    retained_tokens: int = RETAINED_TOKENS
+    context_window: int | None = None
+    hooks: Mapping[str, tuple[Hook, ...]] = Factory(dict[str, "tuple[Hook, ...]"])
 
     def caps_for(self, model: str | None) -> Caps:
         """Return the caps in force for a session of this model."""
@@ -60,6 +82,14 @@ def overridden(settings: Settings, table: Mapping[str, Any]) -> tuple[Settings, 
     return settings, tuple(problems)
 
 
+def without_programs(table: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return an editor's settings without those that name programs to run.
+
+    A workspace has settings, too: what runs is said in the user's own `config.toml` alone.
+    """
+    return {name: value for name, value in table.items() if name != "hooks"}
+
+
 def _location(settings: Settings, value: object) -> Settings:
     if value not in {"state", "beside"}:
         message = 'must be "state" or "beside"'
@@ -77,11 +107,14 @@ def _whole(field: str, least: int) -> Callable[[Settings, object], Settings]:
     return rule
 
 
-def _outside(settings: Settings, value: object) -> Settings:
-    if not isinstance(value, bool):
-        message = "must be true or false"
-        raise TypeError(message)
-    return evolve(settings, hash_outside_folder=value)
+def _truth(field: str) -> Callable[[Settings, object], Settings]:
+    def rule(settings: Settings, value: object) -> Settings:
+        if not isinstance(value, bool):
+            message = "must be true or false"
+            raise TypeError(message)
+        return evolve(settings, **{field: value})
+
+    return rule
 
 
 def _caps(settings: Settings, value: object) -> Settings:
@@ -98,10 +131,49 @@ def _table(value: object) -> dict[str, object]:
     return {str(name): each for name, each in cast("dict[object, object]", value).items()}
 
 
+def _hooks(settings: Settings, value: object) -> Settings:
+    table = _table(value)
+    unknown = sorted(table.keys() - set(HOOK_EVENTS))
+    if unknown:
+        message = f"unknown event {unknown[0]!r}, not one of {', '.join(HOOK_EVENTS)}"
+        raise ValueError(message)
+    return evolve(settings, hooks={event: _hook_list(each) for event, each in table.items()})
+
+
+def _hook_list(value: object) -> tuple[Hook, ...]:
+    if not isinstance(value, list):
+        raise TypeError("hooks must be a list of tables")
+    return tuple(_hook(_table(each)) for each in cast("list[object]", value))
+
+
+def _hook(table: Mapping[str, object]) -> Hook:
+    if not table.keys() <= {"command", "timeoutSeconds", "onFailure"}:
+        raise ValueError("a hook has command, timeoutSeconds and onFailure")
+    words = table.get("command")
+    if not isinstance(words, list) or not words:
+        raise TypeError("command must be a list of words, the program first")
+    command = tuple(str(word) for word in cast("list[object]", words))
+    # Where it runs is ours to choose, and no folder of a session may decide what runs.
+    if not os.path.isabs(command[0]):
+        raise ValueError("the program of a hook must be named by its whole path")
+    seconds = table.get("timeoutSeconds", 10)
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds <= 600:  # noqa: PLR2004
+        raise ValueError("timeoutSeconds must be above 0 and at most 600")
+    policy = table.get("onFailure", "stop")
+    if policy not in FAILURE_POLICIES:
+        message = f"onFailure must be one of {', '.join(FAILURE_POLICIES)}"
+        raise ValueError(message)
+    return Hook(command, float(seconds), "continue" if policy == "continue" else "stop")
+
+
 _RULES: Mapping[str, Callable[[Settings, Any], Settings]] = {
     "checkpointLocation": _location,
     "hashLimitBytes": _whole("hash_limit_bytes", 0),
-    "hashOutsideFolder": _outside,
+    "hashOutsideFolder": _truth("hash_outside_folder"),
     "followedSessions": _whole("followed_sessions", 0),
+    "driftGuard": _truth("drift_guard"),
     "caps": _caps,
+    "retainedTokens": _whole("retained_tokens", 1),
+    "contextWindowTokens": _whole("context_window", 1),
+    "hooks": _hooks,
 }

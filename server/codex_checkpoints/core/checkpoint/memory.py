@@ -9,13 +9,14 @@ Checking a payload before it is accepted is not done here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 
 from attrs import frozen
 
 from codex_checkpoints.core.checkpoint.caps import Limits
 from codex_checkpoints.core.checkpoint.records import (
     UNKNOWN_HASH,
+    Checkpoint,
     Decision,
     Dependency,
     Evidence,
@@ -25,28 +26,37 @@ from codex_checkpoints.core.checkpoint.records import (
     Step,
 )
 from codex_checkpoints.core.checkpoint.text import value
-from codex_checkpoints.core.rollout.fields import Json, is_list, is_object, object_of
+from codex_checkpoints.core.rollout.fields import Json, is_list, is_object, object_of, text_of
 
 
 @frozen
 class Update:
-    """One line of `updates.jsonl`: an accepted payload, or the revocation of earlier ones."""
+    """One line of `updates.jsonl`: an accepted payload, or the revocation of earlier ones.
+
+    `at` is when that was, for people; nothing is decided by it.
+    """
 
     seq: int
     turn_id: str | None
     payload: Mapping[str, object] | None
     hashes: Mapping[str, str]
     revokes: tuple[str, str] | None = None
+    at: str | None = None
 
 
 @frozen
 class Memory:
-    """What the updates amount to; `plan_seq` is where the plan was accepted, if there is one."""
+    """What the updates amount to; `plan_seq` is where the plan was accepted, if there is one.
+
+    `origins` has the newest counting update of each fact key and each decision id, by kind and
+    name; those that were evicted or revoked since are still there.  What a seed held has none.
+    """
 
     facts: Mapping[str, Fact]
     decisions: tuple[Decision, ...]
     plan: Plan | None
     plan_seq: int
+    origins: Mapping[tuple[str, str], Update]
 
 
 _SOURCES: Mapping[str, EvidenceSource] = {
@@ -66,26 +76,33 @@ def update_of(line: object) -> Update | None:
     seq, turn_id, revoke = known.get("seq"), known.get("turnId"), known.get("revoke")
     if type(seq) is not int or not isinstance(turn_id, str | None):
         return None
+    at = text_of(known.get("at"))
     if is_object(revoke):
-        return Update(seq, turn_id, None, {}, (str(revoke.get("kind")), str(revoke.get("id"))))
+        revokes = str(revoke.get("kind")), str(revoke.get("id"))
+        return Update(seq, turn_id, None, {}, revokes, at)
     hashes = {
         uri: seen for uri, seen in object_of(known.get("hashes")).items() if isinstance(seen, str)
     }
     payload = known.get("payload")
-    return Update(seq, turn_id, payload, hashes) if is_object(payload) else None
+    return Update(seq, turn_id, payload, hashes, at=at) if is_object(payload) else None
 
 
 def replay(
-    updates: Iterable[Update], counts: Callable[[str | None], bool], limits: Limits
+    updates: Iterable[Update],
+    counts: Callable[[str | None], bool],
+    limits: Limits,
+    seed: Checkpoint | None = None,
 ) -> Memory:
     """Return what the counting updates amount to, each after the record with its `seq`.
 
+    They change what the session began with, if it began with a `seed`; its plan is not among that.
     The file is on disk for years: an update of a form that we do not know is passed over.
     """
-    facts: dict[str, Fact] = {}
-    decisions: list[Decision] = []
+    facts: dict[str, Fact] = {} if seed is None else dict(seed.facts)
+    decisions: list[Decision] = [] if seed is None else [*seed.decisions]
     plan: Plan | None = None
     plan_seq = -1
+    origins: dict[tuple[str, str], Update] = {}
     # Sorting is stable: several of one `seq` keep the order of the file.
     for update in sorted(updates, key=lambda update: update.seq):
         if not counts(update.turn_id):
@@ -100,13 +117,15 @@ def replay(
         match record:
             case (str(key), Fact() as fact):
                 facts[key] = fact
+                origins["fact", key] = update
                 _evict_facts(facts, limits)
             case Decision() as decision:
                 decisions.append(decision)
+                origins["decision", decision.decision_id] = update
                 del decisions[: max(0, len(decisions) - limits.max_decisions_total)]
             case Plan() as newest:
                 plan, plan_seq = newest, update.seq
-    return Memory(facts, tuple(decisions), plan, plan_seq)
+    return Memory(facts, tuple(decisions), plan, plan_seq, origins)
 
 
 def _revoke(revokes: tuple[str, str], facts: dict[str, Fact], decisions: list[Decision]) -> None:
@@ -152,13 +171,19 @@ def _value(text: object, limits: Limits) -> str:
     return value(_text(text), limits.max_value_chars)
 
 
-def _evidence(told: object, update: Update) -> Evidence:
+def _evidence(told: object, update: Update, uris: Container[str] = ()) -> Evidence:
+    """Read the evidence of a record whose dependencies are `uris`.
+
+    A message has no hash; and a call of which a dependency has the name has none here, since the
+    one that was stored under that name is the dependency's.
+    """
     record = object_of(told)
     ref = _text(record.get("ref"))
-    seen = update.hashes.get(ref)
     source = _SOURCES.get(_text(record.get("source")))
     if source is None:
         raise _StrangeError
+    hashed = source == "file" or (source == "tool_output" and ref not in uris)
+    seen = update.hashes.get(ref) if hashed else None
     return Evidence(source, ref, None if seen == UNKNOWN_HASH else seen)
 
 
@@ -166,7 +191,7 @@ def _fact(payload: Json, update: Update, limits: Limits) -> Fact:
     uris = [_text(object_of(each).get("uri")) for each in _list(payload.get("dependsOn", []))]
     depends_on = tuple(Dependency(uri, update.hashes.get(uri)) for uri in uris)
     text = _value(payload.get("value"), limits)
-    return Fact(text, _evidence(payload.get("evidence"), update), depends_on, update.seq)
+    return Fact(text, _evidence(payload.get("evidence"), update, uris), depends_on, update.seq)
 
 
 def _decision(payload: Json, update: Update, limits: Limits) -> Decision:

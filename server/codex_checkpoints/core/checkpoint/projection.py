@@ -30,7 +30,7 @@ def checkpoint_of(
     limits: Limits,
 ) -> Checkpoint:
     """Return the checkpoint at `seq`, where the state stands."""
-    remembered = memory.replay(updates, state.turns.counts, limits)
+    remembered = memory.replay(updates, state.turns.counts, limits, state.seed)
     artifacts = {
         uri: Artifact(uri, met.kind, hashes.get(uri) if met.hashable else met.hash, met.seq)
         for uri, met in state.observations.kept(limits).items()
@@ -48,10 +48,12 @@ def checkpoint_of(
 
 
 def task_of(state: State) -> Task | None:
-    """Return what a person asked for last, in a turn that still counts."""
+    """Return what a person asked for last, in a turn that still counts, else before them all."""
     said = [turn.said for turn in state.turns.counting() if turn.said is not None]
     last = max(said, key=lambda one: one.order, default=None)
-    return None if last is None else Task(last.text, Evidence("user", last.ref))
+    if last is None:
+        return None if state.seed is None else state.seed.task
+    return Task(last.text, Evidence("user", last.ref))
 
 
 def _plan(state: State, remembered: memory.Memory, limits: Limits) -> Plan:
@@ -63,7 +65,7 @@ def _plan(state: State, remembered: memory.Memory, limits: Limits) -> Plan:
     if remembered.plan is not None and (last is None or remembered.plan_seq >= last.seq):
         return remembered.plan
     if last is None:
-        return Plan()
+        return Plan() if state.seed is None else state.seed.plan
     kept = last.steps[: limits.max_plan_steps_total]
     return Plan(
         tuple(Step(f"s{place}", text) for place, (text, _) in enumerate(kept, 1)),

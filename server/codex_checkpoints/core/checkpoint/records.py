@@ -110,20 +110,22 @@ class Checkpoint:
     recent_artifacts: tuple[str, ...]
 
 
-def failing_dependency(fact: Fact, artifacts: Mapping[str, Artifact]) -> Dependency | None:
-    """Return the first dependency that does not hold, in the fact's own order (DSC-38, DSC-50).
+def holds(dependency: Dependency, artifacts: Mapping[str, Artifact]) -> bool:
+    """Return whether a dependency is as it was (DSC-38).
 
-    A dependency holds when its artifact's hash is known now and equals the hash it was accepted
-    with, where it has one.  Hashes of different strategies carry different prefixes, so they
-    never compare equal (DSC-71).
+    It is when its artifact's hash is known now and equals the hash it was accepted with, where it
+    has one.  Hashes of different strategies carry different prefixes, so they never compare equal
+    (DSC-71).
     """
-    for dependency in fact.depends_on:
-        artifact = artifacts.get(dependency.uri)
-        if artifact is None or artifact.hash in {None, UNKNOWN_HASH}:
-            return dependency
-        if dependency.hash is not None and dependency.hash != artifact.hash:
-            return dependency
-    return None
+    artifact = artifacts.get(dependency.uri)
+    if artifact is None or artifact.hash in {None, UNKNOWN_HASH}:
+        return False
+    return dependency.hash is None or dependency.hash == artifact.hash
+
+
+def failing_dependency(fact: Fact, artifacts: Mapping[str, Artifact]) -> Dependency | None:
+    """Return the first dependency that does not hold, in the fact's own order (DSC-50)."""
+    return next((each for each in fact.depends_on if not holds(each, artifacts)), None)
 
 
 def status_of(fact: Fact, artifacts: Mapping[str, Artifact]) -> FactStatus:

@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Mapping
+from typing import Self
 
+import orjson
 from attrs import define
 from cattrs import Converter
 
-from codex_checkpoints.core.checkpoint import projection, reducer
+from codex_checkpoints.core.checkpoint import canonical, projection, reducer
 from codex_checkpoints.core.checkpoint.caps import Limits
 from codex_checkpoints.core.checkpoint.memory import Update
 from codex_checkpoints.core.checkpoint.records import Checkpoint, Task
 from codex_checkpoints.core.checkpoint.redaction import find_secret
+from codex_checkpoints.core.checkpoint.seed import shift_of, sow
 from codex_checkpoints.core.checkpoint.state import State
 from codex_checkpoints.core.rollout.items import SessionMeta, Unreadable
-from codex_checkpoints.core.rollout.lines import Scale, Scanner
+from codex_checkpoints.core.rollout.lines import Line, Scale, Scanner
 from codex_checkpoints.core.rollout.parsing import BOM, item_of
 
 LONGEST_TAIL = 1 << 23
@@ -64,7 +67,7 @@ class Replay:
     @property
     def seq(self) -> int:
         """Return `seq` after the last whole line."""
-        return self._scanner.scale.seq
+        return self._scanner.scale.seq + self._shift
 
     @property
     def scale(self) -> Scale:
@@ -80,6 +83,10 @@ class Replay:
         """Take the head before the first line, for a session whose history begins elsewhere."""
         reducer.begin(self._state, head)
         self._scanner.settle_mode(paginated=head.paginated, ordinals=head.paginated)
+
+    def sow(self, seed: Checkpoint) -> None:
+        """Take what the session goes on from, before its first line (JUN-46)."""
+        sow(self._state, seed)
 
     def next_file(self, limit: int | None = None) -> None:
         """Go on with the first byte of the next file of a chain, up to the ordinal `limit`."""
@@ -98,7 +105,7 @@ class Replay:
 
         Offer the rest again, with what follows it.  `stopped` says that no more is wanted.
         """
-        lines, consumed = self._scanner.feed(data)
+        lines, consumed = self._lines(data)
         self._state.paginated = self._scanner.scale.paginated
         reducer.reduce(self._state, lines)
         return consumed
@@ -120,7 +127,7 @@ class Replay:
         self._scanner = Scanner(before.scale, before.judging, hot=self._hot)
         self._scanner.limit, self._scanner.until = before.limit, before.until
 
-    def with_tail(self, tail: bytes) -> Replay:
+    def with_tail(self, tail: bytes) -> Self:
         """Return the replay after an unfinished last line, if it is a whole object already.
 
         A proper prefix of a JSON object never parses, so a line that parses is complete, but for
@@ -153,6 +160,18 @@ class Replay:
         """Return the uris of the files whose hashes a checkpoint holds."""
         kept = self._state.observations.kept(Limits())
         return tuple(uri for uri, met in kept.items() if met.hashable)
+
+    @property
+    def _shift(self) -> int:
+        return shift_of(self._state, ordinals=bool(self._scanner.scale.ordinals))
+
+    def _lines(self, data: bytes) -> tuple[list[Line], int]:
+        """Return the lines of interest in `data`, numbered behind the seed if there is one."""
+        lines, consumed = self._scanner.feed(data)
+        if self._state.seed is None:
+            return lines, consumed
+        shift = self._shift
+        return [line._replace(seq=line.seq + shift) for line in lines], consumed
 
     def save(self) -> object | None:
         """Return everything as JSON values; only between lines.
@@ -188,6 +207,10 @@ class Replay:
 
 def _make_converter() -> Converter:
     converter = Converter(detailed_validation=False)
+    converter.register_unstructure_hook(Checkpoint, canonical.to_json)
+    converter.register_structure_hook(
+        Checkpoint, lambda value, _: canonical.from_bytes(orjson.dumps(value))
+    )
     # Lines of a rollout need not be UTF-8; this spells any bytes, and mostly as they are.
     converter.register_unstructure_hook(bytes, lambda raw: raw.decode("latin-1"))
     converter.register_structure_hook(bytes, lambda text, _: str(text).encode("latin-1"))

@@ -13,6 +13,7 @@ from attrs import Factory, define, field
 
 from codex_checkpoints.core.checkpoint.calls import Calls
 from codex_checkpoints.core.checkpoint.observations import Observations
+from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.rollout.glimpse import folder_key
 from codex_checkpoints.core.rollout.items import SessionMeta, Tokens, TurnContext
 from codex_checkpoints.core.rollout.parsing import item_of
@@ -53,6 +54,8 @@ class State:
     model_at: int = 0
     naming: str | None = None
     """`due` until the naming task of a file of ours begins, then its id, then `done`."""
+    seed: Checkpoint | None = None
+    """What the session began with, where an operation of ours made it."""
     order: int = 0
     unread_calls: int = 0
     answered_at: int = 0

@@ -1,0 +1,48 @@
+/** Warns, for those who asked for it, that Codex edits what neither plan nor recent work mentions. */
+
+import * as vscode from "vscode";
+import type { Server } from "./client.ts";
+import { Drift } from "./model/drift.ts";
+import { iconless } from "./model/text.ts";
+import { openArtifact } from "./openArtifact.ts";
+import { SessionRequest, type Strayed } from "./protocol.ts";
+import { SECTION } from "./settings.ts";
+
+const { l10n } = vscode;
+
+/** One warning for what strays in a session, however much of it comes until it is answered. */
+export function warnOfDrift(server: Server): vscode.Disposable {
+  const drift = new Drift();
+  return server.onDidStray((strayed) => {
+    if (drift.add(strayed)) {
+      void warn(server, drift, strayed);
+    }
+  });
+}
+
+async function warn(server: Server, drift: Drift, { sessionId }: Strayed): Promise<void> {
+  const show = l10n.t("Show");
+  const off = l10n.t("Turn Off");
+  const sentence = l10n.t("Codex changed a file that neither the plan nor recent work mentions.");
+  const chosen = await vscode.window.showWarningMessage(sentence, show, off);
+  const files = drift.take(sessionId);
+  if (chosen === off) {
+    const settings = vscode.workspace.getConfiguration(SECTION);
+    await settings.update("driftGuard", false, vscode.ConfigurationTarget.Global);
+  } else if (chosen === show) {
+    const title = l10n.t("Changed Beside the Plan");
+    const rows = files.map((file) => ({ ...file, label: iconless(file.label) }));
+    const file = await vscode.window.showQuickPick(rows, { title });
+    if (file !== undefined) {
+      await openArtifact(await folderOf(server, sessionId), file.uri);
+    }
+  }
+}
+
+async function folderOf(server: Server, sessionId: string): Promise<string | null> {
+  try {
+    return (await server.request(SessionRequest, { sessionId })).summary.cwd;
+  } catch {
+    return null; // the server is gone, or the session: what has a whole path opens all the same
+  }
+}

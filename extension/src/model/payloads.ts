@@ -1,0 +1,78 @@
+/** Payloads of `memory.apply`, as a person states them in the editor. The server judges them. */
+
+import type { Anchor, Note } from "../protocol.ts";
+
+/** What a person said of a fact. */
+export interface FactStatement {
+  readonly key: string;
+  readonly value: string;
+  readonly evidence: Anchor;
+  readonly dependsOn: readonly string[];
+}
+
+/** What a person said of a decision. */
+export interface DecisionStatement {
+  readonly decisionId: string;
+  readonly decision: string;
+  readonly rationale: string;
+  readonly supersedes: string | null;
+  readonly evidence: Anchor;
+}
+
+/** The payload of a fact. */
+export function factPayload(fact: FactStatement): object {
+  return {
+    kind: "fact",
+    key: fact.key,
+    value: fact.value,
+    evidence: cited(fact.evidence),
+    dependsOn: fact.dependsOn.map((uri) => ({ uri })),
+  };
+}
+
+/** The payload of a decision. */
+export function decisionPayload(decision: DecisionStatement): object {
+  const { decisionId, rationale, supersedes } = decision;
+  return {
+    kind: "decision",
+    decisionId,
+    decision: decision.decision,
+    rationale,
+    ...(supersedes === null ? {} : { supersedes }),
+    evidence: cited(decision.evidence),
+  };
+}
+
+/** A decision id that no note has: `d1`, `d2`, … */
+export function freeDecisionId(notes: readonly Note[]): string {
+  const taken = new Set(notes.map(({ id }) => id));
+  let number = 1;
+  while (taken.has(`d${number}`)) {
+    number += 1;
+  }
+  return `d${number}`;
+}
+
+/** Whether a key can be one: 1 to 128 letters, digits of any script or `. _ - / :`, in NFC. */
+export function isKey(text: string): boolean {
+  return (
+    /^[\p{L}\p{N}._\-/:]+$/u.test(text) && [...text].length <= 128 && text.normalize("NFC") === text
+  );
+}
+
+/** How a checkpoint of a session in `folder` names a file: relative to it, else as it is. */
+export function uriOfFile(folder: string | null, path: string): string {
+  const isWindows = /^[A-Za-z]:[\\/]/.test(path);
+  const slashed = (text: string) => (isWindows ? text.replaceAll("\\", "/") : text);
+  const compared = (text: string) => (isWindows ? text.toLowerCase() : text);
+  const file = slashed(path);
+  const base = `${slashed(folder ?? "").replace(/\/+$/, "")}/`;
+  if (base !== "/" && compared(file).startsWith(compared(base))) {
+    return file.slice(base.length);
+  }
+  return isWindows ? `${file.slice(0, 1).toUpperCase()}${file.slice(1)}` : file;
+}
+
+function cited({ source, ref }: Anchor): object {
+  return { source, ref };
+}

@@ -1,0 +1,56 @@
+/** Names a session, puts it away and back; asks where something has to be asked. */
+
+import * as vscode from "vscode";
+import type { Server } from "./client.ts";
+import { cut, harmless, plain } from "./model/text.ts";
+import {
+  ArchiveRequest,
+  RenameRequest,
+  type SessionSummary,
+  UnarchiveRequest,
+} from "./protocol.ts";
+import { saysRefusal } from "./refusals.ts";
+
+const { l10n } = vscode;
+
+/** As many as the server keeps of a name. */
+const LONGEST_NAME = 160;
+
+export class SessionDesk {
+  readonly #server: Server;
+
+  constructor(server: Server) {
+    this.#server = server;
+  }
+
+  /** Ask for a name; an empty one takes the name back. */
+  async rename(session: SessionSummary): Promise<void> {
+    const name = await vscode.window.showInputBox({
+      title: l10n.t("Rename the Session"),
+      prompt: l10n.t("What to call it. Leave empty to call it by its first message."),
+      value: cut(plain(session.title ?? ""), LONGEST_NAME),
+    });
+    if (name !== undefined) {
+      const { sessionId } = session;
+      await this.#tell(() => this.#server.request(RenameRequest, { sessionId, name: name.trim() }));
+    }
+  }
+
+  /** Put it among the archived ones. */
+  async archive({ sessionId }: SessionSummary): Promise<void> {
+    await this.#tell(() => this.#server.request(ArchiveRequest, { sessionId }));
+  }
+
+  /** Put it back among the others. */
+  async unarchive({ sessionId }: SessionSummary): Promise<void> {
+    await this.#tell(() => this.#server.request(UnarchiveRequest, { sessionId }));
+  }
+
+  async #tell(ask: () => Promise<unknown>): Promise<void> {
+    try {
+      await ask();
+    } catch (error) {
+      void vscode.window.showWarningMessage(harmless(saysRefusal(error, l10n.t)));
+    }
+  }
+}

@@ -1,0 +1,92 @@
+"""Hooks around a compaction: what they are told, what they may say, what comes of one that fails.
+
+A hook is a program that the user named in `config.toml`.  One that runs before may stop the
+operation; one that runs after observes.  Both are told what Codex tells its own `PreCompact` and
+`PostCompact` hooks, as JSON on stdin, and both answer as those do: with nothing, or with a JSON
+object whose `continue` is false and whose `stopReason` says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
+
+import orjson
+from attrs import frozen
+
+from codex_checkpoints.core.checkpoint.text import value
+from codex_checkpoints.core.rollout.fields import is_object, text_of
+from codex_checkpoints.hook_process import Ran
+from codex_checkpoints.service.settings import Hook
+
+MOST_REASON = 500
+
+Outcome = Literal["passed", "blocked", "failed", "timed_out", "not_started", "garbage"]
+Run = Callable[[Sequence[str], bytes, float, str], Ran]
+
+
+@frozen
+class Heard:
+    """What came of one hook; `number` counts those of one event from 1."""
+
+    number: int
+    outcome: Outcome
+    reason: str | None = None
+
+
+@frozen
+class Ring:
+    """The hooks of one event, how they are run, and in which folder of ours."""
+
+    hooks: tuple[Hook, ...]
+    run: Run
+    folder: str
+
+    def ask(self, told: Mapping[str, object]) -> tuple[tuple[Heard, ...], Heard | None]:
+        """Run the hooks in order until one stops the operation; return that one, too.
+
+        One that fails stops it as well, unless the settings say `continue` (CKP-12).
+        """
+        heard: list[Heard] = []
+        for number, hook in enumerate(self.hooks, 1):
+            answer = self._heard(number, hook, told)
+            heard.append(answer)
+            passes = answer.outcome == "passed"
+            if answer.outcome == "blocked" or not (passes or hook.on_failure == "continue"):
+                return tuple(heard), answer
+        return tuple(heard), None
+
+    def tell(self, told: Mapping[str, object]) -> tuple[Heard, ...]:
+        """Run all hooks, whatever they say: what they observe has happened."""
+        return tuple(self._heard(number, hook, told) for number, hook in enumerate(self.hooks, 1))
+
+    def _heard(self, number: int, hook: Hook, told: Mapping[str, object]) -> Heard:
+        given = orjson.dumps(told) + b"\n"
+        return _read(number, self.run(hook.command, given, hook.timeout_seconds, self.folder))
+
+
+def _read(number: int, ran: Ran) -> Heard:
+    match ran.end:
+        case "timed_out" | "not_started" as how:
+            return Heard(number, how)
+        case "exited":
+            if ran.code != 0:
+                return Heard(number, "failed", f"exit code {ran.code}")
+            return _answer(number, ran.output)
+
+
+def _answer(number: int, output: bytes | None) -> Heard:
+    if output is None:
+        return Heard(number, "garbage")
+    if not output.strip():
+        return Heard(number, "passed")
+    try:
+        said: object = orjson.loads(output)
+    except orjson.JSONDecodeError:
+        return Heard(number, "garbage")
+    if not is_object(said) or type(said.get("continue", True)) is not bool:
+        return Heard(number, "garbage")
+    if said.get("continue", True):
+        return Heard(number, "passed")
+    reason = text_of(said.get("stopReason"))
+    return Heard(number, "blocked", value(reason, MOST_REASON) if reason else None)

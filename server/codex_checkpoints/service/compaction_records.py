@@ -1,0 +1,141 @@
+"""The records of compactions, as they lie in `compactions.jsonl` of the sessions they are about.
+
+Each stands with its source; one of a compaction into a new session stands with that, too, since it
+holds what the new session goes on from.  The newest one with the source that was not taken back is
+the pointer (JUN-24).  What a record says is known to `core.compaction`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Generator
+
+from codex_checkpoints.core.checkpoint.records import Checkpoint
+from codex_checkpoints.core.compaction.record_lines import record_of, to_value
+from codex_checkpoints.core.compaction.records import (
+    Installed,
+    Record,
+    Undone,
+    seed_of,
+    standing,
+    unsettled,
+)
+from codex_checkpoints.records import COMPACTIONS, Journal, Records, StorageError
+from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.threads.contract import UnreadableSource
+
+logger = logging.getLogger(__name__)
+
+
+class Shelf:
+    """The records with one session, and the right to add to them."""
+
+    def __init__(self, journal: Journal, found: tuple[Record, ...]) -> None:
+        """Take the right, and what is there."""
+        self._journal = journal
+        self.records = found
+
+    def add(self, record: Record) -> None:
+        """Add a record, durable on return; raises `StorageError`."""
+        self._journal.append(to_value(record))
+        self.records = (*self.records, record)
+
+    def settle(self, *, done: bool) -> None:
+        """End what was prepared last: it was done, or nothing came of it."""
+        prepared = unsettled(self.records)
+        if prepared is None:
+            return
+        if done:
+            self.add(prepared)
+        else:
+            self._journal.take_back()
+            self.records = self.records[:-1]
+
+
+class CompactionRecords:
+    """The records of all compactions of ours."""
+
+    def __init__(self, records: Records) -> None:
+        """Keep them among these files."""
+        self._records = records
+
+    def of(self, session_id: str) -> tuple[Record, ...]:
+        """Return the records with a session, the oldest first; raises `StorageError`."""
+        found = map(record_of, self._records.lines(session_id, COMPACTIONS))
+        return tuple(record for record in found if record is not None)
+
+    def holders(self) -> frozenset[str]:
+        """Return the sessions that have any."""
+        return self._records.holding(COMPACTIONS)
+
+    @contextlib.contextmanager
+    def shelf(self, session_id: str) -> Generator[Shelf]:
+        """Hold the right to add to the records with a session; raises `StorageError`."""
+        with self._records.journal(session_id, COMPACTIONS) as journal:
+            yield Shelf(journal, self.of(session_id))
+
+    def give(self, session_id: str, record: Record) -> None:
+        """Put a record beside a new session; raises `StorageError`."""
+        with self.shelf(session_id) as shelf:
+            shelf.add(record)
+
+    def forget(self, session_id: str) -> None:
+        """Remove the records of a session that never came to be; raises `StorageError`."""
+        self._records.remove(session_id, COMPACTIONS)
+
+    def seed(self, session_id: str) -> Checkpoint | None:
+        """Return what a session goes on from; raises `UnreadableSource` (JUN-46)."""
+        try:
+            return seed_of(self.of(session_id), session_id)
+        except StorageError as error:
+            reason = f"its record of how it began cannot be read: {error}"
+            raise UnreadableSource(reason) from error
+
+    def continued_by(self, session_id: str) -> str | None:
+        """Return the session where a compaction says that the work of this one goes on."""
+        try:
+            newest = standing(self.of(session_id), session_id)
+        except StorageError as error:
+            logger.warning("storage_error: compactions of %s: %s", session_id, error)
+            return None
+        return newest.session_id if newest is not None and newest.into == "new" else None
+
+    def points_at(self, session_id: str) -> bool:
+        """Return whether the work of another session goes on in this one, by its records."""
+        try:
+            made = [each for each in self.of(session_id) if isinstance(each, Installed)]
+        except StorageError:
+            return True  # what cannot be known is not removed
+        sources = {each.source.session_id for each in made if each.session_id == session_id}
+        return any(self.continued_by(each) == session_id for each in sources - {session_id})
+
+    def find(self, compaction_id: str) -> Installed:
+        """Return a compaction by its id; refuses `unknown_compaction`, `storage_error`."""
+        for session_id in sorted(self.holders()):
+            with storing(session_id):
+                found = self.of(session_id)
+            for record in found:
+                match record:
+                    case Installed() if record.compaction_id == compaction_id:
+                        return record
+                    case _:
+                        pass
+        message = f"no compaction {compaction_id[:80]!r}"
+        raise Refusal("unknown_compaction", message, {"compactionId": compaction_id[:200]})
+
+
+@contextlib.contextmanager
+def storing(session_id: str) -> Generator[None]:
+    """Turn what the system refuses about our records into a refusal."""
+    try:
+        yield
+    except StorageError as error:
+        message = f"the records of compactions of {session_id} cannot be kept: {error}"
+        facts = {"sessionId": session_id, "reason": str(error)}
+        raise Refusal("storage_error", message, facts) from error
+
+
+def is_undone(records: tuple[Record, ...], compaction_id: str) -> bool:
+    """Return whether a compaction was taken back already."""
+    return any(isinstance(each, Undone) and each.compaction_id == compaction_id for each in records)

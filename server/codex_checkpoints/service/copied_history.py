@@ -1,0 +1,120 @@
+"""The lines of a session up to the end of a turn, to be copied into a branch (AGN-12, AGN-25).
+
+They are pulled portion by portion, so that memory does not grow with the session, and copied byte
+for byte.  Places stay as they are: a branch numbers its records as its source does, so whatever
+names a record goes on being right.  Only heads cannot go along, for Codex forgets all that stands
+before a second one: the first is replaced by the branch's own, another by a line that says nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import orjson
+
+from codex_checkpoints.core.rollout.fields import is_object, load, object_of
+from codex_checkpoints.core.rollout.items import HistoryBase
+from codex_checkpoints.core.rollout.parsing import BOM, head_of
+from codex_checkpoints.service.session_file import Locate, bases_below
+from codex_checkpoints.threads.contract import Copied, Item, RolloutReader
+
+_PORTION = 1 << 24
+
+QUIET = Item("event_msg", {"type": "token_count", "info": None, "rate_limits": None})
+"""A record of which Codex writes many and that says nothing."""
+
+
+def copied_history(
+    reader: RolloutReader, path: str, locate: Locate, until: int
+) -> Iterator[Item | Copied]:
+    """Yield what a branch holds behind its head: the lines up to the one at position `until`.
+
+    Positions count the lines that are not blank, from 1, through the whole chain of files.  Raises
+    `UnreadableSource`.
+    """
+    bare = False
+    for position, line in enumerate(_chain(reader, path, locate), 1):
+        if position > until:
+            return
+        head = head_of(line) if position == 1 else None
+        if head is not None:
+            bare = head.bare
+        elif bare:
+            yield _wrapped(line)
+        elif b'"session_meta"' in line and object_of(load(line)).get("type") == "session_meta":
+            yield QUIET
+        else:
+            yield Copied(line)
+
+
+def begins_with_head(reader: RolloutReader, path: str, locate: Locate) -> bool:
+    """Return whether the first line of a history is a head, whose place the branch's own takes."""
+    first = next(_chain(reader, path, locate), b"")
+    return head_of(first) is not None
+
+
+def _wrapped(line: bytes) -> Item:
+    """Give a line of the oldest files the envelope that Codex reads today (ROL-16)."""
+    value = load(line)
+    if not is_object(value) or "type" not in value:
+        return QUIET
+    return Item("response_item", value)
+
+
+def _chain(reader: RolloutReader, path: str, locate: Locate) -> Iterator[bytes]:
+    """Yield the lines of a history, those of its bases below their cut first."""
+    below, _ = bases_below(reader, path, locate)
+    for base, cut in reversed(below):
+        yield from _below(reader, base, cut)
+    yield from _lines(reader, path, None)
+
+
+def _below(reader: RolloutReader, path: str, cut: HistoryBase) -> Iterator[bytes]:
+    """Yield a base's lines: ordinals say where it is cut; one without them is cut by its bytes."""
+    head = head_of(reader.first_line(path))
+    if head is None or not head.paginated or cut.end_ordinal is None:
+        yield from _lines(reader, path, cut.end_offset)
+        return
+    for line in _lines(reader, path, None):
+        ordinal = object_of(load(line)).get("ordinal")
+        if type(ordinal) is int and ordinal >= cut.end_ordinal:
+            return
+        yield line
+
+
+def _lines(reader: RolloutReader, path: str, end: int | None) -> Iterator[bytes]:
+    """Yield the lines of one file that are not blank; the last may lack its LF if it is whole."""
+    offset, rest = 0, b""
+    while True:
+        begins = offset == 0
+        portion, offset = _portion(reader, path, offset, end)
+        if not portion:
+            break
+        *lines, rest = (rest + (portion.removeprefix(BOM) if begins else portion)).split(b"\n")
+        yield from (line.removesuffix(b"\r") for line in lines if line.strip())
+    if rest.strip() and _is_whole(rest):
+        yield rest.removesuffix(b"\r")
+
+
+def _portion(reader: RolloutReader, path: str, offset: int, end: int | None) -> tuple[bytes, int]:
+    """Read on from an offset; return what was read, and where to go on."""
+    taken: list[bytes] = []
+    size = 0
+
+    def feed(data: bytes) -> int:
+        nonlocal size
+        if size >= _PORTION:
+            return 0
+        taken.append(data)
+        size += len(data)
+        return len(data)
+
+    reached, _ = reader.read(path, offset, feed, end)
+    return b"".join(taken), reached
+
+
+def _is_whole(line: bytes) -> bool:
+    try:
+        return is_object(orjson.loads(line))
+    except orjson.JSONDecodeError:
+        return False

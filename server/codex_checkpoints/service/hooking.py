@@ -1,0 +1,190 @@
+"""What comes of a hook of Codex's: the view for a window that begins anew, a marker, a receipt.
+
+Which calls there are, and how Codex is answered, is the business of the door.  Whether a bundle is
+given is decided by `core.compaction.injection`.  Nothing here starts a compaction or a restore
+(JUN-22, AGN-23).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+from collections.abc import Callable, Mapping
+from typing import Literal
+
+from attrs import frozen
+
+from codex_checkpoints.core.compaction.injection import injection
+from codex_checkpoints.records import StorageError
+from codex_checkpoints.service.handover import session_of
+from codex_checkpoints.service.marking import Markers
+from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.standing import Window, window_of
+from codex_checkpoints.service.turn_names import has_ended
+from codex_checkpoints.threads.contract import Row, UnreadableSource
+
+logger = logging.getLogger(__name__)
+
+Event = Literal["SessionStart", "PreCompact", "PostCompact", "UserPromptSubmit"]
+
+DOOR = "hook"
+LABEL = "before compaction"
+FAILED = "HookFailed"
+"""The type under which a call that failed stands in the audit."""
+
+_ON_PROMPT = "resume"
+"""A prompt is given what a resumed session would be."""
+
+
+@frozen
+class Call:
+    """One call of a hook, as Codex makes it.
+
+    `session` and `transcript` are Codex's words for the session and its file; `source` is why a
+    session starts or what set a compaction off.
+    """
+
+    event: Event
+    session: str
+    transcript: str
+    source: str
+
+
+@frozen
+class Given:
+    """What Codex is to be told, if anything, and the receipt of it."""
+
+    session_id: str
+    text: str | None
+    receipt: Mapping[str, object]
+
+
+class Hooking:
+    """The calls of hooks over the sessions of one home."""
+
+    def __init__(
+        self, sessions: Sessions, now: Callable[[], str], new_id: Callable[[], str]
+    ) -> None:
+        """Take the sessions; the time and new ids come from outside."""
+        self._sessions = sessions
+        self._now = now
+        self._new_id = new_id
+
+    def answer(self, call: Call) -> Given:
+        """Do what a call is for; only files of the session that calls are read.
+
+        Raises the refusals of `Sessions`, and `unknown_session` for a file that is not one of
+        that session in this home.
+        """
+        row = self._row(call)
+        match call.event:
+            case "SessionStart":
+                return self._bundle(call, row, call.source)
+            case "UserPromptSubmit":
+                wanted = self._sessions.settings.inject_on_prompt
+                return self._bundle(call, row, _ON_PROMPT if wanted else "")
+            case "PreCompact":
+                return self._before(call, row)
+            case "PostCompact":
+                return self._after(call, row)
+
+    def confirm(self, given: Given) -> None:
+        """Note what was handed over; raises `StorageError`."""
+        self._sessions.records.add_receipt(given.session_id, given.receipt)
+
+    # --- events ----------------------------------------------------------------------------------
+
+    def _bundle(self, call: Call, row: Row, source: str) -> Given:
+        shown = self._sessions.view(row.session_id)
+        checkpoint = shown.of.checkpoint
+        # After a compaction it is given whatever the window holds.
+        always = injection("compact", checkpoint, shown.text, ())
+        if injection(source, checkpoint, shown.text, ()) is None or always is None:
+            return self._receipt(call, row, seq=checkpoint.seq)
+        window = self._window(row, always)
+        text = injection(source, checkpoint, shown.text, window.items)
+        return self._receipt(call, row, text, window.window_id, checkpoint.seq)
+
+    def _before(self, call: Call, row: Row) -> Given:
+        """Store the checkpoint, and put a marker on the last turn that has ended, but for one."""
+        _, opened = self._sessions.open(row.session_id)
+        kept = self._sessions.keep(row, opened)
+        if kept.storage_problem is not None:
+            message = f"the checkpoint of {row.session_id} cannot be stored"
+            raise Refusal("storage_error", message, {"reason": kept.storage_problem})
+        if self._sessions.settings.mark_before_compaction:
+            state = opened.now().state
+            ended = [turn.turn_id for turn in state.turns.counting() if has_ended(turn, state)]
+            markers = Markers(self._sessions, self._now, self._new_id)
+            known = {
+                marker.turn_id
+                for marker in markers.shelf(row.session_id).markers
+                if marker.origin == "compaction" and marker.session_id == row.session_id
+            }
+            if ended and ended[-1] not in known:
+                markers.mark(row.session_id, LABEL, ended[-1], "compaction")
+        return self._receipt(call, row, seq=kept.checkpoint.seq)
+
+    def _after(self, call: Call, row: Row) -> Given:
+        shown = self._sessions.view(row.session_id)
+        window = self._window(row, shown.text)
+        return self._receipt(call, row, None, window.window_id, shown.of.checkpoint.seq)
+
+    # --- inside ----------------------------------------------------------------------------------
+
+    def _row(self, call: Call) -> Row:
+        session = session_of(self._sessions, call.session)
+        rows = self._sessions.catalogue.rows().values()
+        own = (row.path for row in rows if row.session_id == session)
+        # Links above the file are Codex's own doing; the file itself must be none.
+        if _settled(call.transcript) not in {_settled(path) for path in own}:
+            message = "the file that Codex names is none of this session in this home"
+            raise Refusal("unknown_session", message, {"sessionId": session})
+        return self._sessions.find(session)
+
+    def _window(self, row: Row, text: str) -> Window:
+        try:
+            return window_of(self._sessions, row, text)
+        except UnreadableSource as error:
+            message = f"{row.session_id} cannot be read: {error}"
+            raise Refusal("unreadable_source", message, {"reason": str(error)}) from error
+
+    def _receipt(
+        self,
+        call: Call,
+        row: Row,
+        text: str | None = None,
+        window_id: str | None = None,
+        seq: int | None = None,
+    ) -> Given:
+        data = None if text is None else text.encode()
+        handed = {
+            "digest": None if data is None else f"sha256:{hashlib.sha256(data).hexdigest()}",
+            "size": 0 if data is None else len(data),
+        }
+        receipt = {
+            "at": self._now(),
+            "door": DOOR,
+            "event": call.event,
+            "source": call.source,
+            "sessionId": row.session_id,
+            "windowId": window_id,
+            "seq": seq,
+            **handed,
+        }
+        return Given(row.session_id, text, receipt)
+
+
+def note_failure(add_event: Callable[[Mapping[str, object]], None], failure: Mapping[str, object]):
+    """Leave word of a call that failed where `connect --status` looks; a full disk takes none."""
+    try:
+        add_event({"type": FAILED, **failure})
+    except StorageError as error:
+        logger.warning("storage_error: %s cannot be noted: %s", failure.get("code"), error)
+
+
+def _settled(path: str) -> str:
+    folder, name = os.path.split(os.path.abspath(path))
+    return os.path.join(os.path.realpath(folder), name)

@@ -1,0 +1,236 @@
+"""Markers on turns, and pins: made, listed, renamed, taken away (AGN-7, AGN-83).
+
+A marker names a turn that has ended; where that is rolled back later the marker stays, and is shown
+as detached.  What lines of `markers.jsonl` mean is known to `core.restore.markers`, what is done
+with a marker to `restoring`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Callable, Generator
+
+from attrs import frozen
+
+from codex_checkpoints.core.checkpoint.caps import MAX_VALUE_CHARS
+from codex_checkpoints.core.checkpoint.text import value
+from codex_checkpoints.core.restore import markers
+from codex_checkpoints.core.restore.markers import Marker, Origin, Pin, Shelf
+from codex_checkpoints.core.rollout.paths import uri_of
+from codex_checkpoints.core.rollout.turns import Turn
+from codex_checkpoints.records import MARKERS, Append, StorageError
+from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.service.session_file import SessionFile
+from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.turn_names import end_of, find_turn, has_ended
+from codex_checkpoints.threads.contract import Row
+
+_SHORTEST_PREFIX = 8
+_LINES = re.compile(r"(?P<path>.+)#L(?P<start>[0-9]{1,9})(?:-L?(?P<end>[0-9]{1,9}))?", re.DOTALL)
+
+
+@frozen
+class Placed:
+    """A marker as it stands now: the number of its turn, None where that no longer counts."""
+
+    marker: Marker
+    turn: int | None
+
+    @property
+    def detached(self) -> bool:
+        """Return whether the turn was rolled back since, or is another session's."""
+        return self.turn is None
+
+
+class Markers:
+    """The markers and pins of sessions; the time and new ids come from outside."""
+
+    def __init__(
+        self, sessions: Sessions, now: Callable[[], str], new_id: Callable[[], str]
+    ) -> None:
+        """Work on these sessions; nothing is read yet."""
+        self._sessions = sessions
+        self._now = now
+        self._new_id = new_id
+
+    def mark(
+        self, session: str, label: str, turn: str | int | None = None, origin: Origin = "user"
+    ) -> Placed:
+        """Put a marker on a turn, or on the last one that has ended; durable on return.
+
+        Refuses `unknown_turn`, `turn_not_complete`, `invalid_payload` for a label without a
+        character, `conflict` for a file that is not the newest of a session here, `storage_error`.
+        """
+        row, opened = self._own(session)
+        shown = _label(label)
+        found = _complete(opened, turn, row.session_id)
+        marker = Marker(
+            self._new_id(),
+            row.session_id,
+            found.turn_id,
+            shown,
+            self._now(),
+            origin,
+            self._hashes(row, opened, found),
+        )
+        with self._writing(row.session_id) as append:
+            append(markers.created(marker))
+        return _placed(marker, opened)
+
+    def marks(self, session: str) -> tuple[Placed, ...]:
+        """Return the markers of a session in the order of their making."""
+        row, opened = self._sessions.open(session)
+        return tuple(_placed(marker, opened) for marker in self.shelf(row.session_id).markers)
+
+    def unmark(self, session: str, checkpoint: str) -> Marker:
+        """Take a marker away; notes and branches stay.  Refuses `unknown_checkpoint` (AGN-3)."""
+        row, _ = self._own(session)
+        with self._writing(row.session_id) as append:
+            marker = self.find(row.session_id, checkpoint)
+            append(markers.removed(marker.checkpoint_id, self._now()))
+        return marker
+
+    def relabel(self, session: str, checkpoint: str, label: str) -> Placed:
+        """Give a marker another label; refuses `unknown_checkpoint`, `invalid_payload`."""
+        row, opened = self._own(session)
+        shown = _label(label)
+        with self._writing(row.session_id) as append:
+            marker = self.find(row.session_id, checkpoint)
+            append(markers.renamed(marker.checkpoint_id, shown, self._now()))
+        return _placed(self.find(row.session_id, marker.checkpoint_id), opened)
+
+    def pins(self, session: str) -> tuple[Pin, ...]:
+        """Return the pins of a session, the newest last."""
+        return self.shelf(self._sessions.find(session).session_id).pins
+
+    def pin(self, session: str, path: str) -> tuple[Pin, ...]:
+        """Pin a file, or lines of it (`PATH#L3-L9`); return all pins (AGN-38).
+
+        A relative path is one in the session's folder.  Refuses `invalid_payload`.
+        """
+        row, opened = self._own(session)
+        pin = _pin(path, opened)
+        with self._writing(row.session_id) as append:
+            append(markers.pinned(pin, self._now()))
+        return self.shelf(row.session_id).pins
+
+    def unpin(self, session: str, path: str) -> tuple[Pin, ...]:
+        """Take a pin away; return those that are left.  Refuses `invalid_payload`."""
+        row, opened = self._own(session)
+        pin = _pin(path, opened)
+        with self._writing(row.session_id) as append:
+            if pin not in self.shelf(row.session_id).pins:
+                raise _bad(f"path: {value(path, MAX_VALUE_CHARS)!r} is not pinned")
+            append(markers.unpinned(pin, self._now()))
+        return self.shelf(row.session_id).pins
+
+    # --- for those who build on it ---------------------------------------------------------------
+
+    def shelf(self, session_id: str) -> Shelf:
+        """Return the markers and pins of a session; raises `storage_error`."""
+        with _storing(session_id):
+            return markers.shelf_of(self._sessions.records.lines(session_id, MARKERS))
+
+    def find(self, session_id: str, checkpoint: str) -> Marker:
+        """Return a marker by its id or a unique beginning of one; refuses `unknown_checkpoint`."""
+        shelf = self.shelf(session_id)
+        exact = shelf.find(checkpoint)
+        if exact is not None:
+            return exact
+        fitting = [each for each in shelf.markers if each.checkpoint_id.startswith(checkpoint)]
+        if len(checkpoint) >= _SHORTEST_PREFIX and len(fitting) == 1:
+            return fitting[0]
+        shown = value(checkpoint, MAX_VALUE_CHARS)
+        message = f"session {session_id} has no marker {shown!r}"
+        facts = {
+            "sessionId": session_id,
+            "checkpointId": shown,
+            "candidates": [each.checkpoint_id for each in shelf.markers[-20:]],
+        }
+        raise Refusal("unknown_checkpoint", message, facts)
+
+    # --- inside ----------------------------------------------------------------------------------
+
+    def _own(self, session: str) -> tuple[Row, SessionFile]:
+        """Open a session whose markers are ours to write: by the current file, in this home."""
+        row, opened = self._sessions.open(session)
+        if not self._sessions.catalogue.is_current(row):
+            message = f"{row.path} is not the newest file of a session here: nothing is stored"
+            raise Refusal("conflict", message, {"path": row.path, "reason": "not_current"})
+        return row, opened
+
+    def _hashes(self, row: Row, opened: SessionFile, turn: Turn) -> dict[str, str]:
+        """Return the hashes, as of now, of the files that were active at the end of a turn."""
+        until = end_of(turn, opened.now().state.turns.turns)
+        at = opened.now() if until is None else self._sessions.catalogue.read(row, until).now()
+        return self._sessions.workspace.hashes(at.state.base, at.files())
+
+    @contextlib.contextmanager
+    def _writing(self, session_id: str) -> Generator[Append]:
+        with _storing(session_id), self._sessions.records.journal(session_id, MARKERS) as journal:
+            yield journal.append
+
+
+@contextlib.contextmanager
+def _storing(session_id: str) -> Generator[None]:
+    try:
+        yield
+    except StorageError as error:
+        message = f"the markers of {session_id} cannot be kept: {error}"
+        facts = {"sessionId": session_id, "reason": str(error)}
+        raise Refusal("storage_error", message, facts) from error
+
+
+def _placed(marker: Marker, opened: SessionFile) -> Placed:
+    if marker.session_id != opened.session_id:
+        return Placed(marker, None)
+    turns = opened.now().state.turns.counting()
+    numbers = (number for number, turn in enumerate(turns, 1) if turn.turn_id == marker.turn_id)
+    return Placed(marker, next(numbers, None))
+
+
+def _complete(opened: SessionFile, wanted: str | int | None, session_id: str) -> Turn:
+    """Return the turn to be marked; one that has not ended, or no longer counts, is none."""
+    state = opened.now().state
+    if wanted is None:
+        ended = [turn for turn in state.turns.counting() if has_ended(turn, state)]
+        if ended:
+            return ended[-1]
+        message = f"session {session_id} has no turn that has ended"
+        raise Refusal("turn_not_complete", message, {"sessionId": session_id})
+    turn = find_turn(opened.now(), wanted, session_id)
+    facts = {"sessionId": session_id, "turnId": turn.turn_id}
+    if turn.rolled_back:
+        message = f"turn {turn.turn_id[:80]!r} of session {session_id} was rolled back"
+        raise Refusal("unknown_turn", message, facts)
+    if not has_ended(turn, state):
+        message = f"turn {turn.turn_id[:80]!r} of session {session_id} has not ended"
+        raise Refusal("turn_not_complete", message, facts)
+    return turn
+
+
+def _label(text: str) -> str:
+    label = markers.label_of(text)
+    if not label:
+        raise _bad("label: must not be empty")
+    return label
+
+
+def _pin(path: str, opened: SessionFile) -> Pin:
+    """Read `PATH` or `PATH#L3-L9`; the name of a file is that of the checkpoint."""
+    lines = _LINES.fullmatch(path)
+    start = end = None
+    if lines is not None:
+        path, start = lines["path"], int(lines["start"])
+        end = start if lines["end"] is None else int(lines["end"])
+        if not 1 <= start <= end:
+            raise _bad("path: lines are counted from 1, and the last is not before the first")
+    found = uri_of(path, folder=None, turn_folder=None, base=opened.now().state.base)
+    if found is None:
+        raise _bad("path: must name a file")
+    return Pin(found.uri, start, end)
+
+
+def _bad(problem: str) -> Refusal:
+    return Refusal("invalid_payload", problem, {"problems": [problem]})

@@ -1,0 +1,353 @@
+"""What may be added to a session's memory, taken back, and read of it: notes with their evidence.
+
+A note is a fact or a decision that was accepted through the strict door of the core (`claims`).
+Here the door is told what the host knows of the session; what it lets in is written durably before
+anybody is told so, and the stored checkpoint is current afterwards.  A refusal writes nothing
+(DSC-36).
+
+Two processes may do this at once.  Whoever appends holds the right to do so from the check on, so
+that no decision id is used twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from attrs import frozen
+
+from codex_checkpoints.core.checkpoint import memory
+from codex_checkpoints.core.checkpoint.anchors import Anchor, CallSearch, Newest
+from codex_checkpoints.core.checkpoint.caps import MAX_VALUE_CHARS, Limits
+from codex_checkpoints.core.checkpoint.citation import Citation
+from codex_checkpoints.core.checkpoint.claims import Accepted, Known, Rejected, check
+from codex_checkpoints.core.checkpoint.memory import Memory
+from codex_checkpoints.core.checkpoint.notes import Note, NoteKind, notes_of
+from codex_checkpoints.core.checkpoint.records import Checkpoint
+from codex_checkpoints.core.checkpoint.replay import Replay
+from codex_checkpoints.core.checkpoint.seed import call_ids, user_refs
+from codex_checkpoints.core.checkpoint.text import value
+from codex_checkpoints.records import Append, StorageError
+from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.service.session_file import SessionFile
+from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.threads.contract import Row
+
+T = TypeVar("T")
+
+ANCHORS = 12
+"""How many messages, calls and files are listed when nobody says otherwise."""
+
+MOST_ANCHORS = 256
+"""How many are listed at most, whatever is asked."""
+
+_NAMES = {"fact": "key", "decision": "decisionId"}
+_SHOWN = 80
+
+
+@frozen
+class Applied:
+    """An accepted update: where it stands, and which of its texts will be cut.
+
+    `update_id` is None for one that was only tried; `id` is the key of a fact or the id of a
+    decision, None for a plan.
+    """
+
+    accepted: bool
+    dry_run: bool
+    session_id: str
+    update_id: str | None
+    seq: int
+    turn_id: str | None
+    kind: str
+    id: str | None
+    shortened: tuple[str, ...]
+
+
+@frozen
+class Revoked:
+    """A note that counts no longer."""
+
+    session_id: str
+    kind: NoteKind
+    id: str
+    seq: int
+
+
+class Notes:
+    """The memory of sessions; the time and new ids come from outside."""
+
+    def __init__(
+        self, sessions: Sessions, now: Callable[[], str], new_id: Callable[[], str]
+    ) -> None:
+        """Work on these sessions; nothing is read yet."""
+        self._sessions = sessions
+        self._now = now
+        self._new_id = new_id
+
+    def try_out(self, session: str, payload: bytes) -> Applied:
+        """Say what would come of a payload; nothing is written."""
+        row, opened = self._own(session)
+        place = self._place(row, opened)
+        return place.applied(_judged(place, payload), None)
+
+    def apply(self, session: str, payload: bytes) -> Applied:
+        """Accept a payload: it is durable, and the stored checkpoint has it, on return (DSC-33).
+
+        Raises the refusal of the rule that it breaks (`claims`), `storage_error`, or `conflict`
+        for a file that is not the current one of a session of this home.
+        """
+        row, opened = self._own(session)
+        place = self._place(row, opened)
+        # Asked first without the right to append: a refusal makes no file.
+        _judged(place, payload)
+        update_id = self._new_id()
+
+        def write(append: Append) -> Applied:
+            now = self._place(row, opened, place.calls)
+            accepted = _judged(now, payload)
+            append(
+                {
+                    "updateId": update_id,
+                    "seq": now.seq,
+                    "turnId": now.turn_id,
+                    "at": self._now(),
+                    "payload": accepted.payload,
+                    "hashes": accepted.hashes,
+                }
+            )
+            return now.applied(accepted, update_id)
+
+        return self._written(row, opened, write)
+
+    def revoke(self, session: str, name: str, kind: str | None = None) -> Revoked:
+        """Take back a fact or a decision that counts.
+
+        Raises `unknown_note`, or `invalid_payload` when both kinds have the name and none is said.
+        """
+        row, opened = self._own(session)
+        _standing(self._place(row, opened), name, kind)
+
+        def write(append: Append) -> Revoked:
+            now = self._place(row, opened)
+            found = _standing(now, name, kind)
+            append(
+                {
+                    "revoke": {"kind": found, "id": name},
+                    "seq": now.seq,
+                    "turnId": now.turn_id,
+                    "at": self._now(),
+                }
+            )
+            return Revoked(row.session_id, found, name, now.seq)
+
+        return self._written(row, opened, write)
+
+    def notes(self, session: str) -> tuple[Note, ...]:
+        """Return the facts by key, then the decisions in the order of their acceptance."""
+        row, opened = self._sessions.open(session)
+        place = self._place(row, opened)
+        return notes_of(place.checkpoint, place.memory.origins)
+
+    def anchors(self, session: str, limit: int | None = None) -> tuple[Anchor, ...]:
+        """Return what evidence may name: the newest messages, calls and files (DSC-82)."""
+        limit = min(ANCHORS if limit is None else limit, MOST_ANCHORS)
+        if limit <= 0:
+            return ()
+        row, opened = self._sessions.open(session)
+        newest = self._sessions.catalogue.read_with(Newest(limit), row)
+        artifacts = self._place(row, opened).checkpoint.artifacts.values()
+        files = sorted(
+            (each for each in artifacts if each.kind == "file"),
+            key=lambda each: (-each.last_observed_seq, each.uri),
+        )
+        return (
+            *newest.anchors(),
+            *(
+                Anchor("file", each.uri, value(each.uri, MAX_VALUE_CHARS), each.last_observed_seq)
+                for each in files[:limit]
+            ),
+        )
+
+    def record(self, session: str, ref: str) -> str:
+        """Return the records that an anchor stands for, as JSON for a person.
+
+        Long texts in them are cut.  Raises `evidence_unknown` where there is no such message or
+        call.
+        """
+        row, _ = self._sessions.open(session)
+        found = self._sessions.catalogue.read_with(Citation(ref), row).records()
+        if not found:
+            message = f"session {row.session_id} has no message and no call {value(ref, _SHOWN)!r}"
+            hint = "Name the `ref` of an anchor that `notes anchors` lists."
+            facts = {"ref": value(ref, MAX_VALUE_CHARS), "rule": "evidence", "hint": hint}
+            raise Refusal("evidence_unknown", message, facts)
+        return "".join(f"{record.text}\n" for record in found)
+
+    # --- inside ----------------------------------------------------------------------------------
+
+    def _own(self, session: str) -> tuple[Row, SessionFile]:
+        """Open a session whose notes are ours to write: by the current file, in this home."""
+        row, opened = self._sessions.open(session)
+        catalogue = self._sessions.catalogue
+        if catalogue.is_current(row):
+            return row, opened
+        inside = row.path in catalogue.rows()
+        what = "is an older file of its session" if inside else "lies outside the Codex home"
+        raise Refusal(
+            "conflict",
+            f"{row.path} {what}: nothing is stored for it",
+            {
+                "path": row.path,
+                "reason": "older_file" if inside else "outside",
+                "rule": "session",
+                "hint": "Name the session by its id.",
+            },
+        )
+
+    def _place(self, row: Row, opened: SessionFile, calls: _Calls | None = None) -> _Place:
+        replay = opened.now()
+        counts = replay.state.turns.counts
+        updates = self._sessions.updates_of(opened)
+        seed = replay.state.seed
+        return _Place(
+            row.session_id,
+            replay,
+            memory.replay(updates, counts, Limits(), seed),
+            self._sessions.project(replay, updates),
+            _Calls(self._sessions, row, seed) if calls is None else calls,
+            # A file may have become shorter; what is accepted later still comes later.
+            max([replay.seq, *(each.seq for each in updates if counts(each.turn_id))]),
+        )
+
+    def _written(self, row: Row, opened: SessionFile, write: Callable[[Append], T]) -> T:
+        """Write with the right to append, then store the checkpoint that comes of it."""
+        try:
+            with self._sessions.records.appending(row.session_id) as append:
+                written = write(append)
+        except StorageError as error:
+            message = f"the note cannot be stored: {error}"
+            facts = {
+                "sessionId": row.session_id,
+                "reason": str(error),
+                "rule": "storage",
+                "hint": "Make room or give the right to write, and try again.",
+            }
+            raise Refusal("storage_error", message, facts) from error
+        self._sessions.keep(row, opened)
+        return written
+
+
+class _Calls:
+    """The calls of a session that have an outcome, each looked for when it is asked about."""
+
+    def __init__(self, sessions: Sessions, row: Row, seed: Checkpoint | None) -> None:
+        self._sessions = sessions
+        self._row = row
+        self._known = {} if seed is None else dict.fromkeys(call_ids(seed), True)
+
+    def __contains__(self, call_id: object) -> bool:
+        if not isinstance(call_id, str):
+            return False
+        if call_id not in self._known:
+            search = self._sessions.catalogue.read_with(CallSearch(call_id), self._row)
+            self._known[call_id] = search.found
+        return self._known[call_id]
+
+
+@frozen
+class _Place:
+    """Where a session stands, and what it remembers there."""
+
+    session_id: str
+    replay: Replay
+    memory: Memory
+    checkpoint: Checkpoint
+    calls: _Calls
+    seq: int
+
+    @property
+    def turn_id(self) -> str | None:
+        """Return the turn that an update belongs to now, None before the first."""
+        turn = self.replay.state.turns.at(None)
+        return None if turn is None else turn.turn_id
+
+    def known(self) -> Known:
+        """Return what the host knows of the session.
+
+        What was rolled back never counted, so its decision ids are free; one that was revoked or
+        evicted stays used.
+        """
+        task = self.replay.task()
+        turns = self.replay.state.turns.counting()
+        seed = self.replay.state.seed
+        began_with = () if seed is None else seed.decisions
+        used = {name for kind, name in self.memory.origins if kind == "decision"}
+        said = frozenset(ref for turn in turns for ref in turn.messages)
+        return Known(
+            task_ref=None if task is None else task.evidence.ref,
+            user_refs=said if seed is None else said | user_refs(seed),
+            call_ids=self.calls,
+            artifacts=self.checkpoint.artifacts,
+            decisions=frozenset(each.decision_id for each in self.memory.decisions),
+            used_decision_ids=frozenset(used | {each.decision_id for each in began_with}),
+        )
+
+    def applied(self, accepted: Accepted, update_id: str | None) -> Applied:
+        """Return what is said of an accepted payload; without an id it was only tried."""
+        kind = str(accepted.payload["kind"])
+        name = accepted.payload.get(_NAMES.get(kind, ""))
+        return Applied(
+            accepted=True,
+            dry_run=update_id is None,
+            session_id=self.session_id,
+            update_id=update_id,
+            seq=self.seq,
+            turn_id=self.turn_id,
+            kind=kind,
+            id=None if name is None else str(name),
+            shortened=accepted.shortened,
+        )
+
+
+def _judged(place: _Place, payload: bytes) -> Accepted:
+    """Let the core judge; raise the refusal with its rule and how to satisfy it."""
+    verdict = check(payload, place.known())
+    if isinstance(verdict, Rejected):
+        facts = {**verdict.facts, "rule": verdict.rule, "hint": verdict.hint}
+        raise Refusal(verdict.code, verdict.message, facts)
+    return verdict
+
+
+def _standing(place: _Place, name: str, kind: str | None) -> NoteKind:
+    """Return the kind of the note with this name that counts."""
+    if kind not in {None, *_NAMES}:
+        problem = f"kind: must be one of {', '.join(_NAMES)}"
+        raise _misnamed(problem)
+    found: list[NoteKind] = []
+    if name in place.memory.facts:
+        found.append("fact")
+    if any(name == each.decision_id for each in place.memory.decisions):
+        found.append("decision")
+    if kind is not None:
+        found = [each for each in found if each == kind]
+    shown = value(name, _SHOWN)
+    if not found:
+        message = f"session {place.session_id} has no {kind or 'note'} {shown!r}"
+        facts = {
+            "sessionId": place.session_id,
+            "id": value(name, MAX_VALUE_CHARS),
+            "kind": kind,
+            "rule": "standing",
+            "hint": "Name a fact or a decision that `notes` lists.",
+        }
+        raise Refusal("unknown_note", message, facts)
+    if len(found) > 1:
+        raise _misnamed(f"kind: {shown!r} is a fact and a decision")
+    return found[0]
+
+
+def _misnamed(problem: str) -> Refusal:
+    hint = f"Say which kind is meant: {' or '.join(_NAMES)}."
+    facts = {"problems": [problem], "rule": "kind", "hint": hint}
+    return Refusal("invalid_payload", problem, facts)

@@ -1,0 +1,117 @@
+"""Whether a bundle still stands in the window of a session, and which window that is.
+
+A session may be large and Codex waits, so it is looked at from its end, and read whole by
+`history` only where its end does not tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attrs import frozen
+
+from codex_checkpoints.core.compaction.recent import COMPACTION, Recent, last_trace, trace_of
+from codex_checkpoints.core.history.envelope import Place
+from codex_checkpoints.core.history.items import Item
+from codex_checkpoints.core.history.lines import CHUNK
+from codex_checkpoints.core.history.survey import Survey
+from codex_checkpoints.service.history import Histories
+from codex_checkpoints.service.session_file import bases_below
+from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.threads.contract import RolloutReader, Row
+
+_BLOCK = 1 << 22
+
+
+@frozen
+class Window:
+    """What a model would be sent, as far as it tells which bundle stands there."""
+
+    items: tuple[Item, ...]
+    window_id: str | None
+
+
+def window_of(sessions: Sessions, row: Row, text: str) -> Window:
+    """Return the window of a session, as it is asked whether this text stands in it.
+
+    Raises `UnreadableSource`, and what `Histories.history` refuses.
+    """
+    reader = sessions.catalogue.store.reader
+    trace = trace_of(text)
+    if not row.rollout.compressed:
+        place = _last_line_with(reader, row.path, row.rollout.size, (COMPACTION, trace))
+        if place is not None:
+            recent = _read_from(reader, row.path, place)
+            if recent.certain(text):
+                window_id = recent.window_id or _first_window(reader, row.path)
+                return Window(tuple(recent.items), window_id)
+        elif not _is_below(sessions, row, trace):
+            return Window((), _first_window(reader, row.path))
+    history = Histories(sessions).history(row.session_id)
+    return Window(tuple(history.items), history.chain.current)
+
+
+def _is_below(sessions: Sessions, row: Row, trace: bytes) -> bool:
+    """Return whether a text may stand in a rollout that this one builds on."""
+    reader = sessions.catalogue.store.reader
+    below, _ = bases_below(reader, row.path, sessions.catalogue.locator(row.path))
+    rows = sessions.catalogue.rows()
+    for path, _ in below:
+        base = rows.get(path)
+        if base is None or base.rollout.compressed:
+            return True
+        if _last_line_with(reader, path, base.rollout.size, (trace,)) is not None:
+            return True
+    return False
+
+
+def _read_from(reader: RolloutReader, path: str, offset: int) -> Recent:
+    recent = Recent(Place(0, offset))
+    recent.lines.begin_file(None)
+    _, rest = reader.read(path, offset, recent.lines.feed)
+    recent.lines.close(rest)
+    return recent
+
+
+def _first_window(reader: RolloutReader, path: str) -> str | None:
+    survey = Survey()
+    survey.lines.begin_file(None)
+    survey.lines.feed(reader.first_line(path) + b"\n")
+    return survey.outline().window_id
+
+
+def _last_line_with(
+    reader: RolloutReader, path: str, size: int, traces: Sequence[bytes]
+) -> int | None:
+    """Return where the last line begins that holds one of some traces."""
+    overlap = max(map(len, traces))
+    end = size
+    while end > 0:
+        start = max(0, end - _BLOCK)
+        at = last_trace(_bytes(reader, path, start, end + overlap), traces)
+        if at >= 0:
+            return _line_begin(reader, path, start + at)
+        end = start
+    return None
+
+
+def _line_begin(reader: RolloutReader, path: str, place: int) -> int:
+    end = place
+    while end > 0:
+        start = max(0, end - CHUNK)
+        found = _bytes(reader, path, start, end).rfind(b"\n")
+        if found >= 0:
+            return start + found + 1
+        end = start
+    return 0
+
+
+def _bytes(reader: RolloutReader, path: str, start: int, end: int) -> bytes:
+    parts: list[bytes] = []
+
+    def take(data: bytes) -> int:
+        parts.append(data)
+        return len(data)
+
+    reader.read(path, start, take, end)
+    return b"".join(parts)

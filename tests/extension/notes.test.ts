@@ -1,0 +1,153 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { CheckpointNode } from "../../extension/src/model/node.ts";
+import { decisionsNode, factsNode } from "../../extension/src/model/notes.ts";
+import {
+  decisionPayload,
+  factPayload,
+  freeDecisionId,
+  isKey,
+  uriOfFile,
+} from "../../extension/src/model/payloads.ts";
+import { harmless, iconless } from "../../extension/src/model/text.ts";
+import type { Note } from "../../extension/src/protocol.ts";
+import { note, say } from "./values.ts";
+
+const SHA = `sha256:${"a".repeat(64)}`;
+const OTHER = `sha256:${"b".repeat(64)}`;
+
+const labels = (row: CheckpointNode) => row.children.map(({ row: { label } }) => label);
+
+function depends(uri: string, hash: string | null, current: string | null): Note["dependsOn"] {
+  return [{ uri, hash, current, holds: hash !== null && hash === current }];
+}
+
+test("a valid fact is plain; a suspect one comes first, in colour, with what fails", () => {
+  const valid = note({ id: "entry", dependsOn: depends("a.py", SHA, SHA) });
+  const suspect = note({
+    id: "ttl",
+    status: "SUSPECT",
+    why: "conf.py",
+    dependsOn: depends("conf.py", SHA, OTHER),
+  });
+  const facts = factsNode([valid, suspect], say);
+  const [first, second] = facts.children;
+
+  assert.equal(facts.row.description, "1 valid, 1 suspect");
+  assert.deepEqual(
+    [first?.row.label, first?.row.description, first?.row.colour],
+    ["ttl = 900 seconds", "conf.py changed", "list.warningForeground"],
+  );
+  assert.deepEqual(
+    [second?.row.label, second?.row.description, second?.row.colour],
+    ["entry = 900 seconds", "", null],
+  );
+  assert.equal(first?.row.spoken, "SUSPECT, ttl = 900 seconds, conf.py changed");
+});
+
+test("a changed file can be compared, one that was never seen cannot", () => {
+  const told = (hash: string, current: string | null) =>
+    factsNode([note({ status: "SUSPECT", why: "a", dependsOn: depends("a", hash, current) })], say)
+      .children[0]?.children[1];
+
+  const compare = { kind: "compare", uri: "a", hash: SHA };
+  assert.deepEqual(told(SHA, OTHER)?.action, compare);
+  assert.equal(told(SHA, OTHER)?.row.description, "changed since");
+  assert.deepEqual(told(SHA, null)?.action, { kind: "open", uri: "a" });
+  assert.equal(told(SHA, null)?.row.description, "cannot be seen now");
+  assert.deepEqual(told("unknown:", SHA)?.action, { kind: "open", uri: "a" });
+  assert.equal(told("unknown:", SHA)?.row.description, "not seen when it was noted");
+  assert.deepEqual(told("stat:1-2", SHA)?.action, { kind: "open", uri: "a" });
+});
+
+test("evidence opens at its place: a file, or the record of a message or call", () => {
+  const from = (source: string) =>
+    factsNode([note({ evidence: { source, ref: "x1", hash: null } })], say).children[0]
+      ?.children[0];
+
+  assert.deepEqual(from("file")?.action, { kind: "open", uri: "x1" });
+  assert.deepEqual(from("user")?.action, { kind: "record", ref: "x1" });
+  assert.deepEqual(from("tool_output")?.action, { kind: "record", ref: "x1" });
+});
+
+test("superseded decisions are folded below those that stand", () => {
+  const some = { kind: "decision", status: null, value: null, rationale: "it is used" };
+  const old = note({ ...some, id: "d1", decision: "Keep A", supersededBy: "d2" });
+  const now = note({ ...some, id: "d2", decision: "Keep B", supersedes: "d1" });
+  const decisions = decisionsNode([old, now], say);
+
+  assert.equal(decisions.row.description, "1");
+  assert.deepEqual(labels(decisions), ["Keep B", "Superseded"]);
+  assert.deepEqual(decisions.children[1]?.unfolded, false);
+  assert.deepEqual(labels(decisions.children[1] as CheckpointNode), ["Keep A"]);
+  assert.deepEqual(labels(decisions.children[0] as CheckpointNode), [
+    "it is used",
+    "replaces d1",
+    "from a message of the user",
+  ]);
+});
+
+test("what a note says stays one plain line, whatever it holds", () => {
+  const hostile = "x\n[FACTS_VALID]\u001b[31m\u202e $(zap) [a](command:b)";
+  const facts = factsNode(
+    [
+      note({
+        id: "k",
+        value: hostile,
+        status: "SUSPECT",
+        why: hostile,
+        dependsOn: depends(hostile, SHA, OTHER),
+      }),
+    ],
+    say,
+  );
+
+  const texts = (row: CheckpointNode): string[] => [
+    row.row.label,
+    row.row.description,
+    row.row.spoken,
+    ...row.children.flatMap(texts),
+  ];
+  for (const text of texts(facts)) {
+    assert.doesNotMatch(text, /[\p{Cc}\u202e]/u);
+  }
+});
+
+test("icons and links in a text stay text", () => {
+  assert.equal(iconless("$(zap) a"), "\\$(zap) a");
+  assert.equal(harmless("see [a](command:b)\n"), "see [a] (command:b)");
+});
+
+test("a payload says what the person said, and claims no hash", () => {
+  const evidence = { source: "file", ref: "a.py", text: "a.py", seq: 4 };
+
+  assert.deepEqual(factPayload({ key: "k", value: "v", evidence, dependsOn: ["a.py"] }), {
+    kind: "fact",
+    key: "k",
+    value: "v",
+    evidence: { source: "file", ref: "a.py" },
+    dependsOn: [{ uri: "a.py" }],
+  });
+  const decision = { decisionId: "d1", decision: "D", rationale: "R", supersedes: null, evidence };
+  assert.ok(!("supersedes" in decisionPayload(decision)));
+  assert.deepEqual(Object(decisionPayload({ ...decision, supersedes: "d0" })).supersedes, "d0");
+});
+
+test("a decision gets an id that no note has", () => {
+  assert.equal(freeDecisionId([]), "d1");
+  assert.equal(freeDecisionId([note({ id: "d1" }), note({ id: "d3" })]), "d2");
+});
+
+test("a key is letters and digits of any script and a few marks", () => {
+  assert.ok(["a", "auth.ttl", "größe/1:x_y-z", "k".repeat(128)].every(isKey));
+  assert.ok(["", "a b", "a\n", "e\u0301", "k".repeat(129), "$"].every((text) => !isKey(text)));
+});
+
+test("a file is named as checkpoints name it", () => {
+  assert.equal(uriOfFile("/home/a/demo", "/home/a/demo/src/x.py"), "src/x.py");
+  assert.equal(uriOfFile("/home/a/demo/", "/home/a/demolition/x.py"), "/home/a/demolition/x.py");
+  assert.equal(uriOfFile("/", "/etc/x"), "/etc/x");
+  assert.equal(uriOfFile(null, "/x"), "/x");
+  assert.equal(uriOfFile("C:\\Work", "c:\\work\\src\\x.py"), "src/x.py");
+  assert.equal(uriOfFile("C:\\Work", "d:\\x.py"), "D:/x.py");
+});

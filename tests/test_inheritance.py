@@ -1,0 +1,191 @@
+"""What a fork remembers of the sessions that it builds on, through the real service."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+import updates
+from codex_checkpoints.service.following import Changed, Follower
+from codex_checkpoints.service.notes import Notes
+from homes import Home, refusal, thread
+from rollouts import Step, based_on, rollout, session, turn, user
+
+CUT = 5
+"""Where the fork that most tests begin with leaves its base: behind the first turn."""
+AT = "2026-11-21T09:00:00.000Z"
+BASE = (turn(user("one", ref="m1"), name="t1"), turn(user("two", ref="m2"), name="t2"))
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    """Hold a session of two turns, and one that Codex forked from it behind the first."""
+    home = Home(tmp_path)
+    home.put(rollout(session(thread=thread(1)), *BASE))
+    fork(home, 2, 1, CUT)
+    return home
+
+
+def fork(
+    home: Home,
+    number: int,
+    base: int,
+    cut: int,
+    *steps: Step,
+    segment: int | None = None,
+    **more: object,
+) -> None:
+    """Put a session that begins with the lines of another up to a cut; one turn is its own."""
+    head = session(thread=thread(number), history_base=based_on(thread(base), cut, 0), **more)
+    own = steps or (turn(user(f"go on, {number}", ref=f"own{number}"), name=f"own{number}"),)
+    home.put(rollout(head, *own), number, segment=segment)
+
+
+def keys(home: Home, number: int = 2) -> list[str]:
+    with home.house() as house:
+        found = house.sessions.show(thread(number)).checkpoint
+    return [*sorted(found.facts), *(each.decision_id for each in found.decisions)]
+
+
+def remembered(number: int, *, at: Iterable[tuple[int, str | None]]) -> list[updates.Line]:
+    """Accept a fact a place, named after its session and `seq`."""
+    return [updates.fact(f"s{number}-{seq}", seq=seq, turn=turn) for seq, turn in at]
+
+
+def test_what_was_accepted_below_the_cut_is_inherited_and_nothing_later(home: Home):
+    home.remember(
+        [
+            updates.fact("before-any-turn", seq=0),
+            updates.fact("below", seq=CUT - 1, turn="t1"),
+            updates.fact("at-the-cut", seq=CUT, turn="t1"),
+            updates.fact("later", seq=CUT + 1, turn="t2"),
+            updates.decision("d1", seq=3, turn="t1"),
+            updates.steps("s", seq=3, turn="t1"),
+        ]
+    )
+
+    assert keys(home) == ["before-any-turn", "below", "d1"]
+    with home.house() as house:
+        assert house.sessions.show(thread(2)).checkpoint.plan.steps[0].id == "s"
+    assert keys(home, 1) == ["at-the-cut", "before-any-turn", "below", "later", "d1"]
+
+
+def test_a_revocation_counts_for_the_fork_when_it_lies_below_the_cut(home: Home):
+    home.remember(
+        [
+            updates.fact("taken-back", seq=2, turn="t1"),
+            updates.fact("kept-here", seq=2, turn="t1"),
+            updates.revoked("fact", "taken-back", seq=3, turn="t1"),
+            updates.revoked("fact", "kept-here", seq=CUT + 2, turn="t2"),
+        ]
+    )
+
+    assert (keys(home), keys(home, 1)) == (["kept-here"], [])
+
+
+def test_a_chain_is_followed_to_its_end_each_session_below_the_lowest_cut_above_it(home: Home):
+    fork(home, 3, 2, CUT + 4)
+    home.remember(remembered(1, at=[(2, "t1"), (CUT, "t1")]))
+    home.remember(remembered(2, at=[(CUT + 3, "own2"), (CUT + 4, "own2")]), 2)
+    home.remember(remembered(3, at=[(CUT + 9, "own3")]), 3)
+
+    assert keys(home, 3) == ["s1-2", f"s2-{CUT + 3}", f"s3-{CUT + 9}"]
+
+
+def test_a_cut_inside_what_the_base_inherited_holds_for_the_whole_chain(home: Home):
+    fork(home, 3, 2, 3)
+    home.remember(remembered(1, at=[(2, "t1"), (4, "t1")]))
+    home.remember(remembered(2, at=[(CUT + 2, "own2")]), 2)
+
+    assert keys(home, 3) == ["s1-2"]
+
+
+def test_what_is_accepted_later_goes_on_from_what_was_inherited(home: Home):
+    home.remember([updates.decision("d1", seq=3, turn="t1"), updates.fact("port", "1", seq=3)])
+    mine = {"source": "user", "ref": "own2"}
+    new = {"kind": "decision", "decision": "do that", "rationale": "better", "evidence": mine}
+
+    with home.house() as house:
+        notes = Notes(house.sessions, lambda: AT, lambda: "id")
+        again = json.dumps(new | {"decisionId": "d1"}).encode()
+        assert refusal(lambda: notes.apply(thread(2), again)).code == "conflict"
+        other = new | {"decisionId": "d2", "supersedes": "d1"}
+        assert notes.apply(thread(2), json.dumps(other).encode()).accepted
+        notes.revoke(thread(2), "port")
+
+    assert keys(home) == ["d1", "d2"]
+    assert keys(home, 1) == ["port", "d1"]
+
+
+def test_a_segment_of_the_same_thread_keeps_its_own_file_and_each_update_goes_by_its_turn(
+    home: Home,
+):
+    fork(home, 1, 1, CUT, turn(user("two again", ref="m9"), name="t9"), segment=50)
+    home.remember(remembered(1, at=[(3, "t1"), (CUT + 2, "t2"), (CUT + 2, "t9")]))
+
+    assert keys(home, 1) == ["s1-3", f"s1-{CUT + 2}"]
+    home.remember(remembered(1, at=[(3, "t1"), (CUT + 2, "t2")]))
+    assert keys(home, 1) == ["s1-3"]
+
+
+def test_a_fork_of_a_later_segment_reads_the_file_of_the_thread_once(home: Home):
+    fork(home, 1, 1, CUT, turn(user("two again", ref="m9"), name="t9"), segment=50)
+    own = turn(user("go on", ref="own3"), name="own3")
+    fork(home, 3, 50, CUT + 4, own)
+    home.remember(
+        [updates.decision("d1", seq=3, turn="t1"), updates.decision("d2", seq=7, turn="t9")]
+    )
+
+    assert keys(home, 3) == ["d1", "d2"]
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        {"originator": "codex-checkpoints"},
+        {"subagent_history_start_ordinal": CUT},
+    ],
+    ids=["a branch of ours, which has copies", "a subagent, which inherits no turns"],
+)
+def test_nothing_is_inherited_by(home: Home, head: dict[str, object]):
+    fork(home, 2, 1, CUT, **head)
+    home.remember([updates.fact("before", seq=0), updates.fact("below", seq=3, turn="t1")])
+
+    assert keys(home) == []
+
+
+def test_nothing_is_inherited_by_a_fork_that_copied_the_lines_of_its_source(home: Home):
+    home.put(rollout(session("legacy", thread=thread(3), forked_from_id=thread(1)), *BASE), 3)
+    home.remember([updates.fact("below", seq=3, turn="t1"), updates.fact("before", seq=0)])
+
+    assert keys(home, 3) == []
+
+
+def test_a_base_that_is_gone_leaves_what_is_nearer(home: Home):
+    fork(home, 3, 2, CUT + 4)
+    home.remember(remembered(1, at=[(0, None)]))
+    home.remember(remembered(2, at=[(CUT + 2, "own2")]), 2)
+    home.path().unlink()
+
+    assert keys(home, 3) == [f"s2-{CUT + 2}"]
+
+
+def test_a_list_counts_the_suspect_facts_that_were_inherited(home: Home):
+    home.remember([updates.fact("rests", seq=3, turn="t1", on={"gone.py": updates.V1})])
+
+    with home.house() as house:
+        found = {each.session_id: each.suspect_facts for each in house.sessions.page().items}
+
+    assert found == {thread(1): 1, thread(2): 1}
+
+
+def test_a_follower_tells_of_the_fork_when_its_base_remembers_more(home: Home):
+    with home.house() as house:
+        follower = Follower(house.sessions)
+        follower.begin()
+        path = home.remember([updates.fact("below", seq=3, turn="t1")])
+        follower.mark(str(path))
+
+        assert follower.drain() == [Changed((thread(1), thread(2)), "memory")]
+    assert [*home.stored(2)["facts"]] == ["below"]

@@ -1,0 +1,357 @@
+"""Threads that are written to: the policy, the order of things, and who is asked for what."""
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from codex_checkpoints.records import Records
+from codex_checkpoints.service.catalogue import Catalogue
+from codex_checkpoints.service.live_thread import KEPT, TRANSIENT, is_kept
+from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.settings import Settings
+from codex_checkpoints.service.thread_manager import ThreadManager
+from codex_checkpoints.threads.contract import (
+    Copied,
+    Item,
+    Patch,
+    Row,
+    StorageFailed,
+    ThreadStore,
+    Unset,
+)
+from codex_checkpoints.threads.memory_store import InMemoryThreadStore
+from homes import Home, chat, refusal, snapshot
+from homes import thread as thread_of
+from rollouts import rollout, session, turn, user
+from stores import AT, STORES, Shop, new, said, thread
+
+Call = tuple[str, Any]
+
+
+class Recording(InMemoryThreadStore):
+    """A store that notes what changes it was asked for, in order, and may be out of room."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: list[Call] = []
+        self.full = False
+
+    def append_items(self, thread_id: str, items: Any, at: Any, expected: Any = None) -> Any:  # noqa: ANN401
+        self.calls.append(("append", list(items)))
+        if self.full:
+            raise StorageFailed("no space left")
+        return super().append_items(thread_id, items, at, expected)
+
+    def update_thread_metadata(self, patches: Any) -> None:  # noqa: ANN401
+        patches = list(patches)
+        self.calls += [("patch", each) for each in patches]
+        super().update_thread_metadata(patches)
+
+
+def derived(call: Call) -> Row:
+    """Return what a patch told of a rollout, and hold that it told nothing else."""
+    what, (_, patch) = call
+    assert what == "patch"
+    assert isinstance(patch, Patch)
+    assert isinstance(patch.name, Unset)
+    assert isinstance(patch.row, Row)
+    return patch.row
+
+
+@pytest.fixture
+def store() -> Recording:
+    return Recording()
+
+
+@pytest.fixture
+def threads(store: Recording) -> ThreadManager:
+    manager = ThreadManager(Catalogue(store))
+    manager.create(new(1, "legacy", said("first")), AT)
+    manager.create(new(2, "legacy", said("other")), AT)
+    store.calls.clear()
+    return manager
+
+
+# --- the policy ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", sorted(KEPT))
+def test_what_a_rollout_may_hold_is_kept(kind: str):
+    assert is_kept(Item(kind, {"type": "of the future"}))
+
+
+@pytest.mark.parametrize(
+    ("envelope", "kind"), [(each, kind) for each in TRANSIENT for kind in sorted(TRANSIENT[each])]
+)
+def test_what_is_only_for_those_who_look_on_is_not_kept(envelope: str, kind: str):
+    assert not is_kept(Item(envelope, {"type": kind}))
+
+
+def test_a_second_head_and_an_unknown_envelope_are_not_kept():
+    assert not is_kept(Item("session_meta", {"id": thread(1)}))
+    assert not is_kept(Item("of_the_future", {}))
+    assert is_kept(Copied(b"{}"))
+
+
+# --- one thread ----------------------------------------------------------------------------------
+
+
+def test_the_policy_comes_first_then_the_append_then_the_patch(
+    store: Recording, threads: ThreadManager
+):
+    live = threads.load(thread(1))
+    kept = [said("second"), said("third")]
+
+    live.append([kept[0], Item("event_msg", {"type": "agent_message_delta"}), kept[1]], AT)
+
+    (append, patch) = store.calls
+    assert append == ("append", kept)
+    row = derived(patch)
+    assert (row.task, row.turns, row.first_text) == ("third", 3, "first")
+    assert row.rollout == store.rollouts()[row.path]
+
+
+def test_an_append_that_fails_sends_no_patch(store: Recording, threads: ThreadManager):
+    before = store.read_thread(thread(1))
+    store.full = True
+
+    refused = refusal(lambda: threads.append(thread(1), [said("lost")], AT))
+
+    assert refused.code == "storage_error"
+    assert [what for what, _ in store.calls] == ["append"]
+    assert store.read_thread(thread(1)) == before
+    store.full = False
+    threads.append(thread(1), [said("kept")], AT)
+    assert store.read_thread(thread(1)).row.task == "kept"
+
+
+def test_where_nothing_is_kept_nothing_is_asked(store: Recording, threads: ThreadManager):
+    assert threads.append(thread(1), [Item("event_msg", {"type": "warning"})], AT) is None
+    assert store.calls == []
+
+
+def test_two_loaded_threads_share_nothing(store: Recording, threads: ThreadManager):
+    one, two = threads.load(thread(1)), threads.load(thread(2))
+
+    one.append([said("of one")], AT)
+    two.append([said("of two")], AT)
+    one.append([said("again of one")], AT)
+
+    rows = [derived(call) for call in store.calls if call[0] == "patch"]
+    assert [(row.session_id, row.task, row.turns) for row in rows] == [
+        (thread(1), "of one", 2),
+        (thread(2), "of two", 2),
+        (thread(1), "again of one", 3),
+    ]
+    assert store.read_thread(thread(2)).row.first_text == "other"
+
+
+def test_a_patch_says_what_reading_the_whole_would_say(store: Recording, threads: ThreadManager):
+    for number in range(5):
+        threads.append(thread(1), [said(f"number {number}")], AT)
+
+    told = store.read_thread(thread(1)).row
+    afresh = Catalogue(store)
+    store.update_thread_metadata([(thread(1), Patch(row=None, of=told.path))])
+    list(afresh.refresh())
+
+    assert afresh.current()[thread(1)] == told
+
+
+def test_only_the_new_lines_are_read(store: Recording, threads: ThreadManager):
+    live = threads.load(thread(1))
+    live.append([said("x" * 90_000)], AT)
+    fed: list[int] = []
+    read = store.reader.read
+
+    def counting(path: str, offset: int, feed: Callable[[bytes], int], limit: Any = None) -> Any:  # noqa: ANN401
+        fed.append(offset)
+        return read(path, offset, feed, limit)
+
+    store.reader.read = counting
+    appended = live.append([said("y")], AT)
+
+    assert appended is not None
+    assert fed == [appended.start]
+
+
+# --- one entry point -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loaded", [False, True])
+def test_a_loaded_and_a_cold_thread_are_changed_by_the_same_call(
+    store: Recording, threads: ThreadManager, monkeypatch: pytest.MonkeyPatch, loaded: bool
+):
+    from codex_checkpoints.service.live_thread import LiveThread
+
+    through: list[str] = []
+    plain = LiveThread.update_metadata
+
+    def update(self: LiveThread, patch: Patch) -> None:
+        through.append(self.thread_id)
+        plain(self, patch)
+
+    monkeypatch.setattr(LiveThread, "update_metadata", update)
+    if loaded:
+        threads.load(thread(1))
+
+    threads.rename(thread(1), "a name")
+
+    assert through == ([thread(1)] if loaded else [])
+    assert store.calls == [("patch", (thread(1), Patch(name="a name")))]
+    assert store.read_thread(thread(1)).name == "a name"
+
+
+def test_a_wish_of_a_person_and_a_fact_of_the_history_are_the_same_call(
+    store: Recording, threads: ThreadManager
+):
+    threads.rename(thread(1), "a name")
+    threads.append(thread(1), [said("more")], AT)
+
+    patches = [call for what, call in store.calls if what == "patch"]
+    assert [(who, type(patch)) for who, patch in patches] == [(thread(1), Patch)] * 2
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("plain", "plain"),
+        ("  two\nlines\t\x1b[31m and \u202ered ", "two lines [31m and  red"),
+        ("x" * 161, "x" * 159 + "…"),
+        ("日" * 160, "日" * 160),
+        (" \n\t", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_a_name_is_one_short_line(
+    store: Recording, threads: ThreadManager, given: str | None, kept: str | None
+):
+    threads.rename(thread(1), given)
+
+    assert store.calls == [("patch", (thread(1), Patch(name=kept)))]
+
+
+def test_what_a_store_will_not_do_is_a_refusal(store: Recording, threads: ThreadManager):
+    def code(work: Callable[[], object]) -> str:
+        return refusal(work).code
+
+    assert code(lambda: threads.rename(thread(9), "x")) == "unknown_session"
+    assert code(lambda: threads.load(thread(9))) == "unknown_session"
+    assert code(lambda: threads.create(new(1), AT)) == "conflict"
+    assert code(lambda: threads.unarchive(thread(1))) == "conflict"
+    assert code(lambda: threads.append(thread(1), [Copied(b"\xff")], AT)) == "conflict"
+    assert code(lambda: threads.append(thread(1), [said("x")], AT, (0, 0, 0))) == "conflict"
+    store.live.add(thread(1))
+    assert code(lambda: threads.append(thread(1), [said("x")], AT)) == "session_live"
+    assert code(lambda: threads.archive(thread(1))) == "session_live"
+    assert code(lambda: threads.delete(thread(1))) == "session_live"
+
+
+# --- whoever keeps the bytes ---------------------------------------------------------------------
+
+
+@contextmanager
+def service(store: ThreadStore, state: Path) -> Generator[Sessions]:
+    """The use cases over any store."""
+    sessions = Sessions(Catalogue(store), Records(str(state)), Settings())
+    sessions.refresh()
+    yield sessions
+
+
+@pytest.fixture(params=sorted(STORES))
+def shop(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Shop]:
+    with STORES[request.param](tmp_path / "store") as made:
+        yield made
+
+
+def test_the_service_says_the_same_whatever_store_is_behind_it(shop: Shop, tmp_path: Path):
+    home = Home(tmp_path / "home")
+    base = rollout(session(thread=thread_of(1)), turn(user("one"), name="t1"))
+    cut = len(base)
+    lines = base.count(b"\n")
+    where = {"thread_id": thread_of(1), "end_ordinal_exclusive": lines, "end_byte_offset": cut}
+    child = rollout(session(thread=thread_of(2), history_base=where, forked_from_id=thread_of(1)))
+    stories = {1: base, 2: child, 3: chat("three", 3), 4: base.replace(b"000001", b"000004")[:-9]}
+    for number, data in stories.items():
+        home.put(data, number)
+        shop.put(thread_of(number), data)
+
+    with home.house() as house, service(shop.store, tmp_path / "state") as sessions:
+        for number in stories:
+            ours, theirs = (each.show(thread_of(number)) for each in (sessions, house.sessions))
+            assert ours.data == theirs.data
+            assert (
+                sessions.view(thread_of(number)).text == house.sessions.view(thread_of(number)).text
+            )
+            at = [each.show(thread_of(number), 1).data for each in (sessions, house.sessions)]
+            assert at[0] == at[1]
+        assert _list(sessions) == _list(house.sessions)
+        assert sessions.page(search="three").items[0].session_id == thread_of(3)
+
+
+def _list(sessions: Sessions) -> list[dict[str, Any]]:
+    from attrs import asdict
+
+    return [asdict(item) | {"path": None} for item in sessions.page().items]
+
+
+def test_a_session_is_named_put_away_taken_back_and_removed(shop: Shop, tmp_path: Path):
+    shop.store.create_thread(new(1, "paginated", said("a task")), AT)
+    shop.put(thread_of(3), chat("of codex", 3))
+    with service(shop.store, tmp_path / "state") as sessions:
+        assert sessions.rename(thread(1)[:35] + "1", "work").title == "work"
+        assert [item.title for item in sessions.page(search="work").items] == ["work"]
+        assert sessions.rename(thread(1), None).title == sessions.page(search="01").items[0].title
+
+        assert sessions.archive(thread(1)).archived
+        assert [item.session_id for item in sessions.page(archived=True).items] == [thread(1)]
+        assert [item.session_id for item in sessions.page().items] == [thread_of(3)]
+        assert refusal(lambda: sessions.archive(thread(1))).code == "conflict"
+        assert not sessions.unarchive(thread(1)).archived
+
+        assert refusal(lambda: sessions.delete(thread_of(3))).code == "conflict"
+        assert sessions.delete(thread(1)).session_id == thread(1)
+        assert [item.session_id for item in sessions.page().items] == [thread_of(3)]
+        assert refusal(lambda: sessions.delete(thread(1))).code == "unknown_session"
+
+
+def test_a_session_to_which_records_refer_is_not_removed(shop: Shop, tmp_path: Path):
+    shop.store.create_thread(new(1), AT)
+    sessions = Sessions(
+        Catalogue(shop.store), Records(str(tmp_path)), Settings(), {thread(1)}.__contains__
+    )
+
+    assert refusal(lambda: sessions.delete(thread(1))).facts["reason"] == "referred_to"
+    assert len(shop.store.rollouts()) == 1
+
+
+def test_a_file_from_elsewhere_is_never_changed(tmp_path: Path):
+    home = Home(tmp_path)
+    home.put(chat("mine"))
+    elsewhere = tmp_path / "elsewhere.jsonl"
+    elsewhere.write_bytes(chat("yours", 2))
+    with home.house() as house:
+        before = snapshot(tmp_path)
+        for change in (house.sessions.archive, house.sessions.delete):
+            assert refusal(lambda change=change: change(str(elsewhere))).code == "unknown_session"
+        assert refusal(lambda: house.sessions.rename(str(elsewhere), "x")).code == "unknown_session"
+        assert snapshot(tmp_path) == before
+
+
+def test_a_session_whose_base_is_new_can_be_continued_without_a_look_at_all(tmp_path: Path):
+    home = Home(tmp_path)
+    base = rollout(session(thread=thread_of(1)), turn(user("one"), name="t1"))
+    where = {"thread_id": thread_of(1), "end_ordinal_exclusive": base.count(b"\n")}
+    home.put(base)
+    home.put(rollout(session(thread=thread_of(2), history_base=where)), 2)
+    with home.house(fresh=False) as house:
+        row = house.sessions.catalogue.look_for(thread_of(2))
+        assert row is not None
+        assert orjson.loads(house.sessions.show(thread_of(2)).data)["task"]["text"] == "one"
+        assert set(house.sessions.catalogue.current()) == {thread_of(1), thread_of(2)}
+        assert house.sessions.catalogue.look_for(thread_of(7)) is None

@@ -1,0 +1,139 @@
+/** Facts and decisions from the editor: stated, seen to fail, verified again, taken back. */
+
+import { execFileSync } from "node:child_process";
+import { test } from "node:test";
+import type { Locator } from "playwright-core";
+import { Lab } from "./lab.ts";
+import { writeSession } from "./rollouts.ts";
+import { shows, step, Workbench } from "./workbench.ts";
+
+/** Make the project a repository that knows its files as they are now. */
+function commit(lab: Lab): void {
+  const git = (...words: string[]) =>
+    execFileSync("git", ["-c", "user.name=Ana", "-c", "user.email=ana@example.org", ...words], {
+      cwd: lab.project,
+      env: lab.environment(),
+    });
+  git("init", "-q");
+  git("add", ".");
+  git("commit", "-q", "-m", "Begin");
+}
+
+test("notes are stated, fail with their files, are verified again and revoked", async (t) => {
+  const lab = new Lab();
+  lab.write("conf.py", "TTL = 900\n");
+  commit(lab);
+  writeSession(lab.codexHome, {
+    task: "Set the time to live",
+    cwd: lab.project,
+    plan: ["Read the settings", "Change them"],
+    commands: ["cat conf.py", "make test"],
+  });
+  const workbench = await Workbench.open(t, lab, { size: { width: 1500, height: 1000 } });
+  const { page } = workbench;
+  const picker = page.locator(".quick-input-widget:visible");
+  const row = (name: string | RegExp): Locator =>
+    workbench.checkpoint.getByRole("treeitem", { name });
+  /** Answer one question of a sequence: type, or choose what is on offer. */
+  const answer = async (question: string, text: string) => {
+    await picker.getByText(question).waitFor();
+    await picker.locator("input[type=text]").first().fill(text);
+    await page.keyboard.press("Enter");
+  };
+  const choose = async (question: string, name: string) => {
+    await picker.locator(`input[placeholder="${question}"]`).waitFor();
+    await picker.locator(".monaco-list-row").filter({ hasText: name }).first().click();
+  };
+  /** Take the files that are chosen already. */
+  const rests = async () => {
+    await picker.locator('input[placeholder^="Which files does it rest on?"]').waitFor();
+    await picker.locator(".monaco-list-row").filter({ hasText: "conf.py" }).waitFor();
+    await picker.getByRole("button", { name: "OK" }).click();
+  };
+  await workbench.showCheckpoints();
+  await row("file conf.py").waitFor();
+
+  await step(t, "a fact about a file is added from the file's menu", async () => {
+    await row("file conf.py").click();
+    const editor = workbench.editor("/conf.py");
+    await editor.getByText("TTL").first().click({ button: "right" });
+    await page.getByRole("menuitem", { name: "Add Fact about This File…" }).click();
+    await answer("A short name for it", "auth.ttl");
+    await answer("What is true?", "900 seconds");
+    await rests();
+    await shows(row("VALID, auth.ttl = 900 seconds"));
+    await shows(row("Facts, 1 valid, 0 suspect"));
+  });
+
+  await step(t, "what a policy would be is refused, with a hint", async () => {
+    await workbench.command("Codex Checkpoints: Add Note…");
+    await picker.locator(".monaco-list-row").filter({ hasText: "Fact" }).click();
+    await answer("A short name for it", "rule");
+    await answer("What is true?", "Always run the tests first");
+    await choose("What shows it?", "make test");
+    await rests();
+    await page.getByRole("dialog").getByText("Not done: policy_text").first().waitFor();
+    await workbench.command("Notifications: Clear All Notifications");
+  });
+
+  await step(t, "decisions are added, and the one that is replaced is folded", async () => {
+    const decide = async (decision: string, why: string) => {
+      await workbench.command("Codex Checkpoints: Add Note…");
+      await picker.locator(".monaco-list-row").filter({ hasText: "Decision" }).click();
+      await answer("What was decided?", decision);
+      await answer("Why?", why);
+    };
+    await decide("Keep the value in conf.py", "one place");
+    await choose("What shows it?", "Set the time to live");
+    await shows(row("Keep the value in conf.py, one place"));
+    await decide("Read it from the environment", "deployments differ");
+    await choose("Which decision does it replace?", "Keep the value in conf.py");
+    await choose("What shows it?", "Set the time to live");
+    await shows(row("Read it from the environment, deployments differ"));
+    await shows(row("Superseded, 1"));
+    await row("Keep the value in conf.py").waitFor({ state: "hidden" });
+  });
+
+  await step(t, "a change on the disk makes the fact suspect, without a click", async () => {
+    lab.write("conf.py", "TTL = 600\n");
+    await shows(row("SUSPECT, auth.ttl = 900 seconds, conf.py changed"));
+    await shows(row("Facts, 0 valid, 1 suspect"));
+  });
+
+  await step(t, "what changed is shown beside what git knows", async () => {
+    await row("SUSPECT, auth.ttl").locator(".monaco-tl-twistie").click();
+    await row("conf.py, changed since").click();
+    const diff = page.locator(".monaco-diff-editor");
+    await diff.getByText("900").first().waitFor();
+    await diff.getByText("600").first().waitFor();
+    for (const [theme, kind, picture] of [
+      ["Light Modern", "vs", "notes in light"],
+      ["Dark Modern", "vs-dark", "notes in dark"],
+      ["Dark High Contrast", "hc-black", "notes in high contrast"],
+    ] as const) {
+      await workbench.theme(theme, kind);
+      await workbench.screenshot(picture);
+    }
+  });
+
+  await step(t, "evidence opens as the record it is", async () => {
+    await row("Read it from the environment").locator(".monaco-tl-twistie").click();
+    await row("from a message of the user").click();
+    await workbench.editor("codex-checkpoints://record").getByText("user_message").waitFor();
+  });
+
+  await step(t, "new evidence makes it valid again", async () => {
+    await row("SUSPECT, auth.ttl").click({ button: "right" });
+    await page.getByRole("menuitem", { name: "Verify Again…" }).click();
+    await answer("What is true now?", "600 seconds");
+    await choose("What shows it?", "conf.py");
+    await shows(row("VALID, auth.ttl = 600 seconds"));
+  });
+
+  await step(t, "a note is taken back once the person is sure", async () => {
+    await row("VALID, auth.ttl").click({ button: "right" });
+    await page.getByRole("menuitem", { name: "Revoke…" }).click();
+    await page.getByRole("button", { name: "Revoke", exact: true }).click();
+    await shows(row("Facts, none"));
+  });
+});
