@@ -39,7 +39,7 @@ LISTED = [
 ]
 """The keys of the interfaces page, in its order."""
 
-ADDED = ["continuedBy", "turns", "seq"]
+ADDED = ["continuedBy", "turns", "seq", "named"]
 
 COMMANDS = [
     *("sessions", "show", "view", "apply", "notes", "rename", "archive", "unarchive", "delete"),
@@ -142,6 +142,7 @@ def test_sessions_prints_exactly_the_keys_of_the_interfaces_page(home: Home) -> 
         "continuedBy": None,
         "turns": 2,
         "seq": 13,
+        "named": False,
     }
 
 

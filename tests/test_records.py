@@ -5,6 +5,7 @@ import errno
 import json
 import os
 import stat
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -281,6 +282,27 @@ def test_updates_that_cannot_be_read_are_no_empty_list(records: Records) -> None
 
     with pytest.raises(StorageError):
         records.updates(SESSION)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes have no names in folders there")
+def test_a_pipe_in_the_place_of_updates_is_refused_at_once(records: Records) -> None:
+    path = checkpoint(records).with_name("updates.jsonl")
+    path.parent.mkdir(parents=True)
+    os.mkfifo(path)
+
+    with pytest.raises(StorageError, match="not a regular file"):
+        records.updates(SESSION)
+
+
+def test_a_line_that_is_too_long_to_be_ours_is_passed_over(records: Records) -> None:
+    path = checkpoint(records).with_name("updates.jsonl")
+    path.parent.mkdir(parents=True)
+    huge = json.dumps(fact("huge", "x" * (1 << 25)))
+    path.write_text("\n".join((json.dumps(fact("a")), huge, json.dumps(fact("b")), "")))
+
+    found = [each.payload and each.payload["key"] for each in records.updates(SESSION)]
+
+    assert found == ["a", "b"]
 
 
 def test_a_session_folder_that_is_a_file_has_no_updates(records: Records) -> None:

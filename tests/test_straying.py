@@ -1,76 +1,109 @@
 """Edits off the plan are told by the server, once, to whoever asked for it (DSC-68)."""
 
-from collections.abc import Mapping
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from homes import Home, more, thread
+from homes import WAIT, Home, chat, more, thread
 from peer import Peer
 from rollouts import Form, Step, patch, plan, rollout, session, shell, turn, user
 
-ON: Mapping[str, object] = {"settings": {"driftGuard": True}}
 FORMS: tuple[Form, ...] = ("paginated", "legacy")
-BEGUN = (turn(user("Add token refresh"), plan(("Write src/auth.py", False)), patch(add="src/auth.py")),)
+BEGUN = turn(
+    user("Add token refresh"),
+    plan(("Write the login", False)),
+    patch(add="src/auth.py"),
+)
 
 
-@pytest.fixture(params=FORMS)
-def form(request: pytest.FixtureRequest) -> Form:
-    return request.param
+class Listener:
+    """A client that listens while one session goes on."""
+
+    def __init__(self, home: Home, form: Form, peer: Peer) -> None:
+        self._home, self._form, self._peer = home, form, peer
+        self._come = 1
+        self._told: list[dict[str, Any]] = []
+
+    def goes_on(self, *steps: Step) -> None:
+        """Append a turn to the session."""
+        ordinal = self._home.path().read_bytes().count(b"\n")
+        asked = turn(user("Go on", ref=f"m{ordinal}"), *steps, name=f"n{ordinal}")
+        with self._home.path().open("ab") as file:
+            file.write(more(asked, thread=thread(1), ordinal=ordinal, form=self._form))
+
+    def told(self) -> list[list[str]]:
+        """Return the files of each notice about what was appended since the last time."""
+        # Of one look all changes are told before what strayed: the second newcomer is told after.
+        for _ in range(2):
+            self._wait_for_another()
+        told, self._told = self._told, []
+        assert {each["sessionId"] for each in told} <= {thread(1)}
+        return [each["uris"] for each in told]
+
+    def _wait_for_another(self) -> None:
+        self._come += 1
+        self._home.put(chat("Hello", self._come), self._come)
+        while True:
+            message = self._peer.notifications.get(timeout=WAIT)
+            if message["method"] == "checkpoints/strayed":
+                self._told.append(message["params"])
+            elif thread(self._come) in message["params"]["sessionIds"]:
+                return
+
+
+@contextmanager
+def listening(home: Home, form: Form, *, settings: object) -> Generator[Listener]:
+    head = session(form, thread=thread(1))
+    home.put(rollout(head, BEGUN))
+    with Peer(home.root) as peer:
+        peer.start({"settings": settings})
+        listener = Listener(home, form, peer)
+        assert listener.told() == []
+        yield listener
+        assert peer.stop() == 0
 
 
 @pytest.fixture
-def home(tmp_path: Path, form: Form) -> Home:
-    """Hold a session that has a plan, and has worked on one file of it."""
-    home = Home(tmp_path)
-    home.put(rollout(session(form, thread=thread(1), cwd=str(home.user)), *BEGUN))
-    return home
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path)
 
 
-class Session:
-    """A session that goes on, and a client that listens."""
+@pytest.mark.parametrize("form", FORMS)
+def test_an_edit_off_the_plan_is_told_once_and_a_related_one_not(home: Home, form: Form):
+    with listening(home, form, settings={"driftGuard": True}) as session:
+        session.goes_on(
+            patch(add="src/session.py", call="a1"), patch(add="web/login.html", call="a2")
+        )
+        assert session.told() == []
 
-    def __init__(self, home: Home, form: Form, peer: Peer, options: object) -> None:
-        self._home, self._form, self._peer = home, form, peer
-        self._said = 0
-        peer.start(options)
-        peer.call("checkpoints/show", {"sessionId": thread(1)})
-        self._heard_of("begun")  # from here on it is followed
+        session.goes_on(
+            patch(add="docs/install.md", call="a3"), patch(add="src/token.py", call="a4")
+        )
+        assert session.told() == [["docs/install.md"]]
 
-    def goes_on(self, *steps: Step) -> list[dict[str, Any]]:
-        """Append a turn; return what the client was told of edits until it heard of the turn."""
-        self._said += 1
-        return self._heard_of(f"go on, {self._said}", *steps)
+        session.goes_on(
+            patch(update="docs/install.md", call="a5"), patch(add="docs/other.md", call="a6")
+        )
+        assert session.told() == []
 
-    def _heard_of(self, text: str, *steps: Step) -> list[dict[str, Any]]:
-        ordinal = self._home.path().read_bytes().count(b"\n")
-        asked = turn(*steps, user(text, ref=f"m-{text}"), name=f"n-{text}")
-        with self._home.path().open("ab") as file:
-            file.write(more(asked, thread=thread(1), ordinal=ordinal, form=self._form))
-        self._fence(text)
-        strayed: list[dict[str, Any]] = []
-        while not self._peer.notifications.empty():
-            message = self._peer.notifications.get()
-            if message["method"] == "checkpoints/strayed":
-                strayed.append(message["params"])
-        return strayed
 
-    def _fence(self, text: str) -> None:
-        """Wait until a session that came later is told of: the follower goes through it in order."""
-        number = 100 + self._said
-        while True:
-            shown = self._home.stored()
-            if shown is not None and shown["task"]["text"] == text:
-                break
-            self._peer.heard("checkpoints/changed")
-        self._home.put(rollout(session(thread=thread(number)), turn(user(text))), number)
-        kept: list[dict[str, Any]] = []
-        while True:
-            message = self._peer.notifications.get(timeout=20)
-            if message["method"] == "checkpoints/strayed":
-                kept.append(message)
-            elif thread(number) in message["params"]["sessionIds"]:
-                break
-        for message in kept:
-            self._peer.notifications.put(message)
+def test_a_file_that_was_only_read_strays_from_nothing(home: Home):
+    with listening(home, "paginated", settings={"driftGuard": True}) as session:
+        session.goes_on(shell("cat docs/install.md", "hello", reads=["docs/install.md"], call="a9"))
+        assert session.told() == []
+
+        # Nothing speaks of it but the edit itself, even where it is read again at once.
+        session.goes_on(
+            patch(add="etc/a.cfg", call="a7"),
+            shell("cat etc/a.cfg", "a", reads=["etc/a.cfg"], call="a10"),
+        )
+        assert session.told() == [["etc/a.cfg"]]
+
+
+def test_nobody_is_told_who_did_not_ask(home: Home):
+    with listening(home, "paginated", settings={}) as session:
+        session.goes_on(patch(add="docs/install.md", call="a8"))
+        assert session.told() == []

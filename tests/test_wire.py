@@ -121,6 +121,7 @@ def test_caps_are_passed_on_as_they_are() -> None:
 def test_every_field_is_sent_even_where_it_has_its_default() -> None:
     assert wire.unstructure(protocol.SessionsParams()) == {
         "cwd": None,
+        "outside": [],
         "archived": False,
         "search": None,
         "limit": None,

@@ -1,7 +1,7 @@
 """A store that nobody would ship: all of it is one JSON text, read and written as a whole.
 
 It stands for a store from elsewhere.  What it shares with ours is the contract and the few pure
-rules of `query`, `history` and `numbering` that any store may borrow.
+rules of `query`, `history`, `numbering` and `tail` that any store may borrow.
 """
 
 import json
@@ -14,9 +14,9 @@ from attrs import asdict, evolve
 from codex_checkpoints.threads import contract as c
 from codex_checkpoints.threads import history
 from codex_checkpoints.threads import query as rules
-from codex_checkpoints.threads.numbering import lines_of
-from codex_checkpoints.threads.tail import follows, ordinal_of
-from codex_checkpoints.threads.writer import line_of
+from codex_checkpoints.threads.numbering import id_of, lines_of
+from codex_checkpoints.threads.tail import end_of
+from codex_checkpoints.threads.writer import lines_behind
 
 EMPTY = '{"data": {}, "rollouts": {}, "rows": {}, "names": {}, "states": {}, "ticks": 0}'
 
@@ -83,9 +83,10 @@ class ToyStore:
     # --- histories ---
 
     def create_thread(self, new: c.NewThread, at: datetime) -> c.Rollout:
-        if self._own(str(new.meta["id"])):
+        thread_id = id_of(new)
+        if self._own(thread_id):
             raise c.Conflict("there is such a thread")
-        return self.put(str(new.meta["id"]), b"".join(lines_of(new, at)))
+        return self.put(thread_id, b"".join(lines_of(new, at)))
 
     def append_items(
         self,
@@ -100,21 +101,14 @@ class ToyStore:
         if expected not in {None, rollout.look}:
             raise c.Conflict("it has gone on")
         data = self._data(rollout.path)
-        last = max(
-            (n for line in data.split(b"\n") if (n := ordinal_of(line)) is not None), default=-1
+        end = end_of(lambda start, length: data[start : start + length], len(data), thread_id)
+        lines, span = lines_behind(end.ordinal, items, at)
+        if not lines:
+            return c.Appended(rollout, len(data), len(data), None)
+        whole = data + (b"\n" if end.torn else b"") + b"".join(lines)
+        return c.Appended(
+            self.put(thread_id, whole, rollout.rollout_id), len(data), len(whole), span
         )
-        first = last + 1 if last >= 0 else None
-        lines = [b"" if data.endswith(b"\n") else b"\n"]
-        for place, item in enumerate(items):
-            ordinal = None if first is None else first + place
-            if isinstance(item, c.Copied) and not follows(item.line, ordinal):
-                raise c.Unsupported("not the next line")
-            copied = isinstance(item, c.Copied)
-            lines.append(item.line + b"\n" if copied else line_of(item, ordinal, at))
-        whole = data + b"".join(lines)
-        now = self.put(thread_id, whole, rollout.rollout_id)
-        span = None if first is None else (first, first + len(items) - 1)
-        return c.Appended(now, len(data), len(whole), span)
 
     def load_history(
         self, thread_id: str, cursor: str | None = None, limit: int | None = None

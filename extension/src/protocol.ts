@@ -24,7 +24,8 @@ export interface SessionsParams {
  * One session in a list.
  *
  * `contextTokensSource` is `reported` or `estimated`; `continuedBy` the session that a compaction
- * made current; `parentSession` the one whose subagent this is.
+ * made current; `parentSession` the one whose subagent this is; `named` whether the title is a
+ * name that somebody gave.
  */
 export interface SessionSummary {
   readonly sessionId: string;
@@ -48,6 +49,7 @@ export interface SessionSummary {
   readonly continuedBy: string | null;
   readonly turns: number;
   readonly seq: number;
+  readonly named: boolean;
 }
 
 /** A page of sessions, newest first; `nextCursor` is null on the last one. */
@@ -329,7 +331,7 @@ export interface ConnectParams {
  * One way in which Codex calls us: `hook` or `mcp`.
  *
  * `trusted` is null where that is not known; Codex asks for no trust in an MCP server.  `problem`
- * is null or `not_configured`, `incomplete`, `program_missing`, `other_program`.
+ * is null or `not_configured`, `incomplete`, `program_missing`, `other_program`, `failed`.
  */
 export interface ConnectDoor {
   readonly door: string;

@@ -1,6 +1,6 @@
 """The command `codex-checkpoints`, also as `python -m codex_checkpoints`.
 
-Codex waits for the door `mcp` to answer, so that one is opened without loading the others.
+Codex waits for the doors `mcp` and `hook`, so these are opened without loading the others.
 """
 
 from __future__ import annotations
@@ -14,6 +14,10 @@ def main() -> int:
         from codex_checkpoints import mcp
 
         return mcp.main(sys.argv[2:])
+    if sys.argv[1:2] == ["hook"]:
+        from codex_checkpoints import hook
+
+        return hook.main(sys.argv[2:])
     from codex_checkpoints import cli
 
     return cli.main()

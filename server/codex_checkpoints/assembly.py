@@ -14,8 +14,8 @@ from attrs import frozen
 from codex_checkpoints import stamps
 from codex_checkpoints.codex.archive import CodexArchive
 from codex_checkpoints.records import Records
+from codex_checkpoints.service.beginnings import beginnings, is_begun_from
 from codex_checkpoints.service.catalogue import Catalogue
-from codex_checkpoints.service.compaction_records import CompactionRecords
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.settings import (
     Settings,
@@ -81,9 +81,16 @@ def assemble(
     records.clear_leftovers(_rollout_folders(where.codex_home) if records.beside else ())
     store = LocalThreadStore(where.codex_home, where.state_dir, stamps.now)
     store.clear_leftovers()
-    catalogue = Catalogue(store, CompactionRecords(records).seed)
+    catalogue = Catalogue(store, beginnings(records))
     codex = None if environment is None else CodexArchive(where.codex_home, environment)
-    return House(Sessions(catalogue, records, settings, codex=codex), problems)
+    refers = is_begun_from(records, store)
+    sessions = Sessions(catalogue, records, settings, refers, codex=codex)
+    if records.undertakings():
+        # Rare, and what it loads would slow down every command.
+        from codex_checkpoints.service.restoring import Restoring  # noqa: PLC0415
+
+        Restoring(sessions, stamps.now, stamps.new_id).recover()
+    return House(sessions, problems)
 
 
 def _rollout_folders(codex_home: str) -> Iterator[str]:

@@ -104,6 +104,10 @@ def _run(options: argparse.Namespace, where: Places) -> int:
         from codex_checkpoints import mcp
 
         return mcp.serve(options.codex_home, options.state_dir)
+    if options.command == "hook":
+        from codex_checkpoints import hook
+
+        return hook.serve(options.codex_home, options.state_dir)
     if options.command == "serve":
         from codex_checkpoints import server
 
@@ -599,4 +603,5 @@ def _parser() -> argparse.ArgumentParser:
     serve.add_argument("--tcp", metavar="PORT", type=_port, help="on a loopback port, to debug")
 
     command("mcp", "be the MCP server of Codex, on stdin and stdout")
+    command("hook", "answer one call of a hook of Codex's, on stdin and stdout")
     return parser

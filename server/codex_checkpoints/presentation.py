@@ -244,6 +244,7 @@ _CODEX_PROBLEMS = {
 _DOOR_PROBLEMS = {
     "incomplete": "some hooks are missing; connect again",
     "program_missing": "what it would call is gone; connect again",
+    "failed": "failed when it was called last",
     "other_program": "calls another installation of this program; connect again to call this one",
 }
 

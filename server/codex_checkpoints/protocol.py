@@ -39,7 +39,8 @@ class SessionSummary:
     """One session in a list.
 
     `contextTokensSource` is `reported` or `estimated`; `continuedBy` the session that a compaction
-    made current; `parentSession` the one whose subagent this is.
+    made current; `parentSession` the one whose subagent this is; `named` whether the title is a
+    name that somebody gave.
     """
 
     session_id: str
@@ -63,6 +64,7 @@ class SessionSummary:
     continued_by: str | None
     turns: int
     seq: int
+    named: bool
 
 
 @frozen
@@ -356,6 +358,397 @@ class Deleted:
 
 
 @frozen
+class DiffParams:
+    """A session and two turns of it, each an id or a number."""
+
+    session_id: str
+    from_turn_id: str
+    to_turn_id: str
+
+
+@frozen
+class Difference:
+    """What changed between the ends of two turns.
+
+    Each entry is `{change, before, after}`: `change` is `added`, `removed` or `changed`, and the
+    other two the record as it was and is, null where there is none.  `planReordered` tells that
+    steps which both have changed places.
+    """
+
+    session_id: str
+    from_turn_id: str
+    to_turn_id: str
+    task: dict[str, Any] | None
+    plan: tuple[dict[str, Any], ...]
+    plan_reordered: bool
+    decisions: tuple[dict[str, Any], ...]
+    facts: tuple[dict[str, Any], ...]
+    artifacts: tuple[dict[str, Any], ...]
+
+
+@frozen
+class MarkParams:
+    """A session, what to call the marker, and its turn; null is the last one that has ended."""
+
+    session_id: str
+    label: str
+    turn_id: str | None = None
+
+
+@frozen
+class Marker:
+    """A saved point on a turn.
+
+    `turnNumber` is the number of the turn now, null for a turn that was rolled back since
+    (`detached`) or that is another session's.  `origin` is `user` or `compaction`.
+    """
+
+    checkpoint_id: str
+    session_id: str
+    turn_id: str
+    label: str
+    created_at: str
+    origin: str
+    turn_number: int | None
+    detached: bool
+
+
+@frozen
+class MarkerList:
+    """The markers of a session in the order of their making."""
+
+    items: tuple[Marker, ...]
+    next_cursor: str | None
+
+
+@frozen
+class UnmarkParams:
+    """A session and a marker of it, by its id or a unique beginning of it."""
+
+    session_id: str
+    checkpoint_id: str
+
+
+@frozen
+class Unmarked:
+    """A marker that is there no longer."""
+
+    session_id: str
+    checkpoint_id: str
+    removed: bool
+
+
+@frozen
+class RelabelParams:
+    """A session, a marker of it, and what to call it from now on."""
+
+    session_id: str
+    checkpoint_id: str
+    label: str
+
+
+@frozen
+class PinParams:
+    """A session and a file, or lines of it (`src/a.py#L3-L9`), by a path in its folder."""
+
+    session_id: str
+    path: str
+
+
+@frozen
+class Pin:
+    """A file, or lines of one, that every state pack of the session offers."""
+
+    uri: str
+    start: int | None
+    end: int | None
+
+
+@frozen
+class PinList:
+    """The pins of a session, the newest last."""
+
+    items: tuple[Pin, ...]
+    next_cursor: str | None
+
+
+@frozen
+class RestoreParams:
+    """A marker and how to go on from it.
+
+    `mode` is `soft` or `hard`; `budget` the tokens of a state pack, null for the setting; `window`
+    how many of the user's last messages it may hold, 0 to 5; `reason` is said in it.
+    """
+
+    session_id: str
+    checkpoint_id: str
+    mode: str
+    budget: int | None = None
+    window: int = 0
+    reason: str | None = None
+
+
+@frozen
+class TurnSource:
+    """A turn, with the session that it is of."""
+
+    session_id: str
+    turn_id: str
+
+
+@frozen
+class PackItem:
+    """One thing that is carried; `part` is the part of a state pack that it belongs to."""
+
+    part: str
+    id: str
+
+
+@frozen
+class DeferredItem:
+    """One thing that a pack leaves out; `reason` is `budget` or `bound`."""
+
+    part: str
+    id: str
+    reason: str
+
+
+@frozen
+class RestoreWarning:
+    """What a person ought to know of a restore: a code, of how many things, and a sentence."""
+
+    code: str
+    count: int
+    message: str
+
+
+@frozen
+class Restored:
+    """What came of a restore, or would.
+
+    A preview (`dryRun`) has no ids, no time and no `resume`.  `pack` is the text that a hard branch
+    begins with, null for a soft one; `headline` and `carried` are for one quiet notification.
+    """
+
+    operation_id: str | None
+    session_id: str | None
+    source_session_id: str
+    checkpoint_id: str
+    source_turn: TurnSource
+    label: str
+    mode: str
+    restored_at: str | None
+    context_reset: bool
+    included: tuple[PackItem, ...]
+    deferred: tuple[DeferredItem, ...]
+    warnings: tuple[RestoreWarning, ...]
+    tokens_before: int | None
+    tokens_after: int | None
+    context_window: int | None
+    pack: str | None
+    pack_tokens: int | None
+    budget: int | None
+    headline: str
+    carried: str
+    resume: str | None
+    dry_run: bool
+
+
+@frozen
+class RestoresParams:
+    """A session as source or branch; null is every restore."""
+
+    session_id: str | None = None
+
+
+@frozen
+class RestoreEntry:
+    """One restore in a list; the two flags say whether the session files are still there."""
+
+    operation_id: str
+    session_id: str
+    source_session_id: str
+    checkpoint_id: str
+    source_turn: TurnSource
+    label: str
+    mode: str
+    restored_at: str
+    context_reset: bool
+    branch_available: bool
+    source_available: bool
+
+
+@frozen
+class RestoreList:
+    """Restores, the oldest first."""
+
+    items: tuple[RestoreEntry, ...]
+    next_cursor: str | None
+
+
+@frozen
+class RestoreDetailsParams:
+    """A restore by its operation."""
+
+    operation_id: str
+
+
+@frozen
+class RestoreDetails:
+    """Everything that is known of a restore, also where its source or its branch is gone.
+
+    `chain` leads to the first session; `modes`, `references`, `pinned`, `drift`, `missing` and
+    `fallbacks` are as they stand in the record, `state` is the checkpoint that a hard branch began
+    with.  `pack` is null where the branch is gone or has none.
+    """
+
+    operation_id: str
+    session_id: str
+    source_session_id: str
+    checkpoint_id: str
+    source_turn: TurnSource
+    label: str
+    marked_at: str
+    mode: str
+    restored_at: str
+    context_reset: bool
+    reason: str
+    semantics: int
+    chain: tuple[dict[str, Any], ...]
+    modes: tuple[dict[str, Any], ...]
+    references: dict[str, Any]
+    pinned: tuple[dict[str, Any], ...]
+    included: tuple[PackItem, ...]
+    deferred: tuple[DeferredItem, ...]
+    warnings: tuple[RestoreWarning, ...]
+    tokens_before: int | None
+    tokens_after: int | None
+    context_window: int | None
+    caps: dict[str, int]
+    windows: dict[str, Any]
+    drift: tuple[dict[str, Any], ...]
+    missing: tuple[dict[str, Any], ...]
+    fallbacks: tuple[dict[str, Any], ...]
+    state: dict[str, Any] | None
+    pack: str | None
+    pack_tokens: int | None
+    budget: int | None
+    headline: str
+    carried: str
+    resume: str
+    branch_title: str | None
+    branch_available: bool
+    source_title: str | None
+    source_available: bool
+
+
+@frozen
+class LineageLink:
+    """How a session came from its parent, with the exact cut as far as it is known.
+
+    `kind` is `restore`, `compaction`, `revert`, `subagent` or `fork`.
+    """
+
+    parent: str
+    kind: str
+    at: str | None
+    turn_id: str | None
+    ordinal_exclusive: int | None
+    byte_offset: int | None
+    checkpoint_id: str | None
+    operation_id: str | None
+
+
+@frozen
+class LineageWindow:
+    """One context window of a session."""
+
+    number: int
+    window_id: str | None
+    previous_window_id: str | None
+    opened_at_seq: int | None
+    opened_at: str | None
+
+
+@frozen
+class LineageNode:
+    """A session, or a segment of one; `link` is null for the first.
+
+    One that is not `available` is known only because another names it.
+    """
+
+    id: str
+    depth: int
+    link: LineageLink | None
+    title: str | None
+    available: bool
+    archived: bool
+    windows: tuple[LineageWindow, ...]
+
+
+@frozen
+class Lineage:
+    """The tree that a session stands in, depth first.
+
+    `circles` are links that were left out since they would lead in a circle, each with the child
+    that claims it; `omitted` counts nodes beyond the bound.
+    """
+
+    session_id: str
+    root: str
+    nodes: tuple[LineageNode, ...]
+    circles: tuple[dict[str, Any], ...]
+    omitted: int
+
+
+@frozen
+class AuditParams:
+    """Which events are wanted: those of a session, as source or branch, or of an operation."""
+
+    session_id: str | None = None
+    operation_id: str | None = None
+
+
+@frozen
+class EventList:
+    """Events of the audit, the oldest first, as they were written."""
+
+    items: tuple[dict[str, Any], ...]
+    next_cursor: str | None
+
+
+@frozen
+class VerifyParams:
+    """Nothing to say."""
+
+
+@frozen
+class VerifyFinding:
+    """Something that is not as it was written.
+
+    `code` is `changed_line`, `missing_lines` or `wrong_order` for the audit (`line` counts from 1),
+    `changed_record` for the record of a restore, `changed_branch` for the bytes that a branch began
+    with, `changed_source` for those that its source had then.
+    """
+
+    code: str
+    operation_id: str | None
+    session_id: str | None
+    line: int | None
+
+
+@frozen
+class VerifyReport:
+    """How much was checked, and what is wrong with it; `unavailable` files were not checked."""
+
+    events: int
+    records: int
+    files: int
+    unavailable: int
+    findings: tuple[VerifyFinding, ...]
+
+
+@frozen
 class DoctorParams:
     """Nothing to say."""
 
@@ -401,7 +794,7 @@ class ConnectDoor:
     """One way in which Codex calls us: `hook` or `mcp`.
 
     `trusted` is null where that is not known; Codex asks for no trust in an MCP server.  `problem`
-    is null or `not_configured`, `incomplete`, `program_missing`, `other_program`.
+    is null or `not_configured`, `incomplete`, `program_missing`, `other_program`, `failed`.
     """
 
     door: str
@@ -527,6 +920,21 @@ METHODS = (
     Method("checkpoints/record", RecordParams, Text),
     Method("checkpoints/history", SessionParams, History),
     Method("checkpoints/windows", SessionParams, WindowList),
+    Method("checkpoints/diff", DiffParams, Difference),
+    Method("checkpoints/mark", MarkParams, Marker),
+    Method("checkpoints/marks", SessionParams, MarkerList),
+    Method("checkpoints/unmark", UnmarkParams, Unmarked),
+    Method("checkpoints/relabel", RelabelParams, Marker),
+    Method("checkpoints/pin", PinParams, PinList),
+    Method("checkpoints/unpin", PinParams, PinList),
+    Method("checkpoints/pins", SessionParams, PinList),
+    Method("checkpoints/restorePreview", RestoreParams, Restored),
+    Method("checkpoints/restore", RestoreParams, Restored),
+    Method("checkpoints/restores", RestoresParams, RestoreList),
+    Method("checkpoints/restoreDetails", RestoreDetailsParams, RestoreDetails),
+    Method("checkpoints/lineage", SessionParams, Lineage),
+    Method("checkpoints/audit", AuditParams, EventList),
+    Method("checkpoints/verify", VerifyParams, VerifyReport),
     Method("checkpoints/rename", RenameParams, SessionSummary),
     Method("checkpoints/archive", SessionParams, SessionSummary),
     Method("checkpoints/unarchive", SessionParams, SessionSummary),
@@ -543,6 +951,9 @@ CODES = (
     "unknown_session",
     "ambiguous_session",
     "unknown_turn",
+    "unknown_checkpoint",
+    "unknown_operation",
+    "turn_not_complete",
     "unreadable_source",
     "session_live",
     "unknown_note",

@@ -17,6 +17,7 @@ import stat
 import sys
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from typing import BinaryIO
 
 import orjson
 
@@ -29,6 +30,8 @@ UPDATES = "updates.jsonl"
 RECEIPTS = "receipts.jsonl"
 COMPACTIONS = "compactions.jsonl"
 AUDIT = "audit.jsonl"
+HOOK_FAILED = "HookFailed"
+"""The type under which a call of our hook that failed stands in the audit."""
 MARKERS = "markers.jsonl"
 RESTORES = "restores.jsonl"
 RESTORING = "restoring"
@@ -40,6 +43,8 @@ _STALE_SECONDS = 60
 _PATIENCE = 10.0
 """Seconds to wait for another process that is appending to the same file."""
 _PAUSE = 0.01
+_LONGEST_LINE = 1 << 24
+"""No line of ours comes near; one that does is passed over, so that it fills no memory."""
 
 Append = Callable[[object], None]
 """Append one line to a file that only grows; durable when it returns, or else `StorageError`."""
@@ -282,8 +287,8 @@ class Records:
 def _lines_in(path: str) -> Iterator[object]:
     """Yield the readable lines of a file that only grows; a torn last line is passed over."""
     try:
-        with open(path, "rb") as file:
-            for line in file:
+        with open(path, "rb", opener=_regular) as file:
+            for line in _lines_of(file):
                 with contextlib.suppress(orjson.JSONDecodeError):
                     yield orjson.loads(line)
     except (FileNotFoundError, NotADirectoryError):
@@ -292,10 +297,32 @@ def _lines_in(path: str) -> Iterator[object]:
         raise StorageError(error.strerror or str(error)) from error
 
 
+def _lines_of(file: BinaryIO) -> Iterator[bytes]:
+    """Yield the lines of a file but for those that are too long to be ours."""
+    begun = False
+    while line := file.readline(_LONGEST_LINE):
+        ended = line.endswith(b"\n") or len(line) < _LONGEST_LINE
+        if ended and not begun:
+            yield line
+        begun = not ended
+
+
 def _content(path: str) -> bytes | None:
-    with contextlib.suppress(FileNotFoundError), open(path, "rb") as file:
+    with (
+        contextlib.suppress(FileNotFoundError),
+        open(path, "rb", opener=_regular) as file,
+    ):
         return file.read()
     return None
+
+
+def _regular(path: str, flags: int) -> int:
+    """Open a file, and nothing else: a pipe in its place would keep us waiting."""
+    file = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+    if stat.S_ISREG(os.fstat(file).st_mode):
+        return file
+    os.close(file)
+    raise OSError(errno.EINVAL, "not a regular file")
 
 
 def _replace(path: str, data: bytes) -> None:

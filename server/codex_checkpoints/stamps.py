@@ -16,7 +16,13 @@ from codex_checkpoints.core.compaction.ids import RANDOM_BYTES, uuid7
 
 def now() -> str:
     """Return the time in UTC, ISO 8601 with milliseconds and `Z`."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
+    return in_text(datetime.now(UTC))
+
+
+def in_text(at: datetime) -> str:
+    """Return a time in UTC, ISO 8601 with milliseconds and `Z`."""
+    at = at.astimezone(UTC)
+    return at.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
 
 
 def moment() -> datetime:

@@ -53,6 +53,12 @@ test("a row says what the session is about, how it stands and how full it is", (
   assert.equal(row.icon, "circle-filled");
 });
 
+test("a row shows the name that somebody gave", () => {
+  const named = session({ task: "What now?", title: "The login", named: true });
+  assert.equal(sessionRow(named, NOW, say).label, "The login");
+  assert.equal(sessionRow({ ...named, title: "" }, NOW, say).label, "What now?");
+});
+
 test("a row without a task shows the title, and without both says so", () => {
   assert.equal(sessionRow(session({ task: null, title: "Named" }), NOW, say).label, "Named");
   assert.equal(sessionRow(session({ task: " \n", title: null }), NOW, say).label, "No message yet");

@@ -32,6 +32,7 @@ export function session(some: Partial<SessionSummary>): SessionSummary {
     continuedBy: null,
     turns: 40,
     seq: 439,
+    named: false,
     ...some,
   };
 }

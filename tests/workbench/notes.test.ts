@@ -56,8 +56,7 @@ test("notes are stated, fail with their files, are verified again and revoked", 
   await step(t, "a fact about a file is added from the file's menu", async () => {
     await row("file conf.py").click();
     const editor = workbench.editor("/conf.py");
-    await editor.getByText("TTL").first().click({ button: "right" });
-    await page.getByRole("menuitem", { name: "Add Fact about This File…" }).click();
+    await workbench.menu(editor.getByText("TTL").first(), "Add Fact about This File…");
     await answer("A short name for it", "auth.ttl");
     await answer("What is true?", "900 seconds");
     await rests();
@@ -123,16 +122,14 @@ test("notes are stated, fail with their files, are verified again and revoked", 
   });
 
   await step(t, "new evidence makes it valid again", async () => {
-    await row("SUSPECT, auth.ttl").click({ button: "right" });
-    await page.getByRole("menuitem", { name: "Verify Again…" }).click();
+    await workbench.menu(row("SUSPECT, auth.ttl"), "Verify Again…");
     await answer("What is true now?", "600 seconds");
     await choose("What shows it?", "conf.py");
     await shows(row("VALID, auth.ttl = 600 seconds"));
   });
 
   await step(t, "a note is taken back once the person is sure", async () => {
-    await row("VALID, auth.ttl").click({ button: "right" });
-    await page.getByRole("menuitem", { name: "Revoke…" }).click();
+    await workbench.menu(row("VALID, auth.ttl"), "Revoke…");
     await page.getByRole("button", { name: "Revoke", exact: true }).click();
     await shows(row("Facts, none"));
   });

@@ -210,6 +210,24 @@ export class Workbench {
       .click();
   }
 
+  /** Choose an entry of the menu that a right click opens. */
+  async menu(place: Locator, entry: string): Promise<void> {
+    await place.click({ button: "right" });
+    const item = this.page.getByRole("menuitem", { name: entry });
+    // A menu that has just opened lets the first click pass, as it may belong to the opening one.
+    for (let tries = 0; tries < 5; tries++) {
+      await item.click();
+      const gone = await item.waitFor({ state: "detached", timeout: 1_000 }).then(
+        () => true,
+        () => false,
+      );
+      if (gone) {
+        return;
+      }
+    }
+    assert.fail(`the menu does not take ${entry}`);
+  }
+
   /** Save the file that was typed into. */
   async save(name: string): Promise<void> {
     const unsaved = this.page.locator(`.tab.dirty[data-resource-name="${name}"]`);

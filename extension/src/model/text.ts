@@ -78,9 +78,10 @@ export function meter(session: SessionSummary, say: Say): string {
   return session.contextTokensSource === "estimated" ? say("~{0}%", share) : say("{0}%", share);
 }
 
-/** What a session is about. */
+/** What a session is about: the name that somebody gave it, else what was asked last. */
 export function subject(session: SessionSummary, say: Say): string {
-  return plain(session.task ?? "") || plain(session.title ?? "") || say("No message yet");
+  const [task, title] = [plain(session.task ?? ""), plain(session.title ?? "")];
+  return (session.named ? title || task : task || title) || say("No message yet");
 }
 
 /** The parts that are not empty, separated by a middle dot. */

@@ -5,24 +5,17 @@ It only looks.  What is to be written, and how, is known to `connecting`.
 
 from __future__ import annotations
 
-import contextlib
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import cast
+from collections.abc import Iterator, Mapping, Sequence
 
-import orjson
 from attrs import frozen
 
 from codex_checkpoints.codex import config_file, entries, file_edit, hooks_file, program
 from codex_checkpoints.codex.config_file import Found
 from codex_checkpoints.codex.entries import CannotEdit, Entries
 from codex_checkpoints.codex.program import Answer, AskingFailed
-from codex_checkpoints.records import RECEIPTS
 from codex_checkpoints.service.connecting import CONFIG, HOOKS
-
-_TAIL = 64 << 10
-_TOOLS = "memory."
-"""How the receipts name what a tool handed over; everything else came from a hook."""
+from codex_checkpoints.service.last_runs import Run, last_failure, last_run
 
 HOW_TO_TRUST = (
     "Start Codex: it shows new hooks and asks whether to trust them; /hooks shows them later."
@@ -44,7 +37,7 @@ class Door:
     """One of the two ways in which Codex calls us: `hook` or `mcp`.
 
     `trusted` is None where that is not known; Codex asks for no trust in an MCP server.  `problem`
-    is None or one of `not_configured`, `incomplete`, `program_missing`, `other_program`.
+    is None or one of `not_configured`, `incomplete`, `program_missing`, `other_program`, `failed`.
     """
 
     door: str
@@ -120,7 +113,14 @@ def look(
     hooks = tuple(_hook_states(wanted, ours, answer))
     problems += () if answer is None else answer.warnings
     problems += _elsewhere(codex_home, answer)
-    doors = (_hook_door(state_dir, wanted, ours, hooks), _mcp_door(state_dir, wanted, ours))
+    ran = last_run(state_dir, "hook")
+    failure = last_failure(state_dir, ran)
+    problems += [] if failure is None else [str(failure)]
+    failed = None if failure is None else "failed"
+    doors = (
+        _hook_door(wanted, ours, hooks, ran, failed),
+        _mcp_door(wanted, ours, last_run(state_dir, "mcp")),
+    )
     return Connection(
         codex_home,
         asked.path,
@@ -178,7 +178,13 @@ def _elsewhere(codex_home: str, answer: Answer | None) -> Iterator[str]:
             yield f"{path} has our hooks, too: each would be called twice in that project"
 
 
-def _hook_door(state_dir: str, wanted: Entries, ours: Found, hooks: Sequence[HookState]) -> Door:
+def _hook_door(
+    wanted: Entries,
+    ours: Found,
+    hooks: Sequence[HookState],
+    ran: Run | None,
+    failed: str | None,
+) -> Door:
     due = {hook.event for hook in wanted.hooks}
     trusts = [hook.trust for hook in hooks if hook.configured]
     known = bool(trusts) and None not in trusts
@@ -188,18 +194,22 @@ def _hook_door(state_dir: str, wanted: Entries, ours: Found, hooks: Sequence[Hoo
         "hook",
         bool(commands) and problem is None,
         all(trust in {"trusted", "managed"} for trust in trusts) if known else None,
-        *_last_run(state_dir, "hook"),
-        problem or _problem([entries.split(command) for command in commands], wanted.program),
+        None if ran is None else ran.at,
+        None if ran is None else ran.session,
+        problem
+        or _problem([entries.split(command) for command in commands], wanted.program)
+        or failed,
     )
 
 
-def _mcp_door(state_dir: str, wanted: Entries, ours: Found) -> Door:
+def _mcp_door(wanted: Entries, ours: Found, ran: Run | None) -> Door:
     calls = [] if ours.server is None else [entries.words_of(ours.server)]
     return Door(
         "mcp",
         ours.server is not None,
         None if ours.server is None else True,
-        *_last_run(state_dir, "mcp"),
+        None if ran is None else ran.at,
+        None if ran is None else ran.session,
         _problem(calls, wanted.program),
     )
 
@@ -212,35 +222,3 @@ def _problem(calls: Sequence[Sequence[str]], own: Sequence[str]) -> str | None:
         if not all(os.path.isfile(path) for path in (words[0], *files)):
             return "program_missing"
     return None if all([*words[: len(own)]] == [*own] for words in calls) else "other_program"
-
-
-# --- when it was in use --------------------------------------------------------------------------
-
-
-def _last_run(state_dir: str, door: str) -> tuple[str | None, str | None]:
-    """Return when a door last gave something to Codex, and for which session, by the receipts."""
-    newest: tuple[str, str] | None = None
-    folder = os.path.join(state_dir, "sessions")
-    with contextlib.suppress(OSError), os.scandir(folder) as sessions:
-        for session in sessions:
-            for at in _times(_tail(os.path.join(session.path, RECEIPTS)), door):
-                newest = max(newest or (at, session.name), (at, session.name))
-    return newest or (None, None)
-
-
-def _tail(path: str) -> list[bytes]:
-    with contextlib.suppress(OSError), open(path, "rb") as file:
-        file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL))
-        return file.read(_TAIL).split(b"\n")
-    return []
-
-
-def _times(lines: Iterable[bytes], door: str) -> Iterator[str]:
-    for line in lines:
-        with contextlib.suppress(orjson.JSONDecodeError):
-            receipt = orjson.loads(line)
-            if isinstance(receipt, dict):
-                at = cast("dict[str, object]", receipt).get("at")
-                given = str(cast("dict[str, object]", receipt).get("door"))
-                if isinstance(at, str) and door == ("mcp" if given.startswith(_TOOLS) else "hook"):
-                    yield at

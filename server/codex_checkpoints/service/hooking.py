@@ -8,7 +8,6 @@ given is decided by `core.compaction.injection`.  Nothing here starts a compacti
 from __future__ import annotations
 
 import hashlib
-import logging
 import os
 from collections.abc import Callable, Mapping
 from typing import Literal
@@ -16,7 +15,7 @@ from typing import Literal
 from attrs import frozen
 
 from codex_checkpoints.core.compaction.injection import injection
-from codex_checkpoints.records import StorageError
+from codex_checkpoints.records import HOOK_FAILED, Records
 from codex_checkpoints.service.handover import session_of
 from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.refusal import Refusal
@@ -25,15 +24,10 @@ from codex_checkpoints.service.standing import Window, window_of
 from codex_checkpoints.service.turn_names import has_ended
 from codex_checkpoints.threads.contract import Row, UnreadableSource
 
-logger = logging.getLogger(__name__)
-
 Event = Literal["SessionStart", "PreCompact", "PostCompact", "UserPromptSubmit"]
 
 DOOR = "hook"
 LABEL = "before compaction"
-FAILED = "HookFailed"
-"""The type under which a call that failed stands in the audit."""
-
 _ON_PROMPT = "resume"
 """A prompt is given what a resumed session would be."""
 
@@ -99,11 +93,10 @@ class Hooking:
     def _bundle(self, call: Call, row: Row, source: str) -> Given:
         shown = self._sessions.view(row.session_id)
         checkpoint = shown.of.checkpoint
-        # After a compaction it is given whatever the window holds.
-        always = injection("compact", checkpoint, shown.text, ())
-        if injection(source, checkpoint, shown.text, ()) is None or always is None:
-            return self._receipt(call, row, seq=checkpoint.seq)
-        window = self._window(row, always)
+        text = injection(source, checkpoint, shown.text, ())
+        if text is None:
+            return self._receipt(call, row, None, None, checkpoint.seq)
+        window = self._window(row, text)
         text = injection(source, checkpoint, shown.text, window.items)
         return self._receipt(call, row, text, window.window_id, checkpoint.seq)
 
@@ -125,9 +118,10 @@ class Hooking:
             }
             if ended and ended[-1] not in known:
                 markers.mark(row.session_id, LABEL, ended[-1], "compaction")
-        return self._receipt(call, row, seq=kept.checkpoint.seq)
+        return self._receipt(call, row, None, None, kept.checkpoint.seq)
 
     def _after(self, call: Call, row: Row) -> Given:
+        """Store the checkpoint as it is behind the compaction."""
         shown = self._sessions.view(row.session_id)
         window = self._window(row, shown.text)
         return self._receipt(call, row, None, window.window_id, shown.of.checkpoint.seq)
@@ -152,12 +146,7 @@ class Hooking:
             raise Refusal("unreadable_source", message, {"reason": str(error)}) from error
 
     def _receipt(
-        self,
-        call: Call,
-        row: Row,
-        text: str | None = None,
-        window_id: str | None = None,
-        seq: int | None = None,
+        self, call: Call, row: Row, text: str | None, window_id: str | None, seq: int
     ) -> Given:
         data = None if text is None else text.encode()
         handed = {
@@ -177,12 +166,9 @@ class Hooking:
         return Given(row.session_id, text, receipt)
 
 
-def note_failure(add_event: Callable[[Mapping[str, object]], None], failure: Mapping[str, object]):
-    """Leave word of a call that failed where `connect --status` looks; a full disk takes none."""
-    try:
-        add_event({"type": FAILED, **failure})
-    except StorageError as error:
-        logger.warning("storage_error: %s cannot be noted: %s", failure.get("code"), error)
+def note_failure(records: Records, failure: Mapping[str, object]) -> None:
+    """Leave word of a call that failed where `connect --status` looks; raises `StorageError`."""
+    records.add_event({"type": HOOK_FAILED, "door": DOOR, **failure})
 
 
 def _settled(path: str) -> str:

@@ -33,6 +33,7 @@ class Summary:
     continued_by: str | None
     turns: int
     seq: int
+    named: bool
 
 
 @frozen

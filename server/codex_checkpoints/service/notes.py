@@ -268,8 +268,15 @@ class _Place:
 
     @property
     def turn_id(self) -> str | None:
-        """Return the turn that an update belongs to now, None before the first."""
-        turn = self.replay.state.turns.at(None)
+        """Return the turn that an update belongs to now, None before the first.
+
+        A turn that was rolled back before it ended may still be the task of the file; nothing that
+        comes now belongs to it.
+        """
+        turns = self.replay.state.turns
+        turn = turns.at(None)
+        if turn is not None and turn.rolled_back:
+            turn = next(reversed([*turns.counting()]), None)
         return None if turn is None else turn.turn_id
 
     def known(self) -> Known:

@@ -154,7 +154,7 @@ class Sessions:
             raise Refusal("invalid_payload", str(error), {"problems": [error.field]}) from error
         noted = self.records.has_updates()
         items = tuple(
-            self._summary(each.row, title_of(each.row, each.name), live=each.live, noted=noted)
+            self._summary(each.row, each.name, live=each.live, noted=noted)
             for each in found.items
         )
         return Page(items, found.next_cursor)
@@ -315,7 +315,7 @@ class Sessions:
     def _summary_of(self, row: Row) -> Summary:
         return self._summary(
             row,
-            self.title(row),
+            self.catalogue.store.name_of(row),
             live=row.session_id in self.catalogue.store.live_threads(),
             noted=self.records.has_updates(),
         )
@@ -356,13 +356,13 @@ class Sessions:
         return Projection(row.session_id, checkpoint, canonical.to_bytes(checkpoint))
 
     def _summary(
-        self, row: Row, title: str | None, *, live: bool, noted: frozenset[str]
+        self, row: Row, name: str | None, *, live: bool, noted: frozenset[str]
     ) -> Summary:
         return Summary(
             session_id=row.session_id,
             path=row.path,
             cwd=row.cwd,
-            title=title,
+            title=title_of(row, name),
             task=row.task,
             updated_at=row.updated_at or "",
             cli_version=row.cli_version,
@@ -380,6 +380,7 @@ class Sessions:
             continued_by=self._continued_by(row.session_id),
             turns=row.turns,
             seq=row.seq,
+            named=bool(name),
         )
 
     def _remembers(self, row: Row, noted: frozenset[str]) -> bool:

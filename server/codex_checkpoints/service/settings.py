@@ -14,9 +14,10 @@ from attrs import Factory, evolve, frozen
 
 from codex_checkpoints.core.checkpoint.caps import BadCaps, Caps
 from codex_checkpoints.core.compaction.retained import RETAINED_TOKENS
+from codex_checkpoints.core.restore.pack import DEFAULT_BUDGET
 from codex_checkpoints.workspace import DEFAULT_HASH_LIMIT
 
-
+_LONGEST_NAME = 128
 FAILURE_POLICIES = ("stop", "continue")
 HOOK_EVENTS = ("preCompact", "postCompact")
 
@@ -40,6 +41,9 @@ class Settings:
     nor recent work speaks of (DSC-68).  `retained_tokens` is how much of the user's own words a
     compaction keeps (JUN-13), `context_window` what counts instead of a model's own window
     (JUN-21), `hooks` the programs that run around a compaction, by event (CKP-11).
+    `mark_before_compaction` lets our own hook put a marker before each compaction of Codex's;
+    `inject_on_prompt` lets it hand the view over with a prompt, too.  `restore_budget_tokens` is
+    for the state pack of a hard restore (AGN-53); `user_id` and `org_id` stand in the audit.
     """
 
     checkpoint_location: str = "state"
@@ -52,6 +56,11 @@ class Settings:
     retained_tokens: int = RETAINED_TOKENS
     context_window: int | None = None
     hooks: Mapping[str, tuple[Hook, ...]] = Factory(dict[str, "tuple[Hook, ...]"])
+    mark_before_compaction: bool = True
+    inject_on_prompt: bool = False
+    restore_budget_tokens: int = DEFAULT_BUDGET
+    user_id: str | None = None
+    org_id: str | None = None
 
     def caps_for(self, model: str | None) -> Caps:
         """Return the caps in force for a session of this model."""
@@ -101,6 +110,16 @@ def _whole(field: str, least: int) -> Callable[[Settings, object], Settings]:
     def rule(settings: Settings, value: object) -> Settings:
         if type(value) is not int or value < least:
             message = f"must be a whole number of at least {least}"
+            raise ValueError(message)
+        return evolve(settings, **{field: value})
+
+    return rule
+
+
+def _name(field: str) -> Callable[[Settings, object], Settings]:
+    def rule(settings: Settings, value: object) -> Settings:
+        if not isinstance(value, str) or not 0 < len(value) <= _LONGEST_NAME:
+            message = f"must be a text of 1 to {_LONGEST_NAME} characters"
             raise ValueError(message)
         return evolve(settings, **{field: value})
 
@@ -176,4 +195,9 @@ _RULES: Mapping[str, Callable[[Settings, Any], Settings]] = {
     "retainedTokens": _whole("retained_tokens", 1),
     "contextWindowTokens": _whole("context_window", 1),
     "hooks": _hooks,
+    "markBeforeCompaction": _truth("mark_before_compaction"),
+    "injectOnPrompt": _truth("inject_on_prompt"),
+    "restoreBudgetTokens": _whole("restore_budget_tokens", 0),
+    "userId": _name("user_id"),
+    "orgId": _name("org_id"),
 }

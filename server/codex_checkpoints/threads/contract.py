@@ -184,10 +184,11 @@ class NewThread:
     """A thread to be made: `meta` is the payload of its `session_meta`, with `id` and `timestamp`.
 
     Its history mode and its `history_base`, if any, stand in `meta`; ordinals follow from them.
+    A store goes through `items` once, so that a long history need not be in memory.
     """
 
     meta: Mapping[str, object]
-    items: tuple[Item | Copied, ...] = ()
+    items: Iterable[Item | Copied] = ()
 
 
 @frozen
@@ -378,8 +379,8 @@ class ThreadStore(Protocol):
     def create_thread(self, new: NewThread, at: datetime) -> Rollout:
         """Publish a thread whole; durable and visible to Codex when this returns.
 
-        Raises `Conflict` where the id exists already, `Unsupported` for one that the store cannot
-        keep, `StorageFailed`.
+        Raises `Conflict` where the id exists already, `StorageFailed`, and `Unsupported` for a head
+        or a line that Codex would refuse, and for an id that is no UUID in lower case.
         """
         ...
 
@@ -393,8 +394,9 @@ class ThreadStore(Protocol):
         """Append to the current rollout in order, inferring nothing (STO-2); durable on return.
 
         `expected` is the look the caller's decision rests on.  Raises `ThreadNotFound`,
-        `ThreadIsLive`, `Conflict` (not as expected), `StorageFailed`, and `Unsupported` for an
-        archived thread and for a copied line that does not go on with the history.
+        `ThreadIsLive`, `Conflict` (not as expected), `StorageFailed`, `UnreadableSource` for a
+        packed rollout that is damaged, and `Unsupported` for an archived thread, for a history that
+        Codex would not resume, and for a line that would not go on with it.
         """
         ...
 
@@ -493,7 +495,7 @@ class ThreadStore(Protocol):
         """Put all rollouts of a thread among the archived ones; done when this returns.
 
         One that was broken off is finished by the next.  Raises `ThreadNotFound`, `ThreadIsLive`,
-        `Conflict` (it is archived already), `StorageFailed`.
+        `Conflict` (it is archived already), `Unsupported`, `StorageFailed`.
         """
         ...
 
@@ -502,9 +504,10 @@ class ThreadStore(Protocol):
         ...
 
     def delete_thread(self, thread_id: str) -> None:
-        """Remove a thread that we made and that nothing refers to.
+        """Remove a thread that we made and that nothing refers to; its name stays on record.
 
-        Raises `ThreadNotFound`, `ThreadIsLive`, `Conflict` (not ours, or referred to).
+        Raises `ThreadNotFound`, `ThreadIsLive`, `UnreadableSource`, `StorageFailed`, and `Conflict`
+        where it is not ours, has gone on in a later rollout, or is or may be referred to.
         """
         ...
 

@@ -40,7 +40,9 @@ class GivenNames:
         Of a legacy thread Codex keeps the name in its list, so it is told there; names of others it
         keeps in its database, which is never written.
         """
-        given = Given(text, moment(self._clock()))
+        now, told = moment(self._clock()), self._codex.all().get(thread_id)
+        # Where clocks differ, or went back: what a person says now counts all the same.
+        given = Given(text, now if told is None else max(now, told.at))
         self._ours.give(thread_id, given)
         if legacy:
             self._codex.add(thread_id, given)

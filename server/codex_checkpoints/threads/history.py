@@ -85,28 +85,38 @@ def _lines_of(
 ) -> tuple[list[bytes], int, bool]:
     """Return lines of a part, where the next one begins, and whether there is none."""
     lines: list[bytes] = []
-    cut = False
+    begun: list[bytes] = []  # of a line that has not ended yet: it may be longer than any chunk
+    cut = full = False
 
     def feed(data: bytes) -> int:
-        nonlocal cut
+        nonlocal offset, cut, full
         start = 0
-        while not cut and len(lines) != room and (end := data.find(b"\n", start)) >= 0:
-            line = data[start:end]
-            cut = _is_behind(line, part)
-            if line.strip() and not cut:
-                lines.append(line)
+        while not (cut or full) and (end := data.find(b"\n", start)) >= 0:
+            line = b"".join((*begun, data[start:end]))
             start = end + 1
-        return start
+            if line.strip():
+                cut, full = _is_behind(line, part), len(lines) == room
+            if cut or full:
+                return 0
+            begun.clear()
+            offset += len(line) + 1
+            if line.strip():
+                lines.append(line)
+        begun.append(data[start:])
+        return 0 if cut or full else len(data)
 
-    reached, rest = reader.read(part.path, offset, feed, part.end_offset)
-    if cut or not rest.strip():
-        return lines, reached, True
+    reader.read(part.path, offset, feed, part.end_offset)
+    rest = b"" if cut or full else b"".join(begun)
+    if full and not cut:
+        return lines, offset, False
+    if not rest.strip():
+        return lines, offset, True
     if len(lines) == room:
-        return lines, reached, False
+        return lines, offset, False
     # What lacks only its LF counts; half a line does not (STO-15).
     if _is_whole(rest) and not _is_behind(rest, part):
         lines.append(rest)
-    return lines, reached, True
+    return lines, offset, True
 
 
 def _is_behind(line: bytes, part: Part) -> bool:

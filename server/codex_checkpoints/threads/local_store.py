@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
@@ -40,15 +39,13 @@ from codex_checkpoints.threads.contract import (
 )
 from codex_checkpoints.threads.given_names import GivenNames
 from codex_checkpoints.threads.index import Index, is_storable
-from codex_checkpoints.threads.numbering import lines_of
+from codex_checkpoints.threads.numbering import id_of, is_thread_id, lines_of
 from codex_checkpoints.threads.rollout_file import FileReader
 
 logger = logging.getLogger(__name__)
 
 OURS = "codex-checkpoints"
 """The originator of the threads that we make, which alone may be deleted."""
-
-_THREAD_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
 class LocalThreadStore:
@@ -73,12 +70,10 @@ class LocalThreadStore:
 
     def create_thread(self, new: NewThread, at: datetime) -> Rollout:
         """Publish a thread whole; durable and visible to Codex when this returns."""
-        thread_id = str(new.meta.get("id"))
-        if _THREAD_ID.fullmatch(thread_id) is None:
-            raise Unsupported("a thread id is a UUID in lower case")
+        thread_id = id_of(new)
         if self._rollouts_of(thread_id):
             raise Conflict(f"thread {thread_id} exists already")
-        path = tree.place_of(self.codex_home, thread_id, at)
+        path = self._in_sight(tree.place_of(self.codex_home, thread_id, at))
         writer.publish(path, lines_of(new, at), self._nursery)
         return self._seen(path)
 
@@ -295,6 +290,12 @@ class LocalThreadStore:
             raise ThreadNotFound(f"no thread {thread_id[:80]}")
         return own[-1]
 
+    def _in_sight(self, path: str) -> str:
+        """Return the place for a session file; raise where nobody would look for it."""
+        if tree.is_out_of_sight(self.codex_home, path):
+            raise Unsupported("a folder for session files is a link, which is not followed")
+        return path
+
     def _seen(self, path: str) -> Rollout:
         """Look at a file that was just written."""
         archived = path.startswith(tree.roots(self.codex_home)[1] + os.sep)
@@ -305,7 +306,7 @@ class LocalThreadStore:
 
     def _written_by_us(self, thread_id: str) -> None:
         """Raise for a thread that no lock could be taken for."""
-        if _THREAD_ID.fullmatch(thread_id) is None:
+        if not is_thread_id(thread_id):
             self._newest(thread_id)
             raise Unsupported("Codex knows no lock for such a thread id")
 
@@ -340,6 +341,7 @@ class LocalThreadStore:
             for rollout in own:
                 if rollout.archived != archive:
                     target = tree.place_for(self.codex_home, rollout.path, archived=archive)
+                    target = self._in_sight(target)
                     writer.move(rollout.path, target, lock)
                     if not archive:
                         _touch(target)
@@ -355,7 +357,10 @@ class LocalThreadStore:
             if row is not None and row.rollout.look == file.look and row.error is None:
                 yield row.base_rollout, row.forked_from
                 continue
-            own = history.head(self.reader, path)
+            try:
+                own = history.head(self.reader, path)
+            except UnreadableSource as error:
+                raise Conflict("a thread that cannot be read may build on this one") from error
             if own is not None:
                 yield own.base.rollout_id if own.base else None, own.forked_from
 

@@ -53,14 +53,9 @@ class MemoryReader:
     ) -> tuple[int, bytes]:
         """Feed from `offset` to `limit` or the end; return where it stopped, and the rest."""
         data = self._find(path).data[:limit]
-        size = _PORTION
-        while offset < len(data):
-            consumed = feed(data[offset : offset + size])
+        # What was left is offered again, together with more.
+        while offset < len(data) and (consumed := feed(data[offset : offset + _PORTION])):
             offset += consumed
-            if consumed == 0 and offset + size >= len(data):
-                break
-            # What was left is offered again, together with more.
-            size = _PORTION if consumed else size + _PORTION
         return offset, data[offset:]
 
     def mark_at(self, path: str, offset: int, inode: int) -> Mark:

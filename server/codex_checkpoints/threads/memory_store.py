@@ -6,7 +6,7 @@ loaded, so nothing is ever live but what a test says is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 import orjson
@@ -37,9 +37,9 @@ from codex_checkpoints.threads.contract import (
     Unsupported,
 )
 from codex_checkpoints.threads.memory_reader import PLACE, Held, MemoryReader
-from codex_checkpoints.threads.numbering import lines_of
-from codex_checkpoints.threads.tail import follows, ordinal_of
-from codex_checkpoints.threads.writer import line_of
+from codex_checkpoints.threads.numbering import id_of, lines_of
+from codex_checkpoints.threads.tail import end_of
+from codex_checkpoints.threads.writer import lines_behind
 
 OURS = "codex-checkpoints"
 
@@ -74,7 +74,7 @@ class InMemoryThreadStore:
 
     def create_thread(self, new: NewThread, at: datetime) -> Rollout:
         """Keep a new thread."""
-        thread_id = str(new.meta.get("id"))
+        thread_id = id_of(new)
         if self._rollouts_of(thread_id):
             raise Conflict(f"thread {thread_id} exists already")
         return self.put(thread_id, b"".join(lines_of(new, at)))
@@ -93,11 +93,10 @@ class InMemoryThreadStore:
         if rollout.archived:
             raise Unsupported("an archived thread is not continued; unarchive it first")
         old = self._held[rollout.path].data
-        last = _last_ordinal(old)
-        repair = b"" if old.endswith(b"\n") or not items else b"\n"
-        new = repair + b"".join(_behind(last, items, at))
-        now = self.put(thread_id, old + new, rollout.rollout_id)
-        ordinals = None if last is None or not items else (last + 1, last + len(items))
+        end = end_of(lambda start, length: old[start : start + length], len(old), thread_id)
+        lines, ordinals = lines_behind(end.ordinal, items, at)
+        new = (b"\n" if lines and end.torn else b"") + b"".join(lines)
+        now = self.put(thread_id, old + new, rollout.rollout_id) if new else rollout
         return Appended(now, len(old), len(old) + len(new), ordinals)
 
     def load_history(
@@ -271,21 +270,3 @@ class InMemoryThreadStore:
             own = None if path == without else history.head(self.reader, path)
             if own is not None:
                 yield own.base.rollout_id if own.base else None, own.forked_from
-
-
-def _last_ordinal(data: bytes) -> int | None:
-    """Return the highest ordinal of a history, None where it has none."""
-    found = (ordinal_of(line) for line in data.split(b"\n"))
-    return max((ordinal for ordinal in found if ordinal is not None), default=None)
-
-
-def _behind(last: int | None, items: Sequence[Item | Copied], at: datetime) -> Iterator[bytes]:
-    """Yield lines that go on behind an ordinal; a copied one must fit there as it is."""
-    for number, item in enumerate(items, 1):
-        ordinal = None if last is None else last + number
-        if isinstance(item, Item):
-            yield line_of(item, ordinal, at)
-        elif follows(item.line, ordinal):
-            yield item.line + b"\n"
-        else:
-            raise Unsupported("a copied line does not go on with the history")

@@ -31,11 +31,11 @@ def current(rows: Iterable[Row]) -> dict[str, Row]:
     return newest
 
 
-def age(rollout: Rollout) -> tuple[bool, str, bool, str]:
+def age(rollout: Rollout) -> tuple[bool, str, bool, bool, str]:
     """Return what orders the rollouts of a thread, the current one last."""
     # Segments carry a UUIDv7; the thread's own id, which the first one carries, may be of any kind.
     later = rollout.rollout_id != rollout.thread_id
-    return later, rollout.rollout_id, not rollout.archived, rollout.path
+    return later, rollout.rollout_id, not rollout.archived, not rollout.compressed, rollout.path
 
 
 def by_rollout_id(rollouts: Iterable[Rollout]) -> dict[str, str]:

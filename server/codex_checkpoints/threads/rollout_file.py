@@ -74,13 +74,13 @@ class FileReader:
             if old is not None:
                 return None
             with _opened(path) as (_, look):
-                inode = look.st_ino
+                inode = tree.look_of(look)[2]
             offset, rest = self.read(path, 0, feed)
             return Reading(Mark(offset, inode, "", ""), rest)
         with _opened(path) as (file, look):
             if old is not None and not _still_holds(file, old, look):
                 return None
-            return _follow(file, 0 if old is None else old.offset, look.st_ino, feed)
+            return _follow(file, 0 if old is None else old.offset, tree.look_of(look)[2], feed)
 
     def mark_at(self, path: str, offset: int, inode: int) -> Mark:
         """Return the mark at `offset`."""
@@ -142,7 +142,8 @@ def _mark(file: int, offset: int, inode: int) -> Mark:
 
 def _still_holds(file: int, old: Mark, look: os.stat_result) -> bool:
     """Return whether a reader that stood at `old` may read on from there."""
-    same = look.st_ino == old.inode and look.st_size >= old.offset
+    size, _, identity = tree.look_of(look)
+    same = identity == old.inode and size >= old.offset
     return same and _mark(file, old.offset, old.inode) == old
 
 

@@ -9,13 +9,16 @@ back Codex has passed already.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import cast
 
 import orjson
 from attrs import frozen
 
 from codex_checkpoints.threads.contract import Unsupported
+
+ReadAt = Callable[[int, int], bytes]
+"""Return so many bytes from an offset on, fewer only at the end; may raise `OSError`."""
 
 _STEP = 1 << 18
 _LOOK_BACK = 1 << 20
@@ -33,17 +36,17 @@ class End:
     torn: bool
 
 
-def end_of(file: int, size: int, thread_id: str) -> End:
-    """Look at the end of an open session file of `size` bytes.
+def end_of(read_at: ReadAt, size: int, thread_id: str) -> End:
+    """Look at the end of a session file of `size` bytes.
 
     Raises `Unsupported`, with the reason, for a file that Codex does not resume, as far as its
     first line and its end tell: no `session_meta` first, another thread's, a history mode it does
     not know, bytes that are no UTF-8, a paginated history without any ordinal.  Raises `OSError`.
     """
-    paginated = _is_paginated(_head(file, size), thread_id)
+    paginated = _is_paginated(_head(read_at, size), thread_id)
     highest: int | None = None
     looked = 0
-    for line in _backwards(file, size):
+    for line in _backwards(read_at, size):
         looked += len(line) + 1
         if not _is_utf8(line):
             raise Unsupported("the session file is not UTF-8")
@@ -54,9 +57,22 @@ def end_of(file: int, size: int, thread_id: str) -> End:
             break
     if paginated and highest is None:
         raise Unsupported("a paginated history without ordinals")
-    os.lseek(file, max(0, size - 1), os.SEEK_SET)
-    torn = size > 0 and os.read(file, 1) != b"\n"
+    torn = size > 0 and read_at(size - 1, 1) != b"\n"
     return End(highest if paginated else None, torn)
+
+
+def reading(file: int) -> ReadAt:
+    """Return how to read an open file at any place."""
+
+    def read_at(start: int, length: int) -> bytes:
+        os.lseek(file, start, os.SEEK_SET)
+        parts: list[bytes] = []
+        while length > 0 and (data := os.read(file, length)):
+            parts.append(data)
+            length -= len(data)
+        return b"".join(parts)
+
+    return read_at
 
 
 def follows(line: bytes, ordinal: int | None) -> bool:
@@ -105,11 +121,10 @@ def _is_utf8(line: bytes) -> bool:
     return True
 
 
-def _head(file: int, size: int) -> bytes:
+def _head(read_at: ReadAt, size: int) -> bytes:
     """Return the first line that is not blank."""
-    os.lseek(file, 0, os.SEEK_SET)
     data = b""
-    while len(data) < min(size, _LONGEST_HEAD) and (more := os.read(file, _STEP)):
+    while len(data) < min(size, _LONGEST_HEAD) and (more := read_at(len(data), _STEP)):
         data += more
         line, ended, _ = data.lstrip(_BLANK).partition(b"\n")
         if ended:
@@ -117,14 +132,14 @@ def _head(file: int, size: int) -> bytes:
     return data.lstrip(_BLANK)
 
 
-def _backwards(file: int, size: int) -> Iterator[bytes]:
+def _backwards(read_at: ReadAt, size: int) -> Iterator[bytes]:
     """Yield the lines of a file from the last to the first, without LF."""
     # The pieces of the line whose beginning is not found yet, the last one first.
     pieces: list[bytes] = []
     offset = size
     while offset > 0:
         start = max(0, offset - _STEP)
-        data = _read(file, start, offset - start)
+        data = read_at(start, offset - start)
         first, *lines = data.split(b"\n")
         if lines:
             pieces.append(lines.pop())
@@ -134,12 +149,3 @@ def _backwards(file: int, size: int) -> Iterator[bytes]:
         pieces.append(first)
         offset = start
     yield b"".join(reversed(pieces))
-
-
-def _read(file: int, start: int, length: int) -> bytes:
-    os.lseek(file, start, os.SEEK_SET)
-    parts: list[bytes] = []
-    while length > 0 and (data := os.read(file, length)):
-        parts.append(data)
-        length -= len(data)
-    return b"".join(parts)

@@ -17,7 +17,7 @@ from datetime import datetime
 
 from attrs import frozen
 
-from codex_checkpoints.threads.contract import Rollout
+from codex_checkpoints.threads.contract import Look, Rollout
 
 _HEX = "[0-9a-fA-F]"
 _UUID = rf"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}"
@@ -26,6 +26,7 @@ _NAME = re.compile(
     re.ASCII,
 )
 _DEPTH = 3  # sessions/YYYY/MM/DD
+_LARGEST = (1 << 63) - 1
 
 
 @frozen
@@ -117,6 +118,17 @@ def place_for(codex_home: str, path: str, *, archived: bool) -> str:
     return os.path.join(flat, name) if archived else os.path.join(active, *_day(name), name)
 
 
+def is_out_of_sight(codex_home: str, path: str) -> bool:
+    """Return whether a link lies on the way to a session file, where `scan` would not find it."""
+    active, _ = roots(codex_home)
+    folder = os.path.dirname(path)
+    while folder.startswith(active + os.sep):
+        if os.path.islink(folder):
+            return True
+        folder = os.path.dirname(folder)
+    return False
+
+
 def _day(name: str) -> list[str]:
     return name.removeprefix("rollout-")[:10].split("-")
 
@@ -140,8 +152,17 @@ def named(path: str) -> Rollout:
     look = os.stat(path)
     own = os.path.basename(path)
     name = parse_name(own) or RolloutName(own, "", is_compressed(path))
-    seen = (look.st_size, look.st_mtime_ns, look.st_ino)
-    return Rollout(path, name.thread_id, name.rollout_id, False, name.compressed, seen)  # noqa: FBT003
+    where = (path, name.thread_id, name.rollout_id)
+    return Rollout(*where, False, name.compressed, look_of(look))  # noqa: FBT003
+
+
+def look_of(found: os.stat_result) -> Look:
+    """Return what must be equal for a file to be unchanged, in numbers that SQLite can hold.
+
+    Identities have up to 128 bits on Windows, and 64 elsewhere; a time may be of any century.
+    """
+    time = max(-_LARGEST, min(found.st_mtime_ns, _LARGEST))
+    return found.st_size, time, found.st_ino & _LARGEST
 
 
 def _found(path: str, name: RolloutName, look: os.stat_result, *, archived: bool) -> Rollout | None:
@@ -153,7 +174,7 @@ def _found(path: str, name: RolloutName, look: os.stat_result, *, archived: bool
         name.rollout_id,
         archived,
         name.compressed,
-        (look.st_size, look.st_mtime_ns, look.st_ino),
+        look_of(look),
     )
 
 

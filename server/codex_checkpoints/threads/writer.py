@@ -28,6 +28,7 @@ from attrs import frozen
 from codex_checkpoints.threads import cold, publishing, tail
 from codex_checkpoints.threads.contract import Conflict, Copied, Item, Look, Unsupported
 from codex_checkpoints.threads.locks import WriterLock
+from codex_checkpoints.threads.tree import look_of
 
 clear_leftovers = publishing.clear_leftovers
 
@@ -58,19 +59,42 @@ class Written:
 def line_of(item: Item, ordinal: int | None, at: datetime) -> bytes:
     """Return an item as one line with its LF, in the order of keys that Codex writes.
 
-    `at` stands in where the item has no time of its own.  Raises `ValueError` for what is no JSON
+    `at` stands in where the item has no time of its own.  Raises `Unsupported` for what is no JSON
     that Codex can read: a number that is none, half a surrogate pair, a key of the envelope twice.
     """
     if not _ENVELOPE.isdisjoint(item.extra):
-        raise ValueError("a key of the envelope stands in `extra` as well")
+        raise Unsupported("a key of the envelope stands in `extra` as well")
     moment = at.astimezone(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
     envelope: dict[str, object] = {"timestamp": item.timestamp or moment}
     if ordinal is not None:
         envelope["ordinal"] = ordinal
     envelope |= {"type": item.type, "payload": dict(item.payload), **item.extra}
     compact = (",", ":")
-    json.dumps(envelope, ensure_ascii=False, allow_nan=False, separators=compact).encode()
+    try:
+        json.dumps(envelope, ensure_ascii=False, allow_nan=False, separators=compact).encode()
+    except ValueError as error:  # whose text may hold some of the item
+        raise Unsupported("an item that is no JSON in Unicode") from error
     return json.dumps(envelope, separators=compact).encode("ascii") + b"\n"
+
+
+def lines_behind(
+    last: int | None, items: Sequence[Item | Copied], at: datetime
+) -> tuple[list[bytes], tuple[int, int] | None]:
+    """Return lines behind one with the ordinal `last`, and the ordinals of their first and last.
+
+    Raises `Unsupported` for a copied line that does not go on there.
+    """
+    lines: list[bytes] = []
+    for number, item in enumerate(items, 1):
+        ordinal = None if last is None else last + number
+        match item:
+            case Item():
+                lines.append(line_of(item, ordinal, at))
+            case Copied(line=line):
+                if not tail.follows(line, ordinal):
+                    raise Unsupported("a copied line does not go on with the history")
+                lines.append(line + b"\n")
+    return lines, (last + 1, last + len(lines)) if last is not None and lines else None
 
 
 def publish(path: str, lines: Iterable[bytes], nursery: str) -> None:
@@ -103,10 +127,10 @@ def append(
     if path.endswith(cold.PACKED):
         raise Unsupported("a packed session file is not appended to; unpack it first")
     with publishing.storage(), _opened(path) as (file, look):
-        if expected is not None and expected != (look.st_size, look.st_mtime_ns, look.st_ino):
+        if expected is not None and expected != look_of(look):
             raise Conflict("the session file has changed since it was looked at")
-        end = tail.end_of(file, look.st_size, lock.thread_id)
-        lines, ordinals = _numbered(items, end.ordinal, at)
+        end = tail.end_of(tail.reading(file), look.st_size, lock.thread_id)
+        lines, ordinals = lines_behind(end.ordinal, items, at)
         data = (b"\n" if lines and end.torn else b"") + b"".join(lines)
         stop = _write(file, look.st_size, data) if data else look.st_size
         return Written(stop - len(data), stop, ordinals, data[:1] == b"\n")
@@ -151,23 +175,6 @@ def remove(path: str, lock: WriterLock) -> None:
 def _drop_twin(path: str, lock: WriterLock) -> None:
     if not path.endswith(cold.PACKED) and os.path.lexists(path):
         cold.drop_twin(path, lock)
-
-
-def _numbered(
-    items: Sequence[Item | Copied], last: int | None, at: datetime
-) -> tuple[list[bytes], tuple[int, int] | None]:
-    """Return the lines behind a line with the ordinal `last`, and the first and last of theirs."""
-    lines: list[bytes] = []
-    for number, item in enumerate(items, 1):
-        ordinal = None if last is None else last + number
-        match item:
-            case Item():
-                lines.append(line_of(item, ordinal, at))
-            case Copied(line=line):
-                if not tail.follows(line, ordinal):
-                    raise Unsupported("a copied line does not go on with the history")
-                lines.append(line + b"\n")
-    return lines, (last + 1, last + len(lines)) if last is not None and lines else None
 
 
 def _write(file: int, size: int, data: bytes) -> int:

@@ -1,7 +1,8 @@
 """Look through the texts of a `memory.apply` payload for what a memory must not keep.
 
 Secrets are looked for in every text (DSC-81), policies in those that a view shows (DSC-60).  A key
-and its value count as the one line that they become in a view, so that nothing is said by halves.
+and its value count as the one line that they become in a view, and so do a decision and its
+rationale: nothing is said by halves.
 """
 
 import re
@@ -82,6 +83,7 @@ def _shown(claim: Claim) -> Iterator[tuple[str, str]]:
             yield "topic", claim.topic or ""
             yield "decision", claim.decision
             yield "rationale", claim.rationale
+            yield "decision, rationale", f"{claim.decision} \u2014 {claim.rationale}"
             yield "decisionId", _words(claim.decision_id)
         case PlanClaim():
             for place, step in enumerate(claim.steps):

@@ -1,4 +1,4 @@
-"""The newest items of a session, read from near its end: enough to tell whether a bundle stands.
+"""The newest messages of a session, read from near its end, to tell whether a bundle stands.
 
 A window begins with the newest compaction, so nothing before that need be read.  And a bundle can
 only stand where its very bytes do, for Codex writes JSON in one way.  So whoever looks for one goes
@@ -55,10 +55,15 @@ class Recent:
         return self._clear and (self._anchored or last_bundle(self.items) == text)
 
     def wish(self, kind: str, tag: str | None, inner: str | None) -> Wish:
-        """Say what is wanted of a line."""
-        items = kind in {"response_item", "compacted", "session_meta"} and inner != "system"
-        rolled_back = kind == "event_msg" and tag in {"thread_rolled_back", None}
-        return Wish.READ if items or rolled_back else Wish.SKIP
+        """Say what is wanted of a line: of the items only what may be a bundle."""
+        match kind:
+            case "response_item":
+                wanted = tag in {"message", None} and inner not in {"assistant", "system"}
+            case "event_msg":
+                wanted = tag in {"thread_rolled_back", None}
+            case _:
+                wanted = kind in {"compacted", "session_meta"}
+        return Wish.READ if wanted else Wish.SKIP
 
     def take(self, line: Line) -> None:
         """Take one line."""

@@ -1,0 +1,220 @@
+"""The door that Codex's hooks call: one JSON object on stdin, an answer or nothing on stdout.
+
+A person waits for their turn while this runs, so nothing here may break it: whatever goes wrong,
+the exit code is 0 and nothing is said.  What failed is noted, for `connect --status` to tell.
+What comes of a call is the business of `service.hooking`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import re
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, cast
+
+from codex_checkpoints.folder_options import folder_options
+
+if TYPE_CHECKING:
+    from codex_checkpoints.assembly import Places
+    from codex_checkpoints.service.hooking import Call, Event
+
+SECONDS = 10.0
+"""After this long we give up; Codex itself would wait for as long as `connect` told it to."""
+
+LONGEST = 1 << 23
+"""Bytes of a call; the longest has a whole prompt in it."""
+
+SECONDS_TO_NOTE = 2.0
+_LONGEST_WORD = 64
+_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z-]{0,63}")
+_SILENT = frozenset({"startup", "clear"})
+"""Beginnings of a session that hold nothing worth telling (AGN-1)."""
+
+_EVENTS: Mapping[str, Event] = {
+    "SessionStart": "SessionStart",
+    "PreCompact": "PreCompact",
+    "PostCompact": "PostCompact",
+    "UserPromptSubmit": "UserPromptSubmit",
+}
+
+
+class Failed(Exception):
+    """A call that could not be served; the text is a code, never a word of the call."""
+
+
+class Door:
+    """One call, from its first byte to the end of the process."""
+
+    def __init__(self, codex_home: str | None, state_dir: str | None, stdout: int) -> None:
+        """Take the folders as named on the command line, and where the answer goes."""
+        self._folders = (codex_home, state_dir)
+        self._stdout = stdout
+        self._call: Call | None = None
+        self._decided = threading.Lock()
+        """Held by whoever came first: the answer, or the end of our patience."""
+        self._gave_up = False
+
+    def give_up(self) -> None:
+        """End the process, with a word about it unless the answer is out already."""
+        if self._decided.acquire(blocking=False):
+            self._gave_up = True
+            noting = threading.Thread(target=self._note, args=("timed_out", None), daemon=True)
+            noting.start()
+            noting.join(SECONDS_TO_NOTE)
+        os._exit(0)
+
+    def serve(self, data: bytes) -> None:
+        """Answer a call; what fails is noted."""
+        try:
+            self._serve(data)
+        except Exception as error:  # noqa: BLE001 - whatever it is, nothing may break a turn
+            if not self._gave_up:
+                self._note(_code_of(error), error)
+
+    # --- inside ----------------------------------------------------------------------------------
+
+    def _serve(self, data: bytes) -> None:
+        call = self._call = call_of(data)
+        if call is None:
+            return
+        from codex_checkpoints import assembly, stamps
+        from codex_checkpoints.service.hooking import Hooking
+
+        house = assembly.assemble(self._places())
+        try:
+            hooking = Hooking(house.sessions, stamps.now, stamps.new_id)
+            given = hooking.answer(call)
+            if not self._decided.acquire(blocking=False):
+                return  # it took too long, and that is noted
+            if given.text is not None:
+                _write(self._stdout, answer_of(call.event, given.text))
+            hooking.confirm(given)
+        finally:
+            house.sessions.close()
+
+    def _note(self, code: str, error: Exception | None) -> None:
+        """Leave word; where even that fails there is only stderr, which Codex does not show."""
+        kind = None if error is None or code != "internal" else type(error).__name__
+        call = self._call
+        try:
+            from codex_checkpoints import stamps
+            from codex_checkpoints.records import Records
+            from codex_checkpoints.service.hooking import note_failure
+
+            failure = {
+                "at": stamps.now(),
+                "event": None if call is None else call.event,
+                "sessionId": None if call is None else call.session,
+                "code": code,
+                "error": kind,
+            }
+            note_failure(Records(self._places().state_dir), failure)
+        except Exception as another:  # noqa: BLE001 - there is nobody left to tell
+            _say(f"not noted: {type(another).__name__}")
+        _say(code if kind is None else f"{code}: {kind}")
+
+    def _places(self) -> Places:
+        from codex_checkpoints import assembly
+
+        return assembly.places(os.environ, os.path.expanduser("~"), *self._folders)
+
+
+def call_of(data: bytes) -> Call | None:
+    """Read a call; None where there is nothing to do.  Raises `Failed`."""
+    import orjson
+
+    if len(data) > LONGEST:
+        raise Failed("limit_exceeded")
+    try:
+        said: object = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        raise Failed("invalid_payload") from None
+    if not isinstance(said, dict):
+        raise Failed("invalid_payload")
+    told = cast("Mapping[str, object]", said)
+    event = _EVENTS.get(_text(told, "hook_event_name"))
+    source = _text(told, "source", "trigger")
+    if event is None or (event == "SessionStart" and source in _SILENT):
+        return None
+    if "transcript_path" in told and told["transcript_path"] is None:
+        return None  # Codex keeps no file of this session
+    session, transcript = _text(told, "session_id"), _text(told, "transcript_path")
+    if _ID.fullmatch(session) is None or not transcript or "\0" in transcript:
+        raise Failed("invalid_payload")
+    from codex_checkpoints.service.hooking import Call
+
+    return Call(event, session.lower(), transcript, source[:_LONGEST_WORD])
+
+
+def answer_of(event: Event, text: str) -> bytes:
+    """Return the answer as Codex takes it; a key that it does not know would spoil all of it."""
+    import orjson
+
+    told = {"hookEventName": event, "additionalContext": text}
+    return orjson.dumps({"hookSpecificOutput": told})
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command `hook` on its own; return the exit code, which is always 0."""
+    parser = argparse.ArgumentParser(
+        "codex-checkpoints hook",
+        description="Answer one call of a hook of Codex's, on stdin and stdout.",
+        parents=[folder_options()],
+    )
+    try:
+        options = parser.parse_args(arguments)
+    except SystemExit:
+        return 0  # another code would stop a prompt; what is wrong stands on stderr
+    return serve(options.codex_home, options.state_dir)
+
+
+def serve(codex_home: str | None, state_dir: str | None) -> int:
+    """Answer the call on stdin; return 0."""
+    if sys.stdin is None or sys.stdout is None:
+        return 0
+    door = Door(codex_home, state_dir, sys.stdout.fileno())
+    sys.stdout = sys.stderr  # a stray print must not reach Codex
+    watch = threading.Timer(SECONDS, door.give_up)
+    watch.daemon = True
+    watch.start()
+    with contextlib.suppress(KeyboardInterrupt):
+        door.serve(sys.stdin.buffer.read(LONGEST + 1))
+    watch.cancel()
+    return 0
+
+
+def _text(told: Mapping[str, object], *names: str) -> str:
+    """Return the first of some fields that is a text; an empty one where there is none."""
+    found = (told.get(name) for name in names)
+    return next((value for value in found if isinstance(value, str)), "")
+
+
+def _code_of(error: Exception) -> str:
+    from codex_checkpoints.records import StorageError
+    from codex_checkpoints.service.refusal import Refusal
+
+    match error:
+        case Failed():
+            return str(error)
+        case Refusal():
+            return error.code
+        case StorageError():
+            return "storage_error"
+        case BrokenPipeError():
+            return "not_taken"
+        case _:
+            return "internal"
+
+
+def _write(stdout: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(stdout, data) :]
+
+
+def _say(text: str) -> None:
+    with contextlib.suppress(Exception):
+        sys.stderr.write(f"codex-checkpoints hook: {text}\n")

@@ -1,0 +1,141 @@
+"""A session as a compaction finds it: all of it read up to one and the same point.
+
+The checkpoint, the history, the state of the last turn and the digests must tell of the same
+bytes, while somebody may be writing behind them.  What is done with it is known to `compacting`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from attrs import frozen
+
+from codex_checkpoints.core.checkpoint.records import Checkpoint
+from codex_checkpoints.core.checkpoint.replay import Replay
+from codex_checkpoints.core.compaction.kinds import Past
+from codex_checkpoints.core.compaction.records import Installed, Range, digest_of, remembered
+from codex_checkpoints.core.rollout.turns import Turn
+from codex_checkpoints.service.compaction_records import storing
+from codex_checkpoints.service.history import Histories, Traced
+from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.service.session_file import SessionFile
+from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.turn_names import has_ended
+from codex_checkpoints.threads.contract import Look, Row, UnreadableSource
+
+
+@frozen
+class Source:
+    """A session up to the byte `end` of its file; `live` while somebody has it loaded."""
+
+    row: Row
+    opened: SessionFile
+    replay: Replay
+    live: bool
+    end: int
+    traced: Traced
+
+    @property
+    def session_id(self) -> str:
+        """Return who the session is."""
+        return self.row.session_id
+
+    @property
+    def look(self) -> Look:
+        """Return what must be equal for the session to be unchanged."""
+        return self.row.rollout.look
+
+    @property
+    def window(self) -> int | None:
+        """Return the size of its model's window, as far as the session tells."""
+        return self.traced.history.context.window or self.row.context_window
+
+    @property
+    def last_turn(self) -> Turn | None:
+        """Return the newest turn that counts."""
+        return next(reversed([*self.replay.state.turns.counting()]), None)
+
+    @property
+    def ended(self) -> bool:
+        """Return whether nothing more is to come in the session as it stands (JUN-17)."""
+        state = self.replay.state
+        turns = state.turns.turns
+        return not state.turns.task_open and (not turns or has_ended(turns[-1], state))
+
+
+class Sources:
+    """Reads sessions for compactions."""
+
+    def __init__(self, sessions: Sessions) -> None:
+        """Read sessions of this service."""
+        self._sessions = sessions
+        self._histories = Histories(sessions)
+
+    def read(self, session: str) -> Source:
+        """Read a session of this home; refuses as `Sessions.find`, `unreadable_source`."""
+        row = self._sessions.own(session)
+        catalogue = self._sessions.catalogue
+        catalogue.look([row.path])
+        row = catalogue.current().get(row.session_id, row)
+        opened = catalogue.open(row)
+        broken = [each for each in opened.problems if each.code != "base_short"]
+        if broken:
+            message = f"session {row.session_id} builds on a rollout that is not there"
+            facts = {"path": row.path, "reason": broken[0].code}
+            raise Refusal("unreadable_source", message, facts)
+        replay = opened.now()
+        whole = replay is not opened.replay
+        end = opened.mark.offset + (len(opened.tail) if whole else 0)
+        traced = self._histories.traced(row, end, replay.seq - replay.scale.seq)
+        live = row.session_id in catalogue.store.live_threads()
+        return Source(row, opened, replay, live, end, traced)
+
+    def is_changed(self, source: Source) -> bool:
+        """Return whether a session is no longer as it was read."""
+        path = source.row.path
+        seen = self._sessions.catalogue.store.look([path]).get(path)
+        return seen is None or seen.look != source.look
+
+    def history_below(self, source: Source, end: int) -> Traced:
+        """Return the history of a session as it was when its file had so many bytes."""
+        return self._histories.traced(source.row, end)
+
+    def checkpoint(self, source: Source) -> Checkpoint:
+        """Return the checkpoint of a session, with the hashes of now; nothing is stored."""
+        return self._sessions.project(source.replay, self._sessions.updates_of(source.opened))
+
+    def past(self, source: Source) -> tuple[Past, ...]:
+        """Return the history with what records tell of the items of an earlier replacement."""
+        session_id = source.session_id
+        with storing(session_id):
+            found = self._sessions.compactions.of(session_id)
+        for record in reversed(found):
+            if isinstance(record, Installed) and record.session_id == session_id:
+                return remembered(source.traced.past, record)
+        return source.traced.past
+
+    def range_of(self, source: Source) -> Range:
+        """Return what a compaction replaces, with digests of the history and the bytes (CKP-33)."""
+        traced = source.traced
+        return Range(
+            source.session_id,
+            traced.from_seq,
+            traced.to_seq,
+            digest_of(traced.history.items),
+            source.end,
+            self._prefix(source.row, source.end),
+        )
+
+    def _prefix(self, row: Row, end: int) -> str:
+        digest = hashlib.sha256()
+
+        def feed(data: bytes) -> int:
+            digest.update(data)
+            return len(data)
+
+        try:
+            self._sessions.catalogue.store.reader.read(row.path, 0, feed, end)
+        except UnreadableSource as error:
+            facts = {"path": row.path, "reason": str(error)}
+            raise Refusal("unreadable_source", f"{row.path}: {error}", facts) from error
+        return f"sha256:{digest.hexdigest()}"

@@ -1,0 +1,136 @@
+"""Take a compaction back: the pointer moves to the point before it (JUN-25).
+
+A compaction into a new session leaves its source as it was, so a record is enough.  One in place
+replaced what Codex sends, and bytes are never removed: there a further window is opened, with the
+history as it was, read from the bytes of then, and with whatever was said since.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from attrs import frozen
+
+from codex_checkpoints.core.compaction.installed import in_place
+from codex_checkpoints.core.compaction.records import (
+    Installed,
+    Undone,
+    digest_of,
+    standing,
+)
+from codex_checkpoints.core.history.tokens import of_items
+from codex_checkpoints.core.history.windows import Chain
+from codex_checkpoints.core.rollout.fields import Json
+from codex_checkpoints.service.compacting import Outside, items_of, opened_after, session_live
+from codex_checkpoints.service.compaction_audit import Operation
+from codex_checkpoints.service.compaction_records import is_undone, storing
+from codex_checkpoints.service.compaction_settling import Settling
+from codex_checkpoints.service.compaction_source import Source, Sources
+from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.stamps import in_text
+
+
+@frozen
+class Uncompacted:
+    """A compaction that was taken back; `session_id` is where the work goes on again."""
+
+    compaction_id: str
+    session_id: str
+    source_session_id: str
+    into: str
+
+
+class Undoing:
+    """Takes compactions of one home back."""
+
+    def __init__(self, sessions: Sessions, outside: Outside) -> None:
+        """Work on these sessions; nothing is read yet."""
+        self._sessions = sessions
+        self._outside = outside
+        self._sources = Sources(sessions)
+        self._settling = Settling(sessions)
+
+    def uncompact(self, compaction_id: str) -> Uncompacted:
+        """Take a compaction back, durable on return.
+
+        Refuses `unknown_compaction`, `conflict` where it was taken back already or its window is no
+        longer the current one, and, in place, `session_live`, `turn_not_complete`,
+        `unreadable_source`; `storage_error`.
+        """
+        record = self._sessions.compactions.find(compaction_id)
+        if record.into == "new":
+            undone, turn = self._pointed_back(record), None
+        else:
+            source = self._sources.read(record.source.session_id)
+            undone, turn = self._restored(record, source), source.last_turn
+        source_id = record.source.session_id
+        records, moment = self._sessions.records, self._outside.moment
+        operation = Operation(records, moment, compaction_id, source_id, turn)
+        operation.undone(undone, source_id)
+        return Uncompacted(compaction_id, source_id, source_id, record.into)
+
+    def _pointed_back(self, record: Installed) -> Undone:
+        source_id = record.source.session_id
+        undone = _undone(record, self._outside.moment())
+        with storing(source_id), self._sessions.compactions.shelf(source_id) as shelf:
+            self._settling.settle(shelf)
+            if is_undone(shelf.records, record.compaction_id):
+                raise _conflict(record, "undone", "it was taken back already")
+            shelf.add(undone)
+        return undone
+
+    def _restored(self, record: Installed, source: Source) -> Undone:
+        """Open a further window with the history as it was."""
+        self._check(record, source)
+        items, traced = self._items(record, source), source.traced
+        at = self._outside.moment()
+        (window_id,) = self._outside.new_ids(at, 1)
+        chain = opened_after(traced.history.chain, window_id)
+        weight = of_items(items) + traced.instructions
+        lines = in_place(items, chain, weight, traced.last_report)
+        undone = _undone(record, at, chain)
+        threads, records = self._sessions.threads, self._sessions.compactions
+        with (
+            storing(source.session_id),
+            records.shelf(source.session_id) as shelf,
+            self._settling.installing(shelf, undone),
+        ):
+            threads.unload(source.session_id)
+            threads.append(source.session_id, items_of(lines), at, expected=source.look)
+        return undone
+
+    def _check(self, record: Installed, source: Source) -> None:
+        """Refuse to take back what cannot be, with nothing written."""
+        if source.live:
+            raise session_live(source.session_id)
+        if not source.ended:
+            message = f"the last turn of session {source.session_id} is open"
+            raise Refusal("turn_not_complete", message, {"sessionId": source.session_id})
+        with storing(source.session_id):
+            records = self._sessions.compactions.of(source.session_id)
+        if is_undone(records, record.compaction_id):
+            raise _conflict(record, "undone", "it was taken back already")
+        if standing(records, source.session_id) != record:
+            raise _conflict(record, "later_compaction", "a later one comes first")
+        if source.traced.history.chain.current != record.windows.after.current:
+            raise _conflict(record, "later_window", "the session is in another window by now")
+
+    def _items(self, record: Installed, source: Source) -> tuple[Json, ...]:
+        """Return the history as it was before, with what came since."""
+        now, count = source.traced.history.items, len(record.items)
+        before = self._sources.history_below(source, record.source.bytes_before).history.items
+        same = digest_of(now[:count]) == record.replacement
+        if not same or digest_of(before) != record.source.history:
+            raise _conflict(record, "other_bytes", "its session file was written anew since")
+        return (*before, *now[count:])
+
+
+def _undone(record: Installed, at: datetime, window: Chain | None = None) -> Undone:
+    return Undone(record.compaction_id, in_text(at), "user", "requested by the user", window)
+
+
+def _conflict(record: Installed, reason: str, words: str) -> Refusal:
+    message = f"compaction {record.compaction_id} is not taken back: {words}"
+    facts = {"compactionId": record.compaction_id, "reason": reason}
+    return Refusal("conflict", message, facts)

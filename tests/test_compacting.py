@@ -1,0 +1,690 @@
+"""Compaction as an operation: what it refuses, what it writes, what can be taken back."""
+
+import json
+import os
+import subprocess
+from collections.abc import Generator, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+
+from codex_checkpoints import hook_process, stamps
+from codex_checkpoints.core.checkpoint.canonical import from_bytes
+from codex_checkpoints.core.checkpoint.records import Checkpoint
+from codex_checkpoints.core.compaction.kinds import kind_of
+from codex_checkpoints.core.compaction.record_lines import record_of
+from codex_checkpoints.core.compaction.records import Installed, Undone, digest_of
+from codex_checkpoints.core.restore.sealing import is_intact
+from codex_checkpoints.core.rollout.fields import texts_of
+from codex_checkpoints.service.compacting import Compacted, Compacting, Outside, Request
+from codex_checkpoints.service.compaction_settling import Settling
+from codex_checkpoints.service.history import Histories
+from codex_checkpoints.service.notes import Notes
+from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.undoing import Undoing
+from homes import Home, more, refusal, snapshot, thread
+from rollouts import (
+    aborted,
+    assistant,
+    call,
+    complete,
+    output,
+    patch,
+    plan,
+    rollout,
+    session,
+    shell,
+    started,
+    tokens,
+    turn,
+    user,
+)
+
+WORK = "I looked at every file of it. " * 400
+FORMS = ["paginated", "legacy"]
+
+
+def work(form: str = "paginated", number: int = 1, **head: Any) -> bytes:
+    """Write a session with something to forget and something to keep."""
+    return rollout(
+        session(form=form, thread=thread(number), **head),  # pyright: ignore[reportArgumentType]
+        turn(
+            user("Fix the login, größer 日本 🙂"),
+            plan(("Read auth.py", True), ("Fix it", False)),
+            shell("cat auth.py", reads=["auth.py"]),
+            patch(update="auth.py"),
+            assistant(WORK),
+            tokens(9_000),
+        ),
+        turn(user("And the logout."), shell("make test"), assistant(WORK), tokens(19_000)),
+    )
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path)
+
+
+@pytest.fixture(params=FORMS)
+def form(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture
+def sessions(home: Home, form: str) -> Generator[Sessions]:
+    home.put(work(form))
+    with home.house() as house:
+        yield house.sessions
+
+
+def no_codex() -> None:
+    return None
+
+
+OUTSIDE = Outside(stamps.moment, stamps.new_ids, hook_process.run, no_codex)
+
+
+def compacting(sessions: Sessions) -> Compacting:
+    return Compacting(sessions, OUTSIDE)
+
+
+def asked(into: Any = "new", **more: Any) -> Request:
+    return Request(thread(1), into=into, **more)
+
+
+def shown(sessions: Sessions, session_id: str) -> Checkpoint:
+    return from_bytes(sessions.show(session_id).data)
+
+
+def without_seq(checkpoint: Checkpoint) -> Checkpoint:
+    return attrs.evolve(checkpoint, seq=0)
+
+
+def records(home: Home, session_id: str) -> list[Any]:
+    path = home.state / "sessions" / session_id / "compactions.jsonl"
+    return [record_of(json.loads(line)) for line in path.read_bytes().splitlines()]
+
+
+def events(home: Home) -> list[Any]:
+    path = home.state / "audit.jsonl"
+    return [json.loads(line) for line in path.read_bytes().splitlines()] if path.exists() else []
+
+
+def written(home: Home) -> dict[str, str]:
+    """Return what lies in a home, but for the index, which any look at a session may write to."""
+    return {path: seen for path, seen in snapshot(home.root).items() if "index.sqlite" not in path}
+
+
+def history_of(sessions: Sessions, session_id: str) -> list[Any]:
+    return list(Histories(sessions).history(session_id).items)
+
+
+# --- a new session -------------------------------------------------------------------------------
+
+
+def test_a_new_session_is_what_is_resumed_and_the_source_stays_as_it_was(
+    home: Home, sessions: Sessions
+) -> None:
+    before = home.path().read_bytes()
+
+    done = compacting(sessions).compact(asked())
+
+    assert home.path().read_bytes() == before
+    assert done.session_id != thread(1)
+    assert history_of(sessions, str(done.session_id)) == list(done.built.items)
+    kinds = [kind_of(item) for item in done.built.items]
+    assert kinds == ["user", "user", "handoff"]
+    assert "".join(texts_of(done.built.items[0]["content"])) == "Fix the login, größer 日本 🙂"
+    assert not any(WORK[:40] in json.dumps(item) for item in done.built.items)
+    report = done.built.report
+    assert report.after <= report.bound
+    assert (report.before.tokens, report.before.source) == (19_000, "reported")
+
+
+def test_a_new_session_begins_with_what_its_source_knew(
+    home: Home, sessions: Sessions
+) -> None:
+    notes = Notes(sessions, stamps.now, stamps.new_id)
+    notes.apply(
+        thread(1),
+        b'{"kind":"fact","key":"port","value":"8080","evidence":{"source":"file",'
+        b'"ref":"auth.py"},"dependsOn":[{"uri":"auth.py"}]}',
+    )
+    notes.apply(
+        thread(1),
+        b'{"kind":"decision","decisionId":"d1","decision":"Use a cookie",'
+        b'"rationale":"It was asked for","evidence":{"source":"user","ref":"task"}}',
+    )
+    source = shown(sessions, thread(1))
+
+    done = compacting(sessions).compact(asked())
+
+    made = shown(sessions, str(done.session_id))
+    assert without_seq(made) == without_seq(source)
+    assert made.seq > source.seq
+    stored = home.state / "sessions" / str(done.session_id) / "checkpoint_v1.json"
+    assert stored.read_bytes() == sessions.show(str(done.session_id)).data
+    kept = notes.notes(str(done.session_id))
+    assert [(note.kind, note.id, note.turn_id) for note in kept] == [
+        ("fact", "port", None),
+        ("decision", "d1", None),
+    ]
+
+
+def test_after_a_prompt_the_task_is_that_prompt(home: Home, sessions: Sessions, form: str) -> None:
+    done = compacting(sessions).compact(asked())
+    source, began = shown(sessions, thread(1)), shown(sessions, str(done.session_id))
+    path = Path(sessions.find(str(done.session_id)).path)
+    count = path.read_bytes().count(b"\n")
+
+    steps = turn(user("Now the docs."), shell("ls docs"), name="after")
+    data = more(steps, thread=str(done.session_id), ordinal=count, form=form)
+    with path.open("ab") as file:
+        file.write(data)
+    sessions.refresh()
+
+    made = shown(sessions, str(done.session_id))
+    assert made.task is not None
+    assert made.task.text == "Now the docs."
+    assert made.plan == source.plan
+    assert set(made.artifacts) == {*source.artifacts, "ls docs"}
+    assert made.artifacts["ls docs"].last_observed_seq > began.seq
+    assert made.seq == began.seq + data.count(b"\n")
+    assert [each.task for each in sessions.detail(str(done.session_id)).turns] == ["Now the docs."]
+
+
+def test_what_a_session_began_with_can_be_cited_superseded_and_taken_back(
+    sessions: Sessions,
+) -> None:
+    notes = Notes(sessions, stamps.now, stamps.new_id)
+    task = json.loads(sessions.show(thread(1)).data)["task"]["evidence"]["ref"]
+    decision: dict[str, Any] = {
+        "kind": "decision",
+        "decisionId": "d1",
+        "decision": "Use a cookie",
+        "rationale": "It was asked for",
+        "evidence": {"source": "user", "ref": task},
+    }
+    notes.apply(thread(1), json.dumps(decision).encode())
+    made = str(compacting(sessions).compact(asked()).session_id)
+
+    again = refusal(lambda: notes.apply(made, json.dumps(decision).encode()))
+    later = decision | {"decisionId": "d2", "supersedes": "d1", "decision": "Use a token"}
+    notes.apply(made, json.dumps(later).encode())
+
+    assert again.code == "conflict"
+    assert [each.decision_id for each in shown(sessions, made).decisions] == ["d1", "d2"]
+    notes.revoke(made, "d1")
+    assert [each.decision_id for each in shown(sessions, made).decisions] == ["d2"]
+    assert [each.decision_id for each in shown(sessions, thread(1)).decisions] == ["d1"]
+
+
+def test_the_index_is_made_anew_and_a_made_session_is_the_same(home: Home, form: str) -> None:
+    home.put(work(form))
+    with home.house() as house:
+        done = compacting(house.sessions).compact(asked())
+        made = str(done.session_id)
+        before = house.sessions.show(made).data
+    (home.state / "index.sqlite").unlink()
+    (home.state / "sessions" / made / "checkpoint_v1.json").unlink()
+
+    with home.house() as house:
+        assert house.sessions.show(made).data == before
+        (listed,) = [s for s in house.sessions.page().items if s.session_id == made]
+        assert listed.task == "And the logout."
+        assert listed.title == "Fix the login, größer 日本 🙂"
+        assert listed.forked_from == thread(1)
+        assert (listed.context_tokens_source, listed.windows) == ("estimated", 2)
+        assert listed.context_tokens is not None
+        assert listed.context_tokens >= done.built.report.after
+
+
+def test_the_pointer_is_the_newest_record_and_names_the_new_session(
+    home: Home, sessions: Sessions
+) -> None:
+    first = compacting(sessions).compact(asked())
+    second = compacting(sessions).compact(asked())
+
+    def continued() -> list[str | None]:
+        return [s.continued_by for s in sessions.page().items if s.session_id == thread(1)]
+
+    assert continued() == [second.session_id]
+    Undoing(sessions, OUTSIDE).uncompact(str(second.compaction_id))
+    assert continued() == [first.session_id]
+    Undoing(sessions, OUTSIDE).uncompact(str(first.compaction_id))
+    assert continued() == [None]
+    kinds = [type(each) for each in records(home, thread(1)) if isinstance(each, Installed | Undone)]
+    assert kinds == [Installed, Installed, Undone, Undone]
+
+
+def test_the_record_answers_who_what_and_what_remains(home: Home, sessions: Sessions) -> None:
+    before = home.path().read_bytes()
+
+    done = compacting(sessions).compact(asked(why="it is full"))
+
+    (record,) = [each for each in records(home, thread(1)) if isinstance(each, Installed)]
+    assert (record.requested_by, record.why, record.placement) == ("user", "it is full", "manual")
+    assert (record.strategy, record.determinism) == ("checkpoint", "deterministic")
+    assert record.source.bytes_before == len(before)
+    assert record.source.session_id == thread(1)
+    assert record.source.from_seq <= record.source.to_seq
+    assert record.replacement == digest_of(history_of(sessions, str(done.session_id)))
+    assert [each.author for each in record.items] == ["user", "user", "codex-checkpoints"]
+    assert all(each.at and each.ref for each in record.items[:2])
+    assert records(home, str(done.session_id)) == [record]
+    assert record.baseline is None
+
+
+def test_events_tell_of_a_compaction_without_any_text(home: Home, sessions: Sessions) -> None:
+    done = compacting(sessions).compact(asked())
+    Undoing(sessions, OUTSIDE).uncompact(str(done.compaction_id))
+
+    told = events(home)
+    assert [each["type"] for each in told] == ["CompactionInstalled", "CompactionUndone"]
+    assert all(is_intact(each) for each in told)
+    assert {each["operationId"] for each in told} == {done.compaction_id}
+    assert told[0]["sessionId"] == done.session_id
+    assert told[0]["sourceTurn"]["sessionId"] == thread(1)
+    assert "login" not in json.dumps(told, ensure_ascii=False)
+
+
+def test_a_preview_says_what_comes_and_writes_nothing(home: Home, form: str) -> None:
+    home.put(work(form))
+    home.run("watch", "--once")
+    with home.house() as house:
+        before = written(home)
+
+        preview = compacting(house.sessions).preview(asked())
+        told = compacting(house.sessions).preview(asked("in-place"))
+
+        assert written(home) == before
+        done = compacting(house.sessions).compact(asked())
+        assert done.built == preview.built == told.built
+        assert (preview.compaction_id, preview.session_id) == (None, None)
+        assert told.session_id == thread(1)
+
+
+def test_the_same_session_gives_the_same_replacement_on_every_run(sessions: Sessions) -> None:
+    first = compacting(sessions).compact(asked())
+    second = compacting(sessions).compact(asked())
+
+    assert first.built == second.built
+    assert first.session_id != second.session_id
+
+
+def test_a_compaction_of_a_compaction_holds_one_handoff(
+    home: Home, sessions: Sessions, form: str
+) -> None:
+    source, sizes = thread(1), []
+    for round_ in range(3):
+        done = compacting(sessions).compact(Request(source))
+        source = str(done.session_id)
+        sizes.append(done.built.report.after)
+        kinds = [kind_of(item) for item in done.built.items]
+        assert kinds.count("handoff") == 1
+        assert kinds[-1] == "handoff"
+        path = Path(sessions.find(source).path)
+        count = path.read_bytes().count(b"\n")
+        steps = turn(user("Go on."), assistant(WORK), name=f"round {round_}")
+        with path.open("ab") as file:
+            file.write(more(steps, thread=source, ordinal=count, form=form))
+        sessions.refresh()
+    assert sizes[-1] - sizes[0] < 200
+    (newest,) = [each for each in records(home, source) if each.session_id == source]
+    times = [each.at for each in newest.items[:2]]
+    assert times == [each.at for each in records(home, thread(1))[-1].items[:2]]
+
+
+def test_a_session_that_is_live_can_be_gone_on_with_in_a_new_one(
+    home: Home, sessions: Sessions
+) -> None:
+    with loaded(home):
+        refused = refusal(lambda: compacting(sessions).compact(asked("in-place")))
+        done = compacting(sessions).compact(asked())
+
+    assert refused.code == "session_live"
+    assert done.session_id is not None
+
+
+# --- in place ------------------------------------------------------------------------------------
+
+
+def test_in_place_earlier_bytes_stay_and_the_replacement_counts(
+    home: Home, sessions: Sessions
+) -> None:
+    before, source = home.path().read_bytes(), shown(sessions, thread(1))
+
+    done = compacting(sessions).compact(asked("in-place"))
+
+    after = home.path().read_bytes()
+    assert after.startswith(before)
+    assert after[len(before) :].count(b"\n") == 2
+    assert done.session_id == thread(1)
+    assert history_of(sessions, thread(1)) == list(done.built.items)
+    assert without_seq(shown(sessions, thread(1))) == without_seq(source)
+    windows = done.windows
+    assert windows.after.first == windows.before.first
+    assert windows.after.previous == windows.before.current
+    assert windows.after.number == (windows.before.number or 0) + 1
+    (listed,) = sessions.page().items
+    assert (listed.context_tokens_source, listed.continued_by) == ("estimated", None)
+    assert listed.context_tokens == done.built.report.after
+
+
+def test_taking_back_in_place_brings_the_history_of_before(home: Home, sessions: Sessions) -> None:
+    old = history_of(sessions, thread(1))
+    done = compacting(sessions).compact(asked("in-place"))
+    between = home.path().read_bytes()
+
+    undone = Undoing(sessions, OUTSIDE).uncompact(str(done.compaction_id))
+
+    assert home.path().read_bytes().startswith(between)
+    assert history_of(sessions, thread(1)) == old
+    assert undone.session_id == thread(1)
+    assert isinstance(records(home, thread(1))[-1], Undone)
+
+
+def test_taking_back_keeps_what_was_said_since(home: Home, sessions: Sessions, form: str) -> None:
+    old = history_of(sessions, thread(1))
+    done = compacting(sessions).compact(asked("in-place"))
+    count = home.path().read_bytes().count(b"\n")
+    steps = turn(user("Now the docs."), assistant("Done."), name="after")
+    with home.path().open("ab") as file:
+        file.write(more(steps, thread=thread(1), ordinal=count, form=form))
+    sessions.refresh()
+
+    Undoing(sessions, OUTSIDE).uncompact(str(done.compaction_id))
+
+    now = history_of(sessions, thread(1))
+    assert now[: len(old)] == old
+    assert [kind_of(item) for item in now[len(old) :]] == ["user", "assistant"]
+
+
+def test_only_the_newest_compaction_that_stands_is_taken_back(sessions: Sessions) -> None:
+    first = compacting(sessions).compact(asked("in-place"))
+    second = compacting(sessions).compact(asked("in-place", force=True))
+    undoing = Undoing(sessions, OUTSIDE)
+
+    refused = refusal(lambda: undoing.uncompact(str(first.compaction_id)))
+    undoing.uncompact(str(second.compaction_id))
+    again = refusal(lambda: undoing.uncompact(str(second.compaction_id)))
+
+    assert (refused.code, refused.facts["reason"]) == ("conflict", "later_compaction")
+    assert (again.code, again.facts["reason"]) == ("conflict", "undone")
+    assert refusal(lambda: undoing.uncompact("nobody")).code == "unknown_compaction"
+
+
+def test_a_live_session_is_not_taken_back_in_place(home: Home, sessions: Sessions) -> None:
+    done = compacting(sessions).compact(asked("in-place"))
+    before = home.path().read_bytes()
+
+    with loaded(home):
+        refused = refusal(lambda: Undoing(sessions, OUTSIDE).uncompact(str(done.compaction_id)))
+
+    assert refused.code == "session_live"
+    assert home.path().read_bytes() == before
+
+
+# --- refusals ------------------------------------------------------------------------------------
+
+
+OPEN = rollout(session(), started("t"), user("Fix it."), assistant(WORK))
+WAITING = rollout(session(), started("t"), user("Fix it."), call("shell", {}, "c1"))
+SMALL = rollout(session(), turn(user("Hello."), assistant("Hello.")))
+EMPTY = rollout(session())
+SHORT_WINDOW = rollout(
+    session(), turn(user("Fix it."), assistant(WORK), tokens(90, window=100))
+)
+
+
+@pytest.mark.parametrize(
+    ("data", "request_", "code"),
+    [
+        (OPEN, asked(), "turn_not_complete"),
+        (WAITING, asked(), "turn_not_complete"),
+        (SMALL, asked(), "not_smaller"),
+        (EMPTY, asked(), "missing_context"),
+        (SHORT_WINDOW, asked(), "item_too_large"),
+        (work(), asked(placement="mid_turn"), "unsupported_placement"),
+        (work(), asked(placement="whenever"), "unsupported_placement"),
+        (work(), asked(strategy="codex"), "codex_not_found"),
+        (work(), asked(strategy="magic"), "invalid_payload"),
+        (work(), Request(thread(9)), "unknown_session"),
+        (b"\x00" * 10, Request(thread(1)), "missing_context"),
+    ],
+)
+def test_what_is_refused_writes_nothing(
+    home: Home, data: bytes, request_: Request, code: str
+) -> None:
+    home.put(data)
+    with home.house() as house:
+        sessions = house.sessions
+        before = written(home)
+
+        for into in ("new", "in-place"):
+            wish = attrs.evolve(request_, into=into)
+            assert refusal(lambda wish=wish: compacting(sessions).compact(wish)).code == code
+            assert refusal(lambda wish=wish: compacting(sessions).preview(wish)).code == code
+
+        assert written(home) == before
+
+
+def test_a_turn_that_was_interrupted_has_ended(home: Home) -> None:
+    home.put(rollout(session(), started("t"), user("Fix it."), assistant(WORK), aborted("t")))
+    with home.house() as house:
+        assert compacting(house.sessions).compact(asked()).session_id is not None
+
+
+def test_a_turn_that_was_cut_off_is_compacted_when_nobody_holds_it_and_it_is_asked_for(
+    home: Home,
+) -> None:
+    home.put(OPEN)
+    with home.house() as house:
+        with loaded(home):
+            refused = refusal(lambda: compacting(house.sessions).compact(asked(force=True)))
+        done = compacting(house.sessions).compact(asked(force=True))
+
+    assert refused.code == "turn_not_complete"
+    assert done.session_id is not None
+
+
+def test_a_context_that_is_more_than_full_is_compacted(home: Home) -> None:
+    full = rollout(
+        session(), turn(user("Fix it."), assistant(WORK), tokens(270_000, window=258_400))
+    )
+    home.put(full)
+    with home.house() as house:
+        done = compacting(house.sessions).compact(asked("in-place"))
+        (listed,) = house.sessions.page().items
+
+    assert done.built.report.before.source == "estimated"
+    assert listed.context_tokens == done.built.report.after
+
+
+def test_a_base_that_is_gone_is_no_source(home: Home) -> None:
+    base = {"thread_id": thread(7), "end_ordinal_exclusive": 5, "end_byte_offset": 100}
+    home.put(rollout(session(history_base=base), turn(user("Fix it."), assistant(WORK))))
+    with home.house() as house:
+        refused = refusal(lambda: compacting(house.sessions).compact(asked()))
+
+    assert (refused.code, refused.facts["reason"]) == ("unreadable_source", "base_missing")
+
+
+def test_a_session_outside_the_home_is_not_compacted(home: Home, tmp_path: Path) -> None:
+    path = tmp_path / home.path().name
+    path.write_bytes(work())
+    with home.house() as house:
+        refused = refusal(lambda: compacting(house.sessions).compact(Request(str(path))))
+
+    assert refused.code == "unknown_session"
+    assert not home.state.joinpath("sessions").exists()
+
+
+def test_a_made_session_that_a_compaction_points_at_is_not_deleted(sessions: Sessions) -> None:
+    done = compacting(sessions).compact(asked())
+
+    refused = refusal(lambda: sessions.delete(str(done.session_id)))
+    Undoing(sessions, OUTSIDE).uncompact(str(done.compaction_id))
+    sessions.delete(str(done.session_id))
+
+    assert refused.code == "conflict"
+    assert [each.session_id for each in sessions.page().items] == [thread(1)]
+    Settling(sessions).recover()
+
+
+# --- hooks ---------------------------------------------------------------------------------------
+
+
+def hook(home: Home, script: str, event: str = "preCompact", **more: Any) -> Path:
+    """Name a program that runs around a compaction; return where it notes what it was told."""
+    path = home.user / f"{event}.sh"
+    told = home.user / f"{event}.told"
+    path.write_text(f"#!/bin/sh\ncat > '{told}'\n{script}\n")
+    path.chmod(0o755)
+    settings = {"command": [str(path)], **more}
+    lines = "".join(f"{name} = {json.dumps(value)}\n" for name, value in settings.items())
+    old = home.state / "config.toml"
+    text = old.read_text() if old.exists() else ""
+    home.config(f"{text}[[hooks.{event}]]\n{lines}")
+    return told
+
+
+def test_hooks_are_told_what_codex_tells_and_what_came_of_it(home: Home) -> None:
+    home.put(work())
+    before = hook(home, "")
+    after = hook(home, "echo '{}'", "postCompact")
+    with home.house() as house:
+        assert house.problems == ()
+        done = compacting(house.sessions).compact(asked())
+
+    told = json.loads(before.read_bytes())
+    assert told["hook_event_name"] == "PreCompact"
+    assert set(told) == {
+        "session_id",
+        "turn_id",
+        "transcript_path",
+        "cwd",
+        "hook_event_name",
+        "model",
+        "trigger",
+    }
+    assert (told["session_id"], told["trigger"]) == (thread(1), "manual")
+    observed = json.loads(after.read_bytes())
+    assert observed["hook_event_name"] == "PostCompact"
+    assert observed["compaction"]["session_id"] == done.session_id
+    assert observed["compaction"]["replacement"] == digest_of(done.built.items)
+    assert "login" not in after.read_text()
+    assert [each.outcome for each in done.hooks] == ["passed", "passed"]
+
+
+@pytest.mark.parametrize(
+    ("script", "outcome"),
+    [
+        ("""echo '{"continue":false,"stopReason":"not now"}'""", "blocked"),
+        ("exit 3", "failed"),
+        ("echo garbage", "garbage"),
+        ("yes", "garbage"),
+        ("""echo '{"continue":1}'""", "garbage"),
+        ("sleep 60", "timed_out"),
+    ],
+)
+@pytest.mark.parametrize("policy", ["stop", "continue"])
+def test_a_hook_that_blocks_or_fails_has_a_stated_outcome(
+    home: Home, script: str, outcome: str, policy: str
+) -> None:
+    home.put(work())
+    hook(home, script, onFailure=policy, timeoutSeconds=0.5)
+    rollouts = snapshot(home.root / "sessions")
+    with home.house() as house:
+        if outcome != "blocked" and policy == "continue":
+            done = compacting(house.sessions).compact(asked())
+            assert [each.outcome for each in done.hooks] == [outcome]
+            return
+        refused = refusal(lambda: compacting(house.sessions).compact(asked()))
+
+    assert refused.code == "blocked_by_hook"
+    assert refused.facts["outcome"] == outcome
+    assert snapshot(home.root / "sessions") == rollouts
+    (event,) = events(home)
+    assert event["type"] == "CompactionBlocked"
+    assert event["hooks"] == [{"number": 1, "outcome": outcome}]
+    assert not (home.state / "sessions" / thread(1) / "compactions.jsonl").exists()
+
+
+def test_a_hook_that_runs_after_changes_nothing(home: Home) -> None:
+    home.put(work())
+    hook(home, "exit 1", "postCompact")
+    with home.house() as house:
+        done = compacting(house.sessions).compact(asked())
+
+    assert [each.outcome for each in done.hooks] == ["failed"]
+    assert [each["type"] for each in events(home)] == ["CompactionInstalled", "CompactionObserved"]
+
+
+def test_what_a_hook_started_ends_with_it(home: Home) -> None:
+    home.put(work())
+    hook(home, f"sleep 60 & echo $! > '{home.user}/child'")
+    with home.house() as house:
+        compacting(house.sessions).compact(asked())
+
+    child = (home.user / "child").read_text().strip()
+    state = subprocess.run(["ps", "-o", "stat=", "-p", child], capture_output=True, check=False)
+    assert state.stdout.strip() in {b"", b"Z", b"Zs"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'hooks = 1',
+        '[[hooks.other]]\ncommand = ["/bin/true"]',
+        '[[hooks.preCompact]]\ncommand = "/bin/true"',
+        '[[hooks.preCompact]]\ncommand = ["./hook.sh"]',
+        '[[hooks.preCompact]]\ncommand = ["true"]',
+        '[[hooks.preCompact]]\ncommand = ["/bin/true"]\ntimeoutSeconds = 0',
+        '[[hooks.preCompact]]\ncommand = ["/bin/true"]\nonFailure = "perhaps"',
+        '[[hooks.preCompact]]\ncommand = ["/bin/true"]\nshell = true',
+    ],
+)
+def test_a_wrong_hook_is_told_and_left_out(home: Home, text: str) -> None:
+    home.config(text)
+    with home.house() as house:
+        assert house.sessions.settings.hooks == {}
+        assert "hooks" in house.problems[0]
+
+
+def test_an_editor_cannot_name_programs_to_run(home: Home) -> None:
+    from codex_checkpoints import assembly
+    from codex_checkpoints.assembly import Places
+
+    wish = {"hooks": {"preCompact": [{"command": ["/bin/true"]}]}}
+    house = assembly.assemble(Places(str(home.root), str(home.state)), wish)
+    try:
+        assert house.sessions.settings.hooks == {}
+    finally:
+        house.sessions.close()
+
+
+def loaded(home: Home) -> Any:
+    """Have another process load the session while a block runs."""
+    import contextlib
+
+    from codex_checkpoints.threads import file_lock
+
+    @contextlib.contextmanager
+    def held() -> Generator[None]:
+        lock = home.root / "thread-writer-locks" / f"{thread(1)}.lock"
+        lock.parent.mkdir(exist_ok=True)
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT)
+        try:
+            assert file_lock.take(descriptor)
+            yield
+        finally:
+            os.close(descriptor)
+            lock.unlink()
+
+    return held()
+
+
+__all__ = ["Compacted", "Sequence", "complete", "output"]

@@ -1,0 +1,627 @@
+"""The door that Codex's hooks call, as a process; what may go wrong, and that nothing comes of it.
+
+Which bundle stands in a window is held against the whole history by a law at the end.
+What the real Codex makes of it is in `codex/test_hook.py`.
+"""
+
+import hashlib
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import rollouts as r
+from codex_checkpoints import hook, stamps
+from codex_checkpoints.core.compaction.how_to import bundle, handoff
+from codex_checkpoints.core.compaction.injection import last_bundle
+from codex_checkpoints.service import last_runs
+from codex_checkpoints.service.history import Histories
+from codex_checkpoints.service.hooking import Call, Hooking
+from codex_checkpoints.service.standing import window_of
+from homes import WAIT, Home, more, refusal, snapshot, thread
+
+SESSION = thread(1)
+BEGINNING = ["resume", "fork", "compact"]
+TURN = r.turn(
+    r.user("Mend the sesame."),
+    r.plan(("Look.", True), ("Mend.", False)),
+    r.shell("cat a.py", "x = 1", reads=["a.py"]),
+)
+WORK = r.rollout(r.session(), TURN)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path)
+
+
+def call(event: str = "SessionStart", **more: object) -> dict[str, object]:
+    """Make a call as Codex does, without the file."""
+    said = {"session_id": SESSION, "cwd": r.FOLDER, "hook_event_name": event, "model": "gpt-5.5"}
+    return said | more
+
+
+def ask(
+    home: Home, told: Mapping[str, object] | bytes, *options: str, path: Path | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    """Call the hook; it ends well, whatever it was told."""
+    if not isinstance(told, bytes):
+        where = {"transcript_path": str(path or home.path())}
+        told = json.dumps({**where, **told}).encode()
+    done = subprocess.run(
+        [sys.executable, "-m", "codex_checkpoints", "hook", *options],
+        input=told,
+        env=home.environment(),
+        capture_output=True,
+        timeout=WAIT,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    return done
+
+
+def answer(home: Home, told: Mapping[str, object], path: Path | None = None) -> Any:
+    """Return what Codex would read: a JSON value, or None for nothing."""
+    done = ask(home, told, path=path)
+    assert not list(failures(home)), done.stderr
+    return json.loads(done.stdout) if done.stdout else None
+
+
+def given_to(home: Home, source: str) -> str | None:
+    said = answer(home, call(source=source))
+    return None if said is None else said["hookSpecificOutput"]["additionalContext"]
+
+
+def expected(home: Home) -> str:
+    return bundle(home.run("view", SESSION).stdout.decode())
+
+
+def lines(path: Path) -> list[Any]:
+    return [json.loads(line) for line in path.read_bytes().splitlines()] if path.exists() else []
+
+
+def receipts(home: Home) -> list[Any]:
+    return lines(home.checkpoint().with_name("receipts.jsonl"))
+
+
+def markers(home: Home) -> list[Any]:
+    return lines(home.checkpoint().with_name("markers.jsonl"))
+
+
+def failures(home: Home) -> Iterator[tuple[Any, ...]]:
+    for event in lines(home.state / "audit.jsonl"):
+        assert event["type"] == "HookFailed"
+        yield event["event"], event["sessionId"], event["code"]
+
+
+def grow(home: Home, *steps: r.Step) -> None:
+    path = home.path()
+    ordinal = len(path.read_bytes().splitlines())
+    with path.open("ab") as file:
+        file.write(more(*steps, thread=SESSION, ordinal=ordinal))
+
+
+# --- what is given -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("source", BEGINNING)
+def test_a_window_that_begins_anew_is_given_how_to_text_and_view(home: Home, source: str):
+    home.put(WORK)
+
+    said = answer(home, call(source=source, permission_mode="never"))
+
+    # Codex takes no other key.
+    text = expected(home)
+    assert said == {
+        "hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": text}
+    }
+    assert "Mend the sesame." in text
+    assert "- [ ] Mend." in text
+    (receipt,) = receipts(home)
+    assert receipt.pop("at").endswith("Z")
+    assert receipt == {
+        "door": "hook",
+        "event": "SessionStart",
+        "source": source,
+        "sessionId": SESSION,
+        "windowId": None,
+        "seq": len(WORK.splitlines()) - 1,
+        "digest": f"sha256:{hashlib.sha256(text.encode()).hexdigest()}",
+        "size": len(text.encode()),
+    }
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        call(source="startup"),
+        call(source="clear"),
+        call("SessionEnd"),
+        call("from the future"),
+        call(source="resume", transcript_path=None),
+    ],
+    ids=["startup", "clear", "another event", "an unknown event", "no file"],
+)
+def test_where_nothing_is_to_be_told_nothing_is_opened(home: Home, told: dict[str, object]):
+    home.put(WORK)
+    before = snapshot(home.root)
+
+    assert answer(home, told) is None
+
+    assert snapshot(home.root) == before
+
+
+@pytest.mark.parametrize("source", [*BEGINNING, "from the future", ""])
+def test_an_empty_checkpoint_is_not_told(home: Home, source: str):
+    home.put(r.rollout(r.session()))
+
+    assert given_to(home, source) is None
+
+
+def test_a_bundle_in_the_window_is_not_given_twice_but_after_a_compaction(home: Home):
+    home.put(WORK)
+    text = given_to(home, "resume")
+    assert text is not None
+    grow(home, r.injected(text, role="developer"), r.turn(r.user("Mend the sesame.")))
+
+    assert given_to(home, "resume") is None
+    assert given_to(home, "fork") is None
+    assert given_to(home, "compact") == text
+    assert [receipt["digest"] is None for receipt in receipts(home)] == [False, True, True, False]
+
+
+def test_a_view_that_has_changed_is_given_again(home: Home):
+    home.put(WORK)
+    old = given_to(home, "resume")
+    assert old is not None
+    grow(home, r.injected(old, role="developer"), r.turn(r.user("Paint it.")))
+
+    new = given_to(home, "resume")
+
+    assert new == expected(home)
+    assert new != old
+
+
+def test_what_a_compaction_took_away_is_given_again(home: Home):
+    home.put(WORK)
+    text = given_to(home, "resume")
+    assert text is not None
+    grow(home, r.injected(text, role="developer"), r.compacted("Done.", [{"type": "other"}]))
+
+    assert given_to(home, "resume") == text
+
+
+def test_a_session_that_we_made_begins_with_its_bundle(home: Home):
+    home.put(WORK)
+    text = expected(home)
+    grow(home, r.compacted("Handed over.", [handoff(text.partition("\n\n")[2])]))
+
+    assert given_to(home, "resume") is None
+
+
+def test_a_bundle_may_stand_in_the_file_that_a_fork_builds_on(home: Home):
+    home.put(WORK)
+    text = given_to(home, "resume")
+    assert text is not None
+    grow(home, r.injected(text, role="developer"))
+    base = home.path().read_bytes()
+    cut = r.based_on(SESSION, len(base.splitlines()), len(base))
+    fork = r.rollout(r.session(thread=thread(2), forked_from_id=SESSION, history_base=cut))
+    path = home.put(fork, 2)
+
+    assert answer(home, call(source="fork", session_id=thread(2)), path) is None
+
+
+def test_the_receipt_names_the_window_that_a_compaction_opened(home: Home):
+    window = "01a1f865-0000-7000-8000-0000000000aa"
+    home.put(WORK)
+    replacement = {"message": "", "replacement_history": [], "window_id": window}
+    grow(home, r.record("compacted", replacement))
+
+    assert given_to(home, "compact") == expected(home)
+    assert answer(home, call("PostCompact", trigger="auto")) is None
+
+    assert [(each["event"], each["windowId"]) for each in receipts(home)] == [
+        ("SessionStart", window),
+        ("PostCompact", window),
+    ]
+
+
+def test_a_prompt_is_told_nothing_unless_it_is_asked_for(home: Home):
+    home.put(WORK)
+    prompt = call("UserPromptSubmit", prompt="Go on.", turn_id="t2")
+
+    assert answer(home, prompt) is None
+    home.config("injectOnPrompt = true\n")
+    said = answer(home, prompt)
+
+    text = expected(home)
+    assert said["hookSpecificOutput"] == {
+        "hookEventName": "UserPromptSubmit",
+        "additionalContext": text,
+    }
+    grow(home, r.injected(text, role="developer"))
+    assert answer(home, prompt) is None
+
+
+# --- around a compaction -------------------------------------------------------------------------
+
+
+def test_before_a_compaction_the_last_turn_that_ended_is_marked(home: Home):
+    home.put(WORK)
+    grow(home, r.started("t2"), r.user("Paint it."))
+
+    assert answer(home, call("PreCompact", trigger="auto", turn_id="t2")) is None
+    assert answer(home, call("PreCompact", trigger="auto", turn_id="t2")) is None
+
+    (marker,) = markers(home)
+    assert (marker["turnId"], marker["label"], marker["origin"]) == (
+        "t1",
+        "before compaction",
+        "compaction",
+    )
+    assert home.stored()["task"]["text"] == "Paint it."
+    assert [receipt["source"] for receipt in receipts(home)] == ["auto", "auto"]
+
+
+def test_before_the_first_turn_has_ended_there_is_no_marker(home: Home):
+    home.put(r.rollout(r.session(), r.started(), r.user("Mend it.")))
+
+    assert answer(home, call("PreCompact", trigger="auto")) is None
+
+    assert not markers(home)
+    assert home.stored()["task"]["text"] == "Mend it."
+
+
+def test_markers_before_compactions_can_be_switched_off(home: Home):
+    home.put(WORK)
+    home.config("markBeforeCompaction = false\n")
+
+    assert answer(home, call("PreCompact", trigger="manual")) is None
+
+    assert not markers(home)
+    assert home.stored() is not None
+
+
+# --- what goes wrong -----------------------------------------------------------------------------
+
+
+def hooks_state(home: Home) -> tuple[str | None, list[str]]:
+    told = home.json("connect", "--status")
+    return told["doors"][0]["problem"], told["problems"]
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        b"",
+        b"\xff\xfe",
+        b"{",
+        b"[]",
+        b"null",
+        b"[" * 100_000,
+        json.dumps(call(source="resume")).encode(),
+        json.dumps(call(source="resume", session_id=7, transcript_path="/x")).encode(),
+        json.dumps(call(source="resume", session_id="../..", transcript_path="/x")).encode(),
+        json.dumps(call(source="resume", transcript_path="a\0b")).encode(),
+        json.dumps(call(source="resume", transcript_path=["a"])).encode(),
+    ],
+    ids=lambda told: repr(told[:12]) if len(told) < 100 else repr(told[-24:]),
+)
+def test_what_is_no_call_is_noted_and_says_nothing(home: Home, told: bytes):
+    home.put(WORK)
+
+    done = ask(home, told)
+
+    assert done.stdout == b""
+    ((event, session, code),) = failures(home)
+    assert (session, code) == (None, "invalid_payload")
+    assert event is None
+
+
+def test_a_call_that_is_too_long_is_not_read(home: Home):
+    done = ask(home, call(source="resume", prompt="x" * hook.LONGEST))
+
+    assert done.stdout == b""
+    assert [code for _, _, code in failures(home)] == ["limit_exceeded"]
+
+
+@pytest.mark.parametrize("options", [("--nonsense",), ("--codex-home",), ("more",)])
+def test_a_wrong_command_line_stops_no_prompt(home: Home, options: tuple[str, ...]):
+    assert ask(home, call(source="resume"), *options).stdout == b""
+
+
+def test_a_file_outside_the_home_is_refused(home: Home, tmp_path: Path):
+    home.put(WORK)
+    other = tmp_path / home.path().name
+    other.write_bytes(WORK.replace(b"sesame", b"secret"))
+    outside = call("SessionStart", source="resume")
+
+    for path in (other, home.root / "sessions" / ".." / ".." / other.name):
+        done = ask(home, outside, path=path)
+        assert done.stdout == b""
+        assert b"secret" not in done.stderr
+
+    assert {each[1:] for each in failures(home)} == {(SESSION, "unknown_session")}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a right there")
+def test_a_link_is_no_session_file(home: Home, tmp_path: Path):
+    target = tmp_path / home.path().name
+    target.write_bytes(WORK)
+    home.path().parent.mkdir(parents=True)
+    home.path().symlink_to(target)
+
+    assert ask(home, call(source="resume")).stdout == b""
+    assert [code for *_, code in failures(home)] == ["unknown_session"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a right there")
+def test_a_home_behind_a_link_is_known_by_either_name(home: Home, tmp_path: Path):
+    home.put(WORK)
+    link = tmp_path / "link"
+    link.symlink_to(home.root)
+
+    assert answer(home, call(source="resume"), link / home.path().relative_to(home.root))
+
+
+def test_the_file_of_another_session_is_refused(home: Home):
+    home.put(WORK)
+    other = home.put(r.rollout(r.session(thread=thread(2)), TURN), 2)
+
+    assert ask(home, call(source="resume"), path=other).stdout == b""
+    assert [code for *_, code in failures(home)] == ["unknown_session"]
+
+
+def test_a_failure_shows_in_the_status_until_a_call_goes_well(home: Home):
+    home.put(WORK)
+    assert home.json("connect")["written"]
+    ask(home, call(source="resume", session_id=thread(9)))
+    (failed,) = lines(home.state / "audit.jsonl")
+
+    sentence = f"the hook failed at {failed['at']} for session {thread(9)}: unknown_session"
+    assert hooks_state(home) == ("failed", [sentence])
+
+    assert ask(home, call(source="resume")).stdout
+    assert hooks_state(home) == (None, [])
+
+
+def test_no_word_of_a_session_is_noted_or_said(home: Home):
+    home.put(WORK)
+    done = [
+        ask(home, call(source="resume")),
+        ask(home, call("UserPromptSubmit", prompt="sesame", session_id="x")),
+        ask(home, b'{"hook_event_name": "sesame", "source": "sesame"}'),
+        ask(home, b"sesame"),
+    ]
+
+    assert [b"sesame" in each.stderr for each in done] == [False] * 4
+    for name in ("audit.jsonl", f"sessions/{SESSION}/receipts.jsonl"):
+        assert b"sesame" not in (home.state / name).read_bytes()
+
+
+def test_a_call_that_never_ends_is_given_up(home: Home):
+    home.put(WORK)
+    program = "from codex_checkpoints import hook; hook.SECONDS = 0.2; hook.serve(None, None)"
+    with subprocess.Popen(
+        [sys.executable, "-c", program],
+        env=home.environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as process:
+        assert process.wait(WAIT) == 0
+        assert process.stdout is not None
+        assert process.stdout.read() == b""
+
+    assert [*failures(home)] == [(None, None, "timed_out")]
+
+
+def test_what_takes_too_long_is_not_said_afterwards(home: Home):
+    home.put(WORK)
+    # The session is slow to open; the process would answer, had it not given up.
+    program = (
+        "import threading; from codex_checkpoints import assembly, hook\n"
+        "assemble = assembly.assemble\n"
+        "def slow(where):\n"
+        "    threading.Event().wait(30)\n"
+        "    return assemble(where)\n"
+        "assembly.assemble = slow; hook.SECONDS = 0.5; hook.serve(None, None)\n"
+    )
+    told = call(source="resume", transcript_path=str(home.path()))
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        input=json.dumps(told).encode(),
+        env=home.environment(),
+        stdout=subprocess.PIPE,
+        timeout=WAIT,
+        check=False,
+    )
+
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert [*failures(home)] == [("SessionStart", SESSION, "timed_out")]
+
+
+def test_a_defect_of_ours_is_noted_by_its_kind(home: Home):
+    home.put(WORK)
+    program = (
+        "from codex_checkpoints import hook; from codex_checkpoints.service import hooking\n"
+        "def defect(self, call): raise KeyError('sesame')\n"
+        "hooking.Hooking.answer = defect; hook.serve(None, None)\n"
+    )
+    told = call(source="resume", transcript_path=str(home.path()))
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        input=json.dumps(told).encode(),
+        env=home.environment(),
+        capture_output=True,
+        timeout=WAIT,
+        check=False,
+    )
+
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert b"sesame" not in done.stderr
+    (event,) = lines(home.state / "audit.jsonl")
+    assert (event["code"], event["error"]) == ("internal", "KeyError")
+
+
+def test_a_state_folder_that_cannot_be_written_keeps_nobody_from_the_view(home: Home):
+    home.put(WORK)
+    home.state.write_bytes(b"in the way")
+
+    done = ask(home, call(source="resume"))
+
+    assert b"additionalContext" in done.stdout
+    assert b"not noted" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_locked_index_keeps_nobody_from_the_view(home: Home):
+    home.put(WORK)
+    assert given_to(home, "compact")
+    other = sqlite3.connect(home.state / "index.sqlite", isolation_level=None)
+    try:
+        other.execute("PRAGMA locking_mode = EXCLUSIVE")
+        other.execute("BEGIN EXCLUSIVE")
+        grow(home, r.turn(r.user("Paint it.")))
+        text = given_to(home, "compact")
+    finally:
+        other.close()
+
+    assert text is not None
+    assert "Paint it." in text
+
+
+def test_a_reader_that_has_gone_is_no_failure_to_anybody(home: Home):
+    home.put(WORK)
+    reading, writing = os.pipe()
+    os.close(reading)
+    told = call(source="resume", transcript_path=str(home.path()))
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "codex_checkpoints", "hook"],
+            input=json.dumps(told).encode(),
+            env=home.environment(),
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            timeout=WAIT,
+            check=False,
+        )
+    finally:
+        os.close(writing)
+
+    assert done.returncode == 0
+    assert b"Traceback" not in done.stderr
+    assert not receipts(home)
+    assert [code for *_, code in failures(home)] == ["not_taken"]
+
+
+def test_a_killed_call_leaves_the_next_one_alone(home: Home):
+    home.put(WORK)
+    told = json.dumps(call(source="resume", transcript_path=str(home.path()))).encode()
+    with subprocess.Popen(
+        [sys.executable, "-m", "codex_checkpoints", "hook"],
+        env=home.environment(),
+        stdin=subprocess.PIPE,
+    ) as process:
+        assert process.stdin is not None
+        process.stdin.write(told)
+        process.stdin.close()
+        process.kill()
+
+    assert given_to(home, "resume") == expected(home)
+
+
+def test_two_calls_at_once_are_answered_alike(home: Home):
+    home.put(WORK)
+    told = json.dumps(call(source="resume", transcript_path=str(home.path()))).encode()
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-m", "codex_checkpoints", "hook"],
+            env=home.environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        for _ in range(2)
+    ]
+
+    said = [process.communicate(told, WAIT)[0] for process in started]
+
+    assert said[0] == said[1] != b""
+    assert len(receipts(home)) == 2
+    assert not list(failures(home))
+
+
+# --- in parts ------------------------------------------------------------------------------------
+
+
+def test_the_door_is_also_the_command_of_the_command_line(home: Home):
+    assert b"hook" in home.run("--help").stdout
+
+
+def test_a_checkpoint_that_cannot_be_stored_is_told_before_a_compaction(home: Home):
+    home.put(WORK)
+    home.checkpoint().mkdir(parents=True)
+    told = Call("PreCompact", SESSION, str(home.path()), "auto")
+
+    with home.house() as house:
+        hooking = Hooking(house.sessions, stamps.now, stamps.new_id)
+        assert refusal(lambda: hooking.answer(told)).code == "storage_error"
+
+
+def test_the_newest_failure_is_told_of_whatever_stands_in_the_audit(home: Home):
+    home.state.mkdir()
+    events = [
+        {"type": "HookFailed", "at": "1", "code": "a"},
+        {"type": "HookFailed", "at": 2, "code": "b"},
+        {"type": "RestoreFailed", "at": "3", "code": "c"},
+        [],
+    ]
+    text = "".join(json.dumps(event) + "\n" for event in events)
+    (home.state / "audit.jsonl").write_text(text + "{torn", encoding="utf-8")
+
+    failure = last_runs.last_failure(str(home.state), None)
+
+    assert str(failure) == "the hook failed at 1: a"
+    assert last_runs.last_failure(str(home.state), last_runs.Run("2", "x")) is None
+
+
+BUNDLES = {name: bundle(f"[SESSION_CHECKPOINT v1]\n\n[TASK]\n- {name} ü\n") for name in "AB"}
+STEPS = st.one_of(
+    st.sampled_from(
+        [
+            r.turn(r.user("Go on."), r.assistant("Done.")),
+            r.injected("Theirs.", role="developer"),
+            r.compacted("Summed up.", []),
+            r.compacted("Summed up.", [handoff(BUNDLES["A"].partition("\n\n")[2])]),
+            r.compacted("As of old."),
+            r.rollback(1),
+            r.assistant(BUNDLES["A"]),
+            r.shell("cat notes", json.dumps({"type": "compacted", "payload": {"x": 1}})),
+            r.shell("cat notes", "x" * 70_000),
+        ]
+    ),
+    st.sampled_from([r.injected(text, role="developer") for text in BUNDLES.values()]),
+)
+
+
+@given(st.sampled_from(["paginated", "legacy"]), st.lists(STEPS, max_size=8))
+def test_the_end_of_a_session_tells_what_the_whole_of_it_would(form: Any, steps: list[r.Step]):
+    with tempfile.TemporaryDirectory() as folder:
+        home = Home(Path(folder))
+        home.put(r.rollout(r.session(form), r.turn(r.user("Mend it.")), *steps))
+        with home.house() as house:
+            row = house.sessions.find(SESSION)
+            whole = Histories(house.sessions).history(SESSION).items
+            for text in BUNDLES.values():
+                window = window_of(house.sessions, row, text)
+                stands = last_bundle(window.items) == text
+                assert stands == (last_bundle(whole) == text)
