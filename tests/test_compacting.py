@@ -1,9 +1,10 @@
 """Compaction as an operation: what it refuses, what it writes, what can be taken back."""
 
+import contextlib
 import json
 import os
 import subprocess
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -15,22 +16,24 @@ from codex_checkpoints.core.checkpoint.canonical import from_bytes
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.compaction.kinds import kind_of
 from codex_checkpoints.core.compaction.record_lines import record_of
-from codex_checkpoints.core.compaction.records import Installed, Undone, digest_of
+from codex_checkpoints.core.compaction.records import Installed, Into, Undone, digest_of
 from codex_checkpoints.core.restore.sealing import is_intact
 from codex_checkpoints.core.rollout.fields import texts_of
-from codex_checkpoints.service.compacting import Compacted, Compacting, Outside, Request
+from codex_checkpoints.service.compacting import Compacting
+from codex_checkpoints.service.compaction_request import Outside, Request
 from codex_checkpoints.service.compaction_settling import Settling
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.notes import Notes
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.undoing import Undoing
+from codex_checkpoints.threads import file_lock
 from homes import Home, more, refusal, snapshot, thread
+from peer import Peer
 from rollouts import (
     aborted,
     assistant,
     call,
-    complete,
-    output,
+    environment,
     patch,
     plan,
     rollout,
@@ -46,7 +49,7 @@ WORK = "I looked at every file of it. " * 400
 FORMS = ["paginated", "legacy"]
 
 
-def work(form: str = "paginated", number: int = 1, **head: Any) -> bytes:
+def work(form: str = "paginated", number: int = 1, **head: Any) -> bytes:  # noqa: ANN401 - fields of a head
     """Write a session with something to forget and something to keep."""
     return rollout(
         session(form=form, thread=thread(number), **head),  # pyright: ignore[reportArgumentType]
@@ -90,7 +93,7 @@ def compacting(sessions: Sessions) -> Compacting:
     return Compacting(sessions, OUTSIDE)
 
 
-def asked(into: Any = "new", **more: Any) -> Request:
+def asked(into: Into = "new", **more: Any) -> Request:  # noqa: ANN401 - its fields
     return Request(thread(1), into=into, **more)
 
 
@@ -115,6 +118,20 @@ def events(home: Home) -> list[Any]:
 def written(home: Home) -> dict[str, str]:
     """Return what lies in a home, but for the index, which any look at a session may write to."""
     return {path: seen for path, seen in snapshot(home.root).items() if "index.sqlite" not in path}
+
+
+@contextlib.contextmanager
+def loaded(home: Home) -> Generator[None]:
+    """Have another process load the session while a block runs."""
+    lock = home.root / "thread-writer-locks" / f"{thread(1)}.lock"
+    lock.parent.mkdir(exist_ok=True)
+    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT)
+    try:
+        assert file_lock.take(descriptor)
+        yield
+    finally:
+        os.close(descriptor)
+        lock.unlink()
 
 
 def history_of(sessions: Sessions, session_id: str) -> list[Any]:
@@ -143,9 +160,7 @@ def test_a_new_session_is_what_is_resumed_and_the_source_stays_as_it_was(
     assert (report.before.tokens, report.before.source) == (19_000, "reported")
 
 
-def test_a_new_session_begins_with_what_its_source_knew(
-    home: Home, sessions: Sessions
-) -> None:
+def test_a_new_session_begins_with_what_its_source_knew(home: Home, sessions: Sessions) -> None:
     notes = Notes(sessions, stamps.now, stamps.new_id)
     notes.apply(
         thread(1),
@@ -173,7 +188,7 @@ def test_a_new_session_begins_with_what_its_source_knew(
     ]
 
 
-def test_after_a_prompt_the_task_is_that_prompt(home: Home, sessions: Sessions, form: str) -> None:
+def test_after_a_prompt_the_task_is_that_prompt(sessions: Sessions, form: str) -> None:
     done = compacting(sessions).compact(asked())
     source, began = shown(sessions, thread(1)), shown(sessions, str(done.session_id))
     path = Path(sessions.find(str(done.session_id)).path)
@@ -255,7 +270,9 @@ def test_the_pointer_is_the_newest_record_and_names_the_new_session(
     assert continued() == [first.session_id]
     Undoing(sessions, OUTSIDE).uncompact(str(first.compaction_id))
     assert continued() == [None]
-    kinds = [type(each) for each in records(home, thread(1)) if isinstance(each, Installed | Undone)]
+    kinds = [
+        type(each) for each in records(home, thread(1)) if isinstance(each, Installed | Undone)
+    ]
     assert kinds == [Installed, Installed, Undone, Undone]
 
 
@@ -434,9 +451,7 @@ OPEN = rollout(session(), started("t"), user("Fix it."), assistant(WORK))
 WAITING = rollout(session(), started("t"), user("Fix it."), call("shell", {}, "c1"))
 SMALL = rollout(session(), turn(user("Hello."), assistant("Hello.")))
 EMPTY = rollout(session())
-SHORT_WINDOW = rollout(
-    session(), turn(user("Fix it."), assistant(WORK), tokens(90, window=100))
-)
+SHORT_WINDOW = rollout(session(), turn(user("Fix it."), assistant(WORK), tokens(90, window=100)))
 
 
 @pytest.mark.parametrize(
@@ -503,6 +518,55 @@ def test_a_context_that_is_more_than_full_is_compacted(home: Home) -> None:
     assert listed.context_tokens == done.built.report.after
 
 
+def test_the_oldest_form_is_gone_on_with_in_a_legacy_session(home: Home) -> None:
+    home.put(rollout(session(form="bare"), environment(), turn(user("Fix it."), assistant(WORK))))
+    with home.house() as house:
+        sessions = house.sessions
+        source = shown(sessions, thread(1))
+
+        done = compacting(sessions).compact(asked())
+
+        made = str(done.session_id)
+        assert without_seq(shown(sessions, made)) == without_seq(source)
+        head = json.loads(Path(sessions.find(made).path).read_bytes().splitlines()[0])["payload"]
+        assert head["cwd"] == "/home/ana/shop"
+        assert head["history_mode"] == "legacy"
+
+
+def test_an_archived_session_is_not_continued_in_place(home: Home) -> None:
+    home.put(work(), archived=True)
+    with home.house() as house:
+        refused = refusal(lambda: compacting(house.sessions).compact(asked("in-place")))
+        done = compacting(house.sessions).compact(asked())
+
+    assert (refused.code, refused.facts["reason"]) == ("conflict", "archived")
+    assert done.session_id is not None
+
+
+def test_what_codex_forks_from_a_made_session_begins_with_the_same(
+    home: Home, sessions: Sessions, form: str
+) -> None:
+    made = str(compacting(sessions).compact(asked()).session_id)
+    source = shown(sessions, made)
+    path = Path(sessions.find(made).path)
+    data = path.read_bytes()
+    base = {
+        "thread_id": made,
+        "end_ordinal_exclusive": data.count(b"\n"),
+        "end_byte_offset": len(data),
+    }
+    if form == "legacy":
+        pytest.skip("Codex copies the lines of a legacy session")
+    head = session(thread=thread(5), history_base=base, start=data.count(b"\n"))
+    home.put(rollout(head), 5)
+    sessions.refresh()
+
+    fork = shown(sessions, thread(5))
+
+    assert without_seq(fork) == without_seq(source)
+    assert fork.seq == source.seq + 1
+
+
 def test_a_base_that_is_gone_is_no_source(home: Home) -> None:
     base = {"thread_id": thread(7), "end_ordinal_exclusive": 5, "end_byte_offset": 100}
     home.put(rollout(session(history_base=base), turn(user("Fix it."), assistant(WORK))))
@@ -537,7 +601,7 @@ def test_a_made_session_that_a_compaction_points_at_is_not_deleted(sessions: Ses
 # --- hooks ---------------------------------------------------------------------------------------
 
 
-def hook(home: Home, script: str, event: str = "preCompact", **more: Any) -> Path:
+def hook(home: Home, script: str, event: str = "preCompact", **more: Any) -> Path:  # noqa: ANN401
     """Name a program that runs around a compaction; return where it notes what it was told."""
     path = home.user / f"{event}.sh"
     told = home.user / f"{event}.told"
@@ -613,6 +677,23 @@ def test_a_hook_that_blocks_or_fails_has_a_stated_outcome(
     assert not (home.state / "sessions" / thread(1) / "compactions.jsonl").exists()
 
 
+def test_what_was_said_while_a_hook_ran_is_not_lost(home: Home) -> None:
+    home.put(work())
+    later = more(
+        turn(user("One more thing."), assistant("Yes."), name="later"),
+        thread=thread(1),
+        ordinal=work().count(b"\n"),
+    )
+    (home.user / "later").write_bytes(later)
+    hook(home, f"cat '{home.user}/later' >> '{home.path()}'")
+    with home.house() as house:
+        done = compacting(house.sessions).compact(asked("in-place"))
+        (newest,) = [texts_of(item["content"]) for item in done.built.items[-2:-1]]
+
+        assert newest == ("One more thing.",)
+        assert history_of(house.sessions, thread(1)) == list(done.built.items)
+
+
 def test_a_hook_that_runs_after_changes_nothing(home: Home) -> None:
     home.put(work())
     hook(home, "exit 1", "postCompact")
@@ -631,13 +712,13 @@ def test_what_a_hook_started_ends_with_it(home: Home) -> None:
 
     child = (home.user / "child").read_text().strip()
     state = subprocess.run(["ps", "-o", "stat=", "-p", child], capture_output=True, check=False)
-    assert state.stdout.strip() in {b"", b"Z", b"Zs"}
+    assert state.stdout.strip()[:1] in {b"", b"Z"}
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        'hooks = 1',
+        "hooks = 1",
         '[[hooks.other]]\ncommand = ["/bin/true"]',
         '[[hooks.preCompact]]\ncommand = "/bin/true"',
         '[[hooks.preCompact]]\ncommand = ["./hook.sh"]',
@@ -666,25 +747,72 @@ def test_an_editor_cannot_name_programs_to_run(home: Home) -> None:
         house.sessions.close()
 
 
-def loaded(home: Home) -> Any:
-    """Have another process load the session while a block runs."""
-    import contextlib
+# --- the doors -----------------------------------------------------------------------------------
 
-    from codex_checkpoints.threads import file_lock
+KEYS = {
+    "compactionId",
+    "sessionId",
+    "sourceSessionId",
+    "strategy",
+    "placement",
+    "replacement",
+    "tokensBefore",
+    "tokensAfter",
+    "bound",
+    "kept",
+    "dropped",
+    "truncated",
+    "windows",
+    "resume",
+}
 
-    @contextlib.contextmanager
-    def held() -> Generator[None]:
-        lock = home.root / "thread-writer-locks" / f"{thread(1)}.lock"
-        lock.parent.mkdir(exist_ok=True)
-        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT)
-        try:
-            assert file_lock.take(descriptor)
-            yield
-        finally:
-            os.close(descriptor)
-            lock.unlink()
 
-    return held()
+def test_the_command_line_compacts_and_takes_back(home: Home) -> None:
+    home.put(work())
+
+    preview = home.json("compact", thread(1), "--dry-run")
+    done = home.json("compact", thread(1))
+    undone = home.json("uncompact", done["compactionId"])
+
+    assert set(done) >= KEYS
+    ids = {"compactionId", "sessionId", "windows", "resume"}
+    assert {key: done[key] for key in done.keys() - ids} == {
+        key: preview[key] for key in preview.keys() - ids
+    }
+    assert done["resume"] == f"codex resume {done['sessionId']}"
+    assert home.json("history", done["sessionId"])["items"] == done["replacement"]
+    assert (undone["sessionId"], undone["into"]) == (thread(1), "new")
+    refused = home.run("uncompact", "nobody", "--json")
+    assert refused.returncode == 1
+    assert json.loads(refused.stdout)["error"]["code"] == "unknown_compaction"
 
 
-__all__ = ["Compacted", "Sequence", "complete", "output"]
+def test_for_people_the_command_line_says_how_to_go_on(home: Home) -> None:
+    home.put(work())
+
+    done = home.run("compact", thread(1))
+    text = done.stdout.decode()
+    name = text.split()[1]
+    undone = home.run("uncompact", name)
+
+    assert f"codex-checkpoints uncompact {name}" in text
+    assert "codex resume 01" in text
+    assert f"codex resume {thread(1)}" in undone.stdout.decode()
+
+
+def test_an_editor_compacts_takes_back_and_is_told_of_both(home: Home) -> None:
+    home.put(work())
+    with Peer(home.root) as peer:
+        peer.start()
+        preview = peer.call("checkpoints/compactPreview", {"sessionId": thread(1)})
+        done = peer.call("checkpoints/compact", {"sessionId": thread(1)})
+        undone = peer.call("checkpoints/uncompact", {"compactionId": done["compactionId"]})
+        wrong = peer.error("checkpoints/compact", {"sessionId": thread(1), "into": "thin air"})
+        told: set[str] = set()
+        while not told >= {thread(1), done["sessionId"]}:
+            told |= set(peer.heard("checkpoints/changed")["sessionIds"])
+
+    assert preview["replacement"] == done["replacement"]
+    assert set(done) >= KEYS
+    assert undone["sessionId"] == thread(1)
+    assert wrong["data"]["code"] == "invalid_payload"

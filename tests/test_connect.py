@@ -24,7 +24,7 @@ from codex_checkpoints.service import connecting, connection
 from codex_checkpoints.service.connection import Surroundings
 from codex_checkpoints.service.connector import Connector
 from codex_checkpoints.service.refusal import Refusal
-from homes import Home
+from homes import Home, chat
 from peer import Peer
 
 PROGRAM = ("/opt/py thon/bin/python3", "-P", "-X", "utf8", "-m", "codex_checkpoints")
@@ -899,3 +899,38 @@ def test_what_comes_after_ours_stays_as_well(text: str, later: str) -> None:
     assert left is not None
     assert left.startswith(text)
     assert left.removeprefix(text).lstrip("\r\n") == more
+
+
+# --- what the doctor says of it -------------------------------------------------------------------
+
+
+def diagnosed(home: Home) -> dict[str, str]:
+    return {each["code"]: each["wayOut"] for each in home.json("doctor")["findings"]}
+
+
+def test_the_doctor_tells_what_keeps_codex_from_calling_us(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    home.put(chat("one"))
+    assert diagnosed(home) == {}
+
+    assert home.json("connect")["written"]
+    assert diagnosed(home) == {"hook_never_ran": connection.HOW_TO_TRUST}
+
+    config = home.root / "config.toml"
+    text = config.read_text(encoding="utf-8")
+    config.write_text(text.replace(sys.executable, "/gone/python"), encoding="utf-8")
+    assert set(diagnosed(home)) == {"hook_program_missing", "mcp_program_missing"}
+
+
+def test_a_prompt_is_among_the_hooks_where_the_settings_want_it(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    home.put(chat("one"))
+    assert home.json("connect")["written"]
+    home.config("injectOnPrompt = true\n")
+    assert "hook_incomplete" in diagnosed(home)
+
+    assert home.json("connect")["written"]
+
+    events = {each["event"]: each["configured"] for each in home.json("connect")["hooks"]}
+    assert events["UserPromptSubmit"] is True
+    assert set(diagnosed(home)) == {"hook_never_ran"}

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import rollouts as r
@@ -69,7 +69,7 @@ def ask(
     return done
 
 
-def answer(home: Home, told: Mapping[str, object], path: Path | None = None) -> Any:
+def answer(home: Home, told: Mapping[str, object], path: Path | None = None) -> Any:  # noqa: ANN401 - any JSON value
     """Return what Codex would read: a JSON value, or None for nothing."""
     done = ask(home, told, path=path)
     assert not list(failures(home)), done.stderr
@@ -224,7 +224,8 @@ def test_a_bundle_may_stand_in_the_file_that_a_fork_builds_on(home: Home):
 def test_the_receipt_names_the_window_that_a_compaction_opened(home: Home):
     window = "01a1f865-0000-7000-8000-0000000000aa"
     home.put(WORK)
-    replacement = {"message": "", "replacement_history": [], "window_id": window}
+    nothing: list[object] = []
+    replacement = {"message": "", "replacement_history": nothing, "window_id": window}
     grow(home, r.record("compacted", replacement))
 
     assert given_to(home, "compact") == expected(home)
@@ -579,7 +580,7 @@ def test_a_checkpoint_that_cannot_be_stored_is_told_before_a_compaction(home: Ho
 
 def test_the_newest_failure_is_told_of_whatever_stands_in_the_audit(home: Home):
     home.state.mkdir()
-    events = [
+    events: list[object] = [
         {"type": "HookFailed", "at": "1", "code": "a"},
         {"type": "HookFailed", "at": 2, "code": "b"},
         {"type": "RestoreFailed", "at": "3", "code": "c"},
@@ -595,13 +596,15 @@ def test_the_newest_failure_is_told_of_whatever_stands_in_the_audit(home: Home):
 
 
 BUNDLES = {name: bundle(f"[SESSION_CHECKPOINT v1]\n\n[TASK]\n- {name} ü\n") for name in "AB"}
+OURS = r.compacted("Summed up.", [handoff(BUNDLES["A"].partition("\n\n")[2])])
+FORMS: tuple[r.Form, ...] = ("paginated", "legacy")
 STEPS = st.one_of(
     st.sampled_from(
         [
             r.turn(r.user("Go on."), r.assistant("Done.")),
             r.injected("Theirs.", role="developer"),
             r.compacted("Summed up.", []),
-            r.compacted("Summed up.", [handoff(BUNDLES["A"].partition("\n\n")[2])]),
+            OURS,
             r.compacted("As of old."),
             r.rollback(1),
             r.assistant(BUNDLES["A"]),
@@ -613,8 +616,9 @@ STEPS = st.one_of(
 )
 
 
-@given(st.sampled_from(["paginated", "legacy"]), st.lists(STEPS, max_size=8))
-def test_the_end_of_a_session_tells_what_the_whole_of_it_would(form: Any, steps: list[r.Step]):
+@example("paginated", [r.rollback(1), OURS])
+@given(st.sampled_from(FORMS), st.lists(STEPS, max_size=8))
+def test_the_end_of_a_session_tells_what_the_whole_of_it_would(form: r.Form, steps: list[r.Step]):
     with tempfile.TemporaryDirectory() as folder:
         home = Home(Path(folder))
         home.put(r.rollout(r.session(form), r.turn(r.user("Mend it.")), *steps))

@@ -1,5 +1,6 @@
 """Threads that are written to: the policy, the order of things, and who is asked for what."""
 
+import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,8 @@ from codex_checkpoints.threads.contract import (
     Patch,
     Row,
     StorageFailed,
+    StoreError,
+    ThreadIsLive,
     ThreadStore,
     Unset,
 )
@@ -28,6 +31,11 @@ from homes import Home, chat, refusal, snapshot
 from homes import thread as thread_of
 from rollouts import rollout, session, turn, user
 from stores import AT, STORES, Shop, new, said, thread
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 Call = tuple[str, Any]
 
@@ -127,6 +135,54 @@ def test_an_append_that_fails_sends_no_patch(store: Recording, threads: ThreadMa
     store.full = False
     threads.append(thread(1), [said("kept")], AT)
     assert store.read_thread(thread(1)).row.task == "kept"
+
+
+def test_what_was_appended_counts_though_telling_of_it_fails(
+    store: Recording, threads: ThreadManager, monkeypatch: pytest.MonkeyPatch
+):
+    def full(_patches: Any) -> None:  # noqa: ANN401
+        raise StorageFailed("no space left")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store, "update_thread_metadata", full)
+        assert threads.append(thread(1), [said("kept")], AT) is not None
+
+    catalogue = Catalogue(store)
+    list(catalogue.refresh())
+    assert catalogue.current()[thread(1)].task == "kept"
+
+
+def test_who_follows_hears_of_what_was_made_and_continued_here(
+    store: Recording, threads: ThreadManager
+):
+    assert threads.take_changed() == {thread(1), thread(2)}
+    threads.append(thread(1), [Item("event_msg", {"type": "warning"})], AT)
+    store.full = True
+    refusal(lambda: threads.append(thread(1), [said("lost")], AT))
+    assert threads.take_changed() == set()
+    store.full = False
+
+    threads.append(thread(1), [said("kept")], AT)
+
+    assert threads.take_changed() == {thread(1)}
+    assert threads.take_changed() == set()
+
+
+def test_a_thread_goes_on_in_the_rollout_that_another_process_began(
+    store: Recording, threads: ThreadManager
+):
+    live = threads.load(thread(1))
+    first = store.read_thread(thread(1)).row.path
+    later = store.put(
+        thread(1), rollout(session("legacy", thread=thread(1)), user("anew")), thread(5)
+    )
+
+    live.append([said("more")], AT)
+    live.append([said("yet more")], AT)
+
+    row = store.read_thread(thread(1)).row
+    assert (row.path, row.task, row.turns) == (later.path, "yet more", 3)
+    assert store.rows()[first].task == "first"
 
 
 def test_where_nothing_is_kept_nothing_is_asked(store: Recording, threads: ThreadManager):
@@ -252,6 +308,24 @@ def test_what_a_store_will_not_do_is_a_refusal(store: Recording, threads: Thread
     assert code(lambda: threads.delete(thread(1))) == "session_live"
 
 
+def test_an_error_of_another_store_is_a_refusal_too(
+    store: Recording, threads: ThreadManager, monkeypatch: pytest.MonkeyPatch
+):
+    class Elsewhere(ThreadIsLive):
+        pass
+
+    class Strange(StoreError):
+        pass
+
+    for error, code in ((Elsewhere, "session_live"), (Strange, "storage_error")):
+
+        def fail(*_: object, error: type[StoreError] = error) -> None:
+            raise error("said elsewhere")
+
+        monkeypatch.setattr(store, "append_items", fail)
+        assert refusal(lambda: threads.append(thread(1), [said("x")], AT)).code == code
+
+
 # --- whoever keeps the bytes ---------------------------------------------------------------------
 
 
@@ -355,3 +429,47 @@ def test_a_session_whose_base_is_new_can_be_continued_without_a_look_at_all(tmp_
         assert orjson.loads(house.sessions.show(thread_of(2)).data)["task"]["text"] == "one"
         assert set(house.sessions.catalogue.current()) == {thread_of(1), thread_of(2)}
         assert house.sessions.catalogue.look_for(thread_of(7)) is None
+
+
+@pytest.mark.parametrize("loaded", [False, True])
+def test_a_cold_session_is_told_of_where_it_lies_once_it_is_unpacked(tmp_path: Path, loaded: bool):
+    home = Home(tmp_path)
+    packed = home.put(zstd.compress(chat("cold")), form=".jsonl.zst")
+    with home.house() as house:
+        threads = house.sessions.threads
+        if loaded:
+            threads.load(thread_of(1))
+
+        for text in ("one", "two"):
+            item = Item("event_msg", {"type": "item_completed", "item": said_item(text)})
+            assert threads.append(thread_of(1), [item], AT) is not None
+
+        row = house.sessions.catalogue.current()[thread_of(1)]
+        assert (row.path, row.task) == (str(home.path()), "two")
+        assert list(house.sessions.catalogue.rows()) == [str(home.path())]
+        assert not packed.exists()
+    with home.house() as house:
+        assert house.sessions.catalogue.current()[thread_of(1)] == row
+
+
+def said_item(text: str) -> dict[str, Any]:
+    return {"type": "UserMessage", "id": text, "content": [{"type": "text", "text": text}]}
+
+
+def test_a_session_of_several_rollouts_is_put_away_with_all_of_them(tmp_path: Path):
+    home = Home(tmp_path)
+    base = rollout(session(thread=thread_of(1)), turn(user("one"), name="t1"))
+    where = {"thread_id": thread_of(1), "end_ordinal_exclusive": base.count(b"\n")}
+    home.put(base)
+    home.put(rollout(session(thread=thread_of(1), history_base=where)), segment=2)
+    with home.house() as house:
+        before = house.sessions.catalogue.current()[thread_of(1)]
+
+        away = house.sessions.archive(thread_of(1))
+
+        row = house.sessions.catalogue.current()[thread_of(1)]
+        assert (away.task, away.turns, away.archived) == ("one", 1, True)
+        assert (row.problems, row.seq) == ("", before.seq)
+        back = house.sessions.unarchive(thread_of(1))
+        assert (back.task, back.turns, back.archived) == ("one", 1, False)
+        assert len(house.sessions.catalogue.rows()) == 2

@@ -265,8 +265,9 @@ def test_a_call_of_the_file_that_a_session_builds_on_may_be_cited(home: Home):
 def test_a_call_that_the_base_had_behind_the_cut_is_unknown(home: Home):
     base = home.path().read_bytes()
     ordinal = next(n for n, line in enumerate(base.splitlines()) if b'"id":"test"' in line)
-    cut = {"cwd": str(home.user / "shop"), "history_base": based_on(thread(1), ordinal, 0)}
-    home.put(rollout(session(thread=thread(2), **cut), turn(user("go on"))), 2)
+    base_of = based_on(thread(1), ordinal, 0)
+    head = session(thread=thread(2), cwd=str(home.user / "shop"), history_base=base_of)
+    home.put(rollout(head, turn(user("go on"))), 2)
 
     with remembering(home) as notes:
         assert notes.apply(thread(2), json.dumps(by_call("edit")).encode()).accepted

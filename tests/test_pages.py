@@ -165,21 +165,21 @@ def printed_help(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 
 
 def commands(capsys: pytest.CaptureFixture[str]) -> list[str]:
-    return re.findall(r"^    (\w+)(?=  |$)", printed_help(capsys), re.MULTILINE)
+    return re.findall(r"^    ([a-z-]+)(?=  |$)", printed_help(capsys), re.MULTILINE)
 
 
 def test_the_users_page_has_each_command_with_each_option(capsys: pytest.CaptureFixture[str]):
     names = commands(capsys)
 
     assert len(names) > 5
-    shown = re.findall(r"^### `codex-checkpoints (\w+)", TEXTS["README.md"], re.MULTILINE)
+    shown = re.findall(r"^### `codex-checkpoints ([a-z-]+)", TEXTS["README.md"], re.MULTILINE)
     assert shown == names
     everywhere = {"--help", "--codex-home", "--state-dir"}
     assert everywhere <= set(CODE.findall(TEXTS["README.md"].replace(" DIR`", "`")))
     for name in names:
         options = set(re.findall(r"--[a-z][a-z-]+", printed_help(capsys, name)))
         (text,) = re.findall(
-            rf"^### `codex-checkpoints {name}.*?(?=^##)",
+            rf"^### `codex-checkpoints {name}[ `].*?(?=^##)",
             TEXTS["README.md"],
             re.MULTILINE | re.DOTALL,
         )

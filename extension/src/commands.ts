@@ -3,6 +3,7 @@
 import * as vscode from "vscode";
 import type { ChangeFeed } from "./changes.ts";
 import type { Server } from "./client.ts";
+import type { CompactionDesk } from "./compacting.ts";
 import type { Document, Documents } from "./documents.ts";
 import { setContext } from "./emptiness.ts";
 import { askForFilter, askForSearch } from "./filtering.ts";
@@ -28,11 +29,12 @@ export interface House {
   readonly documents: Documents;
   readonly notes: NoteDesk;
   readonly sessions: SessionDesk;
+  readonly compaction: CompactionDesk;
 }
 
 /** Register all of them, under the names of package.json. */
 export function registerCommands(house: House): vscode.Disposable {
-  const { server, feed, tree, following, documents, notes, sessions } = house;
+  const { server, feed, tree, following, documents, notes, sessions, compaction } = house;
 
   /** The row a menu was opened on, else the session in view. */
   const sessionOf = (node?: SessionNode): SessionSummary | null =>
@@ -62,6 +64,7 @@ export function registerCommands(house: House): vscode.Disposable {
     doctor: () => documents.open("doctor", null),
     copySessionId: copying((id) => id),
     copyResumeCommand: copying((id) => `codex resume ${id}`),
+    compactSession: onSession((session) => compaction.compact(session)),
     renameSession: onSession((session) => sessions.rename(session)),
     archiveSession: onSession((session) => sessions.archive(session)),
     unarchiveSession: onSession((session) => sessions.unarchive(session)),

@@ -4,9 +4,12 @@ import * as vscode from "vscode";
 import type { ChangeFeed, Changes } from "./changes.ts";
 import type { Server } from "./client.ts";
 import { doctorText } from "./model/doctor.ts";
+import { historyText } from "./model/history.ts";
 import { fileName, subject } from "./model/text.ts";
 import {
+  CompactPreviewRequest,
   DoctorRequest,
+  HistoryRequest,
   RecordRequest,
   type SessionSummary,
   ShowRequest,
@@ -26,11 +29,21 @@ export type Document = "view" | "json" | "doctor";
 /** A record of a session that is cited: it never changes, so it is not asked for again. */
 const RECORD = "record";
 
+/** What the model of a session sees now, and what it would see after a compaction. */
+const [NOW, THEN] = ["now", "then"];
+
+/** A text that was told once. */
+const TOLD = "told";
+
+/** These stay as they were when they were opened. */
+const FIXED = new Set([RECORD, TOLD, NOW, THEN]);
+
 export class Documents implements vscode.TextDocumentContentProvider, vscode.Disposable {
   readonly #emitter = new vscode.EventEmitter<vscode.Uri>();
   readonly onDidChange = this.#emitter.event;
   readonly #server: Server;
   readonly #subscriptions: vscode.Disposable[];
+  readonly #told = new Map<string, string>();
 
   constructor(server: Server, feed: ChangeFeed) {
     this.#server = server;
@@ -68,6 +81,29 @@ export class Documents implements vscode.TextDocumentContentProvider, vscode.Dis
     await vscode.window.showTextDocument(uri, { preview: true });
   }
 
+  /** Open a text that nobody could be asked for again. */
+  async openText(name: string, text: string): Promise<void> {
+    const id = String(this.#told.size);
+    this.#told.set(id, text);
+    const path = `/${name} ${id}.txt`;
+    const uri = vscode.Uri.from({ scheme: SCHEME, authority: TOLD, path, query: id });
+    await vscode.window.showTextDocument(uri, { preview: true });
+  }
+
+  /** Show what the model sees now beside what it would see after a compaction. */
+  async compareHistories(session: SessionSummary): Promise<void> {
+    const name = fileName(subject(session, l10n.t));
+    const address = (authority: string, path: string) =>
+      vscode.Uri.from({ scheme: SCHEME, authority, path, query: session.sessionId });
+    await vscode.commands.executeCommand(
+      "vscode.diff",
+      address(NOW, `/${name} – now.txt`),
+      address(THEN, `/${name} – compacted.txt`),
+      l10n.t("{0}: now ↔ compacted", name),
+      { preview: true },
+    );
+  }
+
   async provideTextDocumentContent(
     uri: vscode.Uri,
     token: vscode.CancellationToken,
@@ -84,6 +120,19 @@ export class Documents implements vscode.TextDocumentContentProvider, vscode.Dis
       if (uri.authority === RECORD) {
         const ref = uri.fragment;
         return (await this.#server.request(RecordRequest, { sessionId, ref }, token)).text;
+      }
+      if (uri.authority === TOLD) {
+        return this.#told.get(uri.query) ?? "";
+      }
+      if (uri.authority === NOW) {
+        const { items } = await this.#server.request(HistoryRequest, { sessionId }, token);
+        return historyText(items, l10n.t);
+      }
+      if (uri.authority === THEN) {
+        const wish = { sessionId, strategy: "checkpoint", placement: "manual", force: true };
+        const would = { ...wish, into: "new" };
+        const { replacement } = await this.#server.request(CompactPreviewRequest, would, token);
+        return historyText(replacement, l10n.t);
       }
       const asked = { sessionId, turnId: null, caps: null };
       return (await this.#server.request(ViewRequest, asked, token)).text;
@@ -103,7 +152,7 @@ export class Documents implements vscode.TextDocumentContentProvider, vscode.Dis
     }
     for (const { uri } of vscode.workspace.textDocuments) {
       const concerns = changes === null || changes.has(uri.query) || uri.authority === "doctor";
-      if (uri.scheme === SCHEME && concerns && uri.authority !== RECORD) {
+      if (uri.scheme === SCHEME && concerns && !FIXED.has(uri.authority)) {
         this.#emitter.fire(uri);
       }
     }

@@ -6,6 +6,7 @@ import { ChangeFeed } from "./changes.ts";
 import { CheckpointTree } from "./checkpointTree.ts";
 import { Server } from "./client.ts";
 import { registerCommands } from "./commands.ts";
+import { CompactionDesk } from "./compacting.ts";
 import { Documents } from "./documents.ts";
 import { warnOfDrift } from "./drift.ts";
 import { Emptiness } from "./emptiness.ts";
@@ -34,7 +35,8 @@ export function activate(context: vscode.ExtensionContext): void {
   const statusBar = new StatusBar(server, following);
   const notes = new NoteDesk(server, following);
   const sessions = new SessionDesk(server);
-  const house = { server, feed, tree, following, documents, notes, sessions };
+  const compaction = new CompactionDesk(server, documents);
+  const house = { server, feed, tree, following, documents, notes, sessions, compaction };
   const commands = registerCommands(house);
   context.subscriptions.push(log, feed, following, tree, documents, checkpoint, statusBar);
   context.subscriptions.push(

@@ -248,7 +248,7 @@ export interface WindowChain {
  * larger than the window, and nothing is decided by it.
  */
 export interface History {
-  readonly items: readonly Readonly<Record<string, unknown>>[];
+  readonly items: readonly (Readonly<Record<string, unknown>>)[];
   readonly reconstructed: boolean;
   readonly windows: WindowChain;
   readonly contextTokens: number | null;
@@ -281,6 +281,110 @@ export interface WindowList {
   readonly nextCursor: string | null;
 }
 
+/**
+ * A session, where its work is to go on, and how.
+ *
+ * `into` is `new` or `in-place`, `strategy` is `checkpoint`, `placement` is `manual` or
+ * `pre_turn`; `force` overrides `not_smaller`, and `turn_not_complete` where nobody holds the
+ * session.
+ */
+export interface CompactParams {
+  readonly sessionId: string;
+  readonly into: string;
+  readonly strategy: string;
+  readonly placement: string;
+  readonly force: boolean;
+}
+
+/** A payload that a note stands for: its media type, its size in bytes. */
+export interface LeftOut {
+  readonly media: string;
+  readonly size: number;
+}
+
+/**
+ * One item of the replaced history: whose it was, when, where, and what became of it.
+ *
+ * `place` counts the items from 0.  `fate` is `kept`, `truncated`, `replaced`, `over_budget`,
+ * `over_target` or `only_payload`; `cutTokens` is how much a truncated one lost.
+ */
+export interface CompactionPiece {
+  readonly place: number;
+  readonly kind: string;
+  readonly author: string;
+  readonly at: string | null;
+  readonly ref: string | null;
+  readonly tokens: number;
+  readonly fate: string;
+  readonly cutTokens: number;
+  readonly leftOut: readonly LeftOut[];
+}
+
+/** The chain of the source, and that of the session where the work goes on. */
+export interface CompactionWindows {
+  readonly before: WindowChain;
+  readonly after: WindowChain;
+}
+
+/**
+ * What came of a hook; `number` counts those of one event from 1.
+ *
+ * `outcome` is `passed`, `blocked`, `failed`, `timed_out`, `not_started` or `garbage`.
+ */
+export interface HookOutcome {
+  readonly number: number;
+  readonly outcome: string;
+  readonly reason: string | null;
+}
+
+/**
+ * A compaction that was done, or, where `compactionId` is null, that would be.
+ *
+ * `sessionId` is the one to resume, null for a new one that is not there yet.  `replacement` is
+ * what Codex sends from now on in place of the history.  `tokensBefore` is what decisions go by,
+ * `tokensReplaced` our estimate of the same history, and `tokensAfter` that of the replacement,
+ * both without base instructions; `bound` was stated before.
+ */
+export interface Compacted {
+  readonly compactionId: string | null;
+  readonly sessionId: string | null;
+  readonly sourceSessionId: string;
+  readonly into: string;
+  readonly strategy: string;
+  readonly determinism: string;
+  readonly placement: string;
+  readonly standingContext: string;
+  readonly replacement: readonly (Readonly<Record<string, unknown>>)[];
+  readonly tokensBefore: number;
+  readonly tokensBeforeSource: string;
+  readonly tokensReplaced: number;
+  readonly tokensAfter: number;
+  readonly tokensAfterSource: string;
+  readonly bound: number;
+  readonly kindsBefore: Readonly<Record<string, number>>;
+  readonly kindsAfter: Readonly<Record<string, number>>;
+  readonly kept: readonly CompactionPiece[];
+  readonly dropped: readonly CompactionPiece[];
+  readonly truncated: readonly CompactionPiece[];
+  readonly windows: CompactionWindows;
+  readonly hooks: readonly HookOutcome[];
+  readonly resume: string | null;
+}
+
+/** A compaction by its id. */
+export interface UncompactParams {
+  readonly compactionId: string;
+}
+
+/** A compaction that was taken back; `sessionId` is where the work goes on again. */
+export interface Uncompacted {
+  readonly compactionId: string;
+  readonly sessionId: string;
+  readonly sourceSessionId: string;
+  readonly into: string;
+  readonly resume: string;
+}
+
 /** A session and what to call it; an empty name takes the old one back. */
 export interface RenameParams {
   readonly sessionId: string;
@@ -291,6 +395,344 @@ export interface RenameParams {
 export interface Deleted {
   readonly sessionId: string;
   readonly deleted: boolean;
+}
+
+/** A session and two turns of it, each an id or a number. */
+export interface DiffParams {
+  readonly sessionId: string;
+  readonly fromTurnId: string;
+  readonly toTurnId: string;
+}
+
+/**
+ * What changed between the ends of two turns.
+ *
+ * Each entry is `{change, before, after}`: `change` is `added`, `removed` or `changed`, and the
+ * other two the record as it was and is, null where there is none.  `planReordered` tells that
+ * steps which both have changed places.
+ */
+export interface Difference {
+  readonly sessionId: string;
+  readonly fromTurnId: string;
+  readonly toTurnId: string;
+  readonly task: Readonly<Record<string, unknown>> | null;
+  readonly plan: readonly (Readonly<Record<string, unknown>>)[];
+  readonly planReordered: boolean;
+  readonly decisions: readonly (Readonly<Record<string, unknown>>)[];
+  readonly facts: readonly (Readonly<Record<string, unknown>>)[];
+  readonly artifacts: readonly (Readonly<Record<string, unknown>>)[];
+}
+
+/** A session, what to call the marker, and its turn; null is the last one that has ended. */
+export interface MarkParams {
+  readonly sessionId: string;
+  readonly label: string;
+  readonly turnId: string | null;
+}
+
+/**
+ * A saved point on a turn.
+ *
+ * `turnNumber` is the number of the turn now, null for a turn that was rolled back since
+ * (`detached`) or that is another session's.  `origin` is `user` or `compaction`.
+ */
+export interface Marker {
+  readonly checkpointId: string;
+  readonly sessionId: string;
+  readonly turnId: string;
+  readonly label: string;
+  readonly createdAt: string;
+  readonly origin: string;
+  readonly turnNumber: number | null;
+  readonly detached: boolean;
+}
+
+/** The markers of a session in the order of their making. */
+export interface MarkerList {
+  readonly items: readonly Marker[];
+  readonly nextCursor: string | null;
+}
+
+/** A session and a marker of it, by its id or a unique beginning of it. */
+export interface UnmarkParams {
+  readonly sessionId: string;
+  readonly checkpointId: string;
+}
+
+/** A marker that is there no longer. */
+export interface Unmarked {
+  readonly sessionId: string;
+  readonly checkpointId: string;
+  readonly removed: boolean;
+}
+
+/** A session, a marker of it, and what to call it from now on. */
+export interface RelabelParams {
+  readonly sessionId: string;
+  readonly checkpointId: string;
+  readonly label: string;
+}
+
+/** A session and a file, or lines of it (`src/a.py#L3-L9`), by a path in its folder. */
+export interface PinParams {
+  readonly sessionId: string;
+  readonly path: string;
+}
+
+/** A file, or lines of one, that every state pack of the session offers. */
+export interface Pin {
+  readonly uri: string;
+  readonly start: number | null;
+  readonly end: number | null;
+}
+
+/** The pins of a session, the newest last. */
+export interface PinList {
+  readonly items: readonly Pin[];
+  readonly nextCursor: string | null;
+}
+
+/**
+ * A marker and how to go on from it.
+ *
+ * `mode` is `soft` or `hard`; `budget` the tokens of a state pack, null for the setting; `window`
+ * how many of the user's last messages it may hold, 0 to 5; `reason` is said in it.
+ */
+export interface RestoreParams {
+  readonly sessionId: string;
+  readonly checkpointId: string;
+  readonly mode: string;
+  readonly budget: number | null;
+  readonly window: number;
+  readonly reason: string | null;
+}
+
+/** A turn, with the session that it is of. */
+export interface TurnSource {
+  readonly sessionId: string;
+  readonly turnId: string;
+}
+
+/** One thing that is carried; `part` is the part of a state pack that it belongs to. */
+export interface PackItem {
+  readonly part: string;
+  readonly id: string;
+}
+
+/** One thing that a pack leaves out; `reason` is `budget` or `bound`. */
+export interface DeferredItem {
+  readonly part: string;
+  readonly id: string;
+  readonly reason: string;
+}
+
+/** What a person ought to know of a restore: a code, of how many things, and a sentence. */
+export interface RestoreWarning {
+  readonly code: string;
+  readonly count: number;
+  readonly message: string;
+}
+
+/**
+ * What came of a restore, or would.
+ *
+ * A preview (`dryRun`) has no ids, no time and no `resume`.  `pack` is the text that a hard branch
+ * begins with, null for a soft one; `headline` and `carried` are for one quiet notification.
+ */
+export interface Restored {
+  readonly operationId: string | null;
+  readonly sessionId: string | null;
+  readonly sourceSessionId: string;
+  readonly checkpointId: string;
+  readonly sourceTurn: TurnSource;
+  readonly label: string;
+  readonly mode: string;
+  readonly restoredAt: string | null;
+  readonly contextReset: boolean;
+  readonly included: readonly PackItem[];
+  readonly deferred: readonly DeferredItem[];
+  readonly warnings: readonly RestoreWarning[];
+  readonly tokensBefore: number | null;
+  readonly tokensAfter: number | null;
+  readonly contextWindow: number | null;
+  readonly pack: string | null;
+  readonly packTokens: number | null;
+  readonly budget: number | null;
+  readonly headline: string;
+  readonly carried: string;
+  readonly resume: string | null;
+  readonly dryRun: boolean;
+}
+
+/** A session as source or branch; null is every restore. */
+export interface RestoresParams {
+  readonly sessionId: string | null;
+}
+
+/** One restore in a list; the two flags say whether the session files are still there. */
+export interface RestoreEntry {
+  readonly operationId: string;
+  readonly sessionId: string;
+  readonly sourceSessionId: string;
+  readonly checkpointId: string;
+  readonly sourceTurn: TurnSource;
+  readonly label: string;
+  readonly mode: string;
+  readonly restoredAt: string;
+  readonly contextReset: boolean;
+  readonly branchAvailable: boolean;
+  readonly sourceAvailable: boolean;
+}
+
+/** Restores, the oldest first. */
+export interface RestoreList {
+  readonly items: readonly RestoreEntry[];
+  readonly nextCursor: string | null;
+}
+
+/** A restore by its operation. */
+export interface RestoreDetailsParams {
+  readonly operationId: string;
+}
+
+/**
+ * Everything that is known of a restore, also where its source or its branch is gone.
+ *
+ * `chain` leads to the first session; `modes`, `references`, `pinned`, `drift`, `missing` and
+ * `fallbacks` are as they stand in the record, `state` is the checkpoint that a hard branch began
+ * with.  `pack` is null where the branch is gone or has none.
+ */
+export interface RestoreDetails {
+  readonly operationId: string;
+  readonly sessionId: string;
+  readonly sourceSessionId: string;
+  readonly checkpointId: string;
+  readonly sourceTurn: TurnSource;
+  readonly label: string;
+  readonly markedAt: string;
+  readonly mode: string;
+  readonly restoredAt: string;
+  readonly contextReset: boolean;
+  readonly reason: string;
+  readonly semantics: number;
+  readonly chain: readonly (Readonly<Record<string, unknown>>)[];
+  readonly modes: readonly (Readonly<Record<string, unknown>>)[];
+  readonly references: Readonly<Record<string, unknown>>;
+  readonly pinned: readonly (Readonly<Record<string, unknown>>)[];
+  readonly included: readonly PackItem[];
+  readonly deferred: readonly DeferredItem[];
+  readonly warnings: readonly RestoreWarning[];
+  readonly tokensBefore: number | null;
+  readonly tokensAfter: number | null;
+  readonly contextWindow: number | null;
+  readonly caps: Readonly<Record<string, number>>;
+  readonly windows: Readonly<Record<string, unknown>>;
+  readonly drift: readonly (Readonly<Record<string, unknown>>)[];
+  readonly missing: readonly (Readonly<Record<string, unknown>>)[];
+  readonly fallbacks: readonly (Readonly<Record<string, unknown>>)[];
+  readonly state: Readonly<Record<string, unknown>> | null;
+  readonly pack: string | null;
+  readonly packTokens: number | null;
+  readonly budget: number | null;
+  readonly headline: string;
+  readonly carried: string;
+  readonly resume: string;
+  readonly branchTitle: string | null;
+  readonly branchAvailable: boolean;
+  readonly sourceTitle: string | null;
+  readonly sourceAvailable: boolean;
+}
+
+/**
+ * How a session came from its parent, with the exact cut as far as it is known.
+ *
+ * `kind` is `restore`, `compaction`, `revert`, `subagent` or `fork`.
+ */
+export interface LineageLink {
+  readonly parent: string;
+  readonly kind: string;
+  readonly at: string | null;
+  readonly turnId: string | null;
+  readonly ordinalExclusive: number | null;
+  readonly byteOffset: number | null;
+  readonly checkpointId: string | null;
+  readonly operationId: string | null;
+}
+
+/** One context window of a session. */
+export interface LineageWindow {
+  readonly number: number;
+  readonly windowId: string | null;
+  readonly previousWindowId: string | null;
+  readonly openedAtSeq: number | null;
+  readonly openedAt: string | null;
+}
+
+/**
+ * A session, or a segment of one; `link` is null for the first.
+ *
+ * One that is not `available` is known only because another names it.
+ */
+export interface LineageNode {
+  readonly id: string;
+  readonly depth: number;
+  readonly link: LineageLink | null;
+  readonly title: string | null;
+  readonly available: boolean;
+  readonly archived: boolean;
+  readonly windows: readonly LineageWindow[];
+}
+
+/**
+ * The tree that a session stands in, depth first.
+ *
+ * `circles` are links that were left out since they would lead in a circle, each with the child
+ * that claims it; `omitted` counts nodes beyond the bound.
+ */
+export interface Lineage {
+  readonly sessionId: string;
+  readonly root: string;
+  readonly nodes: readonly LineageNode[];
+  readonly circles: readonly (Readonly<Record<string, unknown>>)[];
+  readonly omitted: number;
+}
+
+/** Which events are wanted: those of a session, as source or branch, or of an operation. */
+export interface AuditParams {
+  readonly sessionId: string | null;
+  readonly operationId: string | null;
+}
+
+/** Events of the audit, the oldest first, as they were written. */
+export interface EventList {
+  readonly items: readonly (Readonly<Record<string, unknown>>)[];
+  readonly nextCursor: string | null;
+}
+
+/** Nothing to say. */
+export type VerifyParams = Readonly<Record<string, never>>;
+
+/**
+ * Something that is not as it was written.
+ *
+ * `code` is `changed_line`, `missing_lines` or `wrong_order` for the audit (`line` counts from 1),
+ * `changed_record` for the record of a restore, `changed_branch` for the bytes that a branch began
+ * with, `changed_source` for those that its source had then.
+ */
+export interface VerifyFinding {
+  readonly code: string;
+  readonly operationId: string | null;
+  readonly sessionId: string | null;
+  readonly line: number | null;
+}
+
+/** How much was checked, and what is wrong with it; `unavailable` files were not checked. */
+export interface VerifyReport {
+  readonly events: number;
+  readonly records: number;
+  readonly files: number;
+  readonly unavailable: number;
+  readonly findings: readonly VerifyFinding[];
 }
 
 /** Nothing to say. */
@@ -391,7 +833,7 @@ export interface ConnectReport {
  * Sessions that are not what they were; ask again for what is shown.
  *
  * `seq` counts this server's notifications from 1; a gap means: ask for everything again.
- * `reason` is `rollout`, `workspace` or `memory`.
+ * `reason` is `rollout`, `workspace`, `memory` or `markers`.
  */
 export interface Changed {
   readonly sessionIds: readonly string[];
@@ -426,6 +868,9 @@ export type RefusalCode =
   | "unknown_session"
   | "ambiguous_session"
   | "unknown_turn"
+  | "unknown_checkpoint"
+  | "unknown_operation"
+  | "turn_not_complete"
   | "unreadable_source"
   | "session_live"
   | "unknown_note"
@@ -441,6 +886,12 @@ export type RefusalCode =
   | "conflict"
   | "missing_context"
   | "codex_not_found"
+  | "not_smaller"
+  | "item_too_large"
+  | "unsupported_placement"
+  | "unsupported_strategy"
+  | "blocked_by_hook"
+  | "unknown_compaction"
   | "storage_error"
   | "cancelled";
 
@@ -484,6 +935,64 @@ export const HistoryRequest = new RequestType<SessionParams, History, Refused>(
 
 export const WindowsRequest = new RequestType<SessionParams, WindowList, Refused>(
   "checkpoints/windows",
+);
+
+export const DiffRequest = new RequestType<DiffParams, Difference, Refused>("checkpoints/diff");
+
+export const MarkRequest = new RequestType<MarkParams, Marker, Refused>("checkpoints/mark");
+
+export const MarksRequest = new RequestType<SessionParams, MarkerList, Refused>(
+  "checkpoints/marks",
+);
+
+export const UnmarkRequest = new RequestType<UnmarkParams, Unmarked, Refused>("checkpoints/unmark");
+
+export const RelabelRequest = new RequestType<RelabelParams, Marker, Refused>(
+  "checkpoints/relabel",
+);
+
+export const PinRequest = new RequestType<PinParams, PinList, Refused>("checkpoints/pin");
+
+export const UnpinRequest = new RequestType<PinParams, PinList, Refused>("checkpoints/unpin");
+
+export const PinsRequest = new RequestType<SessionParams, PinList, Refused>("checkpoints/pins");
+
+export const RestorePreviewRequest = new RequestType<RestoreParams, Restored, Refused>(
+  "checkpoints/restorePreview",
+);
+
+export const RestoreRequest = new RequestType<RestoreParams, Restored, Refused>(
+  "checkpoints/restore",
+);
+
+export const RestoresRequest = new RequestType<RestoresParams, RestoreList, Refused>(
+  "checkpoints/restores",
+);
+
+export const RestoreDetailsRequest = new RequestType<RestoreDetailsParams, RestoreDetails, Refused>(
+  "checkpoints/restoreDetails",
+);
+
+export const LineageRequest = new RequestType<SessionParams, Lineage, Refused>(
+  "checkpoints/lineage",
+);
+
+export const AuditRequest = new RequestType<AuditParams, EventList, Refused>("checkpoints/audit");
+
+export const VerifyRequest = new RequestType<VerifyParams, VerifyReport, Refused>(
+  "checkpoints/verify",
+);
+
+export const CompactPreviewRequest = new RequestType<CompactParams, Compacted, Refused>(
+  "checkpoints/compactPreview",
+);
+
+export const CompactRequest = new RequestType<CompactParams, Compacted, Refused>(
+  "checkpoints/compact",
+);
+
+export const UncompactRequest = new RequestType<UncompactParams, Uncompacted, Refused>(
+  "checkpoints/uncompact",
 );
 
 export const RenameRequest = new RequestType<RenameParams, SessionSummary, Refused>(

@@ -2,8 +2,9 @@
 
 import * as vscode from "vscode";
 import { badgeUri } from "./badges.ts";
+import { windowRow } from "./model/compaction.ts";
 import { badgeOf, sessionRow } from "./model/sessions.ts";
-import type { SessionSummary } from "./protocol.ts";
+import type { SessionSummary, Window } from "./protocol.ts";
 import { treeItem } from "./treeItem.ts";
 
 const { l10n } = vscode;
@@ -21,15 +22,24 @@ export interface Group {
   readonly limit: number;
 }
 
+/** A session, with its subagents below it. */
+export interface SessionRow {
+  readonly kind: "session";
+  readonly group: string;
+  /** The folder's name, where that is not clear from the group. */
+  readonly place: string;
+  readonly session: SessionSummary;
+  readonly children: readonly SessionNode[];
+}
+
 export type SessionNode =
   | Group
+  | SessionRow
   | {
-      readonly kind: "session";
+      readonly kind: "window";
       readonly group: string;
-      /** The folder's name, where that is not clear from the group. */
-      readonly place: string;
-      readonly session: SessionSummary;
-      readonly children: readonly SessionNode[];
+      readonly of: string;
+      readonly window: Window;
     }
   | { readonly kind: "more"; readonly group: Group }
   | { readonly kind: "note"; readonly group: string; readonly text: string };
@@ -48,9 +58,16 @@ export function sessionItem(node: SessionNode): vscode.TreeItem {
     case "session": {
       const row = sessionRow(node.session, Date.now(), l10n.t, node.place);
       const id = `${node.group}/${node.session.sessionId}`;
-      const item = treeItem(id, row, node.children.length > 0 ? Collapsed : None);
+      const hasMore = node.children.length > 0 || node.session.compactions > 0;
+      const item = treeItem(id, row, hasMore ? Collapsed : None);
       item.contextValue = node.session.archived ? "archivedSession" : "session";
       item.resourceUri = badgeUri(badgeOf(node.session));
+      return item;
+    }
+    case "window": {
+      const row = windowRow(node.window, Date.now(), l10n.t);
+      const item = treeItem(`${node.group}/${node.of}/window/${node.window.number}`, row);
+      item.contextValue = "window";
       return item;
     }
     case "more": {

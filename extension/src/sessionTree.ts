@@ -14,8 +14,8 @@ import {
   sessionsParams,
 } from "./model/listing.ts";
 import { family } from "./model/sessions.ts";
-import { type SessionSummary, SessionsRequest } from "./protocol.ts";
-import { type Group, type SessionNode, sessionItem } from "./sessionItem.ts";
+import { type SessionSummary, SessionsRequest, WindowsRequest } from "./protocol.ts";
+import { type Group, type SessionNode, type SessionRow, sessionItem } from "./sessionItem.ts";
 import { workspacePaths } from "./workspace.ts";
 
 const { l10n } = vscode;
@@ -105,7 +105,7 @@ export class SessionTree implements vscode.TreeDataProvider<SessionNode>, vscode
         const nothing = { kind: "note", group: node.id, text: l10n.t("No sessions") } as const;
         return below.length === 0 ? [nothing] : below;
       }
-      return node.kind === "session" ? [...node.children] : [];
+      return node.kind === "session" ? [...node.children, ...(await this.#windows(node))] : [];
     } catch (error) {
       this.#server.log.warn(`sessions: ${error instanceof Error ? error.message : error}`);
       return [];
@@ -161,6 +161,17 @@ export class SessionTree implements vscode.TreeDataProvider<SessionNode>, vscode
     this.#server.log.info(`sessions ${group.id === "others" ? "others" : "here"}: ${shown}`);
     const nodes = roots.map(nodeOf);
     return listing.more ? [...nodes, { kind: "more", group }] : nodes;
+  }
+
+  /** The windows of a session that was compacted, the newest first. */
+  async #windows({ group, session }: SessionRow): Promise<SessionNode[]> {
+    if (session.compactions === 0) {
+      return [];
+    }
+    const { sessionId } = session;
+    const { items } = await this.#server.request(WindowsRequest, { sessionId });
+    const rows = items.map((window) => ({ kind: "window", group, of: sessionId, window }) as const);
+    return rows.reverse();
   }
 
   #group(id: string, label: string, cwd: string | null, some: Partial<Group> = {}): Group {

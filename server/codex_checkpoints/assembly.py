@@ -13,8 +13,9 @@ from attrs import frozen
 
 from codex_checkpoints import stamps
 from codex_checkpoints.codex.archive import CodexArchive
+from codex_checkpoints.core.checkpoint.records import Checkpoint
+from codex_checkpoints.core.checkpoint.seed import Seeds
 from codex_checkpoints.records import Records
-from codex_checkpoints.service.beginnings import beginnings, is_begun_from
 from codex_checkpoints.service.catalogue import Catalogue
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.settings import (
@@ -23,7 +24,9 @@ from codex_checkpoints.service.settings import (
     read_settings,
     without_programs,
 )
+from codex_checkpoints.service.thread_manager import IsReferredTo
 from codex_checkpoints.threads import tree
+from codex_checkpoints.threads.contract import ThreadStore
 from codex_checkpoints.threads.index import is_storable
 from codex_checkpoints.threads.local_store import LocalThreadStore
 
@@ -73,7 +76,7 @@ def assemble(
 
     With an `environment` the Codex CLI on its PATH may be asked to put threads away.
     """
-    settings, problems = _settings(where.state_dir)
+    settings, problems = settings_of(where.state_dir)
     if overrides:
         settings, more = overridden(settings, without_programs(overrides))
         problems += more
@@ -81,9 +84,9 @@ def assemble(
     records.clear_leftovers(_rollout_folders(where.codex_home) if records.beside else ())
     store = LocalThreadStore(where.codex_home, where.state_dir, stamps.now)
     store.clear_leftovers()
-    catalogue = Catalogue(store, beginnings(records))
+    catalogue = Catalogue(store, _beginnings(records))
     codex = None if environment is None else CodexArchive(where.codex_home, environment)
-    refers = is_begun_from(records, store)
+    refers = _is_begun_from(records, store)
     sessions = Sessions(catalogue, records, settings, refers, codex=codex)
     if records.undertakings():
         # Rare, and what it loads would slow down every command.
@@ -93,12 +96,35 @@ def assemble(
     return House(sessions, problems)
 
 
+def _beginnings(records: Records) -> Seeds:
+    """Find what a session of ours goes on from; few are, and Codex waits for what is loaded."""
+
+    def seed(session_id: str) -> Checkpoint | None:
+        from codex_checkpoints.service.beginnings import beginnings  # noqa: PLC0415
+
+        return beginnings(records)(session_id)
+
+    return seed
+
+
+def _is_begun_from(records: Records, store: ThreadStore) -> IsReferredTo:
+    """Find out whether a session was made from another; only who deletes one asks."""
+
+    def refers(session_id: str) -> bool:
+        from codex_checkpoints.service.beginnings import is_begun_from  # noqa: PLC0415
+
+        return is_begun_from(records, store)(session_id)
+
+    return refers
+
+
 def _rollout_folders(codex_home: str) -> Iterator[str]:
     for root in tree.roots(codex_home):
         yield from (folder for folder, _, _ in os.walk(root))
 
 
-def _settings(state_dir: str) -> tuple[Settings, tuple[str, ...]]:
+def settings_of(state_dir: str) -> tuple[Settings, tuple[str, ...]]:
+    """Read the settings that all doors share, and a sentence for each that is wrong."""
     path = os.path.join(state_dir, "config.toml")
     try:
         with open(path, encoding="utf-8") as file:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from codex_checkpoints.assembly import Places
     from codex_checkpoints.service.hooking import Call, Event
 
-SECONDS = 10.0
+SECONDS = 15.0
 """After this long we give up; Codex itself would wait for as long as `connect` told it to."""
 
 LONGEST = 1 << 23

@@ -67,7 +67,7 @@ def _speak(stdin: IO[bytes], given: bytes) -> None:
 
 def _listen(stdout: IO[bytes], said: bytearray) -> None:
     with contextlib.suppress(OSError), stdout:
-        while len(said) <= MOST_OUTPUT and (data := stdout.read1(MOST_OUTPUT)):  # pyright: ignore[reportAttributeAccessIssue]
+        while len(said) <= MOST_OUTPUT and (data := os.read(stdout.fileno(), MOST_OUTPUT)):
             said += data
 
 

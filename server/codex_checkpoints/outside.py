@@ -9,7 +9,8 @@ from collections.abc import Mapping
 
 from codex_checkpoints import hook_process, stamps
 from codex_checkpoints.codex import program
-from codex_checkpoints.service.compacting import Outside
+from codex_checkpoints.core.history.tokens import WINDOW_SETTING
+from codex_checkpoints.service.compaction_request import Outside
 
 
 def outside(environment: Mapping[str, str]) -> Outside:
@@ -18,4 +19,5 @@ def outside(environment: Mapping[str, str]) -> Outside:
     def find_codex() -> str | None:
         return program.find(environment.get("PATH", ""))
 
-    return Outside(stamps.moment, stamps.new_ids, hook_process.run, find_codex)
+    window = environment.get(WINDOW_SETTING)
+    return Outside(stamps.moment, stamps.new_ids, hook_process.run, find_codex, window)

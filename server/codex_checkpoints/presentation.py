@@ -220,6 +220,44 @@ def window_lines(windows: protocol.WindowList) -> list[str]:
     return lines
 
 
+def compaction_lines(done: protocol.Compacted) -> list[str]:
+    """Return what a compaction did, or would do: sizes, what stays and goes, where it goes on."""
+    dropped = ", ".join(f"{count} {kind}" for kind, count in _gone(done).items())
+    before = f"{done.tokens_before} tokens ({done.tokens_before_source})"
+    after = f"{done.tokens_after} ({done.tokens_after_source})"
+    told = [
+        f"{before} → {after}, at most {done.bound}",
+        f"kept {len(done.kept)}, cut {len(done.truncated)}, dropped {len(done.dropped)}"
+        + (f" ({dropped})" if dropped else ""),
+        f"standing context: {done.standing_context}",
+        *(f"hook {each.number}: {each.outcome}" for each in done.hooks),
+    ]
+    if done.compaction_id is None:
+        where = "a new session" if done.into == "new" else "the same session"
+        return [f"It would go on in {where}; nothing was written.", *told]
+    return [
+        f"Compaction {plain(done.compaction_id)} is installed.",
+        *told,
+        f"go on:    {plain(done.resume or '')}",
+        f"take back: codex-checkpoints uncompact {plain(done.compaction_id)}",
+    ]
+
+
+def _gone(done: protocol.Compacted) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for piece in done.dropped:
+        counts[piece.kind] = counts.get(piece.kind, 0) + 1
+    return dict(sorted(counts.items()))
+
+
+def uncompacted_lines(done: protocol.Uncompacted) -> list[str]:
+    """Return where the work goes on again."""
+    return [
+        f"Compaction {plain(done.compaction_id)} is taken back.",
+        f"go on:    {plain(done.resume)}",
+    ]
+
+
 def _number(value: int | None) -> str:
     return "-" if value is None else str(value)
 

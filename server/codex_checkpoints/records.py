@@ -81,6 +81,17 @@ class Journal:
         except OSError as error:
             raise StorageError(error.strerror or str(error)) from error
 
+    def clear(self) -> None:
+        """Remove all lines, also one that was torn; durable on return.
+
+        Raises `StorageError`.
+        """
+        try:
+            os.ftruncate(self._file, 0)
+            os.fsync(self._file)
+        except OSError as error:
+            raise StorageError(error.strerror or str(error)) from error
+
 
 class Records:
     """The files of the state folder.
@@ -181,8 +192,7 @@ class Records:
     def remove(self, session_id: str, name: str) -> None:
         """Remove a file of a session that never came to be; raises `StorageError`."""
         with self._held(session_id, name) as journal:
-            while any(True for _ in self._lines(session_id, name)):
-                journal.take_back()
+            journal.clear()
 
     def add_event(self, event: Mapping[str, object]) -> None:
         """Append an event to the audit of all operations; raises `StorageError`."""

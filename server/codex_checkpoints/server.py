@@ -37,21 +37,34 @@ from codex_checkpoints import (
     assembly,
     presentation,
     protocol,
+    restore_answers,
     stamps,
     wire,
     wiring,
 )
 from codex_checkpoints.assembly import House, Places
+from codex_checkpoints.outside import outside
 from codex_checkpoints.service import following
 from codex_checkpoints.service.catalogue import Progress
+from codex_checkpoints.service.compacting import Compacting
+from codex_checkpoints.service.compaction_request import Request
+from codex_checkpoints.service.compaction_settling import Settling
 from codex_checkpoints.service.connector import Connector
-from codex_checkpoints.service.diagnosis import diagnose
+from codex_checkpoints.service.diagnosis import Diagnosis, diagnose
+from codex_checkpoints.service.differences import compare
 from codex_checkpoints.service.following import Follower
 from codex_checkpoints.service.history import Histories
+from codex_checkpoints.service.lineages import lineage
 from codex_checkpoints.service.listing import Summary
+from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.notes import Applied, Notes, Revoked
 from codex_checkpoints.service.refusal import Cancelled, Refusal
+from codex_checkpoints.service.restore_history import RestoreHistory
+from codex_checkpoints.service.restore_plan import wish_of
+from codex_checkpoints.service.restoring import Restoring
 from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.undoing import Undoing
+from codex_checkpoints.service.verifying import verify
 from codex_checkpoints.watch import Watcher
 
 logger = logging.getLogger(__name__)
@@ -220,6 +233,124 @@ class Desk:
         histories = Histories(await self._ready())
         return answers.window_list(await self._work(histories.windows, params.session_id))
 
+    async def compact_preview(self, params: protocol.CompactParams) -> protocol.Compacted:
+        """Answer with what a compaction would do."""
+        compacting = Compacting(await self._ready(), outside(os.environ))
+        return answers.compacted(await self._work(compacting.preview, _wish(params)))
+
+    async def compact(self, params: protocol.CompactParams) -> protocol.Compacted:
+        """Install a replacement; say which sessions changed."""
+        compacting = Compacting(await self._ready(), outside(os.environ))
+        done = await self._work(compacting.compact, _wish(params))
+        ids = {done.source_session_id, done.session_id or done.source_session_id}
+        self._tell(tuple(sorted(ids)), "rollout")
+        return answers.compacted(done)
+
+    async def uncompact(self, params: protocol.UncompactParams) -> protocol.Uncompacted:
+        """Take a compaction back; say which session changed."""
+        undoing = Undoing(await self._ready(), outside(os.environ))
+        done = await self._work(undoing.uncompact, params.compaction_id)
+        self._tell((done.source_session_id,), "rollout")
+        return answers.uncompacted(done)
+
+    async def diff(self, params: protocol.DiffParams) -> protocol.Difference:
+        """Answer with what changed between two turns."""
+        sessions = await self._ready()
+        turns = params.from_turn_id, params.to_turn_id
+        return restore_answers.diff(await self._work(compare, sessions, params.session_id, *turns))
+
+    async def mark(self, params: protocol.MarkParams) -> protocol.Marker:
+        """Put a marker on a turn."""
+        markers = await self._markers()
+        placed = await self._marked(
+            params.session_id, markers.mark, params.session_id, params.label, params.turn_id
+        )
+        return restore_answers.marker(placed)
+
+    async def marks(self, params: protocol.SessionParams) -> protocol.MarkerList:
+        """Answer with the markers of a session."""
+        markers = await self._markers()
+        return restore_answers.marker_list(await self._work(markers.marks, params.session_id))
+
+    async def unmark(self, params: protocol.UnmarkParams) -> protocol.Unmarked:
+        """Take a marker away."""
+        markers = await self._markers()
+        gone = await self._marked(
+            params.session_id, markers.unmark, params.session_id, params.checkpoint_id
+        )
+        return protocol.Unmarked(gone.session_id, gone.checkpoint_id, removed=True)
+
+    async def relabel(self, params: protocol.RelabelParams) -> protocol.Marker:
+        """Call a marker something else."""
+        markers = await self._markers()
+        marker = params.checkpoint_id
+        placed = await self._marked(
+            params.session_id, markers.relabel, params.session_id, marker, params.label
+        )
+        return restore_answers.marker(placed)
+
+    async def pin(self, params: protocol.PinParams) -> protocol.PinList:
+        """Pin a file."""
+        markers = await self._markers()
+        pins = await self._marked(params.session_id, markers.pin, params.session_id, params.path)
+        return restore_answers.pin_list(pins)
+
+    async def unpin(self, params: protocol.PinParams) -> protocol.PinList:
+        """Take a pin away."""
+        markers = await self._markers()
+        pins = await self._marked(params.session_id, markers.unpin, params.session_id, params.path)
+        return restore_answers.pin_list(pins)
+
+    async def pins(self, params: protocol.SessionParams) -> protocol.PinList:
+        """Answer with the pins of a session."""
+        markers = await self._markers()
+        return restore_answers.pin_list(await self._work(markers.pins, params.session_id))
+
+    async def restore_preview(self, params: protocol.RestoreParams) -> protocol.Restored:
+        """Answer with what would come of a restore."""
+        restoring = Restoring(await self._ready(), stamps.now, stamps.new_id)
+        wish = wish_of(params.mode, params.budget, params.window, params.reason)
+        return restore_answers.restored(
+            await self._work(restoring.preview, params.session_id, params.checkpoint_id, wish)
+        )
+
+    async def restore(self, params: protocol.RestoreParams) -> protocol.Restored:
+        """Open a branch at a marker; say that it is there."""
+        restoring = Restoring(await self._ready(), stamps.now, stamps.new_id)
+        wish = wish_of(params.mode, params.budget, params.window, params.reason)
+        done = await self._work(restoring.restore, params.session_id, params.checkpoint_id, wish)
+        self._tell((done.record.session_id, done.record.source_session_id), "rollout")
+        return restore_answers.restored(done)
+
+    async def restores(self, params: protocol.RestoresParams) -> protocol.RestoreList:
+        """Answer with the restores of a session, or all."""
+        past = RestoreHistory(await self._ready())
+        return restore_answers.restore_list(await self._work(past.restores, params.session_id))
+
+    async def restore_details(
+        self, params: protocol.RestoreDetailsParams
+    ) -> protocol.RestoreDetails:
+        """Answer with everything about a restore."""
+        past = RestoreHistory(await self._ready())
+        return restore_answers.restore_details(await self._work(past.details, params.operation_id))
+
+    async def lineage(self, params: protocol.SessionParams) -> protocol.Lineage:
+        """Answer with the tree that a session stands in."""
+        sessions = await self._ready()
+        row = await self._work(sessions.find, params.session_id)
+        tree = await self._work(lineage, sessions, params.session_id)
+        return restore_answers.lineage(tree, row.session_id)
+
+    async def audit(self, params: protocol.AuditParams) -> protocol.EventList:
+        """Answer with events of the audit."""
+        past = RestoreHistory(await self._ready())
+        found = await self._work(past.audit, params.session_id, params.operation_id)
+        return restore_answers.event_list(found)
+
+    async def verify(self, _params: protocol.VerifyParams) -> protocol.VerifyReport:
+        """Answer with whether all is as it was written."""
+        return restore_answers.verify_report(await self._work(verify, await self._ready()))
+
     async def rename(self, params: protocol.RenameParams) -> protocol.SessionSummary:
         """Call a session something else."""
         sessions = await self._ready()
@@ -251,7 +382,11 @@ class Desk:
         """Answer with what was found, skipped and why."""
         sessions = await self._ready()
         problems = self._problems + (() if self._house is None else self._house.problems)
-        return answers.doctor_report(await self._work(diagnose, sessions, problems))
+
+        def work() -> Diagnosis:
+            return diagnose(sessions, problems, self._connector(None).inspect())
+
+        return answers.doctor_report(await self._work(work))
 
     # --- inside ----------------------------------------------------------------------------------
 
@@ -265,12 +400,23 @@ class Desk:
     def _connector(self, cwd: str | None) -> Connector:
         home = os.path.expanduser("~")
         where = self._where
+        settings, _ = assembly.settings_of(where.state_dir)
         return wiring.connector(
-            where.codex_home, where.state_dir, dict(os.environ), home, cwd or home
+            where.codex_home, where.state_dir, dict(os.environ), home, cwd or home, settings
         )
 
     async def _notes(self) -> Notes:
         return Notes(await self._ready(), stamps.now, stamps.new_id)
+
+    async def _markers(self) -> Markers:
+        return Markers(await self._ready(), stamps.now, stamps.new_id)
+
+    async def _marked(self, session: str, change: Callable[..., T], *arguments: Any) -> T:
+        """Change the markers or pins of a session, and tell it."""
+        changed = await self._work(change, *arguments)
+        row = await self._work((await self._ready()).find, session)
+        self._tell((row.session_id,), "markers")
+        return changed
 
     async def _remember(self, change: Callable[[], N]) -> N:
         """Change a session's memory, and tell it once: the follower need not find it out."""
@@ -348,6 +494,7 @@ class Desk:
                 break
             for token in tuple(self._waiting):
                 self._server.work_done_progress.report(token, _report(done))
+        await self._work(Settling(sessions).recover)
         self._indexed = True
 
     async def _follow(self, follower: Follower) -> None:
@@ -445,6 +592,24 @@ def make_server(where: Places) -> tuple[LanguageServer, Desk]:
         "checkpoints/record": desk.record,
         "checkpoints/history": desk.history,
         "checkpoints/windows": desk.windows,
+        "checkpoints/compactPreview": desk.compact_preview,
+        "checkpoints/compact": desk.compact,
+        "checkpoints/uncompact": desk.uncompact,
+        "checkpoints/diff": desk.diff,
+        "checkpoints/mark": desk.mark,
+        "checkpoints/marks": desk.marks,
+        "checkpoints/unmark": desk.unmark,
+        "checkpoints/relabel": desk.relabel,
+        "checkpoints/pin": desk.pin,
+        "checkpoints/unpin": desk.unpin,
+        "checkpoints/pins": desk.pins,
+        "checkpoints/restorePreview": desk.restore_preview,
+        "checkpoints/restore": desk.restore,
+        "checkpoints/restores": desk.restores,
+        "checkpoints/restoreDetails": desk.restore_details,
+        "checkpoints/lineage": desk.lineage,
+        "checkpoints/audit": desk.audit,
+        "checkpoints/verify": desk.verify,
         "checkpoints/rename": desk.rename,
         "checkpoints/archive": desk.archive,
         "checkpoints/unarchive": desk.unarchive,
@@ -458,6 +623,16 @@ def make_server(where: Places) -> tuple[LanguageServer, Desk]:
         message = f"handlers without a method: {', '.join(handlers)}"
         raise LookupError(message)
     return server, desk
+
+
+def _wish(params: protocol.CompactParams) -> Request:
+    """Read what is asked of a compaction; refuses `invalid_payload` for an unknown target."""
+    match params.into:
+        case "new" | "in-place" as into:
+            return Request(params.session_id, into, params.strategy, params.placement, params.force)
+        case _:
+            problem = "into: must be one of new, in-place"
+            raise Refusal("invalid_payload", problem, {"problems": [problem]})
 
 
 class _Server(LanguageServer):

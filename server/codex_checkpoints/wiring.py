@@ -11,15 +11,21 @@ from collections.abc import Mapping
 
 from codex_checkpoints import protocol
 from codex_checkpoints.codex import program
-from codex_checkpoints.codex.entries import Entries
+from codex_checkpoints.codex.entries import HOOKS, ON_PROMPT, Entries
 from codex_checkpoints.service.connection import Surroundings
 from codex_checkpoints.service.connector import Connector, Report, Wish
+from codex_checkpoints.service.settings import Settings
 
 _STATE = "codex-checkpoints"
 
 
-def connector(
-    codex_home: str, state_dir: str, environment: Mapping[str, str], home: str, cwd: str
+def connector(  # noqa: PLR0913 - each is a fact of its own about the machine
+    codex_home: str,
+    state_dir: str,
+    environment: Mapping[str, str],
+    home: str,
+    cwd: str,
+    settings: Settings,
 ) -> Connector:
     """Return what connects a Codex home with this program.
 
@@ -35,7 +41,8 @@ def connector(
     )
     own = program.this_program(sys.executable, os.path.dirname(os.path.abspath(__file__)))
     options = folders(codex_home, state_dir, usual)
-    return Connector(codex_home, state_dir, Entries(own, options), around)
+    hooks = (*HOOKS, ON_PROMPT) if settings.inject_on_prompt else HOOKS
+    return Connector(codex_home, state_dir, Entries(own, options, hooks), around)
 
 
 def asked(connector: Connector, wish: protocol.ConnectParams) -> Report:

@@ -96,6 +96,7 @@ test("sessions come newest first, by pages, with every key", async () => {
       continuedBy: null,
       turns: 1,
       seq: 5,
+      named: false,
     },
   );
   assert.match(parent?.updatedAt ?? "", /^2026-11-20T09:00:0\d\.000Z$/);

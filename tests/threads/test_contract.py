@@ -19,6 +19,7 @@ from codex_checkpoints.threads.contract import (
     Conflict,
     Copied,
     Item,
+    NewThread,
     Patch,
     StoreError,
     ThreadIsLive,
@@ -122,6 +123,47 @@ def test_a_copied_line_is_the_same_to_the_byte(shop: Shop):
     assert ordinals(shop.store) == [0, 1, 2]
 
 
+@pytest.mark.parametrize(
+    "head",
+    [
+        {"id": "no-uuid"},
+        {"id": thread(1).upper().replace("0", "A")},
+        {"id": f"../{thread(1)}"},
+        {"history_mode": "of the future"},
+        {"history_mode": None},
+    ],
+)
+def test_a_thread_that_codex_would_refuse_is_not_made(shop: Shop, head: dict[str, object]):
+    with pytest.raises(Unsupported):
+        shop.store.create_thread(NewThread(meta(1) | head), AT)
+
+    assert shop.store.rollouts() == {}
+
+
+NO_LINES = {
+    "two lines": Copied(b'{"ordinal":1}\n{"ordinal":2}'),
+    "no UTF-8": Copied(b'{"ordinal":1,"a":"\xff"}'),
+    "half a letter": said("\ud800"),
+    "no number": Item("event_msg", {"n": float("nan")}),
+    "a key twice": Item("event_msg", {}, extra={"ordinal": 7}),
+}
+
+
+@pytest.mark.parametrize("what", NO_LINES)
+def test_what_would_be_no_line_of_a_history_is_not_written(shop: Shop, mode: str, what: str):
+    with pytest.raises(Unsupported):
+        shop.store.create_thread(new(1, mode, said("x"), NO_LINES[what]), AT)
+    assert shop.store.rollouts() == {}
+
+    shop.store.create_thread(new(1, mode), AT)
+    unchanged(
+        shop,
+        1,
+        lambda: shop.store.append_items(thread(1), [said("x"), NO_LINES[what]], AT),
+        Unsupported,
+    )
+
+
 def test_a_thread_is_made_once(shop: Shop, mode: str):
     shop.store.create_thread(new(1, mode, said("one")), AT)
 
@@ -173,6 +215,26 @@ def test_an_append_infers_nothing_from_what_it_writes(shop: Shop, mode: str):
     assert shop.reopened().read_thread(thread(1)).name is None
 
 
+DAMAGE: dict[str, Callable[[bytes], bytes]] = {
+    "empty": lambda _data: b"",
+    "headless": lambda _data: b"{}\n",
+    "without ordinals": lambda data: data.replace(b'"ordinal"', b'"number"'),
+    "another thread's": lambda data: data.replace(thread(1).encode(), thread(2).encode()),
+    "no UTF-8": lambda data: data + b"\xff\n",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_history_that_codex_would_not_resume_is_not_appended_to(shop: Shop, damage: str):
+    shop.store.create_thread(new(1, "paginated", said("one")), AT)
+    data = DAMAGE[damage](b"".join(line + b"\n" for line in lines(shop.store)))
+    rollout = shop.put(thread(1), data)
+
+    with pytest.raises(Unsupported):
+        shop.store.append_items(thread(1), [said("x")], AT)
+    assert shop.store.reader.piece(rollout.path, 0, 10**6) == data
+
+
 def test_a_thread_that_has_gone_on_is_not_appended_to(shop: Shop, mode: str):
     seen = shop.store.create_thread(new(1, mode), AT)
     shop.store.append_items(thread(1), [said("meanwhile")], AT)
@@ -221,6 +283,25 @@ def test_a_history_comes_in_pages_of_any_size(shop: Shop, mode: str, size: int):
     assert cursor is None
     assert list(itertools.chain(*pages)) == whole
     assert max(map(len, pages)) == min(size, 7)
+
+
+@pytest.mark.parametrize("size", [None, 1, 2])
+@pytest.mark.parametrize("longest", [1 << 16, 1_000_000])
+def test_a_line_may_be_longer_than_any_chunk(shop: Shop, size: int | None, longest: int):
+    said_ = [said("a"), said("x" * longest), said("b"), said("y" * (longest - 1))]
+    shop.store.create_thread(new(1, "paginated", *said_), AT)
+
+    found: list[bytes] = []
+    cursor: str | None = None
+    for _ in range(6):
+        page = shop.store.load_history(thread(1), cursor, size)
+        found += page.lines
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+
+    assert cursor is None
+    assert [orjson.loads(line)["payload"] for line in found[1:]] == [each.payload for each in said_]
 
 
 def test_the_history_of_a_fork_is_that_of_its_base_and_then_its_own(shop: Shop):

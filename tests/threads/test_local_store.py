@@ -10,7 +10,8 @@ import sys
 from collections.abc import Callable, Generator
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import orjson
 import pytest
@@ -18,7 +19,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from codex_checkpoints.service.catalogue import Catalogue
-from codex_checkpoints.threads.contract import NewThread, Patch, StorageFailed, ThreadQuery
+from codex_checkpoints.threads import tree
+from codex_checkpoints.threads.contract import (
+    Conflict,
+    Look,
+    NewThread,
+    Patch,
+    StorageFailed,
+    ThreadNotFound,
+    ThreadQuery,
+    UnreadableSource,
+    Unsupported,
+)
 from codex_checkpoints.threads.local_store import LocalThreadStore
 from homes import SERVER, Home, chat, snapshot
 from rollouts import Step, event, rollout, session, turn, user
@@ -96,8 +108,6 @@ def test_a_new_thread_lies_where_codex_would_put_it(home: Home, store: LocalThre
 def test_what_is_no_thread_id_of_codex_makes_no_file(
     home: Home, store: LocalThreadStore, bad: object
 ):
-    from codex_checkpoints.threads.contract import Unsupported
-
     with pytest.raises(Unsupported):
         store.create_thread(NewThread(meta(1) | {"id": bad}), AT)
     assert not (home.root / "sessions").exists()
@@ -122,6 +132,74 @@ def test_a_cold_thread_is_unpacked_before_it_goes_on(store: LocalThreadStore):
     assert plain.read_bytes().startswith(data)
     assert (done.start, done.ordinals) == (len(data), (2, 2))
     assert list(store.rollouts()) == [str(plain)]
+
+
+def test_a_thread_that_cannot_be_unpacked_stays_packed(home: Home, store: LocalThreadStore):
+    packed = home.put(b"no frame", form=".jsonl.zst")
+
+    with pytest.raises(UnreadableSource):
+        store.append_items(thread(1), [said("x")], AT)
+
+    assert packed.read_bytes() == b"no frame"
+    assert list(store.rollouts()) == [str(packed)]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a right there")
+def test_no_session_file_is_put_where_a_link_leads(
+    home: Home, store: LocalThreadStore, tmp_path: Path
+):
+    archived = home.put(chat("x", 2), 2, archived=True)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (home.root / "sessions").mkdir()
+    (home.root / "sessions" / "2026").symlink_to(elsewhere)
+
+    with pytest.raises(Unsupported, match="link"):
+        store.create_thread(new(1), AT)
+    with pytest.raises(Unsupported, match="link"):
+        store.unarchive_thread(thread(2))
+
+    assert list(elsewhere.iterdir()) == []
+    assert archived.exists()
+    assert list(home.state.glob(".rollout*")) == []
+
+
+def test_a_thread_that_an_unreadable_one_may_build_on_is_not_deleted(
+    home: Home, store: LocalThreadStore
+):
+    made = store.create_thread(new(1), AT)
+    unreadable = home.put(b"no frame", 2, form=".jsonl.zst")
+
+    with pytest.raises(Conflict):
+        store.delete_thread(thread(1))
+
+    assert Path(made.path).exists()
+    unreadable.unlink()
+    store.delete_thread(thread(1))
+    assert not Path(made.path).exists()
+
+
+def test_the_numbers_of_a_file_system_may_be_larger_than_those_of_a_database(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+):
+    """Identities have up to 128 bits, and a file may be of another century."""
+    path = home.put(chat("x"))
+
+    def large(found: os.stat_result) -> Look:
+        strange = SimpleNamespace(
+            st_size=found.st_size, st_mtime_ns=10**19, st_ino=found.st_ino | 1 << 100 | 1 << 63
+        )
+        return plain(cast("os.stat_result", strange))
+
+    plain = tree.look_of
+    monkeypatch.setattr(tree, "look_of", large)
+    with home.house() as house:
+        assert house.sessions.page().items[0].session_id == thread(1)
+        assert house.sessions.catalogue.store.faults() == ()
+        look = house.sessions.catalogue.current()[thread(1)].rollout.look
+        assert look[2] == path.stat().st_ino
+    with home.house(fresh=False) as house:
+        assert house.sessions.catalogue.current()[thread(1)].rollout.look == look
 
 
 def test_an_append_needs_codexs_locks_and_leaves_none(home: Home, store: LocalThreadStore):
@@ -225,6 +303,23 @@ def test_a_later_line_of_codex_goes_before_our_name_and_an_earlier_one_does_not(
     assert name(store) is None
 
 
+@pytest.mark.parametrize("ahead", [timedelta(microseconds=1), timedelta(days=1)])
+def test_a_name_counts_though_codex_wrote_one_by_a_clock_that_was_ahead(
+    home: Home, store: LocalThreadStore, clock: Clock, ahead: timedelta
+):
+    home.put(rollout(session("legacy", thread=thread(1)), user("x")))
+    later = (clock.now + ahead).isoformat()
+    line = {"id": thread(1), "thread_name": "theirs", "updated_at": later}
+    codex_names(home).write_bytes(orjson.dumps(line) + b"\n")
+    assert name(store) == "theirs"
+
+    give(store, "ours")
+    assert name(store) == "ours"
+    assert records(codex_names(home))[-1]["thread_name"] == "ours"
+    give(store, None)
+    assert name(store) is None
+
+
 def test_older_sources_of_names_stay_readable(home: Home):
     renamed: Step = event("thread_name_updated", thread_id=thread(1), thread_name="in the history")
     home.put(rollout(session("legacy", thread=thread(1)), turn(user("x")), renamed))
@@ -238,6 +333,33 @@ def test_older_sources_of_names_stay_readable(home: Home):
         assert [item.title for item in house.sessions.page().items] == ["in the list"]
         store.update_thread_metadata([(thread(1), Patch(name="in the patch"))])
         assert [item.title for item in house.sessions.page().items] == ["in the patch"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such pipes there")
+def test_a_pipe_in_the_place_of_a_list_of_names_holds_nobody_up(
+    home: Home, store: LocalThreadStore
+):
+    home.put(rollout(session("legacy", thread=thread(1)), user("x")))
+    metadata(home).parent.mkdir(parents=True)
+    os.mkfifo(metadata(home))
+    os.mkfifo(codex_names(home))
+
+    assert name(store) is None
+    with pytest.raises(StorageFailed, match="not a regular file"):
+        give(store, "x")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
+def test_a_thread_in_a_folder_that_nobody_can_name_is_not_found(
+    home: Home, store: LocalThreadStore
+):
+    path = home.put(chat("x"))
+    folder = os.fsencode(path.parent.parent) + b"/\xff"
+    os.rename(path.parent, folder)
+
+    for ask in (store.read_thread, store.load_history, store.archive_thread):
+        with pytest.raises(ThreadNotFound):
+            ask(thread(1))
 
 
 def test_a_name_that_cannot_be_kept_is_not_given(home: Home, store: LocalThreadStore):

@@ -13,6 +13,10 @@ export interface Told {
   readonly plan?: readonly string[];
   /** Commands that it ran. */
   readonly commands?: readonly string[];
+  /** What each of them put out. */
+  readonly output?: string;
+  /** What the model said in the end. */
+  readonly answer?: string;
 }
 
 /** Write one; its id. */
@@ -24,7 +28,8 @@ export function writeSession(codexHome: string, told: Told): string {
     ["turn_context", { cwd: told.cwd, model: "gpt-5.2-codex" }],
     ["event_msg", { type: "user_message", message: told.task, images: [] }],
     ...planned(told.plan ?? []),
-    ...(told.commands ?? []).flatMap(ran),
+    ...(told.commands ?? []).flatMap((command, index) => ran(command, index, told.output ?? "")),
+    ...answered(told.answer),
   ];
   const lines = payloads.map(([type, payload]) =>
     JSON.stringify({ timestamp: time, type, payload }),
@@ -43,10 +48,17 @@ function planned(steps: readonly string[]): [string, object][] {
   return steps.length === 0 ? [] : [["response_item", { type: "function_call", ...call }]];
 }
 
-function ran(command: string, index: number): [string, object][] {
+function answered(text: string | undefined): [string, object][] {
+  const content = [{ type: "output_text", text }];
+  return text === undefined
+    ? []
+    : [["response_item", { type: "message", role: "assistant", content }]];
+}
+
+function ran(command: string, index: number, said: string): [string, object][] {
   const call_id = `call_${index}`;
   const call = { name: "shell", arguments: JSON.stringify({ command: ["bash", "-lc", command] }) };
-  const output = JSON.stringify({ output: "", metadata: { exit_code: 0 } });
+  const output = JSON.stringify({ output: said, metadata: { exit_code: 0 } });
   return [
     ["response_item", { type: "function_call", ...call, call_id }],
     ["response_item", { type: "function_call_output", call_id, output }],

@@ -2,15 +2,14 @@
 
 A rollout that is new or has changed is read, and the store is told what was found, by the one call
 that changes metadata (STO-4).  That is done in slices, so that whoever waits can be told how far it
-is, change their mind, or be answered in between.  The readers of sessions in use are kept.  What a
-checkpoint says is not known here.
+is, change their mind, or be answered in between.  The readers of sessions in use are kept by
+`readers`.  What a checkpoint says is not known here.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeVar
 
@@ -20,6 +19,7 @@ from codex_checkpoints.core.checkpoint.caps import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.seed import Seeds, unsown
 from codex_checkpoints.core.checkpoint.text import value
+from codex_checkpoints.service.readers import Readers
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.rows import row_of, unreadable_row
 from codex_checkpoints.service.session_file import SessionFile, open_session, read_with
@@ -37,11 +37,6 @@ R = TypeVar("R", bound=Replay)
 
 _SLICE_BYTES = 1 << 25
 _SLICE_FILES = 250
-_READERS = 32
-_SAVED_FROM = 1 << 20
-"""From this size on the state of a file in use is saved, and again after as many new bytes."""
-_SAVED_AT_ONCE = 1 << 24
-"""From this size on it is saved by the first index already: reading it again would be felt."""
 _SHORTEST_PREFIX = 8
 
 
@@ -67,8 +62,7 @@ class Catalogue:
         """
         self.store = store
         self.seeds = seeds
-        self._readers: OrderedDict[str, SessionFile] = OrderedDict()
-        self._saved_at: dict[str, int] = {}
+        self._readers = Readers(store, seeds)
         self._by_rollout: dict[str, str] = {}
 
     # --- what there is ---------------------------------------------------------------------------
@@ -217,8 +211,7 @@ class Catalogue:
 
     def open(self, row: Row) -> SessionFile:
         """Return the session as it is now; raise `unreadable_source` when it cannot be read."""
-        # Taken out meanwhile: one that broke off in the middle is of no use to anybody.
-        session = self._readers.pop(row.path, None) or self._resume(row.path)
+        session = self._readers.take(row.path) or self._readers.resume(row.path)
         try:
             session = (
                 open_session(self.store.reader, row.path, self.locate, seeds=self.seeds)
@@ -227,7 +220,7 @@ class Catalogue:
             )
         except UnreadableSource as error:
             raise _unreadable(row.path, str(error)) from error
-        self._keep(session)
+        self._readers.keep(session)
         return session
 
     def read(self, row: Row, until: int | None = None) -> SessionFile:
@@ -237,9 +230,7 @@ class Catalogue:
         """
         try:
             locate = self.locator(row.path)
-            return open_session(
-                self.store.reader, row.path, locate, until=until, seeds=self.seeds
-            )
+            return open_session(self.store.reader, row.path, locate, until=until, seeds=self.seeds)
         except UnreadableSource as error:
             raise _unreadable(row.path, str(error)) from error
 
@@ -254,8 +245,7 @@ class Catalogue:
 
     def close(self) -> None:
         """Save what would be slow to read again, and let go of the store."""
-        for session in self._readers.values():
-            self._save(session)
+        self._readers.save_all()
         self.store.close()
 
     # --- inside ----------------------------------------------------------------------------------
@@ -316,7 +306,7 @@ class Catalogue:
         self._tell((row.session_id, Patch(row=None, of=row.path)) for row in gone)
         lost: set[str] = set()
         for row in gone:
-            self._let_go(row.path)
+            self._readers.let_go(row.path)
             if self._by_rollout.get(row.rollout_id) == row.path:
                 del self._by_rollout[row.rollout_id]
                 lost.add(row.rollout_id)
@@ -326,22 +316,18 @@ class Catalogue:
 
     def _doubt(self, row: Row) -> None:
         """Have a rollout read again by whoever comes first, though it has not changed itself."""
-        self._let_go(row.path)
+        self._readers.let_go(row.path)
         size, _, identity = row.rollout.look
         unseen = evolve(row.rollout, look=(size, -1, identity))
         self._tell([(row.session_id, Patch(row=evolve(row, rollout=unseen)))])
         self.store.remember(row.path, unseen.look, None)
 
-    def _let_go(self, path: str) -> None:
-        self._readers.pop(path, None)
-        self._saved_at.pop(path, None)
-
     def _read(self, file: Rollout) -> Row:
         known = file.path in self.rows()
-        reader = self._readers.pop(file.path, None)
+        reader = self._readers.take(file.path)
         try:
             if reader is None and known:
-                reader = self._resume(file.path)
+                reader = self._readers.resume(file.path)
             session = (
                 open_session(self.store.reader, file.path, self.locate, seeds=self.seeds)
                 if reader is None
@@ -354,38 +340,10 @@ class Catalogue:
             logger.error("%s: %s", file.path, type(error).__name__)  # noqa: TRY400 - no content
             return unreadable_row(file, f"a defect of ours, {type(error).__name__}")
         if known:
-            self._keep(session)
-        elif file.size >= _SAVED_AT_ONCE:
-            self._save(session)
+            self._readers.keep(session)
+        else:
+            self._readers.pass_by(session)
         return row
-
-    def _resume(self, path: str) -> SessionFile | None:
-        saved = self.store.recall(path)
-        reader, seeds = self.store.reader, self.seeds
-        session = None if saved is None else SessionFile.load(reader, path, saved, seeds)
-        if session is not None:
-            self._saved_at[path] = session.mark.offset
-        return session
-
-    def _keep(self, session: SessionFile) -> None:
-        """Hold on to a reader that is in use, and let go of the one used longest ago."""
-        self._readers[session.path] = session
-        self._readers.move_to_end(session.path)
-        offset = session.mark.offset
-        if offset - self._saved_at.get(session.path, 0) >= _SAVED_FROM:
-            self._save(session)
-        while len(self._readers) > _READERS:
-            _, old = self._readers.popitem(last=False)
-            self._save(old)
-
-    def _save(self, session: SessionFile) -> None:
-        offset = session.mark.offset
-        if offset < _SAVED_FROM or offset == self._saved_at.get(session.path):
-            return
-        state = session.save()
-        if state is not None:
-            self._saved_at[session.path] = offset
-            self.store.remember(session.path, (offset, 0, session.mark.inode), state)
 
     def _find_path(self, path: str) -> Row:
         path = os.path.abspath(path)
@@ -394,9 +352,7 @@ class Catalogue:
             return row
         try:
             rollout = self.store.rollout_at(path)
-            opened = open_session(
-                self.store.reader, path, self.locator(path), seeds=self.seeds
-            )
+            opened = open_session(self.store.reader, path, self.locator(path), seeds=self.seeds)
         except UnreadableSource as error:
             raise _unreadable(path, str(error)) from error
         return row_of(rollout, opened)

@@ -16,7 +16,7 @@ How a replacement is built is the business of `core.compaction`, taking one back
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+import logging
 from datetime import datetime
 
 from attrs import evolve, frozen
@@ -31,25 +31,28 @@ from codex_checkpoints.core.compaction.installed import (
     source_of,
     token_count,
 )
-from codex_checkpoints.core.compaction.placement import STANDING_CONTEXT, Placement
+from codex_checkpoints.core.compaction.placement import Placement
 from codex_checkpoints.core.compaction.records import (
-    Determinism,
     Installed,
-    Into,
-    RequestedBy,
     Sizes,
-    Strategy,
     Windows,
     counts_of,
     digest_of,
     remaining,
 )
 from codex_checkpoints.core.compaction.report import Declined, Figure, Reason
-from codex_checkpoints.core.history.tokens import thresholds, window_size
+from codex_checkpoints.core.history.tokens import WINDOW_SETTING, thresholds, window_size
 from codex_checkpoints.core.history.windows import Chain
 from codex_checkpoints.service.compaction_audit import Operation
-from codex_checkpoints.service.compaction_hooks import Heard, Ring, Run
+from codex_checkpoints.service.compaction_hooks import Heard, Ring
 from codex_checkpoints.service.compaction_records import storing
+from codex_checkpoints.service.compaction_request import (
+    Compacted,
+    Outside,
+    Request,
+    declined_by,
+    session_live,
+)
 from codex_checkpoints.service.compaction_settling import Settling
 from codex_checkpoints.service.compaction_source import Source, Sources
 from codex_checkpoints.service.refusal import Refusal
@@ -57,56 +60,7 @@ from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.stamps import in_text
 from codex_checkpoints.threads.contract import Item, NewThread, Row
 
-
-@frozen
-class Outside:
-    """What a service does not have of its own: a clock, chance, programs.
-
-    `new_ids` are UUIDs of version 7 of one moment, in order; `run` runs a hook in a folder;
-    `find_codex` says where the Codex CLI is.
-    """
-
-    moment: Callable[[], datetime]
-    new_ids: Callable[[datetime, int], tuple[str, ...]]
-    run: Run
-    find_codex: Callable[[], str | None]
-
-
-@frozen
-class Request:
-    """What is asked for; `placement` and `strategy` are taken as they come, and may be refused."""
-
-    session: str
-    into: Into = "new"
-    strategy: str = "checkpoint"
-    placement: str = "manual"
-    force: bool = False
-    requested_by: RequestedBy = "user"
-    why: str = "requested by the user"
-
-
-@frozen
-class Compacted:
-    """A compaction that was done, or, without an id, that would be: both report the same.
-
-    `session_id` is the one to resume, None for a new one that is not there yet.
-    """
-
-    compaction_id: str | None
-    session_id: str | None
-    source_session_id: str
-    into: Into
-    strategy: Strategy
-    determinism: Determinism
-    placement: Placement
-    built: Replacement
-    windows: Windows
-    hooks: tuple[Heard, ...] = ()
-
-    @property
-    def standing_context(self) -> str:
-        """Return what becomes of the standing context, in words (CKP-31)."""
-        return STANDING_CONTEXT[self.placement]
+logger = logging.getLogger(__name__)
 
 
 @frozen
@@ -161,7 +115,7 @@ class Compacting:
         ids = self._outside.new_ids(at, 6)
         source = plan.source
         operation = Operation(
-            self._sessions.records,
+            self._sessions,
             self._outside.moment,
             ids[0],
             source.session_id,
@@ -190,12 +144,17 @@ class Compacting:
         source = self._sources.read(request.session)
         if request.into == "in-place" and source.live:
             raise session_live(source.session_id)
+        if request.into == "in-place" and source.row.archived:
+            message = f"session {source.session_id} is archived: it is not continued as it is"
+            hint = "Unarchive it first, or compact into a new session."
+            facts = {"sessionId": source.session_id, "reason": "archived", "hint": hint}
+            raise Refusal("conflict", message, facts)
         caps = self._sessions.settings.caps_for(source.replay.state.model)
         terms = self._terms(request, source)
         past, checkpoint = self._sources.past(source), self._sources.checkpoint(source)
         match build(past, checkpoint, caps, terms):
             case Declined() as declined:
-                raise _declined(declined, source.session_id)
+                raise declined_by(declined, source.session_id)
             case Replacement() as built:
                 placement: Placement = "pre_turn" if terms.placement == "pre_turn" else "manual"
                 return _Plan(source, built, placement)
@@ -219,13 +178,16 @@ class Compacting:
         waived: set[Reason] = {"not_smaller"} if request.force else set()
         if request.force and not source.live:
             waived.add("turn_not_complete")  # nobody goes on with it: it was cut off
-        window = window_size(source.window, None, settings.context_window).tokens
+        setting = settings.context_window_tokens or None
+        window = window_size(source.window, self._outside.window, setting)
+        if window.ignored:
+            logger.warning("%s is no positive number and is left aside", WINDOW_SETTING)
         return Terms(
             placement=request.placement,
             turn_ended=source.ended,
             budget=settings.retained_tokens,
             before=Figure(context.tokens or 0, context.source) if usable else None,
-            target=thresholds(window).target,
+            target=thresholds(window.tokens).target,
             waived=frozenset(waived),
         )
 
@@ -327,13 +289,6 @@ class Compacting:
         return Ring(hooks, self._outside.run, self._sessions.records.state_dir)
 
 
-def session_live(session_id: str) -> Refusal:
-    """Return the refusal to write to a session that somebody has loaded."""
-    message = f"session {session_id} is loaded by another process, which would not notice"
-    hint = "Close it in Codex, or compact into a new session."
-    return Refusal("session_live", message, {"sessionId": session_id, "hint": hint})
-
-
 def opened_after(chain: Chain, window_id: str) -> Chain:
     """Return a chain after one more window; where no window had a number, this one is the first."""
     return evolve(chain, number=chain.number or 0).opened(window_id)
@@ -384,25 +339,3 @@ def _words(request: Request, plan: _Plan, event: str) -> dict[str, object]:
         "model": row.model,
         "trigger": "auto" if request.requested_by == "automatic" else "manual",
     }
-
-
-_SENTENCES: dict[Reason, str] = {
-    "turn_not_complete": "its last turn is open: it is running, waiting, or was cut off",
-    "missing_context": "it holds nothing yet that could be gone on with",
-    "not_smaller": "a replacement would not be smaller than what it replaces",
-    "item_too_large": "its handoff or newest message alone does not fit into the window",
-    "unsupported_placement": "only the placements manual and pre_turn are offered",
-    "below_threshold": "its window is not full enough",
-}
-_HINTS: dict[Reason, str] = {
-    "turn_not_complete": "Let the turn end; where nobody holds the session, --force goes on.",
-    "not_smaller": "With --force it is done all the same.",
-}
-
-
-def _declined(declined: Declined, session_id: str) -> Refusal:
-    facts = {"sessionId": session_id, **declined.facts}
-    if hint := _HINTS.get(declined.reason):
-        facts["hint"] = hint
-    sentence = f"session {session_id} is not compacted: {_SENTENCES[declined.reason]}"
-    return Refusal(declined.reason, sentence, facts)

@@ -17,8 +17,9 @@ from codex_checkpoints.core.compaction.record_lines import to_value
 from codex_checkpoints.core.compaction.records import Installed, Undone
 from codex_checkpoints.core.restore.sealing import sealed
 from codex_checkpoints.core.rollout.turns import Turn
-from codex_checkpoints.records import Records, StorageError
+from codex_checkpoints.records import StorageError
 from codex_checkpoints.service.compaction_hooks import Heard
+from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.stamps import in_text
 
 logger = logging.getLogger(__name__)
@@ -43,7 +44,7 @@ _TOLD = (
 class Operation:
     """The events of one compaction, numbered from 0."""
 
-    _records: Records
+    _sessions: Sessions
     _moment: Callable[[], datetime]
     _operation_id: str
     _source_session_id: str
@@ -76,7 +77,7 @@ class Operation:
         self._note("CompactionUndone", session_id, told)
 
     def _note(self, kind: str, session_id: str | None, told: Mapping[str, object]) -> None:
-        turn = self._source_turn
+        turn, settings = self._source_turn, self._sessions.settings
         event: dict[str, object] = {
             "type": kind,
             "at": in_text(self._moment()),
@@ -88,14 +89,14 @@ class Operation:
             if turn is None
             else {"sessionId": self._source_session_id, "turnId": turn.turn_id},
             "restoreMode": None,
-            "userId": None,
-            "orgId": None,
+            "userId": settings.user_id,
+            "orgId": settings.org_id,
             **told,
             "step": self._step,
         }
         self._step += 1
         try:
-            self._records.add_event(sealed(event))
+            self._sessions.records.add_event(sealed(event))
         except StorageError as error:
             logger.warning("storage_error: no event of %s: %s", self._operation_id, error)
 

@@ -70,7 +70,7 @@ def _read(number: int, ran: Ran) -> Heard:
         case "timed_out" | "not_started" as how:
             return Heard(number, how)
         case "exited":
-            if ran.code != 0:
+            if ran.code != 0 and ran.output is not None:
                 return Heard(number, "failed", f"exit code {ran.code}")
             return _answer(number, ran.output)
 

@@ -39,18 +39,22 @@ class Connector:
         """Say for each door whether it is configured, trusted and in use."""
         return Report(self._look(connection.asked(self.codex_home, self.around)))
 
+    def inspect(self) -> Connection:
+        """Look at Codex's files and our own, without starting Codex."""
+        return self._look(connection.unasked(self.around))
+
     def preview(self, wish: Wish) -> Report:
         """Show what would be written.  Raises `Refusal`."""
         changes = self._changes(wish)
         shown = tuple(Done(each.path, each.action, each.diff, None) for each in changes)
-        return Report(self._look(connection.unasked(self.around)), shown)
+        return Report(self.inspect(), shown)
 
     def carry_out(self, wish: Wish) -> Report:
         """Write it, and look again.  Raises `Refusal`; a file is written whole or not at all."""
         changes = self._changes(wish)
         write = connecting.put_in if wish == "connect" else connecting.take_out
         done = write(changes)
-        return Report(self._look(connection.unasked(self.around)), done, written=bool(done))
+        return Report(self.inspect(), done, written=bool(done))
 
     def _look(self, asked: Asked) -> Connection:
         return connection.look(self.codex_home, self.state_dir, self.wanted, self.around, asked)

@@ -66,24 +66,27 @@ def _chain(reader: RolloutReader, path: str, locate: Locate) -> Iterator[bytes]:
     below, _ = bases_below(reader, path, locate)
     for base, cut in reversed(below):
         yield from _below(reader, base, cut)
-    yield from _lines(reader, path, None)
+    yield from lines_of(reader, path, None)
 
 
 def _below(reader: RolloutReader, path: str, cut: HistoryBase) -> Iterator[bytes]:
     """Yield a base's lines: ordinals say where it is cut; one without them is cut by its bytes."""
     head = head_of(reader.first_line(path))
     if head is None or not head.paginated or cut.end_ordinal is None:
-        yield from _lines(reader, path, cut.end_offset)
+        yield from lines_of(reader, path, cut.end_offset)
         return
-    for line in _lines(reader, path, None):
+    for line in lines_of(reader, path, None):
         ordinal = object_of(load(line)).get("ordinal")
         if type(ordinal) is int and ordinal >= cut.end_ordinal:
             return
         yield line
 
 
-def _lines(reader: RolloutReader, path: str, end: int | None) -> Iterator[bytes]:
-    """Yield the lines of one file that are not blank; the last may lack its LF if it is whole."""
+def lines_of(reader: RolloutReader, path: str, end: int | None = None) -> Iterator[bytes]:
+    """Yield the lines of one file that are not blank, up to the byte `end`.
+
+    The last may lack its LF if it is whole.  Raises `UnreadableSource`.
+    """
     offset, rest = 0, b""
     while True:
         begins = offset == 0

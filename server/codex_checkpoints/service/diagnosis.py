@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from attrs import frozen
 
+from codex_checkpoints.service.connection import HOW_TO_TRUST, Connection
 from codex_checkpoints.service.rows import problems_of, skipped_of
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.threads.contract import Fault, Row
@@ -36,8 +37,13 @@ class Diagnosis:
     skipped: dict[str, int]
 
 
-def diagnose(sessions: Sessions, problems: tuple[str, ...] = ()) -> Diagnosis:
-    """Look at folders, index and sessions; `problems` are those of the settings."""
+def diagnose(
+    sessions: Sessions, problems: tuple[str, ...] = (), connection: Connection | None = None
+) -> Diagnosis:
+    """Look at folders, index and sessions; `problems` are those of the settings.
+
+    `connection` says how Codex is connected; where it is not at all, that is nobody's trouble.
+    """
     catalogue = sessions.catalogue
     rows = tuple(catalogue.rows().values())
     skipped: Counter[str] = Counter()
@@ -57,6 +63,7 @@ def diagnose(sessions: Sessions, problems: tuple[str, ...] = ()) -> Diagnosis:
             )
             for problem in problems
         ),
+        *(() if connection is None else _doors(connection)),
         *_rows(rows, catalogue.current()),
         *_skipped(skipped),
     )
@@ -106,6 +113,48 @@ def _fault(fault: Fault) -> Finding:
     (code, severity), message, way_out = _FAULTS[fault.code]
     path = ascii(fault.path) if fault.code == "unnamable" else fault.path
     return Finding(code, severity, message.format(fault.reason), path, fault.count, way_out)
+
+
+_DOORS = {
+    "incomplete": (
+        "warning",
+        "Codex is told of some of our hooks only.",
+        "Run `codex-checkpoints connect` again.",
+    ),
+    "program_missing": (
+        "error",
+        "What Codex is told to call is gone: the program was moved or removed.",
+        "Run `codex-checkpoints connect` again, or `connect --remove`.",
+    ),
+    "other_program": (
+        "info",
+        "Codex calls another installation of this program.",
+        "Run `codex-checkpoints connect` again to have it call this one.",
+    ),
+    "failed": (
+        "warning",
+        "It failed when Codex called it last.",
+        "`codex-checkpoints connect --status` says when, for which session and why.",
+    ),
+    "never_ran": (
+        "info",
+        "It is connected, and Codex has not called it yet.",
+        HOW_TO_TRUST,
+    ),
+}
+_OF_DOORS = {"hook": "Hooks", "mcp": "Memory tools"}
+
+
+def _doors(connection: Connection) -> Iterator[Finding]:
+    """Say what keeps Codex from calling us, as far as its files tell."""
+    for door in connection.doors:
+        unused = door.configured and door.last_ran_at is None
+        problem = door.problem or ("never_ran" if unused and door.door == "hook" else None)
+        if problem in _DOORS:
+            severity, message, way_out = _DOORS[problem]
+            message = f"{_OF_DOORS[door.door]}: {message}"
+            code = f"{door.door}_{problem}"
+            yield Finding(code, severity, message, connection.codex_home, 1, way_out)
 
 
 def _state_dir(state_dir: str, problem: str | None) -> Iterator[Finding]:

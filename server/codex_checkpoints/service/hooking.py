@@ -17,7 +17,6 @@ from attrs import frozen
 from codex_checkpoints.core.compaction.injection import injection
 from codex_checkpoints.records import HOOK_FAILED, Records
 from codex_checkpoints.service.handover import session_of
-from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.standing import Window, window_of
@@ -28,6 +27,19 @@ Event = Literal["SessionStart", "PreCompact", "PostCompact", "UserPromptSubmit"]
 
 DOOR = "hook"
 LABEL = "before compaction"
+_NOBODYS = dict.fromkeys(
+    (
+        "operationId",
+        "sourceSessionId",
+        "checkpointId",
+        "sourceTurn",
+        "restoreMode",
+        "userId",
+        "orgId",
+    )
+)
+"""What every event of the audit says, and a hook has no word for."""
+
 _ON_PROMPT = "resume"
 """A prompt is given what a resumed session would be."""
 
@@ -110,6 +122,8 @@ class Hooking:
         if self._sessions.settings.mark_before_compaction:
             state = opened.now().state
             ended = [turn.turn_id for turn in state.turns.counting() if has_ended(turn, state)]
+            from codex_checkpoints.service.marking import Markers  # noqa: PLC0415 - as `hook` has it
+
             markers = Markers(self._sessions, self._now, self._new_id)
             known = {
                 marker.turn_id
@@ -168,7 +182,7 @@ class Hooking:
 
 def note_failure(records: Records, failure: Mapping[str, object]) -> None:
     """Leave word of a call that failed where `connect --status` looks; raises `StorageError`."""
-    records.add_event({"type": HOOK_FAILED, "door": DOOR, **failure})
+    records.add_event({"type": HOOK_FAILED, **_NOBODYS, "door": DOOR, **failure})
 
 
 def _settled(path: str) -> str:

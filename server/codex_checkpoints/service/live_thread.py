@@ -2,11 +2,13 @@
 
 What comes in goes three ways, in this order: the persistence policy takes out what no rollout
 holds, the store appends the rest, and what the new lines say is told to the store as a patch.  An
-append that fails sends no patch.  Which threads have such a door is known to `thread_manager`.
+append that fails sends no patch, and a patch that fails undoes no append: what was derived is told
+again by the next look.  Which threads have such a door is known to `thread_manager`.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from datetime import datetime
 
@@ -19,8 +21,11 @@ from codex_checkpoints.threads.contract import (
     Item,
     Look,
     Patch,
+    StoreError,
     ThreadStore,
 )
+
+logger = logging.getLogger(__name__)
 
 KEPT = frozenset(
     {
@@ -33,6 +38,9 @@ KEPT = frozenset(
         "inter_agent_communication_metadata",
         "token_usage_record",
         "retained_context",
+        "dynamic_tools_updated",
+        "security_risk_score",
+        "realtime_item",
     }
 )
 """What a rollout may hold behind its first line.
@@ -82,17 +90,28 @@ def is_kept(item: Item | Copied) -> bool:
 
 
 class Observer:
-    """Turns what was appended to one thread into a patch, for that thread alone (STO-7)."""
+    """Turns what was appended to one thread into patches, for that thread alone (STO-7)."""
 
     def __init__(self, session: SessionFile, locate: Locate) -> None:
         """Stand where the thread ends now."""
         self._session = session
         self._locate = locate
 
-    def patch(self, appended: Appended) -> Patch:
-        """Return what there is to tell of the thread with its new lines; only those are read."""
-        self._session = self._session.read_on(self._locate)
-        return Patch(row=row_of(appended.rollout, self._session))
+    def patches(self, appended: Appended) -> tuple[Patch, ...]:
+        """Return what there is to tell of the thread with its new lines; only those are read.
+
+        Where the rollout lies elsewhere now, since it was unpacked, or where a later one has become
+        the current one, that is read from its beginning.  Raises `UnreadableSource`.
+        """
+        before, now = self._session, appended.rollout
+        if before.path == now.path:
+            self._session = before.read_on(self._locate)
+            return (Patch(row=row_of(now, self._session)),)
+        self._session = open_session(before.reader, now.path, self._locate, seeds=before.seeds)
+        told = Patch(row=row_of(now, self._session))
+        if before.reader.identify(before.path).rollout_id != now.rollout_id:
+            return (told,)
+        return (Patch(row=None, of=before.path), told)
 
 
 class LiveThread:
@@ -112,23 +131,24 @@ class LiveThread:
     ) -> Appended | None:
         """Append what belongs into the rollout; durable on return, None where nothing does.
 
-        Raises as `ThreadStore.append_items`; then no metadata is touched.
+        Raises as `ThreadStore.append_items`; then nothing was appended, and no metadata touched.
         """
         kept = tuple(filter(is_kept, items))
         if not kept:
             return None
         appended = self._store.append_items(self.thread_id, kept, at, expected)
-        self.update_metadata(self._observer.patch(appended))
+        try:
+            self.update_metadata(*self._observer.patches(appended))
+        except StoreError as error:
+            logger.warning("%s: what was appended is not told yet: %s", self.thread_id, error)
         return appended
 
-    def update_metadata(self, patch: Patch) -> None:
+    def update_metadata(self, *patches: Patch) -> None:
         """Change metadata of the thread; raises as `ThreadStore.update_thread_metadata`."""
-        self._store.update_thread_metadata([(self.thread_id, patch)])
+        self._store.update_thread_metadata([(self.thread_id, patch) for patch in patches])
 
 
-def loaded(
-    store: ThreadStore, thread_id: str, locate: Locate, seeds: Seeds = unsown
-) -> LiveThread:
+def loaded(store: ThreadStore, thread_id: str, locate: Locate, seeds: Seeds = unsown) -> LiveThread:
     """Load a thread: read it to its end; raises `ThreadNotFound`, `UnreadableSource`."""
     path = store.read_thread(thread_id).row.path
     session = open_session(store.reader, path, locate, seeds=seeds)

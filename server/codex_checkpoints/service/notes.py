@@ -11,6 +11,7 @@ that no decision id is used twice.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -31,7 +32,7 @@ from codex_checkpoints.records import Append, StorageError
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.session_file import SessionFile
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.threads.contract import Row
+from codex_checkpoints.threads.contract import Row, UnreadableSource
 
 T = TypeVar("T")
 
@@ -40,6 +41,9 @@ ANCHORS = 12
 
 MOST_ANCHORS = 256
 """How many are listed at most, whatever is asked."""
+
+_ENDS = (1 << 21, 1 << 24)
+"""How many bytes of the end of a long session are looked through before all of it is."""
 
 _NAMES = {"fact": "key", "decision": "decisionId"}
 _SHOWN = 80
@@ -155,7 +159,7 @@ class Notes:
         if limit <= 0:
             return ()
         row, opened = self._sessions.open(session)
-        newest = self._sessions.catalogue.read_with(Newest(limit), row)
+        newest = self._newest(row, opened, limit)
         artifacts = self._place(row, opened).checkpoint.artifacts.values()
         files = sorted(
             (each for each in artifacts if each.kind == "file"),
@@ -204,6 +208,20 @@ class Notes:
                 "hint": "Name the session by its id.",
             },
         )
+
+    def _newest(self, row: Row, opened: SessionFile, limit: int) -> Newest:
+        """Look for what was said and called last, mostly without reading a long file again."""
+        with contextlib.suppress(UnreadableSource):
+            for size in _ENDS:
+                lines = opened.last(size)
+                if lines is None:
+                    break
+                turns = opened.now().state.turns
+                newest = Newest.near_the_end(opened.replay, lines, turns, limit)
+                newest = newest.with_tail(opened.tail) if opened.tail else newest
+                if newest.is_enough:
+                    return newest
+        return self._sessions.catalogue.read_with(Newest(limit), row)
 
     def _place(self, row: Row, opened: SessionFile, calls: _Calls | None = None) -> _Place:
         replay = opened.now()

@@ -72,6 +72,20 @@ class Wish:
     reason: str | None = None
 
 
+def wish_of(mode: str, budget: int | None, window: int, reason: str | None) -> Wish:
+    """Return a wish as it came through a door; refuses `invalid_payload`.
+
+    A budget of any size is a wish that can be met (AGN-73).
+    """
+    if mode not in {"soft", "hard"}:
+        raise _bad("mode: must be soft or hard")
+    if budget is not None and budget < 0:
+        raise _bad("budget: must not be negative")
+    if not 0 <= window <= MAX_WINDOW:
+        raise _bad(f"window: must be 0 to {MAX_WINDOW}")
+    return Wish("hard" if mode == "hard" else "soft", budget, window, reason)
+
+
 @frozen
 class Source:
     """The file that holds the turn of a marker, and up to which line it is read."""
@@ -361,3 +375,7 @@ def _lines(content: bytes | None, start: int, end: int) -> bytes | None:
 def _unreadable(row: Row, reason: str) -> Refusal:
     facts = {"sessionId": row.session_id, "path": row.path, "reason": reason}
     return Refusal("unreadable_source", f"{row.path}: {reason}", facts)
+
+
+def _bad(problem: str) -> Refusal:
+    return Refusal("invalid_payload", problem, {"problems": [problem]})

@@ -152,7 +152,7 @@ class Restoring:
             try:
                 with self._records.undertaking(branch_id, patience=0.0) as journal:
                     self._settle(branch_id)
-                    journal.take_back()
+                    journal.clear()
                     settled += 1
             except (StorageError, Refusal) as error:
                 logger.warning("restore of %s is not settled: %s", branch_id, error)
@@ -189,11 +189,11 @@ class Restoring:
                 row = self._sessions.threads.create(new, datetime.fromisoformat(at))
             except (StorageError, Refusal):
                 self._take_back(branch_id)
-                journal.take_back()
+                journal.clear()
                 raise
             try:
                 record = self._finished(row, undertaking, log)
-                journal.take_back()
+                journal.clear()
             except (StorageError, Refusal) as error:
                 # The branch is there, whole; what is left is told by the next start.
                 logger.warning("restore of %s is told later: %s", branch_id, error)

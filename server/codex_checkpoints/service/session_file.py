@@ -64,6 +64,17 @@ class SessionFile:
         """Return the replay with an unfinished last line that is whole but for its LF."""
         return self.replay.with_tail(self.tail) if self.tail else self.replay
 
+    def last(self, size: int) -> bytes | None:
+        """Return the last of the whole lines that were read, about `size` bytes of them.
+
+        None where the file has no more than that, or is another one now.
+        """
+        start = self.mark.offset - size
+        data = None if start <= 0 else self.reader.piece(self.path, start, 2 * size)
+        if data is None or len(data) < size:
+            return None
+        return data[data.find(b"\n") + 1 : size]
+
     def read_on(self, locate: Locate) -> SessionFile:
         """Return the session as it is now: this one moved on, or a new one when it was replaced."""
         reading = self.reader.follow(self.path, self.mark, self.replay.feed)

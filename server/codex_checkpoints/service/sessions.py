@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from attrs import frozen
 
@@ -20,7 +22,6 @@ from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.view import view_v1
 from codex_checkpoints.records import Records, StorageError
 from codex_checkpoints.service.catalogue import Catalogue, Progress, title_of
-from codex_checkpoints.service.compaction_records import CompactionRecords
 from codex_checkpoints.service.inheritance import inherited
 from codex_checkpoints.service.listing import Page, Summary
 from codex_checkpoints.service.refusal import Cancelled, Refusal
@@ -31,6 +32,9 @@ from codex_checkpoints.service.thread_manager import IsReferredTo, ThreadManager
 from codex_checkpoints.service.turn_names import end_of, find_turn, has_ended
 from codex_checkpoints.threads.contract import BadQuery, Row, ThreadQuery
 from codex_checkpoints.workspace import Workspace
+
+if TYPE_CHECKING:
+    from codex_checkpoints.service.compaction_records import CompactionRecords
 
 logger = logging.getLogger(__name__)
 
@@ -103,12 +107,21 @@ class Sessions:
         self.catalogue = catalogue
         self.threads = ThreadManager(catalogue, is_referred_to, codex)
         self.records = records
-        self.compactions = CompactionRecords(records)
         self.settings = settings
         self.workspace = Workspace(settings.hash_limit_bytes, settings.hash_outside_folder)
         self.storage_problem: str | None = None
         """Why the last checkpoint that was to be stored could not be."""
         self._unheard: set[str] = set()
+
+    @cached_property
+    def compactions(self) -> CompactionRecords:
+        """Return the records of compactions.
+
+        Loaded when asked for: Codex waits for a view, and that needs none of it.
+        """
+        from codex_checkpoints.service.compaction_records import CompactionRecords  # noqa: PLC0415
+
+        return CompactionRecords(self.records)
 
     # --- lists -----------------------------------------------------------------------------------
 
@@ -126,11 +139,11 @@ class Sessions:
         return changed
 
     def take_unheard(self) -> set[str]:
-        """Return, once, the sessions that some refresh found changed.
+        """Return, once, the sessions that some refresh found changed, or that were changed here.
 
         Who asked for that refresh wanted a list; their checkpoints are still to be looked at.
         """
-        unheard, self._unheard = self._unheard, set()
+        unheard, self._unheard = self._unheard | self.threads.take_changed(), set()
         return unheard
 
     def page(  # noqa: PLR0913 - each is a wish of its own, as clients have them
@@ -152,10 +165,9 @@ class Sessions:
             found = self.catalogue.store.list_threads(query)
         except BadQuery as error:
             raise Refusal("invalid_payload", str(error), {"problems": [error.field]}) from error
-        noted = self.records.has_updates()
+        noted = self._noted()
         items = tuple(
-            self._summary(each.row, each.name, live=each.live, noted=noted)
-            for each in found.items
+            self._summary(each.row, each.name, live=each.live, noted=noted) for each in found.items
         )
         return Page(items, found.next_cursor)
 
@@ -317,7 +329,7 @@ class Sessions:
             row,
             self.catalogue.store.name_of(row),
             live=row.session_id in self.catalogue.store.live_threads(),
-            noted=self.records.has_updates(),
+            noted=self._noted(),
         )
 
     def _open(self, session: str) -> tuple[Row, SessionFile]:
@@ -355,9 +367,7 @@ class Sessions:
         checkpoint = self._project(opened, at, seq)
         return Projection(row.session_id, checkpoint, canonical.to_bytes(checkpoint))
 
-    def _summary(
-        self, row: Row, name: str | None, *, live: bool, noted: frozenset[str]
-    ) -> Summary:
+    def _summary(self, row: Row, name: str | None, *, live: bool, noted: frozenset[str]) -> Summary:
         return Summary(
             session_id=row.session_id,
             path=row.path,
@@ -377,7 +387,9 @@ class Sessions:
             archived=row.archived,
             forked_from=row.forked_from,
             parent_session=row.parent_session,
-            continued_by=self._continued_by(row.session_id),
+            continued_by=self.compactions.continued_by(row.session_id)
+            if row.session_id in noted
+            else None,
             turns=row.turns,
             seq=row.seq,
             named=bool(name),
@@ -387,10 +399,9 @@ class Sessions:
         """Return whether there may be notes, here or where the session's history begins."""
         return not noted.isdisjoint((row.session_id, *self.catalogue.below(row)))
 
-    def _continued_by(self, session_id: str) -> str | None:
-        if session_id not in self.compactions.holders():
-            return None
-        return self.compactions.continued_by(session_id)
+    def _noted(self) -> frozenset[str]:
+        """Return the sessions of which more is known than their files tell."""
+        return self.records.has_updates() | self.compactions.holders()
 
     def _suspect(self, row: Row) -> int:
         try:

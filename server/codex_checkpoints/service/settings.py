@@ -12,9 +12,12 @@ from typing import Any, Literal, cast
 
 from attrs import Factory, evolve, frozen
 
-from codex_checkpoints.core.checkpoint.caps import BadCaps, Caps
-from codex_checkpoints.core.compaction.retained import RETAINED_TOKENS
-from codex_checkpoints.core.restore.pack import DEFAULT_BUDGET
+from codex_checkpoints.core.checkpoint.caps import (
+    DEFAULT_BUDGET,
+    RETAINED_TOKENS,
+    BadCaps,
+    Caps,
+)
 from codex_checkpoints.workspace import DEFAULT_HASH_LIMIT
 
 _LONGEST_NAME = 128
@@ -39,8 +42,8 @@ class Settings:
     caps for sessions of one model (DSC-72); `followed_sessions` bounds how many sessions have their
     files watched, the newest first; `drift_guard` asks to be told of edits that neither the plan
     nor recent work speaks of (DSC-68).  `retained_tokens` is how much of the user's own words a
-    compaction keeps (JUN-13), `context_window` what counts instead of a model's own window
-    (JUN-21), `hooks` the programs that run around a compaction, by event (CKP-11).
+    compaction keeps (JUN-13), `context_window_tokens` what counts instead of a model's own window
+    where it is above 0 (JUN-21), `hooks` the programs that run around one, by event (CKP-11);
     `mark_before_compaction` lets our own hook put a marker before each compaction of Codex's;
     `inject_on_prompt` lets it hand the view over with a prompt, too.  `restore_budget_tokens` is
     for the state pack of a hard restore (AGN-53); `user_id` and `org_id` stand in the audit.
@@ -54,7 +57,7 @@ class Settings:
     caps: Caps = Factory(Caps)
     caps_per_model: Mapping[str, Caps] = Factory(dict[str, Caps])
     retained_tokens: int = RETAINED_TOKENS
-    context_window: int | None = None
+    context_window_tokens: int = 0
     hooks: Mapping[str, tuple[Hook, ...]] = Factory(dict[str, "tuple[Hook, ...]"])
     mark_before_compaction: bool = True
     inject_on_prompt: bool = False
@@ -118,10 +121,10 @@ def _whole(field: str, least: int) -> Callable[[Settings, object], Settings]:
 
 def _name(field: str) -> Callable[[Settings, object], Settings]:
     def rule(settings: Settings, value: object) -> Settings:
-        if not isinstance(value, str) or not 0 < len(value) <= _LONGEST_NAME:
-            message = f"must be a text of 1 to {_LONGEST_NAME} characters"
+        if not isinstance(value, str) or len(value) > _LONGEST_NAME:
+            message = f"must be a text of at most {_LONGEST_NAME} characters"
             raise ValueError(message)
-        return evolve(settings, **{field: value})
+        return evolve(settings, **{field: value or None})
 
     return rule
 
@@ -156,7 +159,8 @@ def _hooks(settings: Settings, value: object) -> Settings:
     if unknown:
         message = f"unknown event {unknown[0]!r}, not one of {', '.join(HOOK_EVENTS)}"
         raise ValueError(message)
-    return evolve(settings, hooks={event: _hook_list(each) for event, each in table.items()})
+    hooks = {event: _hook_list(each) for event, each in table.items()}
+    return evolve(settings, hooks={event: each for event, each in hooks.items() if each})
 
 
 def _hook_list(value: object) -> tuple[Hook, ...]:
@@ -193,7 +197,7 @@ _RULES: Mapping[str, Callable[[Settings, Any], Settings]] = {
     "driftGuard": _truth("drift_guard"),
     "caps": _caps,
     "retainedTokens": _whole("retained_tokens", 1),
-    "contextWindowTokens": _whole("context_window", 1),
+    "contextWindowTokens": _whole("context_window_tokens", 0),
     "hooks": _hooks,
     "markBeforeCompaction": _truth("mark_before_compaction"),
     "injectOnPrompt": _truth("inject_on_prompt"),

@@ -10,17 +10,25 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
-from codex_checkpoints.core.compaction.recent import COMPACTION, Recent, last_trace, trace_of
+from codex_checkpoints.core.compaction.recent import (
+    BEGINNINGS,
+    COMPACTION,
+    ROLLBACK,
+    Recent,
+    last_trace,
+    trace_of,
+)
 from codex_checkpoints.core.history.envelope import Place
 from codex_checkpoints.core.history.items import Item
 from codex_checkpoints.core.history.lines import CHUNK
 from codex_checkpoints.core.history.survey import Survey
-from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.session_file import bases_below
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.threads.contract import RolloutReader, Row
 
 _BLOCK = 1 << 22
+_LINE = 1 << 8
+"""So far into a line its kind has been said."""
 
 
 @frozen
@@ -42,11 +50,14 @@ def window_of(sessions: Sessions, row: Row, text: str) -> Window:
         place = _last_line_with(reader, row.path, row.rollout.size, (COMPACTION, trace))
         if place is not None:
             recent = _read_from(reader, row.path, place)
-            if recent.certain(text):
+            taken_back = recent.compacted and _is_behind_rollback(reader, row.path, place)
+            if recent.certain(text) and not taken_back:
                 window_id = recent.window_id or _first_window(reader, row.path)
                 return Window(tuple(recent.items), window_id)
         elif not _is_below(sessions, row, trace):
             return Window((), _first_window(reader, row.path))
+    from codex_checkpoints.service.history import Histories  # noqa: PLC0415 - rarely needed
+
     history = Histories(sessions).history(row.session_id)
     return Window(tuple(history.items), history.chain.current)
 
@@ -71,6 +82,14 @@ def _read_from(reader: RolloutReader, path: str, offset: int) -> Recent:
     _, rest = reader.read(path, offset, recent.lines.feed)
     recent.lines.close(rest)
     return recent
+
+
+def _is_behind_rollback(reader: RolloutReader, path: str, place: int) -> bool:
+    """Return whether a rollback stands before a place, and no beginning of a task between."""
+    found = _last_line_with(reader, path, place, (*BEGINNINGS, ROLLBACK))
+    if found is None:
+        return False
+    return ROLLBACK in _bytes(reader, path, found, min(place, found + _LINE))
 
 
 def _first_window(reader: RolloutReader, path: str) -> str | None:

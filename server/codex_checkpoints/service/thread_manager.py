@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 IsReferredTo = Callable[[str], bool]
 """Whether records of ours refer to a thread, by its id: then it is not removed."""
 
-_CODES: dict[type[StoreError], str] = {
+_CODES: dict[type, str] = {
     ThreadNotFound: "unknown_session",
     ThreadIsLive: "session_live",
     Conflict: "conflict",
@@ -52,6 +52,11 @@ _CODES: dict[type[StoreError], str] = {
     UnreadableSource: "unreadable_source",
     BadQuery: "invalid_payload",
 }
+
+
+def _code_of(error: StoreError) -> str:
+    """Return the code of a refusal; stores may have errors of their own, below ours."""
+    return next((_CODES[kind] for kind in type(error).__mro__ if kind in _CODES), "storage_error")
 
 
 def nobody(_thread_id: str) -> bool:
@@ -66,7 +71,7 @@ def refusing(thread_id: str) -> Generator[None]:
         yield
     except StoreError as error:
         facts = {"sessionId": thread_id, "reason": str(error)}
-        raise Refusal(_CODES[type(error)], f"session {thread_id}: {error}", facts) from error
+        raise Refusal(_code_of(error), f"session {thread_id}: {error}", facts) from error
 
 
 class ThreadManager:
@@ -84,11 +89,13 @@ class ThreadManager:
         self._is_referred_to = is_referred_to
         self._codex = codex
         self._live: dict[str, LiveThread] = {}
+        self._changed: set[str] = set()
 
     def create(self, new: NewThread, at: datetime) -> Row:
         """Publish a thread whole, and look at it; refuses `conflict`, `storage_error`."""
         with refusing(str(new.meta.get("id"))):
             rollout = self._store.create_thread(new, at)
+        self._changed.add(rollout.thread_id)
         return self._seen(rollout)
 
     def load(self, thread_id: str) -> LiveThread:
@@ -118,7 +125,18 @@ class ThreadManager:
         """
         live = self._live.get(thread_id) or self._opened(thread_id)
         with refusing(thread_id):
-            return live.append(items, at, expected)
+            appended = live.append(items, at, expected)
+        if appended is not None:
+            self._changed.add(thread_id)
+        return appended
+
+    def take_changed(self) -> set[str]:
+        """Return, once, the threads that were made or continued here.
+
+        A look at their rollouts finds nothing new any more, since the store was told at once.
+        """
+        changed, self._changed = self._changed, set()
+        return changed
 
     def rename(self, thread_id: str, name: str | None) -> None:
         """Give a thread a name, durable on return; None, or one without a character, takes it back.
@@ -164,15 +182,16 @@ class ThreadManager:
         with refusing(thread_id):
             if thread_id not in self._catalogue.current():
                 self._catalogue.look_for(thread_id)  # it may be new, and so may its bases
-            return loaded(self._store, thread_id, self._catalogue.locate)
+            catalogue = self._catalogue
+            return loaded(self._store, thread_id, catalogue.locate, catalogue.seeds)
 
     def _moved(self, thread_id: str, move: Callable[[str], Rollout], *, archive: bool) -> Row:
         row = None if self._codex is None else self._moved_by_codex(thread_id, archive=archive)
         if row is None:
             with refusing(thread_id):
                 rollout = move(thread_id)
-            self._look_at(thread_id)
-            row = self._seen(rollout)
+            # All its rollouts have moved, and later ones build on earlier ones.
+            row = self._catalogue.look_for(thread_id) or self._seen(rollout)
         self.unload(thread_id)  # it lies elsewhere now
         return row
 

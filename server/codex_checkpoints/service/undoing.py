@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from attrs import frozen
-
 from codex_checkpoints.core.compaction.installed import in_place
 from codex_checkpoints.core.compaction.records import (
     Installed,
@@ -21,24 +19,15 @@ from codex_checkpoints.core.compaction.records import (
 from codex_checkpoints.core.history.tokens import of_items
 from codex_checkpoints.core.history.windows import Chain
 from codex_checkpoints.core.rollout.fields import Json
-from codex_checkpoints.service.compacting import Outside, items_of, opened_after, session_live
+from codex_checkpoints.service.compacting import items_of, opened_after
 from codex_checkpoints.service.compaction_audit import Operation
 from codex_checkpoints.service.compaction_records import is_undone, storing
+from codex_checkpoints.service.compaction_request import Outside, Uncompacted, session_live
 from codex_checkpoints.service.compaction_settling import Settling
 from codex_checkpoints.service.compaction_source import Source, Sources
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.stamps import in_text
-
-
-@frozen
-class Uncompacted:
-    """A compaction that was taken back; `session_id` is where the work goes on again."""
-
-    compaction_id: str
-    session_id: str
-    source_session_id: str
-    into: str
 
 
 class Undoing:
@@ -65,8 +54,8 @@ class Undoing:
             source = self._sources.read(record.source.session_id)
             undone, turn = self._restored(record, source), source.last_turn
         source_id = record.source.session_id
-        records, moment = self._sessions.records, self._outside.moment
-        operation = Operation(records, moment, compaction_id, source_id, turn)
+        moment = self._outside.moment
+        operation = Operation(self._sessions, moment, compaction_id, source_id, turn)
         operation.undone(undone, source_id)
         return Uncompacted(compaction_id, source_id, source_id, record.into)
 

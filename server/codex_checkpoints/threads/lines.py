@@ -1,4 +1,4 @@
-"""Add a whole line to a file that only grows and that other processes grow as well.
+"""A file of lines that only grows and that other processes grow as well.
 
 Session files, which need Codex's locks, are left to `writer`.
 """
@@ -7,10 +7,28 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 
 from codex_checkpoints.threads.publishing import sync_folder
 
-_FLAGS = os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+_FLAGS = (
+    os.O_RDWR
+    | os.O_APPEND
+    | getattr(os, "O_BINARY", 0)
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_NONBLOCK", 0)
+)
+
+
+def look_at(path: str) -> tuple[int, int, int]:
+    """Return what must be equal for a file to be unchanged.
+
+    Raises `OSError`, also for what is no file: opening it might never return.
+    """
+    found = os.stat(path)
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(errno.EINVAL, "not a regular file")
+    return found.st_size, found.st_mtime_ns, found.st_ino
 
 
 def append_line(path: str, line: bytes) -> None:
@@ -21,7 +39,10 @@ def append_line(path: str, line: bytes) -> None:
     """
     file = os.open(path, _FLAGS | os.O_CREAT, 0o600)
     try:
-        size = os.fstat(file).st_size
+        found = os.fstat(file)
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "not a regular file")
+        size = found.st_size
         torn = size > 0 and _byte_at(file, size - 1) != b"\n"
         data = (b"\n" if torn else b"") + line + b"\n"
         if os.write(file, data) < len(data):

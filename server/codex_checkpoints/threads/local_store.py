@@ -279,10 +279,11 @@ class LocalThreadStore:
 
     def _rollouts_of(self, thread_id: str) -> list[Rollout]:
         """Look for the session files of a thread, the newest last."""
-        told = {row.path for row in self._known().values() if row.session_id == thread_id}
-        found = tree.scan(self.codex_home)
-        own = [file for path, file in found.items() if file.thread_id == thread_id or path in told]
-        return sorted(own, key=queries.age)
+        own = tree.of_thread(self.codex_home, thread_id)
+        told = (row.path for row in self._known().values() if row.session_id == thread_id)
+        # A file may be of another thread than its name says.
+        own |= {path: file for path, file in self.look(told).items() if file is not None}
+        return sorted((own[path] for path in filter(is_storable, own)), key=queries.age)
 
     def _newest(self, thread_id: str) -> Rollout:
         own = self._rollouts_of(thread_id)

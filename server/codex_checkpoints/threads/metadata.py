@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 
 import orjson
 
-from codex_checkpoints.threads.lines import append_line
+from codex_checkpoints.threads.lines import append_line, look_at
 from codex_checkpoints.threads.names import Given, moment, stamp
 
 _FILE = "metadata.jsonl"
@@ -34,8 +34,7 @@ class Metadata:
         if path is None:
             return None
         try:
-            stat = os.stat(path)
-            look = (stat.st_size, stat.st_mtime_ns, stat.st_ino)
+            look = look_at(path)
             seen = self._seen.get(thread_id)
             if seen is None or seen[0] != look:
                 with open(path, "rb") as file:

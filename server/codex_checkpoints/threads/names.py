@@ -1,19 +1,20 @@
 """The names that Codex keeps for threads, in `session_index.jsonl`.
 
 The file only grows and is Codex's own: it is read, and a rename of a legacy thread adds one line,
-as Codex itself would (interfaces, "Files").  Which source of names counts is said in `local_store`.
+as Codex itself would (interfaces, "Files").  Codex 0.169 goes by the list unless it has named the
+thread itself: then by its database, which we never write, until that is made anew.  Which source
+counts for us is said in `given_names`.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
 import orjson
 from attrs import frozen
 
-from codex_checkpoints.threads.lines import append_line
+from codex_checkpoints.threads.lines import append_line, look_at
 
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -38,8 +39,7 @@ class ThreadNames:
     def all(self) -> Mapping[str, Given]:
         """Return what each thread was called last, by its id."""
         try:
-            stat = os.stat(self.path)
-            look = (stat.st_size, stat.st_mtime_ns, stat.st_ino)
+            look = look_at(self.path)
             if self._look != look:
                 with open(self.path, "rb") as file:
                     self._given = dict(_given_names(file))
@@ -65,10 +65,11 @@ def stamp(when: datetime) -> str:
 
 
 def moment(text: object) -> datetime:
-    """Return the moment of a time stamp; one without meaning is of long ago."""
+    """Return the moment of a time stamp, in milliseconds; one without meaning is of long ago."""
     if isinstance(text, str):
         try:
             when = datetime.fromisoformat(text)
+            when = when.replace(microsecond=when.microsecond // 1000 * 1000)
             return when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
         except (ValueError, OverflowError):
             pass

@@ -11,7 +11,6 @@ from codex_checkpoints.threads.contract import Copied, Item, NewThread, Unsuppor
 from codex_checkpoints.threads.tail import follows, ordinal_of
 from codex_checkpoints.threads.writer import line_of
 
-
 _THREAD_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 

@@ -12,7 +12,7 @@ import functools
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 
 from attrs import frozen
@@ -71,10 +71,28 @@ def scan(codex_home: str) -> dict[str, Rollout]:
         found[file.path] = file
     for file in _files(archived, archived=True, depth=0):
         found[file.path] = file
-    for path, file in list(found.items()):
-        if file.compressed and path.removesuffix(".zst") in found:
-            del found[path]
-    return found
+    return _without_twins(found)
+
+
+def _without_twins(found: Mapping[str, Rollout]) -> dict[str, Rollout]:
+    """Return session files without the compressed twins of plain ones."""
+    return {
+        path: file
+        for path, file in found.items()
+        if not (file.compressed and path.removesuffix(".zst") in found)
+    }
+
+
+def of_thread(codex_home: str, thread_id: str) -> dict[str, Rollout]:
+    """Return the session files of one thread by path, as `scan` does, without a look at others."""
+    active, archived = roots(codex_home)
+    found: dict[str, Rollout] = {}
+    for root, depth in ((active, _DEPTH), (archived, 0)):
+        for path, name in _names(root, depth):
+            file = find(path, archived=root == archived) if name.thread_id == thread_id else None
+            if file is not None:
+                found[path] = file
+    return _without_twins(found)
 
 
 def places(codex_home: str) -> dict[str, str]:

@@ -71,10 +71,13 @@ def line_of(item: Item, ordinal: int | None, at: datetime) -> bytes:
     envelope |= {"type": item.type, "payload": dict(item.payload), **item.extra}
     compact = (",", ":")
     try:
-        json.dumps(envelope, ensure_ascii=False, allow_nan=False, separators=compact).encode()
+        text = json.dumps(envelope, ensure_ascii=False, allow_nan=False, separators=compact)
+        text.encode()
     except ValueError as error:  # whose text may hold some of the item
         raise Unsupported("an item that is no JSON in Unicode") from error
-    return json.dumps(envelope, separators=compact).encode("ascii") + b"\n"
+    if not text.isascii():
+        text = json.dumps(envelope, separators=compact)
+    return text.encode("ascii") + b"\n"
 
 
 def lines_behind(

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
+from codex_checkpoints.core.checkpoint.caps import DEFAULT_BUDGET
 from codex_checkpoints.core.checkpoint.records import (
     Artifact,
     Checkpoint,
@@ -19,7 +20,6 @@ from codex_checkpoints.core.checkpoint.records import (
 )
 from codex_checkpoints.core.restore.carried import Ancestor, Carried, Origin, Pinned, TurnSource
 from codex_checkpoints.core.restore.pack import (
-    DEFAULT_BUDGET,
     TITLE,
     BadPack,
     Deferred,

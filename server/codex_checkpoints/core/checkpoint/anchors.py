@@ -18,6 +18,7 @@ from codex_checkpoints.core.checkpoint import reducer
 from codex_checkpoints.core.checkpoint.caps import MAX_URI_CHARS
 from codex_checkpoints.core.checkpoint.records import EvidenceSource
 from codex_checkpoints.core.checkpoint.replay import Replay
+from codex_checkpoints.core.checkpoint.state import State
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.rollout import contextual, tools
 from codex_checkpoints.core.rollout.items import (
@@ -31,9 +32,10 @@ from codex_checkpoints.core.rollout.items import (
     ToolRan,
     UserMessage,
 )
-from codex_checkpoints.core.rollout.lines import CHUNK, Line
+from codex_checkpoints.core.rollout.lines import CHUNK, Line, Scale, Scanner
 from codex_checkpoints.core.rollout.long_line import LongLine
 from codex_checkpoints.core.rollout.parsing import head_of, item_of, parse
+from codex_checkpoints.core.rollout.turns import Turns
 from codex_checkpoints.core.rollout.wishes import CALL, PATCH, PLAIN_CALL, READ, RUN
 
 FIRST_WORDS = 80
@@ -160,6 +162,32 @@ class Newest(Replay):
         self._calls: deque[Line] = deque(maxlen=4 * limit)
         self._messages: deque[Line] = deque(maxlen=limit)
         self._limit = limit
+        self._all: Turns | None = None
+
+    @classmethod
+    def near_the_end(cls, whole: Replay, lines: bytes, turns: Turns, limit: int) -> Newest:
+        """Look through the last `lines` alone of a session that was read as far as they go.
+
+        `turns` are those of now, should there be an unfinished line as well.  `is_enough` tells
+        whether the anchors are those that reading it all would give.
+        """
+        newest, scale, state = cls(limit), whole.scale, whole.state
+        newest._all = turns
+        newest._state = State(
+            head=state.head, own_from=state.own_from, typed=state.typed, seed=state.seed
+        )
+        count = sum(1 for line in lines.split(b"\n") if line.strip())
+        newest._scanner = Scanner(Scale(scale.lines - count, -1, scale.ordinals, scale.paginated))
+        newest._scanner.settle_mode(
+            paginated=scale.paginated, ordinals=bool(scale.ordinals), typed=state.typed
+        )
+        newest.feed(lines)
+        return newest
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether nothing further back would be listed or would tell more."""
+        return len(self._called()) >= self._limit and all(each.text for each in self._said())
 
     def feed(self, data: bytes) -> int:
         """Apply the whole lines in `data`, and keep those that may be cited."""
@@ -192,7 +220,8 @@ class Newest(Replay):
     def _said(self) -> list[Anchor]:
         texts = {ref: (text, line.seq) for line in self._messages for ref, text in _message(line)}
         anchors: list[Anchor] = []
-        for turn in reversed([*self.state.turns.counting()]):
+        turns = self.state.turns if self._all is None else self._all
+        for turn in reversed([*turns.counting()]):
             said = turn.said
             if said is not None and said.ref not in texts:
                 texts[said.ref] = value(said.text, FIRST_WORDS), said.seq

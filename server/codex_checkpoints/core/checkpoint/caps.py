@@ -1,7 +1,8 @@
 """Every bound in one place: what a checkpoint keeps at most, and what a view shows of it.
 
 The numbers are those of requirements DSC-23, DSC-28 and DSC-44.  Cutting a value is the business
-of `text`, choosing who is evicted that of the reducer and of `memory`.
+of `text`, choosing who is evicted that of the reducer and of `memory`.  The budgets of compactions
+and restores stand here as well: settings need them, and nothing else of those two.
 """
 
 from __future__ import annotations
@@ -16,6 +17,12 @@ MAX_VALUE_CHARS = 160
 
 MAX_URI_CHARS = 1024
 """A uri is never cut; a longer one is not recorded, but counted."""
+
+RETAINED_TOKENS = 20_000
+"""The default budget for the user's own words in a compaction (JUN-13); Codex has the same."""
+
+DEFAULT_BUDGET = 8000
+"""Tokens of a state pack where no setting says otherwise (`restoreBudgetTokens`)."""
 
 
 class BadCaps(ValueError):

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import attrs
 from attrs import frozen
 
-from codex_checkpoints.core.checkpoint.caps import Caps
+from codex_checkpoints.core.checkpoint.caps import RETAINED_TOKENS, Caps
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.checkpoint.view import view_v1
 from codex_checkpoints.core.compaction.fitting import Fitted, TooLarge, fit
@@ -30,7 +30,6 @@ from codex_checkpoints.core.compaction.report import (
     piece,
 )
 from codex_checkpoints.core.compaction.retained import (
-    RETAINED_TOKENS,
     Retained,
     Selection,
     select,

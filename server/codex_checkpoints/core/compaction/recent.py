@@ -23,6 +23,10 @@ from codex_checkpoints.core.rollout.fields import text_of
 COMPACTION = b'"type":"compacted","payload":{'
 """How the line of a compaction begins; inside a text the quotes would be escaped."""
 
+BEGINNINGS = (b'"payload":{"type":"task_started"', b'"payload":{"type":"turn_started"')
+ROLLBACK = b'"payload":{"type":"thread_rolled_back"'
+"""A rollback takes back what follows it, too, until the next task begins."""
+
 
 def trace_of(text: str) -> bytes:
     """Return the bytes of a text as they stand in a rollout."""
@@ -43,16 +47,18 @@ class Recent:
         self.items: list[Item] = []
         self.window_id: str | None = None
         """The window that the newest compaction opened, where there was one and it says so."""
-        self._anchored = False
+        self.compacted = False
+        """Whether the items begin with a compaction."""
         self._clear = True
 
     def certain(self, text: str) -> bool:
         """Return whether the items tell which bundle stands, when it is asked of this text.
 
         They do when they begin with a compaction, or with that very bundle.  A rollback may bring
-        an earlier window back, and an old compaction says only in part what is left.
+        an earlier window back, and an old compaction says only in part what is left.  Of a
+        compaction one has to ask besides whether a rollback stands before it in the same task.
         """
-        return self._clear and (self._anchored or last_bundle(self.items) == text)
+        return self._clear and (self.compacted or last_bundle(self.items) == text)
 
     def wish(self, kind: str, tag: str | None, inner: str | None) -> Wish:
         """Say what is wanted of a line: of the items only what may be a bundle."""
@@ -84,6 +90,6 @@ class Recent:
         if replacement is None:
             self._clear = False
             return
-        self.items, self._anchored, self._clear = list(replacement), True, True
+        self.items, self.compacted = list(replacement), True
         window_id = text_of(line.payload.get("window_id"))
         self.window_id = window_id if window_id and is_window_id(window_id) else None

@@ -18,9 +18,6 @@ from codex_checkpoints.core.history.items import user_message
 from codex_checkpoints.core.history.truncation import approximate_tokens, cut_text
 from codex_checkpoints.core.rollout.fields import Json
 
-RETAINED_TOKENS = 20_000
-"""The default budget for the user's own words (JUN-13); the one that Codex has as well."""
-
 _MARKER = re.compile("…[0-9]{1,19} tokens truncated…")
 
 

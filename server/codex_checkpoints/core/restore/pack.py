@@ -12,13 +12,11 @@ from typing import Literal
 
 from attrs import frozen
 
+from codex_checkpoints.core.checkpoint.caps import DEFAULT_BUDGET
 from codex_checkpoints.core.restore.carried import Carried
 from codex_checkpoints.core.restore.pack_lines import HEADINGS, Item, Part, lines_of, out_of_bound
 
 TITLE = "[SESSION_RESTORE v1]"
-
-DEFAULT_BUDGET = 8000
-"""Tokens of a state pack where no setting says otherwise (`restoreBudgetTokens`)."""
 
 Reason = Literal["budget", "bound"]
 """Why something is not in a pack: no tokens left, or longer than a pinned content may be."""

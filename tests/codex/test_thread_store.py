@@ -1,15 +1,18 @@
-"""The real Codex takes what we write for its own; neither writes while the other has a thread."""
+"""The real Codex takes what the store keeps for its own; neither writes while the other does.
+
+All goes through `LocalThreadStore`; Codex is asked afterwards, in a process of its own.
+"""
 
 import json
 import os
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Generator
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -17,8 +20,10 @@ from codex.child import eventually
 from codex.codex_cli import AppServer, CodexHome
 from codex.conftest import MakeHome
 from codex.scripted_model import Answer, Usage, say
-from codex_checkpoints.threads import cold, locks, writer
-from codex_checkpoints.threads.contract import Copied, Item, ThreadIsLive
+from codex_checkpoints import stamps
+from codex_checkpoints.threads import locks
+from codex_checkpoints.threads.contract import Item, NewThread, Patch, ThreadIsLive
+from codex_checkpoints.threads.local_store import LocalThreadStore
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -71,14 +76,25 @@ TOKENS = Item(
 )
 
 
-def new_session(mode: str, cwd: Path, thread: str = NEW) -> Iterator[bytes]:
-    """Write a session that begins with a replacement, and two lines that name it for people."""
+@contextmanager
+def opened(home: CodexHome) -> Generator[LocalThreadStore]:
+    """Open the store of a home as one process of ours does."""
+    folder = str(home.codex_home)
+    store = LocalThreadStore(folder, f"{folder}/codex-checkpoints", stamps.now)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def new_session(mode: str, cwd: Path) -> NewThread:
+    """Return a session that begins with a replacement, and two lines that name it for people."""
     moment = now()
     text = "Restored from a checkpoint"
     at = moment.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
-    meta = {
-        "session_id": thread,
-        "id": thread,
+    meta: dict[str, object] = {
+        "session_id": NEW,
+        "id": NEW,
         "timestamp": at,
         "cwd": str(cwd),
         "originator": "codex-checkpoints",
@@ -89,7 +105,7 @@ def new_session(mode: str, cwd: Path, thread: str = NEW) -> Iterator[bytes]:
     }
     said: dict[str, object] = {
         "type": "item_completed",
-        "thread_id": thread,
+        "thread_id": NEW,
         "turn_id": "t1",
         "item": {
             "type": "UserMessage",
@@ -103,40 +119,42 @@ def new_session(mode: str, cwd: Path, thread: str = NEW) -> Iterator[bytes]:
         said = {"type": "user_message", "message": text, "images": [], "text_elements": []}
     begun = {"started_at": int(moment.timestamp()), "collaboration_mode_kind": "default"}
     ended = {"completed_at": int(moment.timestamp()), "duration_ms": 0}
-    items = [
-        Item("session_meta", meta),
-        compacted("Hello world", CHECKPOINT),
-        Item("event_msg", {"type": "task_started", "turn_id": "t1", **begun}),
-        Item("event_msg", said),
-        Item(
-            "event_msg",
-            {"type": "task_complete", "turn_id": "t1", "last_agent_message": None, **ended},
+    done = {"type": "task_complete", "turn_id": "t1", "last_agent_message": None, **ended}
+    return NewThread(
+        meta,
+        (
+            compacted("Hello world", CHECKPOINT),
+            Item("event_msg", {"type": "task_started", "turn_id": "t1", **begun}),
+            Item("event_msg", said),
+            Item("event_msg", done),
         ),
-    ]
-    for ordinal, item in enumerate(items):
-        yield writer.line_of(item, ordinal if mode == "paginated" else None, moment)
+    )
 
 
-def published(home: CodexHome, mode: str = "paginated", thread: str = NEW) -> Path:
-    name = f"rollout-2026-11-20T10-00-00-{thread}.jsonl"
-    path = home.codex_home / "sessions" / "2026" / "11" / "20" / name
-    nursery = home.codex_home / "codex-checkpoints"
-    writer.publish(str(path), new_session(mode, home.project, thread), str(nursery))
-    return path
+def published(home: CodexHome, mode: str = "paginated") -> Path:
+    with opened(home) as store:
+        return Path(store.create_thread(new_session(mode, home.project), now()).path)
 
 
-def append(home: CodexHome, path: Path, thread: str, *items: Item | Copied) -> None:
-    with locks.hold(str(home.codex_home), thread) as lock:
-        writer.append(str(path), items, now(), lock, None)
+def append(home: CodexHome, thread: str, *items: Item) -> None:
+    with opened(home) as store:
+        store.append_items(thread, items, now())
 
 
-def move(home: CodexHome, source: Path, target: Path, thread: str) -> None:
-    with locks.hold(str(home.codex_home), thread) as lock:
-        writer.move(str(source), str(target), lock)
+def archive(home: CodexHome, thread: str) -> None:
+    with opened(home) as store:
+        assert store.archive_thread(thread).archived
 
 
-def archived(path: Path, home: CodexHome) -> Path:
-    return home.codex_home / "archived_sessions" / path.name
+def unarchive(home: CodexHome, thread: str) -> None:
+    with opened(home) as store:
+        assert not store.unarchive_thread(thread).archived
+
+
+def rename(home: CodexHome, thread: str, name: str | None) -> None:
+    with opened(home) as store:
+        store.update_thread_metadata([(thread, Patch(name=name))])
+        assert store.read_thread(thread).name == name
 
 
 def of_people(texts: list[str], *known: str) -> list[str]:
@@ -154,22 +172,25 @@ def forget(home: CodexHome) -> None:
 
 
 def row(home: CodexHome, thread: str) -> Any:  # noqa: ANN401 - any row
-    """Return what Codex's database says of a thread."""
+    """Return what Codex's database says of a thread, None where it says nothing."""
+    if not (home.codex_home / "state_5.sqlite").exists():
+        return None
     with closing(sqlite3.connect(home.codex_home / "state_5.sqlite")) as database:
         query = "SELECT rollout_path, archived FROM threads WHERE id = ?"
         return database.execute(query, (thread,)).fetchone()
 
 
-# --- a new session -------------------------------------------------------------------------------
+# --- a new thread --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("mode", ["paginated", "legacy"])
-def test_codex_lists_reads_resumes_and_forks_a_session_that_we_published(
+def test_codex_lists_reads_resumes_and_forks_a_thread_that_we_made(
     scripted: MakeHome, mode: str
 ) -> None:
     home, model = scripted(*(Answer(say(f"Answer {n}.")) for n in range(3)))
     path = published(home, mode)
     before = path.read_bytes()
+    assert row(home, NEW) is None
 
     with AppServer(home) as server:
         assert server.listed() == [NEW]
@@ -189,7 +210,7 @@ def test_codex_lists_reads_resumes_and_forks_a_session_that_we_published(
     assert model.unscripted == []
 
 
-def test_a_session_published_while_codex_runs_is_listed_at_once(scripted: MakeHome) -> None:
+def test_a_thread_made_while_codex_runs_is_listed_at_once(scripted: MakeHome) -> None:
     home, _ = scripted()
 
     with AppServer(home) as server:
@@ -215,7 +236,7 @@ def test_an_append_counts_at_the_next_resume_without_a_further_model_call(
     (path,) = home.rollouts()
     before = path.read_bytes()
 
-    append(home, path, thread, compacted("First.", CHECKPOINT), TOKENS)
+    append(home, thread, compacted("First.", CHECKPOINT), TOKENS)
     after = path.read_bytes()
     home.exec("Second.", resume=thread)
 
@@ -249,7 +270,7 @@ def test_codex_goes_on_with_a_damaged_file_that_we_appended_to(
     with path.open("ab") as file:
         file.write(end)
 
-    append(home, path, thread, compacted(CHECKPOINT), TOKENS)
+    append(home, thread, compacted(CHECKPOINT), TOKENS)
     home.exec("Second.", resume=thread)
 
     sent = model.turns[-1].texts("user")
@@ -262,7 +283,7 @@ def test_a_torn_line_of_ours_never_keeps_codex_from_resuming(scripted: MakeHome)
     thread = home.exec("First.")
     (path,) = home.rollouts()
     whole = path.read_bytes()
-    append(home, path, thread, compacted("ä"))
+    append(home, thread, compacted("ä"))
     ours = path.read_bytes()
     inside = len(whole) + ours[len(whole) :].index(b"\\u00e4") + 3
 
@@ -289,9 +310,14 @@ def test_while_codex_has_a_thread_loaded_nothing_is_written(scripted: MakeHome) 
         (path,) = home.rollouts()
         before, files = path.read_bytes(), lock_files(home)
         with pytest.raises(ThreadIsLive):
-            append(home, path, thread, TOKENS)
+            append(home, thread, TOKENS)
+        for change in (archive, unarchive):
+            with pytest.raises(ThreadIsLive):
+                change(home, thread)
+        with opened(home) as store:
+            assert store.live_threads() == {thread}
         assert (path.read_bytes(), lock_files(home)) == (before, files)
-    append(home, path, thread, TOKENS)
+    append(home, thread, TOKENS)
 
     assert lock_files(home) == [".coordination.lock"]
 
@@ -301,7 +327,7 @@ def test_while_we_hold_the_lock_codex_is_refused(scripted: MakeHome) -> None:
     thread = home.exec("First.")
 
     with AppServer(home) as server:
-        with locks.hold(str(home.codex_home), thread):
+        with locks.hold(str(home.codex_home), thread):  # as the store does to write
             said = server.refusal("thread/resume", {"threadId": thread})
             assert "already has an active writer" in said
             assert server.read(thread)["id"] == thread
@@ -316,50 +342,75 @@ def test_a_codex_that_was_killed_blocks_us_no_longer(scripted: MakeHome) -> None
         server.turn(thread, "First.")
     finally:
         server.kill()
-    (path,) = home.rollouts()
     assert f"{thread}.lock" in lock_files(home)
     # The launcher is gone at once, the program that it started a moment later.
     eventually(lambda: locks.is_live(str(home.codex_home), thread), lambda: False, 10)
 
-    append(home, path, thread, TOKENS)
+    append(home, thread, TOKENS)
 
     assert lock_files(home) == [".coordination.lock"]
     home.exec("Second.", resume=thread)
 
 
-HOLD = """
-import sys
-from codex_checkpoints.threads import locks
-with locks.hold(sys.argv[1], sys.argv[2]):
+DIE = """
+import os, signal, sys
+from datetime import UTC, datetime
+from codex_checkpoints import stamps
+from codex_checkpoints.threads.contract import Item
+from codex_checkpoints.threads.local_store import LocalThreadStore
+
+home, thread = sys.argv[1:]
+store = LocalThreadStore(home, home + "/codex-checkpoints", stamps.now)
+plain = os.write
+
+def write(file, data):
+    plain(file, data[: len(data) // 2])
     print("held", flush=True)
     sys.stdin.read()
+
+os.write = write
+store.append_items(thread, [Item("event_msg", {"type": "x"})] * 3, datetime.now(UTC))
 """
 
 
-def test_when_we_were_killed_codex_is_blocked_no_longer(scripted: MakeHome) -> None:
-    home, _ = scripted(Answer(say("One.")))
+def test_when_we_were_killed_amid_a_write_codex_goes_on(scripted: MakeHome) -> None:
+    home, model = scripted(*(Answer(say(f"Answer {n}.")) for n in range(3)))
     thread = home.exec("First.")
-    command = [sys.executable, "-c", HOLD, str(home.codex_home), thread]
+    (path,) = home.rollouts()
+    before = path.read_bytes()
+    command = [sys.executable, "-c", DIE, str(home.codex_home), thread]
     env = {**os.environ, "PYTHONPATH": str(SERVER)}
     with (
-        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env) as holder,
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env) as writer,
         AppServer(home) as server,
     ):
-        assert holder.stdout is not None
-        assert holder.stdout.readline() == b"held\n"
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == b"held\n"
         assert "active writer" in server.refusal("thread/resume", {"threadId": thread})
-        holder.kill()
-        holder.wait(10)
+        writer.kill()
+        writer.wait(10)
 
+        torn = path.read_bytes()
+        assert torn.startswith(before)
+        assert not torn.endswith(b"\n")
         assert f"{thread}.lock" in lock_files(home)
         assert server.resume(thread) == thread
 
+    home.exec("Second.", resume=thread)
+    append(home, thread, compacted(CHECKPOINT), TOKENS)
+    home.exec("Third.", resume=thread)
 
-# --- cold sessions -------------------------------------------------------------------------------
+    assert of_people(model.turns[1].texts("user"), "First.", "Second.") == ["First.", "Second."]
+    sent = model.turns[-1].texts("user")
+    assert of_people(sent, "First.", CHECKPOINT, "Third.") == [CHECKPOINT, "Third."]
+    assert path.read_bytes().startswith(torn)
+
+
+# --- cold threads --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("known", [True, False], ids=["known to Codex", "known by its file alone"])
-def test_codex_resumes_a_cold_session_that_we_unpacked(scripted: MakeHome, known: bool) -> None:
+def test_codex_resumes_a_cold_thread_that_we_appended_to(scripted: MakeHome, known: bool) -> None:
     home, model = scripted(Answer(say("One.")), Answer(say("Two.")))
     thread = home.exec("First.")
     (path,) = home.rollouts()
@@ -370,26 +421,74 @@ def test_codex_resumes_a_cold_session_that_we_unpacked(scripted: MakeHome, known
     if not known:
         forget(home)
 
-    with locks.hold(str(home.codex_home), thread) as lock:
-        assert cold.unpack(str(packed), lock) == str(path)
-        assert path.read_bytes() == plain
-        writer.append(str(path), [compacted(CHECKPOINT), TOKENS], now(), lock, None)
+    append(home, thread, compacted(CHECKPOINT), TOKENS)
+    assert not packed.exists()
     home.exec("Second.", resume=thread)
 
-    assert not packed.exists()
     assert path.read_bytes().startswith(plain)
     sent = model.turns[-1].texts("user")
     assert of_people(sent, "First.", CHECKPOINT, "Second.") == [CHECKPOINT, "Second."]
 
 
-# --- archived sessions ---------------------------------------------------------------------------
+# --- names ---------------------------------------------------------------------------------------
+
+
+def test_codex_calls_a_legacy_thread_as_we_do(scripted: MakeHome) -> None:
+    home, _ = scripted(Answer(say("One.")))
+    with AppServer(home) as server:
+        thread = server.start(legacy=True)
+        server.turn(thread, "First.")
+
+    rename(home, thread, "größer 日本 🙂")
+    with AppServer(home) as server:
+        assert server.read(thread)["name"] == "größer 日本 🙂"
+        (shown,) = cast("list[dict[str, Any]]", server.call("thread/list", {})["data"])
+        assert shown["name"] == "größer 日本 🙂"
+    rename(home, thread, None)
+    with AppServer(home) as server:
+        assert not server.read(thread)["name"]
+        server.call("thread/name/set", {"threadId": thread, "name": "theirs"})
+
+    with opened(home) as store:
+        assert store.read_thread(thread).name == "theirs"
+
+    # What Codex has once named, it knows by its database, which we never write.
+    rename(home, thread, "ours again")
+    with AppServer(home) as server:
+        assert server.read(thread)["name"] == "theirs"
+    forget(home)
+    with AppServer(home) as server:
+        assert server.read(thread)["name"] == "ours again"
+
+
+def test_the_name_of_a_paginated_thread_changes_nothing_of_codexs(scripted: MakeHome) -> None:
+    home, _ = scripted(Answer(say("One.")))
+    thread = home.exec("First.")
+    before = files_of_codex(home)
+
+    rename(home, thread, "ours")
+
+    assert files_of_codex(home) == before
+    with opened(home) as store:
+        assert store.read_thread(thread).name == "ours"
+
+
+def files_of_codex(home: CodexHome) -> dict[str, bytes]:
+    """Read all that lies in the home but for our own folder."""
+    root = home.codex_home
+    files = (path for path in root.rglob("*") if path.is_file())
+    named = ((path.relative_to(root), path) for path in files)
+    return {str(at): path.read_bytes() for at, path in named if at.parts[0] != "codex-checkpoints"}
+
+
+# --- archived threads ----------------------------------------------------------------------------
 
 
 def test_a_session_that_codex_has_no_row_of_is_archived_by_its_place(scripted: MakeHome) -> None:
     home, _ = scripted(Answer(say("One.")))
     path = published(home)
 
-    move(home, path, archived(path, home), NEW)
+    archive(home, NEW)
     with AppServer(home) as server:
         assert (server.listed(), server.listed(archived=True)) == ([], [NEW])
         assert "is archived" in server.refusal("thread/resume", {"threadId": NEW})
@@ -410,7 +509,7 @@ def test_a_session_that_codex_has_a_row_of_is_lost_to_it_until_it_is_moved_back(
         server.turn(thread, "First.")
     (path,) = home.rollouts()
 
-    move(home, path, archived(path, home), thread)
+    archive(home, thread)
     with AppServer(home) as server:
         assert (server.listed(), server.listed(archived=True)) == ([], [thread])
         assert "no rollout found" in server.refusal("thread/resume", {"threadId": thread})
@@ -418,7 +517,7 @@ def test_a_session_that_codex_has_a_row_of_is_lost_to_it_until_it_is_moved_back(
         assert "no archived rollout found" in said
     assert row(home, thread) == (str(path), 0)
 
-    move(home, archived(path, home), path, thread)
+    unarchive(home, thread)
     home.exec("Second.", resume=thread)
 
 
@@ -430,16 +529,14 @@ def test_a_session_that_codex_archived_is_resumed_only_when_codex_takes_it_back(
         thread = server.start()
         server.turn(thread, "First.")
         server.archive(thread)
-    (there,) = (home.codex_home / "archived_sessions").iterdir()
-    place = home.codex_home / "sessions" / "2026" / "11" / "20" / there.name
 
-    move(home, there, place, thread)
+    unarchive(home, thread)
     with AppServer(home) as server:
         assert (server.listed(), server.listed(archived=True)) == ([thread], [])
         assert "is archived" in server.refusal("thread/resume", {"threadId": thread})
         assert server.refusal("thread/unarchive", {"threadId": thread})
 
-    move(home, place, there, thread)
+    archive(home, thread)
     with AppServer(home) as server:
         server.unarchive(thread)
         assert server.resume(thread) == thread
@@ -463,8 +560,7 @@ def test_codex_archives_all_segments_of_a_thread(scripted: MakeHome) -> None:
 
     # Moved by us, as they lie there, with no database to contradict.
     forget(home)
-    for path in home.rollouts():
-        move(home, path, archived(path, home), thread)
+    archive(home, thread)
     with AppServer(home) as server:
         assert server.listed() == []
         assert set(server.listed(archived=True)) == {thread}

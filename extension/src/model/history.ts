@@ -1,0 +1,93 @@
+/** What a model sees, as a text that can be read and compared. Whatever it says stays text. */
+
+import type { Say } from "./text.ts";
+
+/** An item of a history as Codex sends it. */
+export interface HistoryItem {
+  readonly type?: unknown;
+  readonly role?: unknown;
+  readonly name?: unknown;
+  readonly content?: unknown;
+  readonly summary?: unknown;
+  readonly arguments?: unknown;
+  readonly input?: unknown;
+  readonly output?: unknown;
+}
+
+/** Of a longer text this much is shown. */
+const MOST = 20_000;
+
+// All that a renderer could obey, but for line ends and tabs.
+const CONTROLS =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
+
+/** Items one below the other, each under a line that says what it is. */
+export function historyText(items: readonly HistoryItem[], say: Say): string {
+  if (items.length === 0) {
+    return `${say("(nothing)")}\n`;
+  }
+  return items.map((item) => `──── ${kindOf(item)}\n${shown(contentOf(item), say)}\n`).join("\n");
+}
+
+function kindOf(item: HistoryItem): string {
+  const type = String(item.type ?? "");
+  const name = item.role ?? item.name;
+  return shownLine(name === undefined ? type : `${type}: ${name}`);
+}
+
+function contentOf(item: HistoryItem): string {
+  switch (item.type) {
+    case "message":
+      return partsOf(item.content);
+    case "reasoning":
+      return partsOf(item.summary);
+    case "function_call":
+      return String(item.arguments ?? "");
+    case "custom_tool_call":
+      return String(item.input ?? "");
+    case "function_call_output":
+    case "custom_tool_call_output":
+      return unpacked(partsOf(item.output));
+    default:
+      return JSON.stringify(item);
+  }
+}
+
+/** Older outputs are JSON in a text: what was put out stands in it, with its lines. */
+function unpacked(text: string): string {
+  if (text.startsWith('{"output":')) {
+    try {
+      const { output } = JSON.parse(text);
+      return typeof output === "string" ? output : text;
+    } catch {
+      // It only begins like one.
+    }
+  }
+  return text;
+}
+
+/** The texts of a content; what is no text is named. */
+function partsOf(content: unknown): string {
+  if (typeof content === "string") {
+    return content;
+  }
+  const parts = Array.isArray(content) ? content : [];
+  return parts
+    .map((part) => (typeof part?.text === "string" ? part.text : `[${part?.type ?? "?"}]`))
+    .join("\n");
+}
+
+function shown(text: string, say: Say): string {
+  const left = text.length - MOST;
+  const some = left > 0 ? `${text.slice(0, MOST)}… ${say("({0} more characters)", left)}` : text;
+  return some.replace(/\r\n?/g, "\n").replace(CONTROLS, " ").toWellFormed();
+}
+
+function shownLine(text: string): string {
+  return text
+    .replace(/[\n\t]/g, " ")
+    .replace(CONTROLS, " ")
+    .toWellFormed()
+    .slice(0, 120);
+}

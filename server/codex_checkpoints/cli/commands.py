@@ -1,0 +1,87 @@
+"""What every command is made of: its name, its arguments, what runs, and the house it runs in."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from codex_checkpoints import assembly, presentation, wire
+from codex_checkpoints.assembly import House, Places
+from codex_checkpoints.cli import output
+from codex_checkpoints.folder_options import folder_options
+from codex_checkpoints.service.catalogue import Progress
+from codex_checkpoints.service.compaction_settling import Settling
+
+DONE, REFUSED, INTERRUPTED = 0, 1, 130
+"""Exit codes; argparse itself ends with 2 for wrong usage."""
+
+Run = Callable[[argparse.Namespace, House], int]
+RunAlone = Callable[[argparse.Namespace, Places], int]
+Check = Callable[[argparse.Namespace], str | None]
+"""Say what is wrong with arguments that depend on each other; None where nothing is."""
+
+
+class Commands:
+    """The commands of a parser, each with the two options about folders."""
+
+    def __init__(self, parser: argparse.ArgumentParser) -> None:
+        """Begin without any."""
+        self._folders = folder_options()
+        self._parsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+
+    def add(
+        self, name: str, about: str, run: Run, check: Check | None = None
+    ) -> argparse.ArgumentParser:
+        """Add a command that runs in a house; return its parser, for its own arguments."""
+        return self.add_alone(name, about, partial(in_house, run), check)
+
+    def add_alone(
+        self, name: str, about: str, run: RunAlone, check: Check | None = None
+    ) -> argparse.ArgumentParser:
+        """Add a command that is told where the folders are, and opens what it needs itself."""
+        added = self._parsers.add_parser(
+            name, help=about, description=about, parents=[self._folders]
+        )
+        added.set_defaults(run=run, check=check)
+        return added
+
+
+def in_house(run: Run, options: argparse.Namespace, where: Places) -> int:
+    """Run a command with the parts put together, and let go of them in the end."""
+    house = assembly.assemble(where, environment=os.environ)
+    for problem in house.problems:
+        output.say(f"config.toml: {problem}")
+    try:
+        return run(options, house)
+    finally:
+        house.sessions.close()
+
+
+def told(options: argparse.Namespace, record: object, lines: Sequence[str]) -> int:
+    """Print a record as JSON, a list as an array; or the lines for people."""
+    if options.json:
+        found = wire.unstructure(record)
+        output.write_json(found["items"] if "nextCursor" in found else found)
+    else:
+        output.write_lines(lines)
+    return DONE
+
+
+def refresh(house: House) -> None:
+    """Bring the index up to date; show how far it is when a person waits for it."""
+    bar = presentation.Bar(sys.stderr) if sys.stderr.isatty() else None
+
+    def report(progress: Progress) -> bool:
+        if bar is not None:
+            bar.show(progress)
+        return True
+
+    try:
+        house.sessions.refresh(report)
+    finally:
+        if bar is not None:
+            bar.clear()
+    Settling(house.sessions).recover()

@@ -1,0 +1,26 @@
+"""`doctor`: what was found, what was skipped, and a way out of each trouble."""
+
+from __future__ import annotations
+
+import argparse
+
+from codex_checkpoints import answers, presentation
+from codex_checkpoints.assembly import House
+from codex_checkpoints.cli import output
+from codex_checkpoints.cli.arguments import add_json
+from codex_checkpoints.cli.commands import Commands, refresh, told
+from codex_checkpoints.cli.connecting import connector
+from codex_checkpoints.service.diagnosis import diagnose
+
+
+def add(commands: Commands) -> None:
+    """Add the command of this module."""
+    add_json(commands.add("doctor", "say what was found, what was skipped and why", _doctor))
+
+
+def _doctor(options: argparse.Namespace, house: House) -> int:
+    refresh(house)
+    sessions = house.sessions
+    connection = connector(sessions.catalogue.place, sessions.records.state_dir).inspect()
+    report = answers.doctor_report(diagnose(sessions, house.problems, connection))
+    return told(options, report, presentation.doctor_lines(report, colour=output.colour()))

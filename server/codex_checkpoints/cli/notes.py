@@ -1,0 +1,111 @@
+"""`apply` and `notes`: what is added to the memory of a session, listed and taken back."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from codex_checkpoints import answers, presentation, protocol, stamps, wire
+from codex_checkpoints.assembly import House, Places
+from codex_checkpoints.cli import output
+from codex_checkpoints.cli.arguments import add_json, count, wrong
+from codex_checkpoints.cli.commands import DONE, Commands, in_house, refresh, told
+from codex_checkpoints.core.checkpoint.claims import MAX_PAYLOAD_BYTES, schema
+from codex_checkpoints.service.notes import Notes
+
+
+def add(commands: Commands) -> None:
+    """Add the commands of this module."""
+    about = "add a checked fact, decision or plan to a session"
+    apply = commands.add_alone("apply", about, _apply_or_schema, _check_apply)
+    apply.add_argument("session", metavar="SESSION", nargs="?", help="an id, its beginning")
+    apply.add_argument("file", metavar="FILE", nargs="?", help="the payload, else from stdin")
+    apply.add_argument("--dry-run", action="store_true", help="judge it, and write nothing")
+    apply.add_argument("--schema", action="store_true", help="print the JSON Schema of payloads")
+    add_json(apply)
+
+    about = "list the facts and decisions of a session, or take one back"
+    notes = commands.add("notes", about, _notes, _check_notes)
+    notes.usage = (
+        "%(prog)s SESSION [--json]\n"
+        "       %(prog)s revoke SESSION ID [--kind fact|decision] [--json]\n"
+        "       %(prog)s anchors SESSION [--limit N] [--json]\n"
+        "       %(prog)s record SESSION REF"
+    )
+    notes.add_argument("words", metavar="SESSION", nargs="+", help="an id, its beginning, a file")
+    notes.add_argument(
+        "--kind", choices=("fact", "decision"), help="which one, where both have this ID"
+    )
+    notes.add_argument("--limit", metavar="N", type=count, help="so many anchors of each source")
+    add_json(notes)
+
+
+def _check_apply(options: argparse.Namespace) -> str | None:
+    lacks = options.session is None and not options.schema
+    return "apply needs a SESSION, or --schema" if lacks else None
+
+
+def _check_notes(options: argparse.Namespace) -> str | None:
+    """Take the words of `notes` apart; say what is wrong with them."""
+    first, *rest = options.words
+    options.what = first if first in {"revoke", "anchors", "record"} else None
+    names = [first, *rest] if options.what is None else rest
+    named = {"revoke": "ID", "record": "REF"}.get(options.what or "")
+    wanted = ("SESSION",) if named is None else ("SESSION", named)
+    if len(names) != len(wanted):
+        return f"notes {options.what or ''}".rstrip() + f" takes {' '.join(wanted)}"
+    options.session = names[0]
+    options.id = names[-1]
+    if options.kind is not None and options.what != "revoke":
+        return "--kind goes with notes revoke"
+    if options.limit is not None and options.what != "anchors":
+        return "--limit goes with notes anchors"
+    return None
+
+
+def _apply_or_schema(options: argparse.Namespace, where: Places) -> int:
+    if options.schema:
+        output.write_json(schema())
+        return DONE
+    return in_house(_apply, options, where)
+
+
+def _apply(options: argparse.Namespace, house: House) -> int:
+    payload = _payload(options.file)
+    refresh(house)
+    notes = Notes(house.sessions, stamps.now, stamps.new_id)
+    ask = notes.try_out if options.dry_run else notes.apply
+    applied = wire.filled(protocol.Applied, ask(options.session, payload))
+    return told(options, applied, presentation.applied_lines(applied))
+
+
+def _payload(file: str | None) -> bytes:
+    """Read one payload, and no more than tells that it is too large."""
+    if file is not None and file != "-":
+        try:
+            with open(file, "rb") as source:
+                return source.read(MAX_PAYLOAD_BYTES + 1)
+        except OSError as error:
+            raise wrong(f"{file}: {error.strerror or error}") from error
+    if sys.stdin.isatty():
+        output.say("waiting for one JSON payload; end it with Ctrl-D on a line of its own")
+    return sys.stdin.buffer.read(MAX_PAYLOAD_BYTES + 1)
+
+
+def _notes(options: argparse.Namespace, house: House) -> int:
+    refresh(house)
+    notes = Notes(house.sessions, stamps.now, stamps.new_id)
+    if options.what == "revoke":
+        revoked = notes.revoke(options.session, options.id, options.kind)
+        record = wire.filled(protocol.Revoked, revoked)
+        lines = presentation.revoked_lines(record)
+    elif options.what == "record":
+        output.write(notes.record(options.session, options.id).encode())
+        return DONE
+    elif options.what == "anchors":
+        record = answers.anchor_list(notes.anchors(options.session, options.limit))
+        lines = presentation.anchor_lines(record, width=output.width(), colour=output.colour())
+    else:
+        record = answers.note_list(notes.notes(options.session))
+        lines = presentation.note_lines(record, width=output.width(), colour=output.colour())
+    return told(options, record, lines)

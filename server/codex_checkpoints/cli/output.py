@@ -1,0 +1,85 @@
+"""What a command prints: answers on stdout as bytes, everything else on stderr."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import sys
+from collections.abc import Sequence
+
+import orjson
+
+from codex_checkpoints import presentation
+from codex_checkpoints.service.refusal import Refusal
+
+
+def open_streams() -> None:
+    """Give what was closed by whoever started us (`>&-`) an end where nothing arrives."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(presentation.LogLine("%(message)s"))
+    logging.basicConfig(handlers=[handler], level=logging.WARNING)
+
+
+def discard() -> None:
+    """Let go of what could not be written; Python would complain once more at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def write(data: bytes) -> None:
+    """Write bytes as they are, whatever the terminal's encoding."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
+def write_lines(lines: Sequence[str]) -> None:
+    """Write lines for a person."""
+    for line in lines:
+        write(line.encode(errors="replace") + b"\n")
+
+
+def write_json(value: object, *, indent: bool = True) -> None:
+    """Write a JSON document, or one line of it."""
+    try:
+        data = orjson.dumps(value, option=orjson.OPT_INDENT_2 if indent else None)
+    except TypeError:
+        # An argument may hold bytes that are no text.
+        text = json.dumps(value, ensure_ascii=False, indent=2 if indent else None)
+        data = text.encode(errors="replace")
+    write(data + b"\n")
+
+
+def say(sentence: str) -> None:
+    """Say something beside the answer."""
+    print(presentation.plain(sentence), file=sys.stderr)
+
+
+def refused(refusal: Refusal, *, as_json: bool) -> None:
+    """Tell of a refusal: as JSON on stdout, else in one line on stderr."""
+    if as_json:
+        error = {
+            "code": refusal.code,
+            "message": refusal.message,
+            "facts": dict(refusal.facts),
+        }
+        write_json({"error": error}, indent=False)
+    else:
+        hint = refusal.facts.get("hint")
+        say(f"{refusal.code}: {refusal.message}" + (f". {hint}" if hint else ""))
+
+
+def colour() -> bool:
+    """Return whether colours are shown."""
+    return sys.stdout.isatty() and "NO_COLOR" not in os.environ
+
+
+def width() -> int | None:
+    """Return how wide the terminal is, None where there is none."""
+    with contextlib.suppress(OSError, ValueError):
+        return os.get_terminal_size(sys.stdout.fileno()).columns
+    return None

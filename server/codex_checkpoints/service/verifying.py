@@ -1,0 +1,116 @@
+"""Whether what was written of restores is still what was written: digests computed again (AGN-62).
+
+Codex and its user may go on with both sessions, so of a file only the bytes of then are looked at.
+A file that is gone is counted, and is no fault.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from attrs import frozen
+
+from codex_checkpoints.core.restore.auditing import verify as verify_events
+from codex_checkpoints.core.restore.records import Restore, restore_in
+from codex_checkpoints.core.restore.sealing import is_intact
+from codex_checkpoints.core.rollout.fields import Json, object_of, text_of
+from codex_checkpoints.records import RESTORES, StorageError
+from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.service.restore_plan import fingerprint
+from codex_checkpoints.service.restore_records import RestoreRecords
+from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.threads.contract import UnreadableSource
+
+Code = Literal[
+    "changed_line",
+    "missing_lines",
+    "wrong_order",
+    "changed_record",
+    "changed_branch",
+    "changed_source",
+]
+
+
+@frozen
+class Fault:
+    """Something that is not as it was written; `line` is one of the audit, from 1."""
+
+    code: Code
+    operation_id: str | None
+    session_id: str | None = None
+    line: int | None = None
+
+
+@frozen
+class Verified:
+    """How much was checked, and what is wrong; files that are gone are `unavailable`."""
+
+    events: int
+    records: int
+    files: int
+    unavailable: int
+    findings: tuple[Fault, ...]
+
+
+def verify(sessions: Sessions) -> Verified:
+    """Check the audit, the records and the files of all restores; refuses `storage_error`."""
+    try:
+        log = tuple(map(object_of, sessions.records.events()))
+        lines = [
+            (session_id, object_of(line))
+            for session_id in sorted(RestoreRecords(sessions.records).holders())
+            for line in sessions.records.lines(session_id, RESTORES)
+        ]
+    except StorageError as error:
+        message = f"the records cannot be read: {error}"
+        raise Refusal("storage_error", message, {"reason": str(error)}) from error
+    findings = [Fault(each.code, each.operation_id, line=each.line) for each in verify_events(log)]
+    findings += [
+        Fault("changed_record", text_of(line.get("operationId")), session_id)
+        for session_id, line in lines
+        if not is_intact(line)
+    ]
+    records = {
+        record.operation_id: record
+        for _, line in lines
+        if is_intact(line) and (record := restore_in(line)) is not None
+    }
+    looks = [look for record in records.values() for look in _files(sessions, record, log)]
+    findings += [look for look in looks if isinstance(look, Fault)]
+    unavailable = sum(look is None for look in looks)
+    return Verified(len(log), len(lines), len(looks) - unavailable, unavailable, tuple(findings))
+
+
+def _files(
+    sessions: Sessions, record: Restore, log: tuple[Json, ...]
+) -> tuple[Fault | Literal["same"] | None, ...]:
+    """Look at branch and source as far as they went then: the events tell how far that was."""
+    own = [event for event in log if event.get("operationId") == record.operation_id]
+    sizes = {str(event.get("type")): event for event in own}
+    branch = sizes.get("BranchCreated", {}).get("branchBytes")
+    source = sizes.get("RestoreValidated", {}).get("sourceBytes")
+    return (
+        _look(sessions, record, record.session_id, branch, "changed_branch"),
+        _look(sessions, record, record.source_session_id, source, "changed_source"),
+    )
+
+
+def _look(
+    sessions: Sessions,
+    record: Restore,
+    session_id: str,
+    size: object,
+    code: Literal["changed_branch", "changed_source"],
+) -> Fault | Literal["same"] | None:
+    """Compare the first bytes of a session's files; the one of then may be an older segment."""
+    rows = sessions.catalogue.rows().values()
+    paths = [row.path for row in rows if row.session_id == session_id and row.error is None]
+    if type(size) is not int or not paths:
+        return None
+    wanted = record.branch_digest if code == "changed_branch" else record.source_digest
+    try:
+        reader = sessions.catalogue.store.reader
+        same = any(fingerprint(reader, path, size)[0] == wanted for path in paths)
+    except UnreadableSource:
+        return None
+    return "same" if same else Fault(code, record.operation_id, session_id)

@@ -1,0 +1,225 @@
+"""What a compaction installs is what the real Codex sends next, and what is taken back is, too."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codex.codex_cli import AppServer, CodexHome
+from codex.conftest import MakeHome
+from codex.scripted_model import Answer, Request, Usage, say, shell, update_plan
+from codex_checkpoints import assembly
+from codex_checkpoints.assembly import Places
+from codex_checkpoints.core.compaction.kinds import kind_of
+from codex_checkpoints.outside import outside
+from codex_checkpoints.service import compaction_request as asking
+from codex_checkpoints.service.compacting import Compacting
+from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.undoing import Undoing
+from rollouts import assistant, environment, rollout, session, tokens, turn, user
+
+pytestmark = pytest.mark.codex
+
+both = pytest.mark.parametrize("legacy", [False, True], ids=["paginated", "legacy"])
+
+FULL = 262_000
+"""More tokens than the window holds: Codex would compact by itself before the next turn."""
+
+WORK = "I read it all, and this is what I saw. " * 200
+
+
+def script() -> list[Answer]:
+    return [
+        Answer(shell("cat README.md", "call_1")),
+        Answer(update_plan([("Read it", "completed"), ("Fix it", "pending")], "call_2")),
+        Answer(say(WORK)),
+        Answer(say(WORK), usage=Usage(input=FULL)),
+        *(Answer(say("Going on.")) for _ in range(4)),
+    ]
+
+
+def worked(home: CodexHome, *, legacy: bool) -> tuple[str, Path]:
+    with AppServer(home) as server:
+        thread = server.start(legacy=legacy)
+        server.turn(thread, "Fix the login, größer 日本 🙂")
+        server.turn(thread, "And the logout.")
+    (path,) = home.rollouts()
+    return thread, path
+
+
+@contextmanager
+def product(home: CodexHome) -> Generator[Sessions]:
+    root = str(home.codex_home)
+    house = assembly.assemble(Places(root, f"{root}/codex-checkpoints"))
+    try:
+        house.sessions.refresh()
+        yield house.sessions
+    finally:
+        house.sessions.close()
+
+
+def compacted(home: CodexHome, thread: str, into: Any = "new") -> asking.Compacted:  # noqa: ANN401
+    with product(home) as sessions:
+        return Compacting(sessions, outside({})).compact(asking.Request(thread, into=into))
+
+
+def begins_with(request: Request, items: Any) -> bool:  # noqa: ANN401 - items as they are
+    """Return whether a request holds these items in one piece, before anything a user typed."""
+    bare: list[object] = [
+        {key: item[key] for key in ("type", "role", "content") if key in item}
+        for item in request.input
+    ]
+    begin = bare.index(items[0])
+    return bare[begin : begin + len(items)] == list(items)
+
+
+@both
+def test_a_new_session_is_listed_resumed_and_sends_exactly_the_replacement(
+    scripted: MakeHome, legacy: bool
+) -> None:
+    home, model = scripted(*script())
+    thread, path = worked(home, legacy=legacy)
+    before = path.read_bytes()
+
+    done = compacted(home, thread)
+
+    made = str(done.session_id)
+    with AppServer(home) as server:
+        assert set(server.listed()) == {made, thread}
+        read = server.read(made)
+        assert (read["forkedFromId"], read["preview"]) == (thread, "Fix the login, größer 日本 🙂")
+    calls = len(model.turns)
+    for prompt in ("Go on.", "And on."):
+        home.exec(prompt, resume=made)
+        request = model.turns[-1]
+        assert begins_with(request, done.built.items)
+        assert request.texts("user")[-1] == prompt
+        assert not any(WORK[:30] in text for text in request.texts("assistant"))
+    assert model.compactions == []
+    assert len(model.turns) == calls + 2
+    assert path.read_bytes() == before
+    with product(home) as sessions:
+        detail = sessions.detail(made)
+        assert [turn.task for turn in detail.turns] == ["Go on.", "And on."]
+        assert "And on." in sessions.view(made).text
+        assert "[ ]" in sessions.view(made).text  # the plan of the source goes on
+
+
+@both
+def test_in_place_the_next_request_is_the_replacement_with_one_call_of_the_model(
+    scripted: MakeHome, legacy: bool
+) -> None:
+    home, model = scripted(*script())
+    thread, path = worked(home, legacy=legacy)
+    before, calls = path.read_bytes(), len(model.turns)
+
+    done = compacted(home, thread, "in-place")
+    home.exec("Go on.", resume=thread)
+
+    assert begins_with(model.turns[-1], done.built.items)
+    assert model.turns[-1].texts("user")[-1] == "Go on."
+    assert (len(model.turns), model.compactions) == (calls + 1, [])
+    assert path.read_bytes().startswith(before)
+
+
+@both
+def test_taken_back_in_place_codex_sends_what_it_sent_before(
+    scripted: MakeHome, legacy: bool
+) -> None:
+    home, model = scripted(*script()[:2], *(Answer(say(WORK)) for _ in range(6)))
+    thread, _ = worked(home, legacy=legacy)
+    done = compacted(home, thread, "in-place")
+
+    with product(home) as sessions:
+        Undoing(sessions, outside({})).uncompact(str(done.compaction_id))
+    home.exec("Go on.", resume=thread)
+
+    said = model.turns[-1].texts("assistant")
+    assert said == [WORK, WORK]
+    assert model.compactions == []
+    assert not any("[SESSION_CHECKPOINT" in text for text in model.turns[-1].texts("user"))
+
+
+@both
+def test_while_codex_has_it_loaded_only_a_new_session_is_made(
+    scripted: MakeHome, legacy: bool
+) -> None:
+    home, _ = scripted(*script())
+    with AppServer(home) as server:
+        thread = server.start(legacy=legacy)
+        server.turn(thread, "Fix the login.")
+        with pytest.raises(asking.Refusal) as refused:
+            compacted(home, thread, "in-place")
+        done = compacted(home, thread)
+        assert done.session_id in server.listed()
+    assert refused.value.code == "session_live"
+
+
+@both
+def test_after_codex_compacts_a_session_of_ours_one_handoff_counts(
+    scripted: MakeHome, legacy: bool
+) -> None:
+    home, _ = scripted(*script(), summaries=("It is about a login.",))
+    thread, _ = worked(home, legacy=legacy)
+    made = str(compacted(home, thread).session_id)
+    home.exec("Go on.", resume=made)
+    with AppServer(home) as server:
+        server.resume(made)
+        server.compact(made)
+
+    again = compacted(home, made)
+
+    kinds = [kind_of(item) for item in again.built.items]
+    assert kinds.count("handoff") == 1
+    assert kinds[-1] == "handoff"
+    assert "summary" not in kinds
+    home.exec("And on.", resume=str(again.session_id))
+
+
+OLD = "01a1f865-0000-7000-8000-000000000001"
+
+
+def old_session(form: str) -> bytes:
+    """Write a session as older versions did, whose window is more than full."""
+    work = turn(user("Fix the login."), assistant(WORK), tokens(270_000, window=258_400))
+    more = turn(user("And the logout."), assistant(WORK))
+    match form:
+        case "0.140":
+            head = session(form="legacy", model_provider="scripted", cli_version="0.140.0")
+            return rollout(head, work, more)
+        case "0.44":
+            head = session(
+                form="legacy", events=False, model_provider="scripted", cli_version="0.44.0"
+            )
+            return rollout(head, environment(), work, more)
+        case _:
+            return rollout(session(form="bare"), environment(), work, more)
+
+
+@pytest.mark.parametrize(
+    ("form", "into"),
+    [
+        ("0.140", "new"),
+        ("0.140", "in-place"),
+        ("0.44", "new"),
+        ("0.44", "in-place"),
+        ("bare", "new"),
+    ],
+)
+def test_sessions_of_older_versions_are_gone_on_with(
+    scripted: MakeHome, form: str, into: str
+) -> None:
+    home, model = scripted(Answer(say("Going on.")))
+    path = home.codex_home / f"sessions/2026/11/20/rollout-2026-11-20T10-00-00-{OLD}.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(old_session(form))
+    before = path.read_bytes()
+
+    done = compacted(home, OLD, into)
+    home.exec("Go on.", resume=str(done.session_id))
+
+    assert begins_with(model.turns[-1], done.built.items)
+    assert (len(model.turns), model.compactions) == (1, [])
+    assert path.read_bytes().startswith(before)

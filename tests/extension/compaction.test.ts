@@ -1,0 +1,118 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { figures, notice, reportText, windowRow } from "../../extension/src/model/compaction.ts";
+import { historyText } from "../../extension/src/model/history.ts";
+import type { Compacted, CompactionPiece } from "../../extension/src/protocol.ts";
+import { say } from "./values.ts";
+
+const NOW = Date.parse("2026-11-20T12:00:00.000Z");
+
+function piece(place: number, some: Partial<CompactionPiece> = {}): CompactionPiece {
+  const fixed = { kind: "message", author: "user", ref: `m${place}`, tokens: 40, cutTokens: 0 };
+  return { place, at: null, fate: "kept", leftOut: [], ...fixed, ...some };
+}
+
+function compacted(some: Partial<Compacted> = {}): Compacted {
+  const chain = { first: "w0", previous: null, current: "w0", number: 0 };
+  return {
+    compactionId: "c1",
+    sessionId: "s2",
+    sourceSessionId: "s1",
+    into: "new",
+    strategy: "checkpoint",
+    determinism: "deterministic",
+    placement: "manual",
+    standingContext: "rebuilt",
+    replacement: [],
+    tokensBefore: 200_716,
+    tokensBeforeSource: "reported",
+    tokensReplaced: 190_000,
+    tokensAfter: 2140,
+    tokensAfterSource: "estimated",
+    bound: 21_000,
+    kindsBefore: {},
+    kindsAfter: {},
+    kept: [piece(0), piece(4)],
+    dropped: [piece(1, { kind: "function_call", author: "assistant", fate: "replaced" })],
+    truncated: [],
+    windows: { before: chain, after: { ...chain, current: "w1", number: 1 } },
+    hooks: [],
+    resume: "codex resume s2",
+    ...some,
+  };
+}
+
+test("the figures of a compaction stand in one line, estimates marked as such", () => {
+  assert.equal(figures(compacted(), say), "200,716 → ~2,140 tokens · 2 kept · 1 left out");
+  assert.match(figures(compacted({ truncated: [piece(2)] }), say), / · 1 cut · /);
+});
+
+test("the notice says where the work goes on, and promises nothing more", () => {
+  assert.equal(
+    notice(compacted(), say),
+    "Compacted into a new session: 200,716 → ~2,140 tokens. The old one stays as it is.",
+  );
+  assert.match(notice(compacted({ into: "in-place" }), say), /^Compacted in place: /);
+});
+
+test("the report names each piece with its fate", () => {
+  const text = reportText(compacted(), say);
+
+  assert.match(text, /^Compaction +c1\n/);
+  assert.match(text, /\nKept \(2\)\n {2}1 · message · user · 40 tokens · kept · m0\n/);
+  assert.match(
+    text,
+    /\nLeft out \(1\)\n {2}2 · function_call · assistant · 40 tokens · replaced · m1\n$/,
+  );
+  assert.ok(!reportText(compacted({ sessionId: "a\u001b[31m\nb" }), say).includes("\u001b"));
+});
+
+test("a window says what opened it and how full it was before and after", () => {
+  const window = {
+    number: 1,
+    windowId: "w1",
+    previousWindowId: "w0",
+    openedAtSeq: 31,
+    openedAt: "2026-11-20T11:00:00.000Z",
+    trigger: "manual",
+    strategy: "checkpoint",
+    tokensBefore: 200_716,
+    tokensAfter: null,
+  };
+  const row = windowRow(window, NOW, say);
+  assert.deepEqual(
+    [row.label, row.description],
+    ["Window 1", "200,716 → ? tokens · manual · checkpoint · 1h"],
+  );
+  const none = { trigger: null, strategy: null, tokensBefore: null };
+  const first = windowRow({ ...window, ...none, number: 0, previousWindowId: null }, NOW, say);
+  assert.equal(first.description, "1h");
+  assert.match(first.tooltip, /Previous window id: none/);
+});
+
+test("a history reads as what it is, and nothing in it is obeyed", () => {
+  const text = historyText(
+    [
+      {
+        type: "message",
+        role: "user",
+        content: [{ type: "input_text", text: "Fix\nit\u001b[2J" }],
+      },
+      { type: "message", role: "user", content: [{ type: "input_image", image_url: "data:x" }] },
+      { type: "function_call", name: "shell", arguments: "{}" },
+      { type: "function_call_output", output: "x".repeat(30_000) },
+      { type: "function_call_output", output: '{"output":"a\\nb","metadata":{}}' },
+      { type: "function_call_output", output: '{"output": broken' },
+      { type: "other" },
+    ],
+    say,
+  );
+
+  assert.match(text, /^──── message: user\nFix\nit \[2J\n\n──── message: user\n\[input_image\]\n/);
+  assert.match(text, /──── function_call: shell\n\{\}\n/);
+  assert.match(text, /x… \(10000 more characters\)\n/);
+  assert.match(text, /──── function_call_output\na\nb\n\n/);
+  assert.match(text, /──── function_call_output\n\{"output": broken\n/);
+  assert.match(text, /──── other\n\{"type":"other"\}\n$/);
+  assert.equal(historyText([], say), "(nothing)\n");
+});

@@ -1,0 +1,265 @@
+"""A process is killed at each step of a change to metadata, or must not write: old or new, no part.
+
+A patch of several threads names some and tells of others.  What was derived goes into the index in
+one transaction; names go into files, line by line.
+"""
+
+import contextlib
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+from codex_checkpoints.threads.contract import Patch, StorageFailed, ThreadQuery
+from codex_checkpoints.threads.local_store import LocalThreadStore
+from homes import SERVER, WAIT, Home, chat, thread, without_rights
+from rollouts import rollout, session, turn, user
+from stores import AT
+
+NUMBERS = range(1, 7)
+FORGOTTEN = 6
+
+# Does the work in the same home again and again, each time from the same beginning: first it dies
+# before the first step, then before the second, and so on, until it lives to the end.  A step is a
+# call to the system for a file, a statement of SQL, or some work of the database in between.
+WORKSHOP = """
+import json, os, shutil, signal, sqlite3, sys
+
+home, saved = sys.argv[1:]
+from codex_checkpoints.threads import local_store
+from codex_checkpoints.threads.contract import Patch
+from attrs import evolve
+
+STEPS = ("open", "write", "fsync", "mkdir", "unlink")
+
+def begin_anew():
+    for name in os.listdir(home):
+        path = os.path.join(home, name)
+        shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
+    shutil.copytree(saved, home, dirs_exist_ok=True)
+
+def opened():
+    clock = lambda: "2026-11-21T13:00:00.000Z"
+    return local_store.LocalThreadStore(home, home + "/codex-checkpoints", clock)
+
+def work(store, step):
+    rows = sorted(store.rows().values(), key=lambda row: row.session_id)
+    seen = [0]
+    def count(*_):
+        seen[0] += 1
+        if seen[0] > step:
+            os.kill(os.getpid(), signal.SIGKILL)
+    def counted(plain):
+        def call(*arguments, **named):
+            count()
+            if seen[0] == step and plain.__name__ == "write":  # killed amid it, the next time
+                plain(arguments[0], arguments[1][: len(arguments[1]) // 2])
+                os.kill(os.getpid(), signal.SIGKILL)
+            return plain(*arguments, **named)
+        return call
+    for name in STEPS:
+        setattr(os, name, counted(getattr(os, name)))
+    store._index._connection.set_trace_callback(count)
+    store._index._connection.set_progress_handler(count, 25)
+    *told, gone = rows
+    store.update_thread_metadata(
+        [(row.session_id, Patch(name="new", row=evolve(row, task="new"))) for row in told[:2]]
+        + [(row.session_id, Patch(row=evolve(row, task="new"))) for row in told[2:]]
+        + [(gone.session_id, Patch(row=None, of=gone.path))]
+    )
+
+def found():
+    store = opened()
+    rows = sorted(store.rows().values(), key=lambda row: row.session_id)
+    fault = [each.code for each in store.faults()]
+    whole = store._index._connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    names = [store.name_of(row) for row in rows[:2]]
+    store.close()
+    return {"tasks": [row.task for row in rows], "names": names, "whole": whole, "faults": fault}
+
+told, step = [], 0
+while True:
+    begin_anew()
+    child = os.fork()
+    if child == 0:
+        work(opened(), step)
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    told.append(found() | {"died": os.WIFSIGNALED(status)})
+    if not told[-1]["died"]:
+        assert os.WEXITSTATUS(status) == 0
+        break
+    step += 1
+print(json.dumps(told))
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    """Sessions of which the store was told; the first two have a name."""
+    home = Home(tmp_path)
+    home.put(rollout(session("legacy", thread=thread(1)), turn(user("old"))))
+    for number in NUMBERS[1:]:
+        home.put(chat("old", number), number)
+    with home.house() as house:
+        for number in (1, 2):
+            house.sessions.rename(thread(number), "old")
+    return home
+
+
+def opened(home: Home) -> LocalThreadStore:
+    return LocalThreadStore(str(home.root), str(home.state), AT.isoformat)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
+def test_a_patch_is_there_as_a_whole_or_not_at_all(tmp_path: Path, home: Home) -> None:
+    saved = tmp_path / "saved"
+    shutil.copytree(home.root, saved)
+
+    done = subprocess.run(
+        [sys.executable, "-c", WORKSHOP, str(home.root), str(saved)],
+        env=home.environment({"PYTHONPATH": str(SERVER)}),
+        stdout=subprocess.PIPE,
+        timeout=WAIT * 3,
+        check=True,
+    )
+
+    told: list[dict[str, Any]] = json.loads(done.stdout)
+    assert sum(each["died"] for each in told) > 30
+    seen: set[tuple[Any, ...]] = set()
+    for each in told:
+        assert (each["whole"], each["faults"]) == (True, [])
+        tasks, names = tuple(each["tasks"]), tuple(each["names"])
+        assert tasks in {("old",) * len(NUMBERS), ("new",) * (len(NUMBERS) - 1)}
+        # One name after the other, and all of them before what can be told again.
+        assert names in {("old", "old"), ("new", "old"), ("new", "new")}
+        assert names == ("new", "new") or tasks[0] == "old"
+        seen.add((tasks[0], names))
+    assert len(seen) == 4
+    assert told[-1]["tasks"][0] == "new"
+
+
+def test_a_part_of_the_index_that_had_not_come_to_the_disk_is_as_if_never_written(
+    tmp_path: Path, home: Home
+) -> None:
+    """The log of SQLite, cut off anywhere: what a crash of the machine may leave."""
+    store = opened(home)
+    told = [evolve(row, task="new") for row in store.rows().values()]
+    store.update_thread_metadata((row.session_id, Patch(row=row)) for row in told)
+    saved = tmp_path / "saved"
+    shutil.copytree(home.state, saved)
+    store.close()
+    log = (saved / "index.sqlite-wal").read_bytes()
+    assert log
+
+    seen: set[frozenset[str | None]] = set()
+    for length in (*range(0, len(log), 777), len(log)):
+        shutil.rmtree(home.state)
+        shutil.copytree(saved, home.state)
+        (home.state / "index.sqlite-shm").unlink(missing_ok=True)
+        (home.state / "index.sqlite-wal").write_bytes(log[:length])
+        after = opened(home)
+        seen.add(frozenset(row.task for row in after.rows().values()))
+        assert after.faults() == ()
+        after.close()
+
+    assert seen == {frozenset({"old"}), frozenset({"new"})}
+
+
+def unwritable_index(home: Home) -> None:
+    (home.state / "index.sqlite").chmod(0o400)
+
+
+def unwritable_state(home: Home) -> None:
+    for folder, _, files in os.walk(home.state):
+        for name in files:
+            os.chmod(os.path.join(folder, name), 0o400)
+        os.chmod(folder, 0o500)
+
+
+RENAME = """
+import sys
+from codex_checkpoints.threads.contract import Patch, StorageFailed
+from codex_checkpoints.threads.local_store import LocalThreadStore
+home, thread = sys.argv[1:]
+store = LocalThreadStore(home, home + "/codex-checkpoints", lambda: "2026-11-21T13:00:00.000Z")
+try:
+    store.update_thread_metadata([(thread, Patch(name="new"))])
+    print("given")
+except StorageFailed as error:
+    print(error)
+print([each.code for each in store.faults()])
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="rights are of another kind there")
+@pytest.mark.parametrize(
+    ("take_rights", "answer", "name"),
+    [(unwritable_index, "given", "new"), (unwritable_state, "Permission denied", "old")],
+)
+def test_a_name_is_given_without_the_index_but_not_without_its_file(
+    home: Home, take_rights: Callable[[Home], None], answer: str, name: str
+) -> None:
+    try:
+        before = without_rights()
+    except LookupError as reason:
+        pytest.skip(str(reason))
+    take_rights(home)
+
+    done = subprocess.run(
+        [*before, sys.executable, "-c", RENAME, str(home.root), thread(2)],
+        env=home.environment({"PYTHONPATH": str(SERVER)}),
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+
+    assert done.stdout.splitlines()[0] == answer
+    for folder, _, _ in os.walk(home.state):
+        os.chmod(folder, 0o700)
+    with contextlib.closing(opened(home)) as store:
+        assert store.read_thread(thread(2)).name == name
+
+
+def test_what_is_told_is_there_for_this_process_though_the_index_must_not_be_written(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect = sqlite3.connect
+
+    def read_only(path: str, **more: Any) -> sqlite3.Connection:  # noqa: ANN401 - as sqlite3 has it
+        connection = connect(path, **more)
+        if path != ":memory:":
+            connection.execute("PRAGMA query_only = 1")
+        return connection
+
+    before = (home.state / "index.sqlite").read_bytes()
+    monkeypatch.setattr(sqlite3, "connect", read_only)
+    with contextlib.closing(opened(home)) as store:
+        told = [evolve(row, task="new") for row in store.rows().values()]
+        store.update_thread_metadata((row.session_id, Patch(row=row)) for row in told)
+
+        assert {each.row.task for each in store.list_threads(ThreadQuery()).items} == {"new"}
+        assert [fault.code for fault in store.faults()] == ["index_unavailable"]
+        store.update_thread_metadata([(thread(2), Patch(name="new"))])
+        assert store.read_thread(thread(2)).name == "new"
+    assert (home.state / "index.sqlite").read_bytes() == before
+
+
+def test_a_disk_without_room_gives_no_name(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    with contextlib.closing(opened(home)) as store:
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "write", full)
+            with pytest.raises(StorageFailed, match="No space left on device"):
+                store.update_thread_metadata([(thread(1), Patch(name="new"))])
+        assert store.read_thread(thread(1)).name == "old"

@@ -1,0 +1,209 @@
+"""A restore that is killed at any step leaves no branch or a whole one; the next start knows."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codex_checkpoints import stamps
+from codex_checkpoints.core.restore.events import ORDER, RestoreMode
+from codex_checkpoints.service.marking import Markers
+from codex_checkpoints.service.restore_plan import Wish
+from codex_checkpoints.service.restoring import Restoring
+from codex_checkpoints.service.verifying import verify
+from homes import Home, refusal, snapshot, thread
+from rollouts import assistant, patch, rollout, session, shell, turn, user
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="kills as POSIX does")
+
+DYING = """
+import os, shutil, signal, sys
+
+from codex_checkpoints import assembly, stamps
+from codex_checkpoints.service.restore_plan import Wish
+from codex_checkpoints.service.restoring import Restoring
+
+template, folder, session, marker, mode = sys.argv[1:]
+STEPS = ("write", "fsync", "link", "rename", "replace", "unlink", "ftruncate", "mkdir", "rmdir")
+
+def dying(at):
+    left = at
+    def armed(name, plain):
+        def call(*arguments, **named):
+            nonlocal left
+            left -= 1
+            if left == 0:
+                if name == "write":
+                    plain(arguments[0], arguments[1][: len(arguments[1]) // 2])
+                os.kill(os.getpid(), signal.SIGKILL)
+            return plain(*arguments, **named)
+        return call
+    for name in STEPS:
+        setattr(os, name, armed(name, getattr(os, name)))
+
+at = 0
+while True:
+    at += 1
+    root = os.path.join(folder, str(at))
+    shutil.copytree(template, root)
+    child = os.fork()
+    if child == 0:
+        home = os.path.join(root, "codex")
+        house = assembly.assemble(assembly.Places(home, os.path.join(home, "codex-checkpoints")))
+        house.sessions.refresh()
+        dying(at)
+        Restoring(house.sessions, stamps.now, stamps.new_id).restore(session, marker, Wish(mode))
+        os._exit(0)
+    if os.waitpid(child, 0)[1] == 0:
+        break
+print(at)
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    home = Home(tmp_path / "template")
+    head = session(cwd=str(home.user))
+    fix = turn(user("Fix it"), shell("cat a.py", reads=["a.py"]), assistant("Read."))
+    home.put(rollout(head, fix, turn(user("More"), patch(add="b.py"))))
+    fact = {"kind": "fact", "key": "k", "value": "v", "evidence": {"source": "user", "ref": "task"}}
+    home.remember(
+        [
+            {
+                "updateId": "u1",
+                "seq": 3,
+                "turnId": "t1",
+                "at": stamps.now(),
+                "payload": fact,
+                "hashes": {},
+            }
+        ]
+    )
+    home.json("pin", thread(1), "a.py")
+    return home
+
+
+def events(home: Home) -> list[dict[str, Any]]:
+    audit = home.state / "audit.jsonl"
+    lines = audit.read_bytes().splitlines() if audit.exists() else []
+    return [json.loads(line) for line in lines if line.endswith(b"}")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["soft", "hard"])
+def test_a_restore_that_is_killed_at_any_step_is_taken_back_or_finished_by_the_next_start(
+    home: Home, tmp_path: Path, mode: RestoreMode
+):
+    name = home.json("mark", thread(1), "--label", "x", "--turn", "1")["checkpointId"]
+    state = json.loads(home.run("show", thread(1), "--at", "1").stdout)
+    source, folder = home.path().read_bytes(), tmp_path / "killed"
+    folder.mkdir()
+    arguments = [str(tmp_path / "template"), str(folder), thread(1), name, mode]
+
+    done = subprocess.run(
+        [sys.executable, "-c", DYING, *arguments],
+        env=home.environment(),
+        capture_output=True,
+        check=False,
+        timeout=100,
+    )
+
+    assert done.returncode == 0, done.stderr.decode()
+    whole = [_after(folder / str(at), mode, source, state) for at in range(1, int(done.stdout))]
+    assert len(whole) > 30
+    assert 10 < sum(whole) < len(whole), "both are tried"
+
+
+def _after(root: Path, mode: RestoreMode, source: bytes, state: dict[str, Any]) -> bool:
+    """Start again where a restore was killed; return whether there is a branch."""
+    home = Home.__new__(Home)
+    home.user, home.root = root / "user", root / "codex"
+    home.state = home.root / "codex-checkpoints"
+    for left in home.state.rglob("*.tmp"):
+        os.utime(left, (0, 0))  # as if it had lain there for long
+    with home.house() as house:
+        current = set(house.sessions.catalogue.current())
+        made = current - {thread(1)}
+        shown = [house.sessions.show(each).checkpoint for each in made]
+        records = {name: house.sessions.records.lines(name, "restores.jsonl") for name in current}
+        counts = {name: len(list(lines)) for name, lines in records.items()}
+        assert verify(house.sessions).findings == ()
+    assert home.path().read_bytes() == source
+    assert not list((home.state / "restoring").glob("*"))
+    assert not list(home.root.rglob("*.tmp"))
+    folders = {path.name for path in (home.state / "sessions").iterdir()}
+    kinds = [event["type"] for event in events(home)]
+    if made:
+        assert tuple(kinds) == ORDER[mode]
+        assert counts == dict.fromkeys(current, 1)
+        assert [each.task and each.task.text for each in shown] == [state["task"]["text"]]
+        assert [sorted(each.facts) for each in shown] == [["k"]]
+        assert folders == current
+        return True
+    assert folders == {thread(1)}
+    assert "BranchCreated" not in kinds
+    assert counts == {thread(1): 0}
+    return False
+
+
+def test_a_restore_that_another_process_is_at_is_left_alone(home: Home):
+    name = home.json("mark", thread(1), "--label", "x")["checkpointId"]
+    with home.house() as house:
+        restoring = Restoring(house.sessions, stamps.now, stamps.new_id)
+        with house.sessions.records.undertaking(thread(7)) as journal:
+            journal.append({"begun": True})
+            assert restoring.recover() == 0
+            assert list(house.sessions.records.undertakings()) == [thread(7)]
+        restoring.restore(thread(1), name, Wish("soft"))
+        assert restoring.recover() == 1
+        assert list(house.sessions.records.undertakings()) == []
+
+
+@pytest.mark.parametrize("what", ["restoring", "audit.jsonl"])
+def test_what_must_not_be_written_is_refused_and_leaves_nothing(home: Home, what: str):
+    with home.house() as house:
+        marker = Markers(house.sessions, stamps.now, stamps.new_id).mark(thread(1), "x").marker
+        before = snapshot(home.root / "sessions", home.state / "sessions")
+        if what == "restoring":
+            (home.state / what).write_text("a file where a folder should be")
+        else:
+            (home.state / what).mkdir()
+        restoring = Restoring(house.sessions, stamps.now, stamps.new_id)
+
+        met = refusal(lambda: restoring.restore(thread(1), marker.checkpoint_id, Wish("hard")))
+
+    assert met.code == "storage_error"
+    assert snapshot(home.root / "sessions", home.state / "sessions") == before
+    if what == "restoring":
+        assert events(home)[-1]["type"] == "RestoreFailed"
+        assert events(home)[-1]["code"] == "storage_error"
+
+
+def test_a_branch_that_cannot_be_published_leaves_nothing_but_its_events(home: Home):
+    with home.house() as house:
+        marker = Markers(house.sessions, stamps.now, stamps.new_id).mark(thread(1), "x").marker
+        shutil.rmtree(home.root / "sessions/2026/11/21", ignore_errors=True)
+        before = snapshot(home.root / "sessions", home.state / "sessions")
+        for day in _days():
+            (home.root / "sessions" / day).parent.mkdir(parents=True, exist_ok=True)
+            (home.root / "sessions" / day).write_text("a file where a folder should be")
+        blocked = snapshot(home.root / "sessions", home.state / "sessions")
+        restoring = Restoring(house.sessions, stamps.now, stamps.new_id)
+
+        met = refusal(lambda: restoring.restore(thread(1), marker.checkpoint_id, Wish("soft")))
+
+    assert met.code == "storage_error"
+    assert snapshot(home.root / "sessions", home.state / "sessions") == blocked
+    assert before.items() <= blocked.items()
+    assert not (home.state / "restoring").exists()
+    assert events(home)[-1]["type"] == "RestoreFailed"
+
+
+def _days() -> list[str]:
+    """Return where sessions of now go, also should midnight pass."""
+    return [stamps.now()[:10].replace("-", "/")]
