@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,7 +35,7 @@ def fork(
     cut: int,
     *steps: Step,
     segment: int | None = None,
-    **more: object,
+    **more: Any,  # noqa: ANN401 - fields of a head
 ) -> None:
     """Put a session that begins with the lines of another up to a cut; one turn is its own."""
     head = session(thread=thread(number), history_base=based_on(thread(base), cut, 0), **more)
@@ -148,7 +149,7 @@ def test_a_fork_of_a_later_segment_reads_the_file_of_the_thread_once(home: Home)
     ],
     ids=["a branch of ours, which has copies", "a subagent, which inherits no turns"],
 )
-def test_nothing_is_inherited_by(home: Home, head: dict[str, object]):
+def test_nothing_is_inherited_by(home: Home, head: dict[str, Any]):
     fork(home, 2, 1, CUT, **head)
     home.remember([updates.fact("before", seq=0), updates.fact("below", seq=3, turn="t1")])
 

@@ -16,6 +16,7 @@ from codex_checkpoints.core.compaction.kinds import kind_of
 from codex_checkpoints.outside import outside
 from codex_checkpoints.service import compaction_request as asking
 from codex_checkpoints.service.compacting import Compacting
+from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.undoing import Undoing
 from rollouts import assistant, environment, rollout, session, tokens, turn, user
@@ -150,7 +151,7 @@ def test_while_codex_has_it_loaded_only_a_new_session_is_made(
     with AppServer(home) as server:
         thread = server.start(legacy=legacy)
         server.turn(thread, "Fix the login.")
-        with pytest.raises(asking.Refusal) as refused:
+        with pytest.raises(Refusal) as refused:
             compacted(home, thread, "in-place")
         done = compacted(home, thread)
         assert done.session_id in server.listed()

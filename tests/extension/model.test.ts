@@ -53,6 +53,12 @@ test("a row says what the session is about, how it stands and how full it is", (
   assert.equal(row.icon, "circle-filled");
 });
 
+test("a row says that the work goes on in another session", () => {
+  const row = sessionRow(session({ continuedBy: "another" }), NOW, say);
+  assert.match(row.description, /^continued · /);
+  assert.match(row.spoken, /, continued, /);
+});
+
 test("a row shows the name that somebody gave", () => {
   const named = session({ task: "What now?", title: "The login", named: true });
   assert.equal(sessionRow(named, NOW, say).label, "The login");

@@ -20,6 +20,7 @@ export function sessionRow(session: SessionSummary, now: number, say: Say, place
   const about = subject(session, say);
   const marks = [
     session.live ? say("running") : "",
+    session.continuedBy === null ? "" : say("continued"),
     session.suspectFacts > 0 ? say("{0} suspect", session.suspectFacts) : "",
   ];
   const since = age(session.updatedAt, now, say);

@@ -86,9 +86,7 @@ def notes_of(checkpoint: Checkpoint, origins: Mapping[tuple[str, str], Update]) 
     )
 
 
-def _fact(
-    key: str, fact: Fact, artifacts: Mapping[str, Artifact], origin: Update | None
-) -> Note:
+def _fact(key: str, fact: Fact, artifacts: Mapping[str, Artifact], origin: Update | None) -> Note:
     failing = failing_dependency(fact, artifacts)
     return Note(
         kind="fact",
