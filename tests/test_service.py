@@ -393,6 +393,7 @@ def test_a_session_is_listed_with_everything_that_is_known_of_it(home: Home) -> 
             continued_by=None,
             turns=2,
             seq=12,
+            named=False,
         )
     ]
 

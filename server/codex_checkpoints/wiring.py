@@ -19,7 +19,7 @@ from codex_checkpoints.service.settings import Settings
 _STATE = "codex-checkpoints"
 
 
-def connector(  # noqa: PLR0913 - each is a fact of its own about the machine
+def connector(  # noqa: PLR0913, PLR0917 - each is a fact of its own about the machine
     codex_home: str,
     state_dir: str,
     environment: Mapping[str, str],

@@ -4,6 +4,7 @@ They are pulled portion by portion, so that memory does not grow with the sessio
 for byte.  Places stay as they are: a branch numbers its records as its source does, so whatever
 names a record goes on being right.  Only heads cannot go along, for Codex forgets all that stands
 before a second one: the first is replaced by the branch's own, another by a line that says nothing.
+A window that the copied history opened keeps its id; the branch's own first one is new (WIN-13).
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from codex_checkpoints.core.compaction.recent import (
     trace_of,
 )
 from codex_checkpoints.core.history.envelope import Place
-from codex_checkpoints.core.history.items import Item
+from codex_checkpoints.core.history.forms import Item
 from codex_checkpoints.core.history.lines import CHUNK
 from codex_checkpoints.core.history.survey import Survey
 from codex_checkpoints.service.session_file import bases_below

@@ -15,7 +15,8 @@ import orjson
 from codex_checkpoints.core.compaction.injection import last_bundle
 from codex_checkpoints.core.history.compacted import replacement_of
 from codex_checkpoints.core.history.envelope import Line, Place, Wish
-from codex_checkpoints.core.history.items import Item, read_item
+from codex_checkpoints.core.history.forms import Item
+from codex_checkpoints.core.history.items import read_item
 from codex_checkpoints.core.history.lines import Lines
 from codex_checkpoints.core.history.windows import is_window_id
 from codex_checkpoints.core.rollout.fields import text_of
