@@ -96,6 +96,7 @@ def summary(home: Home, **known: Any) -> Json:  # noqa: ANN401 - any JSON value
         "continuedBy": None,
         "turns": 2,
         "seq": 14,
+        "named": False,
     } | known
 
 
@@ -305,7 +306,7 @@ def test_unreadable_updates_are_refused(own: Home) -> None:
     assert told["code"] == 1
     assert told["data"] == {
         "code": "storage_error",
-        "facts": {"sessionId": thread(1), "reason": "Is a directory"},
+        "facts": {"sessionId": thread(1), "reason": "not a regular file"},
     }
 
 

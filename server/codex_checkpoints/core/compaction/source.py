@@ -6,10 +6,13 @@ that nothing is read a third time.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from codex_checkpoints.core.compaction.kinds import Past
 from codex_checkpoints.core.history.choice import Choice
 from codex_checkpoints.core.history.envelope import Line, Place
 from codex_checkpoints.core.history.forms import Item
+from codex_checkpoints.core.history.pairing import is_output
 from codex_checkpoints.core.history.rebuild import Rebuild
 from codex_checkpoints.core.history.survey import Survey
 from codex_checkpoints.core.history.tokens import usage_of
@@ -43,30 +46,40 @@ class Retracing(Rebuild):
         """Begin as `Rebuild` does; `shift` is added to the `seq` of lines, behind a seed."""
         super().__init__(choice, start)
         self._shift = shift
-        self._met: dict[int, tuple[Item, str, int]] = {}
+        self._met: list[tuple[Item, str, int]] = []
 
     def take(self, line: Line) -> None:
         """Take one line."""
         before = self._items
         super().take(line)
-        for item in reversed(self._items):
-            if id(item) in self._met:
-                break
-            self._met[id(item)] = item, line.stamp, line.seq + self._shift
+        same = len(self._met)
         if self._items is not before:
-            # What counts no longer must not be held on to.
-            self._met = {id(item): self._met[id(item)] for item in self._items}
+            both = enumerate(zip(self._met, self._items, strict=False))
+            least = min(same, len(self._items))
+            same = next((at for at, (met, item) in both if met[0] is not item), least)
+        # What counts no longer must not be held on to.
+        del self._met[same:]
+        place = line.stamp, line.seq + self._shift
+        self._met += [(item, *place) for item in self._items[same:]]
 
     def past(self) -> tuple[Past, ...]:
         """Return the items of the history with their time and place.
 
         An output that was put in for a call without one has neither.
         """
-        return tuple(map(self._past, self.result().items))
+        return tuple(self._placed(self.result().items))
 
-    def _past(self, item: Item) -> Past:
-        found = self._met.get(id(item))
-        if found is None:
-            return Past(item)
-        _, stamp, seq = found
-        return Past(item, stamp or None, f"seq:{seq}")
+    def _placed(self, items: Iterable[Item]) -> Iterator[Past]:
+        """Pair items with where they were met: only outputs were put in, or left out."""
+        at = 0
+        for item in items:
+            ahead = at
+            while ahead < len(self._met) and self._met[ahead][0] is not item:
+                # Behind anything else that was met there is nothing to be found.
+                ahead = ahead + 1 if is_output(self._met[ahead][0]) else len(self._met)
+            if ahead >= len(self._met):
+                yield Past(item)
+                continue
+            _, stamp, seq = self._met[ahead]
+            yield Past(item, stamp or None, f"seq:{seq}")
+            at = ahead + 1
