@@ -403,6 +403,25 @@ def test_notes_show_what_stands_what_does_not_and_what_was_replaced(
     assert CONTROLS.search(text) is None
 
 
+def test_a_fact_on_a_file_known_by_size_and_time_alone_says_so(home: Home) -> None:
+    folder = home.user / "shop"
+    folder.mkdir()
+    (folder / "big.bin").write_bytes(b"x" * 40)
+    home.config("hashLimitBytes = 32\n")
+    read = shell("cat big.bin", reads=["big.bin"])
+    head = session(thread=thread(1), cwd=str(folder))
+    home.put(rollout(head, turn(user("look"), read)))
+    payload = folder / "payload.json"
+    evidence = {"source": "file", "ref": "big.bin"}
+    told = {"kind": "fact", "key": "size", "value": "40 bytes", "evidence": evidence}
+    payload.write_text(json.dumps({**told, "dependsOn": [{"uri": "big.bin"}]}))
+
+    assert home.run("apply", thread(1), str(payload)).returncode == 0
+
+    said = home.run("notes", thread(1)).stdout.decode()
+    assert said.endswith("from file big.bin, by size and time only: big.bin\n")
+
+
 def test_a_session_without_notes_says_so(home: Home, here: Here) -> None:
     assert here("notes", thread(1)).stdout == b"No facts and no decisions yet.\n"
     assert home.json("notes", thread(1)) == []

@@ -248,7 +248,7 @@ export interface WindowChain {
  * larger than the window, and nothing is decided by it.
  */
 export interface History {
-  readonly items: readonly (Readonly<Record<string, unknown>>)[];
+  readonly items: readonly Readonly<Record<string, unknown>>[];
   readonly reconstructed: boolean;
   readonly windows: WindowChain;
   readonly contextTokens: number | null;
@@ -354,7 +354,7 @@ export interface Compacted {
   readonly determinism: string;
   readonly placement: string;
   readonly standingContext: string;
-  readonly replacement: readonly (Readonly<Record<string, unknown>>)[];
+  readonly replacement: readonly Readonly<Record<string, unknown>>[];
   readonly tokensBefore: number;
   readonly tokensBeforeSource: string;
   readonly tokensReplaced: number;
@@ -416,11 +416,11 @@ export interface Difference {
   readonly fromTurnId: string;
   readonly toTurnId: string;
   readonly task: Readonly<Record<string, unknown>> | null;
-  readonly plan: readonly (Readonly<Record<string, unknown>>)[];
+  readonly plan: readonly Readonly<Record<string, unknown>>[];
   readonly planReordered: boolean;
-  readonly decisions: readonly (Readonly<Record<string, unknown>>)[];
-  readonly facts: readonly (Readonly<Record<string, unknown>>)[];
-  readonly artifacts: readonly (Readonly<Record<string, unknown>>)[];
+  readonly decisions: readonly Readonly<Record<string, unknown>>[];
+  readonly facts: readonly Readonly<Record<string, unknown>>[];
+  readonly artifacts: readonly Readonly<Record<string, unknown>>[];
 }
 
 /** A session, what to call the marker, and its turn; null is the last one that has ended. */
@@ -615,10 +615,10 @@ export interface RestoreDetails {
   readonly contextReset: boolean;
   readonly reason: string;
   readonly semantics: number;
-  readonly chain: readonly (Readonly<Record<string, unknown>>)[];
-  readonly modes: readonly (Readonly<Record<string, unknown>>)[];
+  readonly chain: readonly Readonly<Record<string, unknown>>[];
+  readonly modes: readonly Readonly<Record<string, unknown>>[];
   readonly references: Readonly<Record<string, unknown>>;
-  readonly pinned: readonly (Readonly<Record<string, unknown>>)[];
+  readonly pinned: readonly Readonly<Record<string, unknown>>[];
   readonly included: readonly PackItem[];
   readonly deferred: readonly DeferredItem[];
   readonly warnings: readonly RestoreWarning[];
@@ -627,9 +627,9 @@ export interface RestoreDetails {
   readonly contextWindow: number | null;
   readonly caps: Readonly<Record<string, number>>;
   readonly windows: Readonly<Record<string, unknown>>;
-  readonly drift: readonly (Readonly<Record<string, unknown>>)[];
-  readonly missing: readonly (Readonly<Record<string, unknown>>)[];
-  readonly fallbacks: readonly (Readonly<Record<string, unknown>>)[];
+  readonly drift: readonly Readonly<Record<string, unknown>>[];
+  readonly missing: readonly Readonly<Record<string, unknown>>[];
+  readonly fallbacks: readonly Readonly<Record<string, unknown>>[];
   readonly state: Readonly<Record<string, unknown>> | null;
   readonly pack: string | null;
   readonly packTokens: number | null;
@@ -693,7 +693,7 @@ export interface Lineage {
   readonly sessionId: string;
   readonly root: string;
   readonly nodes: readonly LineageNode[];
-  readonly circles: readonly (Readonly<Record<string, unknown>>)[];
+  readonly circles: readonly Readonly<Record<string, unknown>>[];
   readonly omitted: number;
 }
 
@@ -705,7 +705,7 @@ export interface AuditParams {
 
 /** Events of the audit, the oldest first, as they were written. */
 export interface EventList {
-  readonly items: readonly (Readonly<Record<string, unknown>>)[];
+  readonly items: readonly Readonly<Record<string, unknown>>[];
   readonly nextCursor: string | null;
 }
 

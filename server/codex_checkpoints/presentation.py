@@ -150,6 +150,9 @@ def _note(note: protocol.Note, names: int, width: int | None) -> list[str]:
         about = [f"because of {plain(note.why)}", *about]
     if note.superseded_by is not None:
         about = [f"replaced by {plain(note.superseded_by)}", *about]
+    weak = [plain(each.uri) for each in note.depends_on if (each.hash or "").startswith("stat:")]
+    if weak:
+        about.append(f"by size and time only: {' '.join(weak)}")
     tail = f"  {' ' * names}  {', '.join(about)}"
     if width is None:
         return [head, tail]

@@ -105,7 +105,7 @@ def _type(kind: object) -> str:
         return " | ".join(f'"{value}"' for value in inner)
     if origin is tuple and inner[1:] == (...,):
         item = _type(inner[0])
-        return f"readonly ({item})[]" if " " in item else f"readonly {item}[]"
+        return f"readonly ({item})[]" if " | " in item else f"readonly {item}[]"
     if origin is dict:
         return f"Readonly<Record<string, {_type(inner[1])}>>"
     raise TypeError(f"no TypeScript for {kind!r}")

@@ -60,6 +60,15 @@ test("a changed file can be compared, one that was never seen cannot", () => {
   assert.deepEqual(told("stat:1-2", SHA)?.action, { kind: "open", uri: "a" });
 });
 
+test("a hash of size and time alone is shown as the weaker proof it is", () => {
+  const told = (hash: string) =>
+    factsNode([note({ dependsOn: depends("a", hash, hash) })], say).children[0]?.children[1]?.row;
+
+  assert.deepEqual([told(SHA)?.description, told(SHA)?.icon], ["unchanged", "pass"]);
+  const weak = told("stat:99-1");
+  assert.deepEqual([weak?.description, weak?.icon], ["unchanged in size and time", "question"]);
+});
+
 test("evidence opens at its place: a file, or the record of a message or call", () => {
   const from = (source: string) =>
     factsNode([note({ evidence: { source, ref: "x1", hash: null } })], say).children[0]

@@ -110,7 +110,9 @@ function dependencyNode(id: string, each: NoteDependency, say: Say): CheckpointN
   const rowId = `${id}/depends/${each.uri}`;
   if (each.holds) {
     const action = { kind: "open", uri: each.uri } as const;
-    const row = { label: uri, description: say("unchanged"), icon: "pass" };
+    const isWeak = each.current?.startsWith("stat:") ?? false;
+    const description = isWeak ? say("unchanged in size and time") : say("unchanged");
+    const row = { label: uri, description, icon: isWeak ? "question" : "pass" };
     return node(rowId, row, { action });
   }
   const description = whatFails(each, say, say("changed since"));
