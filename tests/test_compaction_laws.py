@@ -168,6 +168,8 @@ def test_no_handoff_holds_an_earlier_one(
 
 @given(HISTORIES, BUDGETS)
 @example(pasts([user("é" * 1999)]), 20)
+@example(pasts([user("…0 tokens truncated…" + "ä b" * 60)]), 20)
+@example(pasts([user("ä b" * 60 + "…1 tokens truncated")]), 20)
 def test_compacting_three_times_in_a_row_changes_nothing_any_more(
     history: History, budget: int
 ) -> None:

@@ -18,7 +18,8 @@ from codex_checkpoints.core.history.items import user_message
 from codex_checkpoints.core.history.truncation import approximate_tokens, cut_text
 from codex_checkpoints.core.rollout.fields import Json
 
-_MARKER = re.compile("…[0-9]{1,19} tokens truncated…")
+# Looked for ahead, since a text may end in the beginning of one.
+_MARKER = re.compile("(?=(…[0-9]{1,19} tokens truncated…))")
 
 
 @frozen
@@ -81,4 +82,24 @@ def _cost(text: str) -> int:
     So a message that was cut to the rest of the budget fits there again when the next compaction
     comes to it, and neither shrinks further nor gets a second marker (JUN-1).
     """
-    return approximate_tokens(_MARKER.sub("", text, count=1))
+    marker = _middle_marker(text)
+    return approximate_tokens(text if marker is None else text[: marker[0]] + text[marker[1] :])
+
+
+def _middle_marker(text: str) -> tuple[int, int] | None:
+    """Return where the marker nearest to the middle stands: a cut leaves it there.
+
+    One that a person typed stands elsewhere, or stands for a cut as well as ours would.
+    """
+    whole = len(text.encode(errors="replace"))
+    best: tuple[int, int] | None = None
+    nearest, at, before = whole, 0, 0
+    for found in _MARKER.finditer(text):
+        start, end = found.span(1)
+        before += len(text[at:start].encode(errors="replace"))
+        at = start
+        size = len(text[start:end].encode(errors="replace"))
+        distance = abs(2 * before + size - whole)
+        if distance < nearest:
+            nearest, best = distance, (start, end)
+    return best
