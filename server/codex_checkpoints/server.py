@@ -695,7 +695,7 @@ def serve(where: Places, *, tcp: int | None = None) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(presentation.LogLine("%(levelname)s %(name)s %(message)s"))
     logging.basicConfig(handlers=[handler], level=logging.INFO, force=True)
-    for chatty in ("pygls", "watchdog", "asyncio"):
+    for chatty in ("pygls", "asyncio"):
         # At INFO pygls logs whole messages, and those may hold prompts.
         logging.getLogger(chatty).setLevel(logging.CRITICAL)
     server, desk = make_server(where)

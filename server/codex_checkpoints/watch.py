@@ -76,6 +76,8 @@ _SILENT_FILE_SYSTEMS = re.compile(
 _WSL_DRIVE = re.compile(r"/mnt/[a-z](?:/|$)")
 
 _log = logging.getLogger(__name__)
+# It logs paths, and complains of events that come while it ends.
+logging.getLogger("watchdog").setLevel(logging.CRITICAL)
 
 
 class Watcher:
