@@ -95,10 +95,17 @@ export class Documents implements vscode.TextDocumentContentProvider, vscode.Dis
     const name = fileName(subject(session, l10n.t));
     const address = (authority: string, path: string) =>
       vscode.Uri.from({ scheme: SCHEME, authority, path, query: session.sessionId });
-    await vscode.commands.executeCommand(
-      "vscode.diff",
+    const [now, then] = [
       address(NOW, `/${name} – now.txt`),
       address(THEN, `/${name} – compacted.txt`),
+    ] as const;
+    // Who compares again wants what is so by now, also where both are still open.
+    this.#emitter.fire(now);
+    this.#emitter.fire(then);
+    await vscode.commands.executeCommand(
+      "vscode.diff",
+      now,
+      then,
       l10n.t("{0}: now ↔ compacted", name),
       { preview: true },
     );
