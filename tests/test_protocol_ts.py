@@ -1,4 +1,4 @@
-"""The extension's protocol.ts says what protocol.py says."""
+"""The extension's protocol.ts says what the protocol says."""
 
 from codex_checkpoints import protocol, typescript
 

@@ -1,119 +1,476 @@
-// Written by `python -m codex_checkpoints.typescript` from server/codex_checkpoints/protocol.py.
-// Do not edit: change that file and run the command again.
+// Written by `python -m codex_checkpoints.typescript` from server/codex_checkpoints/protocol.
+// Do not edit: change that package and run the command again.
 
 import { NotificationType, RequestType } from "vscode-jsonrpc";
 
 /**
- * Which sessions are wanted.
+ * Where a session stands among its context windows; what no record tells is null.
  *
- * `cwd` takes sessions of that folder or below it, `outside` leaves out those of some folders or
- * below them; `search` looks in title, task, folder and id;
- * `cursor` is the `nextCursor` of the answer before.
+ * `number` counts from 0; `previous` is null in the first window.
  */
-export interface SessionsParams {
-  readonly cwd: string | null;
-  readonly outside: readonly string[];
-  readonly archived: boolean;
-  readonly search: string | null;
-  readonly limit: number | null;
-  readonly cursor: string | null;
-  readonly workDoneToken: number | string | null;
+export interface WindowChain {
+  readonly first: string | null;
+  readonly previous: string | null;
+  readonly current: string | null;
+  readonly number: number | null;
 }
 
 /**
- * One session in a list.
+ * A session, where its work is to go on, and how.
  *
- * `contextTokensSource` is `reported` or `estimated`; `continuedBy` the session that a compaction
- * made current; `parentSession` the one whose subagent this is; `named` whether the title is a
- * name that somebody gave.
+ * `into` is `new` or `in-place`, `strategy` is `checkpoint`, `placement` is `manual` or
+ * `pre_turn`; `force` overrides `not_smaller`, and `turn_not_complete` where nobody holds the
+ * session.
  */
-export interface SessionSummary {
+export interface CompactParams {
   readonly sessionId: string;
-  readonly path: string;
-  readonly cwd: string | null;
-  readonly title: string | null;
-  readonly task: string | null;
-  readonly updatedAt: string;
-  readonly cliVersion: string | null;
-  readonly model: string | null;
-  readonly contextTokens: number | null;
-  readonly contextTokensSource: string;
-  readonly contextWindow: number | null;
-  readonly windows: number;
-  readonly compactions: number;
-  readonly suspectFacts: number;
-  readonly live: boolean;
-  readonly archived: boolean;
-  readonly forkedFrom: string | null;
-  readonly parentSession: string | null;
-  readonly continuedBy: string | null;
-  readonly turns: number;
-  readonly seq: number;
-  readonly named: boolean;
+  readonly into: string;
+  readonly strategy: string;
+  readonly placement: string;
+  readonly force: boolean;
 }
 
-/** A page of sessions, newest first; `nextCursor` is null on the last one. */
-export interface SessionList {
-  readonly items: readonly SessionSummary[];
-  readonly nextCursor: string | null;
+/** A payload that a note stands for: its media type, its size in bytes. */
+export interface LeftOut {
+  readonly media: string;
+  readonly size: number;
 }
 
-/** The session by its id, by a unique prefix of 8 characters or more, or by a path. */
-export interface SessionParams {
-  readonly sessionId: string;
+/**
+ * One item of the replaced history: whose it was, when, where, and what became of it.
+ *
+ * `place` counts the items from 0.  `fate` is `kept`, `truncated`, `replaced`, `over_budget`,
+ * `over_target` or `only_payload`; `cutTokens` is how much a truncated one lost.
+ */
+export interface CompactionPiece {
+  readonly place: number;
+  readonly kind: string;
+  readonly author: string;
+  readonly at: string | null;
+  readonly ref: string | null;
+  readonly tokens: number;
+  readonly fate: string;
+  readonly cutTokens: number;
+  readonly leftOut: readonly LeftOut[];
 }
 
-/** One turn that is not rolled back; `task` is what the user said last in it. */
-export interface TurnEntry {
-  readonly turnId: string;
+/** The chain of the source, and that of the session where the work goes on. */
+export interface CompactionWindows {
+  readonly before: WindowChain;
+  readonly after: WindowChain;
+}
+
+/**
+ * What came of a hook; `number` counts those of one event from 1.
+ *
+ * `outcome` is `passed`, `blocked`, `failed`, `timed_out`, `not_started` or `garbage`.
+ */
+export interface HookOutcome {
   readonly number: number;
-  readonly task: string | null;
-  readonly ended: boolean;
-  readonly aborted: boolean;
+  readonly outcome: string;
+  readonly reason: string | null;
 }
 
-/** The caps a view was made with. */
-export interface EffectiveCaps {
-  readonly maxOpenPlanSteps: number;
-  readonly maxDonePlanSteps: number;
-  readonly maxDecisions: number;
-  readonly maxFactsValid: number;
-  readonly maxFactsSuspect: number;
-  readonly maxRecentArtifacts: number;
-  readonly maxValueChars: number;
+/**
+ * A compaction that was done, or, where `compactionId` is null, that would be.
+ *
+ * `sessionId` is the one to resume, null for a new one that is not there yet.  `replacement` is
+ * what Codex sends from now on in place of the history.  `tokensBefore` is what decisions go by,
+ * `tokensReplaced` our estimate of the same history, and `tokensAfter` that of the replacement,
+ * both without base instructions; `bound` was stated before.
+ */
+export interface Compacted {
+  readonly compactionId: string | null;
+  readonly sessionId: string | null;
+  readonly sourceSessionId: string;
+  readonly into: string;
+  readonly strategy: string;
+  readonly determinism: string;
+  readonly placement: string;
+  readonly standingContext: string;
+  readonly replacement: readonly Readonly<Record<string, unknown>>[];
+  readonly tokensBefore: number;
+  readonly tokensBeforeSource: string;
+  readonly tokensReplaced: number;
+  readonly tokensAfter: number;
+  readonly tokensAfterSource: string;
+  readonly bound: number;
+  readonly kindsBefore: Readonly<Record<string, number>>;
+  readonly kindsAfter: Readonly<Record<string, number>>;
+  readonly kept: readonly CompactionPiece[];
+  readonly dropped: readonly CompactionPiece[];
+  readonly truncated: readonly CompactionPiece[];
+  readonly windows: CompactionWindows;
+  readonly hooks: readonly HookOutcome[];
+  readonly resume: string | null;
 }
 
-/** One session with its turns; `problems` and `skipped` say what could not be read. */
-export interface SessionDetail {
-  readonly summary: SessionSummary;
-  readonly turns: readonly TurnEntry[];
-  readonly caps: EffectiveCaps;
-  readonly problems: readonly string[];
+/** A compaction by its id. */
+export interface UncompactParams {
+  readonly compactionId: string;
+}
+
+/** A compaction that was taken back; `sessionId` is where the work goes on again. */
+export interface Uncompacted {
+  readonly compactionId: string;
+  readonly sessionId: string;
+  readonly sourceSessionId: string;
+  readonly into: string;
+  readonly resume: string;
+}
+
+/** Nothing to say. */
+export type DoctorParams = Readonly<Record<string, never>>;
+
+/** One thing worth knowing, with a way out; `severity` is `error`, `warning` or `info`. */
+export interface DoctorFinding {
+  readonly code: string;
+  readonly severity: string;
+  readonly message: string;
+  readonly path: string | null;
+  readonly count: number;
+  readonly wayOut: string;
+}
+
+/** What was found, skipped and why; `skipped` counts what gave nothing, by reason. */
+export interface DoctorReport {
+  readonly codexHome: string;
+  readonly stateDir: string;
+  readonly sessions: number;
+  readonly findings: readonly DoctorFinding[];
   readonly skipped: Readonly<Record<string, number>>;
 }
 
-/** A session, and a turn of it when the state at its end is wanted. */
-export interface ShowParams {
+/**
+ * What is wished: to connect, or to `remove`; to see it only (`dryRun`), or how things stand.
+ *
+ * `cwd` is the folder whose project may have a configuration of its own.
+ */
+export interface ConnectParams {
+  readonly dryRun: boolean;
+  readonly remove: boolean;
+  readonly status: boolean;
+  readonly cwd: string | null;
+}
+
+/**
+ * One way in which Codex calls us: `hook` or `mcp`.
+ *
+ * `trusted` is null where that is not known; Codex asks for no trust in an MCP server.  `problem`
+ * is null or `not_configured`, `incomplete`, `program_missing`, `other_program`, `failed`.
+ */
+export interface ConnectDoor {
+  readonly door: string;
+  readonly configured: boolean;
+  readonly trusted: boolean | null;
+  readonly lastRanAt: string | null;
+  readonly lastSession: string | null;
+  readonly problem: string | null;
+}
+
+/** A hook of ours; `trust` is Codex's word: `trusted`, `untrusted`, `modified`, `managed`. */
+export interface ConnectHook {
+  readonly event: string;
+  readonly configured: boolean;
+  readonly trust: string | null;
+  readonly enabled: boolean | null;
+}
+
+/** Another Codex home of this user, and whether it is connected. */
+export interface ConnectHome {
+  readonly codexHome: string;
+  readonly connected: boolean;
+}
+
+/**
+ * A file of Codex's that was changed, or would be; `action` is `create`, `edit` or `delete`.
+ *
+ * `diff` shows what comes and goes, and nothing of what stays.
+ */
+export interface ConnectChange {
+  readonly path: string;
+  readonly action: string;
+  readonly diff: string;
+  readonly backup: string | null;
+}
+
+/**
+ * How Codex and we are connected, and what was `written` or would be.
+ *
+ * `codexProblem` is null or `codex_not_found`, `timed_out`, `codex_failed`, `hooks_unknown`.
+ */
+export interface ConnectReport {
+  readonly codexHome: string;
+  readonly codexPath: string | null;
+  readonly codexVersion: string | null;
+  readonly codexProblem: string | null;
+  readonly doors: readonly ConnectDoor[];
+  readonly hooks: readonly ConnectHook[];
+  readonly otherHomes: readonly ConnectHome[];
+  readonly problems: readonly string[];
+  readonly wayOut: string | null;
+  readonly written: boolean;
+  readonly changes: readonly ConnectChange[];
+}
+
+/**
+ * Sessions that are not what they were; ask again for what is shown.
+ *
+ * `seq` counts this server's notifications from 1; a gap means: ask for everything again.
+ * `reason` is `rollout`, `workspace`, `memory` or `markers`.
+ */
+export interface Changed {
+  readonly sessionIds: readonly string[];
+  readonly seq: number;
+  readonly reason: string;
+}
+
+/**
+ * Files that Codex edited though neither the plan nor recent work speaks of them.
+ *
+ * Sent only where the setting `driftGuard` asks for it, once for the new records of a session.
+ * `seq` is that of the session after them.
+ */
+export interface Strayed {
   readonly sessionId: string;
+  readonly uris: readonly string[];
+  readonly seq: number;
+}
+
+/** What the client says at the start; `settings` override `config.toml` by name. */
+export interface InitializationOptions {
+  readonly codexHome: string | null;
+  readonly stateDir: string | null;
+  readonly settings: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * What Codex would send when the session is resumed, without what the next turn adds.
+ *
+ * `items` are response items, calls paired, outputs cut, without ids.  `reconstructed` says that
+ * part of them had to be made of user messages, since a compaction kept no history of its own.
+ * `contextTokensSource` is `reported` or `estimated`; with `contextTokensFlagged` the number is
+ * larger than the window, and nothing is decided by it.
+ */
+export interface History {
+  readonly items: readonly Readonly<Record<string, unknown>>[];
+  readonly reconstructed: boolean;
+  readonly windows: WindowChain;
+  readonly contextTokens: number | null;
+  readonly contextTokensSource: string;
+  readonly contextTokensFlagged: boolean;
+  readonly contextWindow: number | null;
+}
+
+/**
+ * One context window: number 0 is the first, each compaction opened another.
+ *
+ * `trigger` is `manual`, `pre_turn` or `mid_turn`; `strategy` is `checkpoint` or `codex` for ours,
+ * `local`, `remote` or `fresh` for those of Codex; null is what the file does not tell.
+ */
+export interface Window {
+  readonly number: number;
+  readonly windowId: string | null;
+  readonly previousWindowId: string | null;
+  readonly openedAtSeq: number;
+  readonly openedAt: string | null;
+  readonly trigger: string | null;
+  readonly strategy: string | null;
+  readonly tokensBefore: number | null;
+  readonly tokensAfter: number | null;
+}
+
+/** The windows of a session that count, the first one first. */
+export interface WindowList {
+  readonly items: readonly Window[];
+  readonly nextCursor: string | null;
+}
+
+/** A session and two turns of it, each an id or a number. */
+export interface DiffParams {
+  readonly sessionId: string;
+  readonly fromTurnId: string;
+  readonly toTurnId: string;
+}
+
+/**
+ * What changed between the ends of two turns.
+ *
+ * Each entry is `{change, before, after}`: `change` is `added`, `removed` or `changed`, and the
+ * other two the record as it was and is, null where there is none.  `planReordered` tells that
+ * steps which both have changed places.
+ */
+export interface Difference {
+  readonly sessionId: string;
+  readonly fromTurnId: string;
+  readonly toTurnId: string;
+  readonly task: Readonly<Record<string, unknown>> | null;
+  readonly plan: readonly Readonly<Record<string, unknown>>[];
+  readonly planReordered: boolean;
+  readonly decisions: readonly Readonly<Record<string, unknown>>[];
+  readonly facts: readonly Readonly<Record<string, unknown>>[];
+  readonly artifacts: readonly Readonly<Record<string, unknown>>[];
+}
+
+/**
+ * How a session came from its parent, with the exact cut as far as it is known.
+ *
+ * `kind` is `restore`, `compaction`, `revert`, `subagent` or `fork`.
+ */
+export interface LineageLink {
+  readonly parent: string;
+  readonly kind: string;
+  readonly at: string | null;
+  readonly turnId: string | null;
+  readonly ordinalExclusive: number | null;
+  readonly byteOffset: number | null;
+  readonly checkpointId: string | null;
+  readonly operationId: string | null;
+}
+
+/** One context window of a session. */
+export interface LineageWindow {
+  readonly number: number;
+  readonly windowId: string | null;
+  readonly previousWindowId: string | null;
+  readonly openedAtSeq: number | null;
+  readonly openedAt: string | null;
+}
+
+/**
+ * A session, or a segment of one; `link` is null for the first.
+ *
+ * One that is not `available` is known only because another names it.
+ */
+export interface LineageNode {
+  readonly id: string;
+  readonly depth: number;
+  readonly link: LineageLink | null;
+  readonly title: string | null;
+  readonly available: boolean;
+  readonly archived: boolean;
+  readonly windows: readonly LineageWindow[];
+}
+
+/**
+ * The tree that a session stands in, depth first.
+ *
+ * `circles` are links that were left out since they would lead in a circle, each with the child
+ * that claims it; `omitted` counts nodes beyond the bound.
+ */
+export interface Lineage {
+  readonly sessionId: string;
+  readonly root: string;
+  readonly nodes: readonly LineageNode[];
+  readonly circles: readonly Readonly<Record<string, unknown>>[];
+  readonly omitted: number;
+}
+
+/** Which events are wanted: those of a session, as source or branch, or of an operation. */
+export interface AuditParams {
+  readonly sessionId: string | null;
+  readonly operationId: string | null;
+}
+
+/** Events of the audit, the oldest first, as they were written. */
+export interface EventList {
+  readonly items: readonly Readonly<Record<string, unknown>>[];
+  readonly nextCursor: string | null;
+}
+
+/** Nothing to say. */
+export type VerifyParams = Readonly<Record<string, never>>;
+
+/**
+ * Something that is not as it was written.
+ *
+ * `code` is `changed_line`, `missing_lines` or `wrong_order` for the audit (`line` counts from 1),
+ * `changed_record` for the record of a restore, `changed_branch` for the bytes that a branch began
+ * with, `changed_source` for those that its source had then.
+ */
+export interface VerifyFinding {
+  readonly code: string;
+  readonly operationId: string | null;
+  readonly sessionId: string | null;
+  readonly line: number | null;
+}
+
+/** How much was checked, and what is wrong with it; `unavailable` files were not checked. */
+export interface VerifyReport {
+  readonly events: number;
+  readonly records: number;
+  readonly files: number;
+  readonly unavailable: number;
+  readonly findings: readonly VerifyFinding[];
+}
+
+/** A session, what to call the marker, and its turn; null is the last one that has ended. */
+export interface MarkParams {
+  readonly sessionId: string;
+  readonly label: string;
   readonly turnId: string | null;
 }
 
-/** A session, a turn of it, and some caps by name; the others keep their effective value. */
-export interface ViewParams {
+/**
+ * A saved point on a turn.
+ *
+ * `turnNumber` is the number of the turn now, null for a turn that was rolled back since
+ * (`detached`) or that is another session's.  `origin` is `user` or `compaction`.
+ */
+export interface Marker {
+  readonly checkpointId: string;
   readonly sessionId: string;
-  readonly turnId: string | null;
-  readonly caps: Readonly<Record<string, unknown>> | null;
+  readonly turnId: string;
+  readonly label: string;
+  readonly createdAt: string;
+  readonly origin: string;
+  readonly turnNumber: number | null;
+  readonly detached: boolean;
 }
 
-/** A text as it is stored or injected, byte for byte. */
-export interface Text {
-  readonly text: string;
+/** The markers of a session in the order of their making. */
+export interface MarkerList {
+  readonly items: readonly Marker[];
+  readonly nextCursor: string | null;
 }
 
-/** A view, and the caps it was made with. */
-export interface ViewText {
-  readonly text: string;
-  readonly caps: EffectiveCaps;
+/** A session and a marker of it, by its id or a unique beginning of it. */
+export interface UnmarkParams {
+  readonly sessionId: string;
+  readonly checkpointId: string;
+}
+
+/** A marker that is there no longer. */
+export interface Unmarked {
+  readonly sessionId: string;
+  readonly checkpointId: string;
+  readonly removed: boolean;
+}
+
+/** A session, a marker of it, and what to call it from now on. */
+export interface RelabelParams {
+  readonly sessionId: string;
+  readonly checkpointId: string;
+  readonly label: string;
+}
+
+/** A session and a file, or lines of it (`src/a.py#L3-L9`), by a path in its folder. */
+export interface PinParams {
+  readonly sessionId: string;
+  readonly path: string;
+}
+
+/** A file, or lines of one, that every state pack of the session offers. */
+export interface Pin {
+  readonly uri: string;
+  readonly start: number | null;
+  readonly end: number | null;
+}
+
+/** The pins of a session, the newest last. */
+export interface PinList {
+  readonly items: readonly Pin[];
+  readonly nextCursor: string | null;
 }
 
 /** A session and one payload of `memory.apply`; with `dryRun` it is only judged. */
@@ -225,271 +582,6 @@ export interface AnchorList {
 export interface RecordParams {
   readonly sessionId: string;
   readonly ref: string;
-}
-
-/**
- * Where a session stands among its context windows; what no record tells is null.
- *
- * `number` counts from 0; `previous` is null in the first window.
- */
-export interface WindowChain {
-  readonly first: string | null;
-  readonly previous: string | null;
-  readonly current: string | null;
-  readonly number: number | null;
-}
-
-/**
- * What Codex would send when the session is resumed, without what the next turn adds.
- *
- * `items` are response items, calls paired, outputs cut, without ids.  `reconstructed` says that
- * part of them had to be made of user messages, since a compaction kept no history of its own.
- * `contextTokensSource` is `reported` or `estimated`; with `contextTokensFlagged` the number is
- * larger than the window, and nothing is decided by it.
- */
-export interface History {
-  readonly items: readonly Readonly<Record<string, unknown>>[];
-  readonly reconstructed: boolean;
-  readonly windows: WindowChain;
-  readonly contextTokens: number | null;
-  readonly contextTokensSource: string;
-  readonly contextTokensFlagged: boolean;
-  readonly contextWindow: number | null;
-}
-
-/**
- * One context window: number 0 is the first, each compaction opened another.
- *
- * `trigger` is `manual`, `pre_turn` or `mid_turn`; `strategy` is `checkpoint` or `codex` for ours,
- * `local`, `remote` or `fresh` for those of Codex; null is what the file does not tell.
- */
-export interface Window {
-  readonly number: number;
-  readonly windowId: string | null;
-  readonly previousWindowId: string | null;
-  readonly openedAtSeq: number;
-  readonly openedAt: string | null;
-  readonly trigger: string | null;
-  readonly strategy: string | null;
-  readonly tokensBefore: number | null;
-  readonly tokensAfter: number | null;
-}
-
-/** The windows of a session that count, the first one first. */
-export interface WindowList {
-  readonly items: readonly Window[];
-  readonly nextCursor: string | null;
-}
-
-/**
- * A session, where its work is to go on, and how.
- *
- * `into` is `new` or `in-place`, `strategy` is `checkpoint`, `placement` is `manual` or
- * `pre_turn`; `force` overrides `not_smaller`, and `turn_not_complete` where nobody holds the
- * session.
- */
-export interface CompactParams {
-  readonly sessionId: string;
-  readonly into: string;
-  readonly strategy: string;
-  readonly placement: string;
-  readonly force: boolean;
-}
-
-/** A payload that a note stands for: its media type, its size in bytes. */
-export interface LeftOut {
-  readonly media: string;
-  readonly size: number;
-}
-
-/**
- * One item of the replaced history: whose it was, when, where, and what became of it.
- *
- * `place` counts the items from 0.  `fate` is `kept`, `truncated`, `replaced`, `over_budget`,
- * `over_target` or `only_payload`; `cutTokens` is how much a truncated one lost.
- */
-export interface CompactionPiece {
-  readonly place: number;
-  readonly kind: string;
-  readonly author: string;
-  readonly at: string | null;
-  readonly ref: string | null;
-  readonly tokens: number;
-  readonly fate: string;
-  readonly cutTokens: number;
-  readonly leftOut: readonly LeftOut[];
-}
-
-/** The chain of the source, and that of the session where the work goes on. */
-export interface CompactionWindows {
-  readonly before: WindowChain;
-  readonly after: WindowChain;
-}
-
-/**
- * What came of a hook; `number` counts those of one event from 1.
- *
- * `outcome` is `passed`, `blocked`, `failed`, `timed_out`, `not_started` or `garbage`.
- */
-export interface HookOutcome {
-  readonly number: number;
-  readonly outcome: string;
-  readonly reason: string | null;
-}
-
-/**
- * A compaction that was done, or, where `compactionId` is null, that would be.
- *
- * `sessionId` is the one to resume, null for a new one that is not there yet.  `replacement` is
- * what Codex sends from now on in place of the history.  `tokensBefore` is what decisions go by,
- * `tokensReplaced` our estimate of the same history, and `tokensAfter` that of the replacement,
- * both without base instructions; `bound` was stated before.
- */
-export interface Compacted {
-  readonly compactionId: string | null;
-  readonly sessionId: string | null;
-  readonly sourceSessionId: string;
-  readonly into: string;
-  readonly strategy: string;
-  readonly determinism: string;
-  readonly placement: string;
-  readonly standingContext: string;
-  readonly replacement: readonly Readonly<Record<string, unknown>>[];
-  readonly tokensBefore: number;
-  readonly tokensBeforeSource: string;
-  readonly tokensReplaced: number;
-  readonly tokensAfter: number;
-  readonly tokensAfterSource: string;
-  readonly bound: number;
-  readonly kindsBefore: Readonly<Record<string, number>>;
-  readonly kindsAfter: Readonly<Record<string, number>>;
-  readonly kept: readonly CompactionPiece[];
-  readonly dropped: readonly CompactionPiece[];
-  readonly truncated: readonly CompactionPiece[];
-  readonly windows: CompactionWindows;
-  readonly hooks: readonly HookOutcome[];
-  readonly resume: string | null;
-}
-
-/** A compaction by its id. */
-export interface UncompactParams {
-  readonly compactionId: string;
-}
-
-/** A compaction that was taken back; `sessionId` is where the work goes on again. */
-export interface Uncompacted {
-  readonly compactionId: string;
-  readonly sessionId: string;
-  readonly sourceSessionId: string;
-  readonly into: string;
-  readonly resume: string;
-}
-
-/** A session and what to call it; an empty name takes the old one back. */
-export interface RenameParams {
-  readonly sessionId: string;
-  readonly name: string;
-}
-
-/** A session that is there no longer. */
-export interface Deleted {
-  readonly sessionId: string;
-  readonly deleted: boolean;
-}
-
-/** A session and two turns of it, each an id or a number. */
-export interface DiffParams {
-  readonly sessionId: string;
-  readonly fromTurnId: string;
-  readonly toTurnId: string;
-}
-
-/**
- * What changed between the ends of two turns.
- *
- * Each entry is `{change, before, after}`: `change` is `added`, `removed` or `changed`, and the
- * other two the record as it was and is, null where there is none.  `planReordered` tells that
- * steps which both have changed places.
- */
-export interface Difference {
-  readonly sessionId: string;
-  readonly fromTurnId: string;
-  readonly toTurnId: string;
-  readonly task: Readonly<Record<string, unknown>> | null;
-  readonly plan: readonly Readonly<Record<string, unknown>>[];
-  readonly planReordered: boolean;
-  readonly decisions: readonly Readonly<Record<string, unknown>>[];
-  readonly facts: readonly Readonly<Record<string, unknown>>[];
-  readonly artifacts: readonly Readonly<Record<string, unknown>>[];
-}
-
-/** A session, what to call the marker, and its turn; null is the last one that has ended. */
-export interface MarkParams {
-  readonly sessionId: string;
-  readonly label: string;
-  readonly turnId: string | null;
-}
-
-/**
- * A saved point on a turn.
- *
- * `turnNumber` is the number of the turn now, null for a turn that was rolled back since
- * (`detached`) or that is another session's.  `origin` is `user` or `compaction`.
- */
-export interface Marker {
-  readonly checkpointId: string;
-  readonly sessionId: string;
-  readonly turnId: string;
-  readonly label: string;
-  readonly createdAt: string;
-  readonly origin: string;
-  readonly turnNumber: number | null;
-  readonly detached: boolean;
-}
-
-/** The markers of a session in the order of their making. */
-export interface MarkerList {
-  readonly items: readonly Marker[];
-  readonly nextCursor: string | null;
-}
-
-/** A session and a marker of it, by its id or a unique beginning of it. */
-export interface UnmarkParams {
-  readonly sessionId: string;
-  readonly checkpointId: string;
-}
-
-/** A marker that is there no longer. */
-export interface Unmarked {
-  readonly sessionId: string;
-  readonly checkpointId: string;
-  readonly removed: boolean;
-}
-
-/** A session, a marker of it, and what to call it from now on. */
-export interface RelabelParams {
-  readonly sessionId: string;
-  readonly checkpointId: string;
-  readonly label: string;
-}
-
-/** A session and a file, or lines of it (`src/a.py#L3-L9`), by a path in its folder. */
-export interface PinParams {
-  readonly sessionId: string;
-  readonly path: string;
-}
-
-/** A file, or lines of one, that every state pack of the session offers. */
-export interface Pin {
-  readonly uri: string;
-  readonly start: number | null;
-  readonly end: number | null;
-}
-
-/** The pins of a session, the newest last. */
-export interface PinList {
-  readonly items: readonly Pin[];
-  readonly nextCursor: string | null;
 }
 
 /**
@@ -644,220 +736,128 @@ export interface RestoreDetails {
 }
 
 /**
- * How a session came from its parent, with the exact cut as far as it is known.
+ * Which sessions are wanted.
  *
- * `kind` is `restore`, `compaction`, `revert`, `subagent` or `fork`.
+ * `cwd` takes sessions of that folder or below it, `outside` leaves out those of some folders or
+ * below them; `search` looks in title, task, folder and id;
+ * `cursor` is the `nextCursor` of the answer before.
  */
-export interface LineageLink {
-  readonly parent: string;
-  readonly kind: string;
-  readonly at: string | null;
-  readonly turnId: string | null;
-  readonly ordinalExclusive: number | null;
-  readonly byteOffset: number | null;
-  readonly checkpointId: string | null;
-  readonly operationId: string | null;
-}
-
-/** One context window of a session. */
-export interface LineageWindow {
-  readonly number: number;
-  readonly windowId: string | null;
-  readonly previousWindowId: string | null;
-  readonly openedAtSeq: number | null;
-  readonly openedAt: string | null;
-}
-
-/**
- * A session, or a segment of one; `link` is null for the first.
- *
- * One that is not `available` is known only because another names it.
- */
-export interface LineageNode {
-  readonly id: string;
-  readonly depth: number;
-  readonly link: LineageLink | null;
-  readonly title: string | null;
-  readonly available: boolean;
+export interface SessionsParams {
+  readonly cwd: string | null;
+  readonly outside: readonly string[];
   readonly archived: boolean;
-  readonly windows: readonly LineageWindow[];
+  readonly search: string | null;
+  readonly limit: number | null;
+  readonly cursor: string | null;
+  readonly workDoneToken: number | string | null;
 }
 
 /**
- * The tree that a session stands in, depth first.
+ * One session in a list.
  *
- * `circles` are links that were left out since they would lead in a circle, each with the child
- * that claims it; `omitted` counts nodes beyond the bound.
+ * `contextTokensSource` is `reported` or `estimated`; `continuedBy` the session that a compaction
+ * made current; `parentSession` the one whose subagent this is; `named` whether the title is a
+ * name that somebody gave.
  */
-export interface Lineage {
+export interface SessionSummary {
   readonly sessionId: string;
-  readonly root: string;
-  readonly nodes: readonly LineageNode[];
-  readonly circles: readonly Readonly<Record<string, unknown>>[];
-  readonly omitted: number;
+  readonly path: string;
+  readonly cwd: string | null;
+  readonly title: string | null;
+  readonly task: string | null;
+  readonly updatedAt: string;
+  readonly cliVersion: string | null;
+  readonly model: string | null;
+  readonly contextTokens: number | null;
+  readonly contextTokensSource: string;
+  readonly contextWindow: number | null;
+  readonly windows: number;
+  readonly compactions: number;
+  readonly suspectFacts: number;
+  readonly live: boolean;
+  readonly archived: boolean;
+  readonly forkedFrom: string | null;
+  readonly parentSession: string | null;
+  readonly continuedBy: string | null;
+  readonly turns: number;
+  readonly seq: number;
+  readonly named: boolean;
 }
 
-/** Which events are wanted: those of a session, as source or branch, or of an operation. */
-export interface AuditParams {
-  readonly sessionId: string | null;
-  readonly operationId: string | null;
-}
-
-/** Events of the audit, the oldest first, as they were written. */
-export interface EventList {
-  readonly items: readonly Readonly<Record<string, unknown>>[];
+/** A page of sessions, newest first; `nextCursor` is null on the last one. */
+export interface SessionList {
+  readonly items: readonly SessionSummary[];
   readonly nextCursor: string | null;
 }
 
-/** Nothing to say. */
-export type VerifyParams = Readonly<Record<string, never>>;
-
-/**
- * Something that is not as it was written.
- *
- * `code` is `changed_line`, `missing_lines` or `wrong_order` for the audit (`line` counts from 1),
- * `changed_record` for the record of a restore, `changed_branch` for the bytes that a branch began
- * with, `changed_source` for those that its source had then.
- */
-export interface VerifyFinding {
-  readonly code: string;
-  readonly operationId: string | null;
-  readonly sessionId: string | null;
-  readonly line: number | null;
+/** The session by its id, by a unique prefix of 8 characters or more, or by a path. */
+export interface SessionParams {
+  readonly sessionId: string;
 }
 
-/** How much was checked, and what is wrong with it; `unavailable` files were not checked. */
-export interface VerifyReport {
-  readonly events: number;
-  readonly records: number;
-  readonly files: number;
-  readonly unavailable: number;
-  readonly findings: readonly VerifyFinding[];
+/** One turn that is not rolled back; `task` is what the user said last in it. */
+export interface TurnEntry {
+  readonly turnId: string;
+  readonly number: number;
+  readonly task: string | null;
+  readonly ended: boolean;
+  readonly aborted: boolean;
 }
 
-/** Nothing to say. */
-export type DoctorParams = Readonly<Record<string, never>>;
-
-/** One thing worth knowing, with a way out; `severity` is `error`, `warning` or `info`. */
-export interface DoctorFinding {
-  readonly code: string;
-  readonly severity: string;
-  readonly message: string;
-  readonly path: string | null;
-  readonly count: number;
-  readonly wayOut: string;
+/** The caps a view was made with. */
+export interface EffectiveCaps {
+  readonly maxOpenPlanSteps: number;
+  readonly maxDonePlanSteps: number;
+  readonly maxDecisions: number;
+  readonly maxFactsValid: number;
+  readonly maxFactsSuspect: number;
+  readonly maxRecentArtifacts: number;
+  readonly maxValueChars: number;
 }
 
-/** What was found, skipped and why; `skipped` counts what gave nothing, by reason. */
-export interface DoctorReport {
-  readonly codexHome: string;
-  readonly stateDir: string;
-  readonly sessions: number;
-  readonly findings: readonly DoctorFinding[];
+/** One session with its turns; `problems` and `skipped` say what could not be read. */
+export interface SessionDetail {
+  readonly summary: SessionSummary;
+  readonly turns: readonly TurnEntry[];
+  readonly caps: EffectiveCaps;
+  readonly problems: readonly string[];
   readonly skipped: Readonly<Record<string, number>>;
 }
 
-/**
- * What is wished: to connect, or to `remove`; to see it only (`dryRun`), or how things stand.
- *
- * `cwd` is the folder whose project may have a configuration of its own.
- */
-export interface ConnectParams {
-  readonly dryRun: boolean;
-  readonly remove: boolean;
-  readonly status: boolean;
-  readonly cwd: string | null;
-}
-
-/**
- * One way in which Codex calls us: `hook` or `mcp`.
- *
- * `trusted` is null where that is not known; Codex asks for no trust in an MCP server.  `problem`
- * is null or `not_configured`, `incomplete`, `program_missing`, `other_program`, `failed`.
- */
-export interface ConnectDoor {
-  readonly door: string;
-  readonly configured: boolean;
-  readonly trusted: boolean | null;
-  readonly lastRanAt: string | null;
-  readonly lastSession: string | null;
-  readonly problem: string | null;
-}
-
-/** A hook of ours; `trust` is Codex's word: `trusted`, `untrusted`, `modified`, `managed`. */
-export interface ConnectHook {
-  readonly event: string;
-  readonly configured: boolean;
-  readonly trust: string | null;
-  readonly enabled: boolean | null;
-}
-
-/** Another Codex home of this user, and whether it is connected. */
-export interface ConnectHome {
-  readonly codexHome: string;
-  readonly connected: boolean;
-}
-
-/**
- * A file of Codex's that was changed, or would be; `action` is `create`, `edit` or `delete`.
- *
- * `diff` shows what comes and goes, and nothing of what stays.
- */
-export interface ConnectChange {
-  readonly path: string;
-  readonly action: string;
-  readonly diff: string;
-  readonly backup: string | null;
-}
-
-/**
- * How Codex and we are connected, and what was `written` or would be.
- *
- * `codexProblem` is null or `codex_not_found`, `timed_out`, `codex_failed`, `hooks_unknown`.
- */
-export interface ConnectReport {
-  readonly codexHome: string;
-  readonly codexPath: string | null;
-  readonly codexVersion: string | null;
-  readonly codexProblem: string | null;
-  readonly doors: readonly ConnectDoor[];
-  readonly hooks: readonly ConnectHook[];
-  readonly otherHomes: readonly ConnectHome[];
-  readonly problems: readonly string[];
-  readonly wayOut: string | null;
-  readonly written: boolean;
-  readonly changes: readonly ConnectChange[];
-}
-
-/**
- * Sessions that are not what they were; ask again for what is shown.
- *
- * `seq` counts this server's notifications from 1; a gap means: ask for everything again.
- * `reason` is `rollout`, `workspace`, `memory` or `markers`.
- */
-export interface Changed {
-  readonly sessionIds: readonly string[];
-  readonly seq: number;
-  readonly reason: string;
-}
-
-/**
- * Files that Codex edited though neither the plan nor recent work speaks of them.
- *
- * Sent only where the setting `driftGuard` asks for it, once for the new records of a session.
- * `seq` is that of the session after them.
- */
-export interface Strayed {
+/** A session, and a turn of it when the state at its end is wanted. */
+export interface ShowParams {
   readonly sessionId: string;
-  readonly uris: readonly string[];
-  readonly seq: number;
+  readonly turnId: string | null;
 }
 
-/** What the client says at the start; `settings` override `config.toml` by name. */
-export interface InitializationOptions {
-  readonly codexHome: string | null;
-  readonly stateDir: string | null;
-  readonly settings: Readonly<Record<string, unknown>>;
+/** A session, a turn of it, and some caps by name; the others keep their effective value. */
+export interface ViewParams {
+  readonly sessionId: string;
+  readonly turnId: string | null;
+  readonly caps: Readonly<Record<string, unknown>> | null;
+}
+
+/** A text as it is stored or injected, byte for byte. */
+export interface Text {
+  readonly text: string;
+}
+
+/** A view, and the caps it was made with. */
+export interface ViewText {
+  readonly text: string;
+  readonly caps: EffectiveCaps;
+}
+
+/** A session and what to call it; an empty name takes the old one back. */
+export interface RenameParams {
+  readonly sessionId: string;
+  readonly name: string;
+}
+
+/** A session that is there no longer. */
+export interface Deleted {
+  readonly sessionId: string;
+  readonly deleted: boolean;
 }
 
 /** The error code of every refusal; its `data` is a `Refused`. */

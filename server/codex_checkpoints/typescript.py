@@ -26,8 +26,8 @@ from codex_checkpoints.core.checkpoint.caps import camel
 TARGET = Path(__file__).resolve().parents[2] / "extension" / "src" / "protocol.ts"
 
 _HEAD = """\
-// Written by `python -m codex_checkpoints.typescript` from server/codex_checkpoints/protocol.py.
-// Do not edit: change that file and run the command again.
+// Written by `python -m codex_checkpoints.typescript` from server/codex_checkpoints/protocol.
+// Do not edit: change that package and run the command again.
 
 import { NotificationType, RequestType } from "vscode-jsonrpc";
 """
@@ -44,7 +44,7 @@ _WIDTH = 100
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write the file, or compare it with what would be written."""
-    parser = argparse.ArgumentParser(description="Turn protocol.py into protocol.ts.")
+    parser = argparse.ArgumentParser(description="Turn the protocol into protocol.ts.")
     parser.add_argument("--check", action="store_true", help="compare instead of writing")
     text = generate()
     if not parser.parse_args(arguments).check:
@@ -62,7 +62,7 @@ def difference() -> str:
         there.splitlines(keepends=True),
         generate().splitlines(keepends=True),
         fromfile="extension/src/protocol.ts",
-        tofile="what protocol.py says",
+        tofile="what the protocol says",
     )
     return "".join(lines)
 

@@ -23,6 +23,7 @@ from codex_checkpoints.core.checkpoint.caps import camel
 
 T = TypeVar("T")
 
+_PACKAGE = f"{protocol.__name__}."
 _SNAKE = re.compile(r"(?<=[a-z])_([a-z])")
 
 
@@ -55,7 +56,7 @@ def add_hooks(converter: Converter) -> Converter:
 
 def is_wire_record(cls: Any) -> TypeGuard[type[AttrsInstance]]:
     """Return whether a class is one of `protocol`'s records."""
-    return attrs.has(cls) and cls.__module__ == protocol.__name__
+    return attrs.has(cls) and cls.__module__.startswith(_PACKAGE)
 
 
 def structure(value: object, cls: type[T]) -> T:

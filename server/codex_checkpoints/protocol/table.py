@@ -1,0 +1,161 @@
+"""The table of requests and notifications, and the codes of refusals."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from codex_checkpoints.protocol.compactions import (
+    Compacted,
+    CompactParams,
+    Uncompacted,
+    UncompactParams,
+)
+from codex_checkpoints.protocol.connecting import (
+    ConnectParams,
+    ConnectReport,
+    DoctorParams,
+    DoctorReport,
+)
+from codex_checkpoints.protocol.events import Changed, Strayed
+from codex_checkpoints.protocol.histories import Difference, DiffParams, History, WindowList
+from codex_checkpoints.protocol.lineage import (
+    AuditParams,
+    EventList,
+    Lineage,
+    VerifyParams,
+    VerifyReport,
+)
+from codex_checkpoints.protocol.markers import (
+    Marker,
+    MarkerList,
+    MarkParams,
+    PinList,
+    PinParams,
+    RelabelParams,
+    Unmarked,
+    UnmarkParams,
+)
+from codex_checkpoints.protocol.notes import (
+    AnchorList,
+    AnchorsParams,
+    Applied,
+    ApplyParams,
+    NoteList,
+    RecordParams,
+    Revoked,
+    RevokeParams,
+)
+from codex_checkpoints.protocol.restores import (
+    Restored,
+    RestoreDetails,
+    RestoreDetailsParams,
+    RestoreList,
+    RestoreParams,
+    RestoresParams,
+)
+from codex_checkpoints.protocol.sessions import (
+    Deleted,
+    RenameParams,
+    SessionDetail,
+    SessionList,
+    SessionParams,
+    SessionsParams,
+    SessionSummary,
+    ShowParams,
+    Text,
+    ViewParams,
+    ViewText,
+)
+
+
+@frozen
+class Method:
+    """A request: its name, what is asked and what is answered."""
+
+    name: str
+    params: type
+    result: type
+
+
+@frozen
+class Event:
+    """A notification from the server."""
+
+    name: str
+    params: type
+
+
+METHODS = (
+    Method("checkpoints/sessions", SessionsParams, SessionList),
+    Method("checkpoints/session", SessionParams, SessionDetail),
+    Method("checkpoints/show", ShowParams, Text),
+    Method("checkpoints/view", ViewParams, ViewText),
+    Method("checkpoints/applyUpdate", ApplyParams, Applied),
+    Method("checkpoints/notes", SessionParams, NoteList),
+    Method("checkpoints/revokeNote", RevokeParams, Revoked),
+    Method("checkpoints/anchors", AnchorsParams, AnchorList),
+    Method("checkpoints/record", RecordParams, Text),
+    Method("checkpoints/history", SessionParams, History),
+    Method("checkpoints/windows", SessionParams, WindowList),
+    Method("checkpoints/diff", DiffParams, Difference),
+    Method("checkpoints/mark", MarkParams, Marker),
+    Method("checkpoints/marks", SessionParams, MarkerList),
+    Method("checkpoints/unmark", UnmarkParams, Unmarked),
+    Method("checkpoints/relabel", RelabelParams, Marker),
+    Method("checkpoints/pin", PinParams, PinList),
+    Method("checkpoints/unpin", PinParams, PinList),
+    Method("checkpoints/pins", SessionParams, PinList),
+    Method("checkpoints/restorePreview", RestoreParams, Restored),
+    Method("checkpoints/restore", RestoreParams, Restored),
+    Method("checkpoints/restores", RestoresParams, RestoreList),
+    Method("checkpoints/restoreDetails", RestoreDetailsParams, RestoreDetails),
+    Method("checkpoints/lineage", SessionParams, Lineage),
+    Method("checkpoints/audit", AuditParams, EventList),
+    Method("checkpoints/verify", VerifyParams, VerifyReport),
+    Method("checkpoints/compactPreview", CompactParams, Compacted),
+    Method("checkpoints/compact", CompactParams, Compacted),
+    Method("checkpoints/uncompact", UncompactParams, Uncompacted),
+    Method("checkpoints/rename", RenameParams, SessionSummary),
+    Method("checkpoints/archive", SessionParams, SessionSummary),
+    Method("checkpoints/unarchive", SessionParams, SessionSummary),
+    Method("checkpoints/delete", SessionParams, Deleted),
+    Method("checkpoints/connect", ConnectParams, ConnectReport),
+    Method("checkpoints/doctor", DoctorParams, DoctorReport),
+)
+EVENTS = (Event("checkpoints/changed", Changed), Event("checkpoints/strayed", Strayed))
+
+REFUSED = 1
+"""The JSON-RPC error code of every refusal; `data` holds `code` and `facts`."""
+
+CODES = (
+    "unknown_session",
+    "ambiguous_session",
+    "unknown_turn",
+    "unknown_checkpoint",
+    "unknown_operation",
+    "turn_not_complete",
+    "unreadable_source",
+    "session_live",
+    "unknown_note",
+    "invalid_payload",
+    "limit_exceeded",
+    "secret_text",
+    "policy_text",
+    "evidence_missing",
+    "evidence_unknown",
+    "depends_on_missing",
+    "forged_hash",
+    "supersedes_unknown",
+    "conflict",
+    "missing_context",
+    "codex_not_found",
+    "not_smaller",
+    "item_too_large",
+    "unsupported_placement",
+    "unsupported_strategy",
+    "blocked_by_hook",
+    "unknown_compaction",
+    "storage_error",
+    "cancelled",
+)
+"""The refusal codes in use."""

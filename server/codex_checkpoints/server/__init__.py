@@ -1,0 +1,153 @@
+"""The door for editors: speaks LSP over stdio, decides nothing.
+
+Each request of `protocol.METHODS` has one handler, in the module of its subject: a function that
+takes the `Desk` of the client and the params.  A method without a handler, or the reverse, fails
+when the server is built.
+
+Why params stay raw until a handler structures them is told in the architecture page: pygls leaves
+a request with params of a wrong shape without any answer.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
+
+from cattrs import Converter
+from lsprotocol import converters, types
+from pygls.exceptions import (
+    JsonRpcException,
+    JsonRpcInternalError,
+    JsonRpcInvalidParams,
+    JsonRpcRequestCancelled,
+)
+from pygls.lsp.server import LanguageServer
+from pygls.protocol import JsonRPCNotification, JsonRPCRequestMessage, JsonRPCResponseMessage
+
+from codex_checkpoints import __version__, presentation, protocol, wire
+from codex_checkpoints.assembly import Places
+from codex_checkpoints.server import (
+    compactions,
+    connecting,
+    histories,
+    markers,
+    notes,
+    restores,
+    sessions,
+)
+from codex_checkpoints.server.desk import Desk
+from codex_checkpoints.service.refusal import Cancelled, Refusal
+
+logger = logging.getLogger(__name__)
+
+Answer = Callable[[Any], Awaitable[Any]]
+
+SUBJECTS = (sessions, notes, histories, compactions, markers, restores, connecting)
+"""Every module with handlers."""
+
+
+def make_server(where: Places) -> tuple[LanguageServer, Desk]:
+    """Build the server and register exactly the methods of `protocol`."""
+    server = _Server(
+        "codex-checkpoints",
+        __version__,
+        text_document_sync_kind=types.TextDocumentSyncKind.None_,
+        converter_factory=wire_converter,
+    )
+    desk = Desk(server, where)
+
+    @server.feature(types.INITIALIZE)
+    def initialize(params: types.InitializeParams) -> None:
+        desk.configure(params.initialization_options)
+
+    @server.feature(types.INITIALIZED)
+    async def initialized(_params: types.InitializedParams) -> None:
+        await desk.begin()
+
+    @server.feature(types.SHUTDOWN)
+    async def shutdown(_params: Any) -> None:
+        await desk.end()
+
+    handlers: dict[str, Answer] = {
+        name: partial(handler, desk)
+        for subject in SUBJECTS
+        for name, handler in subject.HANDLERS.items()
+    }
+    for method in protocol.METHODS:
+        server.feature(method.name)(_answering(method, handlers.pop(method.name)))
+    if handlers:
+        message = f"handlers without a method: {', '.join(handlers)}"
+        raise LookupError(message)
+    return server, desk
+
+
+class _Server(LanguageServer):
+    """A server that logs what it cannot answer, instead of showing it to the user."""
+
+    def report_server_error(self, error: Exception, source: Any) -> None:
+        expected = isinstance(error, JsonRpcException)
+        if expected and not isinstance(error, JsonRpcInternalError):
+            return  # a refusal is an answer, not a fault
+        logger.error("%s: %s", getattr(source, "__name__", source), type(error).__name__)
+
+
+def _answering(method: protocol.Method, handler: Answer) -> Callable[[Any], Awaitable[Any]]:
+    """Structure the params, call the handler, translate refusals: the same for every method."""
+
+    async def receive(raw: Any) -> Any:  # `Any`: pygls would pass the server for an `object`
+        try:
+            return await handler(wire.structure(raw, method.params))
+        except wire.BadParams as error:
+            data = {"code": "invalid_payload", "facts": {"problems": error.problems}}
+            raise JsonRpcInvalidParams("params do not fit", data=data) from None
+        except Cancelled:
+            raise JsonRpcRequestCancelled("the server is shutting down") from None
+        except Refusal as refusal:
+            data = {"code": refusal.code, "facts": dict(refusal.facts)}
+            raise JsonRpcException(refusal.message, protocol.REFUSED, data) from None
+        except Exception as error:
+            # A traceback would carry paths of this machine to the client.
+            logger.exception("%s failed", method.name)
+            message = f"{method.name} failed: {type(error).__name__}"
+            raise JsonRpcException(message, -32603, {"code": "internal", "facts": {}}) from None
+
+    return receive
+
+
+def wire_converter() -> Converter:
+    """Return pygls' converter with our records added and params left raw."""
+    converter = wire.add_hooks(converters.get_converter())
+
+    def envelope(message: dict[str, Any], cls: type[Any]) -> Any:
+        return cls(**{"params": None, **message})
+
+    def answer(message: dict[str, Any], cls: type[Any]) -> Any:
+        return cls(**message)
+
+    converter.register_structure_hook(JsonRPCRequestMessage, envelope)
+    converter.register_structure_hook(JsonRPCNotification, envelope)
+    converter.register_structure_hook(JsonRPCResponseMessage, answer)
+    return converter
+
+
+def serve(where: Places, *, tcp: int | None = None) -> None:
+    """Speak until the client leaves; everything but the protocol goes to stderr."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(presentation.LogLine("%(levelname)s %(name)s %(message)s"))
+    logging.basicConfig(handlers=[handler], level=logging.INFO, force=True)
+    for chatty in ("pygls", "asyncio"):
+        # At INFO pygls logs whole messages, and those may hold prompts.
+        logging.getLogger(chatty).setLevel(logging.CRITICAL)
+    server, desk = make_server(where)
+    try:
+        if tcp is not None:
+            server.start_tcp("127.0.0.1", tcp)
+        else:
+            stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
+            sys.stdout = sys.stderr  # a stray print must not reach the client
+            server.start_io(stdin, stdout)
+    finally:
+        desk.close()

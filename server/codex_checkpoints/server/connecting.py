@@ -1,0 +1,44 @@
+"""Requests about Codex's configuration, and the diagnosis of the whole."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+
+from codex_checkpoints import answers, assembly, protocol, wiring
+from codex_checkpoints.server.desk import Desk, Handlers
+from codex_checkpoints.service.connector import Connector
+from codex_checkpoints.service.diagnosis import Diagnosis, diagnose
+
+
+async def connect(desk: Desk, params: protocol.ConnectParams) -> protocol.ConnectReport:
+    """Say how Codex and we are connected, or change it."""
+    # Not on the worker: Codex may take its time, and sessions have no part in it.
+    report = await asyncio.to_thread(wiring.asked, _connector(desk, params.cwd), params)
+    return answers.connect_report(report)
+
+
+async def doctor(desk: Desk, _params: protocol.DoctorParams) -> protocol.DoctorReport:
+    """Answer with what was found, skipped and why."""
+    sessions = await desk.ready()
+    problems = desk.problems
+
+    def work() -> Diagnosis:
+        return diagnose(sessions, problems, _connector(desk, None).inspect())
+
+    return answers.doctor_report(await desk.work(work))
+
+
+def _connector(desk: Desk, cwd: str | None) -> Connector:
+    home = os.path.expanduser("~")
+    where = desk.where
+    settings, _ = assembly.settings_of(where.state_dir)
+    return wiring.connector(
+        where.codex_home, where.state_dir, dict(os.environ), home, cwd or home, settings
+    )
+
+
+HANDLERS: Handlers = {
+    "checkpoints/connect": connect,
+    "checkpoints/doctor": doctor,
+}

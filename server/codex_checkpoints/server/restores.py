@@ -1,0 +1,73 @@
+"""Requests about branches, the tree they stand in, and what was written down of them."""
+
+from __future__ import annotations
+
+from codex_checkpoints import protocol, restore_answers, stamps
+from codex_checkpoints.server.desk import Desk, Handlers
+from codex_checkpoints.service import lineages, verifying
+from codex_checkpoints.service.restore_history import RestoreHistory
+from codex_checkpoints.service.restore_plan import wish_of
+from codex_checkpoints.service.restoring import Restoring
+
+
+async def restore_preview(desk: Desk, params: protocol.RestoreParams) -> protocol.Restored:
+    """Answer with what would come of a restore."""
+    restoring = Restoring(await desk.ready(), stamps.now, stamps.new_id)
+    wish = wish_of(params.mode, params.budget, params.window, params.reason)
+    return restore_answers.restored(
+        await desk.work(restoring.preview, params.session_id, params.checkpoint_id, wish)
+    )
+
+
+async def restore(desk: Desk, params: protocol.RestoreParams) -> protocol.Restored:
+    """Open a branch at a marker; say that it is there."""
+    restoring = Restoring(await desk.ready(), stamps.now, stamps.new_id)
+    wish = wish_of(params.mode, params.budget, params.window, params.reason)
+    done = await desk.work(restoring.restore, params.session_id, params.checkpoint_id, wish)
+    desk.tell((done.record.session_id, done.record.source_session_id), "rollout")
+    return restore_answers.restored(done)
+
+
+async def restores(desk: Desk, params: protocol.RestoresParams) -> protocol.RestoreList:
+    """Answer with the restores of a session, or all."""
+    past = RestoreHistory(await desk.ready())
+    return restore_answers.restore_list(await desk.work(past.restores, params.session_id))
+
+
+async def restore_details(
+    desk: Desk, params: protocol.RestoreDetailsParams
+) -> protocol.RestoreDetails:
+    """Answer with everything about a restore."""
+    past = RestoreHistory(await desk.ready())
+    return restore_answers.restore_details(await desk.work(past.details, params.operation_id))
+
+
+async def lineage(desk: Desk, params: protocol.SessionParams) -> protocol.Lineage:
+    """Answer with the tree that a session stands in."""
+    sessions = await desk.ready()
+    row = await desk.work(sessions.find, params.session_id)
+    tree = await desk.work(lineages.lineage, sessions, params.session_id)
+    return restore_answers.lineage(tree, row.session_id)
+
+
+async def audit(desk: Desk, params: protocol.AuditParams) -> protocol.EventList:
+    """Answer with events of the audit."""
+    past = RestoreHistory(await desk.ready())
+    found = await desk.work(past.audit, params.session_id, params.operation_id)
+    return restore_answers.event_list(found)
+
+
+async def verify(desk: Desk, _params: protocol.VerifyParams) -> protocol.VerifyReport:
+    """Answer with whether all is as it was written."""
+    return restore_answers.verify_report(await desk.work(verifying.verify, await desk.ready()))
+
+
+HANDLERS: Handlers = {
+    "checkpoints/restorePreview": restore_preview,
+    "checkpoints/restore": restore,
+    "checkpoints/restores": restores,
+    "checkpoints/restoreDetails": restore_details,
+    "checkpoints/lineage": lineage,
+    "checkpoints/audit": audit,
+    "checkpoints/verify": verify,
+}
