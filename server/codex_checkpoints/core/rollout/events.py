@@ -198,6 +198,7 @@ def _command_run(call_id: str | None, value: Json) -> CommandRun | Unknown:
         _parsed_command(value.get("parsed_cmd")),
         text_of(value.get("status")),
         exit_code if type(exit_code) is int else None,
+        text_of(value.get("aggregated_output")),
     )
 
 

@@ -46,6 +46,7 @@ class SessionMeta:
     cli_version: str | None = None
     originator: str | None = None
     source: str | None = None
+    thread_source: str | None = None
     model_provider: str | None = None
     paginated: bool = False
     bare: bool = False
@@ -157,7 +158,10 @@ class ToolOutput:
 
 @frozen
 class CommandRun:
-    """A command with its outcome; `parsed` is Codex's own reading of it, as (type, path)."""
+    """A command with its outcome; `parsed` is Codex's own reading of it, as (type, path).
+
+    `printed` is what there is of its output.
+    """
 
     call_id: str
     argv: tuple[str, ...]
@@ -165,6 +169,7 @@ class CommandRun:
     parsed: tuple[tuple[str, str | None], ...] | None
     status: str | None
     exit_code: int | None
+    printed: str | None = None
 
 
 @frozen

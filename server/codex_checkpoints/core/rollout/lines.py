@@ -53,7 +53,8 @@ class Line(NamedTuple):
     `position` counts the lines that are not blank, from 1, through the whole chain of files; `seq`
     is the number of the scale the file uses.  The line lies in `data` from `start` to `end`, since
     to copy it would often be for nothing.  Without an `item` it need not be read yet; `prefix` is
-    by what it was told.  A `shortened` line has lost its blobs.
+    by what it was told.  A `shortened` line has lost its blobs.  `told` is the time that was read
+    together with an `item`.
     """
 
     wish: int
@@ -65,6 +66,14 @@ class Line(NamedTuple):
     item: Item | None = None
     prefix: re.Match[bytes] | None = None
     shortened: bool = False
+    told: str | None = None
+
+    @property
+    def stamp(self) -> str | None:
+        """Return when the line was written, as it says; its prefix has the time in one place."""
+        if self.prefix is None:
+            return self.told
+        return self.data[self.start : self.start + STAMP.stop][STAMP].decode(errors="replace")
 
     @property
     def raw(self) -> bytes:
@@ -258,8 +267,8 @@ class Scanner:
         if isinstance(item, Unknown):
             scale.count("unknown_type")
         elif item is not QUIET:
-            line = Line(READ, scale.lines, scale.seq, raw, 0, len(raw), item, None, shortened)
-            out.append(line)
+            numbers = scale.lines, scale.seq
+            out.append(Line(READ, *numbers, raw, 0, len(raw), item, None, shortened, stamp))
             if isinstance(item, UserMessage) and not item.in_history and not scale.paginated:
                 self.settle_mode(paginated=False, ordinals=bool(scale.ordinals), typed=True)
 

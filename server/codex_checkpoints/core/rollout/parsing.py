@@ -89,6 +89,7 @@ def _session_meta(payload: Json) -> Item:
         cli_version=text_of(payload.get("cli_version")),
         originator=text_of(payload.get("originator")),
         source=source if isinstance(source, str) else next(iter(object_of(source)), None),
+        thread_source=text_of(payload.get("thread_source")),
         model_provider=text_of(payload.get("model_provider")),
         paginated=payload.get("history_mode") == "paginated",
         forked_from=text_of(payload.get("forked_from_id")),

@@ -23,7 +23,7 @@ from typing import Literal
 
 from attrs import evolve, field, frozen
 
-from codex_checkpoints.core.rollout import javascript, patch, shell
+from codex_checkpoints.core.rollout import patch, shell
 from codex_checkpoints.core.rollout.fields import is_list, object_of, text_of, words_of
 from codex_checkpoints.core.rollout.items import (
     CommandRun,
@@ -143,6 +143,9 @@ def is_script(call: ToolCall) -> bool:
 
 def read_script(call: ToolCall) -> Script:
     """Read a code-mode script: each literal call in it counts as a call of that tool."""
+    # Only older versions write such scripts, and what reads them takes its time to load.
+    from codex_checkpoints.core.rollout import javascript  # noqa: PLC0415
+
     calls, unread = javascript.literal_calls(str(call.arguments))
     expected: list[Expected] = []
     plans: list[Steps] = []

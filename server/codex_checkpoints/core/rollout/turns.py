@@ -79,7 +79,8 @@ class Turn:
     """One exchange between user and agent.
 
     `opened` and `ended` are positions of lines; `ended_seq` is `seq` there.  `messages` are the
-    references of its user messages, citable as evidence.
+    references of its user messages, citable as evidence.  `stamp` is the time of the first one, as
+    its line says it.
     """
 
     turn_id: str
@@ -93,6 +94,7 @@ class Turn:
     messages: list[str] = Factory(list[str])
     said: Said | None = None
     planned: Planned | None = None
+    stamp: str | None = None
 
 
 @define
@@ -132,14 +134,16 @@ class Turns:
             self.task = self.nameless = None
             self.task_open = False
 
-    def user_message(self, turn_id: str | None, position: int, seq: int) -> Turn:
+    def user_message(
+        self, turn_id: str | None, position: int, seq: int, stamp: str | None = None
+    ) -> Turn:
         """Return the turn that a user message belongs to, opening one where it has none."""
         named = turn_id if turn_id is not None else self.task if self.task_open else None
         place = self._places.get(named) if named is not None else self.nameless
         if place is not None:
             return self.turns[place]
         in_task = named is not None or self.task_open
-        turn = Turn(named or f"turn-{seq}", position, seq, in_task)
+        turn = Turn(named or f"turn-{seq}", position, seq, in_task, stamp=stamp)
         if named is None and self.task_open:
             self.nameless = len(self.turns)
         self._places[turn.turn_id] = len(self.turns)

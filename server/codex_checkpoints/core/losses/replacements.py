@@ -1,0 +1,88 @@
+"""The replacements of a session, each as it was installed, whatever version of Codex wrote it.
+
+`Replacements` is the first pass of a history, which also looks into each compaction.  A record of
+an older version has a message alone, beside which Codex keeps what people said; so that is kept
+here, too, as far back as it can matter (CKP-26).
+"""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from codex_checkpoints.core.history.compacted import Compaction, replacement_of
+from codex_checkpoints.core.history.envelope import Line
+from codex_checkpoints.core.history.forms import Item
+from codex_checkpoints.core.history.items import read_item, texts, user_message
+from codex_checkpoints.core.history.rebuild import (
+    KEPT_TOKENS,
+    kept_prompts,
+    without_last_turns,
+)
+from codex_checkpoints.core.history.speakers import is_prompt
+from codex_checkpoints.core.history.survey import Survey
+from codex_checkpoints.core.history.truncation import approximate_tokens
+from codex_checkpoints.core.losses.held import Held, held_by
+from codex_checkpoints.core.rollout.fields import text_of, whole_of
+
+_REMEMBERED = 4 * KEPT_TOKENS
+"""Tokens of prompts that are remembered: more than outlive a compaction, for rollbacks."""
+
+
+@frozen
+class Replacement:
+    """What stands in the place of the history from the record `at.seq` on."""
+
+    at: Compaction
+    held: Held
+
+
+class Replacements(Survey):
+    """Take the lines of a session, and hand out the replacements in it as they come."""
+
+    def __init__(self) -> None:
+        """Begin before the first byte."""
+        super().__init__()
+        self.new: list[Replacement] = []
+        """Those that nobody has taken yet, the oldest first."""
+        self._prompts: list[Item] = []
+        self._prompt_tokens = 0
+
+    def take(self, line: Line) -> None:
+        """Take one line."""
+        super().take(line)
+        match line.kind:
+            case "compacted":
+                self._replaced(line)
+            case "response_item" if line.tag == "message" and line.inner == "user":
+                self._prompted(line)
+            case "event_msg" if line.tag == "thread_rolled_back":
+                turns = whole_of(line.payload.get("num_turns")) or 0
+                self._prompts = without_last_turns(self._prompts, turns)
+            case _:
+                pass
+
+    def _prompted(self, line: Line) -> None:
+        item = read_item(line.payload)
+        if item is None or not is_prompt(item):
+            return
+        self._prompts.append(item)
+        self._prompt_tokens += _tokens(item)
+        if self._prompt_tokens > 2 * _REMEMBERED:
+            self._prompts = kept_prompts(self._prompts, _REMEMBERED)
+            self._prompt_tokens = sum(map(_tokens, self._prompts))
+
+    def _replaced(self, line: Line) -> None:
+        mark = self._marks[-1] if self._marks else None
+        if not isinstance(mark, Compaction) or mark.place != line.place:
+            return  # Codex passes over it
+        items = replacement_of(line.payload)
+        if items is None:
+            message = text_of(line.payload.get("message")) or ""
+            items = (*kept_prompts(self._prompts), user_message([message]))
+        self.new.append(Replacement(mark, held_by(items)))
+        self._prompts = [item for item in items if is_prompt(item)]
+        self._prompt_tokens = sum(map(_tokens, self._prompts))
+
+
+def _tokens(item: Item) -> int:
+    return approximate_tokens("".join(texts(item)))

@@ -1,0 +1,35 @@
+"""What the compactions of a session lost, in one call, and in one word each."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from codex_checkpoints.core.losses.account import Account
+from codex_checkpoints.core.losses.records import Loss
+from reading import accepted, read_on
+
+
+def losses(
+    data: bytes,
+    updates: Iterable[Mapping[str, object]] = (),
+    *,
+    hot: bool = True,
+    pieces: Sequence[int] = (),
+) -> tuple[Loss, ...]:
+    """Return what the compactions of a file lost."""
+    account = read_on(Account(accepted(updates), hot=hot), data, pieces)
+    assert isinstance(account, Account)
+    return account.losses()
+
+
+def gone(loss: Loss) -> dict[str, bool | None]:
+    """Return what was there by its name, and whether it is lost."""
+    missed = loss.missed
+    task = {} if missed.task is None else {f"task {missed.task.text}": missed.task.lost}
+    steps = {f"step {each.text}": each.lost for each in missed.open_plan_steps}
+    files = {f"{each.change} {each.uri}": each.lost for each in missed.edited_files}
+    commands = {f"run {each.command}": each.lost for each in missed.failing_commands}
+    return task | steps | files | commands
+
+
+def read_again(loss: Loss) -> tuple[int, int, int]:
+    """Return the reads behind a compaction, those of unchanged files, and what these printed."""
+    return loss.since.reads, loss.since.rereads_unchanged, loss.since.bytes

@@ -1,0 +1,374 @@
+"""`losses` as users meet it: on the command line, over the wire, for sessions of ours and of Codex.
+
+`CODEX_ROLLOUTS` may name a folder of homes with real sessions, as in `test_history_oracle.py`.
+"""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+from codex_checkpoints import assembly
+from codex_checkpoints.assembly import Places
+from codex_checkpoints.core.history.items import user_message
+from codex_checkpoints.core.losses.records import Loss, Readings
+from codex_checkpoints.service.history import Histories
+from codex_checkpoints.service.losing import losses_of, newest_loss
+from codex_checkpoints.service.sessions import Sessions
+from homes import Home, more, refusal, thread
+from losing import gone, read_again
+from peer import Peer
+from rollouts import (
+    Step,
+    assistant,
+    based_on,
+    compacted,
+    patch,
+    plan,
+    rollout,
+    session,
+    shell,
+    tokens,
+    turn,
+    turn_context,
+    user,
+)
+from updates import fact
+
+FOLDER = Path(os.environ.get("CODEX_ROLLOUTS", "")).absolute()
+HOMES = sorted(FOLDER.glob("*/sessions")) if "CODEX_ROLLOUTS" in os.environ else []
+
+SECRET = "ghp_" + "a1B2" * 9
+LOGIN = (
+    turn_context(),
+    user("Fix the login"),
+    plan(("Read it", True), ("Write the test", False)),
+    shell("cat auth.py", "def login(): ...\n", reads=["auth.py"]),
+    patch(update="auth.py"),
+    shell(f"TOKEN={SECRET} pytest -q\x1b[31m", "1 failed", exit_code=1, status="failed"),
+)
+SUMMARY = compacted("m", [user_message(["Fix the login"]), user_message(["One test fails."])])
+AGAIN = shell("cat auth.py", "def login(): pass\n", reads=["auth.py"])
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path)
+
+
+def found(home: Home, number: int = 1) -> tuple[Loss, ...]:
+    with home.house() as house:
+        return losses_of(house.sessions, thread(number))
+
+
+def newest(sessions: Sessions, number: int = 1) -> Loss | None:
+    return newest_loss(sessions, sessions.find(thread(number)))
+
+
+def test_a_loss_has_each_key_of_the_protocol(home: Home):
+    home.put(rollout(session(), turn(*LOGIN, SUMMARY, AGAIN)))
+
+    (loss,) = home.json("losses", thread(1))
+
+    assert list(loss) == [
+        "number",
+        "windowId",
+        "openedAtSeq",
+        "openedAt",
+        "trigger",
+        "strategy",
+        "counts",
+        "sealed",
+        "taskPresent",
+        "task",
+        "openPlanSteps",
+        "editedFiles",
+        "failingCommands",
+        "notListed",
+        "reads",
+        "rereadsUnchanged",
+        "bytes",
+        "rereads",
+        "loop",
+        "loopOver",
+    ]
+    assert loss["taskPresent"] is True
+    assert loss["task"] == {"text": "Fix the login", "ref": "u1", "seq": 4, "lost": False}
+    assert loss["openPlanSteps"] == [
+        {"text": "Write the test", "ref": "c1", "seq": 5, "lost": True}
+    ]
+    assert loss["editedFiles"] == [
+        {"uri": "auth.py", "change": "update", "ref": "c3", "seq": 11, "lost": True}
+    ]
+    assert [each["exitCode"] for each in loss["failingCommands"]] == [1]
+    again = [{"uri": "auth.py", "times": 1, "ref": "c5", "seq": 18}]
+    assert (loss["reads"], loss["rereadsUnchanged"], loss["rereads"]) == (1, 1, again)
+    assert (loss["bytes"], loss["loop"], loss["loopOver"]) == (18, False, [])
+
+
+def test_a_loss_stands_under_its_window(home: Home):
+    home.put(rollout(session(), turn(*LOGIN, SUMMARY, AGAIN), turn(user("b"), SUMMARY)))
+
+    _, *windows = home.json("windows", thread(1))
+
+    shared = ("number", "windowId", "openedAtSeq", "openedAt", "trigger", "strategy")
+    losses = home.json("losses", thread(1))
+    assert [[loss[key] for key in shared] for loss in losses] == [
+        [window[key] for key in shared] for window in windows
+    ]
+
+
+def test_for_people_a_compaction_is_a_paragraph(home: Home):
+    home.put(rollout(session(), turn(*LOGIN, SUMMARY, AGAIN)))
+
+    lines = home.run("losses", thread(1)).stdout.decode().splitlines()
+
+    assert lines == [
+        "window 1  2026-11-20T10:00:16.000Z  mid_turn  -  3 of 4 lost",
+        "  kept  task       Fix the login",
+        "  lost  open step  Write the test",
+        "  lost  changed    auth.py  (update, c3)",
+        "  lost  failing    TOKEN=[redacted] pytest -q [31m  (exit 1, c4)",
+        "  since then: 1 file read, 1 of unchanged files again (18 bytes): auth.py",
+    ]
+
+
+def test_for_people_it_says_what_nobody_can_tell_and_what_goes_in_circles(home: Home):
+    sealed = compacted("", [{"type": "compaction", "encrypted_content": "gAAA"}])
+    other = shell("cat b.py", "x", reads=["b.py"])
+    changed = [patch(update=f"f{number}") for number in range(66)]
+    home.put(
+        rollout(
+            session(),
+            turn(*LOGIN, AGAIN, other, sealed),
+            turn(user("b"), AGAIN, other, *changed, sealed, AGAIN, AGAIN, other),
+        )
+    )
+
+    lines = home.run("losses", thread(1)).stdout.decode().splitlines()
+
+    assert lines[0].endswith("  0 of 4 lost, 4 unknown")
+    assert "  ?     task       Fix the login" in lines
+    assert "  part of the replacement is encrypted: nobody can tell what is in it" in lines
+    assert "  and 2 more that are not listed" in lines
+    assert "" in lines
+    named = "auth.py (2 times), b.py"
+    assert lines[-2:] == [
+        f"  since then: 3 file reads, 3 of unchanged files again (37 bytes): {named}",
+        "  ! again and again: auth.py, b.py",
+    ]
+
+
+def test_for_people_there_may_be_nothing_to_say(home: Home):
+    home.put(rollout(session(), turn(user("a"))))
+    home.put(rollout(session(thread=thread(2)), compacted("m", [])), 2)
+
+    assert home.run("losses", thread(1)).stdout == b"No compactions yet.\n"
+    assert home.json("losses", thread(1)) == []
+    assert home.run("losses", thread(2)).stdout.decode().splitlines() == [
+        "window 1  2026-11-20T10:00:01.000Z  -  -  nothing was there to lose",
+        "  since then: no file was read",
+    ]
+
+
+def test_a_session_that_nobody_knows_is_refused(home: Home):
+    done = home.run("losses", thread(9), "--json")
+
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["error"]["code"] == "unknown_session"
+
+
+def test_the_server_answers_with_the_same_keys(home: Home):
+    home.put(rollout(session(), turn(*LOGIN, SUMMARY, AGAIN)))
+
+    with Peer(home.root) as peer:
+        peer.start()
+        answer = peer.call("checkpoints/losses", {"sessionId": thread(1)})
+
+    assert answer == {"items": home.json("losses", thread(1)), "nextCursor": None}
+
+
+def test_a_fork_knows_what_its_base_did(home: Home):
+    home.put(rollout(session(thread=thread(1)), turn(*LOGIN)))
+    at = based_on(thread(1), 17, 0)
+    home.put(
+        rollout(session(thread=thread(2), history_base=at), turn(user("b"), SUMMARY, AGAIN)), 2
+    )
+
+    (loss,) = found(home, 2)
+
+    assert [each.uri for each in loss.missed.edited_files] == ["auth.py"]
+    assert read_again(loss) == (1, 1, 18)
+
+
+def test_a_path_is_read_with_nothing_stored(home: Home, tmp_path: Path):
+    elsewhere = tmp_path / "elsewhere" / home.path(1).name
+    elsewhere.parent.mkdir()
+    elsewhere.write_bytes(rollout(session(), turn(*LOGIN, SUMMARY)))
+
+    (loss,) = home.json("losses", str(elsewhere))
+
+    assert loss["number"] == 1
+    assert not (home.state / "sessions").exists()
+
+
+def test_what_a_session_remembers_is_part_of_it(home: Home):
+    home.put(rollout(session(), turn(*LOGIN, SUMMARY)))
+    home.remember([fact("f", seq=5, turn="t1")])
+
+    assert gone(found(home)[0])["task Fix the login"] is False
+
+
+def test_a_session_that_vanished_is_refused(home: Home):
+    path = home.put(rollout(session(), turn(*LOGIN, SUMMARY)))
+
+    with home.house() as house:
+        row = house.sessions.find(thread(1))
+        path.unlink()
+        codes = {
+            refusal(lambda: losses_of(house.sessions, thread(1))).code,
+            refusal(lambda: newest_loss(house.sessions, row)).code,
+        }
+
+    assert codes == {"unreadable_source"}
+
+
+# --- compactions of ours -------------------------------------------------------------------------
+
+
+def long_work(*steps: Step) -> bytes:
+    return rollout(session(), turn(*steps, assistant("I looked at it. " * 900), tokens(9_000)))
+
+
+def compact(home: Home, *options: str) -> Any:  # noqa: ANN401 - any JSON value
+    return home.json("compact", thread(1), *options)
+
+
+@pytest.mark.parametrize("into", ["new", "in-place"])
+def test_a_compaction_of_ours_keeps_what_counts(home: Home, into: str):
+    home.put(long_work(*LOGIN))
+
+    session_id = compact(home, "--into", into)["sessionId"]
+
+    (loss,) = home.json("losses", session_id)
+    assert (loss["strategy"], loss["trigger"]) == ("checkpoint", "manual")
+    assert loss["taskPresent"] is True
+    told = loss["openPlanSteps"] + loss["editedFiles"] + loss["failingCommands"]
+    assert [each["lost"] for each in told] == [False] * len(told)
+    assert [each["text"] for each in loss["openPlanSteps"]] == ["Write the test"]
+
+
+def test_a_session_of_ours_reads_again_what_its_source_had_read(home: Home):
+    home.put(long_work(*LOGIN))
+    session_id = compact(home)["sessionId"]
+    (path,) = home.root.rglob(f"*{session_id}.jsonl")
+    last = json.loads(path.read_bytes().splitlines()[-1])
+    with path.open("ab") as file:
+        file.write(more(turn(user("go on"), AGAIN), thread=session_id, ordinal=last["ordinal"] + 1))
+
+    (loss,) = home.json("losses", session_id)
+
+    assert (loss["reads"], loss["rereadsUnchanged"]) == (1, 1)
+
+
+def test_a_window_has_the_strategy_of_our_own_record(home: Home):
+    home.put(long_work(*LOGIN))
+    compact(home, "--into", "in-place", "--placement", "pre_turn")
+    path = home.state / "sessions" / thread(1) / "compactions.jsonl"
+    path.write_bytes(path.read_bytes().replace(b'"strategy":"checkpoint"', b'"strategy":"codex"'))
+
+    _, window = home.json("windows", thread(1))
+    (loss,) = home.json("losses", thread(1))
+
+    assert (window["strategy"], window["trigger"]) == ("codex", "pre_turn")
+    assert (loss["strategy"], loss["trigger"]) == ("codex", "pre_turn")
+
+
+def test_records_that_cannot_be_read_leave_what_the_file_tells(home: Home):
+    home.put(rollout(session(), turn(*LOGIN, SUMMARY)))
+    (home.state / "sessions" / thread(1) / "compactions.jsonl").mkdir(parents=True)
+
+    with home.house() as house:
+        _, window = Histories(house.sessions).windows(thread(1))
+
+    assert window.trigger == "mid_turn"
+
+
+# --- right behind a compaction -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["paginated", "legacy"])
+@pytest.mark.parametrize("before", [0, 1, 2])
+def test_the_newest_loss_is_the_last_one(home: Home, form: Any, before: int):  # noqa: ANN401 - a form
+    windows = [turn(*LOGIN, SUMMARY)] * before
+    home.put(
+        rollout(
+            session(form),
+            *windows,
+            turn(
+                user("go on"), patch(add="b.py"), AGAIN, shell("make", "no", exit_code=2), SUMMARY
+            ),
+        )
+    )
+
+    with home.house() as house:
+        last = losses_of(house.sessions, thread(1))[-1]
+        quick = newest(house.sessions)
+
+    assert quick is not None
+    assert evolve(quick, number=None) == evolve(last, number=None, since=Readings())
+
+
+def test_the_newest_loss_of_ours_has_the_strategy_of_our_record(home: Home):
+    home.put(long_work(*LOGIN))
+    compact(home, "--into", "in-place")
+    session_id = compact(home, "--force")["sessionId"]
+
+    with home.house() as house:
+        quick = newest_loss(house.sessions, house.sessions.find(session_id))
+        (last,) = losses_of(house.sessions, session_id)
+
+    assert quick == evolve(last, since=Readings())
+    assert last.strategy == "checkpoint"
+
+
+def test_without_a_compaction_there_is_no_newest(home: Home):
+    home.put(rollout(session(), turn(user("a"))))
+
+    with home.house() as house:
+        assert newest(house.sessions) is None
+
+
+def test_the_newest_loss_of_a_fork_knows_what_its_base_did(home: Home):
+    home.put(rollout(session(thread=thread(1)), turn(*LOGIN)))
+    at = based_on(thread(1), 17, 0)
+    home.put(rollout(session(thread=thread(2), history_base=at), turn(user("b"), SUMMARY)), 2)
+
+    with home.house() as house:
+        quick = newest(house.sessions, 2)
+
+    assert quick is not None
+    assert [each.uri for each in quick.missed.edited_files] == ["auth.py"]
+
+
+# --- real sessions -------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not HOMES, reason="CODEX_ROLLOUTS names no folder of sessions")
+@pytest.mark.parametrize("folder", HOMES, ids=lambda path: path.parent.name)
+def test_a_real_session_has_a_loss_for_each_window(folder: Path, tmp_path: Path):
+    house = assembly.assemble(Places(str(folder.parent), str(tmp_path / "state")))
+    try:
+        house.sessions.refresh()
+        for row in [*house.sessions.catalogue.current().values()]:
+            losses = losses_of(house.sessions, row.session_id)
+            windows = Histories(house.sessions).windows(row.session_id)
+            assert [each.number for each in losses] == [each.number for each in windows[1:]]
+            for each in losses:
+                assert each.missed.task is not None
+                assert each.missed.task.lost is False
+    finally:
+        house.sessions.close()
