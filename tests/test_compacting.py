@@ -3,10 +3,13 @@
 import contextlib
 import json
 import os
+import shutil
+import signal
 import subprocess
+import time
 from collections.abc import Generator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import attrs
 import pytest
@@ -86,7 +89,11 @@ def no_codex() -> None:
     return None
 
 
-OUTSIDE = Outside(stamps.moment, stamps.new_ids, hook_process.run, no_codex)
+def no_summary(*_asked: object) -> NoReturn:
+    raise AssertionError
+
+
+OUTSIDE = Outside(stamps.moment, stamps.new_ids, hook_process.run, no_codex, no_summary)
 
 
 def compacting(sessions: Sessions) -> Compacting:
@@ -247,7 +254,7 @@ def test_the_index_is_made_anew_and_a_made_session_is_the_same(home: Home, form:
 
     with home.house() as house:
         assert house.sessions.show(made).data == before
-        (listed,) = [s for s in house.sessions.page().items if s.session_id == made]
+        (listed,) = [s for s in house.sessions.summaries.page().items if s.session_id == made]
         assert listed.task == "And the logout."
         assert listed.title == "Fix the login, größer 日本 🙂"
         assert listed.forked_from == thread(1)
@@ -263,7 +270,9 @@ def test_the_pointer_is_the_newest_record_and_names_the_new_session(
     second = compacting(sessions).compact(asked())
 
     def continued() -> list[str | None]:
-        return [s.continued_by for s in sessions.page().items if s.session_id == thread(1)]
+        return [
+            s.continued_by for s in sessions.summaries.page().items if s.session_id == thread(1)
+        ]
 
     assert continued() == [second.session_id]
     Undoing(sessions, OUTSIDE).uncompact(str(second.compaction_id))
@@ -385,7 +394,7 @@ def test_in_place_earlier_bytes_stay_and_the_replacement_counts(
     assert windows.after.first == windows.before.first
     assert windows.after.previous == windows.before.current
     assert windows.after.number == (windows.before.number or 0) + 1
-    (listed,) = sessions.page().items
+    (listed,) = sessions.summaries.page().items
     assert (listed.context_tokens_source, listed.continued_by) == ("estimated", None)
     assert listed.context_tokens == done.built.report.after
 
@@ -512,7 +521,7 @@ def test_a_context_that_is_more_than_full_is_compacted(home: Home) -> None:
     home.put(full)
     with home.house() as house:
         done = compacting(house.sessions).compact(asked("in-place"))
-        (listed,) = house.sessions.page().items
+        (listed,) = house.sessions.summaries.page().items
 
     assert done.built.report.before.source == "estimated"
     assert listed.context_tokens == done.built.report.after
@@ -594,7 +603,7 @@ def test_a_made_session_that_a_compaction_points_at_is_not_deleted(sessions: Ses
     sessions.delete(str(done.session_id))
 
     assert refused.code == "conflict"
-    assert [each.session_id for each in sessions.page().items] == [thread(1)]
+    assert [each.session_id for each in sessions.summaries.page().items] == [thread(1)]
     Settling(sessions).recover()
 
 
@@ -715,6 +724,29 @@ def test_what_a_hook_started_ends_with_it(home: Home) -> None:
     assert state.stdout.strip()[:1] in {b"", b"Z"}
 
 
+@pytest.mark.skipif(shutil.which("setsid") is None, reason="no way to leave a group")
+@pytest.mark.parametrize(
+    ("and_then", "outcome"), [("", "passed"), ("sleep 60", "timed_out")], ids=["ends", "hangs"]
+)
+def test_what_left_the_group_of_a_hook_is_not_waited_for(
+    home: Home, and_then: str, outcome: str
+) -> None:
+    home.put(work())
+    child = home.user / "child"
+    script = f"setsid sh -c 'echo $$ > \"{child}\"; exec sleep 60' &\n"
+    script += f"while [ ! -s '{child}' ]; do sleep 0.02; done\n{and_then}"
+    hook(home, script, onFailure="continue", timeoutSeconds=5)
+    begun = time.monotonic()
+    try:
+        with home.house() as house:
+            done = compacting(house.sessions).compact(asked())
+    finally:
+        os.kill(int(child.read_text()), signal.SIGKILL)
+
+    assert [each.outcome for each in done.hooks] == [outcome]
+    assert time.monotonic() - begun < 30
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -787,6 +819,25 @@ def test_the_command_line_compacts_and_takes_back(home: Home) -> None:
     assert json.loads(refused.stdout)["error"]["code"] == "unknown_compaction"
 
 
+def test_another_process_in_another_world_writes_the_same_bytes(home: Home) -> None:
+    home.put(work())
+    worlds = (
+        {"PYTHONHASHSEED": "1", "TZ": "Asia/Tokyo", "LC_ALL": "C"},
+        {"PYTHONHASHSEED": "2", "TZ": "America/Lima", "LC_ALL": "C.UTF-8"},
+    )
+
+    written = set[bytes]()
+    for world in worlds:
+        done = home.run("compact", thread(1), "--json", env=world)
+        made = json.loads(done.stdout)["sessionId"]
+        (path,) = home.root.glob(f"sessions/**/rollout-*-{made}.jsonl")
+        line = next(line for line in path.read_bytes().splitlines() if b'"compacted"' in line)
+        begin, end = line.index(b'"replacement_history":'), line.index(b',"first_window_id"')
+        written.add(line[begin:end])
+
+    assert len(written) == 1
+
+
 def test_for_people_the_command_line_says_how_to_go_on(home: Home) -> None:
     home.put(work())
 
@@ -816,3 +867,39 @@ def test_an_editor_compacts_takes_back_and_is_told_of_both(home: Home) -> None:
     assert set(done) >= KEYS
     assert undone["sessionId"] == thread(1)
     assert wrong["data"]["code"] == "invalid_payload"
+
+
+@pytest.mark.parametrize("into", ["new", "in-place"])
+def test_an_editor_finds_the_compaction_and_brings_back_exactly_what_was(
+    home: Home, into: str
+) -> None:
+    home.put(work())
+    with Peer(home.root) as peer:
+        peer.start()
+
+        def state() -> tuple[Any, ...]:
+            shown = json.loads(peer.call("checkpoints/show", {"sessionId": thread(1)})["text"])
+            history = peer.call("checkpoints/history", {"sessionId": thread(1)})
+            summary = peer.call("checkpoints/session", {"sessionId": thread(1)})["summary"]
+            return shown | {"seq": 0}, history["items"], summary["continuedBy"]
+
+        before = state()
+        done = peer.call("checkpoints/compact", {"sessionId": thread(1), "into": into})
+        windows = peer.call("checkpoints/windows", {"sessionId": done["sessionId"]})["items"]
+        between = state()
+        undone = peer.call("checkpoints/uncompact", {"compactionId": windows[-1]["compactionId"]})
+        after = state()
+
+    assert [each["compactionId"] for each in windows] == [None, done["compactionId"]]
+    assert between != before
+    assert after == before
+    assert undone["sessionId"] == thread(1)
+
+
+def test_for_people_windows_name_the_compaction_that_opened_one(home: Home) -> None:
+    home.put(work())
+    done = home.json("compact", thread(1), "--into", "in-place")
+
+    text = home.run("windows", thread(1)).stdout.decode()
+
+    assert f"compaction {done['compactionId']}" in text

@@ -1,5 +1,7 @@
 """Running a program that the user named in the settings, with a limit of time and of output.
 
+Whoever asked for it may call it off meanwhile.
+
 No shell is asked, and nothing from a session or its folder decides what runs.  What a hook may say,
 and what comes of one that fails, is known to `service.compaction_hooks`.
 """
@@ -12,7 +14,8 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from typing import IO, Literal, cast
 
 from attrs import frozen
@@ -20,18 +23,33 @@ from attrs import frozen
 MOST_OUTPUT = 65_536
 """Bytes of an answer that are read; a hook that says more is stopped."""
 
+_LOOK_AGAIN = 0.1
+_GRACE = 1.0
+"""Seconds for what is left in the pipes; a program that has left the group may hold them open."""
+
+End = Literal["exited", "timed_out", "not_started", "cancelled"]
+
 
 @frozen
 class Ran:
     """How a program ended, and what it said; `output` is None where that was too much."""
 
-    end: Literal["exited", "timed_out", "not_started"]
+    end: End
     code: int | None
     output: bytes | None
 
 
-def run(command: Sequence[str], given: bytes, seconds: float, folder: str) -> Ran:
-    """Run a program in a folder with these bytes on its stdin; whatever it started ends with it."""
+def run(
+    command: Sequence[str],
+    given: bytes,
+    seconds: float,
+    folder: str,
+    cancelled: Callable[[], bool],
+) -> Ran:
+    """Run a program in a folder with these bytes on its stdin; whatever it started ends with it.
+
+    `cancelled` is asked ten times a second whether nobody wants its answer any more.
+    """
     try:
         child = subprocess.Popen(  # noqa: S603 - the user's own settings name it
             list(command),
@@ -50,14 +68,28 @@ def run(command: Sequence[str], given: bytes, seconds: float, folder: str) -> Ra
     listening.start()
     speaking.start()
     try:
-        code = child.wait(seconds)
-    except subprocess.TimeoutExpired:
-        return Ran("timed_out", None, None)
+        end = _waited(child, seconds, cancelled)
     finally:
         _end(child)
-        speaking.join()
-        listening.join()
-    return Ran("exited", code, None if len(said) > MOST_OUTPUT else bytes(said))
+        speaking.join(_GRACE)
+        listening.join(_GRACE)
+    if end != "exited":
+        return Ran(end, None, None)
+    answer = bytes(said)
+    return Ran(end, child.returncode, None if len(answer) > MOST_OUTPUT else answer)
+
+
+def _waited(child: subprocess.Popen[bytes], seconds: float, cancelled: Callable[[], bool]) -> End:
+    """Wait for the end of a program, of its time, or of whoever wants it."""
+    latest = time.monotonic() + seconds
+    while not cancelled():
+        left = latest - time.monotonic()
+        if left <= 0:
+            return "timed_out"
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(min(left, _LOOK_AGAIN))
+            return "exited"
+    return "cancelled"
 
 
 def _speak(stdin: IO[bytes], given: bytes) -> None:

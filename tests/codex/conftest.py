@@ -28,7 +28,7 @@ class MakeHome(Protocol):
     """Make a home whose model follows a script."""
 
     def __call__(
-        self, *answers: Answer, summaries: tuple[str, ...] = (), model_name: str = MODEL
+        self, *answers: Answer, summaries: tuple[str | Answer, ...] = (), model_name: str = MODEL
     ) -> tuple[CodexHome, ScriptedModel]:
         """Make it."""
         ...
@@ -40,7 +40,7 @@ def scripted(tmp_path: Path) -> Iterator[MakeHome]:
     with contextlib.ExitStack() as stack:
 
         def make(
-            *answers: Answer, summaries: tuple[str, ...] = (), model_name: str = MODEL
+            *answers: Answer, summaries: tuple[str | Answer, ...] = (), model_name: str = MODEL
         ) -> tuple[CodexHome, ScriptedModel]:
             model = stack.enter_context(ScriptedModel(answers, summaries))
             return CodexHome(tmp_path / "lab", model, model_name), model

@@ -2,7 +2,8 @@
 
 A script is a list of answers; each request that Codex sends takes the next one. Every request is
 recorded. An answer can be held back, so that a test can look around while Codex waits for it.
-Compaction requests are told apart and answered from a list of summaries of their own.
+Compaction requests are told apart and answered from a list of summaries of their own: a text, which
+a service that compacts by itself is made to encrypt, or an answer that can be held back.
 Standard library only, no knowledge of Codex's files.
 """
 
@@ -170,12 +171,13 @@ def text_of(item: Mapping[str, Json]) -> str:
 class ScriptedModel:
     """The server: `with ScriptedModel(answers) as model: … model.base_url …`."""
 
-    def __init__(self, answers: Iterable[Answer], summaries: Iterable[str] = ()) -> None:
+    def __init__(self, answers: Iterable[Answer], summaries: Iterable[str | Answer] = ()) -> None:
         self.requests: list[Request] = []
         self.unscripted: list[Request] = []
         self._answers = list(answers)
         self._all = list(self._answers)
         self._summaries = list(summaries)
+        self._all += [each for each in self._summaries if isinstance(each, Answer)]
         self._ids = itertools.count(1)
         self._lock = threading.Lock()
         self._server = _Server(self)
@@ -222,7 +224,7 @@ class ScriptedModel:
             self.unscripted.append(request)
             return None
 
-    def next_summary(self) -> str | None:
+    def next_summary(self) -> str | Answer | None:
         """Take the next summary."""
         with self._lock:
             return self._summaries.pop(0) if self._summaries else None
@@ -293,22 +295,30 @@ class _Handler(BaseHTTPRequestHandler):
         elif not path.endswith("/responses"):
             self._send(404, {"error": {"message": "not here"}})
         elif request.compaction:
-            self._summarise()
+            self._summarise(request)
         else:
             self._answer(request)
 
-    def _summarise(self) -> None:
-        summary = self.model.next_summary()
-        if summary is None:
-            self._refuse("the script has no summary left")
-        else:
-            self._stream((say(summary),), Usage())
+    def _summarise(self, request: Request) -> None:
+        match self.model.next_summary():
+            case None:
+                self._refuse("the script has no summary left")
+            case Answer() as answer:
+                self._give(answer)
+            case str() as text if _is_by_a_service(request.body):
+                self._stream(({"type": "compaction", "encrypted_content": text},), Usage())
+            case str() as text:
+                self._stream((say(text),), Usage())
 
     def _answer(self, request: Request) -> None:
         answer = self.model.next_answer(request)
         if answer is None:
             self._refuse("the script has no answer left")
-        elif not answer.take():
+        else:
+            self._give(answer)
+
+    def _give(self, answer: Answer) -> None:
+        if not answer.take():
             self._send(503, {"error": {"message": "the test never released this answer"}})
         else:
             self._stream(answer.items, answer.usage)
@@ -371,4 +381,10 @@ def _deltas(index: int, message: dict[str, Json]) -> Iterator[dict[str, Json]]:
 
 def _asks_for_a_summary(body: dict[str, Json]) -> bool:
     said = Request("POST", "", body).texts("user")
-    return bool(said) and _SUMMARY_REQUEST in said[-1].lower()
+    return _is_by_a_service(body) or (bool(said) and _SUMMARY_REQUEST in said[-1].lower())
+
+
+def _is_by_a_service(body: dict[str, Json]) -> bool:
+    """Is the service that was asked to compact by itself, and to encrypt what it made?"""
+    items = Request("POST", "", body).input
+    return any(item.get("type") == "compaction_trigger" for item in items)

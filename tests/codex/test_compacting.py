@@ -9,6 +9,7 @@ import pytest
 
 from codex.codex_cli import AppServer, CodexHome
 from codex.conftest import MakeHome
+from codex.requests import sent
 from codex.scripted_model import Answer, Request, Usage, say, shell, update_plan
 from codex_checkpoints import assembly
 from codex_checkpoints.assembly import Places
@@ -19,7 +20,6 @@ from codex_checkpoints.service.compacting import Compacting
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.undoing import Undoing
-from rollouts import assistant, environment, rollout, session, tokens, turn, user
 
 pytestmark = pytest.mark.codex
 
@@ -67,13 +67,8 @@ def compacted(home: CodexHome, thread: str, into: Any = "new") -> asking.Compact
 
 
 def begins_with(request: Request, items: Any) -> bool:  # noqa: ANN401 - items as they are
-    """Return whether a request holds these items in one piece, before anything a user typed."""
-    bare: list[object] = [
-        {key: item[key] for key in ("type", "role", "content") if key in item}
-        for item in request.input
-    ]
-    begin = bare.index(items[0])
-    return bare[begin : begin + len(items)] == list(items)
+    """Return whether a request begins with these items, behind the base instructions."""
+    return sent(request)[: len(items)] == list(items)
 
 
 @both
@@ -177,50 +172,3 @@ def test_after_codex_compacts_a_session_of_ours_one_handoff_counts(
     assert kinds[-1] == "handoff"
     assert "summary" not in kinds
     home.exec("And on.", resume=str(again.session_id))
-
-
-OLD = "01a1f865-0000-7000-8000-000000000001"
-
-
-def old_session(form: str) -> bytes:
-    """Write a session as older versions did, whose window is more than full."""
-    work = turn(user("Fix the login."), assistant(WORK), tokens(270_000, window=258_400))
-    more = turn(user("And the logout."), assistant(WORK))
-    match form:
-        case "0.140":
-            head = session(form="legacy", model_provider="scripted", cli_version="0.140.0")
-            return rollout(head, work, more)
-        case "0.44":
-            head = session(
-                form="legacy", events=False, model_provider="scripted", cli_version="0.44.0"
-            )
-            return rollout(head, environment(), work, more)
-        case _:
-            return rollout(session(form="bare"), environment(), work, more)
-
-
-@pytest.mark.parametrize(
-    ("form", "into"),
-    [
-        ("0.140", "new"),
-        ("0.140", "in-place"),
-        ("0.44", "new"),
-        ("0.44", "in-place"),
-        ("bare", "new"),
-    ],
-)
-def test_sessions_of_older_versions_are_gone_on_with(
-    scripted: MakeHome, form: str, into: str
-) -> None:
-    home, model = scripted(Answer(say("Going on.")))
-    path = home.codex_home / f"sessions/2026/11/20/rollout-2026-11-20T10-00-00-{OLD}.jsonl"
-    path.parent.mkdir(parents=True)
-    path.write_bytes(old_session(form))
-    before = path.read_bytes()
-
-    done = compacted(home, OLD, into)
-    home.exec("Go on.", resume=str(done.session_id))
-
-    assert begins_with(model.turns[-1], done.built.items)
-    assert (len(model.turns), model.compactions) == (1, [])
-    assert path.read_bytes().startswith(before)

@@ -12,7 +12,14 @@ from typing import Any
 
 import pytest
 
-from homes import SERVER, Home, thread
+from codex_checkpoints.core.compaction.records import Into
+from codex_checkpoints.outside import outside
+from codex_checkpoints.service.compacting import Compacting
+from codex_checkpoints.service.compaction_request import Request
+from codex_checkpoints.service.compaction_settling import Settling
+from codex_checkpoints.service.history import Histories
+from codex_checkpoints.service.undoing import Undoing
+from homes import SERVER, Home, refusal, thread
 from rollouts import assistant, plan, rollout, session, tokens, turn, user
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="kills as POSIX does")
@@ -33,7 +40,12 @@ def call(plain):
                 os.kill(os.getpid(), signal.SIGKILL)
             if left == -1 and how == "fail":
                 raise OSError(errno.ENOSPC, "No space left on device")
-        return plain(first, *more, **named)
+            if left == -1 and how == "interrupt":
+                os.kill(os.getpid(), signal.SIGINT)
+        done = plain(first, *more, **named)
+        if "index.sqlite" not in path and left == -1 and how == "interrupt-after":
+            os.kill(os.getpid(), signal.SIGINT)
+        return done
     return inside
 
 setattr(os, name, call(getattr(os, name)))
@@ -48,6 +60,16 @@ FAULTS: list[Fault] = [
     *(("fail", "write", number) for number in range(10)),
     *(("fail", "fsync", number) for number in range(0, 12, 3)),
     *(("kill", "link", 0), ("kill", "unlink", 0), ("kill", "replace", 0), ("fail", "link", 0)),
+    *(("interrupt", "fsync", number) for number in range(0, 12, 2)),
+    *(("interrupt-after", "write", number) for number in range(1, 10, 3)),
+    *(("interrupt", "link", 0), ("interrupt-after", "link", 0)),
+]
+
+UNDOING_FAULTS: list[Fault] = [
+    *(("kill", "fsync", number) for number in range(5)),
+    *(("kill", "write", number) for number in range(5)),
+    *(("fail", "fsync", number) for number in range(3)),
+    *(("fail", "write", number) for number in range(5)),
 ]
 
 
@@ -107,7 +129,7 @@ def test_a_new_session_is_there_with_its_record_or_nothing_is(
 
     done = with_fault(home, tmp_path, fault, "compact", thread(1), "--json")
 
-    assert done.returncode in {0, 1, -signal.SIGKILL}, done.stderr
+    assert done.returncode in {0, 1, 130, -signal.SIGKILL}, done.stderr
     assert b"Traceback" not in done.stderr
     source = listed(home)
     assert home.path().read_bytes() == before
@@ -138,7 +160,7 @@ def test_in_place_both_lines_and_the_record_are_there_or_nothing_is(
 
     done = with_fault(home, tmp_path, fault, "compact", thread(1), "--into", "in-place", "--json")
 
-    assert done.returncode in {0, 1, -signal.SIGKILL}, done.stderr
+    assert done.returncode in {0, 1, 130, -signal.SIGKILL}, done.stderr
     assert b"Traceback" not in done.stderr
     listed(home)
     after = home.path().read_bytes()
@@ -156,6 +178,41 @@ def test_in_place_both_lines_and_the_record_are_there_or_nothing_is(
         assert done.returncode != 0
         assert kinds == []
         assert home.run("compact", thread(1), "--into", "in-place").returncode == 0
+
+
+@pytest.mark.parametrize("into", ["new", "in-place"])
+@pytest.mark.parametrize("fault", UNDOING_FAULTS, ids=lambda fault: "-".join(map(str, fault)))
+def test_taking_back_is_done_or_the_compaction_stands(
+    home: Home, tmp_path: Path, fault: Fault, into: Into
+) -> None:
+    with home.house() as house:
+        old = Histories(house.sessions).history(thread(1)).items
+        made = Compacting(house.sessions, outside({})).compact(Request(thread(1), into=into))
+        compacted = Histories(house.sessions).history(thread(1)).items
+    before, name = home.path().read_bytes(), str(made.compaction_id)
+
+    done = with_fault(home, tmp_path, fault, "uncompact", name, "--json")
+
+    assert done.returncode in {0, 1, 130, -signal.SIGKILL}, done.stderr
+    assert b"Traceback" not in done.stderr
+    with home.house() as house:
+        Settling(house.sessions).recover()
+        now = Histories(house.sessions).history(thread(1)).items
+        pointer = house.sessions.compactions.continued_by(thread(1))
+        kinds = [each["type"] for each in records(home, thread(1)) if each["type"] != "prepared"]
+        after = home.path().read_bytes()
+        undoing = Undoing(house.sessions, outside({}))
+        if kinds == ["installed"]:
+            assert done.returncode != 0
+            assert (after, now) == (before, compacted)
+            assert pointer == (made.session_id if into == "new" else None)
+            undoing.uncompact(name)
+        else:
+            assert kinds == ["installed", "undone"]
+            assert after.startswith(before)
+            assert after[len(before) :].count(b"\n") == (2 if into == "in-place" else 0)
+            assert (now, pointer) == (old, None)
+            assert refusal(lambda: undoing.uncompact(name)).code == "conflict"
 
 
 def test_two_at_once_each_leave_a_whole_compaction(home: Home) -> None:

@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -21,10 +21,12 @@ from pygls.lsp.server import LanguageServer
 
 from codex_checkpoints import assembly, protocol, wire
 from codex_checkpoints.assembly import House, Places
+from codex_checkpoints.server.long_work import LongWork, reporting
 from codex_checkpoints.service import following
 from codex_checkpoints.service.catalogue import Progress
 from codex_checkpoints.service.compaction_settling import Settling
 from codex_checkpoints.service.following import Follower
+from codex_checkpoints.service.pace import Pace
 from codex_checkpoints.service.refusal import Cancelled
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.watch import Watcher
@@ -53,6 +55,7 @@ class Desk:
         self._indexed = False
         self._waiting: set[int | str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._calls: dict[asyncio.Future[None], Pace] = {}
         self._sent = 0
         self._ended = False
 
@@ -85,8 +88,10 @@ class Desk:
         self._keep(self._follow(self.follower), "follow")
 
     async def end(self) -> None:
-        """Stop following and save."""
-        self._ended = True
+        """Stop following and save, once what had begun to write is whole."""
+        self._stop()
+        if self._calls:
+            await asyncio.wait(self._calls)
         for task in tuple(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -94,7 +99,7 @@ class Desk:
 
     def close(self) -> None:
         """Let go of everything; may be called twice, and after the loop has ended."""
-        self._ended = True
+        self._stop()
         watcher, self._watcher = self._watcher, None
         if watcher is not None:
             watcher.stop()
@@ -103,6 +108,12 @@ class Desk:
             with contextlib.suppress(RuntimeError):
                 self._worker.submit(house.sessions.close).result()
         self._worker.shutdown(cancel_futures=True)
+
+    def _stop(self) -> None:
+        """Begin nothing more, and call off what can be."""
+        self._ended = True
+        for pace in tuple(self._calls.values()):
+            pace.cancel()
 
     # --- what requests use ------------------------------------------------------------------------
 
@@ -130,6 +141,29 @@ class Desk:
             raise Cancelled
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._worker, function, *arguments)
+
+    @contextlib.asynccontextmanager
+    async def calling(self, title: str, token: int | str | None = None) -> AsyncGenerator[LongWork]:
+        """Have a block do what takes long, in pieces that its client may call off.
+
+        Reports progress under a title to `token`.
+        """
+        sessions = (await self._open()).sessions
+        pace, ended = Pace(), asyncio.get_running_loop().create_future()
+        self._calls[ended] = pace
+        try:
+            with reporting(self._server.work_done_progress, token, title, pace):
+                yield LongWork(self._worker, sessions, pace)
+        finally:
+            del self._calls[ended]
+            ended.set_result(None)
+
+    async def long(
+        self, function: Callable[[], T], title: str = "", token: int | str | None = None
+    ) -> T:
+        """Run in one piece what takes long; as `calling`."""
+        async with self.calling(title, token) as work:
+            return await work.do(function)
 
     async def attend(self, session_id: str) -> None:
         """Follow the files of a session that the client shows."""

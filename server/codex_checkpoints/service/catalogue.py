@@ -19,8 +19,9 @@ from codex_checkpoints.core.checkpoint.caps import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.seed import Seeds, unsown
 from codex_checkpoints.core.checkpoint.text import value
+from codex_checkpoints.service.pace import PacedReader
 from codex_checkpoints.service.readers import Readers
-from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.service.refusal import Cancelled, Refusal
 from codex_checkpoints.service.rows import row_of, unreadable_row
 from codex_checkpoints.service.session_file import SessionFile, open_session, read_with
 from codex_checkpoints.threads.contract import (
@@ -62,7 +63,8 @@ class Catalogue:
         """
         self.store = store
         self.seeds = seeds
-        self._readers = Readers(store, seeds)
+        self.reader = PacedReader(store.reader)
+        self._readers = Readers(store, self.reader, seeds)
         self._by_rollout: dict[str, str] = {}
 
     # --- what there is ---------------------------------------------------------------------------
@@ -91,16 +93,11 @@ class Catalogue:
 
     def below(self, row: Row) -> Iterator[str]:
         """Yield the sessions on whose rollouts this one builds, the nearest first."""
-        seen = {row.path}
-        step: Row | None = row
-        while step is not None and step.base_rollout is not None:
-            path = self.locate(step.base_rollout)
-            if path is None or path in seen:
-                return
-            seen.add(path)
-            step = self.rows().get(path)
-            if step is not None:
-                yield step.session_id
+        return (base.session_id for base in self._bases(row))
+
+    def weight(self, row: Row) -> int:
+        """Return how many bytes whoever reads a session reads, those it builds on included."""
+        return sum(each.rollout.size for each in (row, *self._bases(row)))
 
     def built_on(self, sessions: Iterable[str]) -> set[str]:
         """Return the sessions that build on a rollout of one of these."""
@@ -196,7 +193,7 @@ class Catalogue:
         """
         places = self.store.places()
         self._by_rollout = dict(places)
-        identify = self.store.reader.identify
+        identify = self.reader.identify
         wanted = [path for path in places.values() if identify(path).thread_id == thread_id]
         # What was moved or removed meanwhile is known by its row alone.
         wanted += [row.path for row in self.rows().values() if row.rollout.thread_id == thread_id]
@@ -211,17 +208,21 @@ class Catalogue:
 
     def open(self, row: Row) -> SessionFile:
         """Return the session as it is now; raise `unreadable_source` when it cannot be read."""
+        session = self.lend(row)
+        self._readers.keep(session)
+        return session
+
+    def lend(self, row: Row) -> SessionFile:
+        """Return the session as `open` does, for who alone reads on with it: it is not kept."""
         session = self._readers.take(row.path) or self._readers.resume(row.path)
         try:
-            session = (
-                open_session(self.store.reader, row.path, self.locate, seeds=self.seeds)
+            return (
+                open_session(self.reader, row.path, self.locate, seeds=self.seeds)
                 if session is None
                 else session.read_on(self.locate)
             )
         except UnreadableSource as error:
             raise _unreadable(row.path, str(error)) from error
-        self._readers.keep(session)
-        return session
 
     def read(self, row: Row, until: int | None = None) -> SessionFile:
         """Read a session afresh, to its end or up to the line at position `until`.
@@ -230,7 +231,7 @@ class Catalogue:
         """
         try:
             locate = self.locator(row.path)
-            return open_session(self.store.reader, row.path, locate, until=until, seeds=self.seeds)
+            return open_session(self.reader, row.path, locate, until=until, seeds=self.seeds)
         except UnreadableSource as error:
             raise _unreadable(row.path, str(error)) from error
 
@@ -238,7 +239,7 @@ class Catalogue:
         """Read a session afresh with a replay of the caller's, for what no state keeps."""
         try:
             locate = self.locator(row.path)
-            opened = read_with(replay, self.store.reader, row.path, locate, self.seeds)
+            opened = read_with(replay, self.reader, row.path, locate, self.seeds)
         except UnreadableSource as error:
             raise _unreadable(row.path, str(error)) from error
         return replay.with_tail(opened.tail) if opened.tail else replay
@@ -274,6 +275,19 @@ class Catalogue:
                 self._doubt(row)
                 new[row.path] = file
         return list(new.values()), changed
+
+    def _bases(self, row: Row) -> Iterator[Row]:
+        """Yield the rollouts that this one builds on, the nearest first."""
+        seen = {row.path}
+        step: Row | None = row
+        while step is not None and step.base_rollout is not None:
+            path = self.locate(step.base_rollout)
+            if path is None or path in seen:
+                return
+            seen.add(path)
+            step = self.rows().get(path)
+            if step is not None:
+                yield step
 
     def _built_on(self, rollouts: set[str]) -> list[Row]:
         if not rollouts:
@@ -329,13 +343,15 @@ class Catalogue:
             if reader is None and known:
                 reader = self._readers.resume(file.path)
             session = (
-                open_session(self.store.reader, file.path, self.locate, seeds=self.seeds)
+                open_session(self.reader, file.path, self.locate, seeds=self.seeds)
                 if reader is None
                 else reader.read_on(self.locate)
             )
             row = row_of(file, session)
         except UnreadableSource as error:
             return unreadable_row(file, str(error))
+        except Cancelled:
+            raise  # it was not read to its end, which says nothing of the file
         except Exception as error:  # noqa: BLE001 - a defect about one file, not the end for all
             logger.error("%s: %s", file.path, type(error).__name__)  # noqa: TRY400 - no content
             return unreadable_row(file, f"a defect of ours, {type(error).__name__}")
@@ -352,7 +368,7 @@ class Catalogue:
             return row
         try:
             rollout = self.store.rollout_at(path)
-            opened = open_session(self.store.reader, path, self.locator(path), seeds=self.seeds)
+            opened = open_session(self.reader, path, self.locator(path), seeds=self.seeds)
         except UnreadableSource as error:
             raise _unreadable(path, str(error)) from error
         return row_of(rollout, opened)

@@ -1,275 +1,113 @@
 """Compaction as an operation: a checkpoint is installed in the place of a history (CKP-1).
 
-In this order, each step durable before the next:
+It goes in steps, since some wait for programs of others and the service belongs to one thread:
 
-1. refuse, with nothing written; ask the hooks that run before, and read again if they took long;
-2. store the checkpoint (DSC-53);
-3. prepare the record with the source (`compaction_settling`), and put the record of a new session,
-   which holds what that goes on from, into the new session's folder;
-4. install: publish the new session whole, or append two lines to the source;
-5. add the record: from here on the pointer is the new one (JUN-24);
-6. note the event, tell the hooks that run after, and let what is stored of the session follow.
+1. `ask`: read, refuse, build; nothing is written (`compaction_plan`);
+2. `Asked.consult`: the hooks that run before, and Codex where it is to make a summary, on any
+   thread;
+3. `install`: read again if the session changed meanwhile, then install (`compaction_install`);
+4. `Done.tell`: the hooks that run after, on any thread;
+5. `finish`: note the event, and let what is stored of the session follow.
 
-How a replacement is built is the business of `core.compaction`, taking one back that of `undoing`.
+`compact` does all of them in order.  Taking a compaction back is the business of `undoing`.
 """
 
 from __future__ import annotations
 
 import contextlib
-import logging
+from collections.abc import Callable
 from datetime import datetime
 
 from attrs import evolve, frozen
 
-from codex_checkpoints.core.compaction.building import Replacement, Terms, build
-from codex_checkpoints.core.compaction.installed import (
-    Line,
-    Moment,
-    Naming,
-    in_place,
-    new_session,
-    source_of,
-    token_count,
-)
-from codex_checkpoints.core.compaction.placement import Placement
-from codex_checkpoints.core.compaction.records import (
-    Installed,
-    Sizes,
-    Windows,
-    counts_of,
-    digest_of,
-    remaining,
-)
-from codex_checkpoints.core.compaction.report import Declined, Figure, Reason
-from codex_checkpoints.core.history.tokens import WINDOW_SETTING, thresholds, window_size
+from codex_checkpoints.codex.app_server import nobody
+from codex_checkpoints.core.compaction.records import Installed, Windows
 from codex_checkpoints.core.history.windows import Chain
 from codex_checkpoints.service.compaction_audit import Operation
 from codex_checkpoints.service.compaction_hooks import Heard, Ring
-from codex_checkpoints.service.compaction_records import storing
+from codex_checkpoints.service.compaction_install import Installer, opened_after
+from codex_checkpoints.service.compaction_plan import Awaited, Plan, Planner
 from codex_checkpoints.service.compaction_request import (
     Compacted,
     Outside,
     Request,
-    declined_by,
-    session_live,
+    gone_on,
+    no_preview,
 )
-from codex_checkpoints.service.compaction_settling import Settling
 from codex_checkpoints.service.compaction_source import Source, Sources
-from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.service.refusal import Cancelled, Refusal
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.stamps import in_text
-from codex_checkpoints.threads.contract import Item, NewThread, Row
-
-logger = logging.getLogger(__name__)
+from codex_checkpoints.threads.contract import Row
 
 
 @frozen
-class _Plan:
-    """A replacement and the session that it is for; nothing is written."""
+class Asked:
+    """A compaction that could be done, before anybody outside was asked; nothing is written."""
 
-    source: Source
-    built: Replacement
-    placement: Placement
+    request: Request
+    plan: Plan | Awaited
+    at: datetime
+    ids: tuple[str, ...]
+    operation: Operation
+    before: Ring
+    after: Ring
 
+    def consult(self, cancelled: Callable[[], bool] = nobody) -> Consulted:
+        """Ask the hooks that run before (CKP-11), then Codex; any thread may wait for them.
 
-@frozen
-class _Change:
-    """What an install writes, and the windows that come of it."""
-
-    session_id: str
-    chain: Chain
-    what: NewThread | tuple[Item, ...]
-
-
-class Compacting:
-    """Compactions of the sessions of one home."""
-
-    def __init__(self, sessions: Sessions, outside: Outside) -> None:
-        """Work on these sessions; nothing is read yet."""
-        self._sessions = sessions
-        self._outside = outside
-        self._sources = Sources(sessions)
-        self._settling = Settling(sessions)
-
-    def preview(self, request: Request) -> Compacted:
-        """Return what a compaction would report; nothing is written.
-
-        Refuses as `compact`, but for what hooks say: they are not asked.
+        `cancelled` is looked at while any of them is waited for.
         """
-        plan = self._plan(request)
-        before = plan.source.traced.history.chain
-        if request.into == "in-place":
-            windows = Windows(before, evolve(opened_after(before, ""), current=None))
-            return _compacted(request, plan, None, plan.source.session_id, windows)
-        return _compacted(request, plan, None, None, Windows(before, Chain(number=1)))
-
-    def compact(self, request: Request) -> Compacted:
-        """Install a replacement: durable, and what Codex sends next, on return.
-
-        Refuses `unknown_session`, `unreadable_source`, `turn_not_complete`, `session_live`,
-        `unsupported_placement`, `unsupported_strategy`, `codex_not_found`, `missing_context`,
-        `not_smaller`, `item_too_large`, `blocked_by_hook`, `conflict`, `storage_error`.
-        """
-        plan = self._plan(request)
-        at = self._outside.moment()
-        ids = self._outside.new_ids(at, 6)
-        source = plan.source
-        operation = Operation(
-            self._sessions,
-            self._outside.moment,
-            ids[0],
-            source.session_id,
-            source.last_turn,
-        )
-        heard = self._asked(request, plan, operation)
-        if self._sources.is_changed(source):
-            plan = self._plan(request)
+        words = _words(self.request, self.plan.source, "PreCompact")
         try:
-            record, row = self._installed(request, plan, at, ids)
-        except Refusal as refusal:
-            operation.failed(refusal.code)
-            raise
-        operation.installed(record, heard)
-        after = self._told(request, plan, record)
-        operation.observed(after)
-        with contextlib.suppress(Refusal):  # it can be derived again, whoever asks first
-            self._sessions.keep(row, self._sessions.catalogue.open(row))
-        done = _compacted(request, plan, ids[0], record.session_id, record.windows)
-        return evolve(done, hooks=(*heard, *after))
+            heard, stopped = self.before.ask(words, cancelled)
+        except Cancelled as called_off:
+            return Consulted(self, (), called_off)
+        return Consulted(self, heard, stopped or self._awaited(cancelled))
 
-    # --- inside ----------------------------------------------------------------------------------
+    def _awaited(self, cancelled: Callable[[], bool]) -> Plan | Summarised | Refusal | Cancelled:
+        if isinstance(self.plan, Plan):
+            return self.plan
+        try:
+            return Summarised(self.plan, self.plan.errand.run(cancelled))
+        except (Refusal, Cancelled) as problem:
+            return problem  # the thread that owns the sessions notes it
 
-    def _plan(self, request: Request) -> _Plan:
-        self._check_strategy(request.strategy)
-        source = self._sources.read(request.session)
-        if request.into == "in-place" and source.live:
-            raise session_live(source.session_id)
-        if request.into == "in-place" and source.row.archived:
-            message = f"session {source.session_id} is archived: it is not continued as it is"
-            hint = "Unarchive it first, or compact into a new session."
-            facts = {"sessionId": source.session_id, "reason": "archived", "hint": hint}
-            raise Refusal("conflict", message, facts)
-        caps = self._sessions.settings.caps_for(source.replay.state.model)
-        terms = self._terms(request, source)
-        past, checkpoint = self._sources.past(source), self._sources.checkpoint(source)
-        match build(past, checkpoint, caps, terms):
-            case Declined() as declined:
-                raise declined_by(declined, source.session_id)
-            case Replacement() as built:
-                placement: Placement = "pre_turn" if terms.placement == "pre_turn" else "manual"
-                return _Plan(source, built, placement)
 
-    def _check_strategy(self, strategy: str) -> None:
-        if strategy == "checkpoint":
-            return
-        if strategy != "codex":
-            problem = f"strategy: {strategy[:80]!r} is not one of checkpoint, codex"
-            raise Refusal("invalid_payload", problem, {"problems": [problem]})
-        if self._outside.find_codex() is None:
-            message = "the strategy `codex` needs the Codex CLI, and there is none on the PATH"
-            raise Refusal("codex_not_found", message, {"strategy": strategy})
-        message = "the strategy `codex` is not offered by this version"
-        hint = "Choose the strategy `checkpoint`: it needs no model."
-        raise Refusal("unsupported_strategy", message, {"strategy": strategy, "hint": hint})
+@frozen
+class Summarised:
+    """A session that Codex has compacted in a scratch fork."""
 
-    def _terms(self, request: Request, source: Source) -> Terms:
-        settings, context = self._sessions.settings, source.traced.history.context
-        usable = context.tokens is not None and not context.flagged
-        waived: set[Reason] = {"not_smaller"} if request.force else set()
-        if request.force and not source.live:
-            waived.add("turn_not_complete")  # nobody goes on with it: it was cut off
-        setting = settings.context_window_tokens or None
-        window = window_size(source.window, self._outside.window, setting)
-        if window.ignored:
-            logger.warning("%s is no positive number and is left aside", WINDOW_SETTING)
-        return Terms(
-            placement=request.placement,
-            turn_ended=source.ended,
-            budget=settings.retained_tokens,
-            before=Figure(context.tokens or 0, context.source) if usable else None,
-            target=thresholds(window.tokens).target,
-            waived=frozenset(waived),
-        )
+    awaited: Awaited
+    scratch_id: str
 
-    def _installed(
-        self, request: Request, plan: _Plan, at: datetime, ids: tuple[str, ...]
-    ) -> tuple[Installed, Row]:
-        source, threads = plan.source, self._sessions.threads
-        kept = self._sessions.keep(source.row, source.opened)
-        if kept.storage_problem is not None:
-            facts = {"sessionId": source.session_id, "reason": kept.storage_problem}
-            message = f"the checkpoint cannot be stored: {kept.storage_problem}"
-            raise Refusal("storage_error", message, facts)
-        change = self._new(plan, at, ids) if request.into == "new" else _in_place(plan, ids[1])
-        report = plan.built.report
-        record = Installed(
-            compaction_id=ids[0],
-            at=in_text(at),
-            requested_by=request.requested_by,
-            why=request.why,
-            placement=plan.placement,
-            strategy="checkpoint",
-            determinism="deterministic",
-            into=request.into,
-            session_id=change.session_id,
-            source=self._sources.range_of(source),
-            replacement=digest_of(plan.built.items),
-            items=remaining(plan.built),
-            counts=counts_of(report),
-            sizes=Sizes(report.before, Figure(report.after, "estimated"), report.bound),
-            windows=Windows(source.traced.history.chain, change.chain),
-            seed=kept.checkpoint if request.into == "new" else None,
-        )
-        records = self._sessions.compactions
-        with (
-            storing(source.session_id),
-            records.shelf(source.session_id) as shelf,
-            self._settling.installing(shelf, record),
-        ):
-            if isinstance(change.what, NewThread):
-                records.give(change.session_id, record)
-                row = threads.create(change.what, at)
-            else:
-                threads.unload(source.session_id)
-                threads.append(source.session_id, change.what, at, expected=source.look)
-                row = self._sessions.own(source.session_id)
-        return record, row
 
-    def _new(self, plan: _Plan, at: datetime, ids: tuple[str, ...]) -> _Change:
-        _, session_id, first, second, turn_id, item_id = ids
-        source = plan.source
-        made = new_session(
-            plan.built.items,
-            source_of(source.session_id, source.row.cwd or "", source.traced.head, source.window),
-            Naming(self._sessions.title(source.row) or "", turn_id, item_id),
-            Moment(in_text(at), int(at.timestamp() * 1000)),
-            (session_id, first, second),
-        )
-        # By this a list knows how full the session is before Codex has ever sent it (CKP-28).
-        weight = plan.built.report.after + source.traced.instructions
-        told = token_count(weight, {"info": {"model_context_window": source.window}})
-        return _Change(session_id, made.chain, NewThread(made.meta, items_of((*made.lines, told))))
+@frozen
+class Consulted:
+    """What came of the hooks that run before, and of Codex where it was asked.
 
-    # --- hooks -----------------------------------------------------------------------------------
+    `outcome` is what can be installed, or what stops it: a hook, Codex, or whoever asked.
+    """
 
-    def _asked(self, request: Request, plan: _Plan, operation: Operation) -> tuple[Heard, ...]:
-        """Ask the hooks that run before; refuses `blocked_by_hook` (CKP-11, CKP-12)."""
-        heard, stopped = self._ring("preCompact").ask(_words(request, plan, "PreCompact"))
-        if stopped is None:
-            return heard
-        operation.blocked(heard)
-        message = f"hook {stopped.number} of preCompact stopped it: {stopped.outcome}"
-        message += f", {stopped.reason}" if stopped.reason else ""
-        facts = {
-            "sessionId": plan.source.session_id,
-            "hook": stopped.number,
-            "outcome": stopped.outcome,
-            "reason": stopped.reason,
-        }
-        raise Refusal("blocked_by_hook", message, facts)
+    asked: Asked
+    heard: tuple[Heard, ...]
+    outcome: Plan | Summarised | Heard | Refusal | Cancelled
 
-    def _told(self, request: Request, plan: _Plan, record: Installed) -> tuple[Heard, ...]:
-        """Tell the hooks that run after: ids, counts and digests, beside what Codex would say."""
+
+@frozen
+class Done:
+    """A compaction that is installed: durable, and what Codex sends next."""
+
+    consulted: Consulted
+    plan: Plan
+    record: Installed
+    row: Row
+
+    def tell(self) -> tuple[Heard, ...]:
+        """Tell the hooks that run after: ids, counts and digests, beside what Codex would say.
+
+        Any thread may wait for them.
+        """
+        record, asked = self.record, self.consulted.asked
         compaction = {
             "compaction_id": record.compaction_id,
             "session_id": record.session_id,
@@ -281,35 +119,130 @@ class Compacting:
             "tokens_before": record.sizes.before.tokens,
             "tokens_after": record.sizes.after.tokens,
         }
-        words = _words(request, plan, "PostCompact") | {"compaction": compaction}
-        return self._ring("postCompact").tell(words)
+        words = _words(asked.request, self.plan.source, "PostCompact") | {"compaction": compaction}
+        return asked.after.tell(words)
+
+
+class Compacting:
+    """Compactions of the sessions of one home."""
+
+    def __init__(self, sessions: Sessions, outside: Outside) -> None:
+        """Work on these sessions; nothing is read yet."""
+        self._sessions = sessions
+        self._outside = outside
+        self._sources = Sources(sessions)
+        self._planner = Planner(sessions, outside, self._sources)
+        self._installer = Installer(sessions, self._sources)
+
+    def preview(self, request: Request) -> Compacted:
+        """Return what a compaction would report; nothing is written.
+
+        Refuses as `compact`, but for what hooks say: they are not asked.
+        """
+        plan = self._planner.plan(request, self._sources.read)
+        if isinstance(plan, Awaited):
+            raise no_preview(plan.source.session_id, plan.before, plan.errand.seconds)
+        before = plan.source.traced.history.chain
+        if request.into == "in-place":
+            windows = Windows(before, evolve(opened_after(before, ""), current=None))
+            return _compacted(request, plan, None, plan.source.session_id, windows)
+        return _compacted(request, plan, None, None, Windows(before, Chain(number=1)))
+
+    def compact(self, request: Request) -> Compacted:
+        """Install a replacement: durable, and what Codex sends next, on return.
+
+        Refuses `unknown_session`, `unreadable_source`, `turn_not_complete`, `session_live`,
+        `unsupported_placement`, `codex_not_found`, `missing_context`, `not_smaller`,
+        `item_too_large`, `blocked_by_hook`, `timed_out`, `codex_failed`, `conflict`,
+        `storage_error`.
+        """
+        done = self.install(self.ask(request).consult())
+        return self.finish(done, done.tell())
+
+    # --- the steps -------------------------------------------------------------------------------
+
+    def ask(self, request: Request) -> Asked:
+        """Find out what would be installed; refuses as `compact`, but for what comes later."""
+        plan = self._planner.plan(request, self._sources.sealed)
+        at = self._outside.moment()
+        ids = self._outside.new_ids(at, 6)
+        source = plan.source
+        operation = Operation(
+            self._sessions, self._outside.moment, ids[0], source.session_id, source.last_turn
+        )
+        rings = self._ring("preCompact"), self._ring("postCompact")
+        return Asked(request, plan, at, ids, operation, *rings)
+
+    def install(self, consulted: Consulted) -> Done:
+        """Install what nobody objects to; refuses `blocked_by_hook`, and as `compact` (CKP-12).
+
+        Raises `Cancelled` as long as nothing is written.
+        """
+        asked = consulted.asked
+        if isinstance(consulted.outcome, Heard):
+            asked.operation.blocked(consulted.heard)
+            raise _blocked(asked.plan.source, consulted.outcome)
+        try:
+            plan = self._settled(asked, consulted.outcome)
+            record, row = self._installer.install(asked.request, plan, asked.at, asked.ids)
+        except Refusal as refusal:
+            asked.operation.failed(refusal.code)
+            raise
+        asked.operation.installed(record, consulted.heard)
+        return Done(consulted, plan, record, row)
+
+    def finish(self, done: Done, after: tuple[Heard, ...]) -> Compacted:
+        """Note what the hooks that run after came to, and return what was done."""
+        consulted, record = done.consulted, done.record
+        consulted.asked.operation.observed(after)
+        with contextlib.suppress(Refusal):  # it can be derived again, whoever asks first
+            self._sessions.projections.keep(done.row, self._sessions.catalogue.open(done.row))
+        found = _compacted(
+            consulted.asked.request,
+            done.plan,
+            record.compaction_id,
+            record.session_id,
+            record.windows,
+        )
+        return evolve(found, hooks=(*consulted.heard, *after))
+
+    # --- inside ----------------------------------------------------------------------------------
+
+    def _settled(self, asked: Asked, outcome: Plan | Summarised | Refusal | Cancelled) -> Plan:
+        """Return what is installed now: the session may have gone on in the meantime."""
+        changed = self._sources.is_changed(asked.plan.source)
+        match outcome:
+            case Refusal() | Cancelled():
+                raise outcome
+            case Summarised() if changed:  # the summary knows nothing of what came since
+                raise gone_on(asked.plan.source.session_id)
+            case Summarised():
+                return self._planner.adopted(outcome.awaited, outcome.scratch_id)
+            case Plan() if changed:
+                return self._planner.built(asked.request, self._sources.sealed)
+            case Plan():
+                return outcome
 
     def _ring(self, event: str) -> Ring:
         hooks = self._sessions.settings.hooks.get(event, ())
         return Ring(hooks, self._outside.run, self._sessions.records.state_dir)
 
 
-def opened_after(chain: Chain, window_id: str) -> Chain:
-    """Return a chain after one more window; where no window had a number, this one is the first."""
-    return evolve(chain, number=chain.number or 0).opened(window_id)
-
-
-def items_of(lines: tuple[Line, ...]) -> tuple[Item, ...]:
-    """Return lines as a store takes them."""
-    return tuple(Item(line.type, line.payload) for line in lines)
-
-
-def _in_place(plan: _Plan, window_id: str) -> _Change:
-    source = plan.source
-    chain = opened_after(source.traced.history.chain, window_id)
-    weight = plan.built.report.after + source.traced.instructions
-    lines = in_place(plan.built.items, chain, weight, source.traced.last_report)
-    return _Change(source.session_id, chain, items_of(lines))
+def _blocked(source: Source, stopped: Heard) -> Refusal:
+    message = f"hook {stopped.number} of preCompact stopped it: {stopped.outcome}"
+    message += f", {stopped.reason}" if stopped.reason else ""
+    facts = {
+        "sessionId": source.session_id,
+        "hook": stopped.number,
+        "outcome": stopped.outcome,
+        "reason": stopped.reason,
+    }
+    return Refusal("blocked_by_hook", message, facts)
 
 
 def _compacted(
     request: Request,
-    plan: _Plan,
+    plan: Plan,
     compaction_id: str | None,
     session_id: str | None,
     windows: Windows,
@@ -319,17 +252,17 @@ def _compacted(
         session_id=session_id,
         source_session_id=plan.source.session_id,
         into=request.into,
-        strategy="checkpoint",
-        determinism="deterministic",
+        strategy=plan.strategy,
+        determinism=plan.determinism,
         placement=plan.placement,
         built=plan.built,
         windows=windows,
     )
 
 
-def _words(request: Request, plan: _Plan, event: str) -> dict[str, object]:
+def _words(request: Request, source: Source, event: str) -> dict[str, object]:
     """Return what Codex tells its own hooks of this event."""
-    row, turn = plan.source.row, plan.source.last_turn
+    row, turn = source.row, source.last_turn
     return {
         "session_id": row.session_id,
         "turn_id": None if turn is None else turn.turn_id,

@@ -14,15 +14,18 @@ from typing import Literal
 import orjson
 from attrs import frozen
 
+from codex_checkpoints.codex.app_server import nobody
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.rollout.fields import is_object, text_of
 from codex_checkpoints.hook_process import Ran
+from codex_checkpoints.service.refusal import Cancelled
 from codex_checkpoints.service.settings import Hook
 
 MOST_REASON = 500
 
 Outcome = Literal["passed", "blocked", "failed", "timed_out", "not_started", "garbage"]
-Run = Callable[[Sequence[str], bytes, float, str], Ran]
+IsCancelled = Callable[[], bool]
+Run = Callable[[Sequence[str], bytes, float, str, IsCancelled], Ran]
 
 
 @frozen
@@ -42,14 +45,17 @@ class Ring:
     run: Run
     folder: str
 
-    def ask(self, told: Mapping[str, object]) -> tuple[tuple[Heard, ...], Heard | None]:
+    def ask(
+        self, told: Mapping[str, object], cancelled: IsCancelled
+    ) -> tuple[tuple[Heard, ...], Heard | None]:
         """Run the hooks in order until one stops the operation; return that one, too.
 
-        One that fails stops it as well, unless the settings say `continue` (CKP-12).
+        One that fails stops it as well, unless the settings say `continue` (CKP-12).  Raises
+        `Cancelled` once nobody wants the operation any more; the hook that runs then is ended.
         """
         heard: list[Heard] = []
         for number, hook in enumerate(self.hooks, 1):
-            answer = self._heard(number, hook, told)
+            answer = self._heard(number, hook, told, cancelled)
             heard.append(answer)
             passes = answer.outcome == "passed"
             if answer.outcome == "blocked" or not (passes or hook.on_failure == "continue"):
@@ -58,15 +64,21 @@ class Ring:
 
     def tell(self, told: Mapping[str, object]) -> tuple[Heard, ...]:
         """Run all hooks, whatever they say: what they observe has happened."""
-        return tuple(self._heard(number, hook, told) for number, hook in enumerate(self.hooks, 1))
+        return tuple(
+            self._heard(number, hook, told, nobody) for number, hook in enumerate(self.hooks, 1)
+        )
 
-    def _heard(self, number: int, hook: Hook, told: Mapping[str, object]) -> Heard:
-        given = orjson.dumps(told) + b"\n"
-        return _read(number, self.run(hook.command, given, hook.timeout_seconds, self.folder))
+    def _heard(
+        self, number: int, hook: Hook, told: Mapping[str, object], cancelled: IsCancelled
+    ) -> Heard:
+        given, seconds = orjson.dumps(told) + b"\n", hook.timeout_seconds
+        return _read(number, self.run(hook.command, given, seconds, self.folder, cancelled))
 
 
 def _read(number: int, ran: Ran) -> Heard:
     match ran.end:
+        case "cancelled":
+            raise Cancelled
         case "timed_out" | "not_started" as how:
             return Heard(number, how)
         case "exited":

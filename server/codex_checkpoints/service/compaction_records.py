@@ -92,6 +92,20 @@ class CompactionRecords:
             reason = f"its record of how it began cannot be read: {error}"
             raise UnreadableSource(reason) from error
 
+    def opened(self, session_id: str) -> dict[str, str]:
+        """Return the compactions that opened windows of a session, by the id of the window.
+
+        Refuses `storage_error`.
+        """
+        with storing(session_id):
+            records = self.of(session_id)
+        made = [each for each in records if isinstance(each, Installed)]
+        return {
+            each.windows.after.current: each.compaction_id
+            for each in made
+            if each.session_id == session_id and each.windows.after.current is not None
+        }
+
     def continued_by(self, session_id: str) -> str | None:
         """Return the session where a compaction says that the work of this one goes on."""
         try:
@@ -100,6 +114,15 @@ class CompactionRecords:
             logger.warning("storage_error: compactions of %s: %s", session_id, error)
             return None
         return newest.session_id if newest is not None and newest.into == "new" else None
+
+    def by_window(self, session_id: str) -> dict[str | None, Installed]:
+        """Return the compactions of ours with a session, by the id of the window each opened."""
+        try:
+            found = [each for each in self.of(session_id) if isinstance(each, Installed)]
+        except StorageError as error:
+            logger.warning("storage_error: compactions of %s: %s", session_id, error)
+            return {}  # what the session itself tells is still true
+        return {each.windows.after.current: each for each in found}
 
     def points_at(self, session_id: str) -> bool:
         """Return whether the work of another session goes on in this one, by its records."""

@@ -19,9 +19,10 @@ from codex_checkpoints.core.compaction.records import (
     Strategy,
     Windows,
 )
-from codex_checkpoints.core.compaction.report import Declined, Reason
+from codex_checkpoints.core.compaction.report import Declined, Figure, Reason
 from codex_checkpoints.service.compaction_hooks import Heard, Run
 from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.service.scratching import Summarise
 
 
 @frozen
@@ -29,26 +30,29 @@ class Outside:
     """What a service does not have of its own: a clock, chance, programs.
 
     `new_ids` are UUIDs of version 7 of one moment, in order; `run` runs a hook in a folder;
-    `find_codex` says where the Codex CLI is, `window` is what the environment says of the size of
-    the model's window, if it says anything (JUN-21).
+    `find_codex` says where the Codex CLI is, `summarise` has it make a summary.
     """
 
     moment: Callable[[], datetime]
     new_ids: Callable[[datetime, int], tuple[str, ...]]
     run: Run
     find_codex: Callable[[], str | None]
-    window: str | None = None
+    summarise: Summarise
 
 
 @frozen
 class Request:
-    """What is asked for; `placement` and `strategy` are taken as they come, and may be refused."""
+    """What is asked for; `placement` and `strategy` are taken as they come, and may be refused.
+
+    `seconds` is what Codex may take for a summary of its own; None leaves that to the settings.
+    """
 
     session: str
     into: Into = "new"
     strategy: str = "checkpoint"
     placement: str = "manual"
     force: bool = False
+    seconds: float | None = None
     requested_by: RequestedBy = "user"
     why: str = "requested by the user"
 
@@ -92,6 +96,30 @@ def session_live(session_id: str) -> Refusal:
     message = f"session {session_id} is loaded by another process, which would not notice"
     hint = "Close it in Codex, or compact into a new session."
     return Refusal("session_live", message, {"sessionId": session_id, "hint": hint})
+
+
+def gone_on(session_id: str) -> Refusal:
+    """Return the refusal to install a summary that is out of date."""
+    message = f"session {session_id} went on while Codex made its summary, so nothing is installed"
+    return Refusal("conflict", message, {"sessionId": session_id, "reason": "gone_on"})
+
+
+def no_preview(session_id: str, before: Figure, seconds: float) -> Refusal:
+    """Return the refusal to preview a summary that only a model can make.
+
+    Everything else was checked before; the facts are what can be known without asking the model.
+    """
+    size = f"{before.tokens} tokens ({before.source})"
+    message = f"Codex makes this summary with its model, which no preview asks; now it is {size}"
+    facts = {
+        "sessionId": session_id,
+        "strategy": "codex",
+        "tokensBefore": before.tokens,
+        "tokensBeforeSource": before.source,
+        "seconds": seconds,
+        "hint": "What is installed can be taken back with uncompact.",
+    }
+    return Refusal("no_preview", message, facts)
 
 
 _SENTENCES: dict[Reason, str] = {

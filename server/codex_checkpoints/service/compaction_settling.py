@@ -98,7 +98,7 @@ class Settling:
             return max(0, len(data) - len(needle))
 
         try:
-            _, rest = self._catalogue.store.reader.read(row.path, start, feed)
+            _, rest = self._catalogue.reader.read(row.path, start, feed)
         except UnreadableSource:
             return False
         return found or needle in rest

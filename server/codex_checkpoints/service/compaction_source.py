@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.checkpoint.replay import Replay
@@ -16,17 +16,20 @@ from codex_checkpoints.core.compaction.kinds import Past
 from codex_checkpoints.core.compaction.records import Installed, Range, digest_of, remembered
 from codex_checkpoints.core.rollout.turns import Turn
 from codex_checkpoints.service.compaction_records import storing
-from codex_checkpoints.service.history import Histories, Traced
+from codex_checkpoints.service.history import Hear, Histories, Traced, deaf
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.session_file import SessionFile
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.service.turn_names import has_ended
+from codex_checkpoints.service.turn_names import is_between_turns
 from codex_checkpoints.threads.contract import Look, Row, UnreadableSource
 
 
 @frozen
 class Source:
-    """A session up to the byte `end` of its file; `live` while somebody has it loaded."""
+    """A session up to the byte `end` of its file; `live` while somebody has it loaded.
+
+    `prefix` is the digest of these bytes, where it was asked for.
+    """
 
     row: Row
     opened: SessionFile
@@ -34,6 +37,7 @@ class Source:
     live: bool
     end: int
     traced: Traced
+    prefix: str | None = None
 
     @property
     def session_id(self) -> str:
@@ -58,9 +62,7 @@ class Source:
     @property
     def ended(self) -> bool:
         """Return whether nothing more is to come in the session as it stands (JUN-17)."""
-        state = self.replay.state
-        turns = state.turns.turns
-        return not state.turns.task_open and (not turns or has_ended(turns[-1], state))
+        return is_between_turns(self.replay.state)
 
 
 class Sources:
@@ -73,6 +75,18 @@ class Sources:
 
     def read(self, session: str) -> Source:
         """Read a session of this home; refuses as `Sessions.find`, `unreadable_source`."""
+        return self._read(session, deaf)
+
+    def sealed(self, session: str) -> Source:
+        """Read a session, and in the same pass the digest of its bytes, for who installs (CKP-33).
+
+        Refuses as `read`.
+        """
+        digest = hashlib.sha256()
+        source = self._read(session, digest.update)
+        return evolve(source, prefix=f"sha256:{digest.hexdigest()}")
+
+    def _read(self, session: str, hear: Hear) -> Source:
         row = self._sessions.own(session)
         catalogue = self._sessions.catalogue
         catalogue.look([row.path])
@@ -83,10 +97,11 @@ class Sources:
             message = f"session {row.session_id} builds on a rollout that is not there"
             facts = {"path": row.path, "reason": broken[0].code}
             raise Refusal("unreadable_source", message, facts)
+        self._sessions.pace.expect(2 * catalogue.weight(row))
         replay = opened.now()
         whole = replay is not opened.replay
         end = opened.mark.offset + (len(opened.tail) if whole else 0)
-        traced = self._histories.traced(row, end, replay.seq - replay.scale.seq)
+        traced = self._histories.traced(row, end, replay.seq - replay.scale.seq, hear)
         live = row.session_id in catalogue.store.live_threads()
         return Source(row, opened, replay, live, end, traced)
 
@@ -102,7 +117,9 @@ class Sources:
 
     def checkpoint(self, source: Source) -> Checkpoint:
         """Return the checkpoint of a session, with the hashes of now; nothing is stored."""
-        return self._sessions.project(source.replay, self._sessions.updates_of(source.opened))
+        return self._sessions.projections.project(
+            source.replay, self._sessions.projections.updates_of(source.opened)
+        )
 
     def past(self, source: Source) -> tuple[Past, ...]:
         """Return the history with what records tell of the items of an earlier replacement."""
@@ -123,7 +140,7 @@ class Sources:
             traced.to_seq,
             digest_of(traced.history.items),
             source.end,
-            self._prefix(source.row, source.end),
+            source.prefix or self._prefix(source.row, source.end),
         )
 
     def _prefix(self, row: Row, end: int) -> str:
@@ -134,7 +151,7 @@ class Sources:
             return len(data)
 
         try:
-            self._sessions.catalogue.store.reader.read(row.path, 0, feed, end)
+            self._sessions.catalogue.reader.read(row.path, 0, feed, end)
         except UnreadableSource as error:
             facts = {"path": row.path, "reason": str(error)}
             raise Refusal("unreadable_source", f"{row.path}: {error}", facts) from error

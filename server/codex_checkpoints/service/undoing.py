@@ -19,8 +19,8 @@ from codex_checkpoints.core.compaction.records import (
 from codex_checkpoints.core.history.tokens import of_items
 from codex_checkpoints.core.history.windows import Chain
 from codex_checkpoints.core.rollout.fields import Json
-from codex_checkpoints.service.compacting import items_of, opened_after
 from codex_checkpoints.service.compaction_audit import Operation
+from codex_checkpoints.service.compaction_install import items_of, opened_after
 from codex_checkpoints.service.compaction_records import is_undone, storing
 from codex_checkpoints.service.compaction_request import Outside, Uncompacted, session_live
 from codex_checkpoints.service.compaction_settling import Settling
@@ -45,7 +45,7 @@ class Undoing:
 
         Refuses `unknown_compaction`, `conflict` where it was taken back already or its window is no
         longer the current one, and, in place, `session_live`, `turn_not_complete`,
-        `unreadable_source`; `storage_error`.
+        `unreadable_source`; `storage_error`.  Raises `Cancelled` before anything is written.
         """
         record = self._sessions.compactions.find(compaction_id)
         if record.into == "new":
@@ -62,6 +62,7 @@ class Undoing:
     def _pointed_back(self, record: Installed) -> Undone:
         source_id = record.source.session_id
         undone = _undone(record, self._outside.moment())
+        self._sessions.pace.commit()
         with storing(source_id), self._sessions.compactions.shelf(source_id) as shelf:
             self._settling.settle(shelf)
             if is_undone(shelf.records, record.compaction_id):
@@ -79,6 +80,7 @@ class Undoing:
         weight = of_items(items) + traced.instructions
         lines = in_place(items, chain, weight, traced.last_report)
         undone = _undone(record, at, chain)
+        self._sessions.pace.commit()
         threads, records = self._sessions.threads, self._sessions.compactions
         with (
             storing(source.session_id),

@@ -15,7 +15,6 @@ from codex_checkpoints.core.history.forms import Item
 from codex_checkpoints.core.history.pairing import is_output
 from codex_checkpoints.core.history.rebuild import Rebuild
 from codex_checkpoints.core.history.survey import Survey
-from codex_checkpoints.core.history.tokens import usage_of
 from codex_checkpoints.core.rollout.fields import Json
 
 
@@ -34,8 +33,9 @@ class Inspection(Survey):
 
     def take(self, line: Line) -> None:
         """Take one line."""
+        known = self._usage
         super().take(line)
-        if line.tag == "token_count" and usage_of(line.payload) is not None:
+        if self._usage is not known:
             self.last_report = line.payload
 
 

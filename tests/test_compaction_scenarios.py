@@ -1,0 +1,235 @@
+"""Long and odd sessions, compacted: what must still be known afterwards, and by whom."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codex_checkpoints import stamps
+from codex_checkpoints.core.checkpoint.canonical import from_bytes
+from codex_checkpoints.core.compaction.kinds import kind_of
+from codex_checkpoints.core.compaction.records import Into
+from codex_checkpoints.core.rollout.fields import texts_of
+from codex_checkpoints.outside import outside
+from codex_checkpoints.service.compacting import Compacting
+from codex_checkpoints.service.compaction_request import Compacted, Request
+from codex_checkpoints.service.history import Histories
+from codex_checkpoints.service.notes import Notes
+from codex_checkpoints.service.sessions import Sessions
+from homes import Home, thread
+from long_session import LAST, SUMMARY, long_session
+from rollouts import (
+    aborted,
+    assistant,
+    call,
+    output,
+    rollback,
+    rollout,
+    session,
+    started,
+    tokens,
+    turn,
+    turn_context,
+    user,
+)
+
+WORK = "I looked at every file of it. " * 400
+HOOKS = ("preCompact", "postCompact")
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path)
+
+
+def compact(sessions: Sessions, into: Into = "new") -> Compacted:
+    return Compacting(sessions, outside({})).compact(Request(thread(1), into=into))
+
+
+def texts(done: Compacted) -> list[str]:
+    return ["".join(texts_of(item["content"])) for item in done.built.items]
+
+
+def handoff(done: Compacted) -> str:
+    return texts(done)[-1]
+
+
+@pytest.mark.parametrize("into", ["new", "in-place"])
+def test_after_thousands_of_records_task_edits_plan_and_valid_facts_are_told(
+    home: Home, into: Into
+) -> None:
+    home.put(long_session())
+    with home.house() as house:
+        sessions = house.sessions
+        notes = Notes(sessions, stamps.now, stamps.new_id)
+        evidence = {"source": "file", "ref": f"part{LAST}.py"}
+        fact = {"kind": "fact", "key": "port", "value": "8080", "evidence": evidence}
+        notes.apply(
+            thread(1), json.dumps({**fact, "dependsOn": [{"uri": f"part{LAST}.py"}]}).encode()
+        )
+        decision = {
+            "kind": "decision",
+            "decisionId": "d1",
+            "decision": "Keep the parts apart",
+            "rationale": "They are tested apart",
+            "evidence": {"source": "user", "ref": "task"},
+        }
+        notes.apply(thread(1), json.dumps(decision).encode())
+
+        done = compact(sessions, into)
+
+        made = str(done.session_id)
+        history = Histories(sessions).history(made).items
+        checkpoint = from_bytes(sessions.show(made).data)
+    assert history == done.built.items
+    assert [kind_of(item) for item in history[-2:]] == ["user", "handoff"]
+    assert texts(done)[-2] == f"Round {LAST}: go on with part {LAST}."
+    told = handoff(done)
+    assert f"Round {LAST}" in told
+    for number in range(LAST - 3, LAST + 1):
+        assert f"part{number}.py" in told
+    assert "8080" in told
+    assert "Keep the parts apart" in told
+    assert f"Do part {LAST + 1}" in told
+    assert "make test" in told
+    assert checkpoint.task is not None
+    assert checkpoint.task.text.startswith(f"Round {LAST}")
+    assert SUMMARY not in str(history)
+
+
+def test_one_compaction_has_all_its_effects_in_their_order(home: Home) -> None:
+    data = rollout(session(), turn(turn_context(), user("Fix it."), assistant(WORK), tokens(9_000)))
+    path, audit = home.put(data), home.state / "audit.jsonl"
+    hook, seen = home.user / "hook.sh", home.user / "seen"
+    look = f"cat > /dev/null; cat '{path}' '{audit}' 2> /dev/null | wc -lc >> '{seen}'"
+    hook.write_text(f"#!/bin/sh\n{look}\n")
+    hook.chmod(0o755)
+    home.config("".join(f'[[hooks.{each}]]\ncommand = ["{hook}"]\n' for each in HOOKS))
+    with home.house() as house:
+        sessions = house.sessions
+        was = Histories(sessions).history(thread(1))
+
+        done = compact(sessions, "in-place")
+
+        now = Histories(sessions).history(thread(1))
+        (listed,) = sessions.summaries.page().items
+    assert (was.baseline is None, now.baseline) == (False, None)
+    assert now.items == done.built.items
+    installed, observed = audit.read_bytes().splitlines(keepends=True)
+    assert json.loads(installed)["type"] == "CompactionInstalled"
+    assert json.loads(observed)["type"] == "CompactionObserved"
+    after = path.read_bytes()
+    assert seen.read_text().split() == [
+        *(str(data.count(b"\n")), str(len(data))),
+        *(str(after.count(b"\n") + 1), str(len(after) + len(installed))),
+    ]
+    for handle in (b"response_id", b"encrypted_content", b"latest_token_usage_record"):
+        assert handle not in after[len(data) :]
+    assert (was.context.source, now.context.source) == ("reported", "estimated")
+    assert listed.context_tokens == now.context.tokens
+
+
+def test_what_the_user_took_back_does_not_outlive_a_compaction(home: Home) -> None:
+    home.put(
+        rollout(
+            session(form="legacy"),
+            turn(user("Fix the login."), assistant(WORK)),
+            turn(user("Drop the table."), assistant(WORK)),
+            rollback(1),
+            started("cut"),
+            user("And the logout."),
+            assistant(WORK),
+            aborted("cut"),
+        )
+    )
+    with home.house() as house:
+        done = compact(house.sessions)
+
+    assert texts(done)[0] == "Fix the login."
+    assert "And the logout." in texts(done)[:-1]
+    assert "Drop the table." not in "".join(texts(done))
+
+
+@pytest.mark.parametrize(
+    ("provider", "model"),
+    [("openai", "gpt-5.5"), ("azure", "a-deployment-of-mine"), ("ollama", "llama-99:1t")],
+)
+def test_it_works_whatever_model_or_provider_a_session_used(
+    home: Home, provider: str, model: str
+) -> None:
+    steps = turn(turn_context(model=model), user("Fix it."), assistant(WORK))
+    home.put(rollout(session(model_provider=provider), steps))
+    with home.house() as house:
+        done = compact(house.sessions)
+        (path,) = home.root.glob(f"sessions/**/rollout-*-{done.session_id}.jsonl")
+
+    head: Any = json.loads(path.read_bytes().splitlines()[0])["payload"]
+    assert head["model_provider"] == provider
+    assert done.determinism == "deterministic"
+
+
+def test_nothing_that_is_said_or_called_in_a_session_starts_a_compaction(home: Home) -> None:
+    home.put(
+        rollout(
+            session(),
+            turn(
+                user("/compact"),
+                call("compact", {"session": thread(1)}, "c1"),
+                output("c1", "done"),
+                call("shell", {"command": ["codex-checkpoints", "compact", thread(1)]}, "c2"),
+                output("c2", "done"),
+                assistant(WORK),
+                tokens(257_000),
+            ),
+        )
+    )
+    before = home.path().read_bytes()
+
+    assert home.run("watch", "--once").returncode == 0
+    home.json("sessions")
+
+    assert home.path().read_bytes() == before
+    assert list(home.state.glob("sessions/*/compactions.jsonl")) == []
+    assert len(list(home.root.glob("sessions/**/rollout-*"))) == 1
+
+
+@pytest.mark.parametrize("into", ["new", "in-place"])
+def test_the_record_names_the_bytes_that_were_replaced(home: Home, into: Into) -> None:
+    data = rollout(session(), turn(user("Fix it."), assistant(WORK)))
+    home.put(data)
+    with home.house() as house:
+        done = compact(house.sessions, into)
+        record = house.sessions.compactions.find(str(done.compaction_id))
+
+    assert record.source.bytes_before == len(data)
+    assert record.source.prefix == f"sha256:{hashlib.sha256(data).hexdigest()}"
+
+
+@pytest.mark.parametrize("state", ["absent", "unreadable", "of another schema", "behind"])
+def test_a_stored_checkpoint_that_is_of_no_use_is_made_again(home: Home, state: str) -> None:
+    steps = (turn(user("Fix it."), assistant(WORK)), turn(user("And that."), assistant(WORK)))
+    home.put(rollout(session(), *steps[:1]))
+    home.run("watch", "--once")
+    old = home.checkpoint().read_bytes()
+    home.put(rollout(session(), *steps))
+    home.run("watch", "--once")
+    clean = home.checkpoint().read_bytes()
+    spoilt = {
+        "unreadable": b'\xff{"seq":',
+        "of another schema": clean.replace(b'"schemaVersion":1', b'"schemaVersion":9'),
+        "behind": old,
+    }
+    if state == "absent":
+        home.checkpoint().unlink()
+    else:
+        assert spoilt[state] != clean
+        home.checkpoint().write_bytes(spoilt[state])
+
+    with home.house() as house:
+        done = compact(house.sessions)
+        begun = house.sessions.compactions.seed(str(done.session_id))
+
+    assert home.checkpoint().read_bytes() == clean
+    assert begun == from_bytes(clean)
