@@ -5,11 +5,12 @@ Apart from `assembly`, since a door that only answers questions need not load it
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from codex_checkpoints import hook_process, stamps
-from codex_checkpoints.codex import program
-from codex_checkpoints.core.history.tokens import WINDOW_SETTING
+from codex_checkpoints.codex import program, scratch
+from codex_checkpoints.codex.app_server import Patience
+from codex_checkpoints.codex.scratch import Excerpt
 from codex_checkpoints.service.compaction_request import Outside
 
 
@@ -19,5 +20,14 @@ def outside(environment: Mapping[str, str]) -> Outside:
     def find_codex() -> str | None:
         return program.find(environment.get("PATH", ""))
 
-    window = environment.get(WINDOW_SETTING)
-    return Outside(stamps.moment, stamps.new_ids, hook_process.run, find_codex, window)
+    def summarise(
+        codex: str,
+        codex_home: str,
+        what: str | Excerpt,
+        seconds: float,
+        cancelled: Callable[[], bool],
+    ) -> str:
+        patience = Patience(seconds, cancelled)
+        return scratch.compacted(codex, codex_home, what, environment, patience)
+
+    return Outside(stamps.moment, stamps.new_ids, hook_process.run, find_codex, summarise)

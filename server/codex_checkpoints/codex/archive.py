@@ -13,7 +13,8 @@ import re
 import subprocess
 from collections.abc import Mapping
 
-from codex_checkpoints.codex.program import AskingFailed, find
+from codex_checkpoints.codex.app_server import AskingFailed
+from codex_checkpoints.codex.program import find
 
 SECONDS = 30.0
 """What Codex may take to move one thread; it takes a second."""

@@ -14,7 +14,7 @@ import tomllib
 from collections.abc import Mapping
 from typing import cast
 
-from attrs import frozen
+from attrs import Factory, frozen
 
 from codex_checkpoints.codex import entries
 from codex_checkpoints.codex.entries import SERVER_NAME, CannotEdit, Entries, Unreadable
@@ -23,17 +23,26 @@ from codex_checkpoints.codex.toml_text import Kind, Statement, statements
 BEGIN = "# >>> codex-checkpoints: added by `codex-checkpoints connect`, removed by `--remove`"
 END = "# <<< codex-checkpoints"
 _BEGINS, _ENDS = "# >>> codex-checkpoints", END
+_FEATURE = ("hooks", "codex_hooks")
+"""How Codex calls its hooks among its features, and how it did at first."""
 _LINE_END = re.compile(r"\r?\n")
 
 
 @frozen
 class Found:
-    """What a text has of ours and of others: hook commands by event, our server, foreign hooks."""
+    """What a text has of ours and of others: hook commands by event, our server, foreign hooks.
+
+    `places` are where our hooks stand, by event; `trusted` are the names under which Codex keeps
+    that a person trusts a hook; `hooks_off` says that they have switched all hooks off.
+    """
 
     hooks: Mapping[str, tuple[str, ...]]
     server: Mapping[str, object] | None
     foreign_server: bool
     foreign_hooks: bool
+    places: Mapping[str, tuple[str, ...]] = Factory(dict[str, "tuple[str, ...]"])
+    trusted: frozenset[str] = frozenset()
+    hooks_off: bool = False
 
     @property
     def nothing(self) -> bool:
@@ -54,6 +63,13 @@ def found_in(text: str) -> Found:
         _table(server) if ours else None,
         server is not None and not ours,
         any(not entries.is_our_handler(h) for g in events.values() for h in entries.handlers_in(g)),
+        {event: tuple(entries.places_of(groups)) for event, groups in events.items()},
+        frozenset(
+            name
+            for name, state in _table(_table(data.get("hooks")).get("state")).items()
+            if _table(state).get("trusted_hash") is not None
+        ),
+        any(_table(data.get("features")).get(name) is False for name in _FEATURE),
     )
 
 

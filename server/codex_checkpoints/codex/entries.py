@@ -173,6 +173,16 @@ def commands_of(groups: Iterable[object]) -> list[str]:
     return [str(_field(handler, "command")) for handler in ours]
 
 
+def places_of(groups: Iterable[object]) -> list[str]:
+    """Return where our handlers stand among the groups of an event, as Codex counts them."""
+    return [
+        f"{group}:{place}"
+        for group, each in enumerate(groups)
+        for place, handler in enumerate(handlers_of(each))
+        if is_our_handler(handler)
+    ]
+
+
 def is_our_group(group: object) -> bool:
     """Say whether this group has our handlers and no others."""
     handlers = handlers_of(group)

@@ -120,17 +120,25 @@ def remove(before: Snapshot) -> None:
     os.unlink(before.path)
 
 
-def forget_copies(path: str) -> None:
-    """Remove the copies beside a file that say what the file itself says again."""
+def copies(path: str) -> list[str]:
+    """Return the copies that were kept beside a file."""
     folder, name = os.path.split(path)
-    with contextlib.suppress(OSError, TooLong, NotWritable):
-        data = read(path).data
-        for copy in os.listdir(folder):
+    found: list[str] = []
+    with contextlib.suppress(OSError):
+        for copy in sorted(os.listdir(folder)):
             number = copy.removeprefix(f"{name}.{BACKUP}")
             if number != copy and (number.isdecimal() or not number):
-                place = os.path.join(folder, copy)
-                if data is not None and _is(place, data):
-                    os.unlink(place)
+                found.append(os.path.join(folder, copy))
+    return found
+
+
+def forget_copies(path: str) -> None:
+    """Remove the copies beside a file that say what the file itself says again."""
+    with contextlib.suppress(OSError, TooLong, NotWritable):
+        data = read(path).data
+        for copy in copies(path):
+            if data is not None and _is(copy, data):
+                os.unlink(copy)
 
 
 def _create(path: str, data: bytes) -> None:

@@ -24,6 +24,12 @@ def commands_in(text: str) -> dict[str, tuple[str, ...]]:
     return {event: commands for event, commands in found.items() if commands}
 
 
+def places_in(text: str) -> dict[str, tuple[str, ...]]:
+    """Return where our hooks stand, by event, as Codex counts them.  Raises `Unreadable`."""
+    events = _events(_parsed(text))
+    return {event: tuple(entries.places_of(groups)) for event, groups in events.items()}
+
+
 def has_foreign_hooks(text: str) -> bool:
     """Are there hooks of others?  Raises `Unreadable`."""
     events = _events(_parsed(text)).values()

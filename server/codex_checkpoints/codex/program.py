@@ -6,33 +6,27 @@ session, and nothing is asked that would start a turn, an MCP server or a hook.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import shutil
-import signal
 import subprocess
-import threading
 from collections.abc import Iterator, Mapping
-from typing import IO, cast
+from typing import cast
 
-import orjson
 from attrs import frozen
+
+from codex_checkpoints.codex.app_server import Declined, Patience, app_server
 
 SECONDS = 10.0
 """What Codex may take for its whole answer; it takes a fraction of one."""
 
+SECONDS_FOR_VERSION = 5.0
+HOOKS_SINCE = (0, 129)
+"""The first version with hooks around a compaction, as its release notes say; the oldest with which
+we have tried them is 0.169."""
+
 _VERSION = re.compile(r"/(\d+\.\d+\.\d+\S*)")
-_MAX_LINE = 16 << 20
-
-
-class AskingFailed(Exception):
-    """Codex gave no answer; `code` says why: `timed_out`, `codex_failed`."""
-
-    def __init__(self, code: str, message: str) -> None:
-        """Say why."""
-        super().__init__(message)
-        self.code = code
+_NAMED_VERSION = re.compile(r"(\d+)\.(\d+)\.\d+\S*")
 
 
 @frozen
@@ -63,6 +57,29 @@ def find(search_path: str) -> str | None:
     return None
 
 
+def version(codex: str, environment: Mapping[str, str]) -> str | None:
+    """Ask Codex for its version; None where it does not say."""
+    try:
+        done = subprocess.run(  # noqa: S603 - the program that the person calls as well
+            [codex, "--version"],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=SECONDS_FOR_VERSION,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    found = _NAMED_VERSION.search(done.stdout.decode(errors="replace")[:200])
+    return None if found is None or done.returncode != 0 else found[0]
+
+
+def has_hooks(named: str | None) -> bool | None:
+    """Return whether a version has hooks around a compaction; None for one that says nothing."""
+    found = None if named is None else _NAMED_VERSION.match(named)
+    return None if found is None else (int(found[1]), int(found[2])) >= HOOKS_SINCE
+
+
 def this_program(interpreter: str, package_folder: str) -> tuple[str, ...]:
     """Return the words that start this very program from any folder.
 
@@ -80,50 +97,13 @@ def ask(codex: str, codex_home: str, cwd: str, environment: Mapping[str, str]) -
 
     Raises `AskingFailed`.
     """
-    try:
-        child = subprocess.Popen(  # noqa: S603 - the program that the person calls as well
-            [codex, "app-server"],
-            cwd=codex_home,
-            env={**environment, "CODEX_HOME": codex_home},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise AskingFailed("codex_failed", f"Codex did not start: {error.strerror}") from error
-    late = threading.Event()
-
-    def end() -> None:
-        late.set()
-        _kill(child)
-
-    timer = threading.Timer(SECONDS, end)
-    timer.start()
-    try:
-        return _conversation(child, cwd)
-    except (OSError, EOFError, ValueError) as error:
-        if late.is_set():
-            message = f"Codex gave no answer within {SECONDS:g} seconds"
-            raise AskingFailed("timed_out", message) from error
-        raise AskingFailed("codex_failed", "Codex ended without an answer") from error
-    finally:
-        timer.cancel()
-        _close(child)
-
-
-def _conversation(child: subprocess.Popen[bytes], cwd: str) -> Answer:
-    asked, answers = cast("IO[bytes]", child.stdin), _answers(cast("IO[bytes]", child.stdout))
-    client = {"name": "codex-checkpoints", "title": None, "version": "1"}
-    _send(asked, {"id": 1, "method": "initialize", "params": {"clientInfo": client}})
-    agent = str(_result(answers, 1).get("userAgent"))
-    version = _VERSION.search(agent)
-    _send(asked, {"method": "initialized"})
-    _send(asked, {"id": 2, "method": "hooks/list", "params": {"cwds": [cwd]}})
-    try:
-        listed = _result(answers, 2)
-    except _Refused:
-        listed = None
+    patience = Patience(SECONDS)
+    with app_server(codex, codex_home, environment, patience) as (server, agent):
+        version = _VERSION.search(agent)
+        try:
+            listed = server.call("hooks/list", {"cwds": [cwd]})
+        except Declined:  # it does not know this question
+            listed = None
     entries = [] if listed is None else cast("list[Mapping[str, object]]", listed.get("data") or [])
     return Answer(
         None if version is None else version[1],
@@ -142,51 +122,3 @@ def _hooks(entry: Mapping[str, object]) -> Iterator[SeenHook]:
             hook.get("enabled") is not False,
             str(hook.get("sourcePath")),
         )
-
-
-class _Refused(Exception):
-    """Codex does not know this question."""
-
-
-def _send(stream: IO[bytes], message: Mapping[str, object]) -> None:
-    stream.write(orjson.dumps(message) + b"\n")
-    stream.flush()
-
-
-def _answers(stream: IO[bytes]) -> Iterator[Mapping[str, object]]:
-    while line := stream.readline(_MAX_LINE):
-        with contextlib.suppress(orjson.JSONDecodeError):
-            message = orjson.loads(line)
-            if isinstance(message, dict):
-                yield cast("dict[str, object]", message)
-    raise EOFError
-
-
-def _result(answers: Iterator[Mapping[str, object]], number: int) -> Mapping[str, object]:
-    for message in answers:
-        if message.get("id") == number and "method" not in message:
-            result = message.get("result")
-            if isinstance(result, dict):
-                return cast("dict[str, object]", result)
-            raise _Refused
-    raise EOFError
-
-
-def _close(child: subprocess.Popen[bytes]) -> None:
-    """Let it end by itself, since it flushes its files then; insist after a moment."""
-    with contextlib.suppress(OSError):
-        cast("IO[bytes]", child.stdin).close()
-    try:
-        child.wait(2)
-    except subprocess.TimeoutExpired:
-        _kill(child)
-        child.wait()
-    cast("IO[bytes]", child.stdout).close()
-
-
-def _kill(child: subprocess.Popen[bytes]) -> None:
-    with contextlib.suppress(OSError):
-        if hasattr(os, "killpg"):
-            os.killpg(child.pid, signal.SIGKILL)
-        else:
-            child.kill()

@@ -1,0 +1,245 @@
+"""A conversation with Codex's app server: one JSON message a line, over the pipes of a child.
+
+Every wait has an end: a time that is up, or a person who no longer wants the answer.  What Codex
+says is untrusted; what is no message is passed over.  What is asked is the business of `program`
+and `scratch`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Mapping
+from typing import IO, cast
+
+import orjson
+
+Message = Mapping[str, object]
+
+_OUR_NAME = "codex-checkpoints"
+
+_GRACE = 2.0
+"""Seconds that Codex has to end by itself, since it flushes its files then."""
+
+_LOOK_AGAIN = 0.1
+_MAX_LINE = 4 << 20
+_MOST_WAITING = 16
+
+
+class AskingFailed(Exception):
+    """Codex gave no answer; `code` says why: `timed_out`, `cancelled`, `codex_failed`."""
+
+    def __init__(self, code: str, message: str) -> None:
+        """Say why."""
+        super().__init__(message)
+        self.code = code
+
+
+class Declined(AskingFailed):
+    """Codex said no; `reason` is its own text, which nobody has looked at."""
+
+    def __init__(self, reason: str) -> None:
+        """Take what it said."""
+        super().__init__("codex_failed", "Codex refused")
+        self.reason = reason
+
+
+def nobody() -> bool:
+    """Return that nobody has lost interest."""
+    return False
+
+
+class Patience:
+    """How long an answer is waited for: until a time is up, or nobody wants it any more."""
+
+    def __init__(self, seconds: float, cancelled: Callable[[], bool] = nobody) -> None:
+        """Begin now; `cancelled` is asked ten times a second."""
+        self._seconds = seconds
+        self._end = time.monotonic() + seconds
+        self._cancelled = cancelled
+
+    def next(self) -> float:
+        """Return for how long to wait before the next look.  Raises `AskingFailed`."""
+        if self._cancelled():
+            raise AskingFailed("cancelled", "the answer of Codex is no longer wanted")
+        left = self._end - time.monotonic()
+        if left <= 0:
+            message = f"Codex gave no answer within {self._seconds:g} seconds"
+            raise AskingFailed("timed_out", message)
+        return min(left, _LOOK_AGAIN)
+
+
+class AppServer:
+    """An app server that runs; what it says is heard by a thread of its own."""
+
+    def __init__(self, child: subprocess.Popen[bytes], patience: Patience) -> None:
+        """Talk to this child; `patience` is for the whole conversation."""
+        self._child = child
+        self._patience = patience
+        self._asked = 0
+        self._heard: deque[Message] = deque()
+        self._changed = threading.Condition()
+        self._silent = False
+        self._left = False
+        self._sending: threading.Thread | None = None
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
+
+    def call(self, method: str, params: Message, patience: Patience | None = None) -> Message:
+        """Ask for something and return the answer.
+
+        Raises `Declined` where Codex says no, or says what is no object; else `AskingFailed`.
+        """
+        self._asked += 1
+        number = self._asked
+        patience = patience or self._patience
+        self._send({"id": number, "method": method, "params": params}, patience)
+        for message in self._messages(patience):
+            if message.get("id") == number and "method" not in message:
+                result = message.get("result")
+                if isinstance(result, dict):
+                    return cast("Message", result)
+                error = message.get("error")
+                said = cast("Message", error).get("message") if isinstance(error, dict) else None
+                raise Declined(said if isinstance(said, str) else "")
+        raise AskingFailed("codex_failed", "Codex ended without an answer")
+
+    def notify(self, method: str) -> None:
+        """Say something that has no answer.  Raises `AskingFailed`."""
+        self._send({"method": method}, self._patience)
+
+    def news(self) -> Iterator[tuple[str, Message]]:
+        """Yield what Codex tells unasked, method and params, as it comes.
+
+        Raises `AskingFailed`, also when Codex ends.
+        """
+        for message in self._messages(self._patience):
+            method, params = message.get("method"), message.get("params")
+            if isinstance(method, str) and isinstance(params, dict):
+                yield method, cast("Message", params)
+        raise AskingFailed("codex_failed", "Codex ended without an answer")
+
+    def end(self) -> None:
+        """Let it end, and insist after a moment; whatever it started in its group ends with it."""
+        with self._changed:
+            self._left = True
+            self._changed.notify_all()
+        if self._sending is not None and self._sending.is_alive():
+            _kill(self._child)  # it does not read, and closing would wait for that
+            self._sending.join()
+        with contextlib.suppress(OSError):
+            cast("IO[bytes]", self._child.stdin).close()
+        self._listener.join(_GRACE)
+        _kill(self._child)  # nobody has waited for it yet, so its group is still its own
+        self._child.wait()
+        self._listener.join(_GRACE)
+
+    # --- inside ----------------------------------------------------------------------------------
+
+    def _send(self, message: Message, patience: Patience) -> None:
+        """Write a message; who does not read it is not waited for any longer than for an answer."""
+        data = orjson.dumps(message) + b"\n"
+        sent = threading.Event()
+        self._sending = threading.Thread(target=self._write, args=(data, sent), daemon=True)
+        self._sending.start()
+        while self._sending.is_alive():
+            self._sending.join(patience.next())
+        if not sent.is_set():
+            raise AskingFailed("codex_failed", "Codex ended without an answer")
+
+    def _write(self, data: bytes, sent: threading.Event) -> None:
+        stdin = cast("IO[bytes]", self._child.stdin)
+        with contextlib.suppress(OSError):
+            stdin.write(data)
+            stdin.flush()
+            sent.set()
+
+    def _messages(self, patience: Patience) -> Iterator[Message]:
+        """Yield messages until Codex ends; what it asks of us, nobody here can answer."""
+        while True:
+            seconds = patience.next()
+            with self._changed:
+                if not self._heard and not self._silent:
+                    self._changed.wait(seconds)
+                message = self._heard.popleft() if self._heard else None
+                if message is None and self._silent:
+                    return
+                self._changed.notify_all()
+            if message is None:
+                continue
+            if "id" in message and "method" in message:
+                error = {"code": -32601, "message": "not supported"}
+                self._send({"id": message["id"], "error": error}, patience)
+            else:
+                yield message
+
+    def _listen(self) -> None:
+        with contextlib.suppress(OSError), cast("IO[bytes]", self._child.stdout) as stdout:
+            for message in _read(stdout):
+                with self._changed:
+                    self._changed.wait_for(lambda: self._left or len(self._heard) < _MOST_WAITING)
+                    if not self._left:
+                        self._heard.append(message)
+                        self._changed.notify_all()
+        with self._changed:
+            self._silent = True
+            self._changed.notify_all()
+
+
+@contextlib.contextmanager
+def app_server(
+    codex: str,
+    codex_home: str,
+    environment: Mapping[str, str],
+    patience: Patience,
+) -> Generator[tuple[AppServer, str]]:
+    """Start Codex's app server over a home; give it with what it says of itself.
+
+    Raises `AskingFailed`.
+    """
+    try:
+        child = subprocess.Popen(  # noqa: S603 - the program that the person calls as well
+            [codex, "app-server"],
+            cwd=codex_home,
+            env={**environment, "CODEX_HOME": codex_home},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise AskingFailed("codex_failed", f"Codex did not start: {error.strerror}") from error
+    server = AppServer(child, patience)
+    try:
+        client = {"name": _OUR_NAME, "title": None, "version": "1"}
+        agent = server.call("initialize", {"clientInfo": client}).get("userAgent")
+        server.notify("initialized")
+        yield server, agent if isinstance(agent, str) else ""
+    finally:
+        server.end()
+
+
+def _read(stream: IO[bytes]) -> Iterator[Message]:
+    """Yield the objects among the lines; one that is too long is passed over, in all its parts."""
+    amid = False
+    while line := stream.readline(_MAX_LINE):
+        begins, amid = not amid, not line.endswith(b"\n")
+        if not begins or amid:
+            continue
+        with contextlib.suppress(orjson.JSONDecodeError):
+            message: object = orjson.loads(line)
+            if isinstance(message, dict):
+                yield cast("Message", message)
+
+
+def _kill(child: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(OSError):
+        if hasattr(os, "killpg"):
+            os.killpg(child.pid, signal.SIGKILL)
+        else:
+            child.kill()

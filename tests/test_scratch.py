@@ -1,0 +1,483 @@
+"""Asking Codex for a summary, where Codex is any program: it may say, or do, what it likes."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from attrs import evolve
+
+from codex_checkpoints import hook_process, stamps
+from codex_checkpoints.codex import scratch
+from codex_checkpoints.codex.app_server import AskingFailed, Declined, Patience
+from codex_checkpoints.core.compaction.kinds import kind_of
+from codex_checkpoints.core.history.tokens import of_items, thresholds
+from codex_checkpoints.service.compacting import Compacting
+from codex_checkpoints.service.compaction_request import Outside, Request
+from codex_checkpoints.service.refusal import Cancelled, Refusal
+from codex_checkpoints.service.scratching import Errand, determinism_of
+from codex_checkpoints.threads import file_lock
+from compactions import SUMMARY, compaction, user
+from homes import Home, eventually, thread
+from rollouts import FOLDER, rollout, session, shell, started, tokens, turn
+from rollouts import user as user_said
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="a program that POSIX starts by its name")
+
+THREAD = "01a1f865-0000-7000-8000-000000000001"
+FORK = "01a1f865-0000-7000-8000-00000000000f"
+
+WINDOW = 40_000
+OUTPUT = "all of this was printed. " * 1_500
+
+FAKE = """\
+#!{python}
+import json, os, sys, time
+
+def say(message):
+    sys.stdout.write(json.dumps(message) + "\\n")
+    sys.stdout.flush()
+
+def tell(method, **params):
+    say({{"method": method, "params": {{"threadId": FORK, **params}}}})
+
+def end(status="completed", error=None):
+    tell("turn/completed", turn={{"status": status, "error": error}})
+
+FORK = "{fork}"
+RESULTS = {{"initialize": {{"userAgent": "fake/1"}}, "thread/fork": {{"thread": {{"id": FORK}}}}}}
+open("pids", "a").write(f"{{os.getpid()}}\\n")
+asked = open("asked", "a")
+
+for line in sys.stdin:
+    message = json.loads(line)
+    method = message.get("method")
+    print(json.dumps(message), file=asked, flush=True)
+    {behaviour}
+    if "id" in message and method is not None:
+        say({{"id": message["id"], "result": RESULTS.get(method, {{}})}})
+    if method == "thread/compact/start":
+        {summary}
+"""
+
+COMPACTED = 'tell("item/completed", item={"type": "contextCompaction"}); end()'
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The home that Codex is started in: the fake writes down there what it was asked."""
+    (tmp_path / "home").mkdir()
+    return tmp_path / "home"
+
+
+def fake(folder: Path, behaviour: str = "pass", summary: str = COMPACTED) -> str:
+    """Write a Codex that does something with a message before, or instead of, its answer."""
+    path = folder.parent / "codex"
+    text = FAKE.format(python=sys.executable, fork=FORK, behaviour=behaviour, summary=summary)
+    path.write_text(text, encoding="utf-8")
+    path.chmod(0o755)
+    return str(path)
+
+
+def ask(folder: Path, codex: str, patience: Patience | None = None) -> str:
+    patience = patience or Patience(20)
+    return scratch.compacted(codex, str(folder), THREAD, dict(os.environ), patience)
+
+
+def failure(folder: Path, codex: str, patience: Patience | None = None) -> AskingFailed:
+    with pytest.raises(AskingFailed) as failed:
+        ask(folder, codex, patience)
+    return failed.value
+
+
+def asked(folder: Path) -> list[str]:
+    lines = (folder / "asked").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line).get("method", "") for line in lines]
+
+
+def assert_none_is_left(folder: Path) -> None:
+    for pid in (folder / "pids").read_text().split():
+        with pytest.raises(ProcessLookupError):
+            os.killpg(int(pid), 0)
+
+
+def test_a_codex_that_takes_no_word_of_ours_is_asked_without_it(folder: Path) -> None:
+    refusing = """
+    if "threadSource" in message.get("params", {}):
+        say({"id": message["id"], "error": {"code": -32600, "message": "unknown variant"}})
+        continue"""
+
+    assert ask(folder, fake(folder, refusing)) == FORK
+
+    assert asked(folder)[2:5] == ["thread/fork", "thread/fork", "thread/name/set"]
+
+
+def test_it_is_asked_for_a_fork_a_compaction_and_to_put_the_fork_away(folder: Path) -> None:
+    assert ask(folder, fake(folder)) == FORK
+
+    assert asked(folder) == [
+        "initialize",
+        "initialized",
+        "thread/fork",
+        "thread/name/set",
+        "thread/compact/start",
+        "thread/archive",
+    ]
+    assert_none_is_left(folder)
+
+
+def test_the_fork_is_put_away_where_it_fails(folder: Path) -> None:
+    codex = fake(folder, summary='end("failed", {"message": "no credit left"})')
+
+    failed = failure(folder, codex)
+
+    assert isinstance(failed, Declined)
+    assert failed.reason == "no credit left"
+    assert asked(folder)[-1] == "thread/archive"
+    assert_none_is_left(folder)
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "summary"),
+    [
+        pytest.param("sys.exit(3)", COMPACTED, id="ends at once"),
+        pytest.param("print('{') or sys.exit()", COMPACTED, id="talks nonsense and ends"),
+        pytest.param("RESULTS['thread/fork'] = {}", COMPACTED, id="names no fork"),
+        pytest.param(
+            f"RESULTS['thread/fork'] = {{'thread': {{'id': '{THREAD}'}}}}",
+            COMPACTED,
+            id="names the thread itself",
+        ),
+        pytest.param(
+            "RESULTS['thread/fork'] = {'thread': {'id': '../../x'}}", COMPACTED, id="names a path"
+        ),
+        pytest.param("RESULTS['thread/fork'] = {'thread': [7]}", COMPACTED, id="names a list"),
+        pytest.param("RESULTS['thread/fork'] = None", COMPACTED, id="has no result"),
+        pytest.param("pass", "end()", id="compacts nothing"),
+        pytest.param("pass", "end('interrupted')", id="is interrupted"),
+        pytest.param("pass", "end('failed', 'no object')", id="fails without a word"),
+        pytest.param("pass", "sys.exit(1)", id="ends amid the summary"),
+        pytest.param("pass", "os.kill(os.getpid(), 9)", id="is killed amid the summary"),
+    ],
+)
+def test_a_codex_that_does_otherwise_has_failed(folder: Path, behaviour: str, summary: str) -> None:
+    failed = failure(folder, fake(folder, behaviour, summary))
+
+    assert failed.code == "codex_failed"
+    assert_none_is_left(folder)
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        pytest.param("print('garbage', flush=True)", id="garbage"),
+        pytest.param("print('[' * 100_000, flush=True)", id="depth"),
+        pytest.param("print('[1, 2]', flush=True)", id="no objects"),
+        pytest.param("say({'id': 'x' * (5 << 20)})", id="a line that is too long"),
+        pytest.param(r"sys.stdout.buffer.write(b'\xff\xfe{}\n' * 99)", id="no text"),
+        pytest.param("[tell('noise', number=each) for each in range(999)]", id="much of it"),
+        pytest.param("say({'method': 'turn/completed', 'params': [FORK]})", id="no params"),
+        pytest.param("say({'method': 7, 'id': 1})", id="a method that is none"),
+    ],
+)
+def test_noise_in_between_is_passed_over(folder: Path, noise: str) -> None:
+    assert ask(folder, fake(folder, noise)) == FORK
+
+
+def test_what_another_thread_does_is_passed_over(folder: Path) -> None:
+    other = "say({'method': 'turn/completed', 'params': {'threadId': 'x', 'turn': {}}})"
+
+    assert ask(folder, fake(folder, summary=f"{other}; {COMPACTED}")) == FORK
+
+
+def test_what_codex_asks_of_us_is_declined(folder: Path) -> None:
+    asks = "say({'id': 'q1', 'method': 'item/tool/requestUserInput', 'params': {}})"
+    wait = f"{asks}; print(sys.stdin.readline(), file=asked, flush=True); {COMPACTED}"
+
+    assert ask(folder, fake(folder, summary=wait)) == FORK
+
+    assert '{"id":"q1","error":{"code":-32601,' in (folder / "asked").read_text()
+
+
+@pytest.mark.parametrize("at", ["initialize", "thread/fork", "thread/compact/start"])
+def test_one_that_hangs_is_given_up_after_its_time(folder: Path, at: str) -> None:
+    codex = fake(folder, f"if method == '{at}': time.sleep(600)")
+    scratch_limit = 1.0 if at == "thread/compact/start" else None
+    began = time.monotonic()
+
+    with pytest.MonkeyPatch.context() as patched:
+        if scratch_limit is not None:
+            patched.setattr(scratch, "SECONDS_TO_ARCHIVE", scratch_limit)
+        failed = failure(folder, codex, Patience(1))
+
+    assert (failed.code, str(failed)) == ("timed_out", "Codex gave no answer within 1 seconds")
+    assert time.monotonic() - began < 60
+    assert_none_is_left(folder)
+
+
+def test_what_it_has_started_ends_with_it(folder: Path) -> None:
+    """The lock is held by both of them, and free when both have ended."""
+    start = (
+        "import fcntl, subprocess; held = open('held', 'w'); fcntl.flock(held, fcntl.LOCK_EX);"
+        " subprocess.Popen(['sleep', '600'], pass_fds=[held.fileno()]); time.sleep(600)"
+    )
+
+    assert failure(folder, fake(folder, start), Patience(1)).code == "timed_out"
+
+    with (folder / "held").open("w") as file:
+        assert eventually(lambda: file_lock.take(file.fileno()))
+
+
+def test_one_that_floods_us_is_given_up_as_well(folder: Path) -> None:
+    codex = fake(folder, "while True: tell('noise', text='x' * 100_000)")
+
+    assert failure(folder, codex, Patience(1)).code == "timed_out"
+    assert_none_is_left(folder)
+
+
+def test_it_can_be_cancelled_while_the_model_is_at_work(folder: Path) -> None:
+    codex = fake(folder, summary="open('working', 'w')")
+    unwanted = threading.Event()
+
+    def cancel() -> None:
+        while not (folder / "working").exists():
+            unwanted.wait(0.01)
+        unwanted.set()
+
+    canceller = threading.Thread(target=cancel)
+    canceller.start()
+    failed = failure(folder, codex, Patience(60, unwanted.is_set))
+    canceller.join()
+
+    assert failed.code == "cancelled"
+    assert asked(folder)[-1] == "thread/archive"
+    assert_none_is_left(folder)
+
+
+def test_a_fork_that_stays_is_told_of_in_the_log(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    codex = fake(folder, "if method == 'thread/archive': sys.exit()")
+
+    assert ask(folder, codex) == FORK
+
+    assert caplog.messages == [f"codex_failed: the scratch fork {FORK} is not archived"]
+
+
+def test_a_program_that_cannot_be_started_is_told_of(folder: Path) -> None:
+    path = folder.parent / "codex"
+    path.write_text("#!/no/such/program\n")
+    path.chmod(0o755)
+
+    assert failure(folder, str(path)).code == "codex_failed"
+
+
+def test_codex_knows_by_its_surroundings_that_it_works_on_a_fork(folder: Path) -> None:
+    ask(folder, fake(folder, "json.dump(dict(os.environ), open('told', 'w'))"))
+
+    told = json.loads((folder / "told").read_text(encoding="utf-8"))
+    assert (told["CODEX_CHECKPOINTS_SCRATCH"], told["CODEX_HOME"]) == ("1", str(folder))
+
+
+def test_a_hook_that_is_called_for_a_fork_says_and_notes_nothing(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+
+    done = subprocess.run(
+        [sys.executable, "-m", "codex_checkpoints", "hook"],
+        env=home.environment({"CODEX_CHECKPOINTS_SCRATCH": "1"}),
+        input=b"{ no call",
+        capture_output=True,
+        timeout=60,
+        check=True,
+    )
+
+    assert (done.stdout, done.stderr) == (b"", b"")
+    assert not (home.state / "audit.jsonl").exists()
+
+
+def errand(error: AskingFailed) -> Errand:
+    def summarise(*_asked: object) -> str:
+        raise error
+
+    return Errand(summarise, "/bin/codex", "/home", THREAD, 300.0)
+
+
+def refused(error: AskingFailed) -> Refusal:
+    with pytest.raises(Refusal) as failed:
+        errand(error).run(lambda: False)
+    return failed.value
+
+
+def test_what_codex_said_is_one_short_line_without_secrets() -> None:
+    refusal = refused(Declined("401:\n\x1b[31mkey sk-proj-" + "a1B2" * 12 + " " + "x" * 500))
+
+    reason = str(refusal.facts["reason"])
+    assert refusal.code == "codex_failed"
+    assert reason.startswith("401:")
+    assert "a1B2" not in reason
+    assert "\x1b" not in reason
+    assert len(reason) == 300
+    assert refusal.message == f"Codex made no summary: {reason}"
+
+
+def test_a_codex_that_gives_no_reason_is_told_of_all_the_same() -> None:
+    assert refused(Declined("")).message == "Codex made no summary: it did not say why"
+
+
+def test_a_time_that_was_up_is_told_with_the_way_out() -> None:
+    refusal = refused(AskingFailed("timed_out", "late"))
+
+    assert (refusal.code, refusal.facts["seconds"]) == ("timed_out", 300.0)
+    assert "codexTimeoutSeconds" in str(refusal.facts["hint"])
+
+
+def test_who_cancelled_gets_no_refusal() -> None:
+    with pytest.raises(Cancelled):
+        errand(AskingFailed("cancelled", "no longer wanted")).run(lambda: True)
+
+
+@pytest.mark.parametrize(
+    ("items", "determinism"),
+    [
+        ((user("Fix it."), user(SUMMARY)), "model"),
+        ((user("Fix it."), compaction()), "provider"),
+        ((), "model"),
+    ],
+)
+def test_who_made_it_is_told_from_what_nobody_else_can_read(
+    items: tuple[Any, ...], determinism: str
+) -> None:
+    assert determinism_of(items) == determinism
+
+
+# --- what Codex is asked for, and what is made of its answer --------------------------------------
+
+
+def long_session(form: str = "paginated", calls: int = 9) -> bytes:
+    return rollout(
+        session(form=cast("Any", form)),
+        *(
+            turn(
+                user_said(f"Fix {each}."),
+                shell("make test", output=OUTPUT),
+                tokens(9_000, window=WINDOW),
+            )
+            for each in range(calls)
+        ),
+    )
+
+
+def outside(asked_for: list[Any], answer: str = thread(9)) -> Outside:
+    """Everything outside, with a Codex that names a fork and does nothing."""
+
+    def summarise(*asked: Any) -> str:  # noqa: ANN401 - as `Summarise` has it
+        asked_for.append(asked[2])
+        return answer
+
+    return Outside(stamps.moment, stamps.new_ids, hook_process.run, lambda: "/bin/codex", summarise)
+
+
+WISH = Request(thread(1), strategy="codex")
+
+
+@pytest.mark.parametrize("form", ["paginated", "legacy"])
+def test_what_is_handed_over_fits_into_the_window_with_every_word_of_the_user(
+    tmp_path: Path, form: str
+) -> None:
+    home, asked_for = Home(tmp_path), list[Any]()
+    home.put(long_session(form))
+
+    with home.house() as house:
+        Compacting(house.sessions, outside(asked_for)).ask(WISH).consult()
+
+    (excerpt,) = asked_for
+    limits = thresholds(WINDOW)
+    assert of_items(excerpt.items) <= limits.window - limits.reserve
+    kinds = [kind_of(item) for item in excerpt.items]
+    assert kinds.count("user") == 9
+    assert 0 < kinds.count("tool_call") == kinds.count("tool_output") < 9
+    assert (excerpt.model, excerpt.cwd) == (None, FOLDER)
+
+
+def test_a_session_that_fits_is_forked(tmp_path: Path) -> None:
+    home, asked_for = Home(tmp_path), list[Any]()
+    home.put(long_session(calls=1))
+
+    with home.house() as house:
+        Compacting(house.sessions, outside(asked_for)).ask(WISH).consult()
+
+    assert asked_for == [thread(1)]
+
+
+@pytest.mark.parametrize("fork", [9, 2], ids=["no such session", "nothing compacted"])
+def test_a_fork_without_a_summary_installs_nothing(tmp_path: Path, fork: int) -> None:
+    home = Home(tmp_path)
+    source = home.put(long_session())
+    home.put(long_session().replace(thread(1).encode(), thread(2).encode()), number=2)
+    before = source.read_bytes()
+
+    with home.house() as house, pytest.raises(Refusal) as refused:
+        Compacting(house.sessions, outside([], thread(fork))).compact(WISH)
+
+    assert refused.value.code == "codex_failed"
+    assert source.read_bytes() == before
+    assert list(home.state.glob("sessions/*/compactions.jsonl")) == []
+
+
+@pytest.mark.parametrize(
+    ("data", "wish", "code"),
+    [
+        pytest.param(
+            rollout(session(), started("t"), user_said("Fix it.")),
+            WISH,
+            "turn_not_complete",
+            id="open turn",
+        ),
+        pytest.param(rollout(session()), WISH, "missing_context", id="empty"),
+        pytest.param(
+            rollout(
+                session(),
+                turn(user_said("x" * 9 * WINDOW), tokens(9, window=WINDOW)),
+            ),
+            WISH,
+            "item_too_large",
+            id="one message too large",
+        ),
+        pytest.param(
+            long_session(), evolve(WISH, placement="mid_turn"), "unsupported_placement", id="mid"
+        ),
+    ],
+)
+def test_what_would_be_refused_anyway_is_refused_before_codex_is_asked(
+    tmp_path: Path, data: bytes, wish: Request, code: str
+) -> None:
+    home, asked_for = Home(tmp_path), list[Any]()
+    home.put(data)
+
+    with home.house() as house, pytest.raises(Refusal) as refused:
+        Compacting(house.sessions, outside(asked_for)).compact(wish)
+
+    assert refused.value.code == code
+    assert asked_for == []
+
+
+def test_the_setting_says_how_long_codex_may_take_and_the_request_knows_better(
+    tmp_path: Path,
+) -> None:
+    home = Home(tmp_path)
+    home.put(long_session(calls=1))
+    home.config("codexTimeoutSeconds = 7")
+
+    with home.house() as house:
+        compacting = Compacting(house.sessions, outside([]))
+        for wish, seconds in [(WISH, 7.0), (evolve(WISH, seconds=3.0), 3.0)]:
+            with pytest.raises(Refusal) as refused:
+                compacting.preview(wish)
+            assert refused.value.code == "no_preview"
+            assert refused.value.facts["seconds"] == seconds
+            assert refused.value.facts["tokensBefore"] == 9_000
