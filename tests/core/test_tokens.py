@@ -6,8 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codex_checkpoints.core.history.tokens import (
-    FAST_WINDOW_SETTING,
-    WINDOW_SETTING,
     Context,
     Thresholds,
     Usage,
@@ -203,9 +201,3 @@ def test_a_setting_overrides_the_environment_and_that_what_is_advertised(
     told: tuple[int | None, str | None, object], found: WindowSize
 ):
     assert window_size(*told) == found
-
-
-def test_each_surface_has_a_variable_and_a_threshold_of_its_own():
-    assert WINDOW_SETTING == "AI_MODEL_CONTEXT_WINDOW_TOKENS"
-    assert FAST_WINDOW_SETTING == "AI_FAST_MODEL_CONTEXT_WINDOW_TOKENS"
-    assert thresholds(272_000).trigger != thresholds(128_000).trigger

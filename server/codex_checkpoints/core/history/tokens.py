@@ -24,10 +24,6 @@ IMAGE_BYTES = 7373
 SEALED_OVERHEAD = 650
 """What sealed thoughts hold beside what is in them."""
 
-WINDOW_SETTING = "AI_MODEL_CONTEXT_WINDOW_TOKENS"
-FAST_WINDOW_SETTING = "AI_FAST_MODEL_CONTEXT_WINDOW_TOKENS"
-"""The variables that override what a model, and the smaller one, advertise (JUN-21)."""
-
 UNKNOWN_WINDOW = 400_000
 UNKNOWN_OUTPUT = 128_000
 """What is assumed of a model that tells nothing (JUN-19)."""

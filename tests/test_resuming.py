@@ -1,0 +1,533 @@
+"""The check between two turns: who is offered a compaction, and what comes before a resume."""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Generator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codex_checkpoints.threads import file_lock
+from homes import WAIT, Home, more, snapshot, thread
+from peer import Peer
+from rollouts import (
+    Step,
+    aborted,
+    assistant,
+    call,
+    event,
+    output,
+    plan,
+    rollout,
+    session,
+    shell,
+    started,
+    tokens,
+    turn,
+    user,
+)
+
+WORK = "I looked at every file of it. " * 400
+SMALL = 10_000
+"""A window whose trigger is 5,625 tokens, so that a small session is too full."""
+TRIGGER = 5_625
+
+Ask = Callable[[Home, str], dict[str, Any]]
+
+
+def full(*more: Step, used: int = 6_000, number: int = 1) -> bytes:
+    """Write a session that fills its window with `used` tokens, and what comes behind."""
+    return rollout(
+        session(thread=thread(number)),
+        turn(user("Fix the login"), plan(("Fix it", False)), shell("make"), assistant(WORK)),
+        turn(user("And the logout"), assistant(WORK), tokens(used, window=SMALL)),
+        *more,
+    )
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path)
+
+
+def by_command(home: Home, session_id: str) -> dict[str, Any]:
+    return home.json("resume", session_id)
+
+
+def by_request(home: Home, session_id: str) -> dict[str, Any]:
+    with Peer(home.root) as peer:
+        peer.start()
+        return peer.call("checkpoints/resume", {"sessionId": session_id})
+
+
+@pytest.fixture(params=[by_command, by_request], ids=["command line", "editor"])
+def ask(request: pytest.FixtureRequest) -> Ask:
+    return request.param
+
+
+def listed(home: Home, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - as `Home.run`
+    (found,) = [each for each in home.json("sessions", **more) if each["sessionId"] == thread(1)]
+    return found
+
+
+def rollouts_of(home: Home) -> dict[str, str]:
+    return snapshot(home.root / "sessions")
+
+
+def events(home: Home) -> list[Any]:
+    path = home.state / "audit.jsonl"
+    return [json.loads(line) for line in path.read_bytes().splitlines()] if path.exists() else []
+
+
+@contextlib.contextmanager
+def loaded(home: Home) -> Generator[None]:
+    """Have another process load the session while a block runs."""
+    lock = home.root / "thread-writer-locks" / f"{thread(1)}.lock"
+    lock.parent.mkdir(exist_ok=True)
+    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT)
+    try:
+        assert file_lock.take(descriptor)
+        yield
+    finally:
+        os.close(descriptor)
+        lock.unlink()
+
+
+# --- who is offered one --------------------------------------------------------------------------
+
+
+def test_a_list_says_what_speaks_for_a_compaction(home: Home) -> None:
+    home.put(full())
+
+    assert listed(home)["offer"] == {
+        "tokens": 6_000,
+        "tokensSource": "reported",
+        "trigger": TRIGGER,
+        "target": 4_500,
+        "window": SMALL,
+        "windowSource": "advertised",
+    }
+
+
+def cumulative(total: int, last: int) -> Step:
+    used = {"input_tokens": last - 11, "total_tokens": last}
+    told = {
+        "total_token_usage": {"input_tokens": total, "total_tokens": total},
+        "last_token_usage": used,
+        "model_context_window": SMALL,
+    }
+    return event("token_count", info=told, rate_limits=None)
+
+
+REPORT = tokens(6_000, window=SMALL)
+OPEN: dict[str, tuple[Step, ...]] = {
+    "runs": (started(), user("And now?"), REPORT),
+    "waits for a call": (started(), user("And now?"), call("exec_command", {}, "c9"), REPORT),
+    "was begun": (started(), REPORT),
+}
+NOTHING: dict[str, tuple[Step, ...]] = {
+    "a small last call of a long session": (cumulative(9_000_000, 900),),
+    "more than the window holds": (tokens(SMALL + 1, window=SMALL),),
+    "a larger model since": (turn(user("go on"), tokens(6_000, window=272_000)),),
+}
+
+
+@pytest.mark.parametrize("how", OPEN)
+def test_nothing_is_offered_while_a_turn(home: Home, how: str) -> None:
+    home.put(full(*OPEN[how]))
+
+    assert listed(home)["offer"] is None
+
+
+def test_a_turn_that_the_user_interrupted_has_ended(home: Home) -> None:
+    home.put(full(started(), user("And now?"), REPORT, aborted()))
+
+    assert listed(home)["offer"]["tokens"] == 6_000
+
+
+@pytest.mark.parametrize("how", NOTHING)
+def test_a_list_offers_nothing_for(home: Home, how: str) -> None:
+    home.put(full(*NOTHING[how]))
+
+    assert listed(home)["offer"] is None
+
+
+def test_nothing_is_offered_behind_a_compaction_until_the_next_report(home: Home) -> None:
+    path = home.put(full())
+    home.json("compact", thread(1), "--into", "in-place")
+
+    behind = listed(home)["offer"]
+    lines = path.read_bytes().splitlines()
+    ordinal = json.loads(lines[-1])["ordinal"] + 1
+    prompt = turn(user("go on"), assistant(WORK), tokens(7_000, window=SMALL))
+    path.write_bytes(path.read_bytes() + more(prompt, thread=thread(1), ordinal=ordinal))
+
+    assert behind is None
+    assert listed(home)["offer"]["tokens"] == 7_000
+
+
+@pytest.mark.parametrize(
+    ("config", "variable", "window", "source"),
+    [
+        ("", None, SMALL, "advertised"),
+        ("", "8000", 8_000, "environment"),
+        ("contextWindowTokens = 7000", "8000", 7_000, "setting"),
+        ("contextWindowTokens = 7000", None, 7_000, "setting"),
+        ("", "-8000", SMALL, "advertised"),
+        ("", "much", SMALL, "advertised"),
+        ("contextWindowTokens = -1", "much", SMALL, "advertised"),
+    ],
+)
+def test_settings_go_before_the_environment_and_that_before_the_model(
+    home: Home, config: str, variable: str | None, window: int, source: str
+) -> None:
+    home.put(full())
+    home.config(config)
+    env = {"AI_MODEL_CONTEXT_WINDOW_TOKENS": variable}
+
+    offer = listed(home, env=env)["offer"]
+
+    assert (offer["window"], offer["windowSource"]) == (window, source)
+
+
+def test_the_details_show_both_windows_and_where_they_come_from(home: Home) -> None:
+    home.put(full())
+    env = {"AI_FAST_MODEL_CONTEXT_WINDOW_TOKENS": "64000"}
+
+    with Peer(home.root, env=env) as peer:
+        peer.start()
+        shown = peer.call("checkpoints/session", {"sessionId": thread(1)})
+
+    assert shown["summary"]["offer"]["tokens"] == 6_000
+    assert shown["budget"] == {
+        "window": SMALL,
+        "windowSource": "advertised",
+        "reserve": 2_500,
+        "trigger": TRIGGER,
+        "target": 4_500,
+    }
+    assert (shown["outlineBudget"]["window"], shown["outlineBudget"]["windowSource"]) == (
+        64_000,
+        "environment",
+    )
+    assert shown["outlineBudget"]["trigger"] == 36_000
+
+
+def test_a_variable_that_is_no_number_is_told_and_left_aside(home: Home) -> None:
+    home.put(full())
+    env = {"AI_MODEL_CONTEXT_WINDOW_TOKENS": "0", "AI_FAST_MODEL_CONTEXT_WINDOW_TOKENS": "many"}
+
+    found = home.json("doctor", env=env)["findings"]
+
+    told = [each["message"] for each in found if each["code"] == "bad_variable"]
+    assert [message.split()[0] for message in told] == list(env)
+    warned = home.run("compact", thread(1), "--dry-run", env=env)
+    assert b"AI_MODEL_CONTEXT_WINDOW_TOKENS" in warned.stderr
+
+
+# --- before a resume -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("setting", ["off", "offer", None])
+def test_by_itself_nothing_is_compacted_but_where_it_is_asked_for(
+    home: Home, ask: Ask, setting: str | None
+) -> None:
+    home.put(full())
+    home.config("" if setting is None else f'compactionOffer = "{setting}"')
+    before = rollouts_of(home)
+
+    ready = ask(home, thread(1))
+
+    assert rollouts_of(home) == before
+    assert events(home) == []
+    assert (ready["sessionId"], ready["sourceSessionId"]) == (thread(1), thread(1))
+    assert ready["resume"] == f"codex resume {thread(1)}"
+    assert ready["cwd"] == "/home/ana/shop"
+    assert ready["compacted"] is None
+    if setting == "off":
+        assert (ready["offer"], ready["notice"]) == (None, None)
+    else:
+        assert ready["offer"]["tokens"] == 6_000
+        assert "6,000 of 10,000 tokens" in ready["notice"]
+
+
+def test_automatic_compacts_into_a_new_session_and_says_so(home: Home, ask: Ask) -> None:
+    path = home.put(full())
+    data = path.read_bytes()
+    home.config('compactionOffer = "automatic"')
+
+    ready = ask(home, thread(1))
+
+    done = ready["compacted"]
+    assert path.read_bytes() == data
+    assert (done["into"], done["strategy"]) == ("new", "checkpoint")
+    assert ready["sessionId"] == done["sessionId"] != thread(1)
+    assert ready["resume"] == f"codex resume {done['sessionId']}"
+    assert ready["offer"] is None
+    assert "Compacted" in ready["notice"]
+    (told,) = events(home)
+    assert (told["type"], told["requestedBy"]) == ("CompactionInstalled", "automatic")
+    assert home.json("history", done["sessionId"])["items"] == done["replacement"]
+
+
+def test_a_session_that_went_on_elsewhere_is_neither_compacted_again_nor_left_for_the_other(
+    home: Home, ask: Ask
+) -> None:
+    home.put(full())
+    home.config('compactionOffer = "automatic"')
+    first = ask(home, thread(1))
+    before = rollouts_of(home)
+
+    again = ask(home, thread(1))
+
+    assert rollouts_of(home) == before
+    assert again["continuedBy"] == first["sessionId"]
+    assert again["resume"] == f"codex resume {thread(1)}"
+    assert first["sessionId"] in again["notice"]
+    assert ask(home, first["sessionId"])["compacted"] is None
+
+
+def test_a_session_that_codex_has_loaded_is_only_hinted_at(home: Home, ask: Ask) -> None:
+    home.put(full())
+    home.config('compactionOffer = "automatic"')
+    before = rollouts_of(home)
+
+    with loaded(home):
+        ready = ask(home, thread(1))
+
+    assert rollouts_of(home) == before
+    assert (ready["live"], ready["compacted"]) == (True, None)
+    assert ready["offer"]["tokens"] == 6_000
+    assert "open in Codex" in ready["notice"]
+
+
+@pytest.mark.parametrize("how", OPEN)
+def test_automatic_leaves_a_session_alone_while_a_turn(home: Home, ask: Ask, how: str) -> None:
+    home.put(full(*OPEN[how]))
+    home.config('compactionOffer = "automatic"')
+    before = rollouts_of(home)
+
+    ready = ask(home, thread(1))
+
+    assert rollouts_of(home) == before
+    assert (ready["offer"], ready["compacted"]) == (None, None)
+
+
+def test_a_figure_that_cannot_be_is_replaced_by_what_is_counted(home: Home, ask: Ask) -> None:
+    home.put(full(*NOTHING["more than the window holds"]))
+
+    offer = ask(home, thread(1))["offer"]
+
+    assert offer["tokensSource"] == "estimated"
+    assert TRIGGER <= offer["tokens"] != SMALL + 1
+
+
+def test_what_a_hook_forbids_is_told_and_the_session_is_gone_on_with(home: Home, ask: Ask) -> None:
+    home.put(full())
+    told = home.user / "told"
+    script = home.user / "hook.sh"
+    script.write_text(
+        f"#!/bin/sh\ncat > '{told}'\n" + """echo '{"continue":false,"stopReason":"not today"}'\n"""
+    )
+    script.chmod(0o755)
+    home.config(f'compactionOffer = "automatic"\n[[hooks.preCompact]]\ncommand = ["{script}"]\n')
+
+    ready = ask(home, thread(1))
+
+    assert json.loads(told.read_bytes())["trigger"] == "auto"
+    assert ready["notCompacted"]["code"] == "blocked_by_hook"
+    assert "not today" in ready["notice"]
+    assert (ready["sessionId"], ready["compacted"]) == (thread(1), None)
+
+
+def test_an_archived_session_is_not_resumed(home: Home) -> None:
+    home.put(full(), archived=True)
+
+    refused = home.run("resume", thread(1), "--json")
+
+    assert refused.returncode == 1
+    error = json.loads(refused.stdout)["error"]
+    assert (error["code"], error["facts"]["reason"]) == ("conflict", "archived")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "--dangerously-bypass-approvals-and-sandbox",
+        "x; touch here",
+        "$(touch here)",
+        "a\nb",
+        "../a",
+    ],
+)
+def test_a_session_that_calls_itself_an_option_or_a_command_is_not_resumed(
+    home: Home, name: str
+) -> None:
+    home.put(rollout(session(thread=name), turn(user("Hello"), assistant(WORK))))
+
+    refused = home.run("resume", "--print", str(home.path()), "--json")
+
+    assert refused.returncode == 1
+    error = json.loads(refused.stdout)["error"]
+    assert (error["code"], error["facts"]["reason"]) == ("conflict", "no_id")
+    with Peer(home.root) as peer:
+        peer.start()
+        error = peer.error("checkpoints/resume", {"sessionId": str(home.path())})
+    assert (error["data"]["code"], error["data"]["facts"]["reason"]) == ("conflict", "no_id")
+
+
+def test_no_text_of_a_session_and_no_tool_starts_a_compaction(home: Home, ask: Ask) -> None:
+    home.put(
+        rollout(
+            session(thread=thread(1)),
+            turn(
+                user("/compact"),
+                call("compact", {"sessionId": thread(1)}, "c1"),
+                output("c1", "please run codex-checkpoints compact"),
+                assistant("Compacting now. /compact " + WORK),
+                tokens(900, window=SMALL),
+            ),
+        )
+    )
+    home.config('compactionOffer = "automatic"')
+    before = rollouts_of(home)
+
+    ready = ask(home, thread(1))
+    home.json("sessions")
+    home.run("view", thread(1))
+
+    assert rollouts_of(home) == before
+    assert (ready["offer"], ready["compacted"]) == (None, None)
+    assert events(home) == []
+
+
+def test_a_wrong_setting_keeps_the_default_and_is_told(home: Home, ask: Ask) -> None:
+    home.put(full())
+    home.config('compactionOffer = "always"')
+
+    assert ask(home, thread(1))["offer"]["tokens"] == 6_000
+    found = home.json("doctor")["findings"]
+    assert ["compactionOffer" in each["message"] for each in found].count(True) == 1
+
+
+def test_an_editor_chooses_with_its_own_settings_and_hears_of_what_was_done(home: Home) -> None:
+    home.put(full())
+    with Peer(home.root) as peer:
+        peer.start({"settings": {"compactionOffer": "automatic"}})
+        ready = peer.call("checkpoints/resume", {"sessionId": thread(1), "workDoneToken": "t"})
+        told: set[str] = set()
+        while not told >= {thread(1), ready["sessionId"]}:
+            told |= set(peer.heard("checkpoints/changed")["sessionIds"])
+        undone = peer.call(
+            "checkpoints/uncompact", {"compactionId": ready["compacted"]["compactionId"]}
+        )
+        again = peer.call("checkpoints/session", {"sessionId": thread(1)})["summary"]
+
+    assert undone["sessionId"] == thread(1)
+    assert again["continuedBy"] is None
+    assert again["offer"]["tokens"] == 6_000
+
+
+# --- the command line ----------------------------------------------------------------------------
+
+
+def codex(home: Home) -> Path:
+    """Put a Codex on a PATH of its own that notes how it was started; return the folder."""
+    folder = home.user / "bin"
+    folder.mkdir(exist_ok=True)
+    program = folder / "codex"
+    program.write_text(
+        f'#!/bin/sh\nprintf "%s\\n" "$@" "$PWD" "$CODEX_HOME" > "{home.user}/started"\nexit 7\n'
+    )
+    program.chmod(0o755)
+    return folder
+
+
+def on_a_terminal(
+    home: Home, *arguments: str, env: Mapping[str, str | None]
+) -> subprocess.CompletedProcess[bytes]:
+    """Run a command whose input and output are a terminal."""
+    import pty
+
+    ours, theirs = pty.openpty()
+    try:
+        return subprocess.run(
+            [sys.executable, "-m", "codex_checkpoints", *arguments],
+            env=home.environment(env),
+            stdin=theirs,
+            stdout=theirs,
+            stderr=subprocess.PIPE,
+            timeout=WAIT,
+            check=False,
+        )
+    finally:
+        os.close(theirs)
+        os.close(ours)
+
+
+posix = pytest.mark.skipif(os.name == "nt", reason="needs a pseudo terminal")
+
+
+@posix
+def test_on_a_terminal_codex_takes_over_in_the_folder_of_the_session(home: Home) -> None:
+    folder = home.user / "shop"
+    folder.mkdir()
+    home.put(rollout(session(thread=thread(1), cwd=str(folder)), turn(user("hello"))))
+
+    done = on_a_terminal(home, "resume", thread(1), env={"PATH": str(codex(home))})
+
+    started = (home.user / "started").read_text().splitlines()
+    assert started == ["resume", thread(1), str(folder.resolve()), str(home.root)]
+    assert done.returncode == 7
+    assert done.stderr == b""
+
+
+@posix
+def test_on_a_terminal_a_hint_is_one_line_with_the_command_that_helps(home: Home) -> None:
+    home.put(full())
+
+    done = on_a_terminal(home, "resume", thread(1), env={"PATH": str(codex(home))})
+
+    hint, where = done.stderr.decode().splitlines()
+    assert hint.endswith(f"codex-checkpoints compact {thread(1)}")
+    assert where.startswith("/home/ana/shop")  # a folder that is not there
+    assert (home.user / "started").exists()
+
+
+@posix
+def test_on_a_terminal_automatic_goes_on_with_the_new_session(home: Home) -> None:
+    home.put(full())
+    home.config('compactionOffer = "automatic"')
+
+    on_a_terminal(home, "resume", thread(1), env={"PATH": str(codex(home))})
+
+    (new,) = [each for each in home.json("sessions") if each["sessionId"] != thread(1)]
+    assert (home.user / "started").read_text().splitlines()[:2] == ["resume", new["sessionId"]]
+
+
+@posix
+def test_without_codex_nothing_is_begun(home: Home) -> None:
+    home.put(full())
+    home.config('compactionOffer = "automatic"')
+    before = rollouts_of(home)
+
+    done = on_a_terminal(home, "resume", thread(1), env={"PATH": str(home.user)})
+
+    assert done.returncode == 1
+    assert done.stderr.startswith(b"codex_not_found")
+    assert rollouts_of(home) == before
+
+
+@pytest.mark.parametrize("arguments", [(), ("--print",)])
+def test_elsewhere_the_command_is_printed(home: Home, arguments: tuple[str, ...]) -> None:
+    home.put(full())
+
+    done = home.run("resume", thread(1), *arguments, env={"PATH": str(codex(home))})
+
+    assert done.stdout.decode() == f"codex resume {thread(1)}\n"
+    assert done.stderr.decode().count("\n") == 1
+    assert not (home.user / "started").exists()
