@@ -35,6 +35,7 @@ from codex_checkpoints.core.restore.markers import (
 )
 from codex_checkpoints.core.restore.pack import (
     items_of,
+    pack_lines,
     sections_in,
     state_pack,
     tokens_of,
@@ -89,6 +90,16 @@ def test_what_is_included_and_what_is_deferred_is_all_there_is(goods: Carried, b
     assert pack.included + deferred == whole.included
     assert whole.text.startswith(pack.text)
     assert set(items_of(goods)) <= set(whole.included)
+
+
+@examples(0.4)
+@given(CARRIED, BUDGETS)
+def test_the_pack_of_a_budget_is_the_lines_that_cost_no_more(goods: Carried, budget: int):
+    lines = pack_lines(goods)
+    held = [line for line in lines if line.tokens <= budget]
+
+    assert state_pack(goods, budget).text == "".join(f"{line.text}\n" for line in held)
+    assert held == list(lines[: len(held)])
 
 
 @examples(0.4)

@@ -225,7 +225,7 @@ def test_a_preview_is_what_comes_and_writes_nothing(home: Home, mode: str):
     assert snapshot(home.root / "sessions", home.state / "sessions") == before
     assert not (home.state / "audit.jsonl").exists()
     done = home.json(*wish)
-    new = {"operationId", "sessionId", "restoredAt", "resume", "dryRun"}
+    new = {"operationId", "sessionId", "restoredAt", "resume", "dryRun", "lines"}
     assert {key: preview[key] for key in preview if key not in new} == {
         key: done[key] for key in done if key not in new
     }
@@ -341,6 +341,31 @@ def test_a_small_budget_never_fails_and_says_what_was_left_out(home: Home, budge
     assert without_seq(shown(home, record.session_id)) == without_seq(
         shown(home, thread(1), "--at", "2")
     )
+
+
+def test_a_budget_that_no_record_could_hold_is_one_that_holds_everything(home: Home):
+    marker = home.json("mark", thread(1), "--label", "here")["checkpointId"]
+
+    done = home.json("restore", thread(1), marker, "--mode", "hard", "--budget", str(10**30))
+
+    assert [each for each in done["deferred"] if each["reason"] == "budget"] == []
+
+
+def test_a_preview_tells_what_a_pack_of_any_budget_would_hold(home: Home):
+    name = home.json("mark", thread(1), "--label", "x", "--turn", "2")["checkpointId"]
+    wish = ("restore", thread(1), name, "--mode", "hard", "--dry-run")
+
+    lines = home.json(*wish)["lines"]
+
+    for budget in (0, 60, 200, lines[-1]["tokens"]):
+        preview = home.json(*wish, "--budget", str(budget))
+        held = [line for line in lines if line["tokens"] <= budget]
+        assert preview["pack"] == "".join(f"{line['text']}\n" for line in held)
+        assert preview["included"] == [
+            {"part": line["part"], "id": line["id"]} for line in held if line["part"] is not None
+        ]
+        assert preview["lines"] == lines
+    assert home.json("restore", thread(1), name, "--mode", "soft", "--dry-run")["lines"] == []
 
 
 def test_the_budget_and_who_is_asking_come_from_the_settings(home: Home):

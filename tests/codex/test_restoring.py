@@ -165,3 +165,65 @@ def test_a_turn_that_codex_took_back_is_restored_from_what_remains(scripted: Mak
     (chained,) = [each for each in home.rollouts() if kept["sessionId"] in each.name]
     ordinals = [json.loads(line)["ordinal"] for line in chained.read_bytes().splitlines()]
     assert ordinals == list(range(len(ordinals)))
+
+
+def test_a_soft_branch_may_name_the_lines_of_its_source(scripted: MakeHome) -> None:
+    home, model = scripted(*script())
+    thread, path = two_turns(home, legacy=False)
+    state = home.codex_home / "codex-checkpoints"
+    state.mkdir(exist_ok=True)
+    (state / "config.toml").write_text('softRestore = "reference"\n')
+    before = path.read_bytes()
+
+    done = restore(home, thread, "soft")
+
+    branch = done["sessionId"]
+    assert [each["code"] for each in done["warnings"]] == ["rests_on_source"]
+    (own,) = [each for each in home.rollouts() if branch in each.name]
+    assert own.read_bytes().count(b"\n") == 1
+    history = ask(home, "history", branch)["items"]
+    assert SAID in str(history)
+    assert "later-words" not in str(history)
+    items = sent(home, model, branch)
+    assert items[: len(history)] == history
+    assert fresh(items[len(history) :])
+    assert path.read_bytes() == before
+    assert ask(home, "verify")["findings"] == []
+    with AppServer(home) as server:
+        assert branch in server.listed()
+        server.archive(thread)
+    assert SAID in str(sent(home, model, branch)), "Codex finds the lines among the archived ones"
+
+
+def test_a_soft_branch_of_a_compacted_session_has_windows_of_its_own(scripted: MakeHome) -> None:
+    home, model = scripted(*(Answer(say(f"Answer {n}.")) for n in range(3)), summaries=("Short.",))
+    with AppServer(home) as server:
+        thread = server.start()
+        server.turn(thread, "One.")
+        server.compact(thread)
+        server.turn(thread, "Two.")
+    (path,) = home.rollouts()
+    before = path.read_bytes()
+    source = {each["windowId"] for each in ask(home, "windows", thread)}
+
+    branch = restore(home, thread, "soft", "2")["sessionId"]
+
+    windows = ask(home, "windows", branch)
+    assert len(windows) == 2
+    assert source.isdisjoint(each["windowId"] for each in windows)
+    assert windows[1]["previousWindowId"] == windows[0]["windowId"]
+    history = ask(home, "history", branch)["items"]
+    summaries = len(model.compactions)
+    model.add(Answer(say("So.")))
+    home.exec(PROMPT, resume=branch)
+    assert len(model.compactions) == summaries
+    items = [
+        {key: each for key, each in item.items() if key not in NOT_COMPARED}
+        for item in model.turns[-1].input
+    ]
+    assert str(history[-1]) in str(items)
+    assert "Two." in str(items)
+    assert path.read_bytes() == before
+    again = ask(home, "windows", branch)
+    assert [each["windowId"] for each in again[:2]] == [each["windowId"] for each in windows]
+    assert again[0]["windowId"] == ask(home, "history", branch)["windows"]["first"]

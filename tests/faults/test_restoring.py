@@ -1,9 +1,7 @@
 """A restore that is killed at any step leaves no branch or a whole one; the next start knows."""
 
 import json
-import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,51 +15,17 @@ from codex_checkpoints.service.restore_plan import Wish
 from codex_checkpoints.service.restoring import Restoring
 from codex_checkpoints.service.verifying import verify
 from homes import Home, refusal, snapshot, thread
+from killing import again, killed_at_each_step
 from rollouts import assistant, patch, rollout, session, shell, turn, user
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="kills as POSIX does")
 
-DYING = """
-import os, shutil, signal, sys
-
-from codex_checkpoints import assembly, stamps
+RESTORE = """
 from codex_checkpoints.service.restore_plan import Wish
 from codex_checkpoints.service.restoring import Restoring
 
-template, folder, session, marker, mode = sys.argv[1:]
-STEPS = ("write", "fsync", "link", "rename", "replace", "unlink", "ftruncate", "mkdir", "rmdir")
-
-def dying(at):
-    left = at
-    def armed(name, plain):
-        def call(*arguments, **named):
-            nonlocal left
-            left -= 1
-            if left == 0:
-                if name == "write":
-                    plain(arguments[0], arguments[1][: len(arguments[1]) // 2])
-                os.kill(os.getpid(), signal.SIGKILL)
-            return plain(*arguments, **named)
-        return call
-    for name in STEPS:
-        setattr(os, name, armed(name, getattr(os, name)))
-
-at = 0
-while True:
-    at += 1
-    root = os.path.join(folder, str(at))
-    shutil.copytree(template, root)
-    child = os.fork()
-    if child == 0:
-        home = os.path.join(root, "codex")
-        house = assembly.assemble(assembly.Places(home, os.path.join(home, "codex-checkpoints")))
-        house.sessions.refresh()
-        dying(at)
-        Restoring(house.sessions, stamps.now, stamps.new_id).restore(session, marker, Wish(mode))
-        os._exit(0)
-    if os.waitpid(child, 0)[1] == 0:
-        break
-print(at)
+def work(sessions, root, session, marker, mode):
+    Restoring(sessions, stamps.now, stamps.new_id).restore(session, marker, Wish(mode))
 """
 
 
@@ -102,30 +66,17 @@ def test_a_restore_that_is_killed_at_any_step_is_taken_back_or_finished_by_the_n
     name = home.json("mark", thread(1), "--label", "x", "--turn", "1")["checkpointId"]
     state = json.loads(home.run("show", thread(1), "--at", "1").stdout)
     source, folder = home.path().read_bytes(), tmp_path / "killed"
-    folder.mkdir()
-    arguments = [str(tmp_path / "template"), str(folder), thread(1), name, mode]
 
-    done = subprocess.run(
-        [sys.executable, "-c", DYING, *arguments],
-        env=home.environment(),
-        capture_output=True,
-        check=False,
-        timeout=100,
-    )
+    tries = killed_at_each_step(RESTORE, home, folder, thread(1), name, mode)
 
-    assert done.returncode == 0, done.stderr.decode()
-    whole = [_after(folder / str(at), mode, source, state) for at in range(1, int(done.stdout))]
+    whole = [_after(folder / str(at), mode, source, state) for at in range(1, tries)]
     assert len(whole) > 30
     assert 10 < sum(whole) < len(whole), "both are tried"
 
 
 def _after(root: Path, mode: RestoreMode, source: bytes, state: dict[str, Any]) -> bool:
     """Start again where a restore was killed; return whether there is a branch."""
-    home = Home.__new__(Home)
-    home.user, home.root = root / "user", root / "codex"
-    home.state = home.root / "codex-checkpoints"
-    for left in home.state.rglob("*.tmp"):
-        os.utime(left, (0, 0))  # as if it had lain there for long
+    home = again(root)
     with home.house() as house:
         current = set(house.sessions.catalogue.current())
         made = current - {thread(1)}

@@ -1,7 +1,7 @@
 """What the sessions that we made began with, and which of them others were made from.
 
-Two operations make sessions: a compaction into a new session, and a restore.  Each keeps its own
-records; whoever reads a session asks here.
+Three operations make sessions: a compaction into a new session, a restore, and the import of a
+portable pack.  Each keeps its own records; whoever reads a session asks here.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.checkpoint.seed import Seeds
-from codex_checkpoints.records import Records
+from codex_checkpoints.records import IMPORTS, Records
 from codex_checkpoints.service.compaction_records import CompactionRecords
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.restore_records import RestoreRecords
@@ -19,11 +19,19 @@ from codex_checkpoints.threads.contract import ThreadStore
 
 def beginnings(records: Records) -> Seeds:
     """Return how to find what a session goes on from (JUN-46, AGN-88)."""
-    compactions, restores = CompactionRecords(records), RestoreRecords(records)
+    kept = CompactionRecords(records), RestoreRecords(records)
 
     def seed(session_id: str) -> Checkpoint | None:
-        found = compactions.seed(session_id)
-        return restores.seed(session_id) if found is None else found
+        found = (each.seed(session_id) for each in kept)
+        return next((each for each in found if each is not None), None) or imported(session_id)
+
+    def imported(session_id: str) -> Checkpoint | None:
+        if records.look(session_id, IMPORTS) is None:
+            return None
+        # Few sessions came in a pack, and Codex waits for what is loaded here.
+        from codex_checkpoints.service.import_records import ImportRecords  # noqa: PLC0415
+
+        return ImportRecords(records).seed(session_id)
 
     return seed
 

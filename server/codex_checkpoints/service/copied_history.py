@@ -4,12 +4,15 @@ They are pulled portion by portion, so that memory does not grow with the sessio
 for byte.  Places stay as they are: a branch numbers its records as its source does, so whatever
 names a record goes on being right.  Only heads cannot go along, for Codex forgets all that stands
 before a second one: the first is replaced by the branch's own, another by a line that says nothing.
-A window that the copied history opened keeps its id; the branch's own first one is new (WIN-13).
+The windows that the copied history opened have new ids in the branch, since an id is that of one
+session alone (WIN-13): in the records of compactions these ids are put in the place of the old
+ones, each always by the same, and nothing else of such a line is touched (WIN-10).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 
 import orjson
 
@@ -21,12 +24,36 @@ from codex_checkpoints.threads.contract import Copied, Item, RolloutReader
 
 _PORTION = 1 << 24
 
+# Within a text every quote is escaped, so this finds keys of the record alone.
+_WINDOW_ID = re.compile(rb'(?P<key>"(?P<role>first_|previous_)?window_id"\s*:\s*)"(?P<id>[^"\\]*)"')
+
 QUIET = Item("event_msg", {"type": "token_count", "info": None, "rate_limits": None})
 """A record of which Codex writes many and that says nothing."""
 
 
+class WindowNames:
+    """New ids for the windows of a session; the first window of a branch has one already."""
+
+    def __init__(self, first: str, new_id: Callable[[], str]) -> None:
+        """Give the first window the id `first`, every other one that is met a new one."""
+        self._first = first
+        self._new_id = new_id
+        self._known: dict[bytes, str] = {}
+
+    def renamed(self, line: bytes) -> bytes:
+        """Return the record of a compaction with the ids that its windows have in the branch."""
+        return _WINDOW_ID.sub(self._new, line)
+
+    def _new(self, found: re.Match[bytes]) -> bytes:
+        old = found["id"]
+        if old not in self._known:
+            is_first = found["role"] == b"first_" and self._first not in self._known.values()
+            self._known[old] = self._first if is_first else self._new_id()
+        return b'%b"%b"' % (found["key"], self._known[old].encode())
+
+
 def copied_history(
-    reader: RolloutReader, path: str, locate: Locate, until: int
+    reader: RolloutReader, path: str, locate: Locate, until: int, names: WindowNames
 ) -> Iterator[Item | Copied]:
     """Yield what a branch holds behind its head: the lines up to the one at position `until`.
 
@@ -44,6 +71,8 @@ def copied_history(
             yield _wrapped(line)
         elif b'"session_meta"' in line and object_of(load(line)).get("type") == "session_meta":
             yield QUIET
+        elif b'"compacted"' in line and object_of(load(line)).get("type") == "compacted":
+            yield Copied(names.renamed(line))
         else:
             yield Copied(line)
 

@@ -1,32 +1,53 @@
-"""What changed in a session between two turns of it (`diff`)."""
+"""What differs between two states: two turns of a session, or of two sessions (`diff`).
+
+A marker stands on a turn of its session, and a branch is a session, so this compares markers and
+branches as well.  Both are seen with the hashes of now.
+"""
 
 from __future__ import annotations
 
 from attrs import frozen
 
+from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.restore.difference import Difference, difference
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.turn_names import find_turn
 
 
 @frozen
+class Place:
+    """A session at the end of a turn, or as it is now (AGN-11)."""
+
+    session: str
+    turn: str | int | None
+
+
+@frozen
 class Compared:
-    """Two turns of a session, and what differs between the states at their ends."""
+    """Two states, and what differs between them; a turn is None for a session as it is now."""
 
     session_id: str
-    from_turn: str
-    to_turn: str
+    from_turn: str | None
+    to_session: str
+    to_turn: str | None
     found: Difference
 
 
-def compare(sessions: Sessions, session: str, before: str | int, after: str | int) -> Compared:
-    """Compare the states at the ends of two turns, each with the hashes of now.
+def compare(sessions: Sessions, before: Place, after: Place) -> Compared:
+    """Compare two states; refuses `unknown_session`, `unknown_turn`."""
+    first, first_turn, one = _at(sessions, before)
+    second, second_turn, other = _at(sessions, after)
+    return Compared(first, first_turn, second, second_turn, difference(one, other))
 
-    Refuses `unknown_session`, `unknown_turn`.
-    """
-    row, opened = sessions.open(session)
-    replay = opened.now()
-    first = find_turn(replay, before, row.session_id).turn_id
-    second = find_turn(replay, after, row.session_id).turn_id
-    states = (sessions.show(session, turn).checkpoint for turn in (first, second))
-    return Compared(row.session_id, first, second, difference(*states))
+
+def _at(sessions: Sessions, place: Place) -> tuple[str, str | None, Checkpoint]:
+    row, opened = sessions.open(place.session)
+    if place.turn is None:
+        replay = opened.now()
+        return (
+            row.session_id,
+            None,
+            sessions.projections.project(replay, sessions.projections.updates_of(opened)),
+        )
+    turn = find_turn(opened.now(), place.turn, row.session_id).turn_id
+    return row.session_id, turn, sessions.show(place.session, turn).checkpoint

@@ -1,8 +1,8 @@
 """The tree of sessions that a session stands in, with the exact cut on every edge (AGN-86).
 
-Three kinds of things tell where a session came from: its own head (forks, subagents, segments of a
-thread that was taken back), the records of restores and those of compactions.  How the tree is made
-of them is known to `core.restore.lineage`.
+Several things tell where a session came from: its own head (forks, subagents, segments of a thread
+that was taken back), and the records of restores, of compactions and of imports.  How the tree is
+made of them is known to `core.restore.lineage`.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from collections.abc import Iterator, Mapping
 from attrs import evolve
 
 from codex_checkpoints.core.compaction.records import Installed
-from codex_checkpoints.core.restore.chains import Cut, Link, link_of
+from codex_checkpoints.core.restore.chains import Cut, Link, chain_of, link_of
 from codex_checkpoints.core.restore.lineage import Known, Node, Tree, Window, tree_of
 from codex_checkpoints.core.rollout.items import SessionMeta
 from codex_checkpoints.core.rollout.parsing import head_of
 from codex_checkpoints.records import StorageError
 from codex_checkpoints.service.compaction_records import CompactionRecords
 from codex_checkpoints.service.history import Histories
+from codex_checkpoints.service.import_records import ImportRecords
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.restore_records import RestoreRecords
 from codex_checkpoints.service.sessions import Sessions
@@ -41,6 +42,12 @@ def lineage(sessions: Sessions, session: str) -> Tree:
     return evolve(tree, nodes=tuple(_with_windows(sessions, tree, current)))
 
 
+def way_up(sessions: Sessions, session_id: str) -> tuple[Link, ...]:
+    """Return the links from a session up to where it began, the nearest first (AGN-86)."""
+    links = (*_told_by_records(sessions), *_told_by_heads(sessions, {}))
+    return chain_of(session_id, links, ()).links
+
+
 def _told_by_records(sessions: Sessions) -> Iterator[Link]:
     for restore in RestoreRecords(sessions.records).all():
         yield link_of(restore)
@@ -55,6 +62,7 @@ def _told_by_records(sessions: Sessions) -> Iterator[Link]:
                 source, operation = record.source.session_id, record.compaction_id
                 cut = Cut(ordinal_exclusive=record.source.to_seq + 1, operation_id=operation)
                 yield Link(record.session_id, source, "compaction", cut, record.at)
+    yield from ImportRecords(sessions.records).links(sessions.catalogue.current())
 
 
 def _told_by_heads(sessions: Sessions, known: dict[str, Known]) -> Iterator[Link]:
@@ -62,7 +70,7 @@ def _told_by_heads(sessions: Sessions, known: dict[str, Known]) -> Iterator[Link
     catalogue = sessions.catalogue
     owners = {row.rollout_id: row.session_id for row in catalogue.rows().values()}
     for row in catalogue.rows().values():
-        if row.error is not None:
+        if row.error is not None or row.scratch:
             continue
         if not catalogue.is_current(row):
             name = row.rollout_id
@@ -95,7 +103,7 @@ def _cut(head: SessionMeta | None) -> Cut:
 
 def _head(sessions: Sessions, row: Row) -> SessionMeta | None:
     try:
-        return head_of(sessions.catalogue.store.reader.first_line(row.path))
+        return head_of(sessions.catalogue.reader.first_line(row.path))
     except UnreadableSource:
         return None
 

@@ -128,7 +128,7 @@ class RestoreHistory:
         if row is None or record.pack is None:
             return None
         try:
-            first = list(islice(lines_of(self._sessions.catalogue.store.reader, row.path), 2))
+            first = list(islice(lines_of(self._sessions.catalogue.reader, row.path), 2))
         except UnreadableSource:
             return None
         payload = object_of(object_of(load(first[-1]) if first else None).get("payload"))

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
-from typing import Literal
 
 from attrs import frozen
 
@@ -38,7 +37,7 @@ from codex_checkpoints.core.restore.events import RestoreMode
 from codex_checkpoints.core.restore.gathering import Span
 from codex_checkpoints.core.restore.markers import Marker, Pin, Shelf, is_detached
 from codex_checkpoints.core.restore.pack import StatePack, state_pack
-from codex_checkpoints.core.restore.records import TokenFigures
+from codex_checkpoints.core.restore.records import Placement, TokenFigures
 from codex_checkpoints.core.restore.references import (
     NOTHING,
     References,
@@ -51,6 +50,7 @@ from codex_checkpoints.core.restore.trace import Trace
 from codex_checkpoints.core.rollout.fields import Json, load, object_of, text_of
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.marking import Markers
+from codex_checkpoints.service.referring import Reference, reference_to
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.restore_records import RestoreRecords
 from codex_checkpoints.service.session_file import SessionFile
@@ -59,6 +59,8 @@ from codex_checkpoints.service.turn_names import end_of, find_turn, has_ended
 from codex_checkpoints.threads.contract import RolloutReader, Row, UnreadableSource
 
 _LINE = re.compile(rb"[^\n]*\n|[^\n]+")
+_MOST_TOKENS = 1 << 48
+"""More than any pack has; a larger number could stand in no record."""
 _BROKEN = frozenset({"base_missing", "base_cycle"})
 
 
@@ -75,7 +77,7 @@ class Wish:
 def wish_of(mode: str, budget: int | None, window: int, reason: str | None) -> Wish:
     """Return a wish as it came through a door; refuses `invalid_payload`.
 
-    A budget of any size is a wish that can be met (AGN-73).
+    A budget of any size is a wish that can be met (AGN-73); beyond `_MOST_TOKENS` all are alike.
     """
     if mode not in {"soft", "hard"}:
         raise _bad("mode: must be soft or hard")
@@ -83,7 +85,8 @@ def wish_of(mode: str, budget: int | None, window: int, reason: str | None) -> W
         raise _bad("budget: must not be negative")
     if not 0 <= window <= MAX_WINDOW:
         raise _bad(f"window: must be 0 to {MAX_WINDOW}")
-    return Wish("hard" if mode == "hard" else "soft", budget, window, reason)
+    bounded = None if budget is None else min(budget, _MOST_TOKENS)
+    return Wish("hard" if mode == "hard" else "soft", bounded, window, reason)
 
 
 @frozen
@@ -122,11 +125,14 @@ class Plan:
     drift: tuple[Drift, ...]
     missing: tuple[Missing, ...]
     fallbacks: tuple[Fallback, ...]
+    reference: Reference | None
 
     @property
-    def placement(self) -> Literal["copy", "seed"]:
+    def placement(self) -> Placement:
         """Return how the branch comes by its state."""
-        return "copy" if self.pack is None else "seed"
+        if self.pack is not None:
+            return "seed"
+        return "copy" if self.reference is None else "reference"
 
 
 class Planner:
@@ -137,7 +143,7 @@ class Planner:
         self._sessions = sessions
         self._markers = markers
         self._restores = restores
-        self._reader = sessions.catalogue.store.reader
+        self._reader = sessions.catalogue.reader
 
     def source(self, session: str, checkpoint: str) -> Source:
         """Find a marker and its turn.
@@ -207,6 +213,8 @@ class Planner:
         hard = wish.mode == "hard"
         if not hard and any(each.code in _BROKEN for each in source.opened.problems):
             raise _unreadable(row, "a file that its history begins with is missing")
+        passes = 4 if hard else 6  # a soft branch is copied, and its own windows are looked at
+        self._sessions.pace.expect(passes * self._sessions.catalogue.weight(row))
         digest, size = fingerprint(self._reader, row.path)
         trace = self._read(source)
         updates = self._updates(source, trace)
@@ -228,6 +236,10 @@ class Planner:
         budget = self._budget(wish)
         pack = state_pack(goods, budget) if hard else None
         now = self._hashes(trace, marker.hashes)
+        wanted = not hard and self._sessions.settings.soft_restore == "reference"
+        found = reference_to(self._reader, row, trace) if wanted else None
+        reference = found if isinstance(found, Reference) else None
+        copied = (Fallback(found),) if isinstance(found, str) else ()
         state = trace.state
         turns = tuple(turn.turn_id for turn in state.turns.counting())
         return Plan(
@@ -251,7 +263,8 @@ class Planner:
             source_bytes=size,
             drift=drift_of(marker.hashes, now),
             missing=missing_of(marker.hashes, now),
-            fallbacks=weak_hashes(now),
+            fallbacks=(*weak_hashes(now), *copied, *self._without_index()),
+            reference=reference,
         )
 
     def _read(self, source: Source) -> Trace:
@@ -262,7 +275,7 @@ class Planner:
 
     def _updates(self, source: Source, trace: Trace) -> tuple[Update, ...]:
         """Return what had been accepted by the end of the turn."""
-        found = self._sessions.updates_of(source.opened)
+        found = self._sessions.projections.updates_of(source.opened)
         return tuple(each for each in found if source.until is None or each.seq <= trace.seq)
 
     def _goods(
@@ -298,6 +311,12 @@ class Planner:
             trace.window(count, origin.source_turn.turn_id) if count else (),
         )
 
+    def _without_index(self) -> tuple[Fallback, ...]:
+        """Tell where there is no index to remember what was read: the files alone have to do."""
+        faults = self._sessions.catalogue.store.faults()
+        missing = any(fault.code == "index_unavailable" for fault in faults)
+        return (Fallback("file_only_store"),) if missing else ()
+
     def _hashes(self, trace: Trace, then: Mapping[str, str]) -> dict[str, str]:
         """Return the hashes of now of the files that a marker knew."""
         now = self._sessions.workspace.hashes(trace.state.base, then)
@@ -327,7 +346,7 @@ class Planner:
 
     def _budget(self, wish: Wish) -> int:
         default = self._sessions.settings.restore_budget_tokens
-        return default if wish.budget is None else wish.budget
+        return min(default if wish.budget is None else wish.budget, _MOST_TOKENS)
 
     def _window(self, row: Row, seq: int) -> str | None:
         """Return the window that the source was in at the turn, where its file tells."""

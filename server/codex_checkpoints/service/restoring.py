@@ -12,7 +12,7 @@ What goes over is found by `restore_plan`.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 
 from attrs import evolve, frozen
@@ -27,39 +27,41 @@ from codex_checkpoints.core.compaction.installed import (
     session_meta,
     source_of,
 )
-from codex_checkpoints.core.restore import events, markers
+from codex_checkpoints.core.restore import markers
 from codex_checkpoints.core.restore.carried import TurnSource
 from codex_checkpoints.core.restore.chains import closes_a_circle, link_of
 from codex_checkpoints.core.restore.events import (
     BranchCreated,
-    Event,
-    LLMChainReset,
     Operation,
-    PackTruncated,
     RestoreCompleted,
-    RestoreFailed,
     RestoreRequested,
     RestoreValidated,
-    StatePackPrepared,
-    type_of,
 )
+from codex_checkpoints.core.restore.pack import PackLine, pack_lines
 from codex_checkpoints.core.restore.recording import Outcome, restore_of, transferred
 from codex_checkpoints.core.restore.records import Restore, Windows
-from codex_checkpoints.core.rollout.fields import Json, object_of
+from codex_checkpoints.core.rollout.fields import Json, whole_of
 from codex_checkpoints.records import MARKERS, UPDATES, Records, StorageError
-from codex_checkpoints.service.copied_history import begins_with_head, copied_history
+from codex_checkpoints.service.copied_history import (
+    WindowNames,
+    begins_with_head,
+    copied_history,
+)
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.marking import Markers
-from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.service.pace import Pace
+from codex_checkpoints.service.refusal import Cancelled, Refusal
+from codex_checkpoints.service.restore_log import RestoreLog, hard_events
 from codex_checkpoints.service.restore_plan import Plan, Planner, Wish, fingerprint
 from codex_checkpoints.service.restore_records import (
     RestoreRecords,
     Undertaking,
+    is_import,
     line_of,
     storing,
 )
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.threads.contract import Item, NewThread, Row, UnreadableSource
+from codex_checkpoints.threads.contract import Copied, Item, NewThread, Row, UnreadableSource
 
 logger = logging.getLogger(__name__)
 
@@ -68,11 +70,15 @@ _UNKNOWN = 160
 
 @frozen
 class Restored:
-    """What came of a restore, or would: a preview has neither ids nor a time."""
+    """What came of a restore, or would: a preview has neither ids nor a time.
+
+    `lines` are those that a pack of any budget could have; only a preview knows them.
+    """
 
     record: Restore
     pack: str | None
     dry_run: bool
+    lines: tuple[PackLine, ...] = ()
 
     @property
     def resume(self) -> str | None:
@@ -98,13 +104,15 @@ class Restoring:
         plan = self._planner.plan(self._planner.source(session, checkpoint), wish)
         nowhere = Windows(plan.window_id, None, None)
         record = self._record(plan, "", "", "", nowhere)
-        return Restored(record, _pack_of(plan), dry_run=True)
+        lines = () if plan.pack is None else pack_lines(plan.goods)
+        return Restored(record, _pack_of(plan), dry_run=True, lines=lines)
 
     def restore(self, session: str, checkpoint: str, wish: Wish) -> Restored:
         """Open a branch at a marker; it is durable and ready for Codex on return.
 
         Refuses what the planner refuses, `conflict`, `storage_error`; then there is no branch, and
-        the audit ends in `RestoreFailed`.  It never fails for lack of tokens (AGN-73).
+        the audit ends in `RestoreFailed`; likewise where it is cancelled before it is published.
+        It never fails for lack of tokens (AGN-73).
         """
         settings = self._sessions.settings
         operation = Operation(
@@ -117,7 +125,7 @@ class Restoring:
             settings.user_id,
             settings.org_id,
         )
-        log = _Log(self._sessions.records, operation, self._now)
+        log = RestoreLog(self._sessions.records, operation, self._now)
         try:
             source = self._planner.source(session, checkpoint)
         except Refusal as refusal:
@@ -141,6 +149,9 @@ class Restoring:
         except Refusal as refusal:
             log.fail(refusal.code)
             raise
+        except Cancelled:
+            log.fail("cancelled")
+            raise
 
     def recover(self) -> int:
         """Finish or take back what killed processes left; return how many restores that were.
@@ -150,6 +161,8 @@ class Restoring:
         settled = 0
         for branch_id in self._records.undertakings():
             try:
+                if is_import(self._records, branch_id):
+                    continue
                 with self._records.undertaking(branch_id, patience=0.0) as journal:
                     self._settle(branch_id)
                     journal.clear()
@@ -170,7 +183,7 @@ class Restoring:
             raise Refusal("conflict", message, {"sessionId": branch_id, "reason": "exists"})
         return branch_id
 
-    def _made(self, plan: Plan, branch_id: str, log: _Log) -> Restored:
+    def _made(self, plan: Plan, branch_id: str, log: RestoreLog) -> Restored:
         """Write the branch: all of it, or nothing."""
         at = self._now()
         log.operation = evolve(log.operation, session_id=branch_id)
@@ -186,8 +199,9 @@ class Restoring:
             try:
                 self._write(branch_id, MARKERS, shelf)
                 self._write(branch_id, UPDATES, self._updates(plan))
+                new = evolve(new, items=_all_of(new.items, self._sessions.pace))
                 row = self._sessions.threads.create(new, datetime.fromisoformat(at))
-            except (StorageError, Refusal):
+            except (StorageError, Refusal, Cancelled):
                 self._take_back(branch_id)
                 journal.clear()
                 raise
@@ -206,11 +220,14 @@ class Restoring:
         moment = Moment(at, int(datetime.fromisoformat(at).timestamp() * 1000))
         if plan.pack is None:
             catalogue = self._sessions.catalogue
-            lines = copied_history(
-                catalogue.store.reader, row.path, catalogue.locator(row.path), plan.until
-            )
-            meta = session_meta(branch_id, first, source, moment)
-            return NewThread(meta, lines), Windows(plan.window_id, first, first)
+            meta = {**session_meta(branch_id, first, source, moment), **_inherited(plan.head)}
+            windows = Windows(plan.window_id, first, first)
+            if plan.reference is not None:
+                return NewThread({**meta, **plan.reference.as_head()}), windows
+            names = WindowNames(first, self._new_id)
+            locate = catalogue.locator(row.path)
+            lines = copied_history(catalogue.reader, row.path, locate, plan.until, names)
+            return NewThread(meta, lines), windows
         naming = Naming(self._name(plan), self._new_id(), self._new_id())
         ids = (branch_id, first, self._new_id())
         made = new_session(_message(plan.pack.text), source, naming, moment, ids)
@@ -246,6 +263,7 @@ class Restoring:
             fallbacks=plan.fallbacks,
             detached=plan.source.detached,
             problems=len(plan.source.opened.problems),
+            placement=plan.placement,
         )
         record = restore_of(plan.goods, outcome, plan.pack)
         # The copied history of a session that began with a seed still rests on it.
@@ -256,7 +274,7 @@ class Restoring:
         if plan.pack is not None:
             return
         row, catalogue = plan.source.row, self._sessions.catalogue
-        reader, locate = catalogue.store.reader, catalogue.locator(row.path)
+        reader, locate = catalogue.reader, catalogue.locator(row.path)
         # Without a head of its own the source counts one line less than its branch.
         moved = not plan.paginated and not begins_with_head(reader, row.path, locate)
         for update in plan.updates:
@@ -277,9 +295,9 @@ class Restoring:
                 for line in lines:
                     journal.append(line)
 
-    def _finished(self, row: Row, undertaking: Undertaking, log: _Log) -> Restore:
+    def _finished(self, row: Row, undertaking: Undertaking, log: RestoreLog) -> Restore:
         """Complete the record of a branch that is published, and tell it; done twice is as once."""
-        reader = self._sessions.catalogue.store.reader
+        reader = self._sessions.catalogue.reader
         try:
             digest, size = fingerprint(reader, row.path)
         except UnreadableSource as error:
@@ -292,10 +310,10 @@ class Restoring:
             record = evolve(record, windows=Windows(record.windows.source, first, current))
         self._restores.give(record.session_id, record)
         self._restores.give(record.source_session_id, record)
-        log.add(BranchCreated("seed" if hard else "copy", size, digest))
+        log.add(BranchCreated(record.placement or ("seed" if hard else "copy"), size, digest))
         log.add(undertaking.transferred)
         if hard:
-            log.add_all(_hard_events(record))
+            log.add_all(hard_events(record))
         log.add(
             RestoreCompleted(
                 record.context_reset,
@@ -310,7 +328,7 @@ class Restoring:
         undertaking = self._restores.undertaken(branch_id)
         if undertaking is None:
             return  # killed before anything but its name was written
-        log = _Log.resumed(self._records, undertaking.operation, self._now)
+        log = RestoreLog.resumed(self._records, undertaking.operation, self._now)
         row = self._sessions.catalogue.look_for(branch_id)
         if row is None:
             self._take_back(branch_id)
@@ -331,59 +349,18 @@ class Restoring:
         return self._sessions.records
 
 
-class _Log:
-    """The events of one restore, numbered."""
-
-    def __init__(self, records: Records, operation: Operation, now: Callable[[], str]) -> None:
-        self.operation = operation
-        self._records = records
-        self._now = now
-        self._step = 0
-        self._told: set[str] = set()
-
-    @classmethod
-    def resumed(cls, records: Records, operation: Operation, now: Callable[[], str]) -> _Log:
-        """Go on behind the events that are there; what was told is not told again."""
-        log = cls(records, operation, now)
-        for line in records.events():
-            event = object_of(line)
-            if event.get("operationId") == operation.operation_id:
-                log._step += 1
-                log._told.add(str(event.get("type")))
-        return log
-
-    def add(self, event: Event) -> None:
-        """Tell an event; refuses `storage_error`."""
-        if type_of(event) in self._told:
-            return
-        line = events.line_of(self.operation, event, step=self._step, at=self._now())
-        with storing(self.operation.source_session_id):
-            self._records.add_event(line)
-        self._step += 1
-
-    def add_all(self, several: Iterable[Event]) -> None:
-        """Tell several events."""
-        for event in several:
-            self.add(event)
-
-    def fail(self, code: str) -> None:
-        """Tell the end; where not even that can be written, the refusal says why."""
-        try:
-            self.add(RestoreFailed(code))
-        except Refusal as refusal:
-            logger.warning("storage_error: %s", refusal.message)
+def _all_of(items: Iterable[Item | Copied], pace: Pace) -> Iterator[Item | Copied]:
+    """Yield what a branch is made of; behind the last of it nobody can stop its publication."""
+    for item in items:
+        pace.step()
+        yield item
+    pace.commit()
 
 
-def _hard_events(record: Restore) -> tuple[Event, ...]:
-    figures, windows = record.pack, record.windows
-    if figures is None:
-        return ()
-    left = sum(item.reason == "budget" for item in record.deferred)
-    included, deferred = len(record.included), len(record.deferred)
-    prepared = StatePackPrepared(figures.digest, figures.tokens, figures.budget, included, deferred)
-    cut = (PackTruncated(figures.budget, included, left),) if left else ()
-    reset = LLMChainReset(windows.current or "", windows.first or "", windows.source)
-    return (prepared, *cut, reset)
+def _inherited(head: Json) -> Json:
+    """Return up to where a subagent's lines are those of its parent: they are so in a copy, too."""
+    start = whole_of(head.get("subagent_history_start_ordinal"))
+    return {} if start is None else {"subagent_history_start_ordinal": start}
 
 
 def _message(pack: str) -> tuple[Json, ...]:

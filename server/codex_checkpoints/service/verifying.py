@@ -1,4 +1,4 @@
-"""Whether what was written of restores is still what was written: digests computed again (AGN-62).
+"""Whether what was written of restores and packs is still that: digests computed again (AGN-62).
 
 Codex and its user may go on with both sessions, so of a file only the bytes of then are looked at.
 A file that is gone is counted, and is no fault.
@@ -14,10 +14,9 @@ from codex_checkpoints.core.restore.auditing import verify as verify_events
 from codex_checkpoints.core.restore.records import Restore, restore_in
 from codex_checkpoints.core.restore.sealing import is_intact
 from codex_checkpoints.core.rollout.fields import Json, object_of, text_of
-from codex_checkpoints.records import RESTORES, StorageError
+from codex_checkpoints.records import IMPORTS, RESTORES, StorageError
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.restore_plan import fingerprint
-from codex_checkpoints.service.restore_records import RestoreRecords
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.threads.contract import UnreadableSource
 
@@ -29,6 +28,9 @@ Code = Literal[
     "changed_branch",
     "changed_source",
 ]
+
+
+_OF_PACKS = ("PackExported", "PackImported")
 
 
 @frozen
@@ -53,18 +55,24 @@ class Verified:
 
 
 def verify(sessions: Sessions) -> Verified:
-    """Check the audit, the records and the files of all restores; refuses `storage_error`."""
+    """Check audit, records and files of restores, and those of packs; refuses `storage_error`."""
     try:
         log = tuple(map(object_of, sessions.records.events()))
         lines = [
             (session_id, object_of(line))
-            for session_id in sorted(RestoreRecords(sessions.records).holders())
-            for line in sessions.records.lines(session_id, RESTORES)
+            for name in (RESTORES, IMPORTS)
+            for session_id in sorted(sessions.records.holding(name))
+            for line in sessions.records.lines(session_id, name)
         ]
     except StorageError as error:
         message = f"the records cannot be read: {error}"
         raise Refusal("storage_error", message, {"reason": str(error)}) from error
     findings = [Fault(each.code, each.operation_id, line=each.line) for each in verify_events(log)]
+    findings += [
+        Fault("changed_line", text_of(event.get("operationId")), line=number)
+        for number, event in enumerate(log, 1)
+        if event.get("type") in _OF_PACKS and not is_intact(event)
+    ]
     findings += [
         Fault("changed_record", text_of(line.get("operationId")), session_id)
         for session_id, line in lines
@@ -75,10 +83,17 @@ def verify(sessions: Sessions) -> Verified:
         for _, line in lines
         if is_intact(line) and (record := restore_in(line)) is not None
     }
+    sessions.pace.expect(sum(map(_size_of, log)))
     looks = [look for record in records.values() for look in _files(sessions, record, log)]
     findings += [look for look in looks if isinstance(look, Fault)]
     unavailable = sum(look is None for look in looks)
     return Verified(len(log), len(lines), len(looks) - unavailable, unavailable, tuple(findings))
+
+
+def _size_of(event: Json) -> int:
+    """Return how many bytes of a file an event tells of: so many are read again."""
+    told = event.get("branchBytes"), event.get("sourceBytes")
+    return sum(size for size in told if type(size) is int and size > 0)
 
 
 def _files(
@@ -109,7 +124,7 @@ def _look(
         return None
     wanted = record.branch_digest if code == "changed_branch" else record.source_digest
     try:
-        reader = sessions.catalogue.store.reader
+        reader = sessions.catalogue.reader
         same = any(fingerprint(reader, path, size)[0] == wanted for path in paths)
     except UnreadableSource:
         return None

@@ -86,8 +86,9 @@ def test_a_hard_restore_is_written_with_all_its_details_need():
         *("sourceTurn", "label", "markedAt", "mode", "restoredAt", "contextReset", "chain"),
         *("reason", "modes", "references", "pinned", "included", "deferred", "warnings"),
         *("tokens", "caps", "windows", "branchDigest", "sourceDigest", "pack", "seed"),
-        *("drift", "missing", "fallbacks", "digest"),
+        *("drift", "missing", "fallbacks", "placement", "digest"),
     ]
+    assert line["placement"] == "seed"
     assert line["semantics"] == SEMANTICS == 1
     assert line["sourceTurn"] == {"sessionId": SOURCE, "turnId": "t1"}
     assert (line["restoredAt"], line["markedAt"]) == (RESTORED, MADE)
@@ -108,6 +109,7 @@ def test_a_soft_restore_has_neither_pack_nor_seed_and_resets_nothing():
     record = soft()
 
     assert (record.pack, record.seed, record.context_reset) == (None, None, False)
+    assert record.placement == "copy"
     assert record.deferred == ()
     assert "task" in {item.id for item in record.included}
     assert record.references == FULL.references

@@ -14,13 +14,13 @@ from attrs import frozen
 from codex_checkpoints.core.restore.carried import Ancestor
 from codex_checkpoints.core.restore.records import Restore
 
-LinkKind = Literal["restore", "compaction", "revert", "subagent", "fork"]
+LinkKind = Literal["restore", "compaction", "revert", "subagent", "fork", "import"]
 """What made a child of a parent; of several claims about one child the first of these counts."""
 
 MAX_CHAIN = 1024
 """How many links a chain follows at most."""
 
-_RANK: tuple[LinkKind, ...] = ("restore", "compaction", "revert", "subagent", "fork")
+_RANK: tuple[LinkKind, ...] = ("restore", "compaction", "revert", "subagent", "fork", "import")
 
 
 @frozen

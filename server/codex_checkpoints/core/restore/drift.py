@@ -34,11 +34,22 @@ class Missing:
     then: str
 
 
+FallbackKind = Literal[
+    "weak_hash",
+    "file_only_store",
+    "copied_legacy",
+    "copied_compressed",
+    "copied_windows",
+    "copied_in_base",
+]
+"""What was made do with; `copied_…`: a soft branch that was to name its source's lines has them."""
+
+
 @frozen
 class Fallback:
     """Something weaker was used than one would wish; `uri` is the file that it is about."""
 
-    fallback: Literal["weak_hash", "file_only_store"]
+    fallback: FallbackKind
     uri: str | None = None
 
 

@@ -14,7 +14,14 @@ from attrs import frozen
 
 from codex_checkpoints.core.checkpoint.caps import DEFAULT_BUDGET
 from codex_checkpoints.core.restore.carried import Carried
-from codex_checkpoints.core.restore.pack_lines import HEADINGS, Item, Part, lines_of, out_of_bound
+from codex_checkpoints.core.restore.pack_lines import (
+    HEADINGS,
+    Item,
+    Line,
+    Part,
+    lines_of,
+    out_of_bound,
+)
 
 TITLE = "[SESSION_RESTORE v1]"
 
@@ -47,6 +54,18 @@ class StatePack:
         return sum(item.reason == "budget" for item in self.deferred)
 
 
+@frozen
+class PackLine:
+    """One line that a pack can have; `tokens` is the smallest budget of a pack that holds it.
+
+    A heading, or the empty line before it, has no item.
+    """
+
+    text: str
+    item: Item | None
+    tokens: int
+
+
 class BadPack(ValueError):
     """A text that is no state pack; the text of the error says why, without quoting it."""
 
@@ -56,23 +75,28 @@ def tokens_of(text: str) -> int:
     return -(-len(text.encode()) // 4)
 
 
+def pack_lines(carried: Carried) -> tuple[PackLine, ...]:
+    """Return every line that a pack of what is carried can have, in their order.
+
+    The pack of any budget is those of them whose `tokens` do not exceed it.
+    """
+    size = 0
+    found: list[PackLine] = []
+    for line in (Line(TITLE, None), *lines_of(carried)):  # the title is no item
+        size += len(line.text.encode()) + 1
+        found.append(PackLine(line.text, line.item, -(-size // 4)))
+    return tuple(found)
+
+
 def state_pack(carried: Carried, budget: int = DEFAULT_BUDGET) -> StatePack:
     """Return the pack of what is carried, of at most `budget` tokens."""
-    room = 4 * max(budget, 0)
+    lines = pack_lines(carried)
+    text = "".join(f"{line.text}\n" for line in lines if line.tokens <= budget)
+    items = [(line.item, line.tokens <= budget) for line in lines if line.item is not None]
+    included = tuple(item for item, fits in items if fits)
+    left = tuple(Deferred(item.part, item.id, "budget") for item, fits in items if not fits)
     bound = tuple(Deferred(item.part, item.id, "bound") for item in out_of_bound(carried))
-    lines = lines_of(carried)
-    taken: list[str] = []
-    for text in (TITLE, *(line.text for line in lines)):
-        room -= len(text.encode()) + 1
-        if room < 0:
-            break
-        taken.append(text)
-    fitting = max(0, len(taken) - 1)  # the title is no item
-    included = tuple(line.item for line in lines[:fitting] if line.item is not None)
-    left = (line.item for line in lines[fitting:] if line.item is not None)
-    deferred = tuple(Deferred(item.part, item.id, "budget") for item in left)
-    text = "".join(f"{line}\n" for line in taken)
-    return StatePack(text, tokens_of(text), budget, included, deferred + bound)
+    return StatePack(text, tokens_of(text), budget, included, left + bound)
 
 
 def items_of(carried: Carried) -> tuple[Item, ...]:

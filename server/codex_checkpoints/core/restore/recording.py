@@ -22,6 +22,7 @@ from codex_checkpoints.core.restore.records import (
     Caution,
     PackFigures,
     PinnedReference,
+    Placement,
     Restore,
     TokenFigures,
     WarningCode,
@@ -48,6 +49,7 @@ class Outcome:
     fallbacks: tuple[Fallback, ...] = ()
     detached: bool = False
     problems: int = 0
+    placement: Placement = "copy"
 
 
 def restore_of(carried: Carried, outcome: Outcome, pack: StatePack | None) -> Restore:
@@ -87,6 +89,7 @@ def restore_of(carried: Carried, outcome: Outcome, pack: StatePack | None) -> Re
         drift=outcome.drift,
         missing=outcome.missing,
         fallbacks=outcome.fallbacks,
+        placement="seed" if hard else outcome.placement,
     )
 
 
@@ -115,6 +118,7 @@ def cautions_of(carried: Carried, outcome: Outcome, pack: StatePack | None) -> t
     statuses = [status_of(fact, checkpoint.artifacts) for fact in checkpoint.facts.values()]
     counts: tuple[tuple[WarningCode, int], ...] = (
         ("problems_in_source", outcome.problems),
+        ("rests_on_source", int(outcome.placement == "reference")),
         ("detached_marker", int(outcome.detached)),
         ("pack_empty", int(pack is not None and not pack.included)),
         ("pack_truncated", 0 if pack is None else pack.truncated),
@@ -123,5 +127,6 @@ def cautions_of(carried: Carried, outcome: Outcome, pack: StatePack | None) -> t
         ("drift", len(outcome.drift)),
         ("suspect_facts", statuses.count("SUSPECT")),
         ("weak_hashes", sum(each.fallback == "weak_hash" for each in outcome.fallbacks)),
+        ("copied_instead", sum(each.fallback.startswith("copied") for each in outcome.fallbacks)),
     )
     return tuple(Caution(code, count) for code, count in counts if count)

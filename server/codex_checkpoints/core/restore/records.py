@@ -37,7 +37,12 @@ WarningCode = Literal[
     "weak_hashes",
     "detached_marker",
     "problems_in_source",
+    "rests_on_source",
+    "copied_instead",
 ]
+
+Placement = Literal["copy", "reference", "seed"]
+"""How a branch comes by its state: with its source's lines, by naming them, or by a checkpoint."""
 
 
 @frozen
@@ -118,6 +123,7 @@ class Restore:
     drift: tuple[Drift, ...] = ()
     missing: tuple[Missing, ...] = ()
     fallbacks: tuple[Fallback, ...] = ()
+    placement: Placement | None = None
 
     @property
     def ancestor(self) -> Ancestor:

@@ -55,6 +55,14 @@ _CAUTIONS: Mapping[WarningCode, tuple[str, str]] = {
         "1 file of the source could not be read",
         "{n} files of the source could not be read",
     ),
+    "rests_on_source": (
+        "The branch cannot be opened without the file of its source",
+        "The branch cannot be opened without the file of its source",
+    ),
+    "copied_instead": (
+        "The history was copied, since it could not be referred to",
+        "The history was copied, since it could not be referred to",
+    ),
     "detached_marker": (
         "The turn of the marker was rolled back since",
         "The turn of the marker was rolled back since",

@@ -1,0 +1,132 @@
+"""What a session goes on from that is made of a pack, on a machine with other files.
+
+A hash is never taken over.  A file has the one that this machine sees; a fact that rests on it
+stands as long as that is what the pack claims, and else is SUSPECT until somebody verifies it: its
+dependency is `unknown:`, which equals nothing.  Tool outputs stayed where they were put out, so
+whatever rests on one is SUSPECT as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import evolve, frozen
+
+from codex_checkpoints.core.checkpoint.records import (
+    UNKNOWN_HASH,
+    Artifact,
+    Checkpoint,
+    Dependency,
+    Evidence,
+    Fact,
+    status_of,
+)
+from codex_checkpoints.core.portable.pack import Pack, PackedMarker
+from codex_checkpoints.core.restore.chains import Cut, Link
+from codex_checkpoints.core.restore.drift import WEAK
+from codex_checkpoints.core.restore.markers import Marker, created, pinned
+
+
+@frozen
+class Arrived:
+    """What did not arrive as it left."""
+
+    missing_files: int
+    changed_files: int
+    suspect_facts: int
+
+
+def files_of(pack: Pack) -> tuple[str, ...]:
+    """Return the files whose hashes of this machine are needed."""
+    return tuple(uri for uri, each in pack.checkpoint.artifacts.items() if each.kind == "file")
+
+
+def seed_of(pack: Pack, hashes: Mapping[str, str]) -> Checkpoint:
+    """Return what the new session goes on from; `hashes` are those of its files here and now."""
+    claimed = {uri: each.hash for uri, each in pack.checkpoint.artifacts.items()}
+    checkpoint, seen = pack.checkpoint, _Seen(hashes)
+    task, plan = checkpoint.task, checkpoint.plan
+    return Checkpoint(
+        checkpoint.seq,
+        None if task is None else evolve(task, evidence=seen.evidence(task.evidence)),
+        evolve(plan, evidence=None if plan.evidence is None else seen.evidence(plan.evidence)),
+        tuple(evolve(each, evidence=seen.evidence(each.evidence)) for each in checkpoint.decisions),
+        {uri: seen.artifact(each) for uri, each in checkpoint.artifacts.items()},
+        {key: seen.fact(each) for key, each in checkpoint.facts.items()},
+        tuple(uri for uri in checkpoint.recent_artifacts if uri in claimed),
+    )
+
+
+def arrived(pack: Pack, seed: Checkpoint) -> Arrived:
+    """Return how much of a pack is not here, or is another here."""
+    pairs = [(each, seed.artifacts[uri]) for uri, each in pack.checkpoint.artifacts.items()]
+    files = [(there, here) for there, here in pairs if there.kind == "file"]
+    statuses = [status_of(fact, seed.artifacts) for fact in seed.facts.values()]
+    return Arrived(
+        sum(there.hash is not None and here.hash is None for there, here in files),
+        sum(
+            None not in {there.hash, here.hash} and there.hash != here.hash for there, here in files
+        ),
+        statuses.count("SUSPECT"),
+    )
+
+
+def shelf_lines(pack: Pack, at: str) -> list[dict[str, Any]]:
+    """Return the markers, as references to the session of their turn, and the pins."""
+    return [created(_marker(each)) for each in pack.markers] + [
+        pinned(pin, at) for pin in pack.pins
+    ]
+
+
+def links_of(pack: Pack, session_id: str, at: str, operation_id: str) -> tuple[Link, ...]:
+    """Return the way up from a session that was made of a pack, the nearest link first."""
+    own = Link(session_id, pack.origin.session_id, "import", Cut(operation_id=operation_id), at)
+    above = (
+        Link(
+            each.child,
+            each.parent,
+            each.kind,
+            Cut(turn_id=each.turn_id, checkpoint_id=each.checkpoint_id),
+            each.at,
+        )
+        for each in pack.lineage
+    )
+    return (own, *above)
+
+
+def _marker(packed: PackedMarker) -> Marker:
+    return Marker(
+        packed.checkpoint_id,
+        packed.session_id,
+        packed.turn_id,
+        packed.label,
+        packed.created_at,
+        packed.origin,
+    )
+
+
+@frozen
+class _Seen:
+    """The hashes that this machine sees."""
+
+    hashes: Mapping[str, str]
+
+    def artifact(self, artifact: Artifact) -> Artifact:
+        found = self.hashes.get(artifact.uri) if artifact.kind == "file" else None
+        return evolve(artifact, hash=found)
+
+    def evidence(self, evidence: Evidence) -> Evidence:
+        """Keep a hash that is the one seen here; any other belongs to another machine."""
+        found = self.hashes.get(evidence.ref) if evidence.source == "file" else None
+        return evolve(evidence, hash=found if found == evidence.hash else None)
+
+    def fact(self, fact: Fact) -> Fact:
+        resting = tuple(map(self._dependency, fact.depends_on))
+        return evolve(fact, evidence=self.evidence(fact.evidence), depends_on=resting)
+
+    def _dependency(self, dependency: Dependency) -> Dependency:
+        found = self.hashes.get(dependency.uri)
+        # Size and time of a file elsewhere say nothing about the one here.
+        same = found is not None and found == dependency.hash and not found.startswith(WEAK)
+        return Dependency(dependency.uri, found if same else UNKNOWN_HASH)

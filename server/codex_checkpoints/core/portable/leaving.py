@@ -1,0 +1,94 @@
+"""Make a pack of a session: what it knows, without the places and the secrets of this machine.
+
+Files outside the session's folder stay behind; a fact that rests on one keeps a sign for it, so
+that it is SUSPECT wherever it arrives.  Texts are values as in a checkpoint, cut again after places
+were taken out.  Markers lose the hashes of files, notes those that they were accepted with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from attrs import evolve, frozen
+
+from codex_checkpoints.core.checkpoint.memory import Update
+from codex_checkpoints.core.checkpoint.records import Checkpoint
+from codex_checkpoints.core.portable.naming import Names
+from codex_checkpoints.core.portable.pack import (
+    MAX_BYTES,
+    MAX_LINEAGE,
+    MAX_MARKERS,
+    MAX_NOTES,
+    NoteEvent,
+    Origin,
+    Pack,
+    Revoked,
+    is_time,
+    to_bytes,
+)
+from codex_checkpoints.core.portable.places import places_of
+from codex_checkpoints.core.restore.chains import Link
+from codex_checkpoints.core.restore.markers import Shelf
+
+
+@frozen
+class Luggage:
+    """What there is of a session, in the terms of this machine."""
+
+    origin: Origin
+    base: str | None
+    checkpoint: Checkpoint
+    history: tuple[NoteEvent, ...]
+    shelf: Shelf
+    lineage: tuple[Link, ...]
+
+
+@frozen
+class Left:
+    """How much stayed behind."""
+
+    outside_folder: int = 0
+    older_notes: int = 0
+    older_markers: int = 0
+
+
+def note_events(updates: Iterable[Update]) -> tuple[NoteEvent, ...]:
+    """Return accepted updates as the history of notes, in their order."""
+    return tuple(filter(None, map(_event, updates)))
+
+
+def _event(update: Update) -> NoteEvent | None:
+    revoked = None
+    if update.revokes is not None:
+        match update.revokes:
+            case ("fact" | "decision") as kind, str(name):
+                revoked = Revoked(kind, name)
+            case _:
+                return None
+    return NoteEvent(update.seq, update.turn_id, update.at, update.payload, revoked)
+
+
+def packed(luggage: Luggage, homes: Iterable[str]) -> tuple[Pack, Left]:
+    """Return the pack of a session and what it lacks; `homes` are folders of persons here."""
+    names = Names(luggage.checkpoint, luggage.history, luggage.base, places_of(luggage.base, homes))
+    history = tuple(names.note(each) for each in luggage.history)
+    notes = history[max(0, len(history) - MAX_NOTES) :]
+    markers = [each for each in luggage.shelf.markers if is_time(each.created_at)]
+    markers = markers[max(0, len(markers) - MAX_MARKERS) :]
+    pins = tuple(pin for pin in luggage.shelf.pins if not names.stays(pin.uri))
+    pack = Pack(
+        names.origin(luggage.origin),
+        names.checkpoint(luggage.checkpoint),
+        notes,
+        tuple(map(names.marker, markers)),
+        pins,
+        tuple(map(names.link, luggage.lineage[:MAX_LINEAGE])),
+    )
+    while pack.notes and len(to_bytes(pack)) > MAX_BYTES:
+        pack = evolve(pack, notes=pack.notes[len(pack.notes) // 2 + 1 :])
+    left = Left(
+        len(names.outside) + len(luggage.shelf.pins) - len(pins),
+        len(history) - len(pack.notes),
+        len(luggage.shelf.markers) - len(markers),
+    )
+    return pack, left

@@ -1,0 +1,149 @@
+"""The nouns of a portable pack, and its canonical bytes.
+
+One JSON object on one line: `format`, `version`, `origin`, `checkpoint`, `notes`, `markers`,
+`pins`, `lineage`, in this order.  Equal packs have equal bytes.  It holds no text of the
+conversation but the task (AGN-39), no place of a machine and nothing that looks like a secret.
+
+The hashes in its checkpoint are claims: they say what the files were where it was made.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import orjson
+from attrs import frozen
+
+from codex_checkpoints.core.checkpoint import canonical
+from codex_checkpoints.core.checkpoint.records import Checkpoint
+from codex_checkpoints.core.restore.chains import LinkKind
+from codex_checkpoints.core.restore.markers import Origin as MarkedBy
+from codex_checkpoints.core.restore.markers import Pin
+from codex_checkpoints.core.restore.written import to_json
+
+FORMAT = "codex-checkpoints-pack"
+VERSION = 1
+"""What this version writes, and all it reads (AGN-82)."""
+
+MAX_BYTES = 1 << 22
+"""A larger file is no pack of ours, and is not read."""
+
+MAX_NOTES = 1024
+"""Entries of the history of notes, the newest."""
+
+MAX_MARKERS = 256
+"""Markers, the newest."""
+
+MAX_LINEAGE = 64
+"""Links above the session, the nearest."""
+
+_A_VERSION = re.compile(r"[0-9A-Za-z.+-]{1,40}", re.ASCII)
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z", re.ASCII)
+
+
+@frozen
+class Origin:
+    """The session that a pack was made of; `name` is the one it was given, if any."""
+
+    session_id: str
+    name: str | None
+    history_mode: Literal["paginated", "legacy"]
+    cli_version: str | None
+    model: str | None
+
+
+@frozen
+class Revoked:
+    """A note that was taken back, by its kind and its name."""
+
+    kind: Literal["fact", "decision"]
+    id: str
+
+
+@frozen
+class NoteEvent:
+    """One step in the history of the notes: an accepted payload, or what was taken back.
+
+    The payload is one of `memory.apply`, without any hash.
+    """
+
+    seq: int
+    turn_id: str | None
+    at: str | None
+    payload: Mapping[str, object] | None
+    revoked: Revoked | None
+
+
+@frozen
+class PackedMarker:
+    """A marker, with the session of its turn and without the hashes of files."""
+
+    checkpoint_id: str
+    session_id: str
+    turn_id: str
+    label: str
+    created_at: str
+    origin: MarkedBy
+
+
+@frozen
+class PackedLink:
+    """One link of the way up from the session; the first begins with the session itself."""
+
+    child: str
+    parent: str
+    kind: LinkKind
+    at: str | None
+    turn_id: str | None
+    checkpoint_id: str | None
+
+
+@frozen
+class Pack:
+    """What one session knows, and where it came from."""
+
+    origin: Origin
+    checkpoint: Checkpoint
+    notes: tuple[NoteEvent, ...] = ()
+    markers: tuple[PackedMarker, ...] = ()
+    pins: tuple[Pin, ...] = ()
+    lineage: tuple[PackedLink, ...] = ()
+
+
+def json_of(pack: Pack) -> dict[str, Any]:
+    """Return a pack as JSON values, keys in their order in the file."""
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "origin": to_json(pack.origin),
+        "checkpoint": canonical.to_json(pack.checkpoint),
+        "notes": [_note(each) for each in pack.notes],
+        "markers": [to_json(each) for each in pack.markers],
+        "pins": [to_json(each) for each in pack.pins],
+        "lineage": [to_json(each) for each in pack.lineage],
+    }
+
+
+def to_bytes(pack: Pack) -> bytes:
+    """Return the one line of JSON that this pack is, with its LF."""
+    return orjson.dumps(json_of(pack)) + b"\n"
+
+
+def is_time(text: str) -> bool:
+    """Return whether a text is a time in UTC, ISO 8601, as it stands in all records."""
+    return _TIME.fullmatch(text) is not None
+
+
+def is_version(text: str) -> bool:
+    """Return whether a text may be the version of a Codex."""
+    return _A_VERSION.fullmatch(text) is not None
+
+
+def _note(note: NoteEvent) -> dict[str, Any]:
+    """Return a step of the history; a payload keeps the order of keys that it was written in."""
+    where = {"seq": note.seq, "turnId": note.turn_id, "at": note.at}
+    if note.revoked is not None:
+        return where | {"revoked": to_json(note.revoked)}
+    return where | {"payload": dict(note.payload or {})}

@@ -1,0 +1,126 @@
+"""What the service answers about portable packs, as wire records and as lines for a terminal."""
+
+from __future__ import annotations
+
+from codex_checkpoints import protocol
+from codex_checkpoints.core.portable.pack import Pack
+from codex_checkpoints.presentation import plain
+from codex_checkpoints.service.importing import Imported
+from codex_checkpoints.service.packing import Packed
+
+_SENTENCES = {
+    "outside_folder": (
+        "1 file outside the session's folder is not named",
+        "{n} files outside the session's folder are not named",
+    ),
+    "older_notes": (
+        "1 older step in the history of notes is left out",
+        "{n} older steps in the history of notes are left out",
+    ),
+    "older_markers": ("1 older marker is left out", "{n} older markers are left out"),
+    "missing_files": ("1 file is not in this folder", "{n} files are not in this folder"),
+    "changed_files": (
+        "1 file is another one in this folder",
+        "{n} files are others in this folder",
+    ),
+    "suspect_facts": (
+        "1 fact is SUSPECT here until it is verified",
+        "{n} facts are SUSPECT here until they are verified",
+    ),
+}
+
+
+def exported(packed: Packed) -> protocol.Exported:
+    """Return what was written, or would be."""
+    left = packed.left
+    counts = {
+        "outside_folder": left.outside_folder,
+        "older_notes": left.older_notes,
+        "older_markers": left.older_markers,
+    }
+    return protocol.Exported(
+        packed.session_id,
+        packed.file,
+        packed.size,
+        packed.digest,
+        _counts(packed.pack),
+        _left_behind(counts),
+        packed.dry_run,
+    )
+
+
+def imported(made: Imported) -> protocol.Imported:
+    """Return what came of a pack, or would."""
+    arrived = made.arrived
+    counts = {
+        "missing_files": arrived.missing_files,
+        "changed_files": arrived.changed_files,
+        "suspect_facts": arrived.suspect_facts,
+    }
+    return protocol.Imported(
+        made.operation_id or None,
+        made.session_id or None,
+        made.pack.origin.session_id,
+        made.name,
+        made.cwd,
+        made.imported_at or None,
+        made.digest,
+        _counts(made.pack),
+        _left_behind(counts),
+        made.handoff,
+        made.handoff_tokens,
+        made.resume,
+        made.dry_run,
+    )
+
+
+def exported_lines(record: protocol.Exported) -> list[str]:
+    """Return what a person wants to know of a pack."""
+    verb = "would write" if record.dry_run else "wrote"
+    return [
+        plain(f"{verb} {record.file} ({record.bytes} bytes)"),
+        *_lines(record.counts, record.left_behind),
+    ]
+
+
+def imported_lines(record: protocol.Imported) -> list[str]:
+    """Return what a person wants to know of what came in."""
+    verb = "would make" if record.dry_run else "made"
+    what = "a session" if record.session_id is None else f"session {record.session_id}"
+    lines = [
+        plain(f"{verb} {what} in {record.cwd}: {record.name}"),
+        plain(f"from session {record.source_session_id}"),
+        *_lines(record.counts, record.left_behind),
+    ]
+    if record.resume is None:
+        return [*lines, "", *map(plain, record.handoff.splitlines())]
+    return [*lines, plain(f"→ {record.resume}")]
+
+
+def _lines(counts: protocol.PackCounts, left: tuple[protocol.LeftBehind, ...]) -> list[str]:
+    holds = (
+        f"{counts.notes} notes, {counts.plan_steps} plan steps, {counts.artifacts} artifacts,"
+        f" {counts.markers} markers, {counts.pins} pins"
+    )
+    return [holds, *(f"! {each.message}" for each in left)]
+
+
+def _counts(pack: Pack) -> protocol.PackCounts:
+    checkpoint = pack.checkpoint
+    return protocol.PackCounts(
+        len(checkpoint.facts) + len(checkpoint.decisions),
+        len(pack.notes),
+        len(checkpoint.plan.steps),
+        len(checkpoint.artifacts),
+        len(pack.markers),
+        len(pack.pins),
+        len(pack.lineage),
+    )
+
+
+def _left_behind(counts: dict[str, int]) -> tuple[protocol.LeftBehind, ...]:
+    found = ((reason, count, _SENTENCES[reason]) for reason, count in counts.items() if count)
+    return tuple(
+        protocol.LeftBehind(reason, count, one if count == 1 else several.format(n=count))
+        for reason, count, (one, several) in found
+    )

@@ -1,0 +1,162 @@
+"""A session written as a portable pack, at the place that somebody names (AGN-14, AGN-81).
+
+What goes into a pack is decided by `core/portable`; here it is gathered, and written whole or not
+at all.  That it left is told in the audit: by ids, counts and a digest.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from typing import Literal
+
+from attrs import evolve, frozen
+
+from codex_checkpoints import pack_file
+from codex_checkpoints.core.portable.leaving import Left, Luggage, note_events, packed
+from codex_checkpoints.core.portable.pack import MAX_BYTES, NoteEvent, Origin, Pack, to_bytes
+from codex_checkpoints.core.restore.sealing import digest_of, sealed
+from codex_checkpoints.records import StorageError
+from codex_checkpoints.service.import_records import ImportRecords
+from codex_checkpoints.service.lineages import way_up
+from codex_checkpoints.service.marking import Markers
+from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.service.session_file import SessionFile
+from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.threads.contract import Row
+
+
+@frozen
+class Packed:
+    """A pack that was written, or would be."""
+
+    session_id: str
+    file: str
+    size: int
+    digest: str
+    pack: Pack
+    left: Left
+    dry_run: bool
+
+
+class Packing:
+    """Writes packs; the time and new ids come from outside."""
+
+    def __init__(
+        self,
+        sessions: Sessions,
+        homes: Iterable[str],
+        now: Callable[[], str],
+        new_id: Callable[[], str],
+    ) -> None:
+        """Work on these sessions; `homes` are folders of persons on this machine."""
+        self._sessions = sessions
+        self._homes = tuple(homes)
+        self._now = now
+        self._new_id = new_id
+
+    def preview(self, session: str, file: str) -> Packed:
+        """Say what a pack would hold; nothing is written."""
+        return self._packed(session, file)[0]
+
+    def write(self, session: str, file: str, mode: Literal["new", "replace"] = "new") -> Packed:
+        """Write a pack to `file`, a whole path; it is durable and complete on return.
+
+        Refuses `unknown_session`, `conflict` for a file that is there, `limit_exceeded` for a
+        session that no pack can hold, `invalid_payload`, `storage_error`.
+        """
+        found, data = self._packed(session, file)
+        self._sessions.pace.commit()
+        put = pack_file.write if mode == "new" else pack_file.replace
+        try:
+            put(file, data)
+        except FileExistsError as error:
+            message = f"{file} is there already"
+            hint = "Name another file, or say that it may be replaced: `--force` does."
+            facts = {"file": file, "reason": "file_exists", "hint": hint}
+            raise Refusal("conflict", message, facts) from error
+        except OSError as error:
+            raise _unwritable(file, error.strerror or str(error)) from error
+        self._tell(found)
+        return evolve(found, dry_run=False)
+
+    # --- inside ----------------------------------------------------------------------------------
+
+    def _packed(self, session: str, file: str) -> tuple[Packed, bytes]:
+        self._refuse_place(file)
+        row, opened = self._sessions.open(session)
+        pack, left = packed(self._luggage(row, opened), self._homes)
+        data = to_bytes(pack)
+        if len(data) > MAX_BYTES:
+            message = f"the pack has {len(data)} bytes, more than {MAX_BYTES}"
+            facts = {"sessionId": row.session_id, "bytes": len(data), "limit": MAX_BYTES}
+            raise Refusal("limit_exceeded", message, facts)
+        digest = digest_of(data)
+        return Packed(row.session_id, file, len(data), digest, pack, left, dry_run=True), data
+
+    def _luggage(self, row: Row, opened: SessionFile) -> Luggage:
+        sessions, replay = self._sessions, opened.now()
+        updates = sessions.projections.updates_of(opened)
+        markers = Markers(sessions, self._now, self._new_id)
+        origin = Origin(
+            row.session_id,
+            sessions.catalogue.store.name_of(row),
+            "paginated" if row.history_mode == "paginated" else "legacy",
+            row.cli_version,
+            replay.state.model,
+        )
+        return Luggage(
+            origin,
+            replay.state.base,
+            sessions.projections.project(replay, updates),
+            (*self._earlier(row), *note_events(updates)),
+            markers.shelf(row.session_id),
+            way_up(sessions, row.session_id),
+        )
+
+    def _earlier(self, row: Row) -> tuple[NoteEvent, ...]:
+        """Return the history that a session came with, which no file of its own tells."""
+        made = ImportRecords(self._sessions.records).made(row.session_id)
+        return () if made is None else made.pack.notes
+
+    def _refuse_place(self, file: str) -> None:
+        """Refuse what is no whole path, and any place where only session files belong."""
+        if not os.path.isabs(file) or "\0" in file:
+            raise _bad("file: must be a whole path")
+        folder = os.path.realpath(os.path.dirname(file))
+        watched = (os.path.realpath(place) for place in self._sessions.catalogue.store.watched)
+        if any(folder == place or folder.startswith(place + os.sep) for place in watched):
+            raise _bad("file: session files lie there, and nothing else")
+
+    def _tell(self, found: Packed) -> None:
+        settings = self._sessions.settings
+        event = {
+            "type": "PackExported",
+            "at": self._now(),
+            "operationId": self._new_id(),
+            "sessionId": found.session_id,
+            "sourceSessionId": found.session_id,
+            "checkpointId": None,
+            "sourceTurn": None,
+            "restoreMode": None,
+            "userId": settings.user_id,
+            "orgId": settings.org_id,
+            "packDigest": found.digest,
+            "bytes": found.size,
+            "notes": len(found.pack.checkpoint.facts) + len(found.pack.checkpoint.decisions),
+            "markers": len(found.pack.markers),
+        }
+        try:
+            self._sessions.records.add_event(sealed(event))
+        except StorageError as error:
+            message = f"the pack is written, but the audit could not be: {error}"
+            raise Refusal("storage_error", message, {"reason": str(error)}) from error
+
+
+def _unwritable(file: str, reason: str) -> Refusal:
+    message = f"{file} cannot be written: {reason}"
+    return Refusal("storage_error", message, {"file": file, "reason": reason})
+
+
+def _bad(problem: str) -> Refusal:
+    return Refusal("invalid_payload", problem, {"problems": [problem]})

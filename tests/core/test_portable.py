@@ -1,0 +1,168 @@
+"""Packs by example: what is left behind when there is too much, and what a place is."""
+
+from typing import Any
+
+import orjson
+import pytest
+from attrs import evolve
+
+from codex_checkpoints.core.checkpoint.memory import Update
+from codex_checkpoints.core.checkpoint.records import Artifact, Checkpoint, Plan
+from codex_checkpoints.core.portable.leaving import Left, Luggage, note_events, packed
+from codex_checkpoints.core.portable.pack import (
+    MAX_BYTES,
+    MAX_NOTES,
+    NoteEvent,
+    Origin,
+    Pack,
+    Revoked,
+    to_bytes,
+)
+from codex_checkpoints.core.portable.places import places_of, stays
+from codex_checkpoints.core.portable.reading import BadPack, pack_in
+from codex_checkpoints.core.portable.records import import_in
+from codex_checkpoints.core.restore.markers import Marker, Shelf
+
+SOURCE = "01a1f865-0000-7000-8000-000000000001"
+AT = "2026-11-20T10:00:00.000Z"
+EMPTY = Checkpoint(3, None, Plan(), (), {}, {}, ())
+ORIGIN = Origin(SOURCE, None, "paginated", None, None)
+
+
+def luggage(history: tuple[NoteEvent, ...] = (), shelf: Shelf | None = None) -> Luggage:
+    return Luggage(ORIGIN, "/srv/shop", EMPTY, history, shelf or Shelf(), ())
+
+
+def fact(key: str, value: str = "8080") -> dict[str, object]:
+    evidence = {"source": "user", "ref": "task"}
+    return {"kind": "fact", "key": key, "value": value, "evidence": evidence}
+
+
+def problem(pack: Pack) -> BadPack:
+    with pytest.raises(BadPack) as met:
+        pack_in(to_bytes(pack))
+    return met.value
+
+
+def test_the_history_of_notes_has_what_was_accepted_and_what_was_taken_back():
+    told = [
+        Update(1, "t1", fact("port"), {}, at=AT),
+        Update(2, None, None, {}, ("fact", "port"), "yesterday"),
+        Update(2, None, None, {}, ("wish", "port"), AT),
+    ]
+
+    pack, left = packed(luggage(note_events(told)), [])
+
+    assert pack.notes == (
+        NoteEvent(1, "t1", AT, fact("port"), None),
+        NoteEvent(2, None, None, None, Revoked("fact", "port")),
+    )
+    assert left == Left()
+    assert pack_in(to_bytes(pack)) == pack
+
+
+def test_of_too_many_notes_and_markers_the_newest_go():
+    history = tuple(NoteEvent(n, None, AT, fact(f"k{n}"), None) for n in range(MAX_NOTES + 5))
+    markers = tuple(Marker(f"m{n}", SOURCE, "t1", "x", AT) for n in range(260))
+    strange = Marker("m9", SOURCE, "t1", "x", "some day")
+
+    pack, left = packed(luggage(history, Shelf((*markers, strange))), [])
+
+    assert [pack.notes[0].seq, pack.notes[-1].seq] == [5, MAX_NOTES + 4]
+    assert pack.markers[-1].checkpoint_id == "m259"
+    assert left == Left(0, 5, 5)
+
+
+def test_notes_that_make_a_pack_too_large_stay_behind():
+    plan = [{"id": f"s{n}" + "x" * 120, "text": "日" * 160} for n in range(32)]
+    payload = {"kind": "plan", "steps": plan, "evidence": {"source": "user", "ref": "task"}}
+    history = tuple(NoteEvent(n, None, AT, payload, None) for n in range(400))
+
+    pack, left = packed(luggage(history), [])
+
+    assert len(to_bytes(pack)) <= MAX_BYTES
+    assert 0 < len(pack.notes) == 400 - left.older_notes
+
+
+def test_two_commands_that_differ_in_places_alone_are_one():
+    names = ["make -C /srv/shop", "make -C ."]
+    artifacts = {uri: Artifact(uri, "command", None, n) for n, uri in enumerate(names)}
+    known = evolve(luggage(), checkpoint=evolve(EMPTY, artifacts=artifacts))
+
+    found = packed(known, [])[0].checkpoint
+
+    assert found.artifacts == {"make -C .": Artifact("make -C .", "command", None, 1)}
+    assert found.recent_artifacts == ("make -C .",)
+
+
+@pytest.mark.parametrize(
+    ("base", "home", "text", "told"),
+    [
+        ("/srv/shop", "/home/ana", "cd /srv/shop && ls /srv/shop2", "cd . && ls /srv/shop2"),
+        ("/app", "/home/ana", "see src/app and /app/x", "see src/app and ./x"),
+        ("/", "/", "see /etc", "see /etc"),
+        (None, "/home/ana", "/home/ana/x /home/ben/y", "~/x ~/y"),
+        ("C:\\Users\\Ana Maria\\shop", "C:\\Users\\Ana Maria", "c:/users/ana maria/shop/a", "./a"),
+        ("C:\\", "C:\\Users\\Ana", "C:\\x D:\\\\Users\\\\Ben\\\\y", "C:\\x ~\\\\y"),
+        (None, "/var/ana", "look into /var/ana, not /var/anas", "look into ~, not /var/anas"),
+        (None, "/home/ana", "GET /users/7", "GET /users/7"),
+        (None, "/home/ana", "/home/./ben/x /home//ben", "~/x ~"),
+        (None, "/home/ana", "\\\\pc\\Users\\ben\\x \\Users\\ben", "~\\x ~"),
+        (None, "/home/ana", "file%3A%2F%2F%2Fhome%2Fben", "file%3A%2F%2F~"),
+        (None, "/home/ana", "8080\U000e0041\U000e0101", "8080"),
+    ],
+)
+def test_places_are_taken_out_of_texts(base: str | None, home: str, text: str, told: str):
+    assert places_of(base, [home]).without(text) == told
+
+
+@pytest.mark.parametrize(
+    ("uri", "base", "stay"),
+    [
+        ("a.py", "/srv/shop", False),
+        ("a.py", None, False),
+        ("/etc/hosts", "/srv/shop", True),
+        ("home/ana/x", "/", True),
+        ("ana/x", "/home", True),
+        ("shop/x", "/home/ana", False),
+        ("ghp_" + "a1B2" * 9, "/srv/shop", True),
+        ("src/home/index.tsx", "/srv/shop", False),
+        ("app/Users/list.php", "/home/ana/shop", False),
+        ("backup/data/ana/x", "/srv/shop", True),
+        ("ana/x", "/data", True),
+        ("a\U000e0041", "/srv/shop", True),
+    ],
+)
+def test_a_file_stays_that_has_no_name_elsewhere_or_tells_of_a_person(
+    uri: str, base: str | None, stay: bool
+):
+    assert stays(uri, base, places_of(base, ["/home/ana", "/data/ana"])) is stay
+
+
+def _with(**more: Any) -> Pack:  # noqa: ANN401 - fields of a checkpoint
+    return Pack(ORIGIN, evolve(EMPTY, **more))
+
+
+def test_a_pack_with_a_name_that_is_none_is_refused():
+    long = "x" * 1025
+    artifacts = {long: Artifact(long, "tool_output", None, 1)}
+    assert problem(_with(artifacts=artifacts)).code == "limit_exceeded"
+    blank = {" ": Artifact(" ", "command", None, 1)}
+    assert problem(_with(artifacts=blank)).problems == ("an artifact has no name",)
+    marker = packed(luggage(), [])[0]
+    assert problem(evolve(marker, origin=evolve(ORIGIN, cli_version="a b"))).problems == (
+        "origin.cliVersion: not a version",
+    )
+
+
+def test_a_note_is_either_given_or_taken_back():
+    told: dict[str, Any] = orjson.loads(to_bytes(Pack(ORIGIN, EMPTY)))
+    both = {"seq": 1, "turnId": None, "at": None, "payload": fact("a"), "revoked": None}
+    told["notes"] = [both]
+    with pytest.raises(BadPack):
+        pack_in(orjson.dumps(told))
+
+
+@pytest.mark.parametrize("line", [None, 7, {}, {"pack": {}}])
+def test_what_is_no_record_of_an_import_is_none(line: object):
+    assert import_in(line) is None

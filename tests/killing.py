@@ -1,0 +1,83 @@
+"""Something done again and again, and killed at one step further each time.
+
+A step is a call that changes a file system; one that writes is killed with half of its bytes out.
+Each try has a copy of the same home of its own, so that all of them can be looked at afterwards.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from homes import Home
+
+_TRIES = """
+import os, shutil, signal, sys
+
+from codex_checkpoints import assembly, stamps
+
+template, folder, *arguments = sys.argv[1:]
+STEPS = ("write", "fsync", "link", "rename", "replace", "unlink", "ftruncate", "mkdir", "rmdir")
+
+def dying(at):
+    left = at
+    def armed(name, plain):
+        def call(*arguments, **named):
+            nonlocal left
+            left -= 1
+            if left == 0:
+                if name == "write":
+                    plain(arguments[0], arguments[1][: len(arguments[1]) // 2])
+                os.kill(os.getpid(), signal.SIGKILL)
+            return plain(*arguments, **named)
+        return call
+    for name in STEPS:
+        setattr(os, name, armed(name, getattr(os, name)))
+
+at = 0
+while True:
+    at += 1
+    root = os.path.join(folder, str(at))
+    shutil.copytree(template, root)
+    child = os.fork()
+    if child == 0:
+        home = os.path.join(root, "codex")
+        house = assembly.assemble(assembly.Places(home, os.path.join(home, "codex-checkpoints")))
+        house.sessions.refresh()
+        dying(at)
+        work(house.sessions, root, *arguments)
+        os._exit(0)
+    if os.waitpid(child, 0)[1] == 0:
+        break
+print(at)
+"""
+
+
+def killed_at_each_step(work: str, home: Home, folder: Path, *arguments: str) -> int:
+    """Try until nothing kills it any more; return how many tries that took, the last one whole.
+
+    `work` is Python that defines `work(sessions, root, *arguments)`; the tries lie in `folder`, by
+    their number, as copies of what surrounds `home`.
+    """
+    folder.mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", work + _TRIES, str(home.root.parent), str(folder), *arguments],
+        env=home.environment(),
+        capture_output=True,
+        check=False,
+        timeout=100,
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    return int(done.stdout)
+
+
+def again(root: Path) -> Home:
+    """Return the home of a process that was killed, some time later."""
+    home = Home.__new__(Home)
+    home.user, home.root = root / "user", root / "codex"
+    home.state = home.root / "codex-checkpoints"
+    for left in home.state.rglob("*.tmp"):
+        os.utime(left, (0, 0))  # as if it had lain there for long
+    return home

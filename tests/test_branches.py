@@ -1,0 +1,158 @@
+"""What lists and answers tell of markers and of branches, through the real doors."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from homes import Home, chat, thread
+from peer import Peer
+from rollouts import assistant, rollout, session, turn, user
+
+Json = dict[str, Any]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    """Hold a session of two turns, and another."""
+    home = Home(tmp_path)
+    (home.user / "shop").mkdir()
+    home.put(
+        rollout(
+            session(thread=thread(1), cwd=str(home.user / "shop")),
+            turn(user("Fix the login"), assistant("Read.")),
+            turn(user("And the logout"), assistant("Done.")),
+        )
+    )
+    home.put(chat("Something else", 2), 2)
+    return home
+
+
+def listed(home: Home) -> dict[str, Json]:
+    return {each["sessionId"]: each for each in home.json("sessions")}
+
+
+def marked(home: Home, label: str) -> Json:
+    return home.json("mark", thread(1), "--label", label)
+
+
+def restored(home: Home, mode: str) -> Json:
+    marker = marked(home, f"before {mode}")
+    return home.json("restore", thread(1), marker["checkpointId"], "--mode", mode)
+
+
+@contextmanager
+def asking(home: Home) -> Generator[Peer]:
+    with Peer(home.root) as peer:
+        peer.start()
+        yield peer
+
+
+def around(home: Home, session_id: str) -> Json:
+    with asking(home) as peer:
+        return peer.call("checkpoints/branches", {"sessionId": session_id})
+
+
+def test_a_list_counts_the_markers_that_are_there(home: Home):
+    first = marked(home, "one")
+    marked(home, "two")
+    assert [listed(home)[thread(n)]["markers"] for n in (1, 2)] == [2, 0]
+
+    home.json("unmark", thread(1), first["checkpointId"])
+
+    assert listed(home)[thread(1)]["markers"] == 1
+
+
+@pytest.mark.parametrize("mode", ["soft", "hard"])
+def test_a_branch_of_a_restore_and_its_source_name_each_other(home: Home, mode: str):
+    done = restored(home, mode)
+
+    rows = listed(home)
+    assert [rows[thread(1)][key] for key in ("branches", "madeBy")] == [1, None]
+    branch = rows[done["sessionId"]]
+    assert [branch[key] for key in ("branches", "madeBy", "forkedFrom")] == [
+        *(0, "restore", thread(1)),
+    ]
+    down = around(home, thread(1))
+    step = {
+        "kind": "restore",
+        "mode": mode,
+        "at": done["restoredAt"],
+        "turnId": done["sourceTurn"]["turnId"],
+        "checkpointId": done["checkpointId"],
+        "operationId": done["operationId"],
+        "available": True,
+        "archived": False,
+    }
+    assert down == {
+        "sessionId": thread(1),
+        "source": None,
+        "items": [{"sessionId": done["sessionId"], "title": branch["title"], **step}],
+        "nextCursor": None,
+    }
+    up = around(home, done["sessionId"])
+    source = {"sessionId": thread(1), "title": "Fix the login", **step}
+    assert (up["source"], up["items"]) == (source, [])
+
+
+def test_a_compaction_and_a_fork_are_branches_and_a_subagent_is_none(home: Home):
+    made = home.json("compact", thread(1), "--force")
+    head = {"forked_from_id": thread(1)}
+    home.put(chat("A fork", 3, **head), 3)
+    spawned = {"subagent": {"thread_spawn": {"parent_thread_id": thread(1), "depth": 1}}}
+    home.put(chat("A helper", 4, source=spawned, **head), 4)
+
+    rows = listed(home)
+
+    assert rows[thread(1)]["branches"] == 2
+    assert [rows[each]["madeBy"] for each in (made["sessionId"], thread(3))] == ["compaction", None]
+    found = around(home, thread(1))["items"]
+    assert {(each["kind"], each["sessionId"], each["operationId"]) for each in found} == {
+        ("compaction", made["sessionId"], made["compactionId"]),
+        ("fork", thread(3), None),
+    }
+
+
+def test_a_session_that_arrived_in_a_pack_says_so(home: Home, tmp_path: Path):
+    file = tmp_path / "pack.json"
+    home.json("export", thread(1), str(file))
+    other = Home(tmp_path / "elsewhere")
+
+    made = other.json("import", str(file), "--cwd", str(other.user))
+
+    assert listed(other)[made["sessionId"]]["madeBy"] == "import"
+
+
+def test_a_source_that_is_gone_or_put_away_is_still_named(home: Home):
+    done = restored(home, "hard")
+    home.run("archive", thread(1))
+    assert around(home, done["sessionId"])["source"]["archived"] is True
+
+    for path in home.root.rglob(f"rollout-*{thread(1)}.jsonl"):
+        path.unlink()
+
+    source = around(home, done["sessionId"])["source"]
+    assert [source[key] for key in ("sessionId", "title", "available", "kind")] == [
+        *(thread(1), None, False, "restore"),
+    ]
+
+
+def test_a_turn_says_when_it_began(home: Home):
+    with asking(home) as peer:
+        turns = peer.call("checkpoints/session", {"sessionId": thread(1)})["turns"]
+
+    assert [each["startedAt"] for each in turns] == sorted(each["startedAt"] for each in turns)
+    assert all(each["startedAt"].startswith("2026-11-20T10:00:") for each in turns)
+
+
+def test_a_time_that_is_none_is_not_told(tmp_path: Path):
+    home = Home(tmp_path)
+    data = chat("Fix it").replace(b'{"timestamp":"2026-11-20T10:00:0', b'{"timestamp":"yesterday ')
+    home.put(data)
+
+    with asking(home) as peer:
+        (only,) = peer.call("checkpoints/session", {"sessionId": thread(1)})["turns"]
+
+    assert only["startedAt"] is None

@@ -1,0 +1,247 @@
+"""Laws of packs: what leaves comes back, no place of a machine is in one, no hostile one harms.
+
+What leaves is made up; hostile packs are sound ones with anything in the place of anything.
+"""
+
+import copy
+import json
+from typing import Any
+
+import orjson
+from hypothesis import given
+from hypothesis import strategies as st
+
+from checkpoints import CHECKPOINTS, places_in
+from codex_checkpoints.core.checkpoint.canonical import to_bytes as checkpoint_bytes
+from codex_checkpoints.core.checkpoint.records import (
+    UNKNOWN_HASH,
+    Artifact,
+    Checkpoint,
+    Decision,
+    Dependency,
+    Evidence,
+    Fact,
+    Plan,
+    Step,
+    Task,
+)
+from codex_checkpoints.core.portable.arriving import files_of, seed_of
+from codex_checkpoints.core.portable.leaving import Luggage, packed
+from codex_checkpoints.core.portable.pack import NoteEvent, Origin, Pack, to_bytes
+from codex_checkpoints.core.portable.places import is_portable, places_of
+from codex_checkpoints.core.portable.reading import BadPack, pack_in
+from codex_checkpoints.core.portable.records import Import, import_in, line_of
+from codex_checkpoints.core.restore.chains import Cut, Link
+from codex_checkpoints.core.restore.markers import Marker, Pin, Shelf
+from codex_checkpoints.core.restore.records import Windows
+
+HOME = "/home/ana"
+BASE = f"{HOME}/shop"
+SOURCE = "01a1f865-0000-7000-8000-000000000001"
+ABOVE = "01a1f865-0000-7000-8000-000000000002"
+AT = "2026-11-20T10:00:00.000Z"
+HASH = "sha256:" + "a" * 64
+OTHER = "sha256:" + "b" * 64
+
+TEXTS = st.sampled_from(
+    [
+        "use 8080",
+        f"read {BASE}/src/a.py first",
+        f"{HOME}/notes",
+        "/Users/ben/x and C:\\Users\\Ben\\y",
+        "file:///home/eve/z",
+        "look into /root",
+        "日本 🙂",
+        "x" * 160,
+    ]
+)
+NAMES = st.sampled_from(["port", "db/url", "größe", "a.b", "d1"])
+FILES = st.sampled_from(
+    ["a.py", "src/b.py", "ü ñ.py", "/etc/hosts", f"{HOME}/.bashrc", "../x", "C:/x", "a\\b"]
+)
+HASHES = st.sampled_from([None, HASH, "stat:1-1"])
+EVIDENCE = st.one_of(
+    st.builds(Evidence, st.just("user"), st.sampled_from(["u1", "seq:3"])),
+    st.builds(Evidence, st.just("tool_output"), st.just("call_1"), HASHES),
+    st.builds(Evidence, st.just("file"), FILES, HASHES),
+)
+ARTIFACTS = st.lists(
+    st.one_of(
+        st.builds(Artifact, FILES, st.just("file"), HASHES, st.integers(0, 9)),
+        st.builds(Artifact, TEXTS, st.just("command"), st.none(), st.integers(0, 9)),
+        st.builds(Artifact, st.just("docs.find/c1"), st.just("tool_output"), HASHES, st.just(3)),
+    ),
+    max_size=6,
+).map(lambda found: {each.uri: each for each in found})
+DEPENDENCIES = st.lists(
+    st.builds(Dependency, FILES, HASHES), max_size=3, unique_by=lambda each: each.uri
+)
+FACTS = st.builds(Fact, TEXTS, EVIDENCE, DEPENDENCIES.map(tuple), st.integers(0, 9))
+DECISIONS = st.lists(
+    st.builds(
+        Decision, NAMES, st.none() | TEXTS, TEXTS, TEXTS, st.none() | NAMES, EVIDENCE, st.just(4)
+    ),
+    max_size=3,
+)
+STEPS = st.lists(st.builds(Step, NAMES, TEXTS), max_size=3, unique_by=lambda step: step.id)
+
+
+def _plan(steps: list[Step], evidence: Evidence) -> Plan:
+    return Plan(tuple(steps), {step.id: False for step in steps}, evidence)
+
+
+PLANS = st.builds(_plan, STEPS, EVIDENCE)
+SOUND = st.builds(
+    Checkpoint,
+    st.integers(0, 99),
+    st.none() | st.builds(Task, TEXTS, EVIDENCE),
+    PLANS,
+    DECISIONS.map(tuple),
+    ARTIFACTS,
+    st.dictionaries(NAMES, FACTS, max_size=3),
+    st.just(()),
+)
+
+
+def _event(name: str, text: str, uri: str) -> NoteEvent:
+    resting = [{"uri": uri, "hash": HASH}]
+    evidence = {"source": "file", "ref": uri, "hash": HASH}
+    payload = {"kind": "fact", "key": name, "value": text}
+    return NoteEvent(3, "t1", AT, payload | {"evidence": evidence, "dependsOn": resting}, None)
+
+
+def _luggage(
+    checkpoint: Checkpoint, history: list[NoteEvent], pins: list[str], label: str
+) -> Luggage:
+    marker = Marker("m1", SOURCE, "t1", label, AT, "user", {"a.py": HASH})
+    shelf = Shelf((marker,), tuple(map(Pin, pins)))
+    origin = Origin(SOURCE, label, "paginated", "0.169.0", "gpt-5.5")
+    return Luggage(origin, BASE, checkpoint, tuple(history), shelf, (_LINK,))
+
+
+_LINK = Link(SOURCE, ABOVE, "fork", Cut(turn_id="t1"), AT)
+LUGGAGE = st.builds(
+    _luggage,
+    SOUND,
+    st.lists(st.builds(_event, NAMES, TEXTS, FILES), max_size=3),
+    st.lists(FILES, max_size=3, unique=True),
+    TEXTS,
+)
+
+
+def read(data: bytes) -> Pack | BadPack:
+    try:
+        return pack_in(data)
+    except BadPack as error:
+        return error
+
+
+def leaves(luggage: Luggage) -> Pack:
+    return packed(luggage, [HOME])[0]
+
+
+@given(LUGGAGE)
+def test_what_leaves_can_be_read_and_is_written_the_same(luggage: Luggage):
+    data = to_bytes(leaves(luggage))
+
+    assert to_bytes(pack_in(data)) == data
+
+
+@given(LUGGAGE)
+def test_no_place_of_a_machine_is_in_a_pack(luggage: Luggage):
+    text = to_bytes(leaves(luggage)).decode()
+
+    for place in (HOME, "/home/", "/Users/", "Users\\\\", "/etc/", "/root"):
+        assert place not in text
+
+
+@given(LUGGAGE)
+def test_what_leaves_twice_is_as_what_leaves_once(luggage: Luggage):
+    once = leaves(luggage)
+    markers = tuple(
+        Marker(each.checkpoint_id, each.session_id, each.turn_id, each.label, each.created_at)
+        for each in once.markers
+    )
+    shelf = Shelf(markers, once.pins)
+    again = Luggage(once.origin, BASE, once.checkpoint, once.notes, shelf, luggage.lineage)
+
+    assert to_bytes(leaves(again)) == to_bytes(once)
+
+
+@given(LUGGAGE, st.dictionaries(FILES, st.sampled_from([HASH, OTHER])))
+def test_every_hash_that_arrives_is_one_that_is_seen_here(luggage: Luggage, seen: dict[str, str]):
+    pack = leaves(luggage)
+    seed = seed_of(pack, {uri: seen[uri] for uri in files_of(pack) if uri in seen})
+
+    allowed = {None, UNKNOWN_HASH, *seen.values()}
+    assert {each.hash for each in seed.artifacts.values()} <= allowed
+    assert all(each.hash == seen.get(uri) for uri, each in seed.artifacts.items())
+    for fact in seed.facts.values():
+        for each in fact.depends_on:
+            assert each.hash in {UNKNOWN_HASH, seen.get(each.uri)}
+        assert fact.evidence.hash in {None, seen.get(fact.evidence.ref)}
+
+
+@given(LUGGAGE)
+def test_a_record_of_an_import_reads_back_as_it_was_written(luggage: Luggage):
+    pack = leaves(luggage)
+    windows = Windows(None, "w1", "w2")
+    made = Import("o1", ABOVE, SOURCE, AT, HASH, windows, seed_of(pack, {}), pack)
+
+    assert import_in(orjson.loads(orjson.dumps(line_of(made)))) == made
+
+
+ANYTHING = st.recursive(
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(),
+        st.floats(allow_nan=False),
+        st.text(max_size=8),
+        st.sampled_from(["../x", "/etc/passwd", "\u202e", "x" * 2000, "sha256:x", "file"]),
+    ),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=4), inner),
+    max_leaves=4,
+)
+
+
+@given(LUGGAGE, st.data())
+def test_whatever_stands_in_a_pack_it_is_read_or_refused(luggage: Luggage, data: st.DataObject):
+    told: Any = copy.deepcopy(orjson.loads(to_bytes(leaves(luggage))))
+    for _ in range(data.draw(st.integers(1, 3))):
+        parent, key = data.draw(st.sampled_from(places_in(told)))
+        parent[key] = data.draw(ANYTHING)
+    pack = read(json.dumps(told).encode())
+    if isinstance(pack, BadPack):
+        assert pack.code in {"invalid_payload", "limit_exceeded", "policy_text"}
+        return
+
+    assert all(map(is_portable, (*files_of(pack), *(pin.uri for pin in pack.pins))))
+    seed = seed_of(pack, dict.fromkeys(files_of(pack), OTHER))
+    assert HASH not in checkpoint_bytes(seed).decode()
+
+
+@given(st.binary(max_size=200))
+def test_bytes_that_are_no_pack_are_refused(data: bytes):
+    found = read(data)
+
+    assert isinstance(found, BadPack)
+    assert found.problems
+
+
+@given(CHECKPOINTS)
+def test_any_checkpoint_makes_a_pack(checkpoint: Checkpoint):
+    luggage = Luggage(Origin(SOURCE, None, "legacy", None, None), None, checkpoint, (), Shelf(), ())
+
+    assert to_bytes(leaves(luggage))
+
+
+@given(st.text(max_size=40), st.text(max_size=20))
+def test_taking_places_out_twice_is_as_once(front: str, rest: str):
+    places = places_of(BASE, [HOME])
+    text = f"{front}{BASE}/{rest} {HOME}"
+
+    once = places.without(text)
+
+    assert places.without(once) == once
+    assert BASE not in once

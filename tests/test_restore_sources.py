@@ -1,0 +1,384 @@
+"""Restores of sources that are not plain: packed, put away, subagents, chains; and by reference."""
+
+import json
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codex_checkpoints import stamps
+from codex_checkpoints.core.checkpoint.canonical import to_json
+from codex_checkpoints.core.restore.events import RestoreMode
+from codex_checkpoints.service.marking import Markers
+from codex_checkpoints.service.restore_plan import Wish
+from codex_checkpoints.service.restoring import Restored, Restoring
+from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.verifying import verify
+from homes import Home, refusal, thread
+from rollouts import (
+    Form,
+    assistant,
+    based_on,
+    patch,
+    record,
+    rollout,
+    session,
+    shell,
+    started,
+    tokens,
+    turn,
+    user,
+)
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+Json = dict[str, Any]
+MODES: tuple[RestoreMode, ...] = ("soft", "hard")
+
+
+def two_turns() -> tuple[Any, ...]:
+    return (
+        turn(user("Fix the login"), shell("cat a.py", "one", reads=["a.py"]), assistant("Read.")),
+        turn(user("And the logout"), patch(add="b.py"), tokens(90_000)),
+        turn(user("later-words"), assistant("Done.")),
+    )
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path)
+
+
+def put(home: Home, form: Form = "paginated", **where: Any) -> Path:  # noqa: ANN401 - as `Home.put`
+    head = session(form, thread=thread(1), cwd=str(home.user))
+    return home.put(rollout(head, *two_turns()), **where)
+
+
+@contextmanager
+def sessions_of(home: Home) -> Generator[Sessions]:
+    with home.house() as house:
+        yield house.sessions
+
+
+def restored(
+    sessions: Sessions,
+    mode: RestoreMode,
+    number: int = 1,
+    turn: str | None = "2",
+) -> Restored:
+    parts = sessions, stamps.now, stamps.new_id
+    marker = Markers(*parts).mark(thread(number), "here", turn).marker
+    return Restoring(*parts).restore(thread(number), marker.checkpoint_id, Wish(mode))
+
+
+def state(sessions: Sessions, session_id: str, turn: str | None = None) -> Json:
+    shown = to_json(sessions.show(session_id, turn).checkpoint)
+    return {key: shown[key] for key in shown if key != "seq"}
+
+
+def lines(sessions: Sessions, session_id: str) -> list[Json]:
+    path = sessions.find(session_id).path
+    return [json.loads(line) for line in Path(path).read_bytes().splitlines()]
+
+
+# --- sources -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("where", ["packed", "archived"])
+def test_a_source_that_codex_put_away_is_restored_and_stays_so(
+    home: Home, mode: RestoreMode, where: str
+):
+    path = put(home, archived=where == "archived")
+    if where == "packed":
+        packed = path.with_name(path.name + ".zst")
+        packed.write_bytes(zstd.compress(path.read_bytes()))
+        path.unlink()
+        path = packed
+    before = path.read_bytes()
+
+    with sessions_of(home) as sessions:
+        done = restored(sessions, mode)
+
+        assert state(sessions, done.record.session_id) == state(sessions, thread(1), "2")
+        assert verify(sessions).findings == ()
+    assert path.read_bytes() == before
+    assert len(list(home.root.rglob("rollout-*"))) == 2
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_subagent_is_restored_as_a_session_that_is_listed(home: Home, mode: RestoreMode):
+    agent = {"subagent": {"thread_spawn": {"parent_thread_id": thread(9), "depth": 1}}}
+    head = session(
+        thread=thread(1),
+        cwd=str(home.user),
+        source=agent,
+        parent_thread_id=thread(9),
+        thread_source="subagent",
+    )
+    home.put(rollout(head, *two_turns()))
+
+    with sessions_of(home) as sessions:
+        done = restored(sessions, mode)
+
+        name = done.record.session_id
+        assert state(sessions, name) == state(sessions, thread(1), "2")
+        own = lines(sessions, name)[0]["payload"]
+        assert own["source"] == "cli"
+        assert "parent_thread_id" not in own
+        assert sessions.find(name).parent_session is None
+
+
+def test_what_a_subagent_inherited_stays_inherited_in_its_branch(home: Home):
+    inherited = [turn(user("the parent's words"), patch(add="parent.py"), name="p1")]
+    start = len(rollout(session(thread=thread(1)), *inherited).splitlines())
+    head = session(thread=thread(1), cwd=str(home.user), subagent_history_start_ordinal=start)
+    home.put(rollout(head, *inherited, *two_turns()))
+
+    with sessions_of(home) as sessions:
+        done = restored(sessions, "soft", turn=None)
+
+        found = state(sessions, done.record.session_id)
+        assert found == state(sessions, thread(1))
+        assert "parent.py" not in found["artifacts"]
+
+
+@pytest.mark.parametrize("form", ["legacy", "bare"])
+@pytest.mark.parametrize("mode", MODES)
+def test_an_old_file_is_restored_and_its_branch_is_one_that_codex_reads(
+    home: Home, mode: RestoreMode, form: Form
+):
+    put(home, form)
+
+    with sessions_of(home) as sessions:
+        done = restored(sessions, mode)
+
+        name = done.record.session_id
+        assert state(sessions, name) == state(sessions, thread(1), "2")
+        found = lines(sessions, name)
+        assert [line["type"] for line in found].count("session_meta") == 1
+        assert all({"timestamp", "type", "payload"} <= line.keys() for line in found)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_turn_that_has_not_ended_is_refused_whichever_way(home: Home, mode: RestoreMode):
+    put(home)
+    with sessions_of(home) as sessions:
+        parts = sessions, stamps.now, stamps.new_id
+        marker = Markers(*parts).mark(thread(1), "here", "3").marker
+    head = session(thread=thread(1), cwd=str(home.user))
+    home.put(rollout(head, *two_turns()[:2], started("t3"), user("later-words")))
+    with sessions_of(home) as sessions:
+        restoring = Restoring(sessions, stamps.now, stamps.new_id)
+        met = refusal(lambda: restoring.restore(thread(1), marker.checkpoint_id, Wish(mode)))
+
+    assert met.code == "turn_not_complete"
+    assert len(list(home.root.rglob("rollout-*"))) == 1
+
+
+def test_a_bare_turn_id_names_no_session(home: Home):
+    put(home)
+    home.put(rollout(session(thread=thread(2), cwd=str(home.user)), *two_turns()), 2)
+    for command in (
+        ("show", "t2"),
+        ("mark", "t2", "--label", "x"),
+        ("marks", "t2"),
+        ("restore", "t2", "t2", "--mode", "hard"),
+        ("diff", "t1", "--from", "t1", "--to", "t2"),
+    ):
+        done = home.run(*command, "--json")
+        assert json.loads(done.stdout)["error"]["code"] == "unknown_session"
+    assert not (home.state / "sessions" / thread(1) / "markers.jsonl").exists()
+
+
+def test_a_restore_without_an_index_is_done_and_says_so(home: Home):
+    put(home)
+    (home.state / "index.sqlite").mkdir(parents=True)
+
+    with sessions_of(home) as sessions:
+        done = restored(sessions, "hard")
+
+    assert [each.fallback for each in done.record.fallbacks] == ["file_only_store"]
+    told = [json.loads(line) for line in (home.state / "audit.jsonl").read_bytes().splitlines()]
+    assert [each["uri"] for each in told if each["type"] == "FallbackUsed"] == [None]
+
+
+# --- windows -------------------------------------------------------------------------------------
+
+IDS = [f"01a1f865-1111-7000-8000-00000000000{n}" for n in range(4)]
+
+
+def opened(number: int) -> Any:  # noqa: ANN401 - a step
+    return record(
+        "compacted",
+        {
+            "message": f'"window_id":"{IDS[0]}"',
+            "replacement_history": [],
+            "window_number": number,
+            "first_window_id": IDS[0],
+            "previous_window_id": IDS[number - 1],
+            "window_id": IDS[number],
+            "more": {"kept": True},
+        },
+    )
+
+
+def test_no_window_of_a_branch_has_the_id_of_one_of_its_source(home: Home):
+    head = session(thread=thread(1), cwd=str(home.user), context_window={"window_id": IDS[0]})
+    one, two, three = two_turns()
+    home.put(rollout(head, one, opened(1), two, opened(2), three))
+    before = home.path().read_bytes()
+
+    with sessions_of(home) as sessions:
+        done = restored(sessions, "soft", turn="3")
+        found = lines(sessions, done.record.session_id)
+
+    chain = [line["payload"] for line in found if line["type"] == "compacted"]
+    first = found[0]["payload"]["context_window"]["window_id"]
+    assert [each["first_window_id"] for each in chain] == [first, first]
+    assert [each["previous_window_id"] for each in chain] == [first, chain[0]["window_id"]]
+    new = {first, *(each["window_id"] for each in chain)}
+    assert len(new) == 3
+    assert new.isdisjoint(IDS)
+    assert (done.record.windows.first, done.record.windows.current) == (
+        first,
+        chain[1]["window_id"],
+    )
+    assert done.record.windows.source == IDS[2]
+    # Everything else of these lines is as it was, also where a text looks like such a key.
+    assert [each["message"] for each in chain] == [f'"window_id":"{IDS[0]}"'] * 2
+    assert [each["more"] for each in chain] == [{"kept": True}] * 2
+    assert home.path().read_bytes() == before
+
+
+# --- by reference --------------------------------------------------------------------------------
+
+
+def by_reference(home: Home) -> None:
+    home.config('softRestore = "reference"\n')
+
+
+def test_a_branch_that_names_its_source_holds_no_line_of_it(home: Home):
+    put(home)
+    by_reference(home)
+    before = home.path().read_bytes()
+
+    with sessions_of(home) as sessions:
+        done = restored(sessions, "soft")
+
+        name = done.record.session_id
+        (head,) = lines(sessions, name)
+        base = head["payload"]["history_base"]
+        assert (base["thread_id"], base["end_ordinal_exclusive"]) == (thread(1), head["ordinal"])
+        cut = before[: base["end_byte_offset"]].splitlines()
+        assert [json.loads(line)["ordinal"] for line in cut] == list(range(head["ordinal"]))
+        assert json.loads(cut[-1])["payload"]["type"] == "task_complete"
+        assert state(sessions, name) == state(sessions, thread(1), "2")
+        assert [each.code for each in done.record.warnings] == ["rests_on_source"]
+        assert done.record.placement == "reference"
+        assert verify(sessions).findings == ()
+    events = [json.loads(line) for line in (home.state / "audit.jsonl").read_bytes().splitlines()]
+    assert [each["placement"] for each in events if each["type"] == "BranchCreated"] == [
+        "reference"
+    ]
+    assert home.path().read_bytes() == before
+
+
+def test_a_branch_of_a_branch_that_names_its_source_names_what_holds_the_turn(home: Home):
+    put(home)
+    by_reference(home)
+    with sessions_of(home) as sessions:
+        first = restored(sessions, "soft", turn="3").record.session_id
+        path = Path(sessions.find(first).path)
+        start = lines(sessions, first)[0]["ordinal"] + 1
+        own = rollout(session(thread=first), turn(user("on the branch"), name="b1"))
+        for place, line in enumerate(own.splitlines()[1:]):
+            told = json.loads(line) | {"ordinal": start + place}
+            with path.open("ab") as file:
+                file.write(json.dumps(told).encode() + b"\n")
+        sessions.refresh()
+        parts = sessions, stamps.now, stamps.new_id
+        last = Markers(*parts).mark(first, "own turn").marker
+        second = Restoring(*parts).restore(first, last.checkpoint_id, Wish("soft"))
+        early = Markers(*parts).mark(first, "its source's turn", "1").marker
+        third = Restoring(*parts).restore(first, early.checkpoint_id, Wish("soft"))
+
+        assert state(sessions, second.record.session_id) == state(sessions, first)
+        assert second.record.placement == "reference"
+        assert state(sessions, third.record.session_id) == state(sessions, first, "1")
+        assert [each.fallback for each in third.record.fallbacks] == ["copied_in_base"]
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        ("legacy", "copied_legacy"),
+        ("packed", "copied_compressed"),
+        ("compacted", "copied_windows"),
+    ],
+)
+def test_where_a_source_cannot_be_named_its_lines_are_copied_and_it_is_told(
+    home: Home, source: str, why: str
+):
+    path = put(home, "legacy" if source == "legacy" else "paginated")
+    if source == "packed":
+        path.with_name(path.name + ".zst").write_bytes(zstd.compress(path.read_bytes()))
+        path.unlink()
+    if source == "compacted":
+        head = session(thread=thread(1), cwd=str(home.user))
+        one, two, three = two_turns()
+        home.put(rollout(head, one, opened(1), two, three))
+    by_reference(home)
+
+    with sessions_of(home) as sessions:
+        done = restored(sessions, "soft")
+
+        assert [each.fallback for each in done.record.fallbacks] == [why]
+        assert [each.code for each in done.record.warnings] == ["copied_instead"]
+        assert len(lines(sessions, done.record.session_id)) > 5
+    told = [json.loads(line) for line in (home.state / "audit.jsonl").read_bytes().splitlines()]
+    assert [each["fallback"] for each in told if each["type"] == "FallbackUsed"] == [why]
+
+
+def test_a_branch_whose_source_is_gone_is_refused_as_one_and_still_told_of(home: Home):
+    put(home)
+    by_reference(home)
+    with sessions_of(home) as sessions:
+        first = restored(sessions, "soft").record.session_id
+        parts = sessions, stamps.now, stamps.new_id
+        marker = Markers(*parts).marks(first)[0].marker
+        assert marker.session_id == first
+    home.path().unlink()
+    with sessions_of(home) as sessions:
+        restoring = Restoring(sessions, stamps.now, stamps.new_id)
+        met = refusal(lambda: restoring.restore(first, marker.checkpoint_id, Wish("soft")))
+
+    assert met.code == "unknown_turn"
+    assert len(list(home.root.rglob("rollout-*"))) == 1
+    assert (
+        home.json("restore-details", home.json("restores")[0]["operationId"])["sourceAvailable"]
+        is False
+    )
+
+
+def test_a_chain_of_files_is_restored_in_one_sequence(home: Home):
+    data = put(home).read_bytes()
+    cut = len(data.splitlines())
+    base = based_on(thread(1), cut, len(data))
+    home.put(
+        rollout(
+            session(thread=thread(2), cwd=str(home.user), history_base=base),
+            turn(user("In the fork"), name="f1"),
+        ),
+        2,
+    )
+    with sessions_of(home) as sessions:
+        for mode in MODES:
+            done = restored(sessions, mode, 2, None)
+            assert state(sessions, done.record.session_id) == state(sessions, thread(2))
