@@ -54,7 +54,7 @@ def main():
     if sys.argv[1:] == ["probe"]:
         print(json.dumps(probe()))
         return 0
-    from codex_checkpoints.cli import main as command_line
+    from codex_checkpoints.__main__ import main as command_line
 
     return command_line()
 

@@ -23,6 +23,7 @@ from codex_checkpoints.codex.entries import HOOKS, ON_PROMPT, Entries
 from codex_checkpoints.service import connecting, connection
 from codex_checkpoints.service.connection import Surroundings
 from codex_checkpoints.service.connector import Connector
+from codex_checkpoints.service.doors import HOW_TO_TRUST
 from codex_checkpoints.service.refusal import Refusal
 from homes import Home, chat
 from peer import Peer
@@ -543,52 +544,184 @@ def test_nothing_is_configured_at_first(home: Path) -> None:
     assert tree(home) == {}
 
 
-def test_trust_is_unknown_where_there_is_no_codex(home: Path) -> None:
-    here = evolve(WANTED, program=(sys.executable, *PROGRAM[1:]))
-    connect(home, here)
+HERE = evolve(WANTED, program=(sys.executable, *PROGRAM[1:]))
 
-    seen = look(home, here)
 
-    assert [(d.door, d.configured, d.trusted, d.problem) for d in seen.doors] == [
-        ("hook", True, None, None),
-        ("mcp", True, True, None),
+def trusting(home: Path, path: Path | None = None, places: str = "0:0") -> str:
+    """Write down a person's trust in the three hooks, as Codex does."""
+    return "".join(
+        f'[hooks.state."{path or home / "config.toml"}:{event}:{places}"]\ntrusted_hash = "x"\n'
+        for event in ("session_start", "pre_compact", "post_compact")
+    )
+
+
+def test_hooks_without_a_record_of_trust_are_not_trusted(home: Path) -> None:
+    connect(home, HERE)
+
+    seen = look(home, HERE)
+
+    assert [(d.door, d.configured, d.trusted, d.problem, d.next) for d in seen.doors] == [
+        ("hook", True, False, "untrusted", "trust"),
+        ("mcp", True, True, None, None),
     ]
     assert [hook.event for hook in seen.hooks] == ["SessionStart", "PreCompact", "PostCompact"]
-    assert all(hook.configured and hook.trust is None for hook in seen.hooks)
+    assert {(hook.configured, hook.trust, hook.enabled) for hook in seen.hooks} == {
+        (True, "untrusted", None)
+    }
+
+
+def test_what_a_record_of_trust_is_worth_codex_alone_knows(home: Path) -> None:
+    connect(home, HERE)
+    config = home / "config.toml"
+    config.write_text(config.read_text() + trusting(home))
+
+    hook, _ = look(home, HERE).doors
+
+    assert (hook.trusted, hook.trust_unknown, hook.problem) == (None, "codex_not_found", None)
+    assert (hook.next, hook.way_out) == ("trust", HOW_TO_TRUST)
+    ran(home, event="SessionStart")
+    assert look(home, HERE).doors[0].next is None
+
+
+def test_a_record_of_trust_counts_for_its_file_and_place(home: Path, tmp_path: Path) -> None:
+    connect(home, HERE)
+    config = home / "config.toml"
+    text = config.read_text()
+
+    for other in (trusting(home, tmp_path / "config.toml"), trusting(home, places="1:0")):
+        config.write_text(text + other)
+        assert look(home, HERE).doors[0].problem == "untrusted"
+
+
+def test_a_record_of_trust_in_the_hooks_file_counts(home: Path) -> None:
+    hooks = home / "hooks.json"
+    hooks.write_text(HOOKS_FILES["one line"] % THEIRS)
+    connect(home, HERE)
+    (home / "config.toml").write_text(
+        (home / "config.toml").read_text()
+        + trusting(home, hooks).replace("session_start:0:0", "session_start:1:0")
+    )
+
+    assert look(home, HERE).doors[0].trusted is None
+
+
+def test_a_hook_that_ran_was_trusted_by_somebody(home: Path) -> None:
+    connect(home, HERE)
+    ran(home, event="PreCompact")
+
+    hook, _ = look(home, HERE).doors
+
+    assert (hook.trusted, hook.problem, hook.next) == (None, None, None)
+
+
+@pytest.mark.parametrize("name", ["hooks", "codex_hooks"])
+def test_hooks_that_a_person_switched_off_are_told_of(home: Path, name: str) -> None:
+    (home / "config.toml").write_text(f"[features]\n{name} = false\n")
+    connect(home, HERE)
+
+    seen = look(home, HERE)
+
+    assert (seen.doors[0].problem, seen.doors[1].problem) == ("disabled", None)
+    assert {hook.enabled for hook in seen.hooks} == {False}
+
+
+def test_a_server_that_a_person_switched_off_is_told_of(home: Path) -> None:
+    connect(home, HERE)
+    config = home / "config.toml"
+    text = config.read_text()
+    config.write_text(text.replace("tool_timeout_sec", "enabled = false\ntool_timeout_sec", 1))
+
+    assert [door.problem for door in look(home, HERE).doors] == ["untrusted", "disabled"]
 
 
 def test_a_program_that_is_gone_or_another_is_told(home: Path) -> None:
     connect(home)
-    assert [door.problem for door in look(home).doors] == ["program_missing"] * 2
+    seen = look(home)
+    assert [door.problem for door in seen.doors] == ["program_missing"] * 2
+    assert [door.next for door in seen.doors] == ["repair"] * 2
 
-    connect(home, evolve(WANTED, program=(sys.executable, *PROGRAM[1:])))
+    connect(home, HERE)
 
     assert [door.problem for door in look(home).doors] == ["other_program"] * 2
 
 
-def test_a_missing_hook_is_told(home: Path) -> None:
-    connect(home)
+def test_a_call_for_other_folders_is_told(home: Path) -> None:
+    connect(home, evolve(HERE, options=("--codex-home", "/copied/from")))
 
-    seen = look(home, evolve(WANTED, hooks=(*HOOKS, ON_PROMPT)))
+    assert [door.problem for door in look(home, HERE).doors] == ["other_folders"] * 2
+
+
+def test_a_missing_hook_is_told(home: Path) -> None:
+    connect(home, HERE)
+
+    seen = look(home, evolve(HERE, hooks=(*HOOKS, ON_PROMPT)))
 
     assert (seen.doors[0].configured, seen.doors[0].problem) == (False, "incomplete")
+    assert [hook.configured for hook in seen.hooks] == [True, True, True, False]
+
+
+def test_where_there_is_no_home_one_has_to_be_chosen(tmp_path: Path) -> None:
+    seen = look(tmp_path / "none")
+
+    assert [(door.problem, door.next) for door in seen.doors] == [
+        ("not_configured", "choose_home")
+    ] * 2
+
+
+def ran(home: Path, session: str = "a", at: str = "2026-11-20T10:00:00.000Z", **more: str) -> None:
+    """Leave the receipt of a call, and what may stand beside it."""
+    path = home / "state" / "sessions" / session / "receipts.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as file:
+        file.write(json.dumps({"door": "hook", "at": at, **more}) + "\nno json\n[1]\n")
+
+
+def failed(home: Path, at: str, event: str | None, code: str = "storage_error") -> None:
+    (home / "state").mkdir(exist_ok=True)
+    said = {"type": "HookFailed", "at": at, "event": event, "sessionId": "a", "code": code}
+    with (home / "state" / "audit.jsonl").open("a") as file:
+        file.write(json.dumps(said) + "\n")
 
 
 def test_a_door_last_ran_when_its_newest_receipt_says(home: Path) -> None:
-    for session, door, at in (
-        ("a", "hook", "2026-11-20T10:00:00.000Z"),
-        ("b", "hook", "2026-11-21T10:00:00.000Z"),
-        ("b", "memory.read", "2026-11-19T10:00:00.000Z"),
-    ):
-        path = home / "state" / "sessions" / session / "receipts.jsonl"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a") as file:
-            file.write(json.dumps({"door": door, "at": at}) + "\nno json\n[1]\n")
+    ran(home)
+    ran(home, "b", "2026-11-21T10:00:00.000Z")
+    ran(home, "b", "2026-11-19T10:00:00.000Z", door="memory.read")
 
-    assert [(door.last_ran_at, door.last_session) for door in look(home).doors] == [
-        ("2026-11-21T10:00:00.000Z", "b"),
-        ("2026-11-19T10:00:00.000Z", "b"),
+    assert look(home).doors[1].last_ran_at == "2026-11-19T10:00:00.000Z"
+    assert look(home).doors[1].last_session == "b"
+
+
+def test_each_hook_tells_when_it_ran_and_failed(home: Path) -> None:
+    connect(home, HERE)
+    ran(home, "a", "2026-11-20T10:00:00.000Z", event="SessionStart")
+    ran(home, "b", "2026-11-22T10:00:00.000Z", event="PreCompact")
+    failed(home, "2026-11-21T10:00:00.000Z", "SessionStart")
+    failed(home, "2026-11-21T11:00:00.000Z", "PreCompact")
+
+    seen = look(home, HERE)
+
+    assert [(h.last_session, h.failure.code if h.failure else None) for h in seen.hooks] == [
+        ("a", "storage_error"),
+        ("b", None),
+        (None, None),
     ]
+    hook, _ = seen.doors
+    assert (hook.last_ran_at, hook.last_session) == ("2026-11-22T10:00:00.000Z", "b")
+    assert hook.failure is not None
+    assert hook.failure.at == "2026-11-21T10:00:00.000Z"
+    assert str(hook.failure) in seen.problems
+
+
+def test_a_failure_without_an_event_stands_until_any_hook_ran(home: Path) -> None:
+    connect(home, HERE)
+    failed(home, "2026-11-21T10:00:00.000Z", None, "invalid_payload")
+    assert look(home, HERE).doors[0].failure is not None
+
+    ran(home, "a", "2026-11-22T10:00:00.000Z", event="PreCompact")
+
+    assert look(home, HERE).doors[0].failure is None
+    assert look(home, HERE).doors[1].failure is None
 
 
 def test_other_homes_are_told_of(home: Path, tmp_path: Path) -> None:
@@ -596,19 +729,54 @@ def test_other_homes_are_told_of(home: Path, tmp_path: Path) -> None:
     other.mkdir()
     connect(other)
 
-    assert look(home, other_homes=(str(other),)).other_homes == {str(other): True}
+    assert look(home, other_homes=(str(other),)).other_homes == (
+        connection.OtherHome(str(other), connected=True, has_sessions=False),
+    )
+    (other / "sessions" / "2026").mkdir(parents=True)
+    (other / "sessions" / "2026" / "rollout-1.jsonl").touch()
+    (seen,) = look(home, other_homes=(str(other),)).other_homes
+    assert seen.has_sessions
+
+
+def test_hooks_of_ours_in_a_project_are_told_of_without_codex(home: Path, tmp_path: Path) -> None:
+    connect(home, HERE)
+    project = tmp_path / "work" / ".codex"
+    project.mkdir(parents=True)
+    (project / "config.toml").write_bytes((home / "config.toml").read_bytes())
+    (project / "hooks.json").write_text("no json")
+    below = project.parent / "src"
+    below.mkdir()
+
+    problems = look(home, HERE, cwd=str(below)).problems
+
+    assert [problem.partition(" has our hooks")[0] for problem in problems] == [
+        str(project / "config.toml")
+    ]
 
 
 def test_files_that_cannot_be_read_are_told_of(home: Path) -> None:
     (home / "config.toml").write_text("a = [")
     (home / "hooks.json").write_bytes(b"\xff")
 
-    problems = look(home).problems
+    seen = look(home)
 
-    assert [problem.split(" cannot be read: ")[0] for problem in problems] == [
+    assert [problem.split(" cannot be read: ")[0] for problem in seen.problems] == [
         str(home / "config.toml"),
         str(home / "hooks.json"),
     ]
+    assert {(door.next, (door.way_out or "").partition(":")[0]) for door in seen.doors} == {
+        (None, "Correct `config.toml` first")
+    }
+
+
+def test_what_failed_before_it_was_taken_out_is_no_problem_any_more(home: Path) -> None:
+    connect(home)
+    failed(home, "2026-11-21T10:00:00.000Z", "PreCompact")
+    assert [problem for problem in look(home).problems if "failed" in problem]
+
+    disconnect(home)
+
+    assert not look(home).problems
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a script of the POSIX shell")
@@ -629,7 +797,7 @@ def test_a_codex_that_does_not_answer_is_told_of(
     seen = look(home, environment={"PATH": f"{codex.parent}:/usr/bin:/bin"})
 
     assert (seen.codex_path, seen.codex_problem) == (str(codex), code)
-    assert seen.doors[0].trusted is None
+    assert {hook.enabled for hook in seen.hooks} == {None}
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a script of the POSIX shell")
@@ -639,13 +807,13 @@ def test_codex_is_asked_for_the_state_alone(home: Path, tmp_path: Path) -> None:
     codex.write_text(f'#!/bin/sh\ntouch "{tmp_path}/asked"\n')
     codex.chmod(0o755)
     around = Surroundings(str(home), {"PATH": f"{codex.parent}:/usr/bin:/bin"})
-    connector = Connector(str(home), str(home / "state"), WANTED, around)
+    connector = Connector(str(home), str(home / "state"), HERE, around)
 
     assert connector.status().connection.doors[0].problem == "not_configured"
     assert not connector.preview("connect").written
     told = connector.carry_out("connect")
     assert told.written
-    assert told.connection.way_out == connection.HOW_TO_TRUST
+    assert told.connection.way_out == HOW_TO_TRUST
     assert not (tmp_path / "asked").exists()
     assert connector.status().connection.codex_problem == "codex_failed"
     assert (tmp_path / "asked").exists()
@@ -904,8 +1072,19 @@ def test_what_comes_after_ours_stays_as_well(text: str, later: str) -> None:
 # --- what the doctor says of it -------------------------------------------------------------------
 
 
-def diagnosed(home: Home) -> dict[str, str]:
-    return {each["code"]: each["wayOut"] for each in home.json("doctor")["findings"]}
+def diagnosed(home: Home, **env: str) -> dict[str, str]:
+    """Return what the doctor found: how bad each finding is, by its code."""
+    told = home.json("doctor", env={"PATH": "", **env})
+    assert all(each["message"] and each["wayOut"] for each in told["findings"])
+    return {each["code"]: each["severity"] for each in told["findings"]}
+
+
+def a_codex(folder: Path, says: str) -> dict[str, str]:
+    """Put a program beside us that says this of its version; return what finds it."""
+    folder.mkdir()
+    (folder / "codex").write_text(f"#!/bin/sh\n[ $1 = --version ] && echo '{says}'\n")
+    (folder / "codex").chmod(0o755)
+    return {"PATH": f"{folder}:/usr/bin:/bin"}
 
 
 def test_the_doctor_tells_what_keeps_codex_from_calling_us(tmp_path: Path) -> None:
@@ -914,12 +1093,109 @@ def test_the_doctor_tells_what_keeps_codex_from_calling_us(tmp_path: Path) -> No
     assert diagnosed(home) == {}
 
     assert home.json("connect")["written"]
-    assert diagnosed(home) == {"hook_never_ran": connection.HOW_TO_TRUST}
-
+    assert diagnosed(home) == {"hook_untrusted": "warning", "codex_not_found": "info"}
     config = home.root / "config.toml"
+    config.write_text(config.read_text() + trusting(home.root))
+    assert diagnosed(home) == {"hook_never_ran": "info", "codex_not_found": "info"}
+    receipt = home.checkpoint().with_name("receipts.jsonl")
+    receipt.parent.mkdir(parents=True, exist_ok=True)
+    receipt.write_text('{"door":"hook","event":"SessionStart","at":"2026-11-20T10:00:00.000Z"}\n')
+    assert diagnosed(home) == {"mcp_never_ran": "info"}
+
     text = config.read_text(encoding="utf-8")
     config.write_text(text.replace(sys.executable, "/gone/python"), encoding="utf-8")
-    assert set(diagnosed(home)) == {"hook_program_missing", "mcp_program_missing"}
+    assert diagnosed(home) == {"hook_program_missing": "error", "mcp_program_missing": "error"}
+    config.write_text("[")
+    assert diagnosed(home) == {"codex_configuration": "warning"}
+
+
+def test_the_doctor_tells_of_a_failed_call(own: Home) -> None:
+    assert own.json("connect")["written"]
+    config = own.root / "config.toml"
+    config.write_text(config.read_text() + trusting(own.root))
+    failed(own.root, "2026-11-21T10:00:00.000Z", "PreCompact")
+    (own.root / "state").rename(own.state)
+
+    assert diagnosed(own)["hook_failed"] == "warning"
+
+
+def test_the_doctor_tells_of_other_homes_with_sessions(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    usual = home.user / ".codex"
+    (usual / "sessions").mkdir(parents=True)
+    assert diagnosed(home) == {"sessions_folder_missing": "warning"}
+
+    (usual / "sessions" / "rollout-1.jsonl").touch()
+
+    assert "other_home_not_connected" in diagnosed(home)
+    connect(usual)
+    assert "other_home_not_connected" not in diagnosed(home)
+
+
+def test_the_doctor_offers_no_copy_for_removal_while_the_file_is_damaged(own: Home) -> None:
+    assert own.json("connect")["written"]
+    (own.root / "config.toml").write_text("[")
+
+    assert "backup_left" not in diagnosed(own)
+
+
+def test_the_status_says_what_to_do_next(own: Home) -> None:
+    def last_line(*options: str) -> str:
+        done = own.run("connect", *options, env=NO_CODEX)
+        return done.stdout.decode().splitlines()[-1]
+
+    assert last_line("--status").startswith("→ Run `codex-checkpoints connect`: it shows")
+    assert last_line("--yes") == f"→ {HOW_TO_TRUST}"
+    assert last_line("--status") == f"→ {HOW_TO_TRUST}"
+    assert not last_line("--remove", "--yes").startswith("→")
+    (own.root / "config.toml").write_text("[")
+    assert last_line("--status").startswith("→ Correct `config.toml` first")
+
+
+def test_the_doctor_tells_of_a_copy_that_is_left(own: Home) -> None:
+    assert own.json("connect")["written"]
+    assert "backup_left" not in diagnosed(own)
+    config = own.root / "config.toml"
+    config.write_text(config.read_text() + "[b]\nc = 2\n")
+    assert own.json("connect", "--remove")["written"]
+
+    assert diagnosed(own)["backup_left"] == "info"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a script of the POSIX shell")
+@pytest.mark.parametrize(
+    ("says", "old"),
+    [
+        ("codex-cli 0.128.9", True),
+        ("codex-cli 0.98.0", True),
+        ("codex-cli 0.129.0", False),
+        ("codex-cli 0.140.0-alpha.19", False),
+        ("codex-cli 1.0.0", False),
+        ("nonsense", False),
+    ],
+)
+def test_the_doctor_tells_of_a_codex_without_hooks(
+    own: Home, tmp_path: Path, says: str, old: bool
+) -> None:
+    found = a_codex(tmp_path / "bin", says)
+    assert "hook_no_hooks" not in diagnosed(own)
+
+    assert own.json("connect")["written"]
+
+    assert ("hook_no_hooks" in diagnosed(own, **found)) is old
+
+
+def test_the_doctor_tells_of_sessions_that_an_old_codex_wrote(own: Home) -> None:
+    own.put(chat("one", 1, cli_version="0.98.0"), 1)
+    own.put(chat("two", 2, cli_version="0.169.0"), 2)
+    assert own.json("connect")["written"]
+
+    told = own.json("doctor", env={"PATH": ""})["findings"]
+
+    (found,) = [each for each in told if each["code"] == "sessions_without_hooks"]
+    assert "1 of the newest 2 sessions" in found["message"]
+    assert "0.98.0" in found["message"]
+    assert found["path"] == str(own.path(1))
 
 
 def test_a_prompt_is_among_the_hooks_where_the_settings_want_it(tmp_path: Path) -> None:
@@ -933,4 +1209,4 @@ def test_a_prompt_is_among_the_hooks_where_the_settings_want_it(tmp_path: Path) 
 
     events = {each["event"]: each["configured"] for each in home.json("connect")["hooks"]}
     assert events["UserPromptSubmit"] is True
-    assert set(diagnosed(home)) == {"hook_never_ran"}
+    assert "hook_incomplete" not in diagnosed(home)

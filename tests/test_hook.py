@@ -23,9 +23,11 @@ import rollouts as r
 from codex_checkpoints import hook, stamps
 from codex_checkpoints.core.compaction.how_to import bundle, handoff
 from codex_checkpoints.core.compaction.injection import last_bundle
+from codex_checkpoints.core.restore.sealing import is_intact
 from codex_checkpoints.service import last_runs
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.hooking import Call, Hooking
+from codex_checkpoints.service.losing import LONGEST_WINDOW
 from codex_checkpoints.service.standing import window_of
 from homes import WAIT, Home, more, refusal, snapshot, thread
 
@@ -99,8 +101,8 @@ def markers(home: Home) -> list[Any]:
 
 def failures(home: Home) -> Iterator[tuple[Any, ...]]:
     for event in lines(home.state / "audit.jsonl"):
-        assert event["type"] == "HookFailed"
-        yield event["event"], event["sessionId"], event["code"]
+        if event["type"] == "HookFailed":
+            yield event["event"], event["sessionId"], event["code"]
 
 
 def grow(home: Home, *steps: r.Step) -> None:
@@ -291,6 +293,66 @@ def test_markers_before_compactions_can_be_switched_off(home: Home):
 
     assert not markers(home)
     assert home.stored() is not None
+
+
+def test_after_a_compaction_it_is_noted_how_much_it_lost(home: Home):
+    home.put(WORK)
+    window = "01a1f865-0000-7000-8000-0000000000aa"
+    grow(
+        home,
+        r.turn(
+            r.user("Paint it."),
+            r.patch(update="b.py"),
+            r.shell("make", "no", exit_code=2, status="failed"),
+        ),
+    )
+    opened: dict[str, object] = {"message": "", "replacement_history": [], "window_id": window}
+    grow(home, r.record("compacted", opened))
+
+    assert answer(home, call("PostCompact", trigger="auto")) is None
+
+    (event,) = lines(home.state / "audit.jsonl")
+    assert (event["type"], event["sessionId"], event["windowId"], event["trigger"]) == (
+        "CodexCompacted",
+        SESSION,
+        window,
+        "auto",
+    )
+    assert event["lost"] == {
+        "task": True,
+        "openPlanSteps": 1,
+        "editedFiles": 1,
+        "failingCommands": 1,
+        "sealed": False,
+    }
+    assert is_intact(event)
+    assert b"Paint" not in (home.state / "audit.jsonl").read_bytes()
+    assert home.json("audit", "--session", SESSION)[-1]["type"] == "CodexCompacted"
+
+
+LONG_OUTPUT = r.shell("cat long.txt", "x" * LONGEST_WINDOW)
+OPENED = r.record("compacted", {"message": "", "replacement_history": []})
+
+
+@pytest.mark.parametrize(
+    ("form", "steps", "is_told"),
+    [
+        ("paginated", [r.turn(LONG_OUTPUT), OPENED], False),
+        ("legacy", [r.turn(LONG_OUTPUT), OPENED], False),
+        ("paginated", [r.turn(LONG_OUTPUT), OPENED, TURN, OPENED], True),
+        ("legacy", [OPENED, TURN, OPENED], True),
+    ],
+)
+def test_how_much_a_compaction_lost_is_counted_where_that_is_quick(
+    home: Home, form: r.Form, steps: list[r.Step], is_told: bool
+):
+    home.put(r.rollout(r.session(form), TURN, *steps))
+
+    assert answer(home, call("PostCompact", trigger="auto")) is None
+
+    (event,) = lines(home.state / "audit.jsonl")
+    assert (event["lost"] is not None) == is_told
+    assert hooks_state(home)[0] != "failed"
 
 
 # --- what goes wrong -----------------------------------------------------------------------------
@@ -541,9 +603,8 @@ def test_a_killed_call_leaves_the_next_one_alone(home: Home):
     assert given_to(home, "resume") == expected(home)
 
 
-def test_two_calls_at_once_are_answered_alike(home: Home):
-    home.put(WORK)
-    told = json.dumps(call(source="resume", transcript_path=str(home.path()))).encode()
+def at_once(home: Home, told: Mapping[str, object], count: int) -> list[bytes]:
+    """Call the hook several times at once; what each said."""
     started = [
         subprocess.Popen(
             [sys.executable, "-m", "codex_checkpoints", "hook"],
@@ -551,14 +612,60 @@ def test_two_calls_at_once_are_answered_alike(home: Home):
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )
-        for _ in range(2)
+        for _ in range(count)
     ]
+    data = json.dumps({**told, "transcript_path": str(home.path())}).encode()
+    for process in started:  # all of them wait for their call now
+        assert process.stdin is not None
+        process.stdin.write(data)
+        process.stdin.flush()
+    said = [process.communicate(None, WAIT)[0] for process in started]
+    assert [process.returncode for process in started] == [0] * count
+    return said
 
-    said = [process.communicate(told, WAIT)[0] for process in started]
+
+def test_two_calls_at_once_are_answered_alike(home: Home):
+    home.put(WORK)
+
+    said = at_once(home, call(source="resume"), 2)
 
     assert said[0] == said[1] != b""
     assert len(receipts(home)) == 2
     assert not list(failures(home))
+
+
+def test_calls_before_a_compaction_at_once_leave_one_marker(home: Home):
+    home.put(WORK)
+
+    assert at_once(home, call("PreCompact", trigger="auto"), 4) == [b""] * 4
+
+    assert [marker["turnId"] for marker in markers(home)] == ["t1"]
+    assert len(receipts(home)) == 4
+    assert not list(failures(home))
+    assert home.stored()["task"]["text"] == "Mend the sesame."
+
+
+def test_what_gives_the_view_loads_nothing_that_only_others_need(home: Home):
+    home.put(WORK)
+    program = (
+        "import sys; from codex_checkpoints import hook; hook.serve(None, None)\n"
+        "print(*sys.modules, file=sys.stderr)"
+    )
+    told = call(source="resume", transcript_path=str(home.path()))
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        input=json.dumps(told).encode(),
+        env=home.environment(),
+        capture_output=True,
+        timeout=WAIT,
+        check=True,
+    )
+
+    loaded = set(done.stderr.decode().split())
+    assert "codex_checkpoints.service.hooking" in loaded
+    # Each of these takes as long to load as a tenth of a whole call.
+    others = {"cattrs", "argparse", "tomllib", "subprocess", "asyncio", "pygls"}
+    assert loaded & others == set()
 
 
 # --- in parts ------------------------------------------------------------------------------------
@@ -581,6 +688,7 @@ def test_a_checkpoint_that_cannot_be_stored_is_told_before_a_compaction(home: Ho
 def test_the_newest_failure_is_told_of_whatever_stands_in_the_audit(home: Home):
     home.state.mkdir()
     events: list[object] = [
+        {"type": "HookFailed", "at": "0", "code": "z"},
         {"type": "HookFailed", "at": "1", "code": "a"},
         {"type": "HookFailed", "at": 2, "code": "b"},
         {"type": "RestoreFailed", "at": "3", "code": "c"},
@@ -589,10 +697,10 @@ def test_the_newest_failure_is_told_of_whatever_stands_in_the_audit(home: Home):
     text = "".join(json.dumps(event) + "\n" for event in events)
     (home.state / "audit.jsonl").write_text(text + "{torn", encoding="utf-8")
 
-    failure = last_runs.last_failure(str(home.state), None)
+    called = last_runs.LastCalls(str(home.state)).of(["SessionStart"])
 
-    assert str(failure) == "the hook failed at 1: a"
-    assert last_runs.last_failure(str(home.state), last_runs.Run("2", "x")) is None
+    assert called.ran is None
+    assert str(called.failure) == "the hook failed at 1: a"
 
 
 BUNDLES = {name: bundle(f"[SESSION_CHECKPOINT v1]\n\n[TASK]\n- {name} ü\n") for name in "AB"}

@@ -7,16 +7,16 @@ What comes of a call is the business of `service.hooking`.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
+import gc
 import os
 import re
 import sys
 import threading
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NoReturn, cast
 
-from codex_checkpoints.folder_options import folder_options
+from codex_checkpoints.codex import IN_SCRATCH
 
 if TYPE_CHECKING:
     from codex_checkpoints.assembly import Places
@@ -158,8 +158,34 @@ def answer_of(event: Event, text: str) -> bytes:
     return orjson.dumps({"hookSpecificOutput": told})
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Run the command `hook` on its own; return the exit code, which is always 0."""
+def main(arguments: Sequence[str]) -> NoReturn:
+    """Run the command `hook` on its own, and end the process: the exit code is always 0."""
+    gc.disable()  # the process ends before there is anything worth collecting
+    folders = _as_written(arguments) or _parsed(arguments)
+    if folders is not None:
+        serve(*folders)
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):
+            stream.flush()
+    # Codex waits for the end, and taking everything down in order would be felt.
+    os._exit(0)
+
+
+def _as_written(arguments: Sequence[str]) -> tuple[str | None, str | None] | None:
+    """Read the options as `connect` writes them; None for any others."""
+    pairs = dict(zip(arguments[::2], arguments[1::2], strict=False))
+    known = pairs.keys() <= {"--codex-home", "--state-dir"}
+    if len(arguments) % 2 or not known or any(path[:1] in {"", "-"} for path in pairs.values()):
+        return None
+    return pairs.get("--codex-home"), pairs.get("--state-dir")
+
+
+def _parsed(arguments: Sequence[str]) -> tuple[str | None, str | None] | None:
+    """Read the options as a person writes them; None where they are wrong, as stderr says."""
+    import argparse
+
+    from codex_checkpoints.folder_options import folder_options
+
     parser = argparse.ArgumentParser(
         "codex-checkpoints hook",
         description="Answer one call of a hook of Codex's, on stdin and stdout.",
@@ -168,14 +194,14 @@ def main(arguments: Sequence[str]) -> int:
     try:
         options = parser.parse_args(arguments)
     except SystemExit:
-        return 0  # another code would stop a prompt; what is wrong stands on stderr
-    return serve(options.codex_home, options.state_dir)
+        return None  # another code would stop a prompt
+    return options.codex_home, options.state_dir
 
 
 def serve(codex_home: str | None, state_dir: str | None) -> int:
     """Answer the call on stdin; return 0."""
-    if sys.stdin is None or sys.stdout is None:
-        return 0
+    if sys.stdin is None or sys.stdout is None or os.environ.get(IN_SCRATCH):
+        return 0  # nobody goes on with a scratch fork, so nothing is noted of it
     door = Door(codex_home, state_dir, sys.stdout.fileno())
     sys.stdout = sys.stderr  # a stray print must not reach Codex
     watch = threading.Timer(SECONDS, door.give_up)

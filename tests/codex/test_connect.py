@@ -16,9 +16,10 @@ from codex.conftest import MakeHome
 from codex.product import run
 from codex.scripted_model import Answer, Json, call, say
 from codex_checkpoints.codex.entries import HOOKS, Entries
-from codex_checkpoints.service import connecting, connection
+from codex_checkpoints.service import connecting
 from codex_checkpoints.service.connection import Connection, Surroundings
 from codex_checkpoints.service.connector import Connector
+from codex_checkpoints.service.doors import HOW_TO_TRUST
 
 pytestmark = pytest.mark.codex
 
@@ -70,11 +71,15 @@ class Connected:
     def disconnect(self) -> None:
         connecting.take_out(connecting.removal(str(self.home.codex_home)))
 
-    def look(self) -> Connection:
+    @property
+    def connector(self) -> Connector:
         bins = os.pathsep.join((str(HERE / "node_modules" / ".bin"), os.environ["PATH"]))
         around = Surroundings(str(self.home.project), {**self.home.environment(), "PATH": bins})
         home = str(self.home.codex_home)
-        return Connector(home, str(Path(home) / "state"), self.wanted, around).status().connection
+        return Connector(home, str(Path(home) / "state"), self.wanted, around)
+
+    def look(self) -> Connection:
+        return self.connector.status().connection
 
     def trust(self) -> None:
         """Trust all hooks, as Codex does when a person says so."""
@@ -126,11 +131,39 @@ def test_until_they_are_trusted_hooks_are_listed_and_not_called(scripted: MakeHo
     state = connected.look()
     assert (state.codex_version, state.codex_problem, state.problems) == (VERSION, None, ())
     hook, mcp = state.doors
-    assert (hook.configured, hook.trusted, hook.problem) == (True, False, None)
+    assert (hook.configured, hook.trusted, hook.problem) == (True, False, "untrusted")
+    assert (hook.trust_unknown, hook.next) == (None, "trust")
+    assert [h.trust for h in state.hooks] == ["untrusted"] * 3
     assert (mcp.configured, mcp.trusted, mcp.problem) == (True, True, None)
-    assert state.way_out == connection.HOW_TO_TRUST
+    assert state.way_out == HOW_TO_TRUST
     connected.disconnect()
     assert files(home) == before
+
+
+def test_what_its_files_say_of_trust_is_what_codex_says(scripted: MakeHome) -> None:
+    home, _ = scripted()
+    connected = Connected(home)
+    connected.connect()
+    assert connected.connector.inspect().doors[0].trusted is False
+
+    connected.trust()
+
+    assert connected.look().doors[0].trusted is True
+    # That there is a record of trust says nothing yet; that there was none does.
+    assert connected.connector.inspect().doors[0].trusted is None
+
+
+def test_hooks_that_are_switched_off_are_told_of(scripted: MakeHome) -> None:
+    home, _ = scripted()
+    connected = Connected(home)
+    config = home.codex_home / "config.toml"
+    config.write_text(config.read_text().replace("[features]\n", "[features]\nhooks = false\n"))
+    connected.connect()
+    connected.trust()
+
+    hook, _mcp = connected.look().doors
+
+    assert (hook.problem, hook.trusted, hook.trust_unknown) == ("disabled", None, None)
 
 
 def test_trusted_hooks_are_called_where_a_window_begins_anew(scripted: MakeHome) -> None:

@@ -129,6 +129,14 @@ def test_after_a_compaction_within_a_turn_the_next_request_of_it_holds_the_view(
     assert given[-1]["windowId"] == given[-2]["windowId"] == windows[-1]["windowId"]
     text = bundles(model.turns[-1])[0]
     assert given[-1]["digest"] == f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+    assert windows[0]["received"] is None
+    received = windows[-1]["received"]
+    assert (received["digest"], received["size"]) == (given[-1]["digest"], len(text.encode()))
+    assert (received["event"], received["source"]) == ("SessionStart", "compact")
+    assert received["isCurrent"] is True
+    (event,) = json.loads(run(home, "audit", "--session", session, "--json"))
+    assert (event["type"], event["windowId"]) == ("CodexCompacted", received["windowId"])
+    assert event["lost"]["openPlanSteps"] == 1
     (marker,) = kept(home, session, "markers.jsonl")
     assert (marker["turnId"], marker["label"]) == (first, "before compaction")
     assert model.unscripted == []
@@ -157,6 +165,11 @@ def test_on_resume_the_view_comes_once_as_long_as_it_stays_the_same(scripted: Ma
     old, new = bundles(model.turns[-1])
     assert old != new
     assert_shows(new, home)
+    (window,) = json.loads(run(home, "windows", session, "--json"))
+    assert window["received"]["isCurrent"] is True
+    (home.project / "calc" / "core.py").write_text("# changed again\n", encoding="utf-8")
+    (window,) = json.loads(run(home, "windows", session, "--json"))
+    assert window["received"]["isCurrent"] is False
     assert status(home)["doors"][0]["lastSession"] == session
 
 

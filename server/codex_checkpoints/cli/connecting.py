@@ -62,5 +62,6 @@ def _connect(options: argparse.Namespace, where: Places) -> int:
         return DONE
     if not (options.status or asks):
         output.write_lines(presentation.change_lines(report, colour=output.colour()))
-    output.write_lines(presentation.connect_lines(report))
+    way_out = presentation.next_step(report) if options.status else report.way_out
+    output.write_lines(presentation.connect_lines(report, way_out))
     return DONE

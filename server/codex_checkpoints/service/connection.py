@@ -5,52 +5,49 @@ It only looks.  What is to be written, and how, is known to `connecting`.
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping
 
-from attrs import frozen
+from attrs import evolve, frozen
 
-from codex_checkpoints.codex import config_file, entries, file_edit, hooks_file, program
+from codex_checkpoints.codex import config_file, file_edit, hooks_file, program
+from codex_checkpoints.codex.app_server import AskingFailed
 from codex_checkpoints.codex.config_file import Found
 from codex_checkpoints.codex.entries import CannotEdit, Entries
-from codex_checkpoints.codex.program import Answer, AskingFailed
+from codex_checkpoints.codex.file_edit import NotWritable, TooLong
+from codex_checkpoints.codex.program import Answer
 from codex_checkpoints.service.connecting import CONFIG, HOOKS
-from codex_checkpoints.service.last_runs import Run, last_failure, last_run
-
-HOW_TO_TRUST = (
-    "Start Codex: it shows new hooks and asks whether to trust them; /hooks shows them later."
+from codex_checkpoints.service.doors import (
+    Door,
+    HookState,
+    Known,
+    hook_door,
+    hook_states,
+    mcp_door,
+    seen_of_us,
+    without_step,
 )
+from codex_checkpoints.service.last_runs import LastCalls
 
 
 @frozen
-class HookState:
-    """One of our hooks; `trust` is Codex's word for it, None where Codex was not asked."""
+class OtherHome:
+    """Another Codex home of this user: whether it is connected, and whether sessions are there."""
 
-    event: str
-    configured: bool
-    trust: str | None
-    enabled: bool | None
-
-
-@frozen
-class Door:
-    """One of the two ways in which Codex calls us: `hook` or `mcp`.
-
-    `trusted` is None where that is not known; Codex asks for no trust in an MCP server.  `problem`
-    is None or one of `not_configured`, `incomplete`, `program_missing`, `other_program`, `failed`.
-    """
-
-    door: str
-    configured: bool
-    trusted: bool | None
-    last_ran_at: str | None
-    last_session: str | None
-    problem: str | None
+    codex_home: str
+    connected: bool
+    has_sessions: bool
 
 
 @frozen
 class Connection:
-    """What is known about one Codex home; `problems` are sentences for a person."""
+    """What is known about one Codex home; `problems` are sentences for a person.
+
+    `in_files` are those of them that are about files of the user's, `backups` the copies of these
+    that were kept.
+    """
 
     codex_home: str
     codex_path: str | None
@@ -58,16 +55,19 @@ class Connection:
     codex_problem: str | None
     doors: tuple[Door, ...]
     hooks: tuple[HookState, ...]
-    other_homes: Mapping[str, bool]
+    other_homes: tuple[OtherHome, ...]
     problems: tuple[str, ...]
     way_out: str | None
+    in_files: tuple[str, ...] = ()
+    backups: tuple[str, ...] = ()
 
 
 @frozen
 class Asked:
-    """Codex's program, what it said, and what is wrong with it."""
+    """Codex's program, its version, what it said of hooks, and what is wrong with it."""
 
     path: str | None
+    version: str | None
     answer: Answer | None
     problem: str | None
 
@@ -82,9 +82,17 @@ class Surroundings:
 
 
 def unasked(around: Surroundings) -> Asked:
-    """Find Codex's program and leave it alone: it writes into its home as soon as it runs."""
+    """Find Codex's program and leave it alone: its app server writes into the home it serves."""
     path = program.find(around.environment.get("PATH", ""))
-    return Asked(path, None, "codex_not_found" if path is None else None)
+    return Asked(path, None, None, "codex_not_found" if path is None else None)
+
+
+def named(around: Surroundings) -> Asked:
+    """Find Codex's program and ask it for its version, which writes nothing."""
+    found = unasked(around)
+    if found.path is None:
+        return found
+    return evolve(found, version=program.version(found.path, around.environment))
 
 
 def asked(codex_home: str, around: Surroundings) -> Asked:
@@ -94,13 +102,14 @@ def asked(codex_home: str, around: Surroundings) -> Asked:
     version without hooks.
     """
     found = unasked(around)
-    if found.path is None or _ours(codex_home, []).nothing:
+    if found.path is None or _ours(codex_home, []).found.nothing:
         return found
     try:
         answer = program.ask(found.path, codex_home, around.cwd, around.environment)
     except AskingFailed as error:
-        return Asked(found.path, None, error.code)
-    return Asked(found.path, answer, "hooks_unknown" if answer.hooks is None else None)
+        return Asked(found.path, None, None, error.code)
+    problem = "hooks_unknown" if answer.hooks is None else None
+    return Asked(found.path, answer.version, answer, problem)
 
 
 def look(
@@ -110,33 +119,68 @@ def look(
     problems: list[str] = []
     ours = _ours(codex_home, problems)
     answer = asked.answer
-    hooks = tuple(_hook_states(wanted, ours, answer))
-    problems += () if answer is None else answer.warnings
-    problems += _elsewhere(codex_home, answer)
-    ran = last_run(state_dir, "hook")
-    failure = last_failure(state_dir, ran)
-    problems += [] if failure is None else [str(failure)]
-    failed = None if failure is None else "failed"
-    doors = (
-        _hook_door(wanted, ours, hooks, ran, failed),
-        _mcp_door(wanted, ours, last_run(state_dir, "mcp")),
+    known = Known(
+        os.path.isdir(codex_home),
+        wanted,
+        ours.found,
+        ours.recorded,
+        answer,
+        asked.problem or (None if answer is not None else "not_asked"),
+        asked.problem != "hooks_unknown" and program.has_hooks(asked.version),
+        LastCalls(state_dir),
     )
+    hooks = tuple(hook_states(known))
+    doors = hook_door(known, hooks), mcp_door(known)
+    if not ours.is_known:
+        doors = tuple(without_step(door) for door in doors)
+    problems += dict.fromkeys((*_in_projects(around, codex_home), *_elsewhere(codex_home, answer)))
+    in_files = tuple(problems)
+    problems += () if answer is None else answer.warnings
+    problems += [
+        str(door.failure)
+        for door in doors
+        if door.failure is not None and door.problem != "not_configured"
+    ]
     return Connection(
         codex_home,
         asked.path,
-        None if answer is None else answer.version,
+        asked.version,
         asked.problem,
         doors,
         hooks,
-        {home: not _ours(home, []).nothing for home in around.other_homes},
+        tuple(_other_home(home) for home in around.other_homes),
         tuple(problems),
-        HOW_TO_TRUST if doors[0].configured and not doors[0].trusted else None,
+        doors[0].way_out if ours.found.hooks else None,
+        in_files,
+        tuple(
+            path
+            for name in (CONFIG, HOOKS)
+            for path in file_edit.copies(os.path.join(codex_home, name))
+        ),
     )
 
 
-def _ours(codex_home: str, problems: list[str]) -> Found:
+def _other_home(codex_home: str) -> OtherHome:
+    found = (names for _, _, names in os.walk(os.path.join(codex_home, "sessions")))
+    has_sessions = any(name.startswith("rollout-") for names in found for name in names)
+    return OtherHome(codex_home, not _ours(codex_home, []).found.nothing, has_sessions)
+
+
+@frozen
+class _Ours:
+    """What of ours stands in the two files, and for which events there is a record of trust."""
+
+    found: Found
+    recorded: frozenset[str]
+    is_known: bool = True
+    """Whether `config.toml` could be read."""
+
+
+def _ours(codex_home: str, problems: list[str]) -> _Ours:
     """Return what of ours stands in the two files; what cannot be read goes to the problems."""
     found = Found({}, None, foreign_server=False, foreign_hooks=False)
+    places: dict[str, Mapping[str, tuple[str, ...]]] = {}
+    unread: set[str] = set()
     for name in (CONFIG, HOOKS):
         path = os.path.join(codex_home, name)
         try:
@@ -144,81 +188,70 @@ def _ours(codex_home: str, problems: list[str]) -> Found:
             text = (data or b"").decode()
             if name == CONFIG:
                 found = config_file.found_in(text)
+                places[path] = found.places
             elif text.strip():
-                hooks = {**found.hooks, **hooks_file.commands_in(text)}
-                found = Found(hooks, found.server, found.foreign_server, found.foreign_hooks)
-        except (CannotEdit, UnicodeDecodeError, file_edit.TooLong, file_edit.NotWritable) as error:
+                found = evolve(found, hooks={**found.hooks, **hooks_file.commands_in(text)})
+                places[path] = hooks_file.places_in(text)
+        except (CannotEdit, UnicodeDecodeError, TooLong, NotWritable) as error:
+            unread.add(name)
             problems.append(f"{path} cannot be read: {error}")
         except OSError as error:
+            unread.add(name)
             problems.append(f"{path} cannot be read: {error.strerror}")
-    return found
+    recorded = frozenset(_recorded(places, found.trusted))
+    return _Ours(found, recorded, is_known=CONFIG not in unread)
 
 
-def _hook_states(wanted: Entries, ours: Found, answer: Answer | None) -> Iterator[HookState]:
-    seen = {} if answer is None else {hook.event: hook for hook in _our_hooks(answer)}
-    for event in dict.fromkeys((*(hook.event for hook in wanted.hooks), *ours.hooks)):
-        hook = seen.get(event)
-        yield HookState(
-            event,
-            event in ours.hooks,
-            None if hook is None else hook.trust,
-            None if hook is None else hook.enabled,
-        )
+def _recorded(
+    places: Mapping[str, Mapping[str, tuple[str, ...]]], trusted: Iterable[str]
+) -> Iterator[str]:
+    """Yield the events of which a hook of ours is on record as trusted.
+
+    Codex keeps a trust by the file, the event and the place; what it is worth, Codex alone knows.
+    """
+    names = {(os.path.realpath(path), *rest) for path, *rest in map(_key, trusted)}
+    for path, events in places.items():
+        for event, there in events.items():
+            spelled = re.sub(r"(?<!^)(?=[A-Z])", "_", event).lower()
+            if any((os.path.realpath(path), spelled, place) in names for place in there):
+                yield event
 
 
-def _our_hooks(answer: Answer) -> list[program.SeenHook]:
-    hooks = answer.hooks or ()
-    return [hook for hook in hooks if entries.is_call_of("hook", entries.split(hook.command))]
+def _key(name: str) -> tuple[str, str, str]:
+    """Take apart `<path>:<event>:<group>:<handler>`."""
+    rest, _, handler = name.rpartition(":")
+    rest, _, group = rest.rpartition(":")
+    path, _, event = rest.rpartition(":")
+    return path, event, f"{group}:{handler}"
 
 
 def _elsewhere(codex_home: str, answer: Answer | None) -> Iterator[str]:
     """Tell of hooks of ours that a project's own configuration has as well: both would run."""
-    for path in dict.fromkeys(hook.path for hook in (_our_hooks(answer) if answer else ())):
+    for path in dict.fromkeys(hook.path for hook in seen_of_us(answer)):
         if os.path.realpath(os.path.dirname(path)) != os.path.realpath(codex_home):
-            yield f"{path} has our hooks, too: each would be called twice in that project"
+            yield _twice(path)
 
 
-def _hook_door(
-    wanted: Entries,
-    ours: Found,
-    hooks: Sequence[HookState],
-    ran: Run | None,
-    failed: str | None,
-) -> Door:
-    due = {hook.event for hook in wanted.hooks}
-    trusts = [hook.trust for hook in hooks if hook.configured]
-    known = bool(trusts) and None not in trusts
-    commands = [command for found in ours.hooks.values() for command in found]
-    problem = "incomplete" if ours.hooks and due - set(ours.hooks) else None
-    return Door(
-        "hook",
-        bool(commands) and problem is None,
-        all(trust in {"trusted", "managed"} for trust in trusts) if known else None,
-        None if ran is None else ran.at,
-        None if ran is None else ran.session,
-        problem
-        or _problem([entries.split(command) for command in commands], wanted.program)
-        or failed,
-    )
+def _in_projects(around: Surroundings, codex_home: str) -> Iterator[str]:
+    """Tell the same without asking Codex: of the folder at hand and those above it."""
+    homes = {os.path.realpath(home) for home in (codex_home, *around.other_homes)}
+    folder = os.path.abspath(around.cwd)
+    while folder != (above := os.path.dirname(folder)):
+        project = os.path.join(folder, ".codex")
+        folder = above
+        if os.path.realpath(project) in homes or not os.path.isdir(project):
+            continue
+        for name, read in ((CONFIG, _in_config), (HOOKS, hooks_file.commands_in)):
+            path = os.path.join(project, name)
+            with contextlib.suppress(CannotEdit, OSError, ValueError, TooLong, NotWritable):
+                data = file_edit.read(path).data
+                if data is not None and read(data.decode()):
+                    yield _twice(path)
 
 
-def _mcp_door(wanted: Entries, ours: Found, ran: Run | None) -> Door:
-    calls = [] if ours.server is None else [entries.words_of(ours.server)]
-    return Door(
-        "mcp",
-        ours.server is not None,
-        None if ours.server is None else True,
-        None if ran is None else ran.at,
-        None if ran is None else ran.session,
-        _problem(calls, wanted.program),
-    )
+def _in_config(text: str) -> Mapping[str, tuple[str, ...]]:
+    return config_file.found_in(text).hooks
 
 
-def _problem(calls: Sequence[Sequence[str]], own: Sequence[str]) -> str | None:
-    if not calls:
-        return "not_configured"
-    for words in calls:
-        files = [word for word in words if os.path.isabs(word) and word.endswith("launch.py")]
-        if not all(os.path.isfile(path) for path in (words[0], *files)):
-            return "program_missing"
-    return None if all([*words[: len(own)]] == [*own] for words in calls) else "other_program"
+def _twice(path: str) -> str:
+    return f"{path} has our hooks, too: each would be called twice in that project"

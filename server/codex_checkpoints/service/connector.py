@@ -43,6 +43,10 @@ class Connector:
         """Look at Codex's files and our own, without starting Codex."""
         return self._look(connection.unasked(self.around))
 
+    def examine(self) -> Connection:
+        """Look as `inspect` does, and at the version of Codex."""
+        return self._look(connection.named(self.around))
+
     def preview(self, wish: Wish) -> Report:
         """Show what would be written.  Raises `Refusal`."""
         changes = self._changes(wish)

@@ -8,22 +8,12 @@ from collections.abc import Iterator, Mapping
 
 from attrs import frozen
 
-from codex_checkpoints.service.connection import HOW_TO_TRUST, Connection
+from codex_checkpoints.service.connection import Connection
+from codex_checkpoints.service.findings import Finding, of_connection
 from codex_checkpoints.service.rows import problems_of, skipped_of
 from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.settings import WINDOW_VARIABLES
 from codex_checkpoints.threads.contract import Fault, Row
-
-
-@frozen
-class Finding:
-    """One thing worth knowing: `severity` is `error`, `warning` or `info`."""
-
-    code: str
-    severity: str
-    message: str
-    path: str | None
-    count: int
-    way_out: str
 
 
 @frozen
@@ -51,7 +41,7 @@ def diagnose(
         skipped.update(skipped_of(row))
     findings = (
         *map(_fault, catalogue.store.faults()),
-        *_state_dir(sessions.records.state_dir, sessions.storage_problem),
+        *_state_dir(sessions.records.state_dir, sessions.projections.storage_problem),
         *(
             Finding(
                 "bad_setting",
@@ -63,7 +53,9 @@ def diagnose(
             )
             for problem in problems
         ),
-        *(() if connection is None else _doors(connection)),
+        *map(_variable, sessions.ignored_variables()),
+        *(() if connection is None else of_connection(connection, catalogue.current().values())),
+        *_scratches(sessions),
         *_rows(rows, catalogue.current()),
         *_skipped(skipped),
     )
@@ -74,6 +66,17 @@ def diagnose(
         findings,
         dict(sorted(skipped.items())),
     )
+
+
+_SETTINGS = ("contextWindowTokens", "fastContextWindowTokens")
+_INSTEAD = dict(zip(WINDOW_VARIABLES, _SETTINGS, strict=True))
+
+
+def _variable(name: str) -> Finding:
+    """Say that a variable of the environment is left aside (JUN-21)."""
+    message = f"{name} is no positive whole number; it is left aside."
+    way_out = f"Correct the variable, or set {_INSTEAD[name]} in config.toml instead."
+    return Finding("bad_variable", "warning", message, None, 1, way_out)
 
 
 _FAULTS = {
@@ -115,48 +118,6 @@ def _fault(fault: Fault) -> Finding:
     return Finding(code, severity, message.format(fault.reason), path, fault.count, way_out)
 
 
-_DOORS = {
-    "incomplete": (
-        "warning",
-        "Codex is told of some of our hooks only.",
-        "Run `codex-checkpoints connect` again.",
-    ),
-    "program_missing": (
-        "error",
-        "What Codex is told to call is gone: the program was moved or removed.",
-        "Run `codex-checkpoints connect` again, or `connect --remove`.",
-    ),
-    "other_program": (
-        "info",
-        "Codex calls another installation of this program.",
-        "Run `codex-checkpoints connect` again to have it call this one.",
-    ),
-    "failed": (
-        "warning",
-        "It failed when Codex called it last.",
-        "`codex-checkpoints connect --status` says when, for which session and why.",
-    ),
-    "never_ran": (
-        "info",
-        "It is connected, and Codex has not called it yet.",
-        HOW_TO_TRUST,
-    ),
-}
-_OF_DOORS = {"hook": "Hooks", "mcp": "Memory tools"}
-
-
-def _doors(connection: Connection) -> Iterator[Finding]:
-    """Say what keeps Codex from calling us, as far as its files tell."""
-    for door in connection.doors:
-        unused = door.configured and door.last_ran_at is None
-        problem = door.problem or ("never_ran" if unused and door.door == "hook" else None)
-        if problem in _DOORS:
-            severity, message, way_out = _DOORS[problem]
-            message = f"{_OF_DOORS[door.door]}: {message}"
-            code = f"{door.door}_{problem}"
-            yield Finding(code, severity, message, connection.codex_home, 1, way_out)
-
-
 def _state_dir(state_dir: str, problem: str | None) -> Iterator[Finding]:
     existing = state_dir
     while not os.path.exists(existing) and os.path.dirname(existing) != existing:
@@ -179,6 +140,22 @@ def _state_dir(state_dir: str, problem: str | None) -> Iterator[Finding]:
             1,
             "Make room or mend what is said there; they are stored with the next change.",
         )
+
+
+def _scratches(sessions: Sessions) -> Iterator[Finding]:
+    """Tell of forks that Codex compacted for us, and that nobody put away."""
+    catalogue = sessions.catalogue
+    live = catalogue.store.live_threads()
+    for row in catalogue.current().values():
+        if row.scratch and not row.archived and row.session_id not in live:
+            yield Finding(
+                "scratch_left",
+                "info",
+                "A scratch fork is left of a compaction by Codex that was cut off.",
+                row.path,
+                1,
+                f"`codex-checkpoints archive {row.session_id}` puts it away; nothing needs it.",
+            )
 
 
 _PROBLEMS = {

@@ -12,8 +12,9 @@ import logging
 from attrs import frozen
 
 from codex_checkpoints.records import StorageError
+from codex_checkpoints.service.projections import View
 from codex_checkpoints.service.refusal import Refusal
-from codex_checkpoints.service.sessions import Sessions, View
+from codex_checkpoints.service.sessions import Sessions
 
 logger = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Mapping
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from attrs import frozen
 
@@ -23,10 +23,15 @@ from codex_checkpoints.service.standing import Window, window_of
 from codex_checkpoints.service.turn_names import has_ended
 from codex_checkpoints.threads.contract import Row, UnreadableSource
 
+if TYPE_CHECKING:
+    from codex_checkpoints.core.losses.records import Missed
+
 Event = Literal["SessionStart", "PreCompact", "PostCompact", "UserPromptSubmit"]
 
 DOOR = "hook"
 LABEL = "before compaction"
+COMPACTED = "CodexCompacted"
+"""The type under which a compaction of Codex's stands in the audit."""
 _NOBODYS = dict.fromkeys(
     (
         "operationId",
@@ -115,7 +120,7 @@ class Hooking:
     def _before(self, call: Call, row: Row) -> Given:
         """Store the checkpoint, and put a marker on the last turn that has ended, but for one."""
         _, opened = self._sessions.open(row.session_id)
-        kept = self._sessions.keep(row, opened)
+        kept = self._sessions.projections.keep(row, opened)
         if kept.storage_problem is not None:
             message = f"the checkpoint of {row.session_id} cannot be stored"
             raise Refusal("storage_error", message, {"reason": kept.storage_problem})
@@ -124,23 +129,44 @@ class Hooking:
             ended = [turn.turn_id for turn in state.turns.counting() if has_ended(turn, state)]
             from codex_checkpoints.service.marking import Markers  # noqa: PLC0415 - as `hook` has it
 
-            markers = Markers(self._sessions, self._now, self._new_id)
-            known = {
-                marker.turn_id
-                for marker in markers.shelf(row.session_id).markers
-                if marker.origin == "compaction" and marker.session_id == row.session_id
-            }
-            if ended and ended[-1] not in known:
-                markers.mark(row.session_id, LABEL, ended[-1], "compaction")
+            if ended:
+                markers = Markers(self._sessions, self._now, self._new_id)
+                markers.mark_once(row.session_id, LABEL, ended[-1], "compaction")
         return self._receipt(call, row, None, None, kept.checkpoint.seq)
 
     def _after(self, call: Call, row: Row) -> Given:
-        """Store the checkpoint as it is behind the compaction."""
+        """Store the checkpoint as it is behind the compaction, and note what that lost.
+
+        Codex takes no text here; who wants to know more than these counts asks for the losses.
+        """
         shown = self._sessions.view(row.session_id)
         window = self._window(row, shown.text)
+        from codex_checkpoints.core.restore.sealing import sealed  # noqa: PLC0415 - no view needs it
+
+        event = {
+            "type": COMPACTED,
+            "at": self._now(),
+            **_NOBODYS,
+            "sessionId": row.session_id,
+            "sourceSessionId": row.session_id,
+            "userId": self._sessions.settings.user_id,
+            "orgId": self._sessions.settings.org_id,
+            "door": DOOR,
+            "trigger": call.source,
+            "windowId": window.window_id,
+            "lost": self._lost(row),
+        }
+        self._sessions.records.add_event(sealed(event))
         return self._receipt(call, row, None, window.window_id, shown.of.checkpoint.seq)
 
     # --- inside ----------------------------------------------------------------------------------
+
+    def _lost(self, row: Row) -> dict[str, object] | None:
+        """Return how much the newest compaction lost; None where to find out would take long."""
+        from codex_checkpoints.service.losing import newest_loss  # noqa: PLC0415 - no view needs it
+
+        loss = newest_loss(self._sessions, row)
+        return None if loss is None else _counts(loss.missed)
 
     def _row(self, call: Call) -> Row:
         session = session_of(self._sessions, call.session)
@@ -183,6 +209,19 @@ class Hooking:
 def note_failure(records: Records, failure: Mapping[str, object]) -> None:
     """Leave word of a call that failed where `connect --status` looks; raises `StorageError`."""
     records.add_event({"type": HOOK_FAILED, **_NOBODYS, "door": DOOR, **failure})
+
+
+def _counts(missed: Missed) -> dict[str, object]:
+    """Return how much a compaction lost, without any of the texts."""
+    gone = (missed.open_plan_steps, missed.edited_files, missed.failing_commands)
+    steps, files, commands = (sum(each.lost is True for each in listed) for listed in gone)
+    return {
+        "task": None if missed.task is None else missed.task.lost,
+        "openPlanSteps": steps,
+        "editedFiles": files,
+        "failingCommands": commands,
+        "sealed": missed.sealed,
+    }
 
 
 def _settled(path: str) -> str:

@@ -63,20 +63,23 @@ class Markers:
         character, `conflict` for a file that is not the newest of a session here, `storage_error`.
         """
         row, opened = self._own(session)
-        shown = _label(label)
-        found = _complete(opened, turn, row.session_id)
-        marker = Marker(
-            self._new_id(),
-            row.session_id,
-            found.turn_id,
-            shown,
-            self._now(),
-            origin,
-            self._hashes(row, opened, found),
-        )
+        marker = self._made(row, opened, _label(label), turn, origin)
         with self._writing(row.session_id) as append:
             append(markers.created(marker))
         return _placed(marker, opened)
+
+    def mark_once(self, session: str, label: str, turn: str, origin: Origin) -> None:
+        """Put a marker on a turn unless one of this origin stands there; refuses as `mark`.
+
+        Of several processes that do so at once one succeeds: it is looked at under the lock.
+        """
+        row, opened = self._own(session)
+        if self._is_marked(row.session_id, turn, origin):
+            return
+        marker = self._made(row, opened, _label(label), turn, origin)
+        with self._writing(row.session_id) as append:
+            if not self._is_marked(row.session_id, marker.turn_id, origin):
+                append(markers.created(marker))
 
     def marks(self, session: str) -> tuple[Placed, ...]:
         """Return the markers of a session in the order of their making."""
@@ -159,6 +162,20 @@ class Markers:
             message = f"{row.path} is not the newest file of a session here: nothing is stored"
             raise Refusal("conflict", message, {"path": row.path, "reason": "not_current"})
         return row, opened
+
+    def _made(
+        self, row: Row, opened: SessionFile, label: str, turn: str | int | None, origin: Origin
+    ) -> Marker:
+        found = _complete(opened, turn, row.session_id)
+        hashes = self._hashes(row, opened, found)
+        at, marker_id = self._now(), self._new_id()
+        return Marker(marker_id, row.session_id, found.turn_id, label, at, origin, hashes)
+
+    def _is_marked(self, session_id: str, turn_id: str, origin: Origin) -> bool:
+        return any(
+            (each.session_id, each.turn_id, each.origin) == (session_id, turn_id, origin)
+            for each in self.shelf(session_id).markers
+        )
 
     def _hashes(self, row: Row, opened: SessionFile, turn: Turn) -> dict[str, str]:
         """Return the hashes, as of now, of the files that were active at the end of a turn."""

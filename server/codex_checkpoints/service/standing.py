@@ -1,7 +1,7 @@
 """Whether a bundle still stands in the window of a session, and which window that is.
 
-A session may be large and Codex waits, so it is looked at from its end, and read whole by
-`history` only where its end does not tell.
+A session may be large and Codex waits, so its bytes are searched from the end, a few of its lines
+are read, and the whole of it, by `history`, only where these do not tell.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from codex_checkpoints.core.compaction.recent import (
 from codex_checkpoints.core.history.envelope import Place
 from codex_checkpoints.core.history.forms import Item
 from codex_checkpoints.core.history.lines import CHUNK
-from codex_checkpoints.core.history.survey import Survey
 from codex_checkpoints.service.session_file import bases_below
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.threads.contract import RolloutReader, Row
@@ -44,18 +43,16 @@ def window_of(sessions: Sessions, row: Row, text: str) -> Window:
 
     Raises `UnreadableSource`, and what `Histories.history` refuses.
     """
-    reader = sessions.catalogue.store.reader
+    reader = sessions.catalogue.reader
     trace = trace_of(text)
     if not row.rollout.compressed:
-        place = _last_line_with(reader, row.path, row.rollout.size, (COMPACTION, trace))
-        if place is not None:
-            recent = _read_from(reader, row.path, place)
-            taken_back = recent.compacted and _is_behind_rollback(reader, row.path, place)
-            if recent.certain(text) and not taken_back:
-                window_id = recent.window_id or _first_window(reader, row.path)
-                return Window(tuple(recent.items), window_id)
-        elif not _is_below(sessions, row, trace):
-            return Window((), _first_window(reader, row.path))
+        path, size = row.path, row.rollout.size
+        last = last_line_with(reader, path, size, (COMPACTION, trace, ROLLBACK))
+        if last is None and not _is_below(sessions, row, trace):
+            return Window((), _first_window(reader, path))
+        recent = None if last is None else _recent(reader, path, size, last, trace)
+        if recent is not None and recent.certain(text):
+            return Window(tuple(recent.items), recent.window_id or _first_window(reader, path))
     from codex_checkpoints.service.history import Histories  # noqa: PLC0415 - rarely needed
 
     history = Histories(sessions).history(row.session_id)
@@ -64,16 +61,37 @@ def window_of(sessions: Sessions, row: Row, text: str) -> Window:
 
 def _is_below(sessions: Sessions, row: Row, trace: bytes) -> bool:
     """Return whether a text may stand in a rollout that this one builds on."""
-    reader = sessions.catalogue.store.reader
+    reader = sessions.catalogue.reader
     below, _ = bases_below(reader, row.path, sessions.catalogue.locator(row.path))
     rows = sessions.catalogue.rows()
     for path, _ in below:
         base = rows.get(path)
         if base is None or base.rollout.compressed:
             return True
-        if _last_line_with(reader, path, base.rollout.size, (trace,)) is not None:
+        if last_line_with(reader, path, base.rollout.size, (trace,)) is not None:
             return True
     return False
+
+
+def _recent(reader: RolloutReader, path: str, size: int, last: int, trace: bytes) -> Recent | None:
+    """Read from the line on with which the window begins or in which the text stands.
+
+    `last` is the last line that is either, or a rollback.  A compaction without the text is all
+    there is to read: nowhere behind it is the text.  None where an earlier window may have been
+    brought back.
+    """
+    line = _line_at(reader, path, last, size)
+    if COMPACTION in line and trace not in line:
+        recent = Recent(Place(0, last))
+        recent.lines.begin_file(None)
+        recent.lines.close(line)
+    else:
+        place = last_line_with(reader, path, size, (COMPACTION, trace))
+        if place is None:
+            return None
+        last, recent = place, _read_from(reader, path, place)
+    taken_back = recent.compacted and _is_behind_rollback(reader, path, last)
+    return None if taken_back else recent
 
 
 def _read_from(reader: RolloutReader, path: str, offset: int) -> Recent:
@@ -86,32 +104,48 @@ def _read_from(reader: RolloutReader, path: str, offset: int) -> Recent:
 
 def _is_behind_rollback(reader: RolloutReader, path: str, place: int) -> bool:
     """Return whether a rollback stands before a place, and no beginning of a task between."""
-    found = _last_line_with(reader, path, place, (*BEGINNINGS, ROLLBACK))
+    found = last_line_with(reader, path, place, (*BEGINNINGS, ROLLBACK))
     if found is None:
         return False
     return ROLLBACK in _bytes(reader, path, found, min(place, found + _LINE))
 
 
 def _first_window(reader: RolloutReader, path: str) -> str | None:
+    from codex_checkpoints.core.history.survey import Survey  # noqa: PLC0415 - most have had others
+
     survey = Survey()
     survey.lines.begin_file(None)
     survey.lines.feed(reader.first_line(path) + b"\n")
     return survey.outline().window_id
 
 
-def _last_line_with(
-    reader: RolloutReader, path: str, size: int, traces: Sequence[bytes]
+def last_line_with(
+    reader: RolloutReader, path: str, size: int, traces: Sequence[bytes], least: int = 0
 ) -> int | None:
-    """Return where the last line begins that holds one of some traces."""
+    """Return where the last line begins that holds one of some traces, at `least` or behind it."""
     overlap = max(map(len, traces))
     end = size
-    while end > 0:
-        start = max(0, end - _BLOCK)
+    while end > least:
+        start = max(least, end - _BLOCK)
         at = last_trace(_bytes(reader, path, start, end + overlap), traces)
         if at >= 0:
             return _line_begin(reader, path, start + at)
         end = start
     return None
+
+
+def _line_at(reader: RolloutReader, path: str, place: int, size: int) -> bytes:
+    """Return the line that begins at a place, without its LF."""
+    line, end = b"", place
+    while end < size:
+        data = _bytes(reader, path, end, min(size, end + CHUNK))
+        found = data.find(b"\n")
+        if found >= 0:
+            return line + data[:found]
+        if not data:
+            break  # it has become shorter
+        line, end = line + data, end + len(data)
+    return line
 
 
 def _line_begin(reader: RolloutReader, path: str, place: int) -> int:

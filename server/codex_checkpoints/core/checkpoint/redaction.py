@@ -10,6 +10,7 @@ doing it twice changes nothing.
 """
 
 import re
+from functools import cache
 
 import attrs
 
@@ -23,7 +24,18 @@ class Rule:
     name: str
     finds: str
     hints: tuple[str, ...]
-    pattern: re.Pattern[str]
+    source: str
+    flags: re.RegexFlag
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """Return how it is found; compiled for the first text with a hint, since few have one."""
+        return _compiled(self.source, self.flags)
+
+
+@cache
+def _compiled(source: str, flags: re.RegexFlag) -> re.Pattern[str]:
+    return re.compile(source, flags)
 
 
 def redact(text: str) -> str:
@@ -113,7 +125,7 @@ _RANDOM = r"""
 def _rule(
     name: str, finds: str, hints: tuple[str, ...], pattern: str, flags: re.RegexFlag = _ANY_CASE
 ) -> Rule:
-    return Rule(name, finds, hints, re.compile(pattern, flags | re.VERBOSE))
+    return Rule(name, finds, hints, pattern, flags | re.VERBOSE)
 
 
 def _key(name: str, finds: str, hints: tuple[str, ...], pattern: str) -> Rule:

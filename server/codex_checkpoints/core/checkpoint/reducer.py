@@ -282,7 +282,7 @@ def _said(state: State, item: UserMessage, turn_id: str | None, line: Line) -> N
         state.first_said = said
     if state.naming not in _NAMED:
         return
-    turn = state.turns.user_message(turn_id, line.position, line.seq)
+    turn = state.turns.user_message(turn_id, line.position, line.seq, line.stamp)
     turn.messages.append(ref)
     if said is not None:
         state.order += 1

@@ -11,15 +11,14 @@ import copy
 from collections.abc import Iterable, Mapping
 from typing import Self
 
-import orjson
 from attrs import define
-from cattrs import Converter
 
-from codex_checkpoints.core.checkpoint import canonical, projection, reducer
+from codex_checkpoints.core.checkpoint import projection, reducer
 from codex_checkpoints.core.checkpoint.caps import Limits
 from codex_checkpoints.core.checkpoint.memory import Update
 from codex_checkpoints.core.checkpoint.records import Checkpoint, Task
 from codex_checkpoints.core.checkpoint.redaction import find_secret
+from codex_checkpoints.core.checkpoint.saving import loaded, saved
 from codex_checkpoints.core.checkpoint.seed import shift_of, sow
 from codex_checkpoints.core.checkpoint.state import State
 from codex_checkpoints.core.rollout.items import SessionMeta, Unreadable
@@ -29,7 +28,7 @@ from codex_checkpoints.core.rollout.parsing import BOM, item_of
 LONGEST_TAIL = 1 << 23
 """An unfinished last line beyond this many bytes is not looked at before its LF is there."""
 
-SAVED = 2
+SAVED = 3
 """The version of `Replay.save`; what another version saved is read anew."""
 
 
@@ -182,39 +181,24 @@ class Replay:
         if any(find_secret(line.decode(errors="replace")) for line in self._state.calls.lines()):
             return None
         self._state.settle()
-        return _converter.unstructure(_Saved(SAVED, self.scale, self.state))
+        return saved(_Saved(SAVED, self.scale, self.state))
 
     @classmethod
     def load(cls, value: object) -> Replay | None:
         """Take up what `save` gave; None where it is of another version or damaged."""
         try:
-            saved = _converter.structure(value, _Saved)
+            kept = loaded(_Saved, value)
         except Exception:  # noqa: BLE001 - a cache that cannot be read is no cache
             return None
-        if saved.version != SAVED:
+        if kept.version != SAVED:
             return None
         replay = cls()
-        replay._state = saved.state
-        replay._scanner = scanner = Scanner(saved.scale)
-        if saved.scale.ordinals is not None:
+        replay._state = kept.state
+        replay._scanner = scanner = Scanner(kept.scale)
+        if kept.scale.ordinals is not None:
             scanner.settle_mode(
-                paginated=saved.scale.paginated,
-                ordinals=saved.scale.ordinals,
-                typed=saved.state.typed,
+                paginated=kept.scale.paginated,
+                ordinals=kept.scale.ordinals,
+                typed=kept.state.typed,
             )
         return replay
-
-
-def _make_converter() -> Converter:
-    converter = Converter(detailed_validation=False)
-    converter.register_unstructure_hook(Checkpoint, canonical.to_json)
-    converter.register_structure_hook(
-        Checkpoint, lambda value, _: canonical.from_bytes(orjson.dumps(value))
-    )
-    # Lines of a rollout need not be UTF-8; this spells any bytes, and mostly as they are.
-    converter.register_unstructure_hook(bytes, lambda raw: raw.decode("latin-1"))
-    converter.register_structure_hook(bytes, lambda text, _: str(text).encode("latin-1"))
-    return converter
-
-
-_converter = _make_converter()

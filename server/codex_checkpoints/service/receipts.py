@@ -1,0 +1,110 @@
+"""What Codex was given of a session, when and in which window, and whether it still is so.
+
+Receipts are written by `handover` and `hooking`; here they are read for people.  A call that handed
+nothing over left a receipt as well, without a digest: that is the business of `last_runs`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+
+from attrs import frozen
+
+from codex_checkpoints.core.checkpoint.view import view_v1
+from codex_checkpoints.core.compaction.how_to import bundle
+from codex_checkpoints.core.history.reconstruct import Window
+from codex_checkpoints.core.rollout.fields import is_object, text_of, whole_of
+from codex_checkpoints.records import RECEIPTS, Records, StorageError
+from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.service.sessions import Sessions
+
+
+@frozen
+class Receipt:
+    """Something that Codex was given; `is_current` says whether it would be the same text now."""
+
+    at: str
+    door: str
+    event: str | None
+    source: str | None
+    window_id: str | None
+    seq: int | None
+    digest: str
+    size: int
+    is_current: bool = False
+
+
+def received(sessions: Sessions, session: str) -> tuple[Receipt, ...]:
+    """Return what Codex was given of a session, the oldest first.
+
+    Nothing is stored: the view of now is made for the comparison, and only where there is
+    something to compare.  Raises the refusals of `Sessions.find`.
+    """
+    row, opened = sessions.open(session)
+    told = tuple(_given(sessions.records, row.session_id))
+    if not told:
+        return ()
+    replay = opened.now()
+    checkpoint = sessions.projections.project(replay, sessions.projections.updates_of(opened))
+    view = view_v1(checkpoint, sessions.settings.caps_for(replay.state.model))
+    # A hook hands over the bundle, a tool the view alone.
+    current = {digest_of(bundle(view)), digest_of(view)}
+    return tuple(_receipt(each, digest, current) for each, digest in told)
+
+
+def by_window(receipts: Iterable[Receipt], windows: Iterable[Window]) -> Mapping[int, Receipt]:
+    """Return the last receipt of each window, by the number of the window.
+
+    A receipt names its window by the id, as Codex tells an MCP server by session and number, or
+    not at all in old sessions: then it belongs where its `seq` lies.
+    """
+    known = tuple(windows)
+    found: dict[int, Receipt] = {}
+    for receipt in receipts:
+        number = _number(receipt, known)
+        if number is not None:
+            found[number] = receipt
+    return found
+
+
+def digest_of(text: str) -> str:
+    """Return how a receipt knows a text."""
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def _given(records: Records, session_id: str) -> Iterator[tuple[Mapping[str, object], str]]:
+    """Yield the receipts by which something was handed over, each with its digest."""
+    try:
+        for line in records.lines(session_id, RECEIPTS):
+            digest = text_of(line.get("digest")) if is_object(line) else None
+            if is_object(line) and digest is not None:
+                yield line, digest
+    except StorageError as error:
+        message = f"the receipts of {session_id} cannot be read: {error}"
+        facts = {"sessionId": session_id, "reason": str(error)}
+        raise Refusal("storage_error", message, facts) from error
+
+
+def _receipt(line: Mapping[str, object], digest: str, current: set[str]) -> Receipt:
+    return Receipt(
+        text_of(line.get("at")) or "",
+        text_of(line.get("door")) or "",
+        text_of(line.get("event")),
+        text_of(line.get("source")),
+        text_of(line.get("windowId")),
+        whole_of(line.get("seq")),
+        digest,
+        whole_of(line.get("size")) or 0,
+        digest in current,
+    )
+
+
+def _number(receipt: Receipt, windows: tuple[Window, ...]) -> int | None:
+    if receipt.window_id is None:
+        begun = (each for each in windows if each.opened_seq <= (receipt.seq or 0))
+        return max((each.number for each in begun), default=None)
+    for each in windows:
+        if receipt.window_id == each.window_id or receipt.window_id.endswith(f":{each.number}"):
+            return each.number
+    return None

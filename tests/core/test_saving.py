@@ -1,0 +1,98 @@
+"""What is kept of a session between two readings: it comes back, and nothing else is believed.
+
+That a whole state comes back is a law of `test_laws.py`.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Literal
+
+import orjson
+import pytest
+from attrs import Factory, define, field, frozen
+
+from codex_checkpoints.core.checkpoint.saving import loaded, saved
+
+
+@frozen
+class Inner:
+    name: str
+    kind: Literal["file", "command"] = "file"
+
+
+@define
+class Whole:
+    number: int
+    flag: bool
+    raw: bytes
+    maybe: Inner | None
+    pair: tuple[str, int]
+    inners: tuple[Inner, ...]
+    turns: list[str]
+    seen: dict[str, None]
+    by_name: Mapping[str, Inner]
+    anything: object
+    _hidden: int = field(default=0, alias="hidden")
+    make: Callable[[str], str] | None = None
+    _derived: list[int] = field(init=False, default=Factory(list[int]))
+
+
+WHOLE = Whole(
+    1,
+    True,
+    b"\xff\x00ok",
+    None,
+    ("a", 2),
+    (Inner("b"), Inner("c", "command")),
+    ["t"],
+    {"k": None},
+    {"d": Inner("d")},
+    {"x": [1.5]},
+    hidden=3,
+)
+
+
+def written() -> dict[str, object]:
+    value: dict[str, object] = orjson.loads(orjson.dumps(saved(WHOLE)))
+    return value
+
+
+def test_a_record_comes_back_as_it_was() -> None:
+    assert loaded(Whole, written()) == WHOLE
+    assert "_derived" not in written()
+    assert written()["raw"] == "\xff\x00ok"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("number", True),
+        ("number", "1"),
+        ("flag", 1),
+        ("raw", 7),
+        ("raw", "日"),
+        ("maybe", {}),
+        ("maybe", {"name": "x", "kind": "folder"}),
+        ("maybe", {"name": None, "kind": "file"}),
+        ("pair", ["a"]),
+        ("pair", ["a", 2, 3]),
+        ("inners", {}),
+        ("turns", [None]),
+        ("seen", {"k": 1}),
+        ("by_name", []),
+        ("make", "f"),
+    ],
+)
+def test_a_value_of_another_type_is_an_error(name: str, value: object) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        loaded(Whole, {**written(), name: value})
+
+
+@pytest.mark.parametrize("value", [None, [], "x", 7, {}])
+def test_what_is_no_record_is_an_error(value: object) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        loaded(Whole, value)
+
+
+def test_a_type_that_nobody_keeps_is_an_error() -> None:
+    with pytest.raises(TypeError, match="not kept"):
+        loaded(float, 1.5)
