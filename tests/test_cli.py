@@ -39,7 +39,7 @@ LISTED = [
 ]
 """The keys of the interfaces page, in its order."""
 
-ADDED = ["continuedBy", "turns", "seq", "named"]
+ADDED = ["continuedBy", "turns", "seq", "named", "markers", "branches", "madeBy", "offer"]
 
 COMMANDS = [
     *("sessions", "show", "view", "apply", "notes", "rename", "archive", "unarchive", "delete"),
@@ -143,6 +143,10 @@ def test_sessions_prints_exactly_the_keys_of_the_interfaces_page(home: Home) -> 
         "turns": 2,
         "seq": 13,
         "named": False,
+        "markers": 0,
+        "branches": 0,
+        "madeBy": None,
+        "offer": None,
     }
 
 
@@ -289,6 +293,14 @@ def test_a_session_is_named_by_id_beginning_or_path(home: Home) -> None:
         assert home.run("show", name, cwd=home.path().parent).stdout == whole
 
 
+_WAYS_OUT = {
+    "unknown_session": "`sessions` lists them; of an id, give 8 characters or more.",
+    "ambiguous_session": f"Give more of one: {thread(1)}, {thread(2)}",
+    "unknown_turn": "`outline` lists the turns of a session.",
+}
+"""What words say beyond JSON: which command helps."""
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "facts"),
     [
@@ -328,7 +340,8 @@ def test_a_refusal_is_exit_code_1_in_json_and_in_words(
 
     done = here(*arguments)
     assert (done.returncode, done.stdout) == (1, b"")
-    assert said(done) == f"{code}: {told['message']}\n"
+    sentence, way_out = f"{code}: {told['message']}", _WAYS_OUT.get(code)
+    assert said(done) == (f"{sentence}. {way_out}\n" if way_out else f"{sentence}\n")
 
 
 @pytest.mark.parametrize("name", [b"/tmp/\xff.jsonl", b"\xff\xfe-nobody"])

@@ -16,6 +16,7 @@ from rollouts import (
     based_on,
     compacted,
     environment,
+    record,
     rollback,
     rollout,
     session,
@@ -83,6 +84,8 @@ def test_windows_prints_a_row_for_each(home: Home):
         "strategy",
         "tokensBefore",
         "tokensAfter",
+        "received",
+        "compactionId",
     ]
     assert (first["number"], first["openedAtSeq"], first["trigger"]) == (0, 0, None)
     assert (second["number"], second["openedAtSeq"], second["tokensAfter"]) == (1, 5, 20)
@@ -222,3 +225,27 @@ def test_the_server_answers_with_the_same_keys(home: Home):
 
     assert history == asked(home, "history", thread(1))
     assert windows == {"items": asked(home, "windows", thread(1)), "nextCursor": None}
+
+
+def test_the_ids_of_the_windows_are_printed_as_codex_tells_them(home: Home):
+    first, second = (f"01a1f865-0000-7000-9000-{number:012d}" for number in (1, 2))
+    window = {"first_window_id": first, "previous_window_id": first, "window_id": second}
+    told = {"message": "", "replacement_history": [KEPT], "window_number": 1, **window}
+    head = session(context_window={"window_id": first})
+    home.put(rollout(head, turn(user("fix it")), record("compacted", told)))
+    home.put(rollout(session(form="legacy", thread=thread(2)), turn(user("fix it"))), 2)
+
+    done = home.run("windows", thread(1), "--fragment")
+    unknown = home.run("windows", thread(2), "--fragment")
+    both = home.run("windows", thread(1), "--fragment", "--json")
+
+    assert done.stdout.decode().splitlines() == [
+        "<context_window>",
+        f"Thread id: {thread(1)}",
+        f"First context window id: {first}",
+        f"Current context window id: {second}",
+        f"Previous context window id: {first}",
+        "</context_window>",
+    ]
+    assert (unknown.returncode, unknown.stdout) == (1, b"")
+    assert both.returncode == 2

@@ -176,7 +176,9 @@ def test_a_list_counts_the_suspect_facts_that_were_inherited(home: Home):
     home.remember([updates.fact("rests", seq=3, turn="t1", on={"gone.py": updates.V1})])
 
     with home.house() as house:
-        found = {each.session_id: each.suspect_facts for each in house.sessions.page().items}
+        found = {
+            each.session_id: each.suspect_facts for each in house.sessions.summaries.page().items
+        }
 
     assert found == {thread(1): 1, thread(2): 1}
 

@@ -135,6 +135,17 @@ def test_the_quick_reader_and_the_plain_one_agree(data: bytes):
     assert ends_with_answer(quick) == ends_with_answer(plain)
 
 
+@given(data=ANY)
+def test_both_readers_know_the_same_time_of_each_turn(data: bytes):
+    quick, plain = read(data), read(data, hot=False)
+
+    stamps = [turn.stamp for turn in quick.state.turns.turns]
+    assert stamps == [turn.stamp for turn in plain.state.turns.turns]
+    loaded = Replay.load(orjson.loads(orjson.dumps(quick.save())))
+    assert loaded is not None
+    assert stamps == [turn.stamp for turn in loaded.state.turns.turns]
+
+
 @examples(3)
 @given(data=damaged())
 def test_the_quick_reader_and_the_plain_one_agree_on_damaged_files(data: bytes):

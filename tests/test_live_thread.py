@@ -365,13 +365,13 @@ def test_the_service_says_the_same_whatever_store_is_behind_it(shop: Shop, tmp_p
             at = [each.show(thread_of(number), 1).data for each in (sessions, house.sessions)]
             assert at[0] == at[1]
         assert _list(sessions) == _list(house.sessions)
-        assert sessions.page(search="three").items[0].session_id == thread_of(3)
+        assert sessions.summaries.page(search="three").items[0].session_id == thread_of(3)
 
 
 def _list(sessions: Sessions) -> list[dict[str, Any]]:
     from attrs import asdict
 
-    return [asdict(item) | {"path": None} for item in sessions.page().items]
+    return [asdict(item) | {"path": None} for item in sessions.summaries.page().items]
 
 
 def test_a_session_is_named_put_away_taken_back_and_removed(shop: Shop, tmp_path: Path):
@@ -379,18 +379,23 @@ def test_a_session_is_named_put_away_taken_back_and_removed(shop: Shop, tmp_path
     shop.put(thread_of(3), chat("of codex", 3))
     with service(shop.store, tmp_path / "state") as sessions:
         assert sessions.rename(thread(1)[:35] + "1", "work").title == "work"
-        assert [item.title for item in sessions.page(search="work").items] == ["work"]
-        assert sessions.rename(thread(1), None).title == sessions.page(search="01").items[0].title
+        assert [item.title for item in sessions.summaries.page(search="work").items] == ["work"]
+        assert (
+            sessions.rename(thread(1), None).title
+            == sessions.summaries.page(search="01").items[0].title
+        )
 
         assert sessions.archive(thread(1)).archived
-        assert [item.session_id for item in sessions.page(archived=True).items] == [thread(1)]
-        assert [item.session_id for item in sessions.page().items] == [thread_of(3)]
+        assert [item.session_id for item in sessions.summaries.page(archived=True).items] == [
+            thread(1)
+        ]
+        assert [item.session_id for item in sessions.summaries.page().items] == [thread_of(3)]
         assert refusal(lambda: sessions.archive(thread(1))).code == "conflict"
         assert not sessions.unarchive(thread(1)).archived
 
         assert refusal(lambda: sessions.delete(thread_of(3))).code == "conflict"
         assert sessions.delete(thread(1)).session_id == thread(1)
-        assert [item.session_id for item in sessions.page().items] == [thread_of(3)]
+        assert [item.session_id for item in sessions.summaries.page().items] == [thread_of(3)]
         assert refusal(lambda: sessions.delete(thread(1))).code == "unknown_session"
 
 

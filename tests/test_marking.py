@@ -277,6 +277,7 @@ def test_what_changed_between_two_turns(home: Home):
     assert list(found) == [
         "sessionId",
         "fromTurnId",
+        "toSessionId",
         "toTurnId",
         "task",
         "plan",
@@ -299,3 +300,66 @@ def test_what_changed_between_two_turns(home: Home):
     assert home.run("diff", thread(1), "--from", "1", "--to", "9").returncode == 1
     text = home.run("diff", thread(1), "--from", "1", "--to", "2").stdout.decode()
     assert text.splitlines() == ["~ task: Fix the login → And the logout", "+ artifact: b.py"]
+
+
+def test_what_two_sessions_differ_in(home: Home):
+    name = marked(home, turn="1")["checkpointId"]
+    branch = home.json("restore", thread(1), name, "--mode", "hard")["sessionId"]
+
+    found = home.json("diff", branch, "--with", thread(1), "--to", "2")
+
+    assert (found["sessionId"], found["fromTurnId"]) == (branch, None)
+    assert (found["toSessionId"], found["toTurnId"]) == (thread(1), "t2")
+    assert [each["after"]["uri"] for each in found["artifacts"]] == ["b.py"]
+    same = home.json("diff", branch, "--with", thread(1), "--to", "1")
+    assert (same["task"], same["artifacts"]) == (None, [])
+    with Peer(home.root) as peer:
+        peer.start()
+        params = {"sessionId": branch, "fromTurnId": None, "toSessionId": thread(1)}
+        assert peer.call("checkpoints/diff", params | {"toTurnId": "2"}) == found
+    assert home.run("diff", thread(1), "--to", "2").returncode == 2
+
+
+def test_hints_about_artifacts_are_kept_and_change_no_restore(home: Home):
+    name = marked(home)["checkpointId"]
+    wish = ("restore", thread(1), name, "--mode", "hard", "--dry-run")
+    before = home.json(*wish)
+    items = [
+        {"uri": "a.py", "verdict": "noise", "suppressOnHardRestore": True},
+        {"uri": "b.py", "verdict": "helpful"},
+    ]
+
+    home.json("hints", thread(1), json.dumps(items))
+    home.json("hints", thread(1), json.dumps([{"uri": "a.py", "verdict": "authoritative"}]))
+
+    plain = {"suppressOnHardRestore": False, "pinForRestore": False}
+    assert home.json("hints", thread(1)) == [
+        plain | {"uri": "b.py", "verdict": "helpful"},
+        plain | {"uri": "a.py", "verdict": "authoritative"},
+    ]
+    assert home.json(*wish) == before
+    with Peer(home.root) as peer:
+        peer.start()
+        told = peer.call("checkpoints/hints", {"sessionId": thread(1), "items": items})
+        assert [each["verdict"] for each in told["items"]] == ["noise", "helpful"]
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        [],
+        [{"uri": "a", "verdict": "great"}],
+        [{"uri": "", "verdict": "noise"}],
+        [{"uri": "a\nb", "verdict": "noise"}],
+        [{"uri": "a", "verdict": "noise"}] * 2,
+        [{"uri": f"a{n}", "verdict": "noise"} for n in range(65)],
+        [{"uri": "a", "verdict": "noise", "suppressOnHardRestore": True, "pinForRestore": True}],
+        [{"uri": "a", "verdict": "noise", "more": 1}],
+        {},
+    ],
+)
+def test_hints_that_say_nothing_are_refused(home: Home, items: Any):  # noqa: ANN401 - JSON
+    done = home.run("hints", thread(1), json.dumps(items), "--json")
+
+    assert json.loads(done.stdout)["error"]["code"] == "invalid_payload"
+    assert not home.checkpoint().with_name("hints.jsonl").exists()

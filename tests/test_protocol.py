@@ -97,6 +97,10 @@ def summary(home: Home, **known: Any) -> Json:  # noqa: ANN401 - any JSON value
         "turns": 2,
         "seq": 14,
         "named": False,
+        "markers": 0,
+        "branches": 0,
+        "madeBy": None,
+        "offer": None,
     } | known
 
 
@@ -180,12 +184,35 @@ def test_session(client: Peer, home: Home) -> None:
                 "task": f"why? {SECRET}",
                 "ended": True,
                 "aborted": False,
+                "startedAt": "2026-11-20T10:00:04.000Z",
             },
-            {"turnId": "b", "number": 2, "task": "go on", "ended": False, "aborted": False},
+            {
+                "turnId": "b",
+                "number": 2,
+                "task": "go on",
+                "ended": False,
+                "aborted": False,
+                "startedAt": "2026-11-20T10:00:14.000Z",
+            },
         ],
         "caps": Caps().as_json(),
         "problems": [],
         "skipped": {},
+        "received": None,
+        "budget": {
+            "window": 258_400,
+            "windowSource": "advertised",
+            "reserve": 64_600,
+            "trigger": 145_350,
+            "target": 116_280,
+        },
+        "outlineBudget": {
+            "window": 400_000,
+            "windowSource": "unknown",
+            "reserve": 100_000,
+            "trigger": 225_000,
+            "target": 180_000,
+        },
     }
     assert client.call("checkpoints/session", {"sessionId": thread(3)})["skipped"] == {
         "not_json": 1
@@ -730,12 +757,12 @@ def test_a_stray_print_does_not_reach_the_client(own: Home, tmp_path: Path) -> N
         import sys
         from codex_checkpoints.service.sessions import Sessions
 
-        plain = Sessions.page
-        def page(self, **asked):
+        plain = Sessions.refresh
+        def refresh(self, *asked):
             print("a stray line")
             sys.stdout.write("Content-Length: 5\\r\\n\\r\\n")
-            return plain(self, **asked)
-        Sessions.page = page
+            return plain(self, *asked)
+        Sessions.refresh = refresh
         """,
     )
 

@@ -18,12 +18,13 @@ import pytest
 from codex_checkpoints import assembly
 from codex_checkpoints.assembly import House, Places
 from codex_checkpoints.core.checkpoint.caps import Caps
-from codex_checkpoints.service.diagnosis import Finding, diagnose
+from codex_checkpoints.service.diagnosis import diagnose
+from codex_checkpoints.service.findings import Finding
 from codex_checkpoints.service.following import Changed, Follower
 from codex_checkpoints.service.listing import Summary
+from codex_checkpoints.service.projections import Projection
 from codex_checkpoints.service.refusal import Cancelled
 from codex_checkpoints.service.session_file import SessionFile
-from codex_checkpoints.service.sessions import Projection
 from codex_checkpoints.service.settings import Settings, overridden, read_settings
 from codex_checkpoints.threads.contract import Rollout, Row
 from homes import (
@@ -80,7 +81,7 @@ def home(tmp_path: Path) -> Home:
 
 def listed(home: Home, **asked: Any) -> list[Summary]:  # noqa: ANN401 - as `Sessions.page`
     with home.house() as house:
-        return list(house.sessions.page(**asked).items)
+        return list(house.sessions.summaries.page(**asked).items)
 
 
 def titles(home: Home, **asked: Any) -> list[str | None]:  # noqa: ANN401 - as `Sessions.page`
@@ -185,7 +186,7 @@ def test_of_a_file_outside_the_home_nothing_is_stored(home: Home, tmp_path: Path
         found = house.sessions.show(str(elsewhere))
         assert task(found) == "from elsewhere"
         assert house.sessions.view(str(elsewhere)).text.count("from elsewhere") == 1
-        assert house.sessions.page().items == ()
+        assert house.sessions.summaries.page().items == ()
 
     assert (found.stored, found.changed) == (None, False)
     assert {path for path in snapshot(home.root, home.user) if path not in before} <= {
@@ -269,7 +270,7 @@ def test_a_segment_that_the_newest_one_does_not_reach_is_reported(reverted: Home
 
     with reverted.house() as house:
         found = findings(house)["unreached_segment"]
-        assert [item.task for item in house.sessions.page().items] == ["third try"]
+        assert [item.task for item in house.sessions.summaries.page().items] == ["third try"]
         assert diagnose(house.sessions).sessions == 1
 
     assert found.path == str(reverted.path(segment=50))
@@ -394,6 +395,10 @@ def test_a_session_is_listed_with_everything_that_is_known_of_it(home: Home) -> 
             turns=2,
             seq=12,
             named=False,
+            markers=0,
+            branches=0,
+            made_by=None,
+            offer=None,
         )
     ]
 
@@ -461,14 +466,14 @@ def test_pages_hold_every_session_once_though_the_list_changes_between_them(home
     seen: list[str | None] = []
 
     with home.house() as house:
-        page = house.sessions.page(limit=4)
+        page = house.sessions.summaries.page(limit=4)
         seen += [item.title for item in page.items]
         home.put(at("newer", 10, 30), 10)  # before the cursor
         home.path(4).unlink()  # behind it
         home.path(6).unlink()  # the cursor itself
         house.sessions.refresh()
         while page.next_cursor is not None:
-            page = house.sessions.page(limit=4, cursor=page.next_cursor)
+            page = house.sessions.summaries.page(limit=4, cursor=page.next_cursor)
             seen += [item.title for item in page.items]
 
     assert seen == ["9", "8", "7", "6", "5", "3", "2", "1"]
@@ -482,7 +487,7 @@ def test_pages_of_sessions_of_one_moment_do_not_overlap(home: Home) -> None:
     with home.house() as house:
         cursor: str | None = None
         for _ in range(4):
-            page = house.sessions.page(limit=2, cursor=cursor)
+            page = house.sessions.summaries.page(limit=2, cursor=cursor)
             seen += [item.title for item in page.items]
             cursor = page.next_cursor
 
@@ -495,9 +500,9 @@ def test_a_page_that_ends_with_the_list_has_no_next(home: Home) -> None:
     home.put(chat("2", 2), 2)
 
     with home.house() as house:
-        assert house.sessions.page(limit=2).next_cursor is None
-        assert house.sessions.page(limit=0).items == ()
-        assert house.sessions.page(limit=1).next_cursor is not None
+        assert house.sessions.summaries.page(limit=2).next_cursor is None
+        assert house.sessions.summaries.page(limit=0).items == ()
+        assert house.sessions.summaries.page(limit=1).next_cursor is not None
 
 
 @pytest.mark.parametrize(
@@ -505,7 +510,7 @@ def test_a_page_that_ends_with_the_list_has_no_next(home: Home) -> None:
 )
 def test_a_cursor_of_somebody_else_is_refused(home: Home, cursor: str) -> None:
     with home.house() as house:
-        refused = refusal(lambda: house.sessions.page(cursor=cursor))
+        refused = refusal(lambda: house.sessions.summaries.page(cursor=cursor))
 
     assert refused.code == "invalid_payload"
     assert refused.facts == {"problems": ["cursor"]}
@@ -513,7 +518,7 @@ def test_a_cursor_of_somebody_else_is_refused(home: Home, cursor: str) -> None:
 
 def test_a_limit_below_zero_is_refused(home: Home) -> None:
     with home.house() as house:
-        assert refusal(lambda: house.sessions.page(limit=-1)).code == "invalid_payload"
+        assert refusal(lambda: house.sessions.summaries.page(limit=-1)).code == "invalid_payload"
 
 
 def test_archived_sessions_are_a_list_of_their_own(home: Home) -> None:
@@ -651,11 +656,11 @@ def test_a_name_that_is_given_later_is_seen_by_who_runs_already(home: Home) -> N
     home.put(chat("first words"))
 
     with home.house() as house:
-        assert [item.title for item in house.sessions.page().items] == ["first words"]
+        assert [item.title for item in house.sessions.summaries.page().items] == ["first words"]
         (home.root / "session_index.jsonl").write_text(name(1, "Given"))
-        assert [item.title for item in house.sessions.page().items] == ["Given"]
+        assert [item.title for item in house.sessions.summaries.page().items] == ["Given"]
         (home.root / "session_index.jsonl").unlink()
-        assert [item.title for item in house.sessions.page().items] == ["first words"]
+        assert [item.title for item in house.sessions.summaries.page().items] == ["first words"]
 
 
 def test_a_title_is_the_first_message_of_a_person_cut_like_a_task(home: Home) -> None:
@@ -720,7 +725,7 @@ def test_a_session_is_live_as_long_as_another_process_holds_its_lock(home: Home)
     assert holder.stdout.readline() == b"held\n"
 
     with home.house() as house:
-        alive = {item.title: item.live for item in house.sessions.page().items}
+        alive = {item.title: item.live for item in house.sessions.summaries.page().items}
         assert house.sessions.detail(thread(1)).summary.live
         holder.communicate(timeout=WAIT)
         assert not house.sessions.detail(thread(1)).summary.live
@@ -921,7 +926,7 @@ def test_accepted_updates_that_cannot_be_read_are_an_error_and_not_forgotten(hom
             refused = refusal(ask)
             assert refused.code == "storage_error"
             assert refused.facts["sessionId"] == thread(1)
-        assert len(house.sessions.page().items) == 1
+        assert len(house.sessions.summaries.page().items) == 1
 
     assert home.checkpoint().read_bytes() == stored
 
@@ -1068,7 +1073,7 @@ def test_a_settings_file_that_cannot_be_read_is_told_by_doctor(home: Home, how: 
     with home.house() as house:
         found = findings(house)["bad_setting"]
         assert house.sessions.settings == Settings()
-        assert len(house.sessions.page().items) == 1
+        assert len(house.sessions.summaries.page().items) == 1
 
     assert found.path == str(home.state / "config.toml")
     assert found.way_out
@@ -1205,7 +1210,7 @@ def test_a_damaged_compressed_file_is_told_and_the_others_are_served(
     path = home.put(data, 2, form=".jsonl.zst")
 
     with home.house() as house:
-        assert [item.task for item in house.sessions.page().items if item.task] == ["one"]
+        assert [item.task for item in house.sessions.summaries.page().items if item.task] == ["one"]
         assert task(house.sessions.show(thread(1))) == "one"
         if data:
             assert refusal(lambda: house.sessions.show(thread(2))).code == "unreadable_source"
@@ -1238,8 +1243,8 @@ def test_the_plain_form_of_a_file_goes_before_the_compressed_one(home: Home) -> 
             for path in marked:
                 follower.mark(str(path))
             follower.drain()
-            assert titles(home) == [item.title for item in house.sessions.page().items]
-            return [item.title for item in house.sessions.page().items]
+            assert titles(home) == [item.title for item in house.sessions.summaries.page().items]
+            return [item.title for item in house.sessions.summaries.page().items]
 
         plain = home.put(chat("plain"))
         assert now(plain) == ["plain"]
@@ -1264,7 +1269,7 @@ def test_a_folder_whose_name_is_no_text_is_told_and_left_out(home: Home) -> None
         file.write(chat("two", 2))
 
     with home.house() as house:
-        assert [item.title for item in house.sessions.page().items] == ["one"]
+        assert [item.title for item in house.sessions.summaries.page().items] == ["one"]
         told = findings(house)["path_not_utf8"]
 
     assert told.count == 1
@@ -1288,7 +1293,7 @@ def test_a_defect_about_one_file_does_not_take_the_others_with_it(
     monkeypatch.setattr(catalogue, "row_of", row_of)
 
     with home.house() as house:
-        assert [item.title for item in house.sessions.page().items] == ["one"]
+        assert [item.title for item in house.sessions.summaries.page().items] == ["one"]
         assert "ZeroDivisionError" in findings(house)["unreadable_source"].message
 
 
@@ -1306,10 +1311,13 @@ def test_a_whole_home_has_nothing_to_report(home: Home) -> None:
     assert (found.codex_home, found.state_dir) == (str(home.root), str(home.state))
 
 
-def test_a_home_without_sessions_or_no_home_at_all_is_told(home: Home, tmp_path: Path) -> None:
+@pytest.mark.parametrize("state", ["state", "none/codex-checkpoints"])
+def test_a_home_without_sessions_or_no_home_at_all_is_told(
+    home: Home, tmp_path: Path, state: str
+) -> None:
     with home.house() as house:
         assert list(findings(house)) == ["sessions_folder_missing"]
-    missing = assembly.assemble(Places(str(tmp_path / "none"), str(tmp_path / "state")))
+    missing = assembly.assemble(Places(str(tmp_path / "none"), str(tmp_path / state)))
     missing.sessions.refresh()
     assert list(findings(missing)) == ["codex_home_missing"]
     missing.sessions.close()
@@ -1361,11 +1369,11 @@ def test_an_index_tells_how_far_it_is_and_can_be_stopped(home: Home) -> None:
                 lambda progress: bool(seen.append((progress.files, progress.of_files)))
             )
         assert seen == [(250, 600)]
-        kept = len(house.sessions.page().items)
+        kept = len(house.sessions.summaries.page().items)
         house.sessions.refresh(
             lambda progress: not seen.append((progress.files, progress.of_files))
         )
-        assert len(house.sessions.page().items) == 600
+        assert len(house.sessions.summaries.page().items) == 600
 
     assert kept == 250
     assert seen[1:] == [(250, 350), (350, 350)]
@@ -1434,13 +1442,13 @@ def test_many_marks_of_a_file_are_one_look(
     home: Home, followed: Followed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked: list[str] = []
-    plain = followed.house.sessions.keep
+    plain = followed.house.sessions.projections.keep
 
     def keep(row: Row, opened: SessionFile) -> Projection:
         looked.append(row.session_id)
         return plain(row, opened)
 
-    monkeypatch.setattr(followed.house.sessions, "keep", keep)
+    monkeypatch.setattr(followed.house.sessions.projections, "keep", keep)
     path = grow(home, turn(user("two"), name="b"))
 
     assert followed.told(*[path] * 1000, *[home.path(2)] * 1000) == ROLLOUT
@@ -1490,7 +1498,7 @@ def test_a_session_that_is_gone_is_told(home: Home, followed: Followed) -> None:
     home.path().unlink()
 
     assert followed.told(home.path()) == ROLLOUT
-    assert followed.house.sessions.page().items == ()
+    assert followed.house.sessions.summaries.page().items == ()
 
 
 def test_a_session_that_is_archived_is_told_and_stays_known(home: Home, followed: Followed) -> None:
@@ -1499,8 +1507,8 @@ def test_a_session_that_is_archived_is_told_and_stays_known(home: Home, followed
     home.path().rename(archived)
 
     assert followed.told(home.path(), archived) == ROLLOUT
-    assert followed.house.sessions.page().items == ()
-    assert followed.house.sessions.page(archived=True).items[0].path == str(archived)
+    assert followed.house.sessions.summaries.page().items == ()
+    assert followed.house.sessions.summaries.page(archived=True).items[0].path == str(archived)
     assert task(followed.house.sessions.show(thread(1))) == "one"
 
 
@@ -1608,14 +1616,14 @@ def test_a_change_is_news_where_nothing_can_be_stored(
 def test_a_defect_about_one_session_does_not_end_the_following_of_others(
     home: Home, followed: Followed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plain = followed.house.sessions.keep
+    plain = followed.house.sessions.projections.keep
 
     def keep(row: Row, opened: SessionFile) -> Projection:
         if row.session_id == thread(1):
             raise ZeroDivisionError
         return plain(row, opened)
 
-    monkeypatch.setattr(followed.house.sessions, "keep", keep)
+    monkeypatch.setattr(followed.house.sessions.projections, "keep", keep)
     path = home.put(chat("two", 2), 2)
     grow(home, turn(user("more"), name="b"))
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
+
+from attrs import evolve
 
 from codex_checkpoints import protocol
 from codex_checkpoints.core.checkpoint.anchors import Anchor
@@ -11,36 +13,61 @@ from codex_checkpoints.core.checkpoint.caps import Caps
 from codex_checkpoints.core.checkpoint.notes import Note
 from codex_checkpoints.core.history.reconstruct import History, Window
 from codex_checkpoints.service.diagnosis import Diagnosis
-from codex_checkpoints.service.listing import Page, Summary
-from codex_checkpoints.service.sessions import Detail
+from codex_checkpoints.service.listing import Detail, Page, Summary
+from codex_checkpoints.service.receipts import Receipt, by_window
 from codex_checkpoints.wire import filled
 
 if TYPE_CHECKING:
     # Connecting and compacting are rare, and what they load would slow down every command.
+    from codex_checkpoints.core.compaction.offering import Budget, Offer
+    from codex_checkpoints.core.compaction.outline import Outline
     from codex_checkpoints.core.compaction.report import Piece
+    from codex_checkpoints.core.losses.records import Loss
     from codex_checkpoints.service.compaction_request import Compacted, Uncompacted
     from codex_checkpoints.service.connector import Report
+    from codex_checkpoints.service.doors import Door, HookState
+    from codex_checkpoints.service.last_runs import Failure
+    from codex_checkpoints.service.resuming import Ready
 
 
 def session_list(page: Page) -> protocol.SessionList:
     """Return a page of sessions."""
-    items = tuple(filled(protocol.SessionSummary, summary) for summary in page.items)
+    items = tuple(session_summary(summary) for summary in page.items)
     return protocol.SessionList(items, page.next_cursor)
 
 
 def session_summary(summary: Summary) -> protocol.SessionSummary:
     """Return one session as it stands in a list."""
-    return filled(protocol.SessionSummary, summary)
+    told = filled(protocol.SessionSummary, summary)
+    return told if summary.offer is None else evolve(told, offer=offer(summary.offer))
 
 
-def session_detail(detail: Detail) -> protocol.SessionDetail:
-    """Return one session with its turns."""
+def offer(offer: Offer) -> protocol.Offer:
+    """Return what speaks for a compaction."""
+    limits, budget = offer.budget.limits, offer.budget
+    return protocol.Offer(
+        offer.tokens, offer.source, limits.trigger, limits.target, limits.window, budget.source
+    )
+
+
+def _budget(budget: Budget) -> protocol.WindowBudget:
+    limits = budget.limits
+    return protocol.WindowBudget(
+        limits.window, budget.source, limits.reserve, limits.trigger, limits.target
+    )
+
+
+def session_detail(detail: Detail, receipts: Sequence[Receipt] = ()) -> protocol.SessionDetail:
+    """Return one session with its turns, and what Codex was given of it last."""
     return protocol.SessionDetail(
-        filled(protocol.SessionSummary, detail.summary),
+        session_summary(detail.summary),
         tuple(filled(protocol.TurnEntry, turn) for turn in detail.turns),
         caps(detail.caps),
         detail.problems,
         dict(detail.skipped),
+        filled(protocol.Receipt, receipts[-1]) if receipts else None,
+        _budget(detail.budget),
+        _budget(detail.outline_budget),
     )
 
 
@@ -92,12 +119,30 @@ def history(found: History) -> protocol.History:
     )
 
 
-def window_list(windows: Iterable[Window]) -> protocol.WindowList:
-    """Return the windows of a session."""
-    return protocol.WindowList(tuple(map(_window, windows)), None)
+def window_list(
+    windows: Sequence[Window], receipts: Iterable[Receipt], compactions: Mapping[str, str]
+) -> protocol.WindowList:
+    """Return the windows of a session, each with what Codex was given in it last.
+
+    `compactions` are those of ours by the id of the window that they opened.
+    """
+    received = by_window(receipts, windows)
+    rows = tuple(
+        _window(each, received.get(each.number), compactions.get(each.window_id or ""))
+        for each in windows
+    )
+    return protocol.WindowList(rows, None)
 
 
-def _window(window: Window) -> protocol.Window:
+def outline(found: Outline) -> protocol.Outline:
+    """Return the outline of a session."""
+    return protocol.Outline(
+        tuple(filled(protocol.OutlineChunk, chunk) for chunk in found.chunks),
+        tuple(filled(protocol.OutlineTurn, turn) for turn in found.recent),
+    )
+
+
+def _window(window: Window, received: Receipt | None, compaction_id: str | None) -> protocol.Window:
     return protocol.Window(
         window.number,
         window.window_id,
@@ -108,6 +153,40 @@ def _window(window: Window) -> protocol.Window:
         window.strategy,
         window.tokens_before,
         window.tokens_after,
+        None if received is None else filled(protocol.Receipt, received),
+        compaction_id,
+    )
+
+
+def loss_list(losses: Iterable[Loss]) -> protocol.LossList:
+    """Return what the compactions of a session lost."""
+    return protocol.LossList(tuple(map(_loss, losses)), None)
+
+
+def _loss(loss: Loss) -> protocol.Loss:
+    missed, since = loss.missed, loss.since
+    task = None if missed.task is None else filled(protocol.LostText, missed.task)
+    return protocol.Loss(
+        number=loss.number,
+        window_id=loss.window_id,
+        opened_at_seq=loss.opened_seq,
+        opened_at=loss.opened_at,
+        trigger=loss.trigger,
+        strategy=loss.strategy,
+        counts=loss.counts,
+        sealed=missed.sealed,
+        task_present=None if task is None or task.lost is None else not task.lost,
+        task=task,
+        open_plan_steps=tuple(filled(protocol.LostText, it) for it in missed.open_plan_steps),
+        edited_files=tuple(filled(protocol.LostFile, it) for it in missed.edited_files),
+        failing_commands=tuple(filled(protocol.LostCommand, it) for it in missed.failing_commands),
+        not_listed=missed.not_listed,
+        reads=since.reads,
+        rereads_unchanged=since.rereads_unchanged,
+        bytes=since.bytes,
+        rereads=tuple(filled(protocol.Reread, it) for it in since.rereads),
+        loop=bool(since.loop_over),
+        loop_over=since.loop_over,
     )
 
 
@@ -158,6 +237,25 @@ def _piece(piece: Piece) -> protocol.CompactionPiece:
     )
 
 
+def resumed(ready: Ready) -> protocol.Resumed:
+    """Return how to go on with a session."""
+    source, declined = ready.source, ready.declined
+    return protocol.Resumed(
+        session_id=ready.session_id,
+        source_session_id=source.session_id,
+        cwd=source.cwd,
+        live=source.live,
+        continued_by=source.continued_by,
+        offer=None if ready.offer is None else offer(ready.offer),
+        compacted=None if ready.compacted is None else compacted(ready.compacted),
+        not_compacted=None
+        if declined is None
+        else protocol.NotCompacted(declined.code, declined.message),
+        notice=ready.notice,
+        resume=f"codex resume {ready.session_id}",
+    )
+
+
 def uncompacted(done: Uncompacted) -> protocol.Uncompacted:
     """Return what came of taking a compaction back."""
     return protocol.Uncompacted(
@@ -177,14 +275,45 @@ def connect_report(report: Report) -> protocol.ConnectReport:
         seen.codex_path,
         seen.codex_version,
         seen.codex_problem,
-        tuple(filled(protocol.ConnectDoor, each) for each in seen.doors),
-        tuple(filled(protocol.ConnectHook, each) for each in seen.hooks),
-        tuple(protocol.ConnectHome(home, each) for home, each in seen.other_homes.items()),
+        tuple(map(_door, seen.doors)),
+        tuple(map(_hook, seen.hooks)),
+        tuple(filled(protocol.ConnectHome, each) for each in seen.other_homes),
         seen.problems,
         seen.way_out,
         report.written,
         tuple(filled(protocol.ConnectChange, each) for each in report.changes),
     )
+
+
+def _door(door: Door) -> protocol.ConnectDoor:
+    return protocol.ConnectDoor(
+        door.door,
+        door.configured,
+        door.trusted,
+        door.trust_unknown,
+        door.last_ran_at,
+        door.last_session,
+        _failure(door.failure),
+        door.problem,
+        door.next,
+        door.way_out,
+    )
+
+
+def _hook(hook: HookState) -> protocol.ConnectHook:
+    return protocol.ConnectHook(
+        hook.event,
+        hook.configured,
+        hook.trust,
+        hook.enabled,
+        hook.last_ran_at,
+        hook.last_session,
+        _failure(hook.failure),
+    )
+
+
+def _failure(failure: Failure | None) -> protocol.ConnectFailure | None:
+    return None if failure is None else filled(protocol.ConnectFailure, failure)
 
 
 def doctor_report(diagnosis: Diagnosis) -> protocol.DoctorReport:

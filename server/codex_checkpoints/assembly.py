@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
 from codex_checkpoints import stamps
-from codex_checkpoints.codex.archive import CodexArchive
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.checkpoint.seed import Seeds
 from codex_checkpoints.records import Records
 from codex_checkpoints.service.catalogue import Catalogue
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.settings import (
+    WINDOW_VARIABLES,
     Settings,
     overridden,
     read_settings,
@@ -29,6 +29,9 @@ from codex_checkpoints.threads import tree
 from codex_checkpoints.threads.contract import ThreadStore
 from codex_checkpoints.threads.index import is_storable
 from codex_checkpoints.threads.local_store import LocalThreadStore
+
+if TYPE_CHECKING:
+    from codex_checkpoints.codex.archive import CodexArchive
 
 
 @frozen
@@ -74,7 +77,8 @@ def assemble(
 ) -> House:
     """Read the settings and open the index; `overrides` are an editor's own settings.
 
-    With an `environment` the Codex CLI on its PATH may be asked to put threads away.
+    With an `environment` the Codex CLI on its PATH may be asked to put threads away, and what it
+    says of the windows of models counts.
     """
     settings, problems = settings_of(where.state_dir)
     if overrides:
@@ -85,15 +89,27 @@ def assemble(
     store = LocalThreadStore(where.codex_home, where.state_dir, stamps.now)
     store.clear_leftovers()
     catalogue = Catalogue(store, _beginnings(records))
-    codex = None if environment is None else CodexArchive(where.codex_home, environment)
+    codex = None if environment is None else _codex(where.codex_home, environment)
     refers = _is_begun_from(records, store)
     sessions = Sessions(catalogue, records, settings, refers, codex=codex)
+    if environment is not None:
+        window, fast_window = (environment.get(name) for name in WINDOW_VARIABLES)
+        sessions.told_windows = (window, fast_window)
     if records.undertakings():
         # Rare, and what it loads would slow down every command.
+        from codex_checkpoints.service.importing import Importing  # noqa: PLC0415
         from codex_checkpoints.service.restoring import Restoring  # noqa: PLC0415
 
+        Importing(sessions, stamps.now, stamps.new_id).recover()
         Restoring(sessions, stamps.now, stamps.new_id).recover()
     return House(sessions, problems)
+
+
+def _codex(codex_home: str, environment: Mapping[str, str]) -> CodexArchive:
+    """Return what asks the Codex CLI; a door that Codex waits for asks it nothing."""
+    from codex_checkpoints.codex.archive import CodexArchive  # noqa: PLC0415
+
+    return CodexArchive(codex_home, environment)
 
 
 def _beginnings(records: Records) -> Seeds:

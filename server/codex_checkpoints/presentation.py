@@ -211,7 +211,10 @@ def _standing(history: protocol.History) -> list[str]:
 
 
 def window_lines(windows: protocol.WindowList) -> list[str]:
-    """Return one line a window: number, when, what opened it, tokens before and after, id."""
+    """Return one line a window: number, when, what opened it, tokens before and after, id.
+
+    Below it stand the compaction of ours that opened it, and what Codex was given in it, if any.
+    """
     lines: list[str] = []
     for each in windows.items:
         how = f"{each.trigger or '-':<9} {each.strategy or '-':<10}"
@@ -220,6 +223,28 @@ def window_lines(windows: protocol.WindowList) -> list[str]:
         lines.append(
             f"{each.number:>3}  {opened:<24}  {how}  {sizes}  {plain(each.window_id or '-')}"
         )
+        if each.compaction_id is not None:
+            lines.append(f"     compaction {plain(each.compaction_id)}")
+        if each.received is not None:
+            given = each.received
+            state = "as it is now" if given.is_current else "changed since"
+            said = f"Codex was given {given.size} bytes, {state}, {given.digest[:15]}"
+            lines.append(f"     {plain(given.at):<24}  {plain(said)}")
+    return lines
+
+
+def outline_lines(outline: protocol.Outline, *, width: int | None) -> list[str]:
+    """Return one line a stretch of older turns, then one a turn: which, in which window, words."""
+    heads = [
+        (f"{each.first}-{each.last}", f"{each.first_window}-{each.last_window}", each.text)
+        for each in outline.chunks
+    ]
+    heads += [(str(each.number), str(each.window), each.text) for each in outline.recent]
+    lines: list[str] = []
+    for turns, windows, text in heads:
+        head = f"{turns:>11}  {windows:>7}  "
+        room = _WORDS if width is None else max(width - _columns(head) - 1, 20)
+        lines.append(f"{head}{_fit(plain(redact(text)), room)}".rstrip())
     return lines
 
 
@@ -233,6 +258,7 @@ def compaction_lines(done: protocol.Compacted) -> list[str]:
         f"kept {len(done.kept)}, cut {len(done.truncated)}, dropped {len(done.dropped)}"
         + (f" ({dropped})" if dropped else ""),
         f"standing context: {done.standing_context}",
+        *_BY_CODEX.get(done.determinism, ()),
         *(f"hook {each.number}: {each.outcome}" for each in done.hooks),
     ]
     if done.compaction_id is None:
@@ -241,9 +267,15 @@ def compaction_lines(done: protocol.Compacted) -> list[str]:
     return [
         f"Compaction {plain(done.compaction_id)} is installed.",
         *told,
-        f"go on:    {plain(done.resume or '')}",
+        f"go on:     {plain(done.resume or '')}",
         f"take back: codex-checkpoints uncompact {plain(done.compaction_id)}",
     ]
+
+
+_BY_CODEX = {
+    "model": ("summary: Codex's own, by its model; it is not the same twice",),
+    "provider": ("summary: by the service of Codex's provider; nobody else can read it",),
+}
 
 
 def _gone(done: protocol.Compacted) -> dict[str, int]:
@@ -253,11 +285,26 @@ def _gone(done: protocol.Compacted) -> dict[str, int]:
     return dict(sorted(counts.items()))
 
 
+def resume_notices(resumed: protocol.Resumed) -> list[str]:
+    """Return what a person is told before going on, one line, with the command that helps."""
+    if resumed.notice is None:
+        return []
+    if resumed.compacted is not None:
+        command = f"uncompact {resumed.compacted.compaction_id}"
+    elif resumed.continued_by is not None:
+        command = f"resume {resumed.continued_by}"
+    elif resumed.not_compacted is not None:
+        return [plain(resumed.notice)]
+    else:
+        command = f"compact {resumed.source_session_id}"
+    return [plain(f"{resumed.notice} → codex-checkpoints {command}")]
+
+
 def uncompacted_lines(done: protocol.Uncompacted) -> list[str]:
     """Return where the work goes on again."""
     return [
         f"Compaction {plain(done.compaction_id)} is taken back.",
-        f"go on:    {plain(done.resume)}",
+        f"go on: {plain(done.resume)}",
     ]
 
 
@@ -287,11 +334,22 @@ _DOOR_PROBLEMS = {
     "program_missing": "what it would call is gone; connect again",
     "failed": "failed when it was called last",
     "other_program": "calls another installation of this program; connect again to call this one",
+    "other_folders": "calls this program for another home; connect again",
+    "no_hooks": "this version of Codex has no hooks that fit; update it",
+    "disabled": "switched off in Codex",
+    "untrusted": "not trusted by Codex yet",
 }
 
 
-def connect_lines(report: protocol.ConnectReport) -> list[str]:
-    """Return whether something was written, and how things stand."""
+def next_step(report: protocol.ConnectReport) -> str | None:
+    """Return what helps whoever asks how things stand."""
+    # Where the last call failed, the report itself says all there is to say.
+    steps = (door.way_out for door in report.doors if door.problem != "failed")
+    return next((step for step in steps if step is not None), None)
+
+
+def connect_lines(report: protocol.ConnectReport, way_out: str | None) -> list[str]:
+    """Return whether something was written, how things stand, and what to do next."""
     kept = [plain(change.backup) for change in report.changes if change.backup is not None]
     lines = [f"What was there is kept as {backup}." for backup in kept]
     lines += ["Written.", ""] if report.written else []
@@ -302,17 +360,31 @@ def connect_lines(report: protocol.ConnectReport) -> list[str]:
         ran = f"last ran {door.last_ran_at} for {door.last_session}" if door.last_ran_at else None
         words = [
             "connected" if door.configured else "not connected",
-            None if door.trusted is not False else "not trusted by Codex yet",
             _DOOR_PROBLEMS.get(door.problem or ""),
             ran or ("never ran" if door.configured else None),
         ]
         lines.append(f"{door.door:<12}{plain(', '.join(word for word in words if word))}")
+        lines += [_hook_line(hook) for hook in report.hooks if door.door == "hook"]
     for home in report.other_homes:
         state = "connected" if home.connected else "not connected"
         lines.append(f"Another Codex home is {state}: {plain(home.codex_home)}")
     lines += [f"! {plain(problem)}" for problem in report.problems]
-    lines += [] if report.way_out is None else [f"→ {plain(report.way_out)}"]
+    lines += [] if way_out is None else [f"→ {plain(way_out)}"]
     return lines
+
+
+def _hook_line(hook: protocol.ConnectHook) -> str:
+    ran = (
+        f"last ran {hook.last_ran_at} for {hook.last_session}" if hook.last_ran_at else "never ran"
+    )
+    words = [
+        None if hook.configured else "not connected",
+        hook.trust,
+        "switched off" if hook.enabled is False else None,
+        ran if hook.configured else None,
+        None if hook.failure is None else f"failed {hook.failure.at}: {hook.failure.code}",
+    ]
+    return plain(f"  {hook.event:<18}{', '.join(word for word in words if word)}")
 
 
 def change_line(session_id: str, row: Row | None, reason: str, *, colour: bool) -> str:

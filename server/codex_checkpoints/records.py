@@ -12,7 +12,6 @@ import errno
 import logging
 import os
 import re
-import secrets
 import stat
 import sys
 import time
@@ -34,6 +33,8 @@ HOOK_FAILED = "HookFailed"
 """The type under which a call of our hook that failed stands in the audit."""
 MARKERS = "markers.jsonl"
 RESTORES = "restores.jsonl"
+IMPORTS = "imports.jsonl"
+HINTS = "hints.jsonl"
 RESTORING = "restoring"
 """The folder with a file for each branch that is being made."""
 _SESSION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
@@ -45,6 +46,9 @@ _PATIENCE = 10.0
 _PAUSE = 0.01
 _LONGEST_LINE = 1 << 24
 """No line of ours comes near; one that does is passed over, so that it fills no memory."""
+
+Look = tuple[int, int]
+"""The size of a file and the time of its last change: what tells that it may be another."""
 
 Append = Callable[[object], None]
 """Append one line to a file that only grows; durable when it returns, or else `StorageError`."""
@@ -180,6 +184,17 @@ class Records:
                 entry.name for entry in entries if os.path.exists(os.path.join(entry.path, name))
             )
         return frozenset()
+
+    def look(self, session_id: str, name: str) -> Look | None:
+        """Look at a file of a session without reading it; None where there is none."""
+        folder = self.session_dir(session_id)
+        if folder is None:
+            return None
+        try:
+            found = os.stat(os.path.join(folder, name))
+        except OSError:
+            return None
+        return found.st_size, found.st_mtime_ns
 
     def lines(self, session_id: str, name: str) -> Iterator[object]:
         """Yield the JSON values of a file that only grows; raises `StorageError`."""
@@ -339,7 +354,7 @@ def _replace(path: str, data: bytes) -> None:
     """Put `data` in the place of a file: a reader sees the old bytes or the new, never a part."""
     folder, name = os.path.split(path)
     os.makedirs(folder, mode=0o700, exist_ok=True)
-    temporary = os.path.join(folder, f".{name}.{secrets.token_hex(8)}.tmp")
+    temporary = os.path.join(folder, f".{name}.{os.urandom(8).hex()}.tmp")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
     descriptor = os.open(temporary, flags | getattr(os, "O_BINARY", 0), 0o600)
     try:

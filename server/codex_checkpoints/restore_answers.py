@@ -12,10 +12,12 @@ from codex_checkpoints import protocol
 from codex_checkpoints.core.restore import difference
 from codex_checkpoints.core.restore.lineage import Node, Tree
 from codex_checkpoints.core.restore.markers import Pin
+from codex_checkpoints.core.restore.pack import PackLine
 from codex_checkpoints.core.restore.records import Restore
 from codex_checkpoints.core.restore.summary import caution_text, summary_of
 from codex_checkpoints.core.restore.written import to_json
 from codex_checkpoints.core.rollout.fields import Json
+from codex_checkpoints.service.branches import Around
 from codex_checkpoints.service.differences import Compared
 from codex_checkpoints.service.marking import Placed
 from codex_checkpoints.service.restore_history import Listed
@@ -30,6 +32,7 @@ def diff(compared: Compared) -> protocol.Difference:
     return protocol.Difference(
         compared.session_id,
         compared.from_turn,
+        compared.to_session,
         compared.to_turn,
         found["task"],
         tuple(found["plan"]),
@@ -76,6 +79,7 @@ def restored(done: Restored) -> protocol.Restored:
         record.checkpoint_id,
         filled(protocol.TurnSource, record.source_turn),
         record.label,
+        record.marked_at,
         record.mode,
         record.restored_at or None,
         record.context_reset,
@@ -88,11 +92,18 @@ def restored(done: Restored) -> protocol.Restored:
         done.pack,
         None if record.pack is None else record.pack.tokens,
         None if record.pack is None else record.pack.budget,
+        tuple(map(_pack_line, done.lines)),
         told.headline,
         told.carried,
         done.resume,
         done.dry_run,
     )
+
+
+def _pack_line(line: PackLine) -> protocol.PackLine:
+    item = line.item
+    part, name = (None, None) if item is None else (item.part, item.id)
+    return protocol.PackLine(line.text, part, name, line.tokens)
 
 
 def restore_list(listed: Iterable[Listed]) -> protocol.RestoreList:
@@ -176,6 +187,13 @@ def _warnings(record: Restore) -> tuple[protocol.RestoreWarning, ...]:
         protocol.RestoreWarning(each.code, each.count, caution_text(each))
         for each in record.warnings
     )
+
+
+def branches(around: Around) -> protocol.Branches:
+    """Return what a session came from and what came of it."""
+    source = None if around.source is None else filled(protocol.Branch, around.source)
+    items = tuple(filled(protocol.Branch, branch) for branch in around.items)
+    return protocol.Branches(around.session_id, source, items, None)
 
 
 def lineage(tree: Tree, session_id: str) -> protocol.Lineage:

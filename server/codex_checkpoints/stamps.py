@@ -6,7 +6,7 @@ hand these in; nothing below them asks for the time.
 
 from __future__ import annotations
 
-import secrets
+import os
 import time
 import uuid
 from datetime import UTC, datetime
@@ -33,13 +33,13 @@ def moment() -> datetime:
 def new_ids(at: datetime, count: int) -> tuple[str, ...]:
     """Return so many UUIDs of version 7 for one moment, each later in order than the one before."""
     at_ms = int(at.timestamp() * 1000)
-    return tuple(uuid7(at_ms, secrets.token_bytes(RANDOM_BYTES), place) for place in range(count))
+    return tuple(uuid7(at_ms, os.urandom(RANDOM_BYTES), place) for place in range(count))
 
 
 def new_id() -> str:
     """Return a UUID of version 7: later ones sort behind earlier ones, to the millisecond."""
     moment = time.time_ns() // 1_000_000 & (1 << 48) - 1
-    drawn = secrets.randbits(74)
+    drawn = int.from_bytes(os.urandom(10)) >> 6
     high = moment << 16 | 0x7000 | drawn >> 62
     low = 1 << 63 | drawn & (1 << 62) - 1
     return str(uuid.UUID(int=high << 64 | low))

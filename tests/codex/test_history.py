@@ -14,6 +14,7 @@ import pytest
 from codex import product
 from codex.codex_cli import CODE_MODE_MODEL, AppServer, CodexHome
 from codex.conftest import MakeHome
+from codex.requests import sent
 from codex.scripted_model import Answer, Json, ScriptedModel, call, say, script, shell
 from homes import thread
 from rollouts import (
@@ -39,7 +40,6 @@ pytestmark = pytest.mark.codex
 Item = dict[str, Json]
 
 PROMPT = "And now?"
-NOT_COMPARED = ("id", "metadata", "internal_chat_message_metadata_passthrough")
 PICTURE = (
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ"
     "AAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -55,13 +55,7 @@ def sent_on_resume(home: CodexHome, model: ScriptedModel, session_id: str) -> li
     """Have Codex resume a session; what it sent, without the base instructions."""
     model.add(Answer(say("So.")))
     home.exec(PROMPT, resume=session_id)
-    items = [
-        {key: value for key, value in item.items() if key not in NOT_COMPARED}
-        for item in model.turns[-1].input
-    ]
-    first = next(n for n, item in enumerate(items) if item["type"] == "message")
-    assert items[first]["role"] == "developer"
-    return items[:first] + items[first + 1 :]
+    return sent(model.turns[-1])
 
 
 def hold(home: CodexHome, model: ScriptedModel, session_id: str) -> list[Item]:

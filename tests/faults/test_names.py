@@ -64,7 +64,9 @@ def rename(home: Home, number: int, name: str, what: str, left: int) -> int:
 def title(home: Home, number: int) -> str | None:
     with home.house() as house:
         return next(
-            each.title for each in house.sessions.page().items if each.session_id == thread(number)
+            each.title
+            for each in house.sessions.summaries.page().items
+            if each.session_id == thread(number)
         )
 
 

@@ -58,7 +58,7 @@ def database(home: Home) -> Path:
 def tasks(home: Home) -> list[str | None]:
     """List with a new service over the index as it lies there."""
     with home.house() as house:
-        return [item.task for item in house.sessions.page().items]
+        return [item.task for item in house.sessions.summaries.page().items]
 
 
 def rows(home: Home) -> dict[str, Row]:
@@ -203,7 +203,7 @@ def test_tables_of_another_shape_are_made_anew(home: Home, statement: str) -> No
         other.execute(statement)
 
     with home.house() as house:
-        assert [item.task for item in house.sessions.page().items] == EXPECTED
+        assert [item.task for item in house.sessions.summaries.page().items] == EXPECTED
         assert without_index(house) is None
 
 
@@ -215,7 +215,10 @@ def test_an_index_that_another_process_keeps_locked_is_done_without(
     home.put(chat("task 6", 6), 6)
 
     with locked(database(home)), home.house() as house:
-        assert [item.task for item in house.sessions.page().items] == [*EXPECTED, "task 6"]
+        assert [item.task for item in house.sessions.summaries.page().items] == [
+            *EXPECTED,
+            "task 6",
+        ]
         assert "locked" in (without_index(house) or "")
 
     assert tasks(home) == [*EXPECTED, "task 6"]
@@ -238,7 +241,10 @@ def test_an_index_may_be_deleted_while_it_is_open(home: Home) -> None:
         home.put(chat("task 6", 6), 6)
         house.sessions.refresh()
 
-        assert [item.task for item in house.sessions.page().items] == [*EXPECTED, "task 6"]
+        assert [item.task for item in house.sessions.summaries.page().items] == [
+            *EXPECTED,
+            "task 6",
+        ]
         assert tasks(home) == [*EXPECTED, "task 6"]
     assert tasks(home) == [*EXPECTED, "task 6"]
 
@@ -247,7 +253,7 @@ def test_a_folder_in_the_place_of_the_index_is_done_without(home: Home) -> None:
     database(home).mkdir(parents=True)
 
     with home.house() as house:
-        assert [item.task for item in house.sessions.page().items] == EXPECTED
+        assert [item.task for item in house.sessions.summaries.page().items] == EXPECTED
         assert without_index(house) is not None
     assert database(home).is_dir()
 
@@ -297,7 +303,7 @@ def test_a_full_disk_is_done_without(home: Home, monkeypatch: pytest.MonkeyPatch
         home.put(chat(f"task {number:03} {'x' * 150}", number), number)
 
     with home.house() as house:
-        assert len(house.sessions.page().items) == 59
+        assert len(house.sessions.summaries.page().items) == 59
         assert "full" in (without_index(house) or "")
 
 
@@ -371,7 +377,7 @@ def test_a_large_file_is_not_read_again_by_the_process_that_follows_it(
         added = append(path, "and test it")
         house.sessions.refresh()
 
-        assert house.sessions.page().items[0].task == "and test it"
+        assert house.sessions.summaries.page().items[0].task == "and test it"
         assert sum(counted) <= added + 10_000
 
 

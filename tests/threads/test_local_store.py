@@ -194,7 +194,7 @@ def test_the_numbers_of_a_file_system_may_be_larger_than_those_of_a_database(
     plain = tree.look_of
     monkeypatch.setattr(tree, "look_of", large)
     with home.house() as house:
-        assert house.sessions.page().items[0].session_id == thread(1)
+        assert house.sessions.summaries.page().items[0].session_id == thread(1)
         assert house.sessions.catalogue.store.faults() == ()
         look = house.sessions.catalogue.current()[thread(1)].rollout.look
         assert look[2] == path.stat().st_ino
@@ -326,13 +326,13 @@ def test_older_sources_of_names_stay_readable(home: Home):
 
     with home.house() as house:
         store = house.sessions.catalogue.store
-        assert [item.title for item in house.sessions.page().items] == ["in the history"]
+        assert [item.title for item in house.sessions.summaries.page().items] == ["in the history"]
         codex_names(home).write_bytes(
             orjson.dumps({"id": thread(1), "thread_name": "in the list", "updated_at": "2026"})
         )
-        assert [item.title for item in house.sessions.page().items] == ["in the list"]
+        assert [item.title for item in house.sessions.summaries.page().items] == ["in the list"]
         store.update_thread_metadata([(thread(1), Patch(name="in the patch"))])
-        assert [item.title for item in house.sessions.page().items] == ["in the patch"]
+        assert [item.title for item in house.sessions.summaries.page().items] == ["in the patch"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such pipes there")
@@ -410,7 +410,9 @@ Listing = list[tuple[object, ...]]
 def listing(home: Home) -> Listing:
     """List as a new process does: after a scan."""
     with home.house() as house:
-        pages = (house.sessions.page(archived=archived).items for archived in (False, True))
+        pages = (
+            house.sessions.summaries.page(archived=archived).items for archived in (False, True)
+        )
         return [
             (each.session_id, each.title, each.task, each.forked_from, each.archived)
             for page in pages
@@ -451,12 +453,12 @@ def test_lists_names_and_lineage_do_not_depend_on_the_index(
 @pytest.mark.parametrize("damage", [absent, corrupt, a_folder])
 def test_an_index_may_go_at_any_moment(stocked: Home, damage: Callable[[Home], None]):
     with stocked.house() as house:
-        whole = [item.title or "" for item in house.sessions.page().items]
+        whole = [item.title or "" for item in house.sessions.summaries.page().items]
         damage(stocked)
         house.sessions.rename(thread(4), "after the damage")
         stocked.put(chat("task 8", 8), 8)
         house.sessions.refresh()
-        titles = [item.title for item in house.sessions.page().items]
+        titles = [item.title for item in house.sessions.summaries.page().items]
 
     expected = sorted([*(each for each in whole if each != "task 4"), "after the damage", "task 8"])
     assert sorted(title or "" for title in titles) == expected
@@ -470,7 +472,7 @@ def test_names_are_given_while_the_index_is_locked(stocked: Home, monkeypatch: p
     stocked.put(chat("task 8", 8), 8)
     with locked(stocked), stocked.house() as house:
         house.sessions.rename(thread(4), "in spite of it")
-        assert house.sessions.page(search="in spite").items[0].session_id == thread(4)
+        assert house.sessions.summaries.page(search="in spite").items[0].session_id == thread(4)
         assert [each.code for each in house.sessions.catalogue.store.faults()] == [
             "index_unavailable"
         ]
@@ -522,14 +524,18 @@ def test_what_the_index_says_is_what_a_scan_says(
                     case _:
                         getattr(threads, what)(thread(number))
         told_on_the_way = dict(house.sessions.catalogue.current())
-        pages = [house.sessions.page(archived=archived).items for archived in (False, True)]
+        pages = [
+            house.sessions.summaries.page(archived=archived).items for archived in (False, True)
+        ]
     by_index = listing(home)
     absent(home)
 
     assert listing(home) == by_index
     with home.house() as house:
         assert dict(house.sessions.catalogue.current()) == told_on_the_way
-        again = [house.sessions.page(archived=archived).items for archived in (False, True)]
+        again = [
+            house.sessions.summaries.page(archived=archived).items for archived in (False, True)
+        ]
     assert again == pages
 
 
@@ -613,7 +619,7 @@ def test_processes_that_write_and_list_at_once_lose_nothing(home: Home, store: L
 
 def _page(home: Home) -> Any:  # noqa: ANN401 - summaries
     with home.house() as house:
-        return house.sessions.page().items
+        return house.sessions.summaries.page().items
 
 
 # --- where things are written --------------------------------------------------------------------

@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import NoReturn
 
 from codex_checkpoints import __version__, assembly
+from codex_checkpoints.assembly import Places
 from codex_checkpoints.cli import (
     compactions,
     comparing,
@@ -23,15 +25,18 @@ from codex_checkpoints.cli import (
     doctor,
     doors,
     following,
+    hints,
     histories,
     markers,
     moving,
     notes,
     output,
+    portable,
     restores,
+    resuming,
     sessions,
 )
-from codex_checkpoints.cli.commands import DONE, INTERRUPTED, REFUSED, Commands
+from codex_checkpoints.cli.commands import DONE, INTERRUPTED, REFUSED, Commands, Parser
 from codex_checkpoints.service.refusal import Cancelled, Refusal
 
 SUBJECTS = (
@@ -39,9 +44,12 @@ SUBJECTS = (
     notes,
     histories,
     compactions,
+    resuming,
     comparing,
     markers,
+    hints,
     restores,
+    portable,
     moving,
     following,
     connecting,
@@ -58,13 +66,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     problem = None if options.check is None else options.check(options)
     if problem is not None:
-        parser.error(problem)
-    try:
-        where = assembly.places(
-            os.environ, os.path.expanduser("~"), options.codex_home, options.state_dir
-        )
-    except ValueError as error:
-        parser.error(str(error))
+        options.wrong(problem)
+    where = _places(options)
     try:
         return options.run(options, where)
     except Refusal as refusal:
@@ -83,10 +86,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return REFUSED
 
 
+def _places(options: argparse.Namespace) -> Places:
+    wrong: Callable[[str], NoReturn] = options.wrong
+    try:
+        return assembly.places(
+            os.environ, os.path.expanduser("~"), options.codex_home, options.state_dir
+        )
+    except ValueError as error:
+        wrong(str(error))
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="codex-checkpoints",
         description="Keep what a Codex session knows, as state.",
+        epilog="COMMAND --help tells more. Options stand behind the command. "
+        "Begin with `sessions`, then `view` one of them.",
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = Commands(parser)

@@ -46,6 +46,15 @@ def count(text: str) -> int:
     return number
 
 
+def positive(text: str) -> int:
+    """Read how many, one at least."""
+    number = int(text)
+    if number < 1:
+        message = "must be 1 or more"
+        raise argparse.ArgumentTypeError(message)
+    return number
+
+
 def port(text: str) -> int:
     """Read a port."""
     number = int(text)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from functools import partial
+from typing import NoReturn
 
 from codex_checkpoints import assembly, presentation, wire
 from codex_checkpoints.assembly import House, Places
@@ -22,6 +24,19 @@ Run = Callable[[argparse.Namespace, House], int]
 RunAlone = Callable[[argparse.Namespace, Places], int]
 Check = Callable[[argparse.Namespace], str | None]
 """Say what is wrong with arguments that depend on each other; None where nothing is."""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that does not answer a slip with the names of all commands."""
+
+    def error(self, message: str) -> NoReturn:
+        """End with what is wrong, in a sentence, and the exit code of wrong usage."""
+        if message.startswith("argument COMMAND: invalid choice: "):
+            said = message.removeprefix("argument COMMAND: invalid choice: ").split(" (choose", 1)[
+                0
+            ]
+            message = f"no command {said}; --help lists them, and options stand behind the command"
+        super().error(message)
 
 
 class Commands:
@@ -45,17 +60,24 @@ class Commands:
         added = self._parsers.add_parser(
             name, help=about, description=about, parents=[self._folders]
         )
-        added.set_defaults(run=run, check=check)
+        added.set_defaults(run=run, check=check, wrong=added.error)
         return added
 
 
 def in_house(run: Run, options: argparse.Namespace, where: Places) -> int:
     """Run a command with the parts put together, and let go of them in the end."""
+    with opened(where) as house:
+        return run(options, house)
+
+
+@contextlib.contextmanager
+def opened(where: Places) -> Generator[House]:
+    """Put the parts together for a block, and let go of them in the end."""
     house = assembly.assemble(where, environment=os.environ)
     for problem in house.problems:
         output.say(f"config.toml: {problem}")
     try:
-        return run(options, house)
+        yield house
     finally:
         house.sessions.close()
 

@@ -7,8 +7,11 @@ import os
 
 from codex_checkpoints import answers, presentation
 from codex_checkpoints.assembly import House
-from codex_checkpoints.cli.arguments import OF_OURS, add_json, add_session
+from codex_checkpoints.cli import output
+from codex_checkpoints.cli.arguments import OF_OURS, add_json, add_session, positive
 from codex_checkpoints.cli.commands import Commands, refresh, told
+
+STRATEGY = "who compacts: we, or Codex itself, which asks its model over the network"
 
 
 def add(commands: Commands) -> None:
@@ -20,7 +23,10 @@ def add(commands: Commands) -> None:
         "--into", choices=("new", "in-place"), default="new", help="where the work is to go on"
     )
     compact.add_argument(
-        "--strategy", choices=("checkpoint", "codex"), default="checkpoint", help="who compacts"
+        "--strategy", choices=("checkpoint", "codex"), default="checkpoint", help=STRATEGY
+    )
+    compact.add_argument(
+        "--timeout", metavar="SECONDS", type=positive, help="how long Codex may take"
     )
     compact.add_argument("--placement", metavar="MODE", default="manual", help="manual or pre_turn")
     compact.add_argument("--dry-run", action="store_true", help="say what would come of it")
@@ -42,10 +48,22 @@ def _compact(options: argparse.Namespace, house: House) -> int:
     refresh(house)
     compacting = Compacting(house.sessions, outside(os.environ))
     request = Request(
-        options.session, options.into, options.strategy, options.placement, options.force
+        options.session,
+        options.into,
+        options.strategy,
+        options.placement,
+        options.force,
+        options.timeout,
     )
-    ask = compacting.preview if options.dry_run else compacting.compact
-    record = answers.compacted(ask(request))
+    if options.dry_run:
+        found = compacting.preview(request)
+    else:
+        asked = compacting.ask(request)
+        if options.strategy == "codex":
+            output.say("Codex is asked for a summary, which takes a while; Ctrl-C stops it")
+        done = compacting.install(asked.consult())
+        found = compacting.finish(done, done.tell())
+    record = answers.compacted(found)
     return told(options, record, presentation.compaction_lines(record))
 
 

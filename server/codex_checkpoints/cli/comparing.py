@@ -1,4 +1,4 @@
-"""`diff`: what a session learned between two turns."""
+"""`diff`: what a session learned between two turns, or what two sessions differ in."""
 
 from __future__ import annotations
 
@@ -12,18 +12,27 @@ from codex_checkpoints.cli.commands import Commands, refresh, told
 
 def add(commands: Commands) -> None:
     """Add the command of this module."""
-    diff = commands.add("diff", "say what changed between two turns", _diff)
+    diff = commands.add("diff", "say what changed between two turns", _diff, _wrong)
     add_session(diff, OF_OURS)
     add_json(diff)
-    diff.add_argument("--from", dest="from_turn", metavar="TURN", required=True, help=A_TURN)
-    diff.add_argument("--to", dest="to_turn", metavar="TURN", required=True, help=A_TURN)
+    diff.add_argument("--from", dest="from_turn", metavar="TURN", help=A_TURN)
+    diff.add_argument("--to", dest="to_turn", metavar="TURN", help=A_TURN)
+    about = "the session that --to is a turn of; a turn that is not named is as it is now"
+    diff.add_argument("--with", dest="other", metavar="SESSION", help=about)
+
+
+def _wrong(options: argparse.Namespace) -> str | None:
+    named = options.from_turn is not None and options.to_turn is not None
+    return None if named or options.other is not None else "--from and --to are needed"
 
 
 def _diff(options: argparse.Namespace, house: House) -> int:
     from codex_checkpoints import restore_answers, restore_texts
-    from codex_checkpoints.service.differences import compare
+    from codex_checkpoints.service.differences import Place, compare
 
     refresh(house)
-    found = compare(house.sessions, options.session, options.from_turn, options.to_turn)
+    before = Place(options.session, options.from_turn)
+    after = Place(options.other or options.session, options.to_turn)
+    found = compare(house.sessions, before, after)
     record = restore_answers.diff(found)
     return told(options, record, restore_texts.diff_lines(record, colour=output.colour()))

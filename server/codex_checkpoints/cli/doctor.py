@@ -21,6 +21,6 @@ def add(commands: Commands) -> None:
 def _doctor(options: argparse.Namespace, house: House) -> int:
     refresh(house)
     sessions = house.sessions
-    connection = connector(sessions.catalogue.place, sessions.records.state_dir).inspect()
+    connection = connector(sessions.catalogue.place, sessions.records.state_dir).examine()
     report = answers.doctor_report(diagnose(sessions, house.problems, connection))
     return told(options, report, presentation.doctor_lines(report, colour=output.colour()))

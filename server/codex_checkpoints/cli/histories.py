@@ -1,4 +1,4 @@
-"""`history` and `windows`: what Codex itself would send, and how it came to that."""
+"""`history`, `windows`, `outline`, `losses`: what Codex would send, and what became of the rest."""
 
 from __future__ import annotations
 
@@ -8,17 +8,25 @@ from codex_checkpoints import answers, presentation
 from codex_checkpoints.assembly import House
 from codex_checkpoints.cli import output
 from codex_checkpoints.cli.arguments import add_json, add_session
-from codex_checkpoints.cli.commands import Commands, refresh, told
+from codex_checkpoints.cli.commands import DONE, Commands, refresh, told
+from codex_checkpoints.core.history.windows import render
 from codex_checkpoints.service.history import Histories
+from codex_checkpoints.service.receipts import received
 
 
 def add(commands: Commands) -> None:
     """Add the commands of this module."""
+    about = "print what Codex would send when the session is resumed"
+    history = commands.add("history", about, _history)
+    windows = commands.add("windows", "list the context windows of a session", _windows, _one_form)
+    windows.add_argument(
+        "--fragment", action="store_true", help="print the ids as Codex tells a model of them"
+    )
     for added in (
-        commands.add(
-            "history", "print what Codex would send when the session is resumed", _history
-        ),
-        commands.add("windows", "list the context windows of a session", _windows),
+        history,
+        windows,
+        commands.add("outline", "tell a session in few lines, however long it is", _outline),
+        commands.add("losses", "say what each compaction of a session lost", _losses),
     ):
         add_session(added)
         add_json(added)
@@ -34,7 +42,34 @@ def _history(options: argparse.Namespace, house: House) -> int:
     )
 
 
+def _one_form(options: argparse.Namespace) -> str | None:
+    return "--fragment is no JSON" if options.fragment and options.json else None
+
+
 def _windows(options: argparse.Namespace, house: House) -> int:
     refresh(house)
-    record = answers.window_list(Histories(house.sessions).windows(options.session))
+    sessions = house.sessions
+    if options.fragment:
+        output.write_lines(render(Histories(sessions).fragment(options.session)).split("\n"))
+        return DONE
+    windows = Histories(sessions).windows(options.session)
+    opened = sessions.compactions.opened(sessions.find(options.session).session_id)
+    record = answers.window_list(windows, received(sessions, options.session), opened)
     return told(options, record, presentation.window_lines(record))
+
+
+def _outline(options: argparse.Namespace, house: House) -> int:
+    from codex_checkpoints.service.outlines import outline
+
+    refresh(house)
+    record = answers.outline(outline(house.sessions, options.session))
+    return told(options, record, presentation.outline_lines(record, width=output.width()))
+
+
+def _losses(options: argparse.Namespace, house: House) -> int:
+    from codex_checkpoints import loss_texts
+    from codex_checkpoints.service.losing import losses_of
+
+    refresh(house)
+    record = answers.loss_list(losses_of(house.sessions, options.session))
+    return told(options, record, loss_texts.loss_lines(record, colour=output.colour()))

@@ -33,8 +33,8 @@ def add(commands: Commands) -> None:
         add_json(added)
     for added in (unmark, relabel):
         add_marker(added)
-    mark.add_argument("--label", metavar="L", required=True, help="what to call it")
-    mark.add_argument("--turn", metavar="TURN", help=f"{A_TURN}; else the last that ended")
+    mark.add_argument("--label", metavar="LABEL", required=True, help="what to call it")
+    mark.add_argument("--turn", metavar="TURN", help=f"{A_TURN}; else the last one that ended")
     relabel.add_argument("label", metavar="LABEL", help="what to call it from now on")
     path = "a file in the session's folder, or lines of it: src/a.py#L3-L9"
     pin.add_argument("path", metavar="PATH", nargs="?", help=path)

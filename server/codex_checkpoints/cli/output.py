@@ -8,6 +8,7 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
+from typing import cast
 
 import orjson
 
@@ -59,6 +60,12 @@ def say(sentence: str) -> None:
     print(presentation.plain(sentence), file=sys.stderr)
 
 
+def say_lines(lines: Sequence[str]) -> None:
+    """Say some things beside the answer."""
+    for line in lines:
+        say(line)
+
+
 def refused(refusal: Refusal, *, as_json: bool) -> None:
     """Tell of a refusal: as JSON on stdout, else in one line on stderr."""
     if as_json:
@@ -69,8 +76,26 @@ def refused(refusal: Refusal, *, as_json: bool) -> None:
         }
         write_json({"error": error}, indent=False)
     else:
-        hint = refusal.facts.get("hint")
+        hint = refusal.facts.get("hint") or _way_out(refusal)
         say(f"{refusal.code}: {refusal.message}" + (f". {hint}" if hint else ""))
+
+
+_WAYS_OUT = {
+    "unknown_session": "`sessions` lists them; of an id, give 8 characters or more.",
+    "unknown_turn": "`outline` lists the turns of a session.",
+    "unknown_checkpoint": "`marks` lists the markers of a session.",
+    "unknown_compaction": "`windows` lists the compactions of a session.",
+    "unknown_operation": "`restores` lists them.",
+    "turn_not_complete": "Wait until it has ended, or name an earlier one.",
+}
+
+
+def _way_out(refusal: Refusal) -> str | None:
+    """Return which command helps where the service knows no command."""
+    if refusal.code == "ambiguous_session":
+        candidates = cast("list[str]", refusal.facts["candidates"])
+        return f"Give more of one: {', '.join(candidates)}"
+    return _WAYS_OUT.get(refusal.code)
 
 
 def colour() -> bool:

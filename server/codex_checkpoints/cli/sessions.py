@@ -40,7 +40,7 @@ def add(commands: Commands) -> None:
 
 def _sessions(options: argparse.Namespace, house: House) -> int:
     refresh(house)
-    page = house.sessions.page(
+    page = house.sessions.summaries.page(
         cwd=_folder(options.cwd) if options.cwd else None,
         archived=options.archived,
         search=options.search,

@@ -16,10 +16,13 @@ Times are UTC, ISO 8601 with milliseconds and `Z`.
 from codex_checkpoints.protocol.compactions import *
 from codex_checkpoints.protocol.connecting import *
 from codex_checkpoints.protocol.events import *
+from codex_checkpoints.protocol.hints import *
 from codex_checkpoints.protocol.histories import *
 from codex_checkpoints.protocol.lineage import *
 from codex_checkpoints.protocol.markers import *
 from codex_checkpoints.protocol.notes import *
+from codex_checkpoints.protocol.portable import *
+from codex_checkpoints.protocol.receipts import *
 from codex_checkpoints.protocol.restores import *
 from codex_checkpoints.protocol.sessions import *
 from codex_checkpoints.protocol.table import *

@@ -7,13 +7,14 @@ from typing import Any
 from attrs import frozen
 
 from codex_checkpoints.protocol.histories import WindowChain
+from codex_checkpoints.protocol.sessions import Offer
 
 
 @frozen
 class CompactParams:
     """A session, where its work is to go on, and how.
 
-    `into` is `new` or `in-place`, `strategy` is `checkpoint`, `placement` is `manual` or
+    `into` is `new` or `in-place`, `strategy` is `checkpoint` or `codex`, `placement` is `manual` or
     `pre_turn`; `force` overrides `not_smaller`, and `turn_not_complete` where nobody holds the
     session.
     """
@@ -23,6 +24,7 @@ class CompactParams:
     strategy: str = "checkpoint"
     placement: str = "manual"
     force: bool = False
+    work_done_token: int | str | None = None
 
 
 @frozen
@@ -122,4 +124,43 @@ class Uncompacted:
     session_id: str
     source_session_id: str
     into: str
+    resume: str
+
+
+@frozen
+class ResumeParams:
+    """A session that a person wants to go on with."""
+
+    session_id: str
+    work_done_token: int | str | None = None
+
+
+@frozen
+class NotCompacted:
+    """Why a compaction that the settings ask for was not done: the code of its refusal."""
+
+    code: str
+    message: str
+
+
+@frozen
+class Resumed:
+    """How to go on with a session, and what the check between two turns came to.
+
+    `sessionId` is the one to resume, `resume` the shell command for it, to be run in `cwd`;
+    `compacted` is the compaction that was done before, as the setting `automatic` asks,
+    `notCompacted` why there is none.  `offer` speaks for one that was not done.  `live` says that
+    Codex has the session loaded, `continuedBy` that its work went on elsewhere.  `notice` is one
+    sentence for a quiet notification, null where there is nothing to tell.
+    """
+
+    session_id: str
+    source_session_id: str
+    cwd: str | None
+    live: bool
+    continued_by: str | None
+    offer: Offer | None
+    compacted: Compacted | None
+    not_compacted: NotCompacted | None
+    notice: str | None
     resume: str

@@ -47,19 +47,35 @@ class ConnectParams:
 
 
 @frozen
+class ConnectFailure:
+    """A call of ours that failed and that no good one has followed."""
+
+    at: str
+    session_id: str | None
+    code: str
+
+
+@frozen
 class ConnectDoor:
     """One way in which Codex calls us: `hook` or `mcp`.
 
-    `trusted` is null where that is not known; Codex asks for no trust in an MCP server.  `problem`
-    is null or `not_configured`, `incomplete`, `program_missing`, `other_program`, `failed`.
+    `trusted` is null where that is not known, for the reason in `trustUnknown`; Codex asks for no
+    trust in an MCP server.  `problem` is null or `not_configured`, `incomplete`,
+    `program_missing`, `other_program`, `other_folders`, `no_hooks`, `disabled`, `untrusted`,
+    `failed`.  `next` is what helps: null or `connect`, `repair`, `trust`, `update_codex`,
+    `choose_home`; `wayOut` says it in a sentence.
     """
 
     door: str
     configured: bool
     trusted: bool | None
+    trust_unknown: str | None
     last_ran_at: str | None
     last_session: str | None
+    failure: ConnectFailure | None
     problem: str | None
+    next: str | None
+    way_out: str | None
 
 
 @frozen
@@ -70,14 +86,18 @@ class ConnectHook:
     configured: bool
     trust: str | None
     enabled: bool | None
+    last_ran_at: str | None
+    last_session: str | None
+    failure: ConnectFailure | None
 
 
 @frozen
 class ConnectHome:
-    """Another Codex home of this user, and whether it is connected."""
+    """Another Codex home of this user: whether it is connected, and whether sessions are there."""
 
     codex_home: str
     connected: bool
+    has_sessions: bool
 
 
 @frozen

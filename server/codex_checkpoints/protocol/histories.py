@@ -6,6 +6,8 @@ from typing import Any
 
 from attrs import frozen
 
+from codex_checkpoints.protocol.receipts import Receipt
+
 
 @frozen
 class WindowChain:
@@ -45,6 +47,8 @@ class Window:
 
     `trigger` is `manual`, `pre_turn` or `mid_turn`; `strategy` is `checkpoint` or `codex` for ours,
     `local`, `remote` or `fresh` for those of Codex; null is what the file does not tell.
+    `received` is what Codex was given in it last; `compactionId` names the compaction of ours
+    that opened it, by which it can be taken back.
     """
 
     number: int
@@ -56,6 +60,8 @@ class Window:
     strategy: str | None
     tokens_before: int | None
     tokens_after: int | None
+    received: Receipt | None
+    compaction_id: str | None
 
 
 @frozen
@@ -67,12 +73,140 @@ class WindowList:
 
 
 @frozen
+class OutlineTurn:
+    """A recent turn: its number from 1, its id, the window it began in, its first words."""
+
+    number: int
+    turn_id: str
+    window: int
+    text: str
+
+
+@frozen
+class OutlineChunk:
+    """A stretch of older turns, and of the windows they began in; `text` is of its first turn."""
+
+    first: int
+    last: int
+    first_window: int
+    last_window: int
+    text: str
+
+
+@frozen
+class Outline:
+    """What people see of a session, bounded: at most 16 chunks, then the recent turns."""
+
+    chunks: tuple[OutlineChunk, ...]
+    recent: tuple[OutlineTurn, ...]
+
+
+@frozen
+class LostText:
+    """The task, or an open step of the plan, and whether the replacement still holds its text.
+
+    `ref` is the message or the call it comes from, `seq` the record, null where none of this
+    session's own tells it.  `lost` is null where nobody can tell, since part of the replacement is
+    encrypted.
+    """
+
+    text: str
+    ref: str | None
+    seq: int | None
+    lost: bool | None
+
+
+@frozen
+class LostFile:
+    """A file that was changed in the window before, and whether the replacement names it.
+
+    `change` is `add`, `update`, `delete` or `move`; `ref` is the call that did it last.
+    """
+
+    uri: str
+    change: str
+    ref: str | None
+    seq: int
+    lost: bool | None
+
+
+@frozen
+class LostCommand:
+    """A command that had failed when it was run last, and whether the replacement names it."""
+
+    command: str
+    exit_code: int | None
+    ref: str | None
+    seq: int
+    lost: bool | None
+
+
+@frozen
+class Reread:
+    """A file that was read again unchanged, how often, and the last record that did it."""
+
+    uri: str
+    times: int
+    ref: str | None
+    seq: int
+
+
+@frozen
+class Loss:
+    """One compaction: what its replacement no longer holds, and what was read again since.
+
+    The first six fields are those of the window that it opened; `number` is null where a
+    rollback took the window away (`counts` is false).  `sealed` says that part of the replacement
+    is encrypted.  `taskPresent` is null where nobody can tell, or nothing was asked for.
+    `notListed` counts files and commands beyond those that are listed.
+
+    `reads` are the reads of files up to the next compaction, `rereadsUnchanged` those of files
+    that an earlier window had read or written as they are, `bytes` what these printed.  `loop`
+    warns of the same files, or the same command with the same outcome, again and again;
+    `loopOver` names them.
+    """
+
+    number: int | None
+    window_id: str | None
+    opened_at_seq: int
+    opened_at: str | None
+    trigger: str | None
+    strategy: str | None
+    counts: bool
+    sealed: bool
+    task_present: bool | None
+    task: LostText | None
+    open_plan_steps: tuple[LostText, ...]
+    edited_files: tuple[LostFile, ...]
+    failing_commands: tuple[LostCommand, ...]
+    not_listed: int
+    reads: int
+    rereads_unchanged: int
+    bytes: int
+    rereads: tuple[Reread, ...]
+    loop: bool
+    loop_over: tuple[str, ...]
+
+
+@frozen
+class LossList:
+    """The compactions of a session, the oldest first."""
+
+    items: tuple[Loss, ...]
+    next_cursor: str | None
+
+
+@frozen
 class DiffParams:
-    """A session and two turns of it, each an id or a number."""
+    """Two states: a turn, by its id or its number, of a session; null is the session as it is now.
+
+    `toSessionId` is the session of the second turn; null for the same as of the first.
+    """
 
     session_id: str
-    from_turn_id: str
-    to_turn_id: str
+    from_turn_id: str | None
+    to_turn_id: str | None
+    to_session_id: str | None = None
 
 
 @frozen
@@ -85,8 +219,9 @@ class Difference:
     """
 
     session_id: str
-    from_turn_id: str
-    to_turn_id: str
+    from_turn_id: str | None
+    to_session_id: str
+    to_turn_id: str | None
     task: dict[str, Any] | None
     plan: tuple[dict[str, Any], ...]
     plan_reordered: bool

@@ -11,7 +11,7 @@ from attrs import frozen
 class LineageLink:
     """How a session came from its parent, with the exact cut as far as it is known.
 
-    `kind` is `restore`, `compaction`, `revert`, `subagent` or `fork`.
+    `kind` is `restore`, `compaction`, `revert`, `subagent`, `fork` or `import`.
     """
 
     parent: str
@@ -67,6 +67,37 @@ class Lineage:
 
 
 @frozen
+class Branch:
+    """The session at one end of a step of the tree, and how the step was made.
+
+    `kind` is `restore`, `compaction` or `fork`, `mode` that of a restore, `soft` or `hard`; `at`,
+    `turnId`, `checkpointId` and `operationId` are null where no record tells.  One that is not
+    `available` is known by its id alone.
+    """
+
+    session_id: str
+    kind: str
+    mode: str | None
+    at: str | None
+    turn_id: str | None
+    checkpoint_id: str | None
+    operation_id: str | None
+    title: str | None
+    available: bool
+    archived: bool
+
+
+@frozen
+class Branches:
+    """The session that one came from, null for none, and those that came of it, oldest first."""
+
+    session_id: str
+    source: Branch | None
+    items: tuple[Branch, ...]
+    next_cursor: str | None
+
+
+@frozen
 class AuditParams:
     """Which events are wanted: those of a session, as source or branch, or of an operation."""
 
@@ -84,7 +115,9 @@ class EventList:
 
 @frozen
 class VerifyParams:
-    """Nothing to say."""
+    """Nothing but where to report progress."""
+
+    work_done_token: int | str | None = None
 
 
 @frozen

@@ -21,6 +21,7 @@ class RestoreParams:
     budget: int | None = None
     window: int = 0
     reason: str | None = None
+    work_done_token: int | str | None = None
 
 
 @frozen
@@ -49,6 +50,19 @@ class DeferredItem:
 
 
 @frozen
+class PackLine:
+    """One line that a pack can have; `tokens` is the smallest budget of a pack that holds it.
+
+    `part` and `id` are those of its item, null for a heading and the empty line before it.
+    """
+
+    text: str
+    part: str | None
+    id: str | None
+    tokens: int
+
+
+@frozen
 class RestoreWarning:
     """What a person ought to know of a restore: a code, of how many things, and a sentence."""
 
@@ -63,6 +77,8 @@ class Restored:
 
     A preview (`dryRun`) has no ids, no time and no `resume`.  `pack` is the text that a hard branch
     begins with, null for a soft one; `headline` and `carried` are for one quiet notification.
+    `lines` of a hard preview are those that a pack of any budget could have, in their order: the
+    pack of a budget is those whose `tokens` do not exceed it.
     """
 
     operation_id: str | None
@@ -71,6 +87,7 @@ class Restored:
     checkpoint_id: str
     source_turn: TurnSource
     label: str
+    marked_at: str
     mode: str
     restored_at: str | None
     context_reset: bool
@@ -83,6 +100,7 @@ class Restored:
     pack: str | None
     pack_tokens: int | None
     budget: int | None
+    lines: tuple[PackLine, ...]
     headline: str
     carried: str
     resume: str | None

@@ -6,6 +6,8 @@ from typing import Any
 
 from attrs import frozen
 
+from codex_checkpoints.protocol.receipts import Receipt
+
 
 @frozen
 class SessionsParams:
@@ -26,12 +28,31 @@ class SessionsParams:
 
 
 @frozen
+class Offer:
+    """What speaks for a compaction before the next turn: `tokens` have reached `trigger`.
+
+    `tokensSource` is `reported` or `estimated`; `target` is what a compaction stays below;
+    `windowSource`, where `window` comes from, is `setting`, `environment`, `advertised` or
+    `unknown`.
+    """
+
+    tokens: int
+    tokens_source: str
+    trigger: int
+    target: int
+    window: int
+    window_source: str
+
+
+@frozen
 class SessionSummary:
     """One session in a list.
 
     `contextTokensSource` is `reported` or `estimated`; `continuedBy` the session that a compaction
     made current; `parentSession` the one whose subagent this is; `named` whether the title is a
-    name that somebody gave.
+    name that somebody gave; `offer` what speaks for a compaction now, null where nothing does;
+    `branches` how many sessions came of it; `madeBy` is `restore`, `compaction`, `import`, or null
+    for a session that Codex made.
     """
 
     session_id: str
@@ -56,6 +77,10 @@ class SessionSummary:
     turns: int
     seq: int
     named: bool
+    markers: int
+    branches: int
+    made_by: str | None
+    offer: Offer | None
 
 
 @frozen
@@ -75,13 +100,17 @@ class SessionParams:
 
 @frozen
 class TurnEntry:
-    """One turn that is not rolled back; `task` is what the user said last in it."""
+    """One turn that is not rolled back; `task` is what the user said last in it.
+
+    `startedAt` is the time of its first message, UTC, null where no record tells.
+    """
 
     turn_id: str
     number: int
     task: str | None
     ended: bool
     aborted: bool
+    started_at: str | None
 
 
 @frozen
@@ -98,14 +127,36 @@ class EffectiveCaps:
 
 
 @frozen
+class WindowBudget:
+    """How large a window is taken to be, and from where on it is compacted; all in tokens.
+
+    `windowSource` is `setting`, `environment`, `advertised` or `unknown`.
+    """
+
+    window: int
+    window_source: str
+    reserve: int
+    trigger: int
+    target: int
+
+
+@frozen
 class SessionDetail:
-    """One session with its turns; `problems` and `skipped` say what could not be read."""
+    """One session with its turns; `problems` and `skipped` say what could not be read.
+
+    `received` is what Codex was given of it last.
+    `budget` is that of what its model is sent, `outlineBudget` that of the outline
+    which people see, by the window of the smaller model.
+    """
 
     summary: SessionSummary
     turns: tuple[TurnEntry, ...]
     caps: EffectiveCaps
     problems: tuple[str, ...]
     skipped: dict[str, int]
+    received: Receipt | None
+    budget: WindowBudget
+    outline_budget: WindowBudget
 
 
 @frozen

@@ -7,6 +7,8 @@ from attrs import frozen
 from codex_checkpoints.protocol.compactions import (
     Compacted,
     CompactParams,
+    Resumed,
+    ResumeParams,
     Uncompacted,
     UncompactParams,
 )
@@ -17,9 +19,18 @@ from codex_checkpoints.protocol.connecting import (
     DoctorReport,
 )
 from codex_checkpoints.protocol.events import Changed, Strayed
-from codex_checkpoints.protocol.histories import Difference, DiffParams, History, WindowList
+from codex_checkpoints.protocol.hints import HintList, HintsParams
+from codex_checkpoints.protocol.histories import (
+    Difference,
+    DiffParams,
+    History,
+    LossList,
+    Outline,
+    WindowList,
+)
 from codex_checkpoints.protocol.lineage import (
     AuditParams,
+    Branches,
     EventList,
     Lineage,
     VerifyParams,
@@ -44,6 +55,12 @@ from codex_checkpoints.protocol.notes import (
     RecordParams,
     Revoked,
     RevokeParams,
+)
+from codex_checkpoints.protocol.portable import (
+    Exported,
+    ExportParams,
+    Imported,
+    ImportParams,
 )
 from codex_checkpoints.protocol.restores import (
     Restored,
@@ -97,6 +114,8 @@ METHODS = (
     Method("checkpoints/record", RecordParams, Text),
     Method("checkpoints/history", SessionParams, History),
     Method("checkpoints/windows", SessionParams, WindowList),
+    Method("checkpoints/outline", SessionParams, Outline),
+    Method("checkpoints/losses", SessionParams, LossList),
     Method("checkpoints/diff", DiffParams, Difference),
     Method("checkpoints/mark", MarkParams, Marker),
     Method("checkpoints/marks", SessionParams, MarkerList),
@@ -105,16 +124,21 @@ METHODS = (
     Method("checkpoints/pin", PinParams, PinList),
     Method("checkpoints/unpin", PinParams, PinList),
     Method("checkpoints/pins", SessionParams, PinList),
+    Method("checkpoints/hints", HintsParams, HintList),
     Method("checkpoints/restorePreview", RestoreParams, Restored),
     Method("checkpoints/restore", RestoreParams, Restored),
     Method("checkpoints/restores", RestoresParams, RestoreList),
     Method("checkpoints/restoreDetails", RestoreDetailsParams, RestoreDetails),
+    Method("checkpoints/branches", SessionParams, Branches),
     Method("checkpoints/lineage", SessionParams, Lineage),
     Method("checkpoints/audit", AuditParams, EventList),
     Method("checkpoints/verify", VerifyParams, VerifyReport),
     Method("checkpoints/compactPreview", CompactParams, Compacted),
     Method("checkpoints/compact", CompactParams, Compacted),
     Method("checkpoints/uncompact", UncompactParams, Uncompacted),
+    Method("checkpoints/resume", ResumeParams, Resumed),
+    Method("checkpoints/export", ExportParams, Exported),
+    Method("checkpoints/import", ImportParams, Imported),
     Method("checkpoints/rename", RenameParams, SessionSummary),
     Method("checkpoints/archive", SessionParams, SessionSummary),
     Method("checkpoints/unarchive", SessionParams, SessionSummary),
@@ -152,7 +176,9 @@ CODES = (
     "not_smaller",
     "item_too_large",
     "unsupported_placement",
-    "unsupported_strategy",
+    "codex_failed",
+    "timed_out",
+    "no_preview",
     "blocked_by_hook",
     "unknown_compaction",
     "storage_error",

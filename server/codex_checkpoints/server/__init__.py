@@ -35,6 +35,7 @@ from codex_checkpoints.server import (
     histories,
     markers,
     notes,
+    portable,
     restores,
     sessions,
 )
@@ -45,7 +46,7 @@ logger = logging.getLogger(__name__)
 
 Answer = Callable[[Any], Awaitable[Any]]
 
-SUBJECTS = (sessions, notes, histories, compactions, markers, restores, connecting)
+SUBJECTS = (sessions, notes, histories, compactions, markers, restores, portable, connecting)
 """Every module with handlers."""
 
 
@@ -104,7 +105,7 @@ def _answering(method: protocol.Method, handler: Answer) -> Callable[[Any], Awai
             data = {"code": "invalid_payload", "facts": {"problems": error.problems}}
             raise JsonRpcInvalidParams("params do not fit", data=data) from None
         except Cancelled:
-            raise JsonRpcRequestCancelled("the server is shutting down") from None
+            raise JsonRpcRequestCancelled("it was called off, or the server ends") from None
         except Refusal as refusal:
             data = {"code": refusal.code, "facts": dict(refusal.facts)}
             raise JsonRpcException(refusal.message, protocol.REFUSED, data) from None

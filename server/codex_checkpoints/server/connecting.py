@@ -8,7 +8,7 @@ import os
 from codex_checkpoints import answers, assembly, protocol, wiring
 from codex_checkpoints.server.desk import Desk, Handlers
 from codex_checkpoints.service.connector import Connector
-from codex_checkpoints.service.diagnosis import Diagnosis, diagnose
+from codex_checkpoints.service.diagnosis import diagnose
 
 
 async def connect(desk: Desk, params: protocol.ConnectParams) -> protocol.ConnectReport:
@@ -21,12 +21,10 @@ async def connect(desk: Desk, params: protocol.ConnectParams) -> protocol.Connec
 async def doctor(desk: Desk, _params: protocol.DoctorParams) -> protocol.DoctorReport:
     """Answer with what was found, skipped and why."""
     sessions = await desk.ready()
-    problems = desk.problems
-
-    def work() -> Diagnosis:
-        return diagnose(sessions, problems, _connector(desk, None).inspect())
-
-    return answers.doctor_report(await desk.work(work))
+    # Not on the worker: Codex is asked for its version.
+    connection = await asyncio.to_thread(_connector(desk, None).examine)
+    found = await desk.work(diagnose, sessions, desk.problems, connection)
+    return answers.doctor_report(found)
 
 
 def _connector(desk: Desk, cwd: str | None) -> Connector:

@@ -4,31 +4,56 @@ from __future__ import annotations
 
 from codex_checkpoints import answers, protocol, restore_answers
 from codex_checkpoints.server.desk import Desk, Handlers
-from codex_checkpoints.service.differences import compare
+from codex_checkpoints.service.differences import Place, compare
 from codex_checkpoints.service.history import Histories
+from codex_checkpoints.service.losing import losses_of
+from codex_checkpoints.service.outlines import outline as outlined
+from codex_checkpoints.service.receipts import received
 
 
 async def history(desk: Desk, params: protocol.SessionParams) -> protocol.History:
     """Answer with what Codex would send on resume."""
     histories = Histories(await desk.ready())
-    return answers.history(await desk.work(histories.history, params.session_id))
+    return answers.history(await desk.long(lambda: histories.history(params.session_id)))
 
 
 async def windows(desk: Desk, params: protocol.SessionParams) -> protocol.WindowList:
-    """Answer with the windows of a session."""
-    histories = Histories(await desk.ready())
-    return answers.window_list(await desk.work(histories.windows, params.session_id))
+    """Answer with the windows of a session, and what Codex was given in each."""
+    sessions = await desk.ready()
+
+    def work() -> protocol.WindowList:
+        windows = Histories(sessions).windows(params.session_id)
+        opened = sessions.compactions.opened(sessions.find(params.session_id).session_id)
+        return answers.window_list(windows, received(sessions, params.session_id), opened)
+
+    return await desk.long(work)
+
+
+async def outline(desk: Desk, params: protocol.SessionParams) -> protocol.Outline:
+    """Answer with the outline of a session."""
+    sessions = await desk.ready()
+    return answers.outline(await desk.long(lambda: outlined(sessions, params.session_id)))
+
+
+async def losses(desk: Desk, params: protocol.SessionParams) -> protocol.LossList:
+    """Answer with what each compaction of a session lost."""
+    sessions = await desk.ready()
+    return answers.loss_list(await desk.long(lambda: losses_of(sessions, params.session_id)))
 
 
 async def diff(desk: Desk, params: protocol.DiffParams) -> protocol.Difference:
     """Answer with what changed between two turns."""
     sessions = await desk.ready()
-    turns = params.from_turn_id, params.to_turn_id
-    return restore_answers.diff(await desk.work(compare, sessions, params.session_id, *turns))
+    before = Place(params.session_id, params.from_turn_id)
+    after = Place(params.to_session_id or params.session_id, params.to_turn_id)
+    found = await desk.long(lambda: compare(sessions, before, after))
+    return restore_answers.diff(found)
 
 
 HANDLERS: Handlers = {
     "checkpoints/history": history,
     "checkpoints/windows": windows,
+    "checkpoints/outline": outline,
+    "checkpoints/losses": losses,
     "checkpoints/diff": diff,
 }

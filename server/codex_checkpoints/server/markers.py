@@ -6,8 +6,11 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from codex_checkpoints import protocol, restore_answers, stamps
+from codex_checkpoints.core.restore.feedback import Hint
 from codex_checkpoints.server.desk import Desk, Handlers
+from codex_checkpoints.service.hinting import Hints
 from codex_checkpoints.service.marking import Markers
+from codex_checkpoints.wire import filled
 
 T = TypeVar("T")
 
@@ -78,6 +81,17 @@ async def _marked(desk: Desk, session: str, change: Callable[..., T], *arguments
     return changed
 
 
+async def hints(desk: Desk, params: protocol.HintsParams) -> protocol.HintList:
+    """Answer with the hints about artifacts, after keeping those that came."""
+    kept = Hints(await desk.ready(), stamps.now)
+    if params.items is None:
+        found = await desk.work(kept.given, params.session_id)
+    else:
+        items = [filled(Hint, each) for each in params.items]
+        found = await desk.work(kept.give, params.session_id, items)
+    return protocol.HintList(tuple(filled(protocol.Hint, each) for each in found), None)
+
+
 HANDLERS: Handlers = {
     "checkpoints/mark": mark,
     "checkpoints/marks": marks,
@@ -86,4 +100,5 @@ HANDLERS: Handlers = {
     "checkpoints/pin": pin,
     "checkpoints/unpin": unpin,
     "checkpoints/pins": pins,
+    "checkpoints/hints": hints,
 }

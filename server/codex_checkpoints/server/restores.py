@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from codex_checkpoints import protocol, restore_answers, stamps
 from codex_checkpoints.server.desk import Desk, Handlers
-from codex_checkpoints.service import lineages, verifying
+from codex_checkpoints.service import branches, lineages, verifying
 from codex_checkpoints.service.restore_history import RestoreHistory
 from codex_checkpoints.service.restore_plan import wish_of
 from codex_checkpoints.service.restoring import Restoring
@@ -15,7 +15,11 @@ async def restore_preview(desk: Desk, params: protocol.RestoreParams) -> protoco
     restoring = Restoring(await desk.ready(), stamps.now, stamps.new_id)
     wish = wish_of(params.mode, params.budget, params.window, params.reason)
     return restore_answers.restored(
-        await desk.work(restoring.preview, params.session_id, params.checkpoint_id, wish)
+        await desk.long(
+            lambda: restoring.preview(params.session_id, params.checkpoint_id, wish),
+            "Reading the session",
+            params.work_done_token,
+        )
     )
 
 
@@ -23,7 +27,11 @@ async def restore(desk: Desk, params: protocol.RestoreParams) -> protocol.Restor
     """Open a branch at a marker; say that it is there."""
     restoring = Restoring(await desk.ready(), stamps.now, stamps.new_id)
     wish = wish_of(params.mode, params.budget, params.window, params.reason)
-    done = await desk.work(restoring.restore, params.session_id, params.checkpoint_id, wish)
+    done = await desk.long(
+        lambda: restoring.restore(params.session_id, params.checkpoint_id, wish),
+        "Restoring",
+        params.work_done_token,
+    )
     desk.tell((done.record.session_id, done.record.source_session_id), "rollout")
     return restore_answers.restored(done)
 
@@ -42,6 +50,12 @@ async def restore_details(
     return restore_answers.restore_details(await desk.work(past.details, params.operation_id))
 
 
+async def around(desk: Desk, params: protocol.SessionParams) -> protocol.Branches:
+    """Answer with what a session came from and what came of it."""
+    sessions = await desk.ready()
+    return restore_answers.branches(await desk.work(branches.around, sessions, params.session_id))
+
+
 async def lineage(desk: Desk, params: protocol.SessionParams) -> protocol.Lineage:
     """Answer with the tree that a session stands in."""
     sessions = await desk.ready()
@@ -57,9 +71,14 @@ async def audit(desk: Desk, params: protocol.AuditParams) -> protocol.EventList:
     return restore_answers.event_list(found)
 
 
-async def verify(desk: Desk, _params: protocol.VerifyParams) -> protocol.VerifyReport:
+async def verify(desk: Desk, params: protocol.VerifyParams) -> protocol.VerifyReport:
     """Answer with whether all is as it was written."""
-    return restore_answers.verify_report(await desk.work(verifying.verify, await desk.ready()))
+    sessions = await desk.ready()
+    return restore_answers.verify_report(
+        await desk.long(
+            lambda: verifying.verify(sessions), "Computing digests again", params.work_done_token
+        )
+    )
 
 
 HANDLERS: Handlers = {
@@ -67,6 +86,7 @@ HANDLERS: Handlers = {
     "checkpoints/restore": restore,
     "checkpoints/restores": restores,
     "checkpoints/restoreDetails": restore_details,
+    "checkpoints/branches": around,
     "checkpoints/lineage": lineage,
     "checkpoints/audit": audit,
     "checkpoints/verify": verify,

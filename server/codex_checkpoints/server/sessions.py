@@ -7,6 +7,7 @@ from collections.abc import Callable
 from codex_checkpoints import answers, protocol
 from codex_checkpoints.server.desk import Desk, Handlers
 from codex_checkpoints.service.listing import Summary
+from codex_checkpoints.service.receipts import received
 
 
 async def sessions(desk: Desk, params: protocol.SessionsParams) -> protocol.SessionList:
@@ -16,7 +17,7 @@ async def sessions(desk: Desk, params: protocol.SessionsParams) -> protocol.Sess
         # A file may be so new that nobody has told yet.
         await desk.work(sessions.refresh)
     page = await desk.work(
-        lambda: sessions.page(
+        lambda: sessions.summaries.page(
             cwd=params.cwd,
             outside=params.outside,
             archived=params.archived,
@@ -29,9 +30,14 @@ async def sessions(desk: Desk, params: protocol.SessionsParams) -> protocol.Sess
 
 
 async def session(desk: Desk, params: protocol.SessionParams) -> protocol.SessionDetail:
-    """Answer with one session and its turns."""
+    """Answer with one session, its turns, and what Codex was given of it last."""
     sessions = await desk.ready()
-    return answers.session_detail(await desk.work(sessions.detail, params.session_id))
+
+    def work() -> protocol.SessionDetail:
+        detail = sessions.detail(params.session_id)
+        return answers.session_detail(detail, received(sessions, params.session_id))
+
+    return await desk.work(work)
 
 
 async def show(desk: Desk, params: protocol.ShowParams) -> protocol.Text:

@@ -17,9 +17,10 @@ from collections.abc import Iterable
 
 from attrs import frozen
 
+from codex_checkpoints.service.projections import Projection
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.session_file import SessionFile
-from codex_checkpoints.service.sessions import Projection, Sessions
+from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.straying import Guard, Strayed
 from codex_checkpoints.threads.contract import Row, Touched
 
@@ -203,7 +204,7 @@ class Follower:
         for row in rows:
             try:
                 opened = self.sessions.catalogue.open(row)
-                projection = self.sessions.keep(row, opened)
+                projection = self.sessions.projections.keep(row, opened)
             except Refusal as refusal:
                 logger.warning("session %s: %s", row.session_id, refusal.code)
                 continue

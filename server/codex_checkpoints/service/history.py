@@ -7,11 +7,13 @@ Nothing is kept and nothing is written.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from codex_checkpoints.core.compaction.kinds import Past
+from codex_checkpoints.core.compaction.records import Installed
 from codex_checkpoints.core.compaction.source import Inspection, Retracing
 from codex_checkpoints.core.history.choice import Choice, choose
 from codex_checkpoints.core.history.envelope import Place
@@ -20,15 +22,23 @@ from codex_checkpoints.core.history.marks import Outline
 from codex_checkpoints.core.history.rebuild import Rebuild
 from codex_checkpoints.core.history.reconstruct import History, Window, history_of, windows_of
 from codex_checkpoints.core.history.survey import Survey
+from codex_checkpoints.core.history.windows import Fragment
 from codex_checkpoints.core.rollout.fields import Json
 from codex_checkpoints.core.rollout.items import HistoryBase
 from codex_checkpoints.core.rollout.parsing import head_of
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.session_file import bases_below
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.threads.contract import Row, UnreadableSource
+from codex_checkpoints.threads.contract import Feed, Row, UnreadableSource
 
 _TRIES = 3
+
+Hear = Callable[[bytes], object]
+"""Take bytes on their way to somebody else."""
+
+
+def deaf(_data: bytes) -> None:
+    """Take no notice."""
 
 
 @frozen
@@ -72,7 +82,7 @@ class Histories:
     def __init__(self, sessions: Sessions) -> None:
         """Work on these sessions; nothing is read yet."""
         self._sessions = sessions
-        self._reader = sessions.catalogue.store.reader
+        self._reader = sessions.catalogue.reader
 
     def history(self, session: str) -> History:
         """Return what Codex would send on resume, without what the next turn adds (JUN-2).
@@ -89,17 +99,40 @@ class Histories:
         raise _unreadable(row, "it was replaced while it was read")
 
     def windows(self, session: str) -> tuple[Window, ...]:
-        """Return the windows of a session that still count, the first one first (WIN-12)."""
-        surveyed = self._survey(self._sessions.find(session))
-        return windows_of(surveyed.outline, surveyed.choice)
+        """Return the windows of a session that still count, the first one first (WIN-12).
 
-    def traced(self, row: Row, end: int | None = None, shift: int = 0) -> Traced:
+        What a file does not tell of a window that we opened, our own record does.
+        """
+        row = self._sessions.find(session)
+        surveyed = self._survey(row)
+        made = ours(self._sessions, row)
+        return tuple(
+            each
+            if (record := made.get(each.window_id)) is None
+            else evolve(each, strategy=record.strategy, trigger=record.placement)
+            for each in windows_of(surveyed.outline, surveyed.choice)
+        )
+
+    def fragment(self, session: str) -> Fragment:
+        """Return what a context-budget fragment says of the current window (WIN-4).
+
+        Refuses as `windows`, and `missing_context` where no record tells the ids.
+        """
+        row = self._sessions.find(session)
+        chain = self._survey(row).choice.chain
+        if chain.first is None or chain.current is None:
+            message = f"the session file of {row.session_id} does not tell the ids of its windows"
+            raise Refusal("missing_context", message, {"sessionId": row.session_id})
+        return Fragment(row.session_id, chain.first, chain.current, chain.previous)
+
+    def traced(self, row: Row, end: int | None = None, shift: int = 0, hear: Hear = deaf) -> Traced:
         """Return a history for its compaction, up to a byte of its own file where one is named.
 
-        `shift` is what the `seq` of the session is ahead of its lines.  Raises `unreadable_source`.
+        `shift` is what the `seq` of the session is ahead of its lines; `hear` is given the bytes of
+        its own file as they are read, each once and in order.  Raises `unreadable_source`.
         """
         survey = Inspection()
-        surveyed = self._surveyed(row, survey, end)
+        surveyed = self._surveyed(row, survey, end, hear)
         rebuild = Retracing(surveyed.choice, surveyed.outline.start, shift)
         self._read(row, rebuild, surveyed.parts, rebuild.start)
         if not rebuild.found:
@@ -118,14 +151,16 @@ class Histories:
     def _survey(self, row: Row) -> _Surveyed:
         return self._surveyed(row, Survey())
 
-    def _surveyed(self, row: Row, survey: Survey, end: int | None = None) -> _Surveyed:
+    def _surveyed(
+        self, row: Row, survey: Survey, end: int | None = None, hear: Hear = deaf
+    ) -> _Surveyed:
         locate = self._sessions.catalogue.locator(row.path)
         try:
             below, _ = bases_below(self._reader, row.path, locate)
             chain = [self._base(path, cut) for path, cut in reversed(below)]
         except UnreadableSource as error:
             raise _unreadable(row, str(error)) from error
-        parts = self._read(row, survey, (*chain, _Part(row.path, None, end)), Place(0, 0))
+        parts = self._read(row, survey, (*chain, _Part(row.path, None, end)), Place(0, 0), hear)
         outline = survey.outline()
         return _Surveyed(outline, choose(outline), parts)
 
@@ -136,7 +171,12 @@ class Histories:
         return _Part(path, cut.end_ordinal) if numbered else _Part(path, None, cut.end_offset)
 
     def _read(
-        self, row: Row, taker: _Taker, parts: tuple[_Part, ...], start: Place
+        self,
+        row: Row,
+        taker: _Taker,
+        parts: tuple[_Part, ...],
+        start: Place,
+        hear: Hear = deaf,
     ) -> tuple[_Part, ...]:
         """Read a chain from a place on; return it cut where it ends now."""
         lines, read = taker.lines, list(parts[: start.file])
@@ -146,21 +186,45 @@ class Histories:
             else:
                 lines.begin_file(part.ordinal)
             offset = start.offset if number == start.file else 0
+            own = hear is not deaf and part.path == row.path
+            feed = _overheard(lines.feed, hear) if own else lines.feed
             try:
-                reached, rest = self._reader.read(part.path, offset, lines.feed, part.end)
+                reached, rest = self._reader.read(part.path, offset, feed, part.end)
             except UnreadableSource as error:
                 if part.path == row.path:
                     raise _unreadable(row, str(error)) from error
                 read.append(part)
                 continue  # what can be read is read; the diagnosis tells of the rest
+            if own:
+                hear(rest)
             if not lines.stopped:
                 lines.close(rest)
             read.append(_Part(part.path, part.ordinal, reached + len(rest)))
         return tuple(read)
 
 
+def ours(sessions: Sessions, row: Row) -> dict[str | None, Installed]:
+    """Return the compactions that we installed in a session or below it, by the window's id."""
+    made: dict[str | None, Installed] = {}
+    for session_id in (*sessions.catalogue.below(row), row.session_id):
+        made.update(sessions.compactions.by_window(session_id))
+    made.pop(None, None)
+    return made
+
+
 class _Taker(Protocol):
     lines: Lines
+
+
+def _overheard(feed: Feed, hear: Hear) -> Feed:
+    """Return `feed` with somebody else listening to what it consumes."""
+
+    def both(data: bytes) -> int:
+        consumed = feed(data)
+        hear(data if consumed == len(data) else data[:consumed])
+        return consumed
+
+    return both
 
 
 def _unreadable(row: Row, reason: str) -> Refusal:

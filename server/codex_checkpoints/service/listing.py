@@ -1,11 +1,19 @@
-"""Lists of sessions, as the doors show them.
+"""Sessions as the doors show them: in lists, and one with its turns.
 
 Which sessions fit, and in which order, is the store's to say; nothing is read for a list.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
 from attrs import frozen
+
+from codex_checkpoints.core.checkpoint.caps import Caps
+
+if TYPE_CHECKING:
+    from codex_checkpoints.core.compaction.offering import Budget, Offer
 
 
 @frozen
@@ -34,6 +42,10 @@ class Summary:
     turns: int
     seq: int
     named: bool
+    markers: int
+    branches: int
+    made_by: str | None
+    offer: Offer | None
 
 
 @frozen
@@ -42,3 +54,31 @@ class Page:
 
     items: tuple[Summary, ...]
     next_cursor: str | None
+
+
+@frozen
+class TurnSummary:
+    """One turn that is not rolled back; `number` counts them from 1."""
+
+    turn_id: str
+    number: int
+    task: str | None
+    ended: bool
+    aborted: bool
+    started_at: str | None
+
+
+@frozen
+class Detail:
+    """One session with its turns, the caps in force for its view, and the budgets of its surfaces.
+
+    `budget` is that of what its model is sent, `outline_budget` that of what people see (JUN-20).
+    """
+
+    summary: Summary
+    turns: tuple[TurnSummary, ...]
+    caps: Caps
+    problems: tuple[str, ...]
+    skipped: Mapping[str, int]
+    budget: Budget
+    outline_budget: Budget

@@ -12,7 +12,6 @@ import logging
 from collections.abc import Iterable
 from datetime import datetime
 
-from codex_checkpoints.core.checkpoint.seed import Seeds, unsown
 from codex_checkpoints.service.rows import row_of
 from codex_checkpoints.service.session_file import Locate, SessionFile, open_session
 from codex_checkpoints.threads.contract import (
@@ -146,10 +145,3 @@ class LiveThread:
     def update_metadata(self, *patches: Patch) -> None:
         """Change metadata of the thread; raises as `ThreadStore.update_thread_metadata`."""
         self._store.update_thread_metadata([(self.thread_id, patch) for patch in patches])
-
-
-def loaded(store: ThreadStore, thread_id: str, locate: Locate, seeds: Seeds = unsown) -> LiveThread:
-    """Load a thread: read it to its end; raises `ThreadNotFound`, `UnreadableSource`."""
-    path = store.read_thread(thread_id).row.path
-    session = open_session(store.reader, path, locate, seeds=seeds)
-    return LiveThread(store, thread_id, Observer(session, locate))

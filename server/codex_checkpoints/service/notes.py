@@ -226,13 +226,13 @@ class Notes:
     def _place(self, row: Row, opened: SessionFile, calls: _Calls | None = None) -> _Place:
         replay = opened.now()
         counts = replay.state.turns.counts
-        updates = self._sessions.updates_of(opened)
+        updates = self._sessions.projections.updates_of(opened)
         seed = replay.state.seed
         return _Place(
             row.session_id,
             replay,
             memory.replay(updates, counts, Limits(), seed),
-            self._sessions.project(replay, updates),
+            self._sessions.projections.project(replay, updates),
             _Calls(self._sessions, row, seed) if calls is None else calls,
             # A file may have become shorter; what is accepted later still comes later.
             max([replay.seq, *(each.seq for each in updates if counts(each.turn_id))]),
@@ -252,7 +252,7 @@ class Notes:
                 "hint": "Make room or give the right to write, and try again.",
             }
             raise Refusal("storage_error", message, facts) from error
-        self._sessions.keep(row, opened)
+        self._sessions.projections.keep(row, opened)
         return written
 
 

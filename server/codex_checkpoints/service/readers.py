@@ -10,7 +10,7 @@ from collections import OrderedDict
 
 from codex_checkpoints.core.checkpoint.seed import Seeds
 from codex_checkpoints.service.session_file import SessionFile
-from codex_checkpoints.threads.contract import ThreadStore
+from codex_checkpoints.threads.contract import RolloutReader, ThreadStore
 
 _KEPT = 32
 _SAVED_FROM = 1 << 20
@@ -22,9 +22,10 @@ _SAVED_AT_ONCE = 1 << 24
 class Readers:
     """The sessions of one store that were read lately, each where its reader stands."""
 
-    def __init__(self, store: ThreadStore, seeds: Seeds) -> None:
-        """Begin with none."""
+    def __init__(self, store: ThreadStore, reader: RolloutReader, seeds: Seeds) -> None:
+        """Begin with none; `reader` reads for them all, the store keeps their states."""
         self._store = store
+        self._reader = reader
         self._seeds = seeds
         self._kept: OrderedDict[str, SessionFile] = OrderedDict()
         self._saved_at: dict[str, int] = {}
@@ -41,7 +42,7 @@ class Readers:
         saved = self._store.recall(path)
         if saved is None:
             return None
-        session = SessionFile.load(self._store.reader, path, saved, self._seeds)
+        session = SessionFile.load(self._reader, path, saved, self._seeds)
         if session is not None:
             self._saved_at[path] = session.mark.offset
         return session
@@ -74,8 +75,8 @@ class Readers:
 
     def _save(self, session: SessionFile) -> None:
         offset = session.mark.offset
-        if offset < _SAVED_FROM or offset == self._saved_at.get(session.path):
-            return
+        if abs(offset - self._saved_at.get(session.path, 0)) < _SAVED_FROM:
+            return  # reading that again is quicker than saving
         state = session.save()
         if state is not None:
             self._saved_at[session.path] = offset

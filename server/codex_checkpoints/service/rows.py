@@ -9,7 +9,9 @@ from datetime import UTC, datetime
 
 import orjson
 
+from codex_checkpoints.codex import SCRATCH
 from codex_checkpoints.service.session_file import SessionFile
+from codex_checkpoints.service.turn_names import is_between_turns
 from codex_checkpoints.threads.contract import Rollout, Row
 
 
@@ -39,10 +41,12 @@ def row_of(rollout: Rollout, session: SessionFile) -> Row:
         windows=state.compactions + 1,
         compactions=state.compactions,
         turns=sum(1 for _ in state.turns.counting()),
+        turn_open=not is_between_turns(state),
         seq=replay.seq,
         forked_from=head and head.forked_from,
         parent_session=head and head.parent_session,
         base_rollout=head.base.rollout_id if head is not None and head.base else None,
+        scratch=head is not None and head.thread_source == SCRATCH,
         problems=_json([f"{each.code}:{each.rollout_id}" for each in session.problems]),
         skipped=_json(_skipped(session)),
     )
@@ -80,13 +84,19 @@ def unreadable_row(rollout: Rollout, reason: str) -> Row:
     return Row(rollout, rollout.thread_id, error=reason)
 
 
+def utc(stamp: str) -> str | None:
+    """Return a time of a record as UTC with milliseconds and `Z`; None for what is no time."""
+    try:
+        return _iso(datetime.fromisoformat(stamp))
+    except (ValueError, OverflowError):
+        return None
+
+
 def _utc(stamp: str | None, mtime_ns: int) -> str:
     """Return a time as UTC with milliseconds and `Z`; a file without times has that of its file."""
-    if stamp is not None:
-        try:
-            return _iso(datetime.fromisoformat(stamp))
-        except (ValueError, OverflowError):
-            pass
+    told = None if stamp is None else utc(stamp)
+    if told is not None:
+        return told
     try:
         return _iso(datetime.fromtimestamp(mtime_ns / 1e9, UTC))
     except (ValueError, OverflowError, OSError):

@@ -12,9 +12,9 @@ import contextlib
 from collections.abc import Callable
 
 from attrs import asdict, define, frozen
-from cattrs import Converter
 
 from codex_checkpoints.core.checkpoint.replay import LONGEST_TAIL, Replay
+from codex_checkpoints.core.checkpoint.saving import loaded
 from codex_checkpoints.core.checkpoint.seed import Seeds, unsown
 from codex_checkpoints.core.rollout.items import HistoryBase, SessionMeta
 from codex_checkpoints.core.rollout.parsing import head_of
@@ -100,7 +100,7 @@ class SessionFile:
     ) -> SessionFile | None:
         """Take up what `save` gave; None where it is damaged or of another version."""
         try:
-            saved = _converter.structure(value, _Saved)
+            saved = loaded(_Saved, value)
         except Exception:  # noqa: BLE001 - a cache that cannot be read is no cache
             return None
         replay = Replay.load(saved.replay)
@@ -129,10 +129,6 @@ class _Saved:
     mark: Mark
     problems: tuple[Problem, ...]
     replay: object
-
-
-_converter = Converter(detailed_validation=False)
-_converter.register_structure_hook_func(lambda kind: kind is object, lambda value, _: value)
 
 
 def open_session(  # noqa: PLR0913 - each is a wish of its own

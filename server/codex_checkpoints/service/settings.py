@@ -6,7 +6,6 @@ A setting that is wrong is left at its default and reported; it never stops anyt
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, cast
 
@@ -20,7 +19,16 @@ from codex_checkpoints.core.checkpoint.caps import (
 )
 from codex_checkpoints.workspace import DEFAULT_HASH_LIMIT
 
+WINDOW_VARIABLES: tuple[str, str] = (
+    "AI_MODEL_CONTEXT_WINDOW_TOKENS",
+    "AI_FAST_MODEL_CONTEXT_WINDOW_TOKENS",
+)
+"""What of the environment overrides the window of the model, and of the smaller one (JUN-21)."""
+
 _LONGEST_NAME = 128
+CODEX_TIMEOUT = 300
+"""Seconds that a summary of Codex's may take: its model reads the whole window once."""
+
 FAILURE_POLICIES = ("stop", "continue")
 HOOK_EVENTS = ("preCompact", "postCompact")
 
@@ -43,10 +51,14 @@ class Settings:
     files watched, the newest first; `drift_guard` asks to be told of edits that neither the plan
     nor recent work speaks of (DSC-68).  `retained_tokens` is how much of the user's own words a
     compaction keeps (JUN-13), `context_window_tokens` what counts instead of a model's own window
-    where it is above 0 (JUN-21), `hooks` the programs that run around one, by event (CKP-11);
+    where it is above 0 (JUN-21), `fast_context_window_tokens` the window of the smaller model,
+    `compaction_offer` what comes of a window that is too full (JUN-36), `hooks` the programs that
+    run around one, by event (CKP-11);
+    `codex_timeout_seconds` is how long Codex may take for a summary of its own (CKP-20);
     `mark_before_compaction` lets our own hook put a marker before each compaction of Codex's;
     `inject_on_prompt` lets it hand the view over with a prompt, too.  `restore_budget_tokens` is
-    for the state pack of a hard restore (AGN-53); `user_id` and `org_id` stand in the audit.
+    for the state pack of a hard restore (AGN-53); `soft_restore` says whether a soft branch holds
+    its source's lines or names them (`history_base`); `user_id` and `org_id` stand in the audit.
     """
 
     checkpoint_location: str = "state"
@@ -58,10 +70,14 @@ class Settings:
     caps_per_model: Mapping[str, Caps] = Factory(dict[str, Caps])
     retained_tokens: int = RETAINED_TOKENS
     context_window_tokens: int = 0
+    fast_context_window_tokens: int = 0
+    compaction_offer: Literal["off", "offer", "automatic"] = "offer"
     hooks: Mapping[str, tuple[Hook, ...]] = Factory(dict[str, "tuple[Hook, ...]"])
+    codex_timeout_seconds: int = CODEX_TIMEOUT
     mark_before_compaction: bool = True
     inject_on_prompt: bool = False
     restore_budget_tokens: int = DEFAULT_BUDGET
+    soft_restore: Literal["copy", "reference"] = "copy"
     user_id: str | None = None
     org_id: str | None = None
 
@@ -72,6 +88,8 @@ class Settings:
 
 def read_settings(text: str) -> tuple[Settings, tuple[str, ...]]:
     """Return the settings of a `config.toml`, and a sentence for each that is wrong."""
+    import tomllib  # noqa: PLC0415 - most have no such file
+
     try:
         table = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
@@ -107,6 +125,22 @@ def _location(settings: Settings, value: object) -> Settings:
         message = 'must be "state" or "beside"'
         raise ValueError(message)
     return evolve(settings, checkpoint_location=value)
+
+
+def _offer(settings: Settings, value: object) -> Settings:
+    match value:
+        case "off" | "offer" | "automatic":
+            return evolve(settings, compaction_offer=value)
+        case _:
+            message = 'must be "off", "offer" or "automatic"'
+            raise ValueError(message)
+
+
+def _soft_restore(settings: Settings, value: object) -> Settings:
+    if value not in {"copy", "reference"}:
+        message = 'must be "copy" or "reference"'
+        raise ValueError(message)
+    return evolve(settings, soft_restore=value)
 
 
 def _whole(field: str, least: int) -> Callable[[Settings, object], Settings]:
@@ -198,10 +232,14 @@ _RULES: Mapping[str, Callable[[Settings, Any], Settings]] = {
     "caps": _caps,
     "retainedTokens": _whole("retained_tokens", 1),
     "contextWindowTokens": _whole("context_window_tokens", 0),
+    "fastContextWindowTokens": _whole("fast_context_window_tokens", 0),
+    "compactionOffer": _offer,
     "hooks": _hooks,
+    "codexTimeoutSeconds": _whole("codex_timeout_seconds", 1),
     "markBeforeCompaction": _truth("mark_before_compaction"),
     "injectOnPrompt": _truth("inject_on_prompt"),
     "restoreBudgetTokens": _whole("restore_budget_tokens", 0),
+    "softRestore": _soft_restore,
     "userId": _name("user_id"),
     "orgId": _name("org_id"),
 }

@@ -14,7 +14,7 @@ from codex_checkpoints.core.checkpoint.caps import Limits
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.straying import straying
-from codex_checkpoints.service.sessions import Projection
+from codex_checkpoints.service.projections import Projection
 
 
 @frozen

@@ -11,13 +11,12 @@ import contextlib
 import logging
 from collections.abc import Callable, Generator, Iterable
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from codex_checkpoints.codex.archive import CodexArchive
-from codex_checkpoints.codex.program import AskingFailed
 from codex_checkpoints.core.checkpoint.caps import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.text import cut, one_line
 from codex_checkpoints.service.catalogue import Catalogue
-from codex_checkpoints.service.live_thread import LiveThread, loaded
+from codex_checkpoints.service.live_thread import LiveThread, Observer
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.threads.contract import (
     Appended,
@@ -37,6 +36,9 @@ from codex_checkpoints.threads.contract import (
     UnreadableSource,
     Unsupported,
 )
+
+if TYPE_CHECKING:
+    from codex_checkpoints.codex.archive import CodexArchive
 
 logger = logging.getLogger(__name__)
 
@@ -182,8 +184,8 @@ class ThreadManager:
         with refusing(thread_id):
             if thread_id not in self._catalogue.current():
                 self._catalogue.look_for(thread_id)  # it may be new, and so may its bases
-            catalogue = self._catalogue
-            return loaded(self._store, thread_id, catalogue.locate, catalogue.seeds)
+            session = self._catalogue.lend(self._store.read_thread(thread_id).row)
+        return LiveThread(self._store, thread_id, Observer(session, self._catalogue.locate))
 
     def _moved(self, thread_id: str, move: Callable[[str], Rollout], *, archive: bool) -> Row:
         row = None if self._codex is None else self._moved_by_codex(thread_id, archive=archive)
@@ -206,6 +208,8 @@ class ThreadManager:
             return None  # nothing to ask, or the store says why not
         if not codex.is_kept():
             return None
+        from codex_checkpoints.codex.app_server import AskingFailed  # noqa: PLC0415 - it is rare
+
         try:
             codex.move(thread_id, archive=archive)
         except AskingFailed as error:

@@ -42,6 +42,12 @@ def end_of(turn: Turn, turns: list[Turn]) -> int | None:
     return following[0].opened - 1 if following else None
 
 
+def is_between_turns(state: State) -> bool:
+    """Return whether nothing more is to come in the session as it stands (JUN-16, JUN-17)."""
+    turns = state.turns.turns
+    return not state.turns.task_open and (not turns or has_ended(turns[-1], state))
+
+
 def has_ended(turn: Turn, state: State) -> bool:
     """Return whether nothing more is to come in a turn."""
     if turn.ended is not None or turn.in_task:

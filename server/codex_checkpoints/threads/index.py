@@ -23,7 +23,7 @@ from codex_checkpoints.threads.contract import Look, Rollout, Row
 
 logger = logging.getLogger(__name__)
 
-VERSION = 3
+VERSION = 4
 _BUSY_SECONDS = 5.0
 
 
@@ -50,12 +50,20 @@ def is_storable(text: str) -> bool:
     return True
 
 
+def _is_inside(path: str, folder: str) -> bool:
+    return path.startswith(os.path.join(folder, ""))
+
+
 class Index:
     """The rows of all session files; owned by one thread."""
 
-    def __init__(self, path: str) -> None:
-        """Open the database at `path`, or make it, or do without a file."""
+    def __init__(self, path: str, codex_home: str | None = None) -> None:
+        """Open the database at `path`, or make it, or do without a file.
+
+        So it does inside a Codex home that is missing: to make that is left to Codex.
+        """
         self.path = path
+        self._codex_home = codex_home
         self.fallback: str | None = None
         self._connection = self._open()
 
@@ -124,6 +132,9 @@ class Index:
         self._connection = self._instead(error)
 
     def _open(self) -> sqlite3.Connection:
+        home = self._codex_home
+        if home is not None and not os.path.isdir(home) and _is_inside(self.path, home):
+            return self._new_in_memory()
         try:
             return self._on_disk()
         except sqlite3.Error as error:
@@ -161,6 +172,9 @@ class Index:
 
     def _in_memory(self, reason: str) -> sqlite3.Connection:
         self.fallback = reason
+        return self._new_in_memory()
+
+    def _new_in_memory(self) -> sqlite3.Connection:
         connection = sqlite3.connect(":memory:", check_same_thread=False)
         self._prepare(connection)
         return connection

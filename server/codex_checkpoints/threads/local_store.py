@@ -59,7 +59,7 @@ class LocalThreadStore:
         self.codex_home = codex_home
         self.reader = FileReader()
         self._nursery = state_dir
-        self._index = Index(os.path.join(state_dir, "index.sqlite"))
+        self._index = Index(os.path.join(state_dir, "index.sqlite"), codex_home)
         self._names = GivenNames(codex_home, state_dir, clock)
         self._rows: dict[str, Row] | None = None
         self._current: dict[str, Row] | None = None

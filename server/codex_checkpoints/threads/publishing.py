@@ -11,7 +11,6 @@ import contextlib
 import errno
 import os
 import re
-import secrets
 import stat
 import time
 from collections.abc import Generator, Iterable, Iterator
@@ -41,7 +40,7 @@ def storage() -> Generator[None]:
 
 def temporary_in(nursery: str, path: str) -> str:
     """Return a new temporary name for `path` in a folder of ours."""
-    return os.path.join(nursery, f".{os.path.basename(path)}.{secrets.token_hex(8)}.tmp")
+    return os.path.join(nursery, f".{os.path.basename(path)}.{os.urandom(8).hex()}.tmp")
 
 
 def temporary_beside(path: str) -> str:

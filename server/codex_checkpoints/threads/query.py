@@ -78,6 +78,8 @@ def page(
         stamp, thread_id = _from_cursor(query.cursor)
         rows = [row for row in rows if _comes_after(row, stamp, thread_id)]
     rows = [row for row in rows if row.archived == query.archived]
+    # What was put away after a summary is of no use to anybody; one that is left is shown.
+    rows = [row for row in rows if not (row.scratch and row.archived)]
     if query.cwd is not None:
         below = _below(query.cwd)
         rows = [row for row in rows if row.cwd is not None and below(row.cwd)]

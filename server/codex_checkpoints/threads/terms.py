@@ -180,8 +180,9 @@ class Row:
 
     `session_id` is whom the rollout itself says it is; `context_source` is `reported` or
     `estimated`; `updated_at` the time of the last record, UTC; `recorded_name` a name that the
-    history tells; `problems` and `skipped` are for the diagnosis; `error` stands where the rollout
-    was unreadable.
+    history tells; `scratch` says that it was made for a summary, and that nobody works in it;
+    `turn_open` says that more is to come in the last turn; `problems` and `skipped`
+    are for the diagnosis; `error` stands where the rollout was unreadable.
     """
 
     rollout: Rollout
@@ -201,10 +202,12 @@ class Row:
     windows: int = 1
     compactions: int = 0
     turns: int = 0
+    turn_open: bool = False
     seq: int = -1
     forked_from: str | None = None
     parent_session: str | None = None
     base_rollout: str | None = None
+    scratch: bool = False
     problems: str = ""
     skipped: str = ""
     error: str | None = None
