@@ -26,6 +26,24 @@ const extension = {
   sourcemap: watch ? "inline" : false,
 };
 
+/**
+ * What runs in a page of ours, in the browser's part of the editor.
+ * @type {import("esbuild").BuildOptions}
+ */
+const pages = {
+  bundle: true,
+  logLevel: "warning",
+  platform: "browser",
+  target: "chrome122",
+  entryPoints: ["preview.ts", "details.ts", "pages.css"].map(
+    (name) => `extension/src/webview/${name}`,
+  ),
+  outdir: "dist/webview",
+  format: "iife",
+  minify: !watch,
+  sourcemap: watch ? "inline" : false,
+};
+
 /** @type {import("esbuild").BuildOptions} */
 const nodeTests = {
   ...shared,
@@ -43,10 +61,12 @@ const nodeTests = {
 if (tests) {
   rmSync("dist/tests", { recursive: true, force: true });
 }
-const build = await context(tests ? nodeTests : extension);
-if (watch) {
-  await build.watch();
-} else {
-  await build.rebuild();
-  await build.dispose();
+for (const options of tests ? [nodeTests] : [extension, pages]) {
+  const build = await context(options);
+  if (watch) {
+    await build.watch();
+  } else {
+    await build.rebuild();
+    await build.dispose();
+  }
 }

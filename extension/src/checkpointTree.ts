@@ -7,8 +7,9 @@ import type { Followed, Following } from "./following.ts";
 import { type Checkpoint, checkpointNodes } from "./model/checkpoint.ts";
 import type { Action, CheckpointNode } from "./model/node.ts";
 import { isSuspect } from "./model/notes.ts";
+import { receivedNode } from "./model/received.ts";
 import { cut, dotted, meter, subject } from "./model/text.ts";
-import { NotesRequest, ShowRequest } from "./protocol.ts";
+import { NotesRequest, PinsRequest, SessionRequest, ShowRequest } from "./protocol.ts";
 import { treeItem } from "./treeItem.ts";
 
 const { l10n } = vscode;
@@ -60,15 +61,17 @@ export class CheckpointTree implements vscode.TreeDataProvider<CheckpointNode>, 
     this.#isStale = false;
     try {
       const { sessionId } = session;
-      const [{ text }, { items }] = await Promise.all([
+      const [{ text }, { items }, { received }, { items: pins }] = await Promise.all([
         this.#server.request(ShowRequest, { sessionId, turnId: null }),
         this.#server.request(NotesRequest, { sessionId }),
+        this.#server.request(SessionRequest, { sessionId }),
+        this.#server.request(PinsRequest, { sessionId }),
       ]);
       const checkpoint: Checkpoint = JSON.parse(text);
-      const nodes = checkpointNodes(checkpoint, items, session, Date.now(), l10n.t);
+      const nodes = checkpointNodes(checkpoint, items, session, Date.now(), l10n.t, pins);
       const artifacts = checkpoint.recentArtifacts.length;
       this.#server.log.info(`checkpoint ${sessionId}: seq ${session.seq}, ${artifacts} artifacts`);
-      return nodes;
+      return received === null ? nodes : [...nodes, receivedNode(received, Date.now(), l10n.t)];
     } catch (error) {
       this.#server.log.warn(`checkpoint: ${error instanceof Error ? error.message : error}`);
       return [];
@@ -118,6 +121,9 @@ function commandOf(action: Action, node: CheckpointNode): vscode.Command {
 function menuOf(node: CheckpointNode): string {
   if (node.note !== null) {
     return isSuspect(node.note) ? "suspectFact" : node.note.kind;
+  }
+  if (node.pin !== null) {
+    return "pinnedFile";
   }
   const menus = { open: "file", copy: "copyable", record: "record", compare: "changedFile" };
   return node.action === null ? "" : menus[node.action.kind];

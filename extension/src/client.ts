@@ -23,6 +23,22 @@ class QuietClient extends LanguageClient {
   }
 }
 
+/** Wait until a server that is being started can be asked, or has said why it cannot. */
+export function answering(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    if (server.state.kind !== "starting") {
+      resolve();
+      return;
+    }
+    const subscription = server.onDidChangeState(({ kind }) => {
+      if (kind !== "starting") {
+        subscription.dispose();
+        resolve();
+      }
+    });
+  });
+}
+
 /** The one server of this window. */
 export class Server {
   readonly #stateChanged = new vscode.EventEmitter<ServerState>();

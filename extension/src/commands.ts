@@ -1,18 +1,31 @@
 /** The commands: each finds its session and passes it on. */
 
 import * as vscode from "vscode";
+import type { BranchDesk } from "./branching.ts";
 import type { ChangeFeed } from "./changes.ts";
 import type { Server } from "./client.ts";
 import type { CompactionDesk } from "./compacting.ts";
+import type { ConnectionDesk } from "./connecting.ts";
+import { connectionCommands } from "./connectionCommands.ts";
+import type { ConnectionTree } from "./connectionTree.ts";
 import type { Document, Documents } from "./documents.ts";
 import { setContext } from "./emptiness.ts";
 import { askForFilter, askForSearch } from "./filtering.ts";
 import type { Following } from "./following.ts";
+import { markerCommands } from "./markerCommands.ts";
+import type { MarkerDesk } from "./marking.ts";
 import { type Filter, isFiltered, NO_FILTER } from "./model/listing.ts";
 import type { Action, CheckpointNode } from "./model/node.ts";
+import { isPlainId } from "./model/sessions.ts";
 import type { NoteDesk } from "./notes.ts";
 import { openArtifact } from "./openArtifact.ts";
+import { packCommands } from "./packCommands.ts";
+import type { PinDesk } from "./pinning.ts";
+import type { PackDesk } from "./portable.ts";
 import type { SessionSummary } from "./protocol.ts";
+import { restoreCommands } from "./restoreCommands.ts";
+import type { RestoreDesk } from "./restoring.ts";
+import type { ResumeDesk } from "./resuming.ts";
 import type { SessionDesk } from "./sessionDesk.ts";
 import type { Group, SessionNode } from "./sessionItem.ts";
 import type { SessionTree } from "./sessionTree.ts";
@@ -30,7 +43,18 @@ export interface House {
   readonly notes: NoteDesk;
   readonly sessions: SessionDesk;
   readonly compaction: CompactionDesk;
+  readonly resuming: ResumeDesk;
+  readonly connection: ConnectionDesk;
+  readonly connections: ConnectionTree;
+  readonly markers: MarkerDesk;
+  readonly branches: BranchDesk;
+  readonly pins: PinDesk;
+  readonly restores: RestoreDesk;
+  readonly packs: PackDesk;
 }
+
+/** Commands by their names in package.json, without the prefix. */
+export type Commands = Record<string, (...args: never[]) => unknown>;
 
 /** Register all of them, under the names of package.json. */
 export function registerCommands(house: House): vscode.Disposable {
@@ -48,7 +72,7 @@ export function registerCommands(house: House): vscode.Disposable {
   const copying = (text: (sessionId: string) => string) => async (node?: SessionNode) => {
     const session = sessionOf(node);
     // What is pasted into a shell must be nothing but an id.
-    const isPlain = session !== null && /^[\w-]+$/.test(session.sessionId);
+    const isPlain = session !== null && isPlainId(session.sessionId);
     await (isPlain ? vscode.env.clipboard.writeText(text(session.sessionId)) : noSession());
   };
   const filter = (next: Filter | undefined) => {
@@ -58,13 +82,22 @@ export function registerCommands(house: House): vscode.Disposable {
     }
   };
 
-  const commands: Record<string, (...args: never[]) => unknown> = {
+  const commands: Commands = {
     showView: showing("view"),
     showJson: showing("json"),
     doctor: () => documents.open("doctor", null),
     copySessionId: copying((id) => id),
     copyResumeCommand: copying((id) => `codex resume ${id}`),
     compactSession: onSession((session) => compaction.compact(session)),
+    undoCompaction: (node?: SessionNode) =>
+      node?.kind === "window" && node.window.compactionId !== null
+        ? compaction.undo(node.window.compactionId)
+        : undefined,
+    resumeSession: onSession((session) => house.resuming.resume(session)),
+    showLosses: (node?: SessionNode) => {
+      const session = node?.kind === "window" ? node.session : sessionOf(node);
+      return session === null ? noSession() : documents.open("losses", session);
+    },
     renameSession: onSession((session) => sessions.rename(session)),
     archiveSession: onSession((session) => sessions.archive(session)),
     unarchiveSession: onSession((session) => sessions.unarchive(session)),
@@ -103,9 +136,13 @@ export function registerCommands(house: House): vscode.Disposable {
     choosePython: () => openSettings("codexCheckpoints.python"),
   };
   return vscode.Disposable.from(
-    ...Object.entries(commands).map(([name, run]) =>
-      vscode.commands.registerCommand(`codexCheckpoints.${name}`, run),
-    ),
+    ...Object.entries({
+      ...commands,
+      ...markerCommands(house),
+      ...restoreCommands(house),
+      ...packCommands(house),
+      ...connectionCommands(house),
+    }).map(([name, run]) => vscode.commands.registerCommand(`codexCheckpoints.${name}`, run)),
     tree.view.onDidChangeSelection(({ selection }) => {
       const [node] = selection;
       if (node?.kind === "session") {

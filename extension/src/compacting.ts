@@ -3,8 +3,8 @@
 import * as vscode from "vscode";
 import type { Server } from "./client.ts";
 import type { Documents } from "./documents.ts";
+import { longWork } from "./longWork.ts";
 import { figures, notice, reportText } from "./model/compaction.ts";
-import { harmless } from "./model/text.ts";
 import {
   type Compacted,
   CompactPreviewRequest,
@@ -12,10 +12,16 @@ import {
   type SessionSummary,
   UncompactRequest,
 } from "./protocol.ts";
-import { saysRefusal } from "./refusals.ts";
-import { resumeInTerminal } from "./resuming.ts";
+import { openCodex } from "./resuming.ts";
+import { telling } from "./telling.ts";
 
 const { l10n } = vscode;
+
+/** Where the work is to go on, and who says what of it stays. */
+interface Target extends vscode.QuickPickItem {
+  readonly into: string;
+  readonly strategy: string;
+}
 
 export class CompactionDesk {
   readonly #server: Server;
@@ -28,24 +34,43 @@ export class CompactionDesk {
 
   /** Show both histories side by side, ask where to, and do it. */
   async compact(session: SessionSummary): Promise<void> {
-    await this.#saying(async () => {
+    await telling(async () => {
       const { sessionId } = session;
-      const asked = { sessionId, strategy: "checkpoint", placement: "manual", force: false };
-      const would = await this.#server.request(CompactPreviewRequest, { ...asked, into: "new" });
-      await this.#documents.compareHistories(session);
-      const into = await askTarget(figures(would, l10n.t));
-      if (into === undefined) {
+      const asked = { sessionId, placement: "manual", force: false };
+      const would = await longWork(
+        this.#server,
+        l10n.t("Looking what a compaction would do"),
+        ({ workDoneToken, cancelled }) => {
+          const wish = { ...asked, into: "new", strategy: "checkpoint", workDoneToken };
+          return this.#server.request(CompactPreviewRequest, wish, cancelled);
+        },
+      );
+      if (would === undefined) {
         return;
       }
-      const done = await vscode.window.withProgress(
-        { location: vscode.ProgressLocation.Window, title: l10n.t("Compacting") },
-        () => this.#server.request(CompactRequest, { ...asked, into }),
+      await this.#documents.compareHistories(session);
+      const target = await askTarget(figures(would, l10n.t));
+      if (target === undefined) {
+        return;
+      }
+      const { into, strategy } = target;
+      const title =
+        strategy === "codex" ? l10n.t("Codex writes its summary") : l10n.t("Compacting");
+      const done = await longWork(this.#server, title, ({ workDoneToken, cancelled }) =>
+        this.#server.request(
+          CompactRequest,
+          { ...asked, into, strategy, workDoneToken },
+          cancelled,
+        ),
       );
-      void this.#offer(session, done);
+      if (done !== undefined) {
+        void this.tell(session, done);
+      }
     });
   }
 
-  async #offer(session: SessionSummary, done: Compacted): Promise<void> {
+  /** Say quietly what was done, with the ways on from there. */
+  async tell(session: SessionSummary, done: Compacted): Promise<void> {
     const [resume, report, undo] = [
       l10n.t("Resume in Terminal"),
       l10n.t("Open Report"),
@@ -54,38 +79,58 @@ export class CompactionDesk {
     const sentence = notice(done, l10n.t);
     const chosen = await vscode.window.showInformationMessage(sentence, resume, report, undo);
     if (chosen === resume && done.sessionId !== null) {
-      await resumeInTerminal(done.sessionId, session.cwd);
+      await openCodex(done.sessionId, session.cwd);
     } else if (chosen === report) {
       await this.#documents.openText(l10n.t("Compaction report"), reportText(done, l10n.t));
     } else if (chosen === undo && done.compactionId !== null) {
-      const { compactionId } = done;
-      await this.#saying(async () => {
-        await this.#server.request(UncompactRequest, { compactionId });
-        vscode.window.setStatusBarMessage(l10n.t("The compaction is taken back"), 5000);
-      });
+      await this.undo(done.compactionId);
     }
   }
 
-  async #saying(work: () => Promise<void>): Promise<void> {
-    try {
-      await work();
-    } catch (error) {
-      void vscode.window.showWarningMessage(harmless(saysRefusal(error, l10n.t)));
-    }
+  /** Take a compaction back. */
+  async undo(compactionId: string): Promise<void> {
+    await telling(async () => {
+      const { into } = await this.#server.request(UncompactRequest, { compactionId });
+      const sentence =
+        into === "new"
+          ? l10n.t("The compaction is taken back: go on in the session that it was made from.")
+          : l10n.t("The compaction is taken back: the session has its history again.");
+      vscode.window.setStatusBarMessage(sentence, 8000);
+    });
   }
 }
 
-async function askTarget(title: string): Promise<string | undefined> {
-  const items = [
+async function askTarget(title: string): Promise<Target | undefined> {
+  const own: vscode.QuickPickItem = {
+    label: l10n.t("With a summary that Codex asks its model for"),
+    kind: vscode.QuickPickItemKind.Separator,
+  };
+  const summary = l10n.t("Takes a model call, in a fork that is put away afterwards.");
+  const items: (Target | vscode.QuickPickItem)[] = [
     {
       label: l10n.t("Into a New Session"),
       detail: l10n.t("This session stays as it is; the new one goes on from its checkpoint."),
       into: "new",
+      strategy: "checkpoint",
     },
     {
       label: l10n.t("In Place"),
       detail: l10n.t("Appended to this session, while Codex does not have it open."),
       into: "in-place",
+      strategy: "checkpoint",
+    },
+    own,
+    {
+      label: l10n.t("Into a New Session, Summarised by Codex"),
+      detail: summary,
+      into: "new",
+      strategy: "codex",
+    },
+    {
+      label: l10n.t("In Place, Summarised by Codex"),
+      detail: summary,
+      into: "in-place",
+      strategy: "codex",
     },
   ];
   const placeHolder = l10n.t("Left: what the model sees now. Right: what it would see.");
@@ -94,5 +139,5 @@ async function askTarget(title: string): Promise<string | undefined> {
     placeHolder,
     ignoreFocusOut: true,
   });
-  return chosen?.into;
+  return chosen !== undefined && "into" in chosen ? chosen : undefined;
 }

@@ -5,11 +5,13 @@ import type { ChangeFeed, Changes } from "./changes.ts";
 import type { Server } from "./client.ts";
 import { doctorText } from "./model/doctor.ts";
 import { historyText } from "./model/history.ts";
+import { lossesText } from "./model/losses.ts";
 import { fileName, subject } from "./model/text.ts";
 import {
   CompactPreviewRequest,
   DoctorRequest,
   HistoryRequest,
+  LossesRequest,
   RecordRequest,
   type SessionSummary,
   ShowRequest,
@@ -21,10 +23,10 @@ const { l10n } = vscode;
 export const SCHEME = "codex-checkpoints";
 
 /** Lines wrap in it, and nothing covers their ends; package.json says so. */
-const VIEW_LANGUAGE = "codex-checkpoint-view";
+export const VIEW_LANGUAGE = "codex-checkpoint-view";
 
 /** What can be shown; each is an authority of the scheme, the session stands in the query. */
-export type Document = "view" | "json" | "doctor";
+export type Document = "view" | "json" | "losses" | "doctor";
 
 /** A record of a session that is cited: it never changes, so it is not asked for again. */
 const RECORD = "record";
@@ -63,7 +65,7 @@ export class Documents implements vscode.TextDocumentContentProvider, vscode.Dis
     const opened = await vscode.workspace.openTextDocument(
       there?.uri ?? addressOf(document, session),
     );
-    if (document === "view") {
+    if (document === "view" || document === "losses") {
       await vscode.languages.setTextDocumentLanguage(opened, VIEW_LANGUAGE);
     }
     await vscode.window.showTextDocument(opened, { preview: true });
@@ -85,9 +87,15 @@ export class Documents implements vscode.TextDocumentContentProvider, vscode.Dis
   async openText(name: string, text: string): Promise<void> {
     const id = String(this.#told.size);
     this.#told.set(id, text);
-    const path = `/${name} ${id}.txt`;
-    const uri = vscode.Uri.from({ scheme: SCHEME, authority: TOLD, path, query: id });
-    await vscode.window.showTextDocument(uri, { preview: true });
+    const uri = vscode.Uri.from({
+      scheme: SCHEME,
+      authority: TOLD,
+      path: `/${name}.txt`,
+      query: id,
+    });
+    const opened = await vscode.workspace.openTextDocument(uri);
+    await vscode.languages.setTextDocumentLanguage(opened, VIEW_LANGUAGE);
+    await vscode.window.showTextDocument(opened, { preview: true });
   }
 
   /** Show what the model sees now beside what it would see after a compaction. */
@@ -124,6 +132,10 @@ export class Documents implements vscode.TextDocumentContentProvider, vscode.Dis
         const shown = await this.#server.request(ShowRequest, { sessionId, turnId: null }, token);
         return `${JSON.stringify(JSON.parse(shown.text), null, 2)}\n`;
       }
+      if (uri.authority === "losses") {
+        const { items } = await this.#server.request(LossesRequest, { sessionId }, token);
+        return lossesText(items, l10n.t);
+      }
       if (uri.authority === RECORD) {
         const ref = uri.fragment;
         return (await this.#server.request(RecordRequest, { sessionId, ref }, token)).text;
@@ -137,7 +149,7 @@ export class Documents implements vscode.TextDocumentContentProvider, vscode.Dis
       }
       if (uri.authority === THEN) {
         const wish = { sessionId, strategy: "checkpoint", placement: "manual", force: true };
-        const would = { ...wish, into: "new" };
+        const would = { ...wish, into: "new", workDoneToken: null };
         const { replacement } = await this.#server.request(CompactPreviewRequest, would, token);
         return historyText(replacement, l10n.t);
       }
@@ -171,6 +183,7 @@ function addressOf(document: Document, session: SessionSummary | null): vscode.U
   const paths = {
     view: `/${name} – view.txt`,
     json: `/${name} – checkpoint.json`,
+    losses: `/${name} – losses.txt`,
     doctor: "/Codex Checkpoints – doctor.txt",
   };
   return vscode.Uri.from({

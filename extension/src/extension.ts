@@ -2,20 +2,30 @@
 
 import * as vscode from "vscode";
 import { provideBadges } from "./badges.ts";
+import { BranchDesk } from "./branching.ts";
 import { ChangeFeed } from "./changes.ts";
 import { CheckpointTree } from "./checkpointTree.ts";
 import { Server } from "./client.ts";
 import { registerCommands } from "./commands.ts";
 import { CompactionDesk } from "./compacting.ts";
+import { ConnectionDesk } from "./connecting.ts";
+import { ConnectionTree } from "./connectionTree.ts";
 import { Documents } from "./documents.ts";
 import { warnOfDrift } from "./drift.ts";
 import { Emptiness } from "./emptiness.ts";
 import { Following } from "./following.ts";
+import { MarkerDesk } from "./marking.ts";
 import { NoteDesk } from "./notes.ts";
+import { offerCompaction } from "./offers.ts";
+import { PinDesk } from "./pinning.ts";
+import { PackDesk } from "./portable.ts";
 import { firstIndex } from "./progress.ts";
+import { RestoreDesk } from "./restoring.ts";
+import { ResumeDesk } from "./resuming.ts";
 import { SessionDesk } from "./sessionDesk.ts";
 import { SessionTree } from "./sessionTree.ts";
 import { SECTION } from "./settings.ts";
+import { States } from "./states.ts";
 import { StatusBar } from "./statusBar.ts";
 import { tellOfTrouble } from "./trouble.ts";
 
@@ -36,14 +46,49 @@ export function activate(context: vscode.ExtensionContext): void {
   const notes = new NoteDesk(server, following);
   const sessions = new SessionDesk(server);
   const compaction = new CompactionDesk(server, documents);
-  const house = { server, feed, tree, following, documents, notes, sessions, compaction };
+  const resuming = new ResumeDesk(server, compaction);
+  const connections = new ConnectionTree(server);
+  const connection = new ConnectionDesk(server, documents, connections);
+  const states = new States(server, feed);
+  const neighbours = { server, feed, following, resuming };
+  const restores = new RestoreDesk(neighbours, context.extensionUri);
+  const house = {
+    server,
+    feed,
+    tree,
+    following,
+    documents,
+    notes,
+    sessions,
+    compaction,
+    resuming,
+    connection,
+    connections,
+    markers: new MarkerDesk(server, states),
+    branches: new BranchDesk(server, tree, following, documents, states),
+    pins: new PinDesk(server, following),
+    restores,
+    packs: new PackDesk(server, documents),
+  };
   const commands = registerCommands(house);
-  context.subscriptions.push(log, feed, following, tree, documents, checkpoint, statusBar);
+  context.subscriptions.push(
+    connections,
+    log,
+    feed,
+    following,
+    tree,
+    documents,
+    states,
+    restores,
+    checkpoint,
+    statusBar,
+  );
   context.subscriptions.push(
     commands,
     provideBadges(),
     tellOfTrouble(server),
     warnOfDrift(server),
+    offerCompaction(following, compaction),
     server.onDidChangeState((state) => emptiness.server(state)),
     server.onDidStart(() => firstIndex(server)),
     // Ages grow by themselves, and a session that ends without a word is no longer running.

@@ -8,7 +8,7 @@ import type { ChangeFeed, Changes } from "./changes.ts";
 import type { Server } from "./client.ts";
 import { setContext } from "./emptiness.ts";
 import { sessionsParams } from "./model/listing.ts";
-import { followedOf, runningOf } from "./model/sessions.ts";
+import { followedOf, isBranch, runningOf } from "./model/sessions.ts";
 import { SessionRequest, type SessionSummary, SessionsRequest } from "./protocol.ts";
 import { workspacePaths } from "./workspace.ts";
 
@@ -106,6 +106,9 @@ export class Following implements vscode.Disposable {
   #tell(followed: Followed): void {
     setContext("hasSession", followed.session !== null);
     setContext("chosen", this.#chosen !== null);
+    setContext("hasSource", followed.session !== null && isBranch(followed.session));
+    setContext("hasBranches", (followed.session?.branches ?? 0) > 0);
+    setContext("made", (followed.session?.madeBy ?? null) !== null);
     this.#emitter.fire(followed);
   }
 

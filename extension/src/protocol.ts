@@ -16,9 +16,25 @@ export interface WindowChain {
 }
 
 /**
+ * What speaks for a compaction before the next turn: `tokens` have reached `trigger`.
+ *
+ * `tokensSource` is `reported` or `estimated`; `target` is what a compaction stays below;
+ * `windowSource`, where `window` comes from, is `setting`, `environment`, `advertised` or
+ * `unknown`.
+ */
+export interface Offer {
+  readonly tokens: number;
+  readonly tokensSource: string;
+  readonly trigger: number;
+  readonly target: number;
+  readonly window: number;
+  readonly windowSource: string;
+}
+
+/**
  * A session, where its work is to go on, and how.
  *
- * `into` is `new` or `in-place`, `strategy` is `checkpoint`, `placement` is `manual` or
+ * `into` is `new` or `in-place`, `strategy` is `checkpoint` or `codex`, `placement` is `manual` or
  * `pre_turn`; `force` overrides `not_smaller`, and `turn_not_complete` where nobody holds the
  * session.
  */
@@ -28,6 +44,7 @@ export interface CompactParams {
   readonly strategy: string;
   readonly placement: string;
   readonly force: boolean;
+  readonly workDoneToken: number | string | null;
 }
 
 /** A payload that a note stands for: its media type, its size in bytes. */
@@ -119,6 +136,40 @@ export interface Uncompacted {
   readonly resume: string;
 }
 
+/** A session that a person wants to go on with. */
+export interface ResumeParams {
+  readonly sessionId: string;
+  readonly workDoneToken: number | string | null;
+}
+
+/** Why a compaction that the settings ask for was not done: the code of its refusal. */
+export interface NotCompacted {
+  readonly code: string;
+  readonly message: string;
+}
+
+/**
+ * How to go on with a session, and what the check between two turns came to.
+ *
+ * `sessionId` is the one to resume, `resume` the shell command for it, to be run in `cwd`;
+ * `compacted` is the compaction that was done before, as the setting `automatic` asks,
+ * `notCompacted` why there is none.  `offer` speaks for one that was not done.  `live` says that
+ * Codex has the session loaded, `continuedBy` that its work went on elsewhere.  `notice` is one
+ * sentence for a quiet notification, null where there is nothing to tell.
+ */
+export interface Resumed {
+  readonly sessionId: string;
+  readonly sourceSessionId: string;
+  readonly cwd: string | null;
+  readonly live: boolean;
+  readonly continuedBy: string | null;
+  readonly offer: Offer | null;
+  readonly compacted: Compacted | null;
+  readonly notCompacted: NotCompacted | null;
+  readonly notice: string | null;
+  readonly resume: string;
+}
+
 /** Nothing to say. */
 export type DoctorParams = Readonly<Record<string, never>>;
 
@@ -153,19 +204,33 @@ export interface ConnectParams {
   readonly cwd: string | null;
 }
 
+/** A call of ours that failed and that no good one has followed. */
+export interface ConnectFailure {
+  readonly at: string;
+  readonly sessionId: string | null;
+  readonly code: string;
+}
+
 /**
  * One way in which Codex calls us: `hook` or `mcp`.
  *
- * `trusted` is null where that is not known; Codex asks for no trust in an MCP server.  `problem`
- * is null or `not_configured`, `incomplete`, `program_missing`, `other_program`, `failed`.
+ * `trusted` is null where that is not known, for the reason in `trustUnknown`; Codex asks for no
+ * trust in an MCP server.  `problem` is null or `not_configured`, `incomplete`,
+ * `program_missing`, `other_program`, `other_folders`, `no_hooks`, `disabled`, `untrusted`,
+ * `failed`.  `next` is what helps: null or `connect`, `repair`, `trust`, `update_codex`,
+ * `choose_home`; `wayOut` says it in a sentence.
  */
 export interface ConnectDoor {
   readonly door: string;
   readonly configured: boolean;
   readonly trusted: boolean | null;
+  readonly trustUnknown: string | null;
   readonly lastRanAt: string | null;
   readonly lastSession: string | null;
+  readonly failure: ConnectFailure | null;
   readonly problem: string | null;
+  readonly next: string | null;
+  readonly wayOut: string | null;
 }
 
 /** A hook of ours; `trust` is Codex's word: `trusted`, `untrusted`, `modified`, `managed`. */
@@ -174,12 +239,16 @@ export interface ConnectHook {
   readonly configured: boolean;
   readonly trust: string | null;
   readonly enabled: boolean | null;
+  readonly lastRanAt: string | null;
+  readonly lastSession: string | null;
+  readonly failure: ConnectFailure | null;
 }
 
-/** Another Codex home of this user, and whether it is connected. */
+/** Another Codex home of this user: whether it is connected, and whether sessions are there. */
 export interface ConnectHome {
   readonly codexHome: string;
   readonly connected: boolean;
+  readonly hasSessions: boolean;
 }
 
 /**
@@ -244,6 +313,44 @@ export interface InitializationOptions {
   readonly settings: Readonly<Record<string, unknown>>;
 }
 
+/** What an agent found of one artifact; `verdict` is `authoritative`, `helpful` or `noise`. */
+export interface Hint {
+  readonly uri: string;
+  readonly verdict: string;
+  readonly suppressOnHardRestore: boolean;
+  readonly pinForRestore: boolean;
+}
+
+/** A session, and hints to keep; null asks for those that there are. */
+export interface HintsParams {
+  readonly sessionId: string;
+  readonly items: readonly Hint[] | null;
+}
+
+/** The newest hint of each artifact, in the order in which they came. */
+export interface HintList {
+  readonly items: readonly Hint[];
+  readonly nextCursor: string | null;
+}
+
+/**
+ * Something that Codex was given; of the text only digest and size are kept.
+ *
+ * `door` is `hook` or `memory.read`; `event` and `source` are what a hook was called for;
+ * `isCurrent` says whether it would be given the very same text now.
+ */
+export interface Receipt {
+  readonly at: string;
+  readonly door: string;
+  readonly event: string | null;
+  readonly source: string | null;
+  readonly windowId: string | null;
+  readonly seq: number | null;
+  readonly digest: string;
+  readonly size: number;
+  readonly isCurrent: boolean;
+}
+
 /**
  * What Codex would send when the session is resumed, without what the next turn adds.
  *
@@ -267,6 +374,8 @@ export interface History {
  *
  * `trigger` is `manual`, `pre_turn` or `mid_turn`; `strategy` is `checkpoint` or `codex` for ours,
  * `local`, `remote` or `fresh` for those of Codex; null is what the file does not tell.
+ * `received` is what Codex was given in it last; `compactionId` names the compaction of ours
+ * that opened it, by which it can be taken back.
  */
 export interface Window {
   readonly number: number;
@@ -278,6 +387,8 @@ export interface Window {
   readonly strategy: string | null;
   readonly tokensBefore: number | null;
   readonly tokensAfter: number | null;
+  readonly received: Receipt | null;
+  readonly compactionId: string | null;
 }
 
 /** The windows of a session that count, the first one first. */
@@ -286,11 +397,125 @@ export interface WindowList {
   readonly nextCursor: string | null;
 }
 
-/** A session and two turns of it, each an id or a number. */
+/** A recent turn: its number from 1, its id, the window it began in, its first words. */
+export interface OutlineTurn {
+  readonly number: number;
+  readonly turnId: string;
+  readonly window: number;
+  readonly text: string;
+}
+
+/** A stretch of older turns, and of the windows they began in; `text` is of its first turn. */
+export interface OutlineChunk {
+  readonly first: number;
+  readonly last: number;
+  readonly firstWindow: number;
+  readonly lastWindow: number;
+  readonly text: string;
+}
+
+/** What people see of a session, bounded: at most 16 chunks, then the recent turns. */
+export interface Outline {
+  readonly chunks: readonly OutlineChunk[];
+  readonly recent: readonly OutlineTurn[];
+}
+
+/**
+ * The task, or an open step of the plan, and whether the replacement still holds its text.
+ *
+ * `ref` is the message or the call it comes from, `seq` the record, null where none of this
+ * session's own tells it.  `lost` is null where nobody can tell, since part of the replacement is
+ * encrypted.
+ */
+export interface LostText {
+  readonly text: string;
+  readonly ref: string | null;
+  readonly seq: number | null;
+  readonly lost: boolean | null;
+}
+
+/**
+ * A file that was changed in the window before, and whether the replacement names it.
+ *
+ * `change` is `add`, `update`, `delete` or `move`; `ref` is the call that did it last.
+ */
+export interface LostFile {
+  readonly uri: string;
+  readonly change: string;
+  readonly ref: string | null;
+  readonly seq: number;
+  readonly lost: boolean | null;
+}
+
+/** A command that had failed when it was run last, and whether the replacement names it. */
+export interface LostCommand {
+  readonly command: string;
+  readonly exitCode: number | null;
+  readonly ref: string | null;
+  readonly seq: number;
+  readonly lost: boolean | null;
+}
+
+/** A file that was read again unchanged, how often, and the last record that did it. */
+export interface Reread {
+  readonly uri: string;
+  readonly times: number;
+  readonly ref: string | null;
+  readonly seq: number;
+}
+
+/**
+ * One compaction: what its replacement no longer holds, and what was read again since.
+ *
+ * The first six fields are those of the window that it opened; `number` is null where a
+ * rollback took the window away (`counts` is false).  `sealed` says that part of the replacement
+ * is encrypted.  `taskPresent` is null where nobody can tell, or nothing was asked for.
+ * `notListed` counts files and commands beyond those that are listed.
+ *
+ * `reads` are the reads of files up to the next compaction, `rereadsUnchanged` those of files
+ * that an earlier window had read or written as they are, `bytes` what these printed.  `loop`
+ * warns of the same files, or the same command with the same outcome, again and again;
+ * `loopOver` names them.
+ */
+export interface Loss {
+  readonly number: number | null;
+  readonly windowId: string | null;
+  readonly openedAtSeq: number;
+  readonly openedAt: string | null;
+  readonly trigger: string | null;
+  readonly strategy: string | null;
+  readonly counts: boolean;
+  readonly sealed: boolean;
+  readonly taskPresent: boolean | null;
+  readonly task: LostText | null;
+  readonly openPlanSteps: readonly LostText[];
+  readonly editedFiles: readonly LostFile[];
+  readonly failingCommands: readonly LostCommand[];
+  readonly notListed: number;
+  readonly reads: number;
+  readonly rereadsUnchanged: number;
+  readonly bytes: number;
+  readonly rereads: readonly Reread[];
+  readonly loop: boolean;
+  readonly loopOver: readonly string[];
+}
+
+/** The compactions of a session, the oldest first. */
+export interface LossList {
+  readonly items: readonly Loss[];
+  readonly nextCursor: string | null;
+}
+
+/**
+ * Two states: a turn, by its id or its number, of a session; null is the session as it is now.
+ *
+ * `toSessionId` is the session of the second turn; null for the same as of the first.
+ */
 export interface DiffParams {
   readonly sessionId: string;
-  readonly fromTurnId: string;
-  readonly toTurnId: string;
+  readonly fromTurnId: string | null;
+  readonly toTurnId: string | null;
+  readonly toSessionId: string | null;
 }
 
 /**
@@ -302,8 +527,9 @@ export interface DiffParams {
  */
 export interface Difference {
   readonly sessionId: string;
-  readonly fromTurnId: string;
-  readonly toTurnId: string;
+  readonly fromTurnId: string | null;
+  readonly toSessionId: string;
+  readonly toTurnId: string | null;
   readonly task: Readonly<Record<string, unknown>> | null;
   readonly plan: readonly Readonly<Record<string, unknown>>[];
   readonly planReordered: boolean;
@@ -315,7 +541,7 @@ export interface Difference {
 /**
  * How a session came from its parent, with the exact cut as far as it is known.
  *
- * `kind` is `restore`, `compaction`, `revert`, `subagent` or `fork`.
+ * `kind` is `restore`, `compaction`, `revert`, `subagent`, `fork` or `import`.
  */
 export interface LineageLink {
   readonly parent: string;
@@ -366,6 +592,34 @@ export interface Lineage {
   readonly omitted: number;
 }
 
+/**
+ * The session at one end of a step of the tree, and how the step was made.
+ *
+ * `kind` is `restore`, `compaction` or `fork`, `mode` that of a restore, `soft` or `hard`; `at`,
+ * `turnId`, `checkpointId` and `operationId` are null where no record tells.  One that is not
+ * `available` is known by its id alone.
+ */
+export interface Branch {
+  readonly sessionId: string;
+  readonly kind: string;
+  readonly mode: string | null;
+  readonly at: string | null;
+  readonly turnId: string | null;
+  readonly checkpointId: string | null;
+  readonly operationId: string | null;
+  readonly title: string | null;
+  readonly available: boolean;
+  readonly archived: boolean;
+}
+
+/** The session that one came from, null for none, and those that came of it, oldest first. */
+export interface Branches {
+  readonly sessionId: string;
+  readonly source: Branch | null;
+  readonly items: readonly Branch[];
+  readonly nextCursor: string | null;
+}
+
 /** Which events are wanted: those of a session, as source or branch, or of an operation. */
 export interface AuditParams {
   readonly sessionId: string | null;
@@ -378,8 +632,10 @@ export interface EventList {
   readonly nextCursor: string | null;
 }
 
-/** Nothing to say. */
-export type VerifyParams = Readonly<Record<string, never>>;
+/** Nothing but where to report progress. */
+export interface VerifyParams {
+  readonly workDoneToken: number | string | null;
+}
 
 /**
  * Something that is not as it was written.
@@ -584,6 +840,77 @@ export interface RecordParams {
   readonly ref: string;
 }
 
+/** A session, and the file to write, by its whole path; one that is there needs `force`. */
+export interface ExportParams {
+  readonly sessionId: string;
+  readonly file: string;
+  readonly force: boolean;
+  readonly dryRun: boolean;
+}
+
+/** How many of each kind a pack holds; `notes` are facts and decisions that count. */
+export interface PackCounts {
+  readonly notes: number;
+  readonly noteEvents: number;
+  readonly planSteps: number;
+  readonly artifacts: number;
+  readonly markers: number;
+  readonly pins: number;
+  readonly lineage: number;
+}
+
+/**
+ * What is not in a pack, or did not arrive as it left: a code, how many, and a sentence.
+ *
+ * `reason` is `outside_folder`, `older_notes`, `older_markers`, `missing_files`, `changed_files`
+ * or `suspect_facts`.
+ */
+export interface LeftBehind {
+  readonly reason: string;
+  readonly count: number;
+  readonly message: string;
+}
+
+/** A pack that was written, or would be (`dryRun`); `digest` is that of its bytes. */
+export interface Exported {
+  readonly sessionId: string;
+  readonly file: string;
+  readonly bytes: number;
+  readonly digest: string;
+  readonly counts: PackCounts;
+  readonly leftBehind: readonly LeftBehind[];
+  readonly dryRun: boolean;
+}
+
+/** A pack by its whole path, and the folder of the session to be; null is the server's own. */
+export interface ImportParams {
+  readonly file: string;
+  readonly cwd: string | null;
+  readonly dryRun: boolean;
+}
+
+/**
+ * What came of a pack, or would: a new session, for a folder of this machine.
+ *
+ * `sourceSessionId` is the session that the pack was made of, elsewhere or here.  `handoff` is
+ * what a model is sent; a preview (`dryRun`) has no ids, no time and no `resume`.
+ */
+export interface Imported {
+  readonly operationId: string | null;
+  readonly sessionId: string | null;
+  readonly sourceSessionId: string;
+  readonly name: string;
+  readonly cwd: string;
+  readonly importedAt: string | null;
+  readonly digest: string;
+  readonly counts: PackCounts;
+  readonly leftBehind: readonly LeftBehind[];
+  readonly handoff: string;
+  readonly handoffTokens: number;
+  readonly resume: string | null;
+  readonly dryRun: boolean;
+}
+
 /**
  * A marker and how to go on from it.
  *
@@ -597,6 +924,7 @@ export interface RestoreParams {
   readonly budget: number | null;
   readonly window: number;
   readonly reason: string | null;
+  readonly workDoneToken: number | string | null;
 }
 
 /** A turn, with the session that it is of. */
@@ -618,6 +946,18 @@ export interface DeferredItem {
   readonly reason: string;
 }
 
+/**
+ * One line that a pack can have; `tokens` is the smallest budget of a pack that holds it.
+ *
+ * `part` and `id` are those of its item, null for a heading and the empty line before it.
+ */
+export interface PackLine {
+  readonly text: string;
+  readonly part: string | null;
+  readonly id: string | null;
+  readonly tokens: number;
+}
+
 /** What a person ought to know of a restore: a code, of how many things, and a sentence. */
 export interface RestoreWarning {
   readonly code: string;
@@ -630,6 +970,8 @@ export interface RestoreWarning {
  *
  * A preview (`dryRun`) has no ids, no time and no `resume`.  `pack` is the text that a hard branch
  * begins with, null for a soft one; `headline` and `carried` are for one quiet notification.
+ * `lines` of a hard preview are those that a pack of any budget could have, in their order: the
+ * pack of a budget is those whose `tokens` do not exceed it.
  */
 export interface Restored {
   readonly operationId: string | null;
@@ -638,6 +980,7 @@ export interface Restored {
   readonly checkpointId: string;
   readonly sourceTurn: TurnSource;
   readonly label: string;
+  readonly markedAt: string;
   readonly mode: string;
   readonly restoredAt: string | null;
   readonly contextReset: boolean;
@@ -650,6 +993,7 @@ export interface Restored {
   readonly pack: string | null;
   readonly packTokens: number | null;
   readonly budget: number | null;
+  readonly lines: readonly PackLine[];
   readonly headline: string;
   readonly carried: string;
   readonly resume: string | null;
@@ -757,7 +1101,9 @@ export interface SessionsParams {
  *
  * `contextTokensSource` is `reported` or `estimated`; `continuedBy` the session that a compaction
  * made current; `parentSession` the one whose subagent this is; `named` whether the title is a
- * name that somebody gave.
+ * name that somebody gave; `offer` what speaks for a compaction now, null where nothing does;
+ * `branches` how many sessions came of it; `madeBy` is `restore`, `compaction`, `import`, or null
+ * for a session that Codex made.
  */
 export interface SessionSummary {
   readonly sessionId: string;
@@ -782,6 +1128,10 @@ export interface SessionSummary {
   readonly turns: number;
   readonly seq: number;
   readonly named: boolean;
+  readonly markers: number;
+  readonly branches: number;
+  readonly madeBy: string | null;
+  readonly offer: Offer | null;
 }
 
 /** A page of sessions, newest first; `nextCursor` is null on the last one. */
@@ -795,13 +1145,18 @@ export interface SessionParams {
   readonly sessionId: string;
 }
 
-/** One turn that is not rolled back; `task` is what the user said last in it. */
+/**
+ * One turn that is not rolled back; `task` is what the user said last in it.
+ *
+ * `startedAt` is the time of its first message, UTC, null where no record tells.
+ */
 export interface TurnEntry {
   readonly turnId: string;
   readonly number: number;
   readonly task: string | null;
   readonly ended: boolean;
   readonly aborted: boolean;
+  readonly startedAt: string | null;
 }
 
 /** The caps a view was made with. */
@@ -815,13 +1170,35 @@ export interface EffectiveCaps {
   readonly maxValueChars: number;
 }
 
-/** One session with its turns; `problems` and `skipped` say what could not be read. */
+/**
+ * How large a window is taken to be, and from where on it is compacted; all in tokens.
+ *
+ * `windowSource` is `setting`, `environment`, `advertised` or `unknown`.
+ */
+export interface WindowBudget {
+  readonly window: number;
+  readonly windowSource: string;
+  readonly reserve: number;
+  readonly trigger: number;
+  readonly target: number;
+}
+
+/**
+ * One session with its turns; `problems` and `skipped` say what could not be read.
+ *
+ * `received` is what Codex was given of it last.
+ * `budget` is that of what its model is sent, `outlineBudget` that of the outline
+ * which people see, by the window of the smaller model.
+ */
 export interface SessionDetail {
   readonly summary: SessionSummary;
   readonly turns: readonly TurnEntry[];
   readonly caps: EffectiveCaps;
   readonly problems: readonly string[];
   readonly skipped: Readonly<Record<string, number>>;
+  readonly received: Receipt | null;
+  readonly budget: WindowBudget;
+  readonly outlineBudget: WindowBudget;
 }
 
 /** A session, and a turn of it when the state at its end is wanted. */
@@ -889,7 +1266,9 @@ export type RefusalCode =
   | "not_smaller"
   | "item_too_large"
   | "unsupported_placement"
-  | "unsupported_strategy"
+  | "codex_failed"
+  | "timed_out"
+  | "no_preview"
   | "blocked_by_hook"
   | "unknown_compaction"
   | "storage_error"
@@ -937,6 +1316,14 @@ export const WindowsRequest = new RequestType<SessionParams, WindowList, Refused
   "checkpoints/windows",
 );
 
+export const OutlineRequest = new RequestType<SessionParams, Outline, Refused>(
+  "checkpoints/outline",
+);
+
+export const LossesRequest = new RequestType<SessionParams, LossList, Refused>(
+  "checkpoints/losses",
+);
+
 export const DiffRequest = new RequestType<DiffParams, Difference, Refused>("checkpoints/diff");
 
 export const MarkRequest = new RequestType<MarkParams, Marker, Refused>("checkpoints/mark");
@@ -957,6 +1344,8 @@ export const UnpinRequest = new RequestType<PinParams, PinList, Refused>("checkp
 
 export const PinsRequest = new RequestType<SessionParams, PinList, Refused>("checkpoints/pins");
 
+export const HintsRequest = new RequestType<HintsParams, HintList, Refused>("checkpoints/hints");
+
 export const RestorePreviewRequest = new RequestType<RestoreParams, Restored, Refused>(
   "checkpoints/restorePreview",
 );
@@ -971,6 +1360,10 @@ export const RestoresRequest = new RequestType<RestoresParams, RestoreList, Refu
 
 export const RestoreDetailsRequest = new RequestType<RestoreDetailsParams, RestoreDetails, Refused>(
   "checkpoints/restoreDetails",
+);
+
+export const BranchesRequest = new RequestType<SessionParams, Branches, Refused>(
+  "checkpoints/branches",
 );
 
 export const LineageRequest = new RequestType<SessionParams, Lineage, Refused>(
@@ -994,6 +1387,12 @@ export const CompactRequest = new RequestType<CompactParams, Compacted, Refused>
 export const UncompactRequest = new RequestType<UncompactParams, Uncompacted, Refused>(
   "checkpoints/uncompact",
 );
+
+export const ResumeRequest = new RequestType<ResumeParams, Resumed, Refused>("checkpoints/resume");
+
+export const ExportRequest = new RequestType<ExportParams, Exported, Refused>("checkpoints/export");
+
+export const ImportRequest = new RequestType<ImportParams, Imported, Refused>("checkpoints/import");
 
 export const RenameRequest = new RequestType<RenameParams, SessionSummary, Refused>(
   "checkpoints/rename",

@@ -2,14 +2,14 @@
 
 import * as vscode from "vscode";
 import type { Server } from "./client.ts";
-import { cut, harmless, plain } from "./model/text.ts";
+import { cut, plain } from "./model/text.ts";
 import {
   ArchiveRequest,
   RenameRequest,
   type SessionSummary,
   UnarchiveRequest,
 } from "./protocol.ts";
-import { saysRefusal } from "./refusals.ts";
+import { telling } from "./telling.ts";
 
 const { l10n } = vscode;
 
@@ -32,25 +32,23 @@ export class SessionDesk {
     });
     if (name !== undefined) {
       const { sessionId } = session;
-      await this.#tell(() => this.#server.request(RenameRequest, { sessionId, name: name.trim() }));
+      await telling(async () => {
+        await this.#server.request(RenameRequest, { sessionId, name: name.trim() });
+      });
     }
   }
 
   /** Put it among the archived ones. */
   async archive({ sessionId }: SessionSummary): Promise<void> {
-    await this.#tell(() => this.#server.request(ArchiveRequest, { sessionId }));
+    await telling(async () => {
+      await this.#server.request(ArchiveRequest, { sessionId });
+    });
   }
 
   /** Put it back among the others. */
   async unarchive({ sessionId }: SessionSummary): Promise<void> {
-    await this.#tell(() => this.#server.request(UnarchiveRequest, { sessionId }));
-  }
-
-  async #tell(ask: () => Promise<unknown>): Promise<void> {
-    try {
-      await ask();
-    } catch (error) {
-      void vscode.window.showWarningMessage(harmless(saysRefusal(error, l10n.t)));
-    }
+    await telling(async () => {
+      await this.#server.request(UnarchiveRequest, { sessionId });
+    });
   }
 }

@@ -2,9 +2,11 @@
 
 import * as vscode from "vscode";
 import { badgeUri } from "./badges.ts";
+import { branchRow, type End } from "./model/branches.ts";
 import { windowRow } from "./model/compaction.ts";
-import { badgeOf, sessionRow } from "./model/sessions.ts";
-import type { SessionSummary, Window } from "./protocol.ts";
+import { isDetached, markerRow } from "./model/markers.ts";
+import { badgeOf, hasBelow, sessionRow, standsFor } from "./model/sessions.ts";
+import type { Branch, Loss, Marker, SessionSummary, Window } from "./protocol.ts";
 import { treeItem } from "./treeItem.ts";
 
 const { l10n } = vscode;
@@ -32,14 +34,37 @@ export interface SessionRow {
   readonly children: readonly SessionNode[];
 }
 
+/** A marker below its session. */
+export interface MarkerRow {
+  readonly kind: "marker";
+  readonly group: string;
+  readonly session: SessionSummary;
+  readonly marker: Marker;
+}
+
+/** A row that leads to the source of a session, or to a branch; that has its own row elsewhere. */
+export interface BranchRow {
+  readonly kind: "branch";
+  readonly group: string;
+  /** The session below which it stands. */
+  readonly of: string;
+  readonly branch: Branch;
+  readonly end: End;
+}
+
 export type SessionNode =
   | Group
   | SessionRow
+  | MarkerRow
+  | BranchRow
   | {
       readonly kind: "window";
       readonly group: string;
       readonly of: string;
       readonly window: Window;
+      /** What the compaction that opened it lost; null where that is not known yet. */
+      readonly loss: Loss | null;
+      readonly session: SessionSummary;
     }
   | { readonly kind: "more"; readonly group: Group }
   | { readonly kind: "note"; readonly group: string; readonly text: string };
@@ -58,16 +83,32 @@ export function sessionItem(node: SessionNode): vscode.TreeItem {
     case "session": {
       const row = sessionRow(node.session, Date.now(), l10n.t, node.place);
       const id = `${node.group}/${node.session.sessionId}`;
-      const hasMore = node.children.length > 0 || node.session.compactions > 0;
+      const hasMore = node.children.length > 0 || hasBelow(node.session);
       const item = treeItem(id, row, hasMore ? Collapsed : None);
-      item.contextValue = node.session.archived ? "archivedSession" : "session";
+      item.contextValue = standsFor(node.session);
       item.resourceUri = badgeUri(badgeOf(node.session));
       return item;
     }
+    case "marker": {
+      const { group, session, marker } = node;
+      const row = markerRow(marker, session, Date.now(), l10n.t);
+      const item = treeItem(`${group}/${session.sessionId}/marker/${marker.checkpointId}`, row);
+      item.contextValue = isDetached(marker, session) ? "marker detached" : "marker";
+      return item;
+    }
+    case "branch": {
+      const { group, of, branch, end } = node;
+      const row = branchRow(branch, end, Date.now(), l10n.t);
+      const item = treeItem(`${group}/${of}/${end}/${branch.sessionId}`, row);
+      item.contextValue = branch.kind === "restore" ? `${end} restored` : end;
+      const command = "codexCheckpoints.goToSession";
+      item.command = { command, title: l10n.t("Go to the Session"), arguments: [node] };
+      return item;
+    }
     case "window": {
-      const row = windowRow(node.window, Date.now(), l10n.t);
+      const row = windowRow(node.window, node.loss, Date.now(), l10n.t);
       const item = treeItem(`${node.group}/${node.of}/window/${node.window.number}`, row);
-      item.contextValue = "window";
+      item.contextValue = node.window.compactionId === null ? "window" : "window ours";
       return item;
     }
     case "more": {

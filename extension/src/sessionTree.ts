@@ -4,6 +4,7 @@ import * as vscode from "vscode";
 import type { ChangeFeed } from "./changes.ts";
 import type { Server } from "./client.ts";
 import type { Emptiness } from "./emptiness.ts";
+import type { End } from "./model/branches.ts";
 import {
   collect,
   type Filter,
@@ -13,8 +14,17 @@ import {
   NO_FILTER,
   sessionsParams,
 } from "./model/listing.ts";
-import { family } from "./model/sessions.ts";
-import { type SessionSummary, SessionsRequest, WindowsRequest } from "./protocol.ts";
+import { family, isBranch } from "./model/sessions.ts";
+import {
+  type Branch,
+  BranchesRequest,
+  type Loss,
+  LossesRequest,
+  MarksRequest,
+  type SessionSummary,
+  SessionsRequest,
+  WindowsRequest,
+} from "./protocol.ts";
 import { type Group, type SessionNode, type SessionRow, sessionItem } from "./sessionItem.ts";
 import { workspacePaths } from "./workspace.ts";
 
@@ -32,6 +42,11 @@ export class SessionTree implements vscode.TreeDataProvider<SessionNode>, vscode
   readonly #emptiness: Emptiness;
   readonly #subscriptions: vscode.Disposable[];
   readonly #wanted = new Map<string, number>();
+  /** The rows of sessions that were given to the editor, and what each row stands below. */
+  readonly #shown = new Map<string, SessionRow>();
+  readonly #above = new WeakMap<SessionNode, SessionNode>();
+  /** What was found, and up to which record. */
+  readonly #losses = new Map<string, { readonly seq: number; readonly items: readonly Loss[] }>();
   #filter: Filter = NO_FILTER;
   #showOthers = false;
   #isStale = false;
@@ -79,6 +94,26 @@ export class SessionTree implements vscode.TreeDataProvider<SessionNode>, vscode
     }
   }
 
+  /** Select the row of a session, where there is one; whether there is. */
+  async reveal(sessionId: string): Promise<boolean> {
+    if (!this.#shown.has(sessionId)) {
+      // It may be so new that nobody has looked yet.
+      const roots = await this.getChildren();
+      const groups = roots.filter((node) => node.kind === "group" && node.isOpen);
+      await Promise.all(groups.map((group) => this.getChildren(group)));
+    }
+    const row = this.#shown.get(sessionId);
+    if (row !== undefined) {
+      await this.view.reveal(row, { select: true, focus: true });
+    }
+    return row !== undefined;
+  }
+
+  /** What a row stands below, for the editor to unfold it. */
+  getParent(node: SessionNode): SessionNode | undefined {
+    return this.#above.get(node);
+  }
+
   dispose(): void {
     vscode.Disposable.from(...this.#subscriptions, this.view, this.#emitter).dispose();
   }
@@ -88,6 +123,22 @@ export class SessionTree implements vscode.TreeDataProvider<SessionNode>, vscode
   }
 
   async getChildren(node?: SessionNode): Promise<SessionNode[]> {
+    if (node === undefined) {
+      this.#shown.clear();
+    }
+    const children = await this.#children(node);
+    for (const child of children) {
+      if (node !== undefined) {
+        this.#above.set(child, node);
+      }
+      if (child.kind === "session") {
+        this.#shown.set(child.session.sessionId, child);
+      }
+    }
+    return children;
+  }
+
+  async #children(node?: SessionNode): Promise<SessionNode[]> {
     if (this.#server.state.kind !== "ready") {
       return [];
     }
@@ -105,7 +156,7 @@ export class SessionTree implements vscode.TreeDataProvider<SessionNode>, vscode
         const nothing = { kind: "note", group: node.id, text: l10n.t("No sessions") } as const;
         return below.length === 0 ? [nothing] : below;
       }
-      return node.kind === "session" ? [...node.children, ...(await this.#windows(node))] : [];
+      return node.kind === "session" ? await this.#belowSession(node) : [];
     } catch (error) {
       this.#server.log.warn(`sessions: ${error instanceof Error ? error.message : error}`);
       return [];
@@ -163,6 +214,42 @@ export class SessionTree implements vscode.TreeDataProvider<SessionNode>, vscode
     return listing.more ? [...nodes, { kind: "more", group }] : nodes;
   }
 
+  /** Where a session came from, its markers and branches, its subagents and windows. */
+  async #belowSession(row: SessionRow): Promise<SessionNode[]> {
+    const [markers, { source, branches }, windows] = await Promise.all([
+      this.#markers(row),
+      this.#branches(row),
+      this.#windows(row),
+    ]);
+    return [...source, ...markers, ...branches, ...row.children, ...windows];
+  }
+
+  /** The markers of a session, the newest first. */
+  async #markers({ group, session }: SessionRow): Promise<SessionNode[]> {
+    if (session.markers === 0) {
+      return [];
+    }
+    const { sessionId } = session;
+    const { items } = await this.#server.request(MarksRequest, { sessionId });
+    return items.map((marker) => ({ kind: "marker", group, session, marker }) as const).reverse();
+  }
+
+  /** The way to the source of a session, and to what came of it, the newest first. */
+  async #branches({ group, session }: SessionRow) {
+    const none: { source: SessionNode[]; branches: SessionNode[] } = { source: [], branches: [] };
+    if (session.branches === 0 && !isBranch(session)) {
+      return none;
+    }
+    const { sessionId } = session;
+    const { source, items } = await this.#server.request(BranchesRequest, { sessionId });
+    const rowOf = (branch: Branch, end: End) =>
+      ({ kind: "branch", group, of: sessionId, branch, end }) as const;
+    return {
+      source: source === null ? [] : [rowOf(source, "source")],
+      branches: items.map((branch) => rowOf(branch, "branch")).reverse(),
+    };
+  }
+
   /** The windows of a session that was compacted, the newest first. */
   async #windows({ group, session }: SessionRow): Promise<SessionNode[]> {
     if (session.compactions === 0) {
@@ -170,8 +257,33 @@ export class SessionTree implements vscode.TreeDataProvider<SessionNode>, vscode
     }
     const { sessionId } = session;
     const { items } = await this.#server.request(WindowsRequest, { sessionId });
-    const rows = items.map((window) => ({ kind: "window", group, of: sessionId, window }) as const);
+    const losses = this.#lossesOf(session);
+    const rows = items.map((window) => {
+      const loss = losses.find(({ openedAtSeq }) => openedAtSeq === window.openedAtSeq) ?? null;
+      return { kind: "window", group, of: sessionId, session, window, loss } as const;
+    });
     return rows.reverse();
+  }
+
+  /**
+   * What the compactions of a session lost, as far as it is known: finding out takes a look at all
+   * of its file, so the windows are shown before it.
+   */
+  #lossesOf({ sessionId, seq }: SessionSummary): readonly Loss[] {
+    const known = this.#losses.get(sessionId);
+    if (known?.seq === seq) {
+      return known.items;
+    }
+    const items = known?.items ?? [];
+    this.#losses.set(sessionId, { seq, items });
+    void this.#server.request(LossesRequest, { sessionId }).then(
+      (found) => {
+        this.#losses.set(sessionId, { seq, items: found.items });
+        this.refresh();
+      },
+      (error) => this.#server.log.warn(`losses: ${error instanceof Error ? error.message : error}`),
+    );
+    return items;
   }
 
   #group(id: string, label: string, cwd: string | null, some: Partial<Group> = {}): Group {

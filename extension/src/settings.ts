@@ -10,7 +10,10 @@ export const SECTION = "codexCheckpoints";
 const FOR_THE_SERVER = [
   "caps",
   "checkpointLocation",
+  "compactionOffer",
+  "contextWindowTokens",
   "driftGuard",
+  "fastContextWindowTokens",
   "followedSessions",
   "hashLimitBytes",
   "hashOutsideFolder",

@@ -78,14 +78,21 @@ test("a window says what opened it and how full it was before and after", () => 
     strategy: "checkpoint",
     tokensBefore: 200_716,
     tokensAfter: null,
+    received: null,
+    compactionId: null,
   };
-  const row = windowRow(window, NOW, say);
+  const row = windowRow(window, null, NOW, say);
   assert.deepEqual(
     [row.label, row.description],
     ["Window 1", "200,716 → ? tokens · manual · checkpoint · 1h"],
   );
   const none = { trigger: null, strategy: null, tokensBefore: null };
-  const first = windowRow({ ...window, ...none, number: 0, previousWindowId: null }, NOW, say);
+  const first = windowRow(
+    { ...window, ...none, number: 0, previousWindowId: null },
+    null,
+    NOW,
+    say,
+  );
   assert.equal(first.description, "1h");
   assert.match(first.tooltip, /Previous window id: none/);
 });

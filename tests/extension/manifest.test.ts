@@ -10,17 +10,32 @@ const nls: Record<string, string> = JSON.parse(text("package.nls.json"));
 const sources = readdirSync("extension/src", { recursive: true, encoding: "utf8" })
   .filter((path) => path.endsWith(".ts"))
   .map((path) => text(join("extension/src", path)));
+/** Commands that the editor itself makes. */
+const OF_THE_EDITOR = new Set(["workbench.trust.manage", "codexCheckpoints.sessions.focus"]);
+
 const commands: { command: string; title: string }[] = manifest.contributes.commands;
 
 test("each command of the manifest is registered, and the reverse", () => {
-  const source = text("extension/src/commands.ts");
-  const table = /const commands: Record<.*?> = \{(.*?)\n {2}\};/s.exec(source)?.[1] ?? "";
-  const registered = [...table.matchAll(/^ {4}(\w+):/gm)].map(([, name]) => name);
+  const files = readdirSync("extension/src").filter((name) => /ommands\.ts$/.test(name));
+  const tables = files.map((name) => {
+    const source = text(join("extension/src", name));
+    return (
+      /(?:const commands: Commands =|return) \{\n( {4}\w.*?)\n {2}\};/s.exec(source)?.[1] ?? ""
+    );
+  });
+  const registered = [...tables.join("\n").matchAll(/^ {4}(\w+):/gm)].map(([, name]) => name);
 
   assert.deepEqual(
     registered.sort(),
     commands.map(({ command }) => command.replace("codexCheckpoints.", "")).sort(),
   );
+});
+
+test("conditions about the row of a session hold for a branch as well", () => {
+  // Its row stands for several words: `session made branch`.
+  const whole = JSON.stringify(manifest.contributes.menus);
+  assert.doesNotMatch(whole, /viewItem == (?:session|archivedSession)\b/);
+  assert.doesNotMatch(whole, /archivedSession\)\$/);
 });
 
 test("menus and welcome texts name commands that are there", () => {
@@ -32,7 +47,7 @@ test("menus and welcome texts name commands that are there", () => {
   const named = [...inMenus.map(({ command }) => command), ...inTexts];
 
   assert.deepEqual(
-    named.filter((name) => !known.has(name ?? "") && name !== "workbench.trust.manage"),
+    named.filter((name) => !known.has(name ?? "") && !OF_THE_EDITOR.has(name ?? "")),
     [],
   );
 });
@@ -54,6 +69,29 @@ test("each empty view has a sentence with a way out", () => {
   }
   assert.match(textOf(/!isWorkspaceTrusted/), /\(command:workbench\.trust\.manage\)/);
   assert.match(textOf(/== indexing/), /\w/);
+});
+
+test("each step of the walkthrough has its picture, and a button", () => {
+  const [walkthrough] = manifest.contributes.walkthroughs;
+  for (const { id, media } of walkthrough.steps) {
+    assert.match(text(media.svg), /^<svg [^>]*viewBox/, id);
+    assert.match(nls[`walkthrough.${id}.description`] ?? "", /\(command:\w/, id);
+    assert.match(nls[`walkthrough.${id}.altText`] ?? "", /\w/, id);
+  }
+});
+
+test("the walkthrough tells what a session, a checkpoint and both restores are", () => {
+  // AGN-70: four ideas.
+  const told = Object.entries(nls).filter(([key]) => key.startsWith("walkthrough."));
+  const whole = told.map(([, value]) => value).join("\n");
+  for (const idea of [
+    /A session is where work lives/,
+    /a place to come back to/,
+    /opens a branch and deletes nothing/,
+    /lightens the context but keeps the goal/,
+  ]) {
+    assert.match(whole, idea);
+  }
 });
 
 test("every key of package.nls.json is used, and every used key is there", () => {

@@ -5,7 +5,13 @@ import { checkpointNodes } from "../../extension/src/model/checkpoint.ts";
 import { doctorText } from "../../extension/src/model/doctor.ts";
 import { collect } from "../../extension/src/model/listing.ts";
 import type { CheckpointNode } from "../../extension/src/model/node.ts";
-import { family, followedOf, runningOf, sessionRow } from "../../extension/src/model/sessions.ts";
+import {
+  family,
+  followedOf,
+  isPlainId,
+  runningOf,
+  sessionRow,
+} from "../../extension/src/model/sessions.ts";
 import { statusOf } from "../../extension/src/model/status.ts";
 import { age, cut, meter, plain } from "../../extension/src/model/text.ts";
 import type { SessionSummary } from "../../extension/src/protocol.ts";
@@ -240,3 +246,10 @@ function draw(nodes: readonly CheckpointNode[], depth = 0): string {
     })
     .join("");
 }
+
+test("what may stand in a command is an id, and neither an option nor another command", () => {
+  assert.equal(isPlainId("01a1f865-0000-7000-8000-000000000001"), true);
+  for (const other of ["--last", "-", "", "a b", "a;b", "$(a)", "a\nb", "../a"]) {
+    assert.equal(isPlainId(other), false, other);
+  }
+});

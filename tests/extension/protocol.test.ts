@@ -97,6 +97,10 @@ test("sessions come newest first, by pages, with every key", async () => {
       turns: 1,
       seq: 5,
       named: false,
+      markers: 0,
+      branches: 0,
+      madeBy: null,
+      offer: null,
     },
   );
   assert.match(parent?.updatedAt ?? "", /^2026-11-20T09:00:0\d\.000Z$/);

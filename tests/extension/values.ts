@@ -33,6 +33,10 @@ export function session(some: Partial<SessionSummary>): SessionSummary {
     turns: 40,
     seq: 439,
     named: false,
+    markers: 0,
+    branches: 0,
+    madeBy: null,
+    offer: null,
     ...some,
   };
 }

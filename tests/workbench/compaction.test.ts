@@ -37,7 +37,7 @@ test("a session is compacted after a look at what the model would see", async (t
 
   await step(t, "both histories stand side by side before anything is done", async () => {
     await workbench.menu(row("Make the shop faster"), "Compact Session…");
-    await picker.getByText("Into a New Session").waitFor();
+    await picker.getByText("Into a New Session", { exact: true }).waitFor();
     const diff = page.locator(".monaco-diff-editor");
     await diff.getByText("function_call").first().waitFor();
     await diff.getByText("SESSION_CHECKPOINT v1").first().waitFor();
@@ -46,7 +46,7 @@ test("a session is compacted after a look at what the model would see", async (t
   });
 
   await step(t, "it goes on in a new session, and the old one stays as it is", async () => {
-    await picker.locator(".monaco-list-row").filter({ hasText: "Into a New Session" }).click();
+    await picker.getByText("Into a New Session", { exact: true }).click();
     await notice.waitFor();
     const after = rollouts(lab);
     assert.equal(after.size, 2);
@@ -69,5 +69,21 @@ test("a session is compacted after a look at what the model would see", async (t
     await made.locator(".monaco-tl-twistie").click();
     await shows(row(/^Window 1, .* tokens, manual, checkpoint/));
     await workbench.screenshot("windows of a session");
+  });
+
+  await step(t, "a window tells what its compaction lost", async () => {
+    await row(/^Window 1/).hover();
+    await row(/^Window 1/)
+      .getByRole("button", { name: "Show What Compactions Lost" })
+      .click();
+    const losses = workbench.editor("codex-checkpoints://losses");
+    await losses.getByText("Last request: 0 of 1 lost").waitFor();
+    await losses.getByText("Open steps of the plan: 0 of 2 lost").waitFor();
+    await workbench.screenshot("losses");
+  });
+
+  await step(t, "a compaction is taken back from its window", async () => {
+    await workbench.menu(row(/^Window 1/), "Undo Compaction");
+    await shows(workbench.part("statusbar").getByText("The compaction is taken back"));
   });
 });

@@ -17,19 +17,26 @@ export interface Told {
   readonly output?: string;
   /** What the model said in the end. */
   readonly answer?: string;
+  /** What was said and done after that. */
+  readonly further?: readonly Exchange[];
+  /** The session that it is a branch of, made by us. */
+  readonly branchOf?: string;
 }
+
+/** A further turn. */
+export type Exchange = Pick<Told, "task" | "plan" | "commands" | "answer">;
 
 /** Write one; its id. */
 export function writeSession(codexHome: string, told: Told): string {
   const id = randomUUID();
   const time = new Date(Date.now() - (told.age ?? 1) * 60_000).toISOString();
+  const place = { cwd: told.cwd, cli_version: "0.98.0" };
   const payloads: [string, object][] = [
-    ["session_meta", { id, timestamp: time, cwd: told.cwd, cli_version: "0.98.0", source: "cli" }],
+    ["session_meta", { id, timestamp: time, ...place, source: "cli", ...branched(told.branchOf) }],
     ["turn_context", { cwd: told.cwd, model: "gpt-5.2-codex" }],
-    ["event_msg", { type: "user_message", message: told.task, images: [] }],
-    ...planned(told.plan ?? []),
-    ...(told.commands ?? []).flatMap((command, index) => ran(command, index, told.output ?? "")),
-    ...answered(told.answer),
+    ...[told, ...(told.further ?? [])].flatMap((turn, number) =>
+      exchanged(turn, number, told.output ?? ""),
+    ),
   ];
   const lines = payloads.map(([type, payload]) =>
     JSON.stringify({ timestamp: time, type, payload }),
@@ -42,9 +49,25 @@ export function writeSession(codexHome: string, told: Told): string {
   return id;
 }
 
-function planned(steps: readonly string[]): [string, object][] {
+function branched(source: string | undefined): object {
+  const ours = { forked_from_id: source, originator: "codex-checkpoints" };
+  return source === undefined ? {} : ours;
+}
+
+function exchanged(turn: Exchange, number: number, output: string): [string, object][] {
+  const commands = turn.commands ?? [];
+  return [
+    ["event_msg", { type: "user_message", message: turn.task, images: [] }],
+    ...planned(turn.plan ?? [], number),
+    ...commands.flatMap((command, index) => ran(command, `${number}_${index}`, output)),
+    ...answered(turn.answer),
+  ];
+}
+
+function planned(steps: readonly string[], number: number): [string, object][] {
   const plan = steps.map((step) => ({ step, status: "pending" }));
-  const call = { name: "update_plan", arguments: JSON.stringify({ plan }), call_id: "call_plan" };
+  const call_id = `call_plan_${number}`;
+  const call = { name: "update_plan", arguments: JSON.stringify({ plan }), call_id };
   return steps.length === 0 ? [] : [["response_item", { type: "function_call", ...call }]];
 }
 
@@ -55,8 +78,8 @@ function answered(text: string | undefined): [string, object][] {
     : [["response_item", { type: "message", role: "assistant", content }]];
 }
 
-function ran(command: string, index: number, said: string): [string, object][] {
-  const call_id = `call_${index}`;
+function ran(command: string, id: string, said: string): [string, object][] {
+  const call_id = `call_${id}`;
   const call = { name: "shell", arguments: JSON.stringify({ command: ["bash", "-lc", command] }) };
   const output = JSON.stringify({ output: said, metadata: { exit_code: 0 } });
   return [

@@ -183,6 +183,11 @@ export class Workbench {
     return this.#view("Checkpoint");
   }
 
+  /** The view of how Codex and we are connected. */
+  get connection(): Locator {
+    return this.#view("Connection");
+  }
+
   #view(name: string): Locator {
     // What is shown beside the name is part of the label.
     const header = this.page.locator(`.pane-header[aria-label^="${name} "]`);

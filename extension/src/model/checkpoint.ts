@@ -1,8 +1,9 @@
 /** What the tree of one checkpoint shows: task, plan, artifacts, counts; facts and decisions are `notes`. */
 
-import type { Note, SessionSummary } from "../protocol.ts";
+import type { Note, Pin, SessionSummary } from "../protocol.ts";
 import { type CheckpointNode, node, section } from "./node.ts";
 import { decisionsNode, factsNode } from "./notes.ts";
+import { isPinned, pinsNode } from "./pins.ts";
 import { age, cut, dotted, listed, meter, plain, type Say } from "./text.ts";
 
 /** `checkpoint_v1.json`, as far as it is shown. */
@@ -29,11 +30,14 @@ export function checkpointNodes(
   session: SessionSummary,
   now: number,
   say: Say,
+  pins: readonly Pin[] = [],
 ): CheckpointNode[] {
+  const pinned = pinsNode(pins, say);
   return [
     taskNode(checkpoint, say),
     planNode(checkpoint, say),
-    artifactsNode(checkpoint, say),
+    artifactsNode(checkpoint, pins, say),
+    ...(pinned === null ? [] : [pinned]),
     factsNode(notes, say),
     decisionsNode(notes, say),
     countsNode(checkpoint, session, now, say),
@@ -62,9 +66,9 @@ function planNode(checkpoint: Checkpoint, say: Say): CheckpointNode {
   return section("plan", say("Plan"), count, "checklist", children);
 }
 
-function artifactsNode(checkpoint: Checkpoint, say: Say): CheckpointNode {
+function artifactsNode(checkpoint: Checkpoint, pins: readonly Pin[], say: Say): CheckpointNode {
   const children = checkpoint.recentArtifacts.map((uri) =>
-    artifactNode(checkpoint.artifacts[uri] ?? { uri, kind: "file" }, say),
+    artifactNode(checkpoint.artifacts[uri] ?? { uri, kind: "file" }, isPinned(pins, uri), say),
   );
   const total = Object.keys(checkpoint.artifacts).length;
   const count =
@@ -72,7 +76,7 @@ function artifactsNode(checkpoint: Checkpoint, say: Say): CheckpointNode {
   return section("artifacts", say("Recent Artifacts"), count, "files", children);
 }
 
-function artifactNode(artifact: Artifact, say: Say): CheckpointNode {
+function artifactNode(artifact: Artifact, pinned: boolean, say: Say): CheckpointNode {
   const label = cut(plain(artifact.uri), 400);
   const id = `artifacts/${artifact.kind}/${artifact.uri}`;
   if (artifact.kind === "file") {
@@ -83,10 +87,13 @@ function artifactNode(artifact: Artifact, say: Say): CheckpointNode {
         label,
         description: hash,
         tooltip: `${label}\n${plain(artifact.hash ?? say("no hash"))}`,
-        spoken: listed(say("file {0}", label), hash),
-        icon: "file",
+        spoken: listed(say("file {0}", label), pinned ? say("pinned") : "", hash),
+        icon: pinned ? "pinned" : "file",
       },
-      { action: { kind: "open", uri: artifact.uri } },
+      {
+        action: { kind: "open", uri: artifact.uri },
+        pin: pinned ? { uri: artifact.uri, start: null, end: null } : null,
+      },
     );
   }
   const isCommand = artifact.kind === "command";

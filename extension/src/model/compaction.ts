@@ -1,6 +1,8 @@
 /** A compaction in words: what it would do, what it did, and a window of a session. */
 
-import type { Compacted, CompactionPiece, Window } from "../protocol.ts";
+import type { Compacted, CompactionPiece, Loss, Window } from "../protocol.ts";
+import { lossWords } from "./losses.ts";
+import { occasion } from "./received.ts";
 import { type Appearance, age, dotted, listed, plain, type Say } from "./text.ts";
 
 /** The figures in one line: `200,716 → ~2,140 tokens · 3 kept · 1 cut · 12 left out`. */
@@ -54,20 +56,30 @@ export function reportText(done: Compacted, say: Say): string {
   return `${[head, ...lists].join("\n\n")}\n`;
 }
 
-/** One window of a session as a row. */
-export function windowRow(window: Window, now: number, say: Say): Appearance {
+/** One window of a session as a row; `loss` is what the compaction that opened it lost. */
+export function windowRow(window: Window, loss: Loss | null, now: number, say: Say): Appearance {
   const label = say("Window {0}", window.number);
   const known = (count: number | null) => (count === null ? "?" : count.toLocaleString("en-US"));
   const isFirst = window.number === 0;
   const change = isFirst
     ? ""
     : say("{0} → {1} tokens", known(window.tokensBefore), known(window.tokensAfter));
+  const losses = loss === null ? "" : lossWords(loss, say);
   const description = dotted(
     change,
+    losses,
     window.trigger ?? "",
     window.strategy ?? "",
     window.openedAt === null ? "" : age(window.openedAt, now, say),
   );
+  const { received } = window;
+  const receipt =
+    received === null
+      ? []
+      : [
+          say("Codex received a checkpoint in it: {0}", plain(received.at)),
+          occasion(received, say),
+        ];
   const id = window.windowId ?? say("not known");
   const before = window.previousWindowId ?? (isFirst ? say("none") : say("not known"));
   const tooltip = [
@@ -75,9 +87,11 @@ export function windowRow(window: Window, now: number, say: Say): Appearance {
     say("Window id: {0}", plain(id)),
     say("Previous window id: {0}", plain(before)),
     say("Opened at record {0}", window.openedAtSeq),
+    ...receipt,
   ].join("\n");
-  const spoken = listed(label, change, window.trigger ?? "", window.strategy ?? "");
-  return { label, description, tooltip, spoken, icon: "window", colour: null };
+  const spoken = listed(label, change, losses, window.trigger ?? "", window.strategy ?? "");
+  const colour = loss?.loop === true ? "list.warningForeground" : null;
+  return { label, description, tooltip, spoken, icon: "window", colour };
 }
 
 function after(done: Compacted): string {

@@ -1,6 +1,6 @@
 /** A row of the checkpoint's tree with those below it, and what can be done with it. */
 
-import type { Note } from "../protocol.ts";
+import type { Note, Pin } from "../protocol.ts";
 import { type Appearance, listed } from "./text.ts";
 
 /** What a click on a row does. */
@@ -22,6 +22,8 @@ export interface CheckpointNode {
   readonly action: Action | null;
   /** The fact or decision that the row stands for. */
   readonly note: Note | null;
+  /** The pin that the row stands for. */
+  readonly pin: Pin | null;
 }
 
 /** Make a row; what is not said of its looks follows from its label. */
@@ -38,7 +40,8 @@ export function node(
     colour: null,
     ...some,
   };
-  return { id, row, children: [], unfolded: false, action: null, note: null, ...more };
+  const none = { action: null, note: null, pin: null };
+  return { id, row, children: [], unfolded: false, ...none, ...more };
 }
 
 /** Make a row that is unfolded while it has others below it. */

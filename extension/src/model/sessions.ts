@@ -1,6 +1,7 @@
 /** What the tree of sessions shows, and which session is the one to follow. */
 
 import type { SessionSummary } from "../protocol.ts";
+import { madeWords } from "./branches.ts";
 import {
   type Appearance,
   age,
@@ -20,6 +21,7 @@ export function sessionRow(session: SessionSummary, now: number, say: Say, place
   const about = subject(session, say);
   const marks = [
     session.live ? say("running") : "",
+    isBranch(session) ? say("branch") : "",
     session.continuedBy === null ? "" : say("continued"),
     session.suspectFacts > 0 ? say("{0} suspect", session.suspectFacts) : "",
   ];
@@ -55,7 +57,33 @@ function sessionIcon(session: SessionSummary): Pick<Appearance, "icon" | "colour
   if (session.archived) {
     return { icon: "archive", colour: null };
   }
-  return { icon: session.parentSession === null ? "comment" : "type-hierarchy-sub", colour: null };
+  if (session.parentSession !== null) {
+    return { icon: "type-hierarchy-sub", colour: null };
+  }
+  const own = session.madeBy === "import" ? "package" : "comment";
+  return { icon: isBranch(session) ? "git-branch" : own, colour: null };
+}
+
+/** Whether it came of another session; a subagent is part of the work of its parent. */
+export function isBranch(session: SessionSummary): boolean {
+  return session.forkedFrom !== null && session.parentSession === null;
+}
+
+/** Whether there are markers, branches or windows to show below it. */
+export function hasBelow(session: SessionSummary): boolean {
+  const { markers, branches, compactions } = session;
+  return markers > 0 || branches > 0 || compactions > 0 || isBranch(session);
+}
+
+/** What its row stands for, a word each, for the conditions of package.json. */
+export function standsFor(session: SessionSummary): string {
+  const words = [
+    session.archived ? "archivedSession" : "session",
+    session.madeBy === null ? "" : "made",
+    isBranch(session) ? "branch" : "",
+    session.branches > 0 ? "source" : "",
+  ];
+  return words.filter((word) => word !== "").join(" ");
 }
 
 /** What stands at the right edge of a row, where it is never cut: two characters at most. */
@@ -82,6 +110,7 @@ export function sessionFacts(session: SessionSummary, say: Say): string[] {
     [say("Task"), task],
     [say("Folder"), plain(session.cwd ?? "")],
     [say("Session"), plain(session.sessionId)],
+    [say("Made"), session.madeBy === null ? "" : madeWords(session.madeBy, null, say)],
     [say("Model"), plain(session.model ?? "")],
     [
       say("Context"),
@@ -91,6 +120,8 @@ export function sessionFacts(session: SessionSummary, say: Say): string[] {
     ],
     [say("Turns"), String(session.turns)],
     [say("Compactions"), String(session.compactions)],
+    [say("Markers"), session.markers === 0 ? "" : String(session.markers)],
+    [say("Branches"), session.branches === 0 ? "" : String(session.branches)],
     [say("Suspect facts"), session.suspectFacts === 0 ? "" : String(session.suspectFacts)],
     [say("Last record"), plain(session.updatedAt).replace(/^(.{10})T(.{5}).*Z$/, "$1 $2 UTC")],
     [say("Codex"), plain(session.cliVersion ?? "")],
@@ -152,4 +183,9 @@ export function followedOf(sessions: readonly SessionSummary[]): SessionSummary 
     sessions[0] ??
     null
   );
+}
+
+/** Whether a session's id may stand in a command: it is neither an option nor anything else. */
+export function isPlainId(sessionId: string): boolean {
+  return /^[A-Za-z0-9][\w-]*$/.test(sessionId);
 }

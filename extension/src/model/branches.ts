@@ -1,0 +1,166 @@
+/** Branches in words: where a session came from, what came of it, and the whole tree. */
+
+import type { Branch, Lineage, LineageNode } from "../protocol.ts";
+import { type Appearance, age, cut, dotted, iconless, listed, plain, type Say } from "./text.ts";
+import { utcTime } from "./time.ts";
+
+/** Which end of a step a row points to. */
+export type End = "source" | "branch";
+
+/** A session at the other end of a step, as a row that leads to it. */
+export function branchRow(branch: Branch, end: End, now: number, say: Say): Appearance {
+  const title = titleOf(branch.title, branch.sessionId);
+  const label = end === "source" ? say("Source: {0}", title) : say("Branch: {0}", title);
+  const made = madeWords(branch.kind, branch.mode, say);
+  const since = branch.at === null ? "" : age(branch.at, now, say);
+  const standing = standingOf(branch, say);
+  return {
+    label: cut(label, 60),
+    description: dotted(standing, made, since),
+    tooltip: [
+      label,
+      dotted(made, branch.at === null ? "" : utcTime(plain(branch.at))),
+      standing,
+      say("Session: {0}", plain(branch.sessionId)),
+    ]
+      .filter((line) => line !== "")
+      .join("\n"),
+    spoken: listed(label, standing, made, since),
+    icon: iconOf(branch, end),
+    colour: null,
+  };
+}
+
+/** How a session was made of another, in a few words. */
+export function madeWords(kind: string, mode: string | null, say: Say): string {
+  switch (kind) {
+    case "restore":
+      if (mode === null) {
+        return say("restored");
+      }
+      return mode === "hard" ? say("restored, context reset") : say("restored with context");
+    case "compaction":
+      return say("compacted");
+    case "import":
+      return say("imported");
+    case "revert":
+      return say("taken back");
+    case "subagent":
+      return say("subagent");
+    default:
+      return say("forked");
+  }
+}
+
+/** One node of the tree of a session, to choose; its place shows in the label. */
+export interface LineageChoice {
+  readonly id: string;
+  readonly label: string;
+  readonly description: string;
+  readonly detail: string;
+  readonly isHere: boolean;
+  /** It can be shown: a session, and one that is there. */
+  readonly opens: boolean;
+}
+
+const STEP = "\u00a0".repeat(4);
+
+/** The tree that a session stands in, the first session at the top. */
+export function lineageChoices(lineage: Lineage, say: Say): LineageChoice[] {
+  const titles = new Map(lineage.nodes.map((node) => [node.id, titleOf(node.title, node.id)]));
+  return lineage.nodes.map((node) => {
+    const isHere = node.id === lineage.sessionId;
+    const title = titleOf(node.title, node.id);
+    const bend = node.depth === 0 ? "" : `${STEP.repeat(node.depth - 1)}└ `;
+    return {
+      id: node.id,
+      label: `${bend}${iconless(cut(title, 80))}`,
+      description: dotted(isHere ? say("this session") : "", standingOf(node, say)),
+      detail: `${STEP.repeat(node.depth)}${iconless(edgeWords(node, titles, say))}`,
+      isHere,
+      opens: node.available && node.link?.kind !== "revert",
+    };
+  });
+}
+
+/** The same tree as a text, with every id and cut. */
+export function lineageText(lineage: Lineage, say: Say): string {
+  const titles = new Map(lineage.nodes.map((node) => [node.id, titleOf(node.title, node.id)]));
+  const blocks = lineage.nodes.map((node) => {
+    const indent = "    ".repeat(node.depth);
+    const windows = node.windows.map((window) =>
+      dotted(
+        say("Window {0}", window.number),
+        window.windowId === null ? "" : plain(window.windowId),
+        window.openedAt === null ? "" : utcTime(plain(window.openedAt)),
+      ),
+    );
+    const lines = [
+      titleOf(node.title, node.id),
+      `  ${dotted(plain(node.id), node.id === lineage.sessionId ? say("this session") : "", standingOf(node, say))}`,
+      `  ${edgeWords(node, titles, say)}`,
+      ...(node.link?.operationId
+        ? [`  ${say("Operation: {0}", plain(node.link.operationId))}`]
+        : []),
+      ...(node.link?.checkpointId
+        ? [`  ${say("Marker: {0}", plain(node.link.checkpointId))}`]
+        : []),
+      ...windows.map((line) => `  ${line}`),
+    ];
+    return lines.map((line) => `${indent}${line}`).join("\n");
+  });
+  const circles =
+    lineage.circles.length === 0
+      ? []
+      : [say("Left out, since they would lead in a circle: {0}", lineage.circles.length)];
+  const omitted = lineage.omitted === 0 ? [] : [say("{0} more", lineage.omitted)];
+  return `${[...blocks, ...circles, ...omitted].join("\n\n")}\n`;
+}
+
+/** How a node came from the one above, and where it leaves that. */
+function edgeWords(node: LineageNode, titles: ReadonlyMap<string, string>, say: Say): string {
+  const { link } = node;
+  if (link === null) {
+    return say("the first session");
+  }
+  return dotted(
+    say(
+      "{0}, from “{1}”",
+      madeWords(link.kind, null, say),
+      cut(titles.get(link.parent) ?? short(link.parent), 40),
+    ),
+    link.turnId === null ? "" : say("after turn {0}", plain(link.turnId)),
+    link.ordinalExclusive === null ? "" : say("before record {0}", link.ordinalExclusive),
+    link.byteOffset === null ? "" : say("at byte {0}", link.byteOffset),
+    link.at === null ? "" : utcTime(plain(link.at)),
+  );
+}
+
+function standingOf(
+  session: { readonly available: boolean; readonly archived: boolean },
+  say: Say,
+): string {
+  if (!session.available) {
+    return say("no longer here");
+  }
+  return session.archived ? say("archived") : "";
+}
+
+/** What a session is called, else the beginning of its id. */
+export function titleOf(title: string | null, id: string): string {
+  return cut(plain(title ?? ""), 160) || short(id);
+}
+
+function short(id: string): string {
+  return plain(id).slice(0, 13);
+}
+
+function iconOf({ kind, available }: Branch, end: End): string {
+  if (!available) {
+    return "circle-slash";
+  }
+  if (end === "source") {
+    return "arrow-up";
+  }
+  return kind === "compaction" ? "fold" : kind === "fork" ? "repo-forked" : "git-branch";
+}

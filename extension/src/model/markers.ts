@@ -1,0 +1,115 @@
+/** Markers and turns in words: a marker as a row, the turns to choose from, a label that can be one. */
+
+import type { Marker, SessionSummary, TurnEntry } from "../protocol.ts";
+import { type Appearance, age, cut, dotted, iconless, listed, plain, type Say } from "./text.ts";
+import { utcTime } from "./time.ts";
+
+/** As many code points as the server keeps of a label. */
+const LONGEST_LABEL = 160;
+
+/** One marker as a row below a session. */
+export function markerRow(
+  marker: Marker,
+  session: SessionSummary,
+  now: number,
+  say: Say,
+): Appearance {
+  const label = labelOf(marker, say);
+  const standing = standingOf(marker, session, say);
+  const since = age(marker.createdAt, now, say);
+  const origin = marker.origin === "compaction" ? say("before a compaction") : "";
+  return {
+    label: cut(label, 60),
+    description: dotted(standing, origin, since),
+    tooltip: [
+      label,
+      standing,
+      say("Made at {0}", utcTime(plain(marker.createdAt))),
+      say("Marker: {0}", plain(marker.checkpointId)),
+      say("Turn: {0}", plain(marker.turnId)),
+    ].join("\n"),
+    spoken: listed(say("marker {0}", label), standing, origin, since),
+    ...looks(marker, session),
+  };
+}
+
+/** Where a marker stands by now: on a turn, on one that was rolled back, or in the source. */
+export function standingOf(marker: Marker, session: SessionSummary, say: Say): string {
+  if (marker.sessionId !== session.sessionId) {
+    return say("on a turn of the source");
+  }
+  return marker.turnNumber === null
+    ? say("detached: its turn was rolled back")
+    : say("turn {0}", marker.turnNumber);
+}
+
+/** Whether the turn of a marker was rolled back since. */
+export function isDetached(marker: Marker, session: SessionSummary): boolean {
+  return marker.detached && marker.sessionId === session.sessionId;
+}
+
+/** What a marker is called; files can say anything. */
+export function labelOf(marker: Marker, say: Say): string {
+  return plain(marker.label) || say("Marker without a label");
+}
+
+function looks(marker: Marker, session: SessionSummary): Pick<Appearance, "icon" | "colour"> {
+  if (marker.sessionId !== session.sessionId) {
+    return { icon: "references", colour: null };
+  }
+  return marker.detached
+    ? { icon: "debug-disconnect", colour: "list.warningForeground" }
+    : { icon: "bookmark", colour: null };
+}
+
+/** A turn to choose; `refusal` says why it cannot be marked. */
+export interface TurnChoice {
+  readonly turn: TurnEntry;
+  readonly label: string;
+  readonly description: string;
+  readonly detail: string;
+  readonly refusal: string | null;
+}
+
+/** The turns of a session to choose from, the newest first, each with the markers on it. */
+export function turnChoices(
+  turns: readonly TurnEntry[],
+  markers: readonly Marker[],
+  now: number,
+  say: Say,
+): TurnChoice[] {
+  return turns
+    .map((turn) => {
+      const on = markers.filter(({ turnNumber }) => turnNumber === turn.number);
+      const refusal = turn.ended ? null : say("not complete yet: it can be marked when it is");
+      const words = cut(plain(turn.task ?? ""), 100) || say("No message");
+      const labels = on.map((marker) => `“${iconless(cut(labelOf(marker, say), 60))}”`);
+      return {
+        turn,
+        label: iconless(`${turn.number}  ${words}`),
+        description: dotted(
+          turn.startedAt === null ? "" : age(turn.startedAt, now, say),
+          turn.aborted ? say("interrupted") : "",
+          turn.ended ? "" : say("not complete yet"),
+        ),
+        detail: labels.length === 0 ? "" : say("Marked: {0}", labels.join(", ")),
+        refusal,
+      };
+    })
+    .reverse();
+}
+
+/** The turn that is offered first: the last one that is complete, as for a marker without a turn. */
+export function offered(choices: readonly TurnChoice[]): TurnChoice | undefined {
+  return choices.find(({ refusal }) => refusal === null);
+}
+
+/** Why a text cannot be a label; null where it can. */
+export function labelProblem(text: string, say: Say): string | null {
+  if (plain(text) === "") {
+    return say("Say something.");
+  }
+  return [...text.trim()].length > LONGEST_LABEL
+    ? say("{0} characters at most.", LONGEST_LABEL)
+    : null;
+}

@@ -1,0 +1,66 @@
+/** A state pack within a budget: what is in, what is left out, and what would come in next. */
+
+import type { PackLine } from "../protocol.ts";
+import type { Say } from "./text.ts";
+
+/** Where a budget ends a pack; lines before `lines` are in, the others are left out. */
+export interface Cut {
+  readonly lines: number;
+  /** What the lines that are in cost. */
+  readonly tokens: number;
+  readonly included: number;
+  readonly deferred: number;
+  /** The first item that is left out. */
+  readonly next: PackLine | null;
+}
+
+/** Find where a budget ends a pack. */
+export function cutAt(lines: readonly PackLine[], budget: number): Cut {
+  const outside = lines.findIndex(({ tokens }) => tokens > budget);
+  const at = outside === -1 ? lines.length : outside;
+  const items = lines.filter(isItem).length;
+  const included = lines.slice(0, at).filter(isItem).length;
+  return {
+    lines: at,
+    tokens: lines[at - 1]?.tokens ?? 0,
+    included,
+    deferred: items - included,
+    next: lines.slice(at).find(isItem) ?? null,
+  };
+}
+
+/** The smallest budget that holds everything. */
+export function costOf(lines: readonly PackLine[]): number {
+  return lines.at(-1)?.tokens ?? 0;
+}
+
+/** The smallest budget that holds one item more. */
+export function oneMore(lines: readonly PackLine[], budget: number): number {
+  return cutAt(lines, budget).next?.tokens ?? budget;
+}
+
+/** The smallest budget that holds all but the last item that is in now. */
+export function oneLess(lines: readonly PackLine[], budget: number): number {
+  const held = lines.slice(0, cutAt(lines, budget).lines).filter(isItem);
+  return held.at(-2)?.tokens ?? 0;
+}
+
+/** The outcome of a budget in a sentence or two, also for a screen reader. */
+export function cutText(cut: Cut, budget: number, say: Say): string {
+  const all = cut.included + cut.deferred;
+  const fits = say("{0} of {1} items are in, for {2} tokens.", cut.included, all, cut.tokens);
+  if (cut.next === null) {
+    return `${fits} ${say("Nothing is left out.")}`;
+  }
+  return `${fits} ${say("{0} tokens more let the next one in.", cut.next.tokens - budget)}`;
+}
+
+/** What the slider says of itself. */
+export function sliderText(cut: Cut, budget: number, say: Say): string {
+  const all = cut.included + cut.deferred;
+  return say("{0} tokens, {1} of {2} items", budget, cut.included, all);
+}
+
+function isItem({ id }: PackLine): boolean {
+  return id !== null;
+}

@@ -1,0 +1,125 @@
+/** Restores in words: the two ways to go on, figures, and rows to choose from. */
+
+import type { RestoreEntry, SessionSummary } from "../protocol.ts";
+import { cut, dotted, harmless, iconless, plain, type Say, subject } from "./text.ts";
+
+export type Mode = "soft" | "hard";
+
+/** How somebody wants to go on; `budget` null is that of the settings. */
+export interface Wish {
+  readonly mode: Mode;
+  readonly budget: number | null;
+  readonly window: number;
+  readonly reason: string;
+}
+
+/** How many of the user's last messages a pack may hold. */
+export const MOST_MESSAGES = 5;
+
+/** Read a mode; continuity first where it is none. */
+export function modeOf(value: unknown): Mode {
+  return value === "hard" ? "hard" : "soft";
+}
+
+/** Read a wish as it came from a page, or out of what the editor kept of one. */
+export function wishOf(value: unknown): Wish {
+  const { mode, budget, window, reason } = Object(value) as Record<string, unknown>;
+  const whole = (some: unknown) => (Number.isSafeInteger(some) ? Math.max(0, Number(some)) : null);
+  return {
+    mode: modeOf(mode),
+    budget: whole(budget),
+    window: Math.min(whole(window) ?? 0, MOST_MESSAGES),
+    reason: typeof reason === "string" ? cut(plain(reason), 160) : "",
+  };
+}
+
+/** What the two ways are called, everywhere. */
+export function modeLabel(mode: string, say: Say): string {
+  return mode === "hard" ? say("Reset context for performance") : say("Continue with context");
+}
+
+/** What each of them does, in a sentence. */
+export function modeAbout(mode: Mode, say: Say): string {
+  return mode === "hard"
+    ? say(
+        "The branch begins with a fresh context and a short pack of what was recorded; the conversation stays behind in the source.",
+      )
+    : say(
+        "The branch takes the conversation up to the marker along; the context stays as full as it was there.",
+      );
+}
+
+/** The name that a marker goes by. */
+export function nameOf(label: string, checkpointId: string): string {
+  return cut(plain(label), 80) || plain(checkpointId);
+}
+
+/** The one quiet notice after a restore, made of what the server says. */
+export function notice(done: { readonly headline: string; readonly carried: string }): string {
+  return harmless(`${done.headline} ${done.carried}`);
+}
+
+/** A size: `87,856 of 258,400 tokens (34%)`. */
+export function sizeText(tokens: number | null, window: number | null, say: Say): string {
+  if (tokens === null) {
+    return say("not known");
+  }
+  const shown = tokens.toLocaleString("en-US");
+  if (!window) {
+    return say("{0} tokens", shown);
+  }
+  const share = Math.round((tokens * 100) / window);
+  const percent = tokens > 0 && share === 0 ? say("less than 1%") : say("{0}%", share);
+  return say("{0} of {1} tokens ({2})", shown, window.toLocaleString("en-US"), percent);
+}
+
+/** How much of the window is in use, 0 to 1; null where that is not known. */
+export function shareOf(tokens: number | null, window: number | null): number | null {
+  return tokens === null || !window ? null : Math.min(1, Math.max(0, tokens / window));
+}
+
+/** What a part of a pack is called. */
+export function partName(part: string, say: Say): string {
+  const names: Record<string, string> = {
+    notice: say("Notice and lineage"),
+    mode: say("Mode and reason"),
+    notes: say("Notes"),
+    files: say("Files"),
+    pinned: say("Pinned"),
+    window: say("Last messages"),
+  };
+  return names[part] ?? part;
+}
+
+/** A row of a list to choose from. */
+export interface Choice {
+  readonly label: string;
+  readonly description: string;
+  readonly detail: string;
+  readonly operationId: string;
+}
+
+/** Restores to choose from, the newest first. */
+export function restoreChoices(
+  restores: readonly RestoreEntry[],
+  time: (stamp: string) => string,
+  say: Say,
+): Choice[] {
+  return restores.toReversed().map((each) => ({
+    label: iconless(nameOf(each.label, each.checkpointId)),
+    description: time(each.restoredAt),
+    detail: iconless(
+      dotted(
+        modeLabel(each.mode, say),
+        each.branchAvailable ? "" : say("the branch is gone"),
+        each.sourceAvailable ? "" : say("the source is gone"),
+      ),
+    ),
+    operationId: each.operationId,
+  }));
+}
+
+/** What a session is called where it may be gone. */
+export function sessionName(session: SessionSummary | null, id: string, say: Say): string {
+  return session === null ? plain(id) : cut(subject(session, say), 80);
+}

@@ -1,0 +1,55 @@
+/**
+ * One quiet hint when the session in view has become so full that it is worth compacting.
+ *
+ * A session that Codex has loaded is only spoken of: nothing can be done about it from outside.
+ */
+
+import * as vscode from "vscode";
+import type { CompactionDesk } from "./compacting.ts";
+import type { Following } from "./following.ts";
+import { Hints, percentOf } from "./model/offer.ts";
+import type { SessionSummary } from "./protocol.ts";
+import { SECTION } from "./settings.ts";
+
+const { l10n } = vscode;
+
+/** Tell of it once; the setting turns it off. */
+export function offerCompaction(
+  following: Following,
+  compaction: CompactionDesk,
+): vscode.Disposable {
+  const hints = new Hints(Date.now());
+  return following.onDidChange(({ session }) => {
+    if (session !== null && hints.isDue(session)) {
+      void hint(session, compaction);
+    }
+  });
+}
+
+async function hint(session: SessionSummary, compaction: CompactionDesk): Promise<void> {
+  if (session.offer === null) {
+    return;
+  }
+  const compact = l10n.t("Compact…");
+  const off = l10n.t("Turn Off");
+  const share = percentOf(session.offer);
+  const [sentence, actions] = session.live
+    ? [
+        l10n.t(
+          "The running session's context is {0}% full. When you have ended it in Codex, it can be compacted without a model.",
+          share,
+        ),
+        [off],
+      ]
+    : [
+        l10n.t("The session's context is {0}% full: compact it before you go on?", share),
+        [compact, off],
+      ];
+  const chosen = await vscode.window.showInformationMessage(sentence, ...actions);
+  if (chosen === compact) {
+    await compaction.compact(session);
+  } else if (chosen === off) {
+    const settings = vscode.workspace.getConfiguration(SECTION);
+    await settings.update("compactionOffer", "off", vscode.ConfigurationTarget.Global);
+  }
+}

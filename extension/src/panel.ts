@@ -1,0 +1,119 @@
+/** Pages of ours in an editor tab: nothing of them comes from elsewhere, nothing in them is markup. */
+
+import { randomBytes } from "node:crypto";
+import * as vscode from "vscode";
+import { type FromPage, fromPage, type ToPage, type Trouble } from "./model/pages.ts";
+import { harmless, plain } from "./model/text.ts";
+
+const { l10n } = vscode;
+
+/** The pages there are; each is a script and the common style in `dist/webview`. */
+export type PageName = "preview" | "details";
+
+/** What a page is sent, but for its translations. */
+export type Message = ToPage extends infer Each
+  ? Each extends ToPage
+    ? Omit<Each, "words">
+    : never
+  : never;
+
+/** Where the pages lie. */
+export function pagesAt(extension: vscode.Uri): vscode.Uri {
+  return vscode.Uri.joinPath(extension, "dist", "webview");
+}
+
+export class Page implements vscode.Disposable {
+  readonly panel: vscode.WebviewPanel;
+  readonly #folder: vscode.Uri;
+  readonly #name: PageName;
+  readonly #subscriptions: vscode.Disposable[];
+  #isGone = false;
+
+  /** Fill a panel with a page, and hear what it says. */
+  constructor(
+    folder: vscode.Uri,
+    name: PageName,
+    panel: vscode.WebviewPanel,
+    hear: (said: FromPage) => void,
+    gone: () => void,
+  ) {
+    this.panel = panel;
+    this.#folder = folder;
+    this.#name = name;
+    this.#subscriptions = [
+      panel.webview.onDidReceiveMessage((value: unknown) => {
+        const said = fromPage(value);
+        if (said !== null) {
+          hear(said);
+        }
+      }),
+      panel.onDidDispose(() => {
+        this.#isGone = true;
+        vscode.Disposable.from(...this.#subscriptions).dispose();
+        gone();
+      }),
+    ];
+    panel.webview.options = {
+      enableScripts: true,
+      enableForms: true,
+      localResourceRoots: [folder],
+    };
+    this.restart();
+  }
+
+  /** Draw it from the beginning; it says that it is ready. */
+  restart(): void {
+    this.panel.webview.html = html(this.panel.webview, this.#folder, this.#name);
+  }
+
+  /** Send something; what is no longer there hears nothing. */
+  send(message: Message): void {
+    if (!this.#isGone) {
+      const words = l10n.bundle ?? {};
+      void this.panel.webview.postMessage({ ...message, words });
+    }
+  }
+
+  /** Say what did not work. */
+  complain(sentence: string, again: boolean): void {
+    const trouble: Omit<Trouble, "words"> = { kind: "trouble", sentence: plain(sentence), again };
+    this.send(trouble);
+  }
+
+  dispose(): void {
+    this.panel.dispose();
+  }
+}
+
+/** Open an empty panel. */
+export function openPanel(viewType: string, title: string): vscode.WebviewPanel {
+  const column = vscode.ViewColumn.Active;
+  return vscode.window.createWebviewPanel(viewType, harmless(title), column, {});
+}
+
+function html(webview: vscode.Webview, folder: vscode.Uri, name: PageName): string {
+  const at = (file: string) => webview.asWebviewUri(vscode.Uri.joinPath(folder, file)).toString();
+  const nonce = randomBytes(24).toString("base64url");
+  const policy = [
+    "default-src 'none'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    `style-src ${webview.cspSource}`,
+    `script-src 'nonce-${nonce}'`,
+  ].join("; ");
+  const language = vscode.env.language.replace(/[^\w-]/g, "");
+  return `<!DOCTYPE html>
+<html lang="${language}">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="${policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="stylesheet" href="${at("pages.css")}">
+<title>${name}</title>
+</head>
+<body>
+<main id="page" class="${name}"></main>
+<script nonce="${nonce}" src="${at(`${name}.js`)}"></script>
+</body>
+</html>`;
+}

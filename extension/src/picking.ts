@@ -1,0 +1,205 @@
+/** Asks which turn, marker, state or branch of a session is meant. */
+
+import * as vscode from "vscode";
+import type { Server } from "./client.ts";
+import { titleOf } from "./model/branches.ts";
+import { type Place, placeNow, placeOfMarker, placeOfTurn } from "./model/comparing.ts";
+import {
+  labelOf,
+  labelProblem,
+  offered,
+  standingOf,
+  type TurnChoice,
+  turnChoices,
+} from "./model/markers.ts";
+import { age, cut, dotted, iconless, subject } from "./model/text.ts";
+import {
+  type Branch,
+  BranchesRequest,
+  type Marker,
+  MarksRequest,
+  SessionRequest,
+  type SessionSummary,
+} from "./protocol.ts";
+
+const { l10n } = vscode;
+
+/** A turn that was chosen, and the markers of its session. */
+export interface ChosenTurn {
+  readonly choice: TurnChoice;
+  readonly markers: readonly Marker[];
+}
+
+/** Ask for a turn; the last complete one is chosen already. With `toMark`, others are refused. */
+export async function askTurn(
+  server: Server,
+  session: SessionSummary,
+  title: string,
+  wish: "toMark" | "toSee",
+): Promise<ChosenTurn | undefined> {
+  const { turns, markers } = await turnsOf(server, session);
+  const choices = turnChoices(turns, markers, Date.now(), l10n.t);
+  if (choices.length === 0) {
+    await vscode.window.showInformationMessage(l10n.t("This session has no turn yet."));
+    return undefined;
+  }
+  const items = choices.map((choice) => ({ ...rowOf(choice, markers), choice }));
+  const first = items.find(({ choice }) => choice === offered(choices)) ?? items[0];
+  const chosen = await pick(items, first, {
+    title: titleFor(title, session),
+    placeholder: l10n.t("Which turn? The newest is at the top."),
+    refuses: ({ choice }) => (wish === "toMark" ? choice.refusal : null),
+  });
+  return chosen === undefined ? undefined : { choice: chosen.choice, markers };
+}
+
+/** Ask for a label; the one given is kept by Enter alone. */
+export async function askLabel(title: string, value: string): Promise<string | undefined> {
+  const validateInput = (text: string) => labelProblem(text, l10n.t);
+  const prompt = l10n.t("What to call it. A marker holds this label and no text of the session.");
+  const options = { title, prompt, value, ignoreFocusOut: true, validateInput };
+  return (await vscode.window.showInputBox(options))?.trim();
+}
+
+/** Ask for a marker of a session. */
+export async function askMarker(
+  server: Server,
+  session: SessionSummary,
+  title: string,
+): Promise<Marker | undefined> {
+  const { items: markers } = await server.request(MarksRequest, { sessionId: session.sessionId });
+  if (markers.length === 0) {
+    await vscode.window.showInformationMessage(l10n.t("This session has no marker yet."));
+    return undefined;
+  }
+  const items = [...markers]
+    .reverse()
+    .map((marker) => ({ ...markerItem(marker, session), marker }));
+  const options = { title: titleFor(title, session), matchOnDescription: true };
+  return (await vscode.window.showQuickPick(items, options))?.marker;
+}
+
+/** Ask for a state: now, at a marker, at the end of a turn, or another branch as it is now. */
+export async function askPlace(
+  server: Server,
+  session: SessionSummary,
+  title: string,
+  except: Place | null,
+): Promise<Place | undefined> {
+  const { sessionId } = session;
+  const [{ turns, markers }, { source, items: branches }] = await Promise.all([
+    turnsOf(server, session),
+    server.request(BranchesRequest, { sessionId }),
+  ]);
+  const others = [...(source === null ? [] : [source]), ...branches].filter(
+    (each) => each.available,
+  );
+  const items = [
+    { ...item("clock", l10n.t("As It Is Now")), place: placeNow(sessionId, l10n.t("now")) },
+    ...[...markers].reverse().map((marker) => ({
+      ...markerItem(marker, session),
+      place: placeOfMarker(marker, l10n.t),
+    })),
+    ...turnChoices(turns, [], Date.now(), l10n.t).map(({ turn, label, description }) => ({
+      ...item("comment", label, description),
+      place: placeOfTurn(sessionId, turn, l10n.t),
+    })),
+    ...others.map((branch) => ({
+      ...branchItem(branch, branch === source),
+      place: placeNow(branch.sessionId, cut(titleOf(branch.title, branch.sessionId), 30)),
+    })),
+  ];
+  const isOther = ({ place }: { readonly place: Place }) =>
+    place.sessionId !== except?.sessionId || place.turnId !== except.turnId;
+  const options = { title: titleFor(title, session), matchOnDescription: true };
+  return (await vscode.window.showQuickPick(items.filter(isOther), options))?.place;
+}
+
+/** Ask for one of several branches; of one alone nobody is asked. */
+export async function askBranch(
+  session: SessionSummary,
+  branches: readonly Branch[],
+): Promise<Branch | undefined> {
+  if (branches.length < 2) {
+    return branches[0];
+  }
+  const items = [...branches].reverse().map((branch) => ({ ...branchItem(branch, false), branch }));
+  const options = { title: titleFor(l10n.t("Go to a Branch"), session), matchOnDescription: true };
+  return (await vscode.window.showQuickPick(items, options))?.branch;
+}
+
+/** The title of a question about a session; the editor shows it as plain text. */
+export function titleFor(question: string, session: SessionSummary): string {
+  return `${question}: ${cut(subject(session, l10n.t), 60)}`;
+}
+
+async function turnsOf(server: Server, { sessionId }: SessionSummary) {
+  const [{ turns }, { items: markers }] = await Promise.all([
+    server.request(SessionRequest, { sessionId }),
+    server.request(MarksRequest, { sessionId }),
+  ]);
+  return { turns, markers };
+}
+
+function rowOf(choice: TurnChoice, markers: readonly Marker[]): vscode.QuickPickItem {
+  const { turn, label, description, detail, refusal } = choice;
+  const isMarked = markers.some(({ turnNumber }) => turnNumber === turn.number);
+  const icon = refusal === null ? (isMarked ? "bookmark" : "comment") : "circle-slash";
+  return item(icon, label, description, detail);
+}
+
+function markerItem(marker: Marker, session: SessionSummary): vscode.QuickPickItem {
+  const since = age(marker.createdAt, Date.now(), l10n.t);
+  const label = iconless(cut(labelOf(marker, l10n.t), 100));
+  return item("bookmark", label, dotted(standingOf(marker, session, l10n.t), since));
+}
+
+function branchItem(branch: Branch, isSource: boolean): vscode.QuickPickItem {
+  const label = iconless(cut(titleOf(branch.title, branch.sessionId), 100));
+  const since = branch.at === null ? "" : age(branch.at, Date.now(), l10n.t);
+  const name = isSource ? l10n.t("source") : l10n.t("branch");
+  const standing = branch.archived ? l10n.t("archived") : "";
+  return item(isSource ? "arrow-up" : "git-branch", label, dotted(name, standing, since));
+}
+
+function item(icon: string, label: string, description = "", detail = ""): vscode.QuickPickItem {
+  const iconPath = new vscode.ThemeIcon(icon);
+  return { label, description, iconPath, ...(detail === "" ? {} : { detail }) };
+}
+
+interface Asked<T> {
+  readonly title: string;
+  readonly placeholder: string;
+  /** Why an item cannot be taken; it stays in sight with its reason. */
+  readonly refuses: (item: T) => string | null;
+}
+
+/** A list with one item chosen already. */
+function pick<T extends vscode.QuickPickItem>(
+  items: readonly T[],
+  first: T | undefined,
+  { title, placeholder, refuses }: Asked<T>,
+): Promise<T | undefined> {
+  return new Promise((resolve) => {
+    const picker = vscode.window.createQuickPick<T>();
+    Object.assign(picker, { title, placeholder, items, matchOnDetail: true });
+    picker.activeItems = first === undefined ? [] : [first];
+    picker.onDidAccept(() => {
+      const [chosen] = picker.activeItems;
+      const reason = chosen === undefined ? null : refuses(chosen);
+      if (reason === null) {
+        resolve(chosen);
+        picker.hide();
+      } else {
+        // The placeholder is what a screen reader says of the field.
+        picker.value = "";
+        picker.placeholder = `${chosen?.label}: ${reason}`;
+      }
+    });
+    picker.onDidHide(() => {
+      resolve(undefined);
+      picker.dispose();
+    });
+    picker.show();
+  });
+}

@@ -1,0 +1,82 @@
+/** Pins files, and lines of them, to the session in view: every state pack of it offers them. */
+
+import * as vscode from "vscode";
+import type { Server } from "./client.ts";
+import type { Following } from "./following.ts";
+import type { CheckpointNode } from "./model/node.ts";
+import { uriOfFile } from "./model/payloads.ts";
+import { pathOf } from "./model/pins.ts";
+import { PinRequest, type SessionSummary, UnpinRequest } from "./protocol.ts";
+import { tellDone, telling } from "./telling.ts";
+
+const { l10n } = vscode;
+
+export class PinDesk {
+  readonly #server: Server;
+  readonly #following: Following;
+
+  constructor(server: Server, following: Following) {
+    this.#server = server;
+    this.#following = following;
+  }
+
+  /** Pin the file of a row, of the explorer, or of the active editor. */
+  pin(target: CheckpointNode | vscode.Uri | undefined): Promise<void> {
+    return this.#inSession((session) => {
+      const path = pathIn(session, target ?? vscode.window.activeTextEditor?.document.uri);
+      return path === null ? Promise.resolve() : this.#pin(session, path);
+    });
+  }
+
+  /** Pin the lines that are selected in the active editor. */
+  pinLines(): Promise<void> {
+    return this.#inSession(async (session) => {
+      const editor = vscode.window.activeTextEditor;
+      const path = pathIn(session, editor?.document.uri);
+      if (editor === undefined || path === null) {
+        return;
+      }
+      const { start, end } = editor.selection;
+      // A selection of whole lines ends before the first character of the next one.
+      const last = end.character === 0 && end.line > start.line ? end.line : end.line + 1;
+      await this.#pin(session, pathOf({ uri: path, start: start.line + 1, end: last }));
+    });
+  }
+
+  /** Take the pin of a row away. */
+  unpin({ pin }: CheckpointNode): Promise<void> {
+    return this.#inSession(async ({ sessionId }) => {
+      if (pin !== null) {
+        await this.#server.request(UnpinRequest, { sessionId, path: pathOf(pin) });
+        tellDone(l10n.t("The pin is taken away"));
+      }
+    });
+  }
+
+  async #pin({ sessionId }: SessionSummary, path: string): Promise<void> {
+    await this.#server.request(PinRequest, { sessionId, path });
+    tellDone(l10n.t("Pinned to the session in view"));
+  }
+
+  async #inSession(work: (session: SessionSummary) => Promise<void>): Promise<void> {
+    const session = this.#following.current;
+    if (session === null) {
+      const sentence = l10n.t("Choose a session in the Codex view first.");
+      await vscode.window.showInformationMessage(sentence);
+      return;
+    }
+    await telling(() => work(session));
+  }
+}
+
+/** How the checkpoint of a session names what is meant; null for what is no file. */
+function pathIn(
+  session: SessionSummary,
+  target: CheckpointNode | vscode.Uri | undefined,
+): string | null {
+  if (target instanceof vscode.Uri) {
+    return target.scheme === "file" ? uriOfFile(session.cwd, target.fsPath) : null;
+  }
+  const action = target?.action;
+  return action?.kind === "open" || action?.kind === "compare" ? action.uri : null;
+}

@@ -1,0 +1,144 @@
+/** The details of a restore that was, in a tab that is there again after a reload. */
+
+import * as vscode from "vscode";
+import type { ChangeFeed } from "./changes.ts";
+import { answering, type Server } from "./client.ts";
+import type { Details, FromPage } from "./model/pages.ts";
+import { type Mode, nameOf } from "./model/restore.ts";
+import { Page } from "./panel.ts";
+import {
+  AuditRequest,
+  LineageRequest,
+  type RestoreDetails,
+  RestoreDetailsRequest,
+  ShowRequest,
+} from "./protocol.ts";
+import { saysRefusal } from "./refusals.ts";
+
+const { l10n } = vscode;
+
+/** What a person can do from here. */
+export interface Ways {
+  readonly resume: (sessionId: string) => void;
+  /** Open the preview of another restore from the same marker. */
+  readonly another: (
+    place: { readonly sessionId: string; readonly checkpointId: string },
+    mode: Mode,
+  ) => void;
+  /** The tab was closed. */
+  readonly gone: () => void;
+}
+
+export class RestoreReport {
+  readonly page: Page;
+  readonly #server: Server;
+  readonly #operationId: string;
+  readonly #ways: Ways;
+  #details: RestoreDetails | null = null;
+
+  /** Show it in a panel. */
+  constructor(
+    server: Server,
+    feed: ChangeFeed,
+    folder: vscode.Uri,
+    panel: vscode.WebviewPanel,
+    operationId: string,
+    ways: Ways,
+  ) {
+    this.#server = server;
+    this.#operationId = operationId;
+    this.#ways = ways;
+    const subscription = feed.onDidChange((changes) => {
+      const ends = [this.#details?.sessionId, this.#details?.sourceSessionId];
+      const concerns = changes === null || ends.some((id) => id !== undefined && changes.has(id));
+      if (concerns && panel.visible && server.state.kind === "ready") {
+        void this.#load();
+      }
+    });
+    this.page = new Page(
+      folder,
+      "details",
+      panel,
+      (said) => void this.#hear(said),
+      () => {
+        subscription.dispose();
+        ways.gone();
+      },
+    );
+  }
+
+  /** Come to the front. */
+  show(): void {
+    this.page.panel.reveal();
+  }
+
+  async #hear(said: FromPage): Promise<void> {
+    if (said.kind === "ready") {
+      return this.#load();
+    }
+    const details = this.#details;
+    if (details === null) {
+      return;
+    }
+    const { sessionId, sourceSessionId, checkpointId } = details;
+    switch (said.kind) {
+      case "goTo":
+        await vscode.commands.executeCommand("codexCheckpoints.goToSession", {
+          sessionId: said.sessionId,
+        });
+        return;
+      case "compare":
+        await vscode.commands.executeCommand("codexCheckpoints.compareWithSource", { sessionId });
+        return;
+      case "resume":
+        return this.#ways.resume(sessionId);
+      case "another":
+        return this.#ways.another({ sessionId: sourceSessionId, checkpointId }, said.mode);
+      default:
+    }
+  }
+
+  async #load(): Promise<void> {
+    const operationId = this.#operationId;
+    try {
+      await answering(this.#server);
+      const details = await this.#server.request(RestoreDetailsRequest, { operationId });
+      this.#details = details;
+      this.page.panel.title = l10n.t("Restored {0}", nameOf(details.label, details.checkpointId));
+      const [events, lineage, state] = await Promise.all([
+        this.#server.request(AuditRequest, { sessionId: null, operationId }),
+        this.#lineage(details),
+        this.#state(details),
+      ]);
+      this.page.send({ kind: "details", details, events: events.items, lineage, state });
+    } catch (error) {
+      this.page.complain(saysRefusal(error, l10n.t), true);
+    }
+  }
+
+  /** The tree as far as one of the two sessions is still there to tell it. */
+  async #lineage(details: RestoreDetails): Promise<Details["lineage"]> {
+    const { branchAvailable, sourceAvailable, sourceSessionId } = details;
+    if (!branchAvailable && !sourceAvailable) {
+      return [];
+    }
+    const sessionId = branchAvailable ? details.sessionId : sourceSessionId;
+    try {
+      return (await this.#server.request(LineageRequest, { sessionId })).nodes;
+    } catch {
+      return []; // it went away meanwhile: the record tells the chain
+    }
+  }
+
+  /** What was known at the turn: in the record of a hard restore, else in the source. */
+  async #state({ state, sourceAvailable, sourceTurn }: RestoreDetails): Promise<unknown> {
+    if (state !== null || !sourceAvailable) {
+      return state;
+    }
+    try {
+      return JSON.parse((await this.#server.request(ShowRequest, sourceTurn)).text);
+    } catch {
+      return null; // the turn is gone from it
+    }
+  }
+}

@@ -1,0 +1,157 @@
+/** The page of a restore that was: read-only, and the way to both of its sessions. */
+
+import { type Details, type DetailsState, detailsState, type Trouble } from "../model/pages.ts";
+import type { Body, Section, Value } from "../model/report.ts";
+import { modeLabel, nameOf } from "../model/restore.ts";
+import { detailSections } from "../model/restoreDetails.ts";
+import { button, type Child, el, fill, page, time } from "./draw.ts";
+import { keep, kept, listen, say, tell } from "./editor.ts";
+import { figures } from "./figures.ts";
+
+let state: DetailsState | null = detailsState(kept());
+
+/** Draw all of it; what a person opened stays open. */
+function show(told: Details): void {
+  const { details } = told;
+  const { operationId } = details;
+  state = { operationId, folds: state?.operationId === operationId ? state.folds : {} };
+  keep(state);
+  const isHard = details.mode === "hard";
+  const both = {
+    before: details.tokensBefore,
+    after: details.tokensAfter,
+    window: details.contextWindow,
+    isEstimate: isHard,
+  };
+  const reset = details.contextReset ? say("Context reset") : say("Context not reset");
+  const sentences = [modeLabel(details.mode, say), " · ", reset, " · "];
+  fill(
+    page(),
+    el(
+      "header",
+      {},
+      el("h1", {}, say("Restored “{0}”", nameOf(details.label, details.checkpointId))),
+      el("p", { class: "quiet" }, ...sentences, time(details.restoredAt)),
+    ),
+    actions(told),
+    warnings(told),
+    el("section", { class: "block" }, el("h2", {}, say("Context")), figures(both)),
+    ...detailSections(told, say).map(section),
+  );
+  page().setAttribute("data-ready", operationId);
+}
+
+function actions({ details }: Details): HTMLElement {
+  const { branchAvailable: isThere, sourceAvailable: hasSource, contextReset } = details;
+  const resume = button(say("Resume in Terminal"), { class: "first" }, () =>
+    tell({ kind: "resume" }),
+  );
+  const compare = button(say("Compare with Source"), { class: "second" }, () =>
+    tell({ kind: "compare" }),
+  );
+  const another = button(
+    contextReset ? say("Restore Again…") : say("Reset context for performance"),
+    { class: "second" },
+    () => tell({ kind: "another", mode: "hard" }),
+  );
+  resume.disabled = !isThere;
+  compare.disabled = !isThere || !hasSource;
+  another.disabled = !hasSource;
+  return el("div", { class: "buttons" }, resume, compare, another);
+}
+
+function warnings({ details }: Details): HTMLElement | null {
+  const list = details.warnings.map(({ message }) => el("li", {}, message));
+  const looks = { class: "warnings", aria: { label: say("Warnings") } };
+  return list.length === 0 ? null : el("ul", looks, ...list);
+}
+
+function section({ id, title, count, isOpen, body }: Section): HTMLElement {
+  const name = count === null ? title : `${title} (${count})`;
+  const made = el("details", { id }, el("summary", {}, el("h2", {}, name)), content(body, name));
+  made.open = state?.folds[id] ?? isOpen;
+  made.addEventListener("toggle", () => {
+    if (state !== null && made.open !== (state.folds[id] ?? isOpen)) {
+      state = { ...state, folds: { ...state.folds, [id]: made.open } };
+      keep(state);
+    }
+  });
+  return made;
+}
+
+function content(body: Body, name: string): HTMLElement {
+  switch (body.kind) {
+    case "facts": {
+      const rows = body.rows.flatMap(([key, one]) => [el("dt", {}, key), el("dd", {}, value(one))]);
+      return el("dl", { class: "facts" }, ...rows);
+    }
+    case "table": {
+      const head = body.head.map((each) => {
+        const made = el("th", {}, each);
+        made.scope = "col";
+        return made;
+      });
+      const rows = body.rows.map((row) =>
+        el("tr", {}, ...row.map((each) => el("td", {}, value(each)))),
+      );
+      const table = el(
+        "table",
+        { aria: { label: name } },
+        el("thead", {}, el("tr", {}, ...head)),
+        el("tbody", {}, ...rows),
+      );
+      return el("div", { class: "wide" }, table);
+    }
+    case "text": {
+      const text = body.text.replace(/\n$/, "");
+      const lines = text.split("\n").map((line) => el("div", {}, line === "" ? " " : line));
+      return el("div", { class: "text", role: "document", aria: { label: name } }, ...lines);
+    }
+    case "sentence":
+      return el("p", { class: "quiet" }, body.text);
+    default:
+      return body satisfies never;
+  }
+}
+
+function value(one: Value): Child {
+  if (typeof one === "string") {
+    return one;
+  }
+  switch (one.kind) {
+    case "code":
+      return el("code", {}, one.text);
+    case "time":
+      return time(one.stamp);
+    case "session":
+      return one.there
+        ? button(one.name, { class: "link", title: one.id }, () =>
+            tell({ kind: "goTo", sessionId: one.id }),
+          )
+        : el("span", { title: one.id }, one.name, " ", el("em", {}, say("no longer there")));
+    default:
+      return one satisfies never;
+  }
+}
+
+function complain({ sentence, again }: Trouble): void {
+  drawn = "";
+  const retry = again
+    ? button(say("Try Again"), { class: "first" }, () => tell({ kind: "ready" }))
+    : null;
+  fill(page(), el("p", { class: "trouble", role: "alert" }, sentence), retry);
+}
+
+let drawn = "";
+listen((message) => {
+  if (message.kind === "details") {
+    // What is drawn anew loses the focus: only where there is news.
+    const news = JSON.stringify(message);
+    if (news !== drawn) {
+      drawn = news;
+      show(message);
+    }
+  } else if (message.kind === "trouble") {
+    complain(message);
+  }
+});

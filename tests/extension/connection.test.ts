@@ -1,0 +1,189 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  type ConnectionNode,
+  changesText,
+  connectionNodes,
+  isSettled,
+} from "../../extension/src/model/connection.ts";
+import { receivedNode } from "../../extension/src/model/received.ts";
+import type { ConnectDoor, ConnectReport, Receipt } from "../../extension/src/protocol.ts";
+import { say } from "./values.ts";
+
+const NOW = Date.parse("2026-11-20T12:00:00.000Z");
+const FAILURE = { at: "2026-11-20T11:00:00.000Z", sessionId: "s1", code: "storage_error" };
+
+function door(some: Partial<ConnectDoor>): ConnectDoor {
+  return {
+    door: "hook",
+    configured: true,
+    trusted: true,
+    trustUnknown: null,
+    lastRanAt: "2026-11-20T11:58:00.000Z",
+    lastSession: "s1",
+    failure: null,
+    problem: null,
+    next: null,
+    wayOut: null,
+    ...some,
+  };
+}
+
+function report(some: Partial<ConnectReport>): ConnectReport {
+  return {
+    codexHome: "/home/dev/.codex",
+    codexPath: "/usr/bin/codex",
+    codexVersion: "0.169.0",
+    codexProblem: null,
+    doors: [door({}), door({ door: "mcp" })],
+    hooks: [],
+    otherHomes: [],
+    problems: [],
+    wayOut: null,
+    written: false,
+    changes: [],
+    ...some,
+  };
+}
+
+function rows(some: Partial<ConnectReport>): ConnectionNode[] {
+  return connectionNodes(report(some), NOW, say);
+}
+
+const hookRow = (some: Partial<ConnectDoor>): ConnectionNode | undefined =>
+  rows({ doors: [door(some)] })[0];
+
+test("a door that works says when it was called, and has no button", () => {
+  const row = hookRow({});
+
+  assert.equal(row?.row.description, "connected · called 2m ago");
+  assert.equal(row?.row.icon, "pass");
+  assert.equal(row?.step, "");
+});
+
+test("a door that is not connected has the button that connects it, and nothing to take out", () => {
+  const some = { configured: false, trusted: null, lastRanAt: null } as const;
+  const row = hookRow({ ...some, problem: "not_configured", next: "connect" });
+
+  assert.equal(row?.row.description, "not connected");
+  assert.equal(row?.step, "connect");
+  assert.equal(row?.isRemovable, false);
+});
+
+test("each advice of the server has a button of its own", () => {
+  const steps = ["connect", "repair", "trust", "update_codex", "choose_home", "from the future"];
+
+  assert.deepEqual(
+    steps.map((next) => hookRow({ problem: "incomplete", next })?.step),
+    ["connect", "repair", "trust", "update", "home", ""],
+  );
+});
+
+test("each problem of a door is said in words of its own, and looks like one", () => {
+  const problems = ["incomplete", "program_missing", "other_program", "other_folders"];
+  const states = [...problems, "no_hooks", "disabled", "untrusted"].map(
+    (problem) => hookRow({ problem, lastRanAt: null })?.row,
+  );
+  const said = states.map((row) => row?.description ?? "");
+
+  assert.equal(new Set(said).size, states.length);
+  assert.ok(said.every((words) => !words.startsWith("connected")));
+  assert.ok(states.every((row) => row?.icon === "warning"));
+});
+
+test("a call that failed is a warning, with its code and the server's way out", () => {
+  const row = hookRow({ problem: "failed", failure: FAILURE, wayOut: "Make room on the disk." });
+
+  assert.equal(row?.row.icon, "warning");
+  assert.match(row?.row.description ?? "", /^the last call failed: storage_error/);
+  assert.match(row?.row.tooltip ?? "", /Make room on the disk\.$/);
+  assert.match(row?.row.spoken ?? "", /Make room on the disk\.$/);
+});
+
+test("hooks stand below their door, each with what Codex says of it", () => {
+  const hook = { lastRanAt: null, lastSession: null, failure: null, enabled: true };
+  const [row] = rows({
+    hooks: [
+      { event: "SessionStart", configured: true, trust: "trusted", ...hook },
+      { event: "PreCompact", configured: true, trust: "untrusted", ...hook },
+      { event: "PostCompact", configured: false, trust: null, ...hook },
+    ],
+  });
+
+  assert.deepEqual(
+    row?.children.map(({ row: { label, description, icon } }) => [label, description, icon]),
+    [
+      ["SessionStart", "trusted · never called", "pass"],
+      ["PreCompact", "not trusted yet · never called", "circle-large-outline"],
+      ["PostCompact", "not connected", "circle-large-outline"],
+    ],
+  );
+});
+
+test("what is wrong with Codex, other homes and problems are rows of plain text", () => {
+  const found = rows({
+    codexVersion: null,
+    codexProblem: "codex_not_found",
+    otherHomes: [{ codexHome: "/home/dev/other", connected: false, hasSessions: true }],
+    problems: ["a\u202eb\nc"],
+  });
+
+  assert.deepEqual(
+    found.slice(2).map(({ row: { label, description } }) => [label, description]),
+    [
+      ["Codex", "not found on the PATH"],
+      ["Another Codex home", "/home/dev/other · not connected"],
+      ["a b c", ""],
+    ],
+  );
+});
+
+test("it is settled only when no door has anything left to do", () => {
+  assert.ok(isSettled(report({})));
+  assert.ok(!isSettled(report({ doors: [door({}), door({ door: "mcp", next: "connect" })] })));
+});
+
+test("the text to agree to names each file, where its copy is, and what changes in it", () => {
+  const changes = [
+    { path: "/h/config.toml", action: "edit", diff: "+[hooks]\n", backup: "/h/config.toml.bak" },
+    { path: "/h/hooks.json", action: "create", diff: "+{}\n", backup: null },
+  ];
+
+  assert.equal(
+    changesText(report({ changes }), say),
+    [
+      "Changed: /h/config.toml",
+      "The file as it was is kept as /h/config.toml.bak",
+      "",
+      "+[hooks]",
+      "",
+      "",
+      "New file: /h/hooks.json",
+      "",
+      "+{}",
+      "",
+    ].join("\n"),
+  );
+});
+
+test("a receipt says whether Codex has this very checkpoint, when it got it and for what", () => {
+  const receipt: Receipt = {
+    at: "2026-11-20T11:58:00.000Z",
+    door: "hook",
+    event: "SessionStart",
+    source: "compact",
+    windowId: "w1",
+    seq: 4,
+    digest: "sha256:00",
+    size: 1200,
+    isCurrent: true,
+  };
+  const now = receivedNode(receipt, NOW, say).row;
+  const earlier = receivedNode({ ...receipt, isCurrent: false, source: "resume" }, NOW, say).row;
+
+  assert.equal(now.label, "Codex received this checkpoint");
+  assert.equal(now.description, "2m ago");
+  assert.match(now.tooltip, /After it had compacted the session\./);
+  assert.equal(earlier.label, "Codex received an earlier checkpoint");
+  assert.match(earlier.spoken, /When the session was resumed\.$/);
+});

@@ -1,0 +1,159 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { windowRow } from "../../extension/src/model/compaction.ts";
+import { lossesText, lossWords } from "../../extension/src/model/losses.ts";
+import { Hints, percentOf } from "../../extension/src/model/offer.ts";
+import type { Loss, Offer, Window } from "../../extension/src/protocol.ts";
+import { say, session } from "./values.ts";
+
+const NOW = Date.parse("2026-11-20T12:00:00.000Z");
+
+function loss(some: Partial<Loss>): Loss {
+  return {
+    number: 1,
+    windowId: "w1",
+    openedAtSeq: 40,
+    openedAt: "2026-11-20T11:00:00.000Z",
+    trigger: "mid_turn",
+    strategy: "local",
+    counts: true,
+    sealed: false,
+    taskPresent: true,
+    task: { text: "Fix the shop", ref: "u1", seq: 3, lost: false },
+    openPlanSteps: [],
+    editedFiles: [],
+    failingCommands: [],
+    notListed: 0,
+    reads: 0,
+    rereadsUnchanged: 0,
+    bytes: 0,
+    rereads: [],
+    loop: false,
+    loopOver: [],
+    ...some,
+  };
+}
+
+const MUCH = loss({
+  openPlanSteps: [
+    { text: "Measure it", ref: "c1", seq: 5, lost: true },
+    { text: "Change it", ref: "c1", seq: 5, lost: false },
+  ],
+  editedFiles: [{ uri: "shop.py", change: "update", ref: "c2", seq: 9, lost: true }],
+  failingCommands: [{ command: "pytest -q", exitCode: 1, ref: "c3", seq: 12, lost: true }],
+  reads: 4,
+  rereadsUnchanged: 3,
+  bytes: 12_345,
+  rereads: [{ uri: "shop.py", times: 3, ref: "c7", seq: 50 }],
+  loop: true,
+  loopOver: ["shop.py"],
+});
+
+test("beside a window stands how much was lost, read again, and whether it goes in circles", () => {
+  assert.equal(lossWords(MUCH, say), "3 lost · 3 read again · going round in circles");
+  assert.equal(lossWords(loss({}), say), "");
+});
+
+test("what nobody can read is not called lost", () => {
+  const task = { text: "Fix the shop", ref: "u1", seq: 3, lost: null };
+  assert.equal(lossWords(loss({ sealed: true, task, taskPresent: null }), say), "losses not known");
+});
+
+test("the document names each thing with its record, and whether it is lost", () => {
+  const text = lossesText([loss({ number: 1 }), { ...MUCH, number: 2 }], say);
+
+  assert.ok(text.indexOf("Window 2") < text.indexOf("Window 1"), "the newest comes first");
+  assert.match(text, /\nLast request: 0 of 1 lost\n {2}✓ Fix the shop · u1\n/);
+  assert.match(
+    text,
+    /\nOpen steps of the plan: 1 of 2 lost\n {2}✗ Measure it · c1\n {2}✓ Change it · c1\n/,
+  );
+  assert.match(text, /\nChanged files: 1 of 1 lost\n {2}✗ update shop\.py · c2\n/);
+  assert.match(text, /\nCommands that failed: 1 of 1 lost\n {2}✗ pytest -q · exit code 1 · c3\n/);
+  assert.match(
+    text,
+    /4 files, 3 of them again although unchanged \(12,345 bytes\)\n {2}3× shop\.py/,
+  );
+  assert.match(text, /\nIt goes round in circles: shop\.py\n/);
+});
+
+test("a session without compactions has lost nothing, and the document says so", () => {
+  assert.match(lossesText([], say), /never compacted/);
+});
+
+test("what a session says in a loss stays one line of text", () => {
+  const task = { text: "a\u202eb\n[c](command:d)", ref: "u1", seq: 3, lost: true };
+  const text = lossesText([loss({ task, openedAt: "x\u001b[2J" })], say);
+
+  assert.ok(!["\u001b", "\u202e"].some((control) => text.includes(control)));
+  assert.match(text, /✗ a b \[c\]\(command:d\) · u1\n/);
+});
+
+test("a window row tells of its losses, and a loop is a warning", () => {
+  const window: Window = {
+    number: 2,
+    windowId: "w2",
+    previousWindowId: "w1",
+    openedAtSeq: 40,
+    openedAt: "2026-11-20T11:00:00.000Z",
+    trigger: "mid_turn",
+    strategy: "local",
+    tokensBefore: 9,
+    tokensAfter: 1,
+    received: {
+      at: "2026-11-20T11:01:00.000Z",
+      door: "hook",
+      event: "SessionStart",
+      source: "compact",
+      windowId: "w2",
+      seq: 41,
+      digest: "sha256:00",
+      size: 900,
+      isCurrent: false,
+    },
+    compactionId: null,
+  };
+  const row = windowRow(window, MUCH, NOW, say);
+
+  assert.match(row.description, /^9 → 1 tokens · 3 lost · 3 read again · going round in circles/);
+  assert.match(row.spoken, /3 lost/);
+  assert.equal(row.colour, "list.warningForeground");
+  assert.match(row.tooltip, /Codex received a checkpoint in it: 2026-11-20T11:01:00\.000Z/);
+});
+
+const OFFER: Offer = {
+  tokens: 200_000,
+  tokensSource: "reported",
+  trigger: 100_000,
+  target: 80_000,
+  window: 250_000,
+  windowSource: "advertised",
+};
+
+test("a person is told once that a context is nearly full, and again in a later window", () => {
+  const hints = new Hints(Date.parse("2026-11-20T09:00:00.000Z"));
+  const full = session({ offer: OFFER, windows: 1 });
+
+  assert.equal(percentOf(OFFER), 80);
+  assert.deepEqual([hints.isDue(full), hints.isDue(full)], [true, false]);
+  assert.equal(hints.isDue(session({ offer: null, windows: 2 })), false);
+  assert.equal(hints.isDue(session({ offer: OFFER, windows: 2 })), true);
+});
+
+test("a context that is as full after another turn gives no second hint", () => {
+  const hints = new Hints(Date.parse("2026-11-20T09:00:00.000Z"));
+  const full = session({ offer: OFFER, windows: 1 });
+  const duringTheTurn = session({ offer: null, windows: 1 });
+
+  assert.deepEqual(
+    [full, duringTheTurn, full].map((each) => hints.isDue(each)),
+    [true, false, false],
+  );
+});
+
+test("a session that rested before the window was opened gives no hint", () => {
+  const offer = { tokens: 9, tokensSource: "reported", trigger: 5, target: 4, window: 10 };
+  const full = session({ offer: { ...offer, windowSource: "advertised" } });
+
+  assert.equal(new Hints(Date.parse("2026-11-20T10:00:01.000Z")).isDue(full), false);
+});

@@ -1,0 +1,339 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  branchRow,
+  lineageChoices,
+  lineageText,
+  madeWords,
+} from "../../extension/src/model/branches.ts";
+import { checkpointNodes } from "../../extension/src/model/checkpoint.ts";
+import {
+  comparisonTitle,
+  differenceWords,
+  inOrder,
+  placeNow,
+  placeOfMarker,
+  placeOfTurn,
+} from "../../extension/src/model/comparing.ts";
+import {
+  isDetached,
+  labelProblem,
+  markerRow,
+  offered,
+  turnChoices,
+} from "../../extension/src/model/markers.ts";
+import { pathOf, pinsNode } from "../../extension/src/model/pins.ts";
+import { hasBelow, sessionRow, standsFor } from "../../extension/src/model/sessions.ts";
+import type {
+  Branch,
+  Difference,
+  Lineage,
+  LineageNode,
+  Marker,
+  TurnEntry,
+} from "../../extension/src/protocol.ts";
+import { checkpoint, say, session } from "./values.ts";
+
+const NOW = Date.parse("2026-11-20T12:00:00.000Z");
+const HOSTILE = "\u001b]8;;x\u0007 $(zap) [click](command:evil) \u202e";
+
+function turn(some: Partial<TurnEntry>): TurnEntry {
+  const turnId = `t${some.number ?? 1}`;
+  const startedAt = "2026-11-20T11:00:00.000Z";
+  const said = { task: "Fix the login", ended: true, aborted: false };
+  return { turnId, number: 1, startedAt, ...said, ...some };
+}
+
+function marker(some: Partial<Marker>): Marker {
+  return {
+    checkpointId: "01a20053-5b8b-7217-99eb-065115c46699",
+    sessionId: session({}).sessionId,
+    turnId: "t3",
+    label: "before the rewrite",
+    createdAt: "2026-11-20T10:00:00.000Z",
+    origin: "user",
+    turnNumber: 3,
+    detached: false,
+    ...some,
+  };
+}
+
+function branch(some: Partial<Branch>): Branch {
+  return {
+    sessionId: "01a20053-5c0d-71f8-9641-1387dfe119cf",
+    kind: "restore",
+    mode: "hard",
+    at: "2026-11-20T11:00:00.000Z",
+    turnId: "t3",
+    checkpointId: "c1",
+    operationId: "o1",
+    title: "before the rewrite",
+    available: true,
+    archived: false,
+    ...some,
+  };
+}
+
+test("a marker says what it is called, on which turn it stands and since when", () => {
+  const row = markerRow(marker({}), session({}), NOW, say);
+
+  assert.equal(row.label, "before the rewrite");
+  assert.equal(row.description, "turn 3 · 2h");
+  assert.equal(row.spoken, "marker before the rewrite, turn 3, 2h");
+  assert.equal(row.icon, "bookmark");
+  assert.match(row.tooltip, /^Made at 2026-11-20 10:00:00 UTC$/m);
+});
+
+test("a marker whose turn was rolled back is shown as detached, to eye and ear", () => {
+  const detached = marker({ turnNumber: null, detached: true });
+  const row = markerRow(detached, session({}), NOW, say);
+
+  assert.equal(row.description, "detached: its turn was rolled back · 2h");
+  assert.match(row.spoken, /, detached: its turn was rolled back, /);
+  assert.notEqual(row.icon, markerRow(marker({}), session({}), NOW, say).icon);
+  assert.ok(isDetached(detached, session({})));
+});
+
+test("a marker that a branch has of its source is no detached one", () => {
+  const inherited = marker({ sessionId: "the source", turnNumber: null, detached: true });
+
+  assert.equal(isDetached(inherited, session({})), false);
+  const { description } = markerRow(inherited, session({}), NOW, say);
+  assert.equal(description, "on a turn of the source · 2h");
+});
+
+test("turns are offered with the newest first, and the last complete one is chosen", () => {
+  const turns = [
+    turn({ number: 1 }),
+    turn({ number: 2, aborted: true, task: null, startedAt: null }),
+    turn({ number: 3, ended: false, task: "And the logout" }),
+  ];
+  const choices = turnChoices(turns, [marker({ turnNumber: 1 })], NOW, say);
+
+  assert.deepEqual(
+    choices.map(({ label, description, detail }) => [label, description, detail]),
+    [
+      ["3  And the logout", "1h · not complete yet", ""],
+      ["2  No message", "interrupted", ""],
+      ["1  Fix the login", "1h", "Marked: “before the rewrite”"],
+    ],
+  );
+  assert.equal(offered(choices)?.turn.number, 2);
+  assert.match(choices[0]?.refusal ?? "", /it can be marked when it is/);
+});
+
+test("a label says something, within the length that is kept", () => {
+  assert.equal(labelProblem(" \u0007 ", say), "Say something.");
+  assert.equal(labelProblem("𝔘".repeat(160), say), null);
+  assert.equal(labelProblem("𝔘".repeat(161), say), "160 characters at most.");
+});
+
+test("a row leads to a branch, and one to the source", () => {
+  const down = branchRow(branch({}), "branch", NOW, say);
+  assert.equal(down.label, "Branch: before the rewrite");
+  assert.equal(down.description, "restored, context reset · 1h");
+  assert.equal(down.spoken, "Branch: before the rewrite, restored, context reset, 1h");
+
+  const gone = branch({ title: null, available: false, kind: "compaction", mode: null, at: null });
+  const up = branchRow(gone, "source", NOW, say);
+  assert.equal(up.label, "Source: 01a20053-5c0d");
+  assert.equal(up.description, "no longer here · compacted");
+  assert.equal(up.icon, "circle-slash");
+
+  const put = branchRow(branch({ archived: true, mode: "soft" }), "branch", NOW, say);
+  assert.equal(put.description, "archived · restored with context · 1h");
+});
+
+test("every way to make a session has its words", () => {
+  const kinds = ["restore", "compaction", "import", "revert", "subagent", "fork"];
+  assert.equal(new Set(kinds.map((kind) => madeWords(kind, null, say))).size, kinds.length);
+});
+
+test("a session is a leaf unless there is something below it", () => {
+  assert.equal(hasBelow(session({})), false);
+  assert.equal(hasBelow(session({ forkedFrom: "a", parentSession: "a" })), false);
+  for (const some of [{ markers: 1 }, { branches: 1 }, { compactions: 1 }, { forkedFrom: "a" }]) {
+    assert.equal(hasBelow(session(some)), true, JSON.stringify(some));
+  }
+});
+
+test("a branch is told from its source, which may be called the same", () => {
+  const made = session({ forkedFrom: "a", madeBy: "restore", archived: true, branches: 2 });
+
+  assert.equal(standsFor(made), "archivedSession made branch source");
+  assert.equal(standsFor(session({})), "session");
+  const brought = sessionRow(session({ madeBy: "import" }), NOW, say);
+  assert.equal(brought.icon, "package");
+  assert.match(brought.tooltip, /^Made: imported$/m);
+  const row = sessionRow({ ...made, archived: false }, NOW, say);
+  assert.match(row.description, /^branch · /);
+  assert.match(row.spoken, /, branch, /);
+  assert.equal(row.icon, "git-branch");
+});
+
+const NODES: readonly LineageNode[] = [
+  lineageNode("a", 0, null, { title: "Fix the login" }),
+  lineageNode("b", 1, { parent: "a", kind: "restore", turnId: "t3", operationId: "o1" }),
+  lineageNode("c", 2, { parent: "b", kind: "fork", ordinalExclusive: 12, byteOffset: 4533 }),
+  lineageNode("d", 1, { parent: "a", kind: "revert" }, { title: null, available: false }),
+];
+const LINEAGE: Lineage = { sessionId: "c", root: "a", nodes: NODES, circles: [{}], omitted: 2 };
+
+test("a lineage reads as a tree, with what each edge is and its cut", () => {
+  const choices = lineageChoices(LINEAGE, say);
+
+  assert.deepEqual(
+    choices.map(({ label }) => label.replaceAll("\u00a0", " ")),
+    ["Fix the login", "└ of b", "    └ of c", "└ d"],
+  );
+  assert.deepEqual(
+    choices.map(({ detail }) => detail.trim()),
+    [
+      "the first session",
+      "restored, from “Fix the login” · after turn t3 · 2026-11-20 10:00:00 UTC",
+      "forked, from “of b” · before record 12 · at byte 4533 · 2026-11-20 10:00:00 UTC",
+      "taken back, from “Fix the login” · 2026-11-20 10:00:00 UTC",
+    ],
+  );
+  assert.deepEqual(
+    choices.map(({ opens, description }) => [opens, description]),
+    [
+      [true, ""],
+      [true, ""],
+      [true, "this session"],
+      [false, "no longer here"],
+    ],
+  );
+});
+
+test("a lineage as a text has every id, and says what is not in it", () => {
+  const text = lineageText(LINEAGE, say);
+
+  assert.match(text, /^ {4}of b\n {6}b\n {6}restored, from “Fix the login”/m);
+  assert.match(text, /Operation: o1/);
+  assert.match(text, /Window 0 · w-a · 2026-11-20 10:00:00 UTC/);
+  assert.match(text, /in a circle: 1\n\n2 more\n$/);
+});
+
+test("states are compared with the earlier one at the left", () => {
+  const [first, third] = [1, 3].map((number) => placeOfTurn("a", turn({ number }), say));
+  const now = placeNow("a", "now");
+  assert(first && third);
+
+  assert.deepEqual(inOrder(third, first), [first, third]);
+  assert.deepEqual(inOrder(now, third), [third, now]);
+  assert.deepEqual(inOrder(first, now), [first, now]);
+  const other = placeNow("b", "branch");
+  assert.deepEqual(inOrder(now, other), [now, other]);
+  const detached = placeOfMarker(marker({ turnNumber: null }), say);
+  assert.deepEqual(inOrder(third, detached), [third, detached]);
+});
+
+test("a comparison is called by its states, and tells how much differs", () => {
+  const none: Difference = {
+    sessionId: "a",
+    fromTurnId: "t1",
+    toSessionId: "a",
+    toTurnId: "t3",
+    task: null,
+    plan: [],
+    planReordered: false,
+    decisions: [],
+    facts: [],
+    artifacts: [],
+  };
+  const some = { ...none, task: {}, plan: [{}, {}], facts: [{}], planReordered: true };
+  const [left, right] = [1, 3].map((number) => placeOfTurn("a", turn({ number }), say));
+  assert(left && right);
+
+  assert.equal(differenceWords(none, say), "nothing differs");
+  assert.equal(differenceWords({ ...none, planReordered: true }, say), "order of the plan");
+  assert.equal(
+    comparisonTitle("Fix the login", left, right, some, say),
+    "Fix the login: turn 1 ↔ turn 3 · task · plan 2 · facts 1",
+  );
+  const across = comparisonTitle(
+    "Fix",
+    placeNow("a", "source"),
+    placeNow("b", "branch"),
+    null,
+    say,
+  );
+  assert.equal(across, "Fix: source ↔ branch");
+});
+
+test("pins stand in a part of their own, and mark the files they are", () => {
+  const pins = [
+    { uri: "src/auth.ts", start: null, end: null },
+    { uri: "a.py", start: 3, end: 9 },
+    { uri: "a.py", start: 4, end: 4 },
+  ];
+  assert.deepEqual(pins.map(pathOf), ["src/auth.ts", "a.py#L3-L9", "a.py#L4"]);
+  assert.equal(pinsNode([], say), null);
+  const nodes = checkpointNodes(checkpoint, [], session({}), NOW, say, pins);
+
+  const part = nodes.find(({ id }) => id === "pins");
+  assert.deepEqual(
+    part?.children.map(({ row, pin }) => [row.label, row.description, row.spoken, pin]),
+    [
+      ["a.py", "line 4", "pinned file a.py, line 4", pins[2]],
+      ["a.py", "lines 3 to 9", "pinned file a.py, lines 3 to 9", pins[1]],
+      ["src/auth.ts", "", "pinned file src/auth.ts", pins[0]],
+    ],
+  );
+  const files = nodes.find(({ id }) => id === "artifacts")?.children ?? [];
+  assert.deepEqual(
+    files.map(({ row, pin }) => [row.icon, pin]),
+    [
+      ["terminal", null],
+      ["pinned", { uri: "src/auth.ts", start: null, end: null }],
+      ["file", null],
+    ],
+  );
+});
+
+test("what a rollout says of markers, turns and branches stays text", () => {
+  const rows = [
+    markerRow(marker({ label: HOSTILE, turnId: HOSTILE }), session({}), NOW, say),
+    branchRow(branch({ title: HOSTILE }), "branch", NOW, say),
+  ];
+  const [choice] = turnChoices(
+    [turn({ task: HOSTILE })],
+    [marker({ turnNumber: 1, label: HOSTILE })],
+    NOW,
+    say,
+  );
+  const [node] = lineageChoices({ ...LINEAGE, nodes: [lineageNode(HOSTILE, 0, null)] }, say);
+  const texts = [...rows.flatMap((row) => [row.label, row.description, row.tooltip, row.spoken])];
+  const picked = [choice?.label, choice?.detail, node?.label, node?.detail].map(String);
+
+  for (const text of [...texts, ...picked]) {
+    assert.doesNotMatch(text.replaceAll("\n", ""), /[\p{Cc}\u202e]/u);
+  }
+  for (const text of picked) {
+    assert.doesNotMatch(text, /(?<!\\)\$\(/, "an icon that the session asked for");
+  }
+});
+
+function lineageNode(
+  id: string,
+  depth: number,
+  link:
+    | (Partial<NonNullable<LineageNode["link"]>> & { readonly parent: string; kind: string })
+    | null,
+  some: Partial<LineageNode> = {},
+): LineageNode {
+  const at = "2026-11-20T10:00:00.000Z";
+  const cut = { turnId: null, ordinalExclusive: null, byteOffset: null };
+  const window = { number: 0, windowId: `w-${id}`, previousWindowId: null, openedAtSeq: 0 };
+  return {
+    id,
+    depth,
+    link: link === null ? null : { at, checkpointId: null, operationId: null, ...cut, ...link },
+    title: `of ${id}`,
+    available: true,
+    archived: false,
+    windows: [{ ...window, openedAt: at }],
+    ...some,
+  };
+}

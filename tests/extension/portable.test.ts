@@ -1,0 +1,57 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { importText, packName } from "../../extension/src/model/portable.ts";
+import type { Imported } from "../../extension/src/protocol.ts";
+import { say, session } from "./values.ts";
+
+const would: Imported = {
+  operationId: null,
+  sessionId: null,
+  sourceSessionId: "s1",
+  name: "The shop\u202e",
+  cwd: "/home/dev/shop",
+  importedAt: null,
+  digest: "sha256:00",
+  counts: {
+    notes: 2,
+    noteEvents: 3,
+    planSteps: 4,
+    artifacts: 5,
+    markers: 1,
+    pins: 0,
+    lineage: 2,
+  },
+  leftBehind: [{ reason: "missing_files", count: 2, message: "files are not\nhere" }],
+  handoff: "[HOW TO USE]\n\n- [ ] Measure it\u001b[2J\n  - deeper",
+  handoffTokens: 90,
+  resume: null,
+  dryRun: true,
+};
+
+test("before a pack becomes a session all that a model will be told is there to be read", () => {
+  assert.equal(
+    importText(would, say),
+    [
+      "Pack: The shop",
+      "Made of session s1",
+      "For the folder /home/dev/shop",
+      "In it: 4 steps of the plan, 2 notes, 5 files and commands, 1 markers",
+      "2: files are not here",
+      "",
+      "What a model will be told (about 90 tokens):",
+      "",
+      "[HOW TO USE]",
+      "",
+      "- [ ] Measure it [2J",
+      "  - deeper",
+      "",
+    ].join("\n"),
+  );
+});
+
+test("a pack is called after its session, by nothing that a path could mean", () => {
+  const name = packName(session({ named: true, title: "../../etc/passwd: the shop" }), say);
+
+  assert.match(name, /\.pack\.json$/);
+  assert.ok(!/[/\\:]/.test(name), name);
+});

@@ -1,0 +1,348 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import {
+  costOf,
+  cutAt,
+  cutText,
+  oneLess,
+  oneMore,
+  sliderText,
+} from "../../extension/src/model/pack.ts";
+import { detailsState, fromPage, previewState } from "../../extension/src/model/pages.ts";
+import type { Section } from "../../extension/src/model/report.ts";
+import {
+  modeAbout,
+  modeLabel,
+  nameOf,
+  notice,
+  restoreChoices,
+  shareOf,
+  sizeText,
+  wishOf,
+} from "../../extension/src/model/restore.ts";
+import { detailSections } from "../../extension/src/model/restoreDetails.ts";
+import { localTime, utcTime } from "../../extension/src/model/time.ts";
+import type { PackLine, RestoreDetails, RestoreEntry } from "../../extension/src/protocol.ts";
+import { say } from "./values.ts";
+
+const HOSTILE = "\u001b[31m<script>x</script>\u202e [a](command:b) $(trash)\n";
+
+function line(text: string, tokens: number, id: string | null = text): PackLine {
+  return { text, part: id === null ? null : "notes", id, tokens };
+}
+
+const LINES = [
+  line("[TITLE]", 5, null),
+  line("", 6, null),
+  line("[TASK]", 8, null),
+  line("- one", 10),
+  line("- two", 14),
+  line("", 15, null),
+  line("[PLAN]", 17, null),
+  line("- three", 20),
+];
+
+test("a budget takes the lines that cost no more, and names the first item that is left", () => {
+  for (const [budget, lines, included, next] of [
+    [0, 0, 0, "- one"],
+    [9, 3, 0, "- one"],
+    [10, 4, 1, "- two"],
+    [19, 7, 2, "- three"],
+    [20, 8, 3, undefined],
+    [8000, 8, 3, undefined],
+  ] as const) {
+    const cut = cutAt(LINES, budget);
+    assert.deepEqual([cut.lines, cut.included, cut.next?.text], [lines, included, next]);
+    assert.equal(cut.included + cut.deferred, 3);
+    assert.ok(cut.tokens <= budget);
+  }
+  assert.equal(costOf(LINES), 20);
+  assert.equal(costOf([]), 0);
+});
+
+test("a step of the slider lets one item in or out, up to both ends", () => {
+  const up = [0];
+  while (oneMore(LINES, up.at(-1) ?? 0) !== up.at(-1)) {
+    up.push(oneMore(LINES, up.at(-1) ?? 0));
+  }
+  assert.deepEqual(up, [0, 10, 14, 20]);
+
+  const down = [20];
+  while (oneLess(LINES, down.at(-1) ?? 0) !== down.at(-1)) {
+    down.push(oneLess(LINES, down.at(-1) ?? 0));
+  }
+  assert.deepEqual(down, [20, 14, 10, 0]);
+});
+
+test("the outcome of a budget is a sentence, and says how much lets the next item in", () => {
+  assert.equal(
+    cutText(cutAt(LINES, 12), 12, say),
+    "1 of 3 items are in, for 10 tokens. 2 tokens more let the next one in.",
+  );
+  assert.equal(
+    cutText(cutAt(LINES, 50), 50, say),
+    "3 of 3 items are in, for 20 tokens. Nothing is left out.",
+  );
+  assert.equal(sliderText(cutAt(LINES, 12), 12, say), "12 tokens, 1 of 3 items");
+});
+
+test("the two ways to go on have their exact names, and promise no more than they do", () => {
+  assert.equal(modeLabel("soft", say), "Continue with context");
+  assert.equal(modeLabel("hard", say), "Reset context for performance");
+  assert.match(modeAbout("soft", say), /stays as full/);
+  assert.match(modeAbout("hard", say), /fresh context/);
+});
+
+test("what a page asks for is read strictly", () => {
+  const wish = { mode: "hard", budget: 40, window: 2, reason: "why" };
+  assert.deepEqual(fromPage({ kind: "restore", wish }), { kind: "restore", wish });
+  assert.deepEqual(fromPage({ kind: "goTo", sessionId: "s1" }), { kind: "goTo", sessionId: "s1" });
+  for (const value of [null, 1, "ready", {}, { kind: "run" }, { kind: "goTo", sessionId: 1 }]) {
+    assert.equal(fromPage(value), null);
+  }
+  assert.deepEqual(wishOf({ mode: "merge", budget: 1.5, window: 9, reason: `a\u0000${HOSTILE}` }), {
+    mode: "soft",
+    budget: null,
+    window: 5,
+    reason: "a [31m<script>x</script>  [a](command:b) $(trash)",
+  });
+});
+
+test("what the editor kept of a page is read strictly too", () => {
+  const wish = wishOf({});
+  const place = { sessionId: "s", checkpointId: "c" };
+  assert.deepEqual(previewState({ ...place, wish: 3 }), { ...place, wish });
+  assert.equal(previewState({ sessionId: "s" }), null);
+  assert.deepEqual(detailsState({ operationId: "o", folds: { pack: true, x: 1 } }), {
+    operationId: "o",
+    folds: { pack: true },
+  });
+  assert.equal(detailsState(undefined), null);
+});
+
+test("sizes say how full the window is, and admit what is not known", () => {
+  assert.equal(sizeText(87_856, 258_400, say), "87,856 of 258,400 tokens (34%)");
+  assert.equal(sizeText(99, 258_400, say), "99 of 258,400 tokens (less than 1%)");
+  assert.equal(sizeText(99, null, say), "99 tokens");
+  assert.equal(sizeText(null, 258_400, say), "not known");
+  assert.deepEqual([shareOf(50, 100), shareOf(500, 100), shareOf(null, 100)], [0.5, 1, null]);
+});
+
+test("the notice is one line in which nothing can be clicked", () => {
+  const text = notice({ headline: `Restored “${HOSTILE}”.`, carried: "Carried over: 1 note." });
+  assert.doesNotMatch(text, /\]\(|\p{Cc}|\p{Bidi_Control}/u);
+  assert.match(text, /Carried over: 1 note\.$/);
+  assert.equal(nameOf("\u001b", "c1"), "c1");
+});
+
+test("a moment is shown in the zone of the reader, and told in UTC", () => {
+  const stamp = "2026-11-21T22:56:32.790Z";
+  assert.match(localTime(stamp, "en", "Europe/Berlin"), /^Nov 21, 2026, 11:56:32\sPM$/);
+  assert.match(localTime(stamp, "en", "Asia/Tokyo"), /^Nov 22, 2026, 7:56:32\sAM$/);
+  assert.equal(utcTime(stamp), "2026-11-21 22:56:32 UTC");
+  assert.equal(localTime("soon", "en"), "soon");
+});
+
+function details(some: Partial<RestoreDetails> = {}): RestoreDetails {
+  return {
+    operationId: "o1",
+    sessionId: "branch-2",
+    sourceSessionId: "branch-1",
+    checkpointId: "c2",
+    sourceTurn: { sessionId: "branch-1", turnId: "t2" },
+    label: "before the tests",
+    markedAt: "2026-11-21T22:00:00.000Z",
+    mode: "hard",
+    restoredAt: "2026-11-21T22:56:32.790Z",
+    contextReset: true,
+    reason: "requested by the user",
+    semantics: 1,
+    chain: [
+      {
+        sessionId: "branch-1",
+        sourceTurn: { sessionId: "the-first", turnId: "t1" },
+        checkpointId: "c1",
+      },
+    ],
+    modes: [{ seq: 1, mode: "default", turnId: "t1" }],
+    references: {
+      files: [
+        {
+          uri: "a.py",
+          hash: `sha256:${"a".repeat(64)}`,
+          size: 3,
+          touched: true,
+          sentToModel: false,
+        },
+      ],
+      chunks: [{ chunkId: "a.py#L1-L2", uri: "a.py", start: 1, end: 2, hash: null }],
+      system: [{ kind: "patch", id: "call_1", hash: null }],
+    },
+    pinned: [{ uri: "b.py", start: null, end: null, hash: null }],
+    included: [{ part: "notes", id: "task" }],
+    deferred: [
+      { part: "files", id: "a.py", reason: "budget" },
+      { part: "pinned", id: "b.py", reason: "bound" },
+    ],
+    warnings: [{ code: "drift", count: 1, message: "1 file changed" }],
+    tokensBefore: 190_000,
+    tokensAfter: 700,
+    contextWindow: 258_400,
+    caps: { maxFactsValid: 32 },
+    windows: { source: "w0", first: "w1", current: "w2" },
+    drift: [JSON.parse('{"uri":"a.py","then":"sha256:1","now":"sha256:2"}')],
+    missing: [],
+    fallbacks: [],
+    state: {
+      task: { text: "Fix it" },
+      plan: { steps: [{ id: "s1", text: "Read" }], done: { s1: true } },
+      decisions: [{ decisionId: "d1", decision: "Use it" }],
+      facts: { port: { value: "8080" } },
+    },
+    pack: "[SESSION_RESTORE v1]\n",
+    packTokens: 99,
+    budget: 120,
+    headline: "",
+    carried: "",
+    resume: "codex resume branch-2",
+    branchTitle: "The branch",
+    branchAvailable: true,
+    sourceTitle: null,
+    sourceAvailable: false,
+    ...some,
+  };
+}
+
+function sections(some: Partial<RestoreDetails> = {}, state: unknown = null): Map<string, Section> {
+  const events = [
+    { type: "RestoreRequested", at: "2026-11-21T22:56:32.000Z", operationId: "o1", budget: 120 },
+  ];
+  const told = { kind: "details", words: {}, details: details(some), events, lineage: [], state };
+  const all = detailSections({ ...told, kind: "details" }, say);
+  return new Map(all.map((each) => [each.id, each]));
+}
+
+/** Everything that a section shows, as words. */
+function words(section: Section | undefined): string {
+  return JSON.stringify(section?.body);
+}
+
+test("the details say what was made do with, each in its own words", () => {
+  const kinds = [
+    ...["weak_hash", "file_only_store", "copied_legacy", "copied_compressed"],
+    ...["copied_windows", "copied_in_base", "of_a_later_version"],
+  ];
+  const fallbacks = kinds.map((fallback) => JSON.parse(JSON.stringify({ fallback, uri: null })));
+
+  const body = sections({ fallbacks }).get("fallbacks")?.body;
+
+  const said = body?.kind === "table" ? body.rows.map(([what]) => what) : [];
+  assert.equal(new Set(said).size, kinds.length);
+  assert.equal(said.at(-1), "of_a_later_version");
+});
+
+test("the details have every part, each with its own content", () => {
+  const found = sections();
+  for (const [id, ...shown] of [
+    ["origin", "The branch", "branch-1", "c2", "t2", "requested by the user", "o1"],
+    ["lineage", "branch-2", "branch-1", "the-first", "the first"],
+    ["carried", "1 in the pack, 0 left out"],
+    ["reset", "w0", "w1", "w2"],
+    ["pack", "SESSION_RESTORE"],
+    ["included", "task"],
+    ["deferred", "no tokens left", "longer than a pinned content may be"],
+    ["state", "Fix it"],
+    ["plan", "done", "Read"],
+    ["decisions", "d1", "Use it"],
+    ["facts", "port", "8080"],
+    ["modes", "default"],
+    ["files", "a.py", "yes", "no"],
+    ["chunks", "1 to 2"],
+    ["system", "patch", "call_1"],
+    ["pinned", "b.py", "all"],
+    ["drift", "a.py"],
+    ["caps", "maxFactsValid", "32"],
+    ["events", "RestoreRequested", "budget=120"],
+  ] as const) {
+    for (const word of shown) {
+      assert.ok(words(found.get(id)).includes(word), `${id}: ${word}`);
+    }
+  }
+  assert.equal(found.has("missing"), false, "what there is none of is not there");
+});
+
+test("a session that is gone is named, and leads nowhere", () => {
+  const origin = words(sections().get("origin"));
+  assert.match(origin, /"id":"branch-1","name":"branch-1","there":false/);
+  assert.match(origin, /"id":"branch-2","name":"The branch","there":true/);
+});
+
+test("a soft restore claims no reset and has no pack", () => {
+  const soft = {
+    mode: "soft",
+    contextReset: false,
+    pack: null,
+    budget: null,
+    state: null,
+  } as const;
+  const found = sections(soft, { task: { text: "As it was" } });
+  assert.match(words(found.get("reset")), /nothing; the context went along/);
+  assert.equal(found.has("pack"), false);
+  assert.match(words(found.get("state")), /As it was/);
+});
+
+test("a pack whose branch is gone is spoken of, not shown", () => {
+  assert.match(words(sections({ pack: null }).get("pack")), /which is gone or has changed/);
+});
+
+test("a record that is not what it was meant to be is shown as far as it goes", () => {
+  const broken = {
+    chain: [{}],
+    references: { files: [1, null, {}], chunks: "no" },
+    windows: {},
+    state: { plan: 3, facts: [], decisions: {} },
+  } as unknown as Partial<RestoreDetails>;
+  assert.ok(sections(broken).size > 5);
+});
+
+test("restores are chosen from a list, the newest first, gone ends named", () => {
+  const entry = (operationId: string, branchAvailable: boolean): RestoreEntry => ({
+    operationId,
+    sessionId: "b",
+    sourceSessionId: "s",
+    checkpointId: "c",
+    sourceTurn: { sessionId: "s", turnId: "t" },
+    label: HOSTILE,
+    mode: "hard",
+    restoredAt: "2026-11-21T22:56:32.790Z",
+    contextReset: true,
+    branchAvailable,
+    sourceAvailable: true,
+  });
+  const choices = restoreChoices([entry("o1", true), entry("o2", false)], utcTime, say);
+  assert.deepEqual(
+    choices.map(({ operationId, detail }) => [operationId, detail]),
+    [
+      ["o2", "Reset context for performance · the branch is gone"],
+      ["o1", "Reset context for performance"],
+    ],
+  );
+  assert.doesNotMatch(choices[0]?.label ?? "", /\p{Cc}|\p{Bidi_Control}|(?<!\\)\$\(/u);
+  assert.equal(choices[0]?.description, "2026-11-21 22:56:32 UTC");
+});
+
+test("a page sets text and never markup, and runs nothing but its own script", () => {
+  const folder = "extension/src/webview";
+  for (const name of readdirSync(folder).filter((each) => each.endsWith(".ts"))) {
+    const source = readFileSync(join(folder, name), "utf8");
+    assert.doesNotMatch(source, /HTML\b|document\.write|\beval\b|new Function|DOMParser/, name);
+    assert.doesNotMatch(source, /from "(?:vscode|node:)|https?:/, name);
+  }
+  const style = readFileSync(join(folder, "pages.css"), "utf8");
+  assert.doesNotMatch(style, /url\(|@import|#[0-9a-f]{6}\b/);
+  const host = readFileSync("extension/src/panel.ts", "utf8");
+  assert.match(host, /"default-src 'none'"/);
+  assert.doesNotMatch(/const policy = \[.*?\]/s.exec(host)?.[0] ?? "*", /unsafe|\*|https?:/);
+});

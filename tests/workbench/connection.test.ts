@@ -1,0 +1,125 @@
+/** Codex is connected and disconnected from the editor, with the real Codex asked for its trust. */
+
+import assert from "node:assert/strict";
+import { mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import { test } from "node:test";
+import { Child } from "./children.ts";
+import { Lab } from "./lab.ts";
+import { shows, step, Workbench } from "./workbench.ts";
+
+const CODEX = join(import.meta.dirname, "..", "codex", "node_modules", ".bin");
+
+/** Codex answers from another process, which it starts first. */
+const CODEX_MS = 30_000;
+
+const CONFIG = '# my own\nmodel = "gpt-5.5"\n\n[features]\nhooks = true # said by hand\n';
+
+test("codex is connected after a look at every line, and disconnected without a trace", async (t) => {
+  const lab = new Lab();
+  // As those have it who keep their settings together.
+  const config = join(lab.codexHome, "config.toml");
+  const kept = join(lab.codexHome, "..", "kept");
+  mkdirSync(kept, { recursive: true });
+  renameSync(lab.writeIn(lab.codexHome, "config.toml", CONFIG), join(kept, "config.toml"));
+  symlinkSync(join(kept, "config.toml"), config);
+  const workbench = await Workbench.open(t, lab, {
+    environment: { PATH: [CODEX, process.env.PATH].join(delimiter) },
+    size: { width: 1400, height: 900 },
+  });
+  const { page, connection } = workbench;
+  const row = (name: string | RegExp) => connection.getByRole("treeitem", { name });
+  const dialog = page.locator(".monaco-dialog-box");
+  await workbench.showCheckpoints();
+  await connection.locator(".pane-header").click();
+
+  await step(t, "nothing is connected, and nothing is asked for", async () => {
+    await shows(row(/^Hooks, not connected/), CODEX_MS);
+    await shows(row(/^Memory Tools, not connected/));
+    assert.equal(readFileSync(config, "utf8"), CONFIG);
+  });
+
+  await step(t, "what would be written is shown first, and declining writes nothing", async () => {
+    await row(/^Hooks/).hover();
+    await row(/^Hooks/)
+      .getByRole("button", { name: "Connect Codex…" })
+      .click();
+    await dialog.getByText("Let Codex call Codex Checkpoints?").waitFor();
+    const shown = workbench.editor("codex-checkpoints://told");
+    await shown.getByText("mcp_servers").first().waitFor();
+    await workbench.screenshot("connect asks");
+    await dialog.getByRole("button", { name: "Cancel" }).click();
+    await dialog.waitFor({ state: "detached" });
+    assert.equal(readFileSync(config, "utf8"), CONFIG);
+  });
+
+  await step(t, "agreeing writes it, and Codex says that it waits for trust", async () => {
+    await workbench.command("Codex Checkpoints: Connect Codex…");
+    await dialog.getByRole("button", { name: "Connect", exact: true }).click();
+    await shows(row(/^Hooks, waits for your trust/), CODEX_MS);
+    await shows(row(/^Memory Tools, connected/));
+    const written = readFileSync(config, "utf8");
+    assert.ok(written.startsWith(CONFIG.trimEnd()), written);
+    assert.match(written, /\[mcp_servers\./);
+    await shows(page.getByText("Codex calls a hook only when you trust it."));
+    await row(/^Hooks/)
+      .locator(".monaco-tl-twistie")
+      .click();
+    await shows(row(/^SessionStart, not trusted yet/));
+    await workbench.screenshot("connection");
+  });
+
+  await step(t, "trust that is given elsewhere is noticed, though nobody comes back", async () => {
+    const untrusted = readFileSync(config, "utf8");
+    await trust(lab);
+    await shows(row(/^SessionStart, trusted/), CODEX_MS);
+    await shows(row(/^Hooks, connected/));
+    await workbench.screenshot("connection trusted");
+    writeFileSync(config, untrusted);
+    await shows(row(/^Hooks, waits for your trust/), CODEX_MS);
+  });
+
+  await step(t, "disconnecting gives the file back as it was", async () => {
+    await page.keyboard.press("Escape");
+    await workbench.command("Codex Checkpoints: Disconnect Codex…");
+    await dialog.getByRole("button", { name: "Disconnect", exact: true }).click();
+    await shows(row(/^Hooks, not connected/), CODEX_MS);
+    assert.equal(readFileSync(config, "utf8"), CONFIG);
+  });
+
+  await step(t, "the walkthrough leads to all of it", async () => {
+    await workbench.command("Welcome: Open Walkthrough...");
+    const picker = page.locator(".quick-input-widget:visible");
+    await picker.locator("input").first().fill("Codex Checkpoints");
+    await picker.getByText("Get Started with Codex Checkpoints").first().click();
+    await page
+      .getByRole("button", { name: /Connect Codex/ })
+      .first()
+      .waitFor();
+    const pictures = page.locator("iframe.webview").contentFrame().locator("iframe").contentFrame();
+    await pictures.locator("svg").first().waitFor();
+    await workbench.screenshot("walkthrough");
+  });
+});
+
+/** Trust all hooks, as Codex does when a person says so. */
+async function trust(lab: Lab): Promise<void> {
+  const codex = new Child([join(CODEX, "codex"), "app-server"], {
+    cwd: lab.project,
+    env: { ...lab.environment(), PATH: process.env.PATH },
+  });
+  const ask = async (id: number, method: string, params: object) => {
+    codex.tell(JSON.stringify({ id, method, params }));
+    const [answer] = await codex.prints(new RegExp(`^\\{"id":${id},.*$`, "m"), CODEX_MS);
+    return JSON.parse(answer).result;
+  };
+  const clientInfo = { name: "test", title: null, version: "1" };
+  await ask(1, "initialize", { clientInfo, capabilities: null });
+  codex.tell(JSON.stringify({ method: "initialized" }));
+  const { data } = await ask(2, "hooks/list", { cwds: [lab.project] });
+  const hooks: { key: string; currentHash: string }[] = data[0].hooks;
+  const value = Object.fromEntries(hooks.map((h) => [h.key, { trusted_hash: h.currentHash }]));
+  const edits = [{ keyPath: "hooks.state", value, mergeStrategy: "upsert" }];
+  await ask(3, "config/batchWrite", { edits, reloadUserConfig: true });
+  await codex.end();
+}

@@ -1,0 +1,190 @@
+/** Turns are marked and compared, files pinned, branches gone to and deleted: all from the lists. */
+
+import { test } from "node:test";
+import type { Locator } from "playwright-core";
+import { Lab } from "./lab.ts";
+import { writeSession } from "./rollouts.ts";
+import { type Workbench as Bench, shows, step, Workbench } from "./workbench.ts";
+
+const THEMES = {
+  light: { theme: "Light Modern", kind: "vs" },
+  dark: { theme: "Dark Modern", kind: "vs-dark" },
+  "high contrast": { theme: "Dark High Contrast", kind: "hc-black" },
+};
+
+/** Take a picture in each kind of theme, and go back to the first. */
+async function pictures(workbench: Bench, name: string): Promise<void> {
+  for (const [looks, { theme, kind }] of Object.entries(THEMES)) {
+    await workbench.theme(theme, kind);
+    await workbench.screenshot(`${name} in ${looks}`);
+  }
+  await workbench.theme(THEMES.light.theme, THEMES.light.kind);
+}
+
+/** Fold a row out, or in. */
+function twist(row: Locator): Promise<void> {
+  return row.locator(".monaco-tl-twistie").click();
+}
+
+test("turns are marked and compared, and the mark is renamed and removed", async (t) => {
+  const lab = new Lab();
+  lab.write("shop.py", "price = 1\n");
+  writeSession(lab.codexHome, {
+    task: "Make the shop faster",
+    cwd: lab.project,
+    plan: ["Measure it"],
+    commands: ["cat shop.py"],
+    answer: "Measured.",
+    further: [
+      { task: "Now cache the prices", plan: ["Measure it", "Cache them"], answer: "Done." },
+      { task: "And write the tests", commands: ["make test"] },
+    ],
+  });
+  const workbench = await Workbench.open(t, lab, { size: { width: 1500, height: 900 } });
+  const { page } = workbench;
+  const picker = page.locator(".quick-input-widget:visible");
+  const choice = (name: string) => picker.getByRole("option", { name });
+  const row = (name: string | RegExp) => workbench.sessions.getByRole("treeitem", { name });
+  const session = row(/^And write the tests/);
+  const answer = async (question: string, text: string) => {
+    await picker.getByText(question).waitFor();
+    await picker.locator("input[type=text]").first().fill(text);
+    await page.keyboard.press("Enter");
+  };
+  await workbench.showCheckpoints();
+  await session.and(page.locator(":not([aria-expanded])")).waitFor();
+
+  await step(
+    t,
+    "the last complete turn is chosen; an open one stays out, with its reason",
+    async () => {
+      await workbench.menu(session, "Add Marker…");
+      const last = choice("Now cache the prices");
+      await last.and(page.locator(".focused")).waitFor();
+      await workbench.screenshot("turns to mark");
+      await choice("And write the tests").click();
+      await picker.locator('input[placeholder*="it can be marked when it is"]').waitFor();
+      await last.click();
+    },
+  );
+
+  await step(t, "its label is asked for, and a marker stands below the session", async () => {
+    await answer("What to call it", "  ");
+    await picker.getByText("Say something.").waitFor();
+    await picker.locator("input[type=text]").first().fill("cached prices");
+    await picker.getByText("What to call it").waitFor();
+    await page.keyboard.press("Enter");
+    await shows(session.and(page.locator('[aria-expanded="false"]')));
+    await twist(session);
+    await shows(row("marker cached prices, turn 2, now"));
+  });
+
+  await step(t, "it is renamed from its menu", async () => {
+    await workbench.menu(row("marker cached prices"), "Rename Marker…");
+    await answer("What to call it", "before testing");
+    await shows(row("marker before testing, turn 2, now"));
+  });
+
+  await step(t, "a turn from the list is compared with the marker", async () => {
+    await workbench.command("Codex Checkpoints: Show Turns…");
+    await choice("Marked: “before testing”").waitFor();
+    await choice("Make the shop faster").click();
+    await choice("Compare with…").click();
+    await choice("before testing, turn 2").click();
+    const diff = page.locator(".monaco-diff-editor");
+    await diff.getByText("Cache them").first().waitFor();
+    await page.getByRole("tab", { name: /turn 1 ↔ before testing · task · plan 1/ }).waitFor();
+    await pictures(workbench, "markers");
+  });
+
+  await step(t, "a state of the past opens as a view and as a checkpoint", async () => {
+    await workbench.command("Codex Checkpoints: Show Turns…");
+    await choice("Make the shop faster").click();
+    await choice("Show Checkpoint JSON").click();
+    const state = workbench.editor("codex-checkpoints-state://checkpoint");
+    await state.getByText("Make the shop faster").first().waitFor();
+  });
+
+  await step(t, "a file is pinned from its row, and the pin is taken away", async () => {
+    const file = (name: string) => workbench.checkpoint.getByRole("treeitem", { name });
+    await workbench.menu(file("file shop.py"), "Pin File to Session");
+    await shows(file("pinned file shop.py"));
+    await shows(file("file shop.py, pinned"));
+    await workbench.screenshot("a pinned file");
+    await workbench.menu(file("pinned file shop.py"), "Unpin from Session");
+    await file("pinned file shop.py").waitFor({ state: "detached" });
+  });
+
+  await step(t, "it is removed once the person is sure", async () => {
+    await workbench.menu(row("marker before testing"), "Remove Marker…");
+    await page.getByRole("button", { name: "Remove", exact: true }).click();
+    await row("marker before testing").waitFor({ state: "detached" });
+    await session.and(page.locator(":not([aria-expanded])")).waitFor();
+  });
+});
+
+test("source and branch lead to each other, and a branch is deleted", async (t) => {
+  const lab = new Lab();
+  const source = writeSession(lab.codexHome, {
+    task: "Make the shop faster",
+    cwd: lab.project,
+    age: 60,
+    plan: ["Measure it"],
+    answer: "Measured.",
+  });
+  const told = { cwd: lab.project, plan: ["Measure it", "Cache it"], answer: "Done." };
+  writeSession(lab.codexHome, { task: "Try a cache", branchOf: source, ...told });
+  const gone = "01a1f866-1577-75b3-94b5-d7c15f455a1c";
+  writeSession(lab.codexHome, { task: "An orphan", branchOf: gone, ...told, age: 90 });
+  const workbench = await Workbench.open(t, lab, { size: { width: 1500, height: 900 } });
+  const { page } = workbench;
+  const picker = page.locator(".quick-input-widget:visible");
+  const choice = (name: string) => picker.getByRole("option", { name });
+  const row = (name: string | RegExp) => workbench.sessions.getByRole("treeitem", { name });
+  const selected = page.locator('[aria-selected="true"]');
+  const notice = (text: string) =>
+    page.locator(".notification-list-item").filter({ hasText: text });
+  await workbench.showCheckpoints();
+
+  await step(t, "a branch stands below its source, and leads to its own row", async () => {
+    await twist(row(/^Make the shop faster/));
+    await row("Branch: Try a cache").click();
+    await shows(row(/^Try a cache, branch/).and(selected));
+    await twist(row(/^Try a cache, branch/));
+    await shows(row("Source: Make the shop faster"));
+    await pictures(workbench, "branches");
+  });
+
+  await step(t, "both are shown side by side", async () => {
+    await workbench.command("Codex Checkpoints: Compare with the Source");
+    await page.getByRole("tab", { name: /source ↔ branch/ }).waitFor();
+    await page.locator(".monaco-diff-editor").getByText("Cache it").first().waitFor();
+  });
+
+  await step(t, "the way back leads to the source", async () => {
+    await workbench.menu(row(/^Try a cache, branch/), "Go to the Source");
+    await shows(row(/^Make the shop faster/).and(selected));
+    await shows(workbench.checkpoint.getByRole("treeitem", { name: "Plan, 0 of 1 done" }));
+  });
+
+  await step(t, "a source that is gone is said to be", async () => {
+    await workbench.menu(row(/^An orphan, branch/), "Go to the Source");
+    await notice("This session is no longer here.").waitFor();
+    await workbench.command("Notifications: Clear All Notifications");
+  });
+
+  await step(t, "the lineage is a tree, and each session in it is gone to", async () => {
+    await workbench.menu(row(/^Make the shop faster/), "Show Lineage…");
+    await choice("this session").waitFor();
+    await workbench.screenshot("lineage");
+    await choice("Try a cache").click();
+    await shows(row(/^Try a cache, branch/).and(selected));
+  });
+
+  await step(t, "a branch is deleted once the person is sure", async () => {
+    await workbench.menu(row(/^Try a cache, branch/), "Delete Branch…");
+    await page.getByRole("button", { name: "Delete", exact: true }).click();
+    await row(/^Try a cache, branch/).waitFor({ state: "detached" });
+    await row("Branch: Try a cache").waitFor({ state: "detached" });
+  });
+});

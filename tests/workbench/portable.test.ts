@@ -1,0 +1,64 @@
+/** What a session knows leaves as a file, and comes in again as a session of its own. */
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { Lab } from "./lab.ts";
+import { writeSession } from "./rollouts.ts";
+import { shows, step, Workbench } from "./workbench.ts";
+
+test("a session is exported, and imported after a look at what a model will be told", async (t) => {
+  const lab = new Lab();
+  lab.write("shop.py", "price = 1\n");
+  writeSession(lab.codexHome, {
+    task: "Make the shop faster",
+    cwd: lab.project,
+    plan: ["Measure it", "Change it"],
+    commands: ["cat shop.py"],
+    output: "nobody may carry this away",
+    answer: "The answer stays here.",
+  });
+  const pack = join(lab.project, "shop.pack.json");
+  const workbench = await Workbench.open(t, lab);
+  const { page } = workbench;
+  const dialog = page.locator(".quick-input-widget:visible");
+  const choose = async (path: string) => {
+    const input = dialog.locator("input").first();
+    // The dialog puts its own proposal there first, and would do so over ours.
+    await page.waitForFunction(
+      (field) => (field as unknown as { value: string }).value.includes("/"),
+      await input.elementHandle(),
+    );
+    await input.fill(path);
+    await dialog.getByRole("button", { name: "OK" }).click();
+  };
+  const question = page.locator(".monaco-dialog-box");
+  await workbench.showCheckpoints();
+  const rows = workbench.sessions.getByRole("treeitem", { name: /Make the shop faster/ });
+
+  await step(t, "it is exported without a word of the conversation", async () => {
+    await workbench.menu(rows.first(), "Export Session…");
+    await choose(pack);
+    await shows(page.getByText("Nothing of the conversation is in it."));
+    const text = readFileSync(pack, "utf8");
+    assert.match(text, /Make the shop faster/);
+    assert.doesNotMatch(text, /carry this away|answer stays here/);
+  });
+
+  await step(t, "what a model will be told is read first", async () => {
+    await workbench.command("Codex Checkpoints: Import Session…");
+    await choose(pack);
+    await question.getByText("Make a session of this pack?").waitFor();
+    await workbench.editor("codex-checkpoints://told").getByText("Measure it").waitFor();
+    await workbench.screenshot("import asks");
+    assert.equal(await rows.count(), 1);
+  });
+
+  await step(t, "then it is a session of its own", async () => {
+    await question.getByRole("button", { name: "Import", exact: true }).click();
+    await shows(page.getByText("Imported: "));
+    await shows(rows.nth(1));
+    await workbench.screenshot("imported");
+  });
+});

@@ -1,0 +1,269 @@
+/** A restore from a marker: looked at, done, told, read again, and gone on with in a terminal. */
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync, renameSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import type { FrameLocator, Locator, Page } from "playwright-core";
+import { CodexToResume, LATER, SAID, TASK } from "./codex_to_resume.ts";
+import { Lab } from "./lab.ts";
+import { shows, step, Workbench } from "./workbench.ts";
+
+const CLI = join(import.meta.dirname, "..", "..", ".venv", "bin", "codex-checkpoints");
+const [SOFT, HARD] = ["Continue with context", "Reset context for performance"];
+const PROMPT = "And now?";
+const LABEL = "before the other thing";
+
+const THEMES = {
+  dark: { theme: "Dark 2026", kind: "vs-dark" },
+  "high contrast dark": { theme: "Dark High Contrast", kind: "hc-black" },
+  "high contrast light": { theme: "Light High Contrast", kind: "hc-light" },
+  light: { theme: "Light 2026", kind: "vs" },
+};
+
+/** Run our own command line in the lab. */
+function run(lab: Lab, ...args: readonly string[]) {
+  const { PYTHONPATH: _, ...env } = lab.environment();
+  return JSON.parse(execFileSync(CLI, [...args, "--json"], { env, encoding: "utf8" }));
+}
+
+/** The session file of a session, and its digest. */
+function rollout(lab: Lab, session: string): { path: string; digest: string } {
+  const root = join(lab.codexHome, "sessions");
+  const names = readdirSync(root, { recursive: true, encoding: "utf8" });
+  const path = join(root, names.find((name) => name.endsWith(`${session}.jsonl`)) ?? "");
+  return { path, digest: createHash("sha256").update(readFileSync(path)).digest("hex") };
+}
+
+/** The page of ours that is in front. */
+function inFront(page: Page): FrameLocator {
+  return page.frameLocator("iframe.webview.ready:visible").frameLocator("#active-frame");
+}
+
+async function fourPictures(workbench: Workbench, name: string): Promise<void> {
+  for (const [colours, { theme, kind }] of Object.entries(THEMES)) {
+    await workbench.theme(theme, kind);
+    await workbench.screenshot(`${name} ${colours}`);
+  }
+}
+
+test("a marker is restored both ways, read about, and gone on with in a terminal", async (t) => {
+  const lab = new Lab({ forCodex: true });
+  const codex = await CodexToResume.work(t, lab);
+  const { session, environment } = codex;
+  run(lab, "mark", session, "--label", LABEL, "--turn", "1");
+  const before = rollout(lab, session);
+  const size = { width: 1500, height: 1000 };
+  // Drawn on a canvas, a terminal cannot be read here.
+  const settings = { "terminal.integrated.gpuAcceleration": "off" };
+  const workbench = await Workbench.open(t, lab, { size, environment, settings });
+  const { page } = workbench;
+  const picker = page.locator(".quick-input-widget:visible");
+  const notice = page.locator(".notification-list-item").filter({ hasText: `Restored “${LABEL}”` });
+  const front = inFront(page);
+  const button = (name: string | RegExp): Locator => front.getByRole("button", { name });
+  const heading = (name: string | RegExp): Locator => front.getByRole("heading", { name });
+  await workbench.showCheckpoints();
+  let pack = "";
+
+  await step(t, "the preview says what either way brings, and nothing is written", async () => {
+    await workbench.command("Codex Checkpoints: Restore from Marker");
+    await picker.getByText(LABEL).click();
+    await heading(`Restore “${LABEL}”`).waitFor();
+    assert.equal(await front.getByRole("radio", { name: SOFT }).isChecked(), true);
+    await heading("What travels along").waitFor();
+    await front.getByRole("radio", { name: HARD }).check();
+    await front.getByText("[SESSION_RESTORE v1]").waitFor();
+    await front.getByText(`- ${TASK}`).waitFor();
+    assert.deepEqual(run(lab, "restores"), []);
+    assert.equal(rollout(lab, session).digest, before.digest);
+  });
+
+  await step(
+    t,
+    "the slider goes line by line, and says what is in and what comes next",
+    async () => {
+      const slider = front.getByRole("slider", { name: "Budget of the pack" });
+      const outcome = front.locator("#outcome");
+      await heading("Left out for lack of budget").waitFor({ state: "hidden" });
+      await slider.focus();
+      await page.keyboard.press("End");
+      await outcome.getByText("Nothing is left out.").waitFor();
+      for (let lines = 1; lines <= 3; lines++) {
+        await page.keyboard.press("ArrowLeft");
+        await heading(`Left out for lack of budget (${lines})`).waitFor();
+      }
+      assert.match(
+        (await slider.getAttribute("aria-valuetext")) ?? "",
+        /^\d+ tokens, \d+ of \d+ items$/,
+      );
+      await front.getByRole("status").getByText("let the next one in").waitFor();
+      await workbench.screenshot("restore preview, a small budget");
+      await button("One More Line").click();
+      await heading("Left out for lack of budget (2)").waitFor();
+      await front.getByRole("spinbutton", { name: "Budget in tokens" }).fill("8000");
+      await outcome.getByText("Nothing is left out.").waitFor();
+      await front.getByLabel("Last messages of yours").fill("1");
+      await front.getByText("[USER_MESSAGES]").waitFor();
+      await front.getByLabel("Reason").fill("the context is full");
+      await front.getByText("- reason: the context is full").waitFor();
+      const lines = await front.locator(".pack:not(.out) li").allTextContents();
+      pack = lines.map((line) => `${line}\n`).join("");
+    },
+  );
+
+  await step(t, "it is to be read in every kind of theme", () =>
+    fourPictures(workbench, "restore preview"),
+  );
+
+  await step(t, "what was chosen is there again after another tab was in front", async () => {
+    await workbench.command("Codex Checkpoints: Show View Text");
+    await workbench.editor("codex-checkpoints://view").waitFor();
+    await page.getByRole("tab", { name: `Restore ${LABEL}` }).click();
+    await front.getByText("- reason: the context is full").waitFor();
+    assert.equal(await front.getByLabel("Reason").inputValue(), "the context is full");
+  });
+
+  await step(t, "one button opens the branch; one quiet notice says so", async () => {
+    await button("Restore").click();
+    await notice.getByText("new branch created. Context reset. Carried over:").waitFor();
+    assert.equal(await page.locator(".monaco-dialog-box").count(), 0);
+    await workbench.screenshot("restore notice");
+    assert.equal(rollout(lab, session).digest, before.digest);
+  });
+  const [hard] = run(lab, "restores");
+
+  await step(t, "the details tell everything about it", async () => {
+    await notice.getByRole("button", { name: "Details" }).click();
+    await heading(`Restored “${LABEL}”`).waitFor();
+    for (const name of [/^Context$/, "Lineage", "Carried over", "What was reset", /^State pack/]) {
+      await heading(name).waitFor();
+    }
+    await fourPictures(workbench, "restore details");
+    const moments = front.locator("time").first();
+    assert.match(
+      (await moments.getAttribute("title")) ?? "",
+      /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$/,
+    );
+    await heading(/^State pack/).click();
+    assert.equal(await front.locator(".text").innerText().then(flat), flat(pack));
+    await heading(/^Events/).click();
+    for (const event of [
+      "RestoreRequested",
+      "StatePackPrepared",
+      "LLMChainReset",
+      "RestoreCompleted",
+    ]) {
+      await front.getByRole("cell", { name: event, exact: true }).waitFor();
+    }
+    await heading(/^Events/).scrollIntoViewIfNeeded();
+    await workbench.screenshot("restore details, further down");
+  });
+
+  await step(t, "its links lead to the branch and to the source", async () => {
+    const task = (text: string) =>
+      workbench.checkpoint.getByRole("treeitem", { name: `Task, ${text}` });
+    await front.getByRole("button", { name: LABEL, exact: true }).first().click();
+    await task(TASK).waitFor();
+    await front.getByRole("button", { name: TASK, exact: true }).first().click();
+    await task(LATER).waitFor();
+  });
+
+  await step(
+    t,
+    "what was opened stays so behind another tab; a reload keeps the page",
+    async () => {
+      await workbench.command("Codex Checkpoints: Show View Text");
+      await workbench.editor("codex-checkpoints://view").waitFor();
+      await page.getByRole("tab", { name: `Restored ${LABEL}` }).click();
+      await front.locator(".text").getByText("[SESSION_RESTORE v1]").waitFor();
+      await page.reload();
+      await heading(`Restored “${LABEL}”`).waitFor({ timeout: 60_000 });
+      await heading("What was reset").waitFor();
+    },
+  );
+
+  await step(
+    t,
+    "Codex goes on with the branch: the request holds the pack and no more",
+    async () => {
+      await codex.answers(PROMPT);
+      await button("Resume in Terminal").click();
+      await goOn(workbench, PROMPT);
+      const { calls, texts } = await codex.asked();
+      assert.equal(calls, 1);
+      assert(texts.includes(pack), "the pack is in it, byte for byte");
+      assert.equal(
+        texts.some((text) => text.includes(SAID) || text.includes(LATER)),
+        false,
+      );
+      await workbench.screenshot("restore resumed");
+      await page.keyboard.press("Control+C");
+      await page.keyboard.press("Control+C");
+    },
+  );
+
+  await step(t, "a soft restore leads to the other way, on the same marker", async () => {
+    await workbench.command("Terminal: Kill All Terminals");
+    await workbench.command("View: Close All Editors");
+    const restores = run(lab, "restores");
+    const made = run(lab, "restore", session, restores[0].checkpointId, "--mode", "soft");
+    await workbench.command("Codex Checkpoints: Show Restores");
+    await picker.locator(".monaco-list-row").first().getByText(LABEL).waitFor();
+    await picker.locator(".monaco-list-row").first().click();
+    await front.getByText("Context not reset").waitFor();
+    await front.getByText("nothing; the context went along").waitFor();
+    await workbench.screenshot("restore details, soft");
+    await button(HARD).click();
+    await heading(`Restore “${LABEL}”`).waitFor();
+    await shows(front.getByText("[SESSION_RESTORE v1]"), 15_000);
+    assert.equal(await front.getByRole("radio", { name: HARD }).isChecked(), true);
+    await button("Cancel").click();
+    await heading(`Restore “${LABEL}”`).waitFor({ state: "detached" });
+    assert.equal(run(lab, "restores").length, 2);
+
+    await codex.answers(PROMPT);
+    await front.getByText("Context not reset").waitFor();
+    await button("Resume in Terminal").click();
+    await goOn(workbench, PROMPT);
+    const { texts } = await codex.asked();
+    assert(
+      texts.some((text) => text.includes(SAID)),
+      "the conversation went along",
+    );
+    assert.equal(
+      texts.some((text) => text.includes(LATER)),
+      false,
+    );
+    assert.notEqual(made.sessionId, hard.sessionId);
+  });
+
+  await step(t, "a source that is gone is shown as such, and no error", async () => {
+    await workbench.command("Terminal: Kill All Terminals");
+    renameSync(before.path, join(lab.root, "gone.jsonl"));
+    await front.getByText("no longer there").first().waitFor();
+    await workbench.screenshot("restore details, the source is gone");
+  });
+});
+
+/** Type what Codex is asked for into its terminal, once it listens. */
+async function goOn(workbench: Workbench, prompt: string): Promise<void> {
+  const { page } = workbench;
+  const screen = page.locator(".terminal.xterm .xterm-rows");
+  const reads = (text: string) =>
+    screen.filter({ hasText: new RegExp(text.split(" ").map(RegExp.escape).join("\\s")) });
+  // The line at the bottom names the model when the session is there.
+  await reads("GPT-5.5 default").waitFor({ timeout: 60_000 });
+  await reads("Ask Codex to do anything").waitFor();
+  await page.locator(".terminal.xterm").click();
+  await page.keyboard.type(prompt, { delay: 40 });
+  // What is typed too fast is a paste, and its Enter a line end: so look first.
+  await reads(prompt).waitFor();
+  await page.keyboard.press("Enter");
+}
+
+function flat(text: string): string {
+  return text.replaceAll(/\s+/g, " ").trim();
+}
