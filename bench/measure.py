@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 from types import TracebackType
 from typing import IO, Any, Self
@@ -59,13 +59,22 @@ class Ratio:
     peak_mb: float
 
 
-def run(command: Sequence[str]) -> Cost:
-    """Run a command to its end."""
+def run(
+    command: Sequence[str], env: Mapping[str, str] | None = None, cwd: str | None = None
+) -> Cost:
+    """Run a command to its end, in our environment but for what leads to another home."""
+    env = clean_environment() if env is None else env
     reading, writing = os.pipe()
     with os.fdopen(reading, "rb") as told:
         starter = [sys.executable, "-I", "-S", "-c", _STARTER, str(writing), *command]
         done = subprocess.run(
-            starter, check=False, capture_output=True, pass_fds=[writing], env=clean_environment()
+            starter,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            pass_fds=[writing],
+            env=env,
+            cwd=cwd,
         )
         os.close(writing)
         answer = told.read()
@@ -83,8 +92,8 @@ def product(command: str, home: str, state: str, *more: str) -> tuple[str, ...]:
 
 
 def clean_environment() -> dict[str, str]:
-    """Return the environment without what would lead us to another home."""
-    ours = {"CODEX_HOME", "CODEX_CHECKPOINTS_STATE"}
+    """Return the environment without what leads to another home, or compiles modules each time."""
+    ours = {"CODEX_HOME", "CODEX_CHECKPOINTS_STATE", "PYTHONDONTWRITEBYTECODE"}
     return {name: value for name, value in os.environ.items() if name not in ours}
 
 

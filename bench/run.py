@@ -13,6 +13,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -21,9 +22,11 @@ from statistics import median
 from typing import Any
 
 import orjson
-from attrs import define, frozen
+from attrs import frozen
+from compaction import Compactions
 from make_tree import Truth, make_tree, make_workspace
 from measure import PASS, Cost, Ratio, Server, Wrong, compare, product, run
+from table import Table
 
 _PARSE_ALL = """
 import os, sys, orjson
@@ -71,43 +74,6 @@ class Home:
         """Return the truth of the only session."""
         (truth,) = self.truths.values()
         return truth
-
-
-@define
-class Table:
-    """The figures, printed as they come; `aims` says whether they are compared with the aims."""
-
-    aims: bool
-    missed: int = 0
-
-    def head(self, text: str) -> None:
-        """Begin a part of the table."""
-        print(f"\n{text}")
-        print(f"  {'':<36}{'ratio':>8}  {'least..most':<15}{'against':<28}{'aim':>7}")
-
-    def ratio(self, what: str, found: Ratio, against: str, aim: float | None = None) -> None:
-        """Print one ratio, and the peak of memory where there was one."""
-        spread = f"{found.least:.2f}..{found.most:.2f}"
-        self._line(what, (f"{found.median:.2f}", spread, against), found.median, aim)
-
-    def share(self, what: str, share: float, against: str, aim: float) -> None:
-        """Print a share in percent."""
-        self._line(what, (f"{share:.2%}", "", against), share, aim)
-
-    def memory(self, what: str, peak_mb: float, aim: float) -> None:
-        """Print a peak of memory."""
-        self._line(what, (f"{peak_mb:.0f} MB", "", ""), peak_mb, aim)
-
-    def _line(
-        self, what: str, cells: tuple[str, str, str], value: float, aim: float | None
-    ) -> None:
-        figure, spread, against = cells
-        aim = aim if self.aims else None
-        goal = "" if aim is None else f"<= {aim:g}"
-        missed = aim is not None and value > aim
-        self.missed += missed
-        line = f"  {what:<36}{figure:>8}  {spread:<15}{against:<28}{goal:>7}"
-        print(f"{line}  missed" if missed else line.rstrip(), flush=True)
 
 
 class Bench:
@@ -204,6 +170,26 @@ class Bench:
         table.ratio("warm", compare(scale.runs, again, _pass), "python -c pass")
         self._remove(home)
 
+    def compaction(self) -> None:
+        """Measure what a compaction of a huge session costs, beside Codex's own resume of it."""
+        scale = self._scale
+        label = f"one session, {scale.huge // _MB} MB"
+        home = self._tree(label, files=1, total=scale.huge, form="paginated")
+        self._table.head(f"compaction of {label}")
+        compactions = Compactions(self._folder, home.path, home.one)
+        compactions.measure(self._table, min(scale.runs, 3))
+        self._remove(home)
+
+    def doors(self) -> None:
+        """Run what measures a door, or the store, on its own."""
+        scale = self._scale
+        runs = ("--runs", str(scale.runs))
+        many = ("--files", str(scale.many_files), *runs)
+        sizes = (str(size // _MB) for size in (_MB, scale.large, scale.huge))
+        self._script("door", *many)
+        self._script("store", *many, "--size", str(scale.large // _MB))
+        self._script("hook", *runs, "--sizes", *sizes)
+
     # --- inside ----------------------------------------------------------------------------------
 
     def _tree(  # noqa: PLR0913 - what a tree is made of
@@ -229,6 +215,12 @@ class Bench:
             workspace=workspace,
         )
         return Home(path, {truth.session: truth for truth in truths})
+
+    def _script(self, name: str, *options: str) -> None:
+        print(f"\n{name}.py {' '.join(options)}", flush=True)
+        path = os.path.join(os.path.dirname(os.path.abspath(__file__)), f"{name}.py")
+        if subprocess.run((sys.executable, path, *options), check=False).returncode != 0:
+            raise Wrong(f"{name}.py did not come to its end")
 
     def _remove(self, home: Home) -> None:
         shutil.rmtree(home.path)
@@ -415,6 +407,8 @@ def main() -> int:
             bench.many_sessions()
             bench.one_line()
             bench.show()
+            bench.compaction()
+            bench.doors()
         except Wrong as wrong:
             print(f"\nWrong: {wrong}", file=sys.stderr)
             return 1
