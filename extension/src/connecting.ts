@@ -36,6 +36,30 @@ export class ConnectionDesk {
     return this.#change("remove");
   }
 
+  /** Say once that Codex calls what is gone: an update of this extension moves it. */
+  async tellWhenLost(): Promise<void> {
+    try {
+      const { doors } = await this.#ask("connect", true);
+      if (!doors.some(({ problem }) => problem === "program_missing")) {
+        return;
+      }
+    } catch (error) {
+      // What is wrong with Codex's configuration is told where a person asks for it.
+      this.#server.log.info(`connection: ${error instanceof Error ? error.message : error}`);
+      return;
+    }
+    const again = l10n.t("Connect Again…");
+    const chosen = await vscode.window.showWarningMessage(
+      l10n.t(
+        "Codex calls Codex Checkpoints where it no longer is, so it is not given checkpoints back. Connect it again.",
+      ),
+      again,
+    );
+    if (chosen === again) {
+      await this.connect();
+    }
+  }
+
   /** Say how hooks come to be trusted: only Codex asks for that, and only its user answers. */
   async explainTrust(): Promise<void> {
     const start = l10n.t("Start Codex in Terminal");

@@ -90,7 +90,10 @@ export function activate(context: vscode.ExtensionContext): void {
     warnOfDrift(server),
     offerCompaction(following, compaction),
     server.onDidChangeState((state) => emptiness.server(state)),
-    server.onDidStart(() => firstIndex(server)),
+    server.onDidStart(async () => {
+      await firstIndex(server);
+      await connection.tellWhenLost();
+    }),
     // Ages grow by themselves, and a session that ends without a word is no longer running.
     every(30_000, () => {
       following.look(new Set());

@@ -65,14 +65,15 @@ def run(
     stdin, stdout = cast("IO[bytes]", child.stdin), cast("IO[bytes]", child.stdout)
     listening = threading.Thread(target=_listen, args=(stdout, said), daemon=True)
     speaking = threading.Thread(target=_speak, args=(stdin, given), daemon=True)
-    listening.start()
-    speaking.start()
-    try:
+    try:  # from here on, or Ctrl+C would leave the program running
+        listening.start()
+        speaking.start()
         end = _waited(child, seconds, cancelled)
     finally:
         _end(child)
-        speaking.join(_GRACE)
-        listening.join(_GRACE)
+        for thread in (speaking, listening):
+            if thread.ident is not None:
+                thread.join(_GRACE)
     if end != "exited":
         return Ran(end, None, None)
     answer = bytes(said)

@@ -123,3 +123,32 @@ async function trust(lab: Lab): Promise<void> {
   await ask(3, "config/batchWrite", { edits, reloadUserConfig: true });
   await codex.end();
 }
+
+test("a connection that an update has cut is told, with the way to mend it", async (t) => {
+  const lab = new Lab();
+  const gone = join(lab.root, "gone", "bundled", "launch.py");
+  const args = JSON.stringify(["-I", "-S", gone, "mcp"]);
+  const server = `[mcp_servers.codex-checkpoints]\ncommand = "/usr/bin/python3"\nargs = ${args}\n`;
+  const config = lab.writeIn(lab.codexHome, "config.toml", server);
+  const workbench = await Workbench.open(t, lab);
+  const { page } = workbench;
+  const dialog = page.locator(".monaco-dialog-box");
+  const notice = page
+    .locator(".notification-list-item")
+    .filter({ hasText: "Codex calls Codex Checkpoints where it no longer is" });
+  await workbench.showCheckpoints();
+
+  await step(t, "it is told without being asked for", async () => {
+    await notice.waitFor();
+    await workbench.screenshot("connection cut");
+    assert.equal(readFileSync(config, "utf8"), server);
+  });
+
+  await step(t, "connecting again puts it right", async () => {
+    await notice.getByRole("button", { name: "Connect Again…" }).click();
+    await dialog.getByRole("button", { name: "Connect", exact: true }).click();
+    await dialog.waitFor({ state: "detached" });
+    await shows(page.getByText("Codex calls a hook only when you trust it."));
+    assert.doesNotMatch(readFileSync(config, "utf8"), /gone/);
+  });
+});
