@@ -81,7 +81,7 @@ def plain_message(item: Json) -> PlainMessage:
 
 
 def _text(part: Json) -> str | None:
-    return None if part.get("type") in _MEDIA else text_of(part.get("text"))
+    return None if text_of(part.get("type")) in _MEDIA else text_of(part.get("text"))
 
 
 def _left_out(part: Json) -> LeftOut:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from codex_checkpoints.core.rollout.fields import (
     Json,
+    absent_or,
     is_list,
     list_of,
     object_of,
@@ -69,7 +70,7 @@ def _rolled_back(payload: Json) -> Item:
 
 def _user_message(payload: Json) -> Item:
     # Versions before 0.5x wrote injected text as user messages too and said so in `kind`.
-    if payload.get("kind") not in {None, "plain"}:
+    if not absent_or(payload.get("kind"), "plain"):
         return QUIET
     message = text_of(payload.get("message"))
     return UserMessage(() if message is None else (message,))
@@ -212,7 +213,7 @@ def _parsed_command(value: object) -> tuple[tuple[str, str | None], ...] | None:
 
 
 def _file_change(item: Json) -> Inner:
-    done = item.get("status") in {None, "completed"}
+    done = absent_or(item.get("status"), "completed")
     return _files_changed(text_of(item.get("id")), item, done=done)
 
 
@@ -241,7 +242,7 @@ def _tool_ran(item: Json) -> Inner:
     content = object_of(item.get("result")).get("content")
     # Dynamic tools keep their answer under a name of their own.
     texts = texts_of(content) or texts_of(item.get("content_items")) or texts_of(item.get("output"))
-    ran = item.get("status") not in {"declined", "inProgress", "in_progress"}
+    ran = text_of(item.get("status")) not in {"declined", "inProgress", "in_progress"}
     return ToolRan(call_id, text_of(item.get("server")), tool, texts, ran)
 
 

@@ -70,6 +70,11 @@ def text_of(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
+def absent_or(value: object, text: str) -> bool:
+    """Return whether a field is missing, or null, or just this text."""
+    return value is None or value == text
+
+
 def whole_of(value: object) -> int | None:
     """Return a number that counts something, None for anything else."""
     return value if type(value) is int and 0 <= value < _LARGEST else None
