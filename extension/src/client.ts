@@ -3,9 +3,15 @@
 import type { ChildProcess } from "node:child_process";
 import * as vscode from "vscode";
 import type { RequestType } from "vscode-jsonrpc";
-import { CloseAction, ErrorAction, LanguageClient } from "vscode-languageclient/node";
+import {
+  CloseAction,
+  ErrorAction,
+  ErrorCodes,
+  LanguageClient,
+  ResponseError,
+} from "vscode-languageclient/node";
 import { begin, end, forget, type Seeker, serverCommand } from "./launch.ts";
-import type { ServerState } from "./model/status.ts";
+import { type ServerState, whyDown } from "./model/status.ts";
 import {
   type Changed,
   ChangedNotification,
@@ -23,6 +29,20 @@ class QuietClient extends LanguageClient {
   }
 }
 
+/** The server ended before it answered: whether it did what it was asked for is not known. */
+export class Unanswered extends Error {
+  constructor() {
+    super(l10n.t("The server ended before it answered."));
+  }
+}
+
+/** How the connection says that no answer will come. */
+const CUT_OFF: readonly number[] = [
+  ErrorCodes.PendingResponseRejected,
+  ErrorCodes.MessageWriteError,
+  ErrorCodes.ConnectionInactive,
+];
+
 /** Wait until a server that is being started can be asked, or has said why it cannot. */
 export function answering(server: Server): Promise<void> {
   return new Promise((resolve) => {
@@ -37,6 +57,11 @@ export function answering(server: Server): Promise<void> {
       }
     });
   });
+}
+
+/** The same for a person who asks once more: a server that is down is started first. */
+export function awake(server: Server): Promise<void> {
+  return whyDown(server.state, l10n.t) === null ? answering(server) : server.restart();
 }
 
 /** The one server of this window. */
@@ -84,7 +109,12 @@ export class Server {
 
   /** Start, or start anew; several wishes are met one after the other. */
   restart(): Promise<void> {
-    this.#queue = this.#queue.then(() => this.#stop()).then(() => this.#start());
+    this.#queue = this.#queue.then(async () => {
+      // Said before the old one ends: who asks meanwhile waits for the new one.
+      this.become({ kind: "starting" });
+      await this.#stop();
+      await this.#start();
+    });
     return this.#queue;
   }
 
@@ -94,7 +124,7 @@ export class Server {
     return this.#queue;
   }
 
-  /** Ask; the answer is typed by the method. Refusals and failures reject. */
+  /** Ask; the answer is typed by the method. Refusals and failures reject, an end as `Unanswered`. */
   async request<P, R, E>(
     type: RequestType<P, R, E>,
     params: P,
@@ -102,7 +132,7 @@ export class Server {
   ): Promise<R> {
     const client = this.client;
     if (client === null) {
-      throw new Error(l10n.t("The server is not running."));
+      throw new Error(whyDown(this.#state, l10n.t) ?? l10n.t("The server is not running."));
     }
     const began = performance.now();
     let outcome = "failed";
@@ -112,6 +142,9 @@ export class Server {
       const answer: R = await client.sendRequest(type.method, params, ...rest);
       outcome = "answered";
       return answer;
+    } catch (error) {
+      const isCutOff = error instanceof ResponseError && CUT_OFF.includes(error.code);
+      throw isCutOff ? new Unanswered() : error;
     } finally {
       const line = `${type.method} ${outcome} after ${Math.round(performance.now() - began)} ms`;
       settings.isTracing() ? this.log.info(line) : this.log.debug(line);
@@ -120,7 +153,6 @@ export class Server {
 
   /** Start; an interpreter that answered once and now fails is given up for another look. */
   async #start(mayLookAgain = true): Promise<void> {
-    this.become({ kind: "starting" });
     try {
       const command = await serverCommand(this.#seeker);
       if (command === null) {

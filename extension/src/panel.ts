@@ -94,6 +94,9 @@ export function openPanel(viewType: string, title: string): vscode.WebviewPanel 
 function html(webview: vscode.Webview, folder: vscode.Uri, name: PageName): string {
   const at = (file: string) => webview.asWebviewUri(vscode.Uri.joinPath(folder, file)).toString();
   const nonce = randomBytes(24).toString("base64url");
+  const waiting = l10n
+    .t("Reading the session…")
+    .replace(/[&<]/g, (sign) => `&#${sign.charCodeAt(0)};`);
   const policy = [
     "default-src 'none'",
     "base-uri 'none'",
@@ -112,7 +115,7 @@ function html(webview: vscode.Webview, folder: vscode.Uri, name: PageName): stri
 <title>${name}</title>
 </head>
 <body>
-<main id="page" class="${name}"></main>
+<main id="page" class="${name}"><p class="waiting quiet" role="status">${waiting}</p></main>
 <script nonce="${nonce}" src="${at(`${name}.js`)}"></script>
 </body>
 </html>`;

@@ -8,7 +8,24 @@ export function saysRefusal(error: unknown, say: Say): string {
   if (error instanceof ResponseError) {
     const hint = error.data?.facts?.hint;
     const advice = typeof hint === "string" ? hint : "";
-    return `${say("Not done: {0}.", error.data?.code ?? error.code)} ${advice}`.trim();
+    const code: unknown = error.data?.code ?? error.code;
+    return `${missing(code, say) ?? say("Not done: {0}.", String(code))} ${advice}`.trim();
   }
   return error instanceof Error ? error.message : String(error);
+}
+
+/** What a person meets when somebody else took away what a page or a row still shows. */
+function missing(code: unknown, say: Say): string | null {
+  switch (code) {
+    case "unknown_session":
+      return say("This session is no longer here.");
+    case "unknown_checkpoint":
+      return say("This marker is no longer here.");
+    case "unknown_turn":
+      return say("This turn is no longer here.");
+    case "unreadable_source":
+      return say("The file of this session cannot be read.");
+    default:
+      return null;
+  }
 }

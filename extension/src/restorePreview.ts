@@ -1,10 +1,12 @@
 /** The preview of a restore: looked at in a tab, changed at will, done by one button. */
 
 import * as vscode from "vscode";
-import { answering, type Server } from "./client.ts";
+import type { ChangeFeed } from "./changes.ts";
+import { answering, awake, type Server, Unanswered } from "./client.ts";
 import { longWork } from "./longWork.ts";
 import type { FromPage, PreviewState } from "./model/pages.ts";
-import { nameOf, sessionName, type Wish, wishOf } from "./model/restore.ts";
+import { doneSince, nameOf, sessionName, type Wish, wishOf } from "./model/restore.ts";
+import { whyDown } from "./model/status.ts";
 import { Page } from "./panel.ts";
 import {
   type Marker,
@@ -12,6 +14,7 @@ import {
   type Restored,
   RestorePreviewRequest,
   RestoreRequest,
+  RestoresRequest,
   SessionRequest,
   type SessionSummary,
 } from "./protocol.ts";
@@ -19,36 +22,58 @@ import { saysRefusal } from "./refusals.ts";
 
 const { l10n } = vscode;
 
+/** Who hears what comes of it. */
+export interface Outcome {
+  /** The branch is open. */
+  readonly done: (restored: Restored) => void;
+  /** It turned out to be open, after the server that opened it ended without a word. */
+  readonly found: (operationId: string) => void;
+  /** The tab was closed. */
+  readonly gone: () => void;
+}
+
 export class RestorePreview {
   readonly page: Page;
   readonly #server: Server;
-  readonly #done: (restored: Restored) => void;
+  readonly #outcome: Outcome;
   readonly #of: Pick<PreviewState, "sessionId" | "checkpointId">;
   #wish: Wish;
   #asking = new vscode.CancellationTokenSource();
   #isBusy = false;
+  /** When the restore began of which nobody knows yet what became; else null. */
+  #unsureSince: number | null = null;
+  /** What a person is to read beside what is shown, until they go on. */
+  #aside: string | null = null;
+  /** The marker as the page shows it; undefined while the page tells of trouble. */
+  #shown: Marker | null | undefined;
 
-  /** Show it in a panel; `done` hears of the branch. */
+  /** Show it in a panel. */
   constructor(
     server: Server,
+    feed: ChangeFeed,
     folder: vscode.Uri,
     panel: vscode.WebviewPanel,
     begin: PreviewState,
-    done: (restored: Restored) => void,
-    gone: () => void,
+    outcome: Outcome,
   ) {
     this.#server = server;
-    this.#done = done;
+    this.#outcome = outcome;
     this.#of = { sessionId: begin.sessionId, checkpointId: begin.checkpointId };
     this.#wish = begin.wish;
+    const subscription = feed.onDidChange((changes) => {
+      if (panel.visible && (changes === null || changes.has(begin.sessionId))) {
+        void this.#changed();
+      }
+    });
     this.page = new Page(
       folder,
       "preview",
       panel,
       (said) => void this.#hear(said),
       () => {
+        subscription.dispose();
         this.#asking.cancel();
-        gone();
+        outcome.gone();
       },
     );
   }
@@ -65,17 +90,53 @@ export class RestorePreview {
   async #hear(said: FromPage): Promise<void> {
     switch (said.kind) {
       case "ready":
-        return this.#preview(this.#wish);
+        return this.#look();
+      case "again":
+        await awake(this.#server);
+        return this.#look();
       case "wish":
         this.#wish = said.wish;
         return;
       case "preview":
+        this.#aside = null;
         return this.#preview(said.wish);
       case "restore":
         return this.#restore(said.wish);
       case "cancel":
         return this.page.dispose();
       default:
+    }
+  }
+
+  /** The server came or went, or the session is not what it was: what is shown may not hold. */
+  async #changed(): Promise<void> {
+    const { state } = this.#server;
+    const down = whyDown(state, l10n.t);
+    if (down !== null) {
+      this.#complain(down);
+    } else if (state.kind === "ready" && !this.#isBusy && !(await this.#isStill())) {
+      await this.#look();
+    }
+  }
+
+  /** Whether the session and its marker still are as the page shows them. */
+  async #isStill(): Promise<boolean> {
+    try {
+      const { sessionId } = this.#of;
+      const [marker] = await Promise.all([
+        this.#marker(),
+        this.#server.request(SessionRequest, { sessionId }),
+      ]);
+      return JSON.stringify(marker) === JSON.stringify(this.#shown);
+    } catch {
+      return false;
+    }
+  }
+
+  /** Show what would come, once it is known that it has not come yet. */
+  async #look(): Promise<void> {
+    if (this.#unsureSince === null || (await this.#isUndone(this.#unsureSince))) {
+      await this.#preview(this.#wish);
     }
   }
 
@@ -93,15 +154,27 @@ export class RestorePreview {
       await answering(this.#server);
       const answer = await vscode.window.withProgress(options, () => this.#answer(wish, token));
       if (!token.isCancellationRequested) {
-        const { label, checkpointId } = answer.would;
-        this.page.panel.title = l10n.t("Restore {0}", nameOf(label, checkpointId));
-        this.page.send({ kind: "preview", ...this.#of, wish, ...answer });
+        const { marker, ...told } = answer;
+        const { label, checkpointId } = told.would;
+        this.#shown = marker;
+        this.page.panel.title = l10n.t("Restore “{0}”", nameOf(label, checkpointId));
+        this.page.send({ kind: "preview", ...this.#of, wish, ...told });
+        if (this.#aside !== null) {
+          this.page.complain(this.#aside, false);
+        }
       }
     } catch (error) {
       if (!token.isCancellationRequested) {
-        this.page.complain(saysRefusal(error, l10n.t), true);
+        this.#complain(saysRefusal(error, l10n.t));
       }
     }
+  }
+
+  /** Say why nothing can be shown; what a person asks next may work. */
+  #complain(sentence: string): void {
+    this.#shown = undefined;
+    const unsure = l10n.t("Whether the branch was opened is seen when the server runs again.");
+    this.page.complain(this.#unsureSince === null ? sentence : `${sentence} ${unsure}`, true);
   }
 
   async #answer(wish: Wish, token: vscode.CancellationToken) {
@@ -112,7 +185,7 @@ export class RestorePreview {
     ]);
     const source = await this.#source(would.sourceSessionId);
     const turn = marker?.turnNumber ?? null;
-    return { would, source: sessionName(source, would.sourceSessionId, l10n.t), turn };
+    return { would, source: sessionName(source, would.sourceSessionId, l10n.t), turn, marker };
   }
 
   /** Open the branch; one that was cancelled, or could not be, leaves the page as it was. */
@@ -121,7 +194,10 @@ export class RestorePreview {
       return;
     }
     this.#isBusy = true;
+    this.#aside = null;
+    const began = Date.now();
     try {
+      await answering(this.#server);
       const done = await longWork(
         this.#server,
         l10n.t("Restoring"),
@@ -132,12 +208,41 @@ export class RestorePreview {
         this.page.complain(l10n.t("Cancelled. Nothing was written."), false);
       } else {
         this.page.dispose();
-        this.#done(done);
+        this.#outcome.done(done);
       }
     } catch (error) {
-      this.page.complain(saysRefusal(error, l10n.t), false);
+      if (error instanceof Unanswered) {
+        this.#unsureSince = began;
+        await this.#look();
+      } else {
+        this.page.complain(saysRefusal(error, l10n.t), false);
+      }
     } finally {
       this.#isBusy = false;
+    }
+  }
+
+  /**
+   * Find out what became of a restore whose server ended: there is a whole branch, or none.  True
+   * for none; else the page is closed, or says that it cannot be known yet.
+   */
+  async #isUndone(began: number): Promise<boolean> {
+    const { sessionId, checkpointId } = this.#of;
+    try {
+      await answering(this.#server);
+      const { items } = await this.#server.request(RestoresRequest, { sessionId });
+      this.#unsureSince = null;
+      const made = doneSince(items, checkpointId, began);
+      if (made === undefined) {
+        this.#aside = l10n.t("The server ended before it answered. No branch was opened.");
+      } else {
+        this.page.dispose();
+        this.#outcome.found(made.operationId);
+      }
+      return made === undefined;
+    } catch (error) {
+      this.#complain(saysRefusal(error, l10n.t));
+      return false;
     }
   }
 

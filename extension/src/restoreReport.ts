@@ -2,9 +2,10 @@
 
 import * as vscode from "vscode";
 import type { ChangeFeed } from "./changes.ts";
-import { answering, type Server } from "./client.ts";
+import { answering, awake, type Server } from "./client.ts";
 import type { Details, FromPage } from "./model/pages.ts";
 import { type Mode, nameOf } from "./model/restore.ts";
+import { whyDown } from "./model/status.ts";
 import { Page } from "./panel.ts";
 import {
   AuditRequest,
@@ -51,7 +52,10 @@ export class RestoreReport {
     const subscription = feed.onDidChange((changes) => {
       const ends = [this.#details?.sessionId, this.#details?.sourceSessionId];
       const concerns = changes === null || ends.some((id) => id !== undefined && changes.has(id));
-      if (concerns && panel.visible && server.state.kind === "ready") {
+      const down = whyDown(server.state, l10n.t);
+      if (down !== null) {
+        this.page.complain(down, true);
+      } else if (concerns && panel.visible && server.state.kind === "ready") {
         void this.#load();
       }
     });
@@ -73,13 +77,17 @@ export class RestoreReport {
   }
 
   async #hear(said: FromPage): Promise<void> {
-    if (said.kind === "ready") {
+    if (said.kind === "again") {
+      await awake(this.#server);
+    }
+    if (said.kind === "ready" || said.kind === "again") {
       return this.#load();
     }
     const details = this.#details;
     if (details === null) {
       return;
     }
+    await answering(this.#server);
     const { sessionId, sourceSessionId, checkpointId } = details;
     switch (said.kind) {
       case "goTo":
@@ -104,7 +112,7 @@ export class RestoreReport {
       await answering(this.#server);
       const details = await this.#server.request(RestoreDetailsRequest, { operationId });
       this.#details = details;
-      this.page.panel.title = l10n.t("Restored {0}", nameOf(details.label, details.checkpointId));
+      this.page.panel.title = l10n.t("Restored “{0}”", nameOf(details.label, details.checkpointId));
       const [events, lineage, state] = await Promise.all([
         this.#server.request(AuditRequest, { sessionId: null, operationId }),
         this.#lineage(details),

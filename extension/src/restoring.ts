@@ -137,9 +137,13 @@ export class RestoreDesk implements vscode.Disposable {
 
   #previewIn(panel: vscode.WebviewPanel, state: PreviewState): void {
     const key = keyOf(state);
-    const done = (restored: Restored) => void this.#offer(restored);
-    const gone = () => this.#previews.delete(key);
-    const made = new RestorePreview(this.#house.server, this.#folder, panel, state, done, gone);
+    const { server, feed } = this.#house;
+    const outcome = {
+      done: (restored: Restored) => void this.#offer(restored),
+      found: (operationId: string) => void this.details(operationId),
+      gone: () => this.#previews.delete(key),
+    };
+    const made = new RestorePreview(server, feed, this.#folder, panel, state, outcome);
     this.#previews.set(key, made);
   }
 

@@ -6,13 +6,14 @@ import { doctorText } from "../../extension/src/model/doctor.ts";
 import { collect } from "../../extension/src/model/listing.ts";
 import type { CheckpointNode } from "../../extension/src/model/node.ts";
 import {
+  badgeOf,
   family,
   followedOf,
   isPlainId,
   runningOf,
   sessionRow,
 } from "../../extension/src/model/sessions.ts";
-import { statusOf } from "../../extension/src/model/status.ts";
+import { statusOf, whyDown } from "../../extension/src/model/status.ts";
 import { age, cut, meter, plain } from "../../extension/src/model/text.ts";
 import type { SessionSummary } from "../../extension/src/protocol.ts";
 import { checkpoint, note, say, session } from "./values.ts";
@@ -195,8 +196,41 @@ test("an empty checkpoint still has all its sections", () => {
   );
   assert.deepEqual(
     nodes.slice(0, 5).map(({ row }) => `${row.label} | ${row.description}`),
-    ["No task yet | ", "Plan | none", "Recent Artifacts | 0", "Facts | none", "Decisions | none"],
+    [
+      "No task yet | ",
+      "Plan | none",
+      "Recent Artifacts | none",
+      "Facts | none",
+      "Decisions | none",
+    ],
   );
+});
+
+test("why nothing can be asked is said while the server is down, and only then", () => {
+  assert.equal(whyDown({ kind: "stopped" }, say), "The server has stopped.");
+  assert.equal(whyDown({ kind: "noPython", reason: "Found none." }, say), "Found none.");
+  assert.equal(whyDown({ kind: "failed", reason: "It ended." }, say), "It ended.");
+  for (const state of [
+    { kind: "starting" },
+    { kind: "indexing", percent: 3 },
+    { kind: "ready" },
+  ] as const) {
+    assert.equal(whyDown(state, say), null);
+  }
+});
+
+test("a branch goes by its marker until something is asked in it", () => {
+  const fresh = { madeBy: "restore", turns: 0, title: "before the cache" };
+
+  assert.equal(sessionRow(session(fresh), NOW, say).label, "before the cache");
+  assert.equal(sessionRow(session({ ...fresh, turns: 1 }), NOW, say).label, "What is 39 * 40?");
+  assert.equal(sessionRow(session({ ...fresh, title: null }), NOW, say).label, "What is 39 * 40?");
+});
+
+test("a badge tells how full a context is, from one percent on", () => {
+  assert.equal(badgeOf(session({ contextTokens: 232_560 })).text, "90");
+  assert.equal(badgeOf(session({ contextTokens: 1_050 })).text, "");
+  assert.equal(badgeOf(session({ contextTokens: null })).text, "");
 });
 
 test("the status bar shows the meter of the running session, or what is wrong", () => {

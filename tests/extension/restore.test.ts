@@ -13,6 +13,8 @@ import {
 import { detailsState, fromPage, previewState } from "../../extension/src/model/pages.ts";
 import type { Section } from "../../extension/src/model/report.ts";
 import {
+  doneSince,
+  itemName,
   modeAbout,
   modeLabel,
   nameOf,
@@ -43,6 +45,23 @@ const LINES = [
   line("[PLAN]", 17, null),
   line("- three", 20),
 ];
+
+function entry(some: Partial<RestoreEntry>): RestoreEntry {
+  return {
+    operationId: "o",
+    sessionId: "b",
+    sourceSessionId: "s",
+    checkpointId: "c1",
+    sourceTurn: { sessionId: "s", turnId: "t" },
+    label: HOSTILE,
+    mode: "hard",
+    restoredAt: "2026-11-21T22:56:32.790Z",
+    contextReset: true,
+    branchAvailable: true,
+    sourceAvailable: true,
+    ...some,
+  };
+}
 
 test("a budget takes the lines that cost no more, and names the first item that is left", () => {
   for (const [budget, lines, included, next] of [
@@ -99,6 +118,7 @@ test("what a page asks for is read strictly", () => {
   const wish = { mode: "hard", budget: 40, window: 2, reason: "why" };
   assert.deepEqual(fromPage({ kind: "restore", wish }), { kind: "restore", wish });
   assert.deepEqual(fromPage({ kind: "goTo", sessionId: "s1" }), { kind: "goTo", sessionId: "s1" });
+  assert.deepEqual(fromPage({ kind: "again", mode: "hard" }), { kind: "again" });
   for (const value of [null, 1, "ready", {}, { kind: "run" }, { kind: "goTo", sessionId: 1 }]) {
     assert.equal(fromPage(value), null);
   }
@@ -185,6 +205,8 @@ function details(some: Partial<RestoreDetails> = {}): RestoreDetails {
     deferred: [
       { part: "files", id: "a.py", reason: "budget" },
       { part: "pinned", id: "b.py", reason: "bound" },
+      { part: "notes", id: "step:s1", reason: "filtered" },
+      { part: "pinned", id: "c.py", reason: "missing" },
     ],
     warnings: [{ code: "drift", count: 1, message: "1 file changed" }],
     tokensBefore: 190_000,
@@ -248,11 +270,12 @@ test("the details have every part, each with its own content", () => {
   for (const [id, ...shown] of [
     ["origin", "The branch", "branch-1", "c2", "t2", "requested by the user", "o1"],
     ["lineage", "branch-2", "branch-1", "the-first", "the first"],
-    ["carried", "1 in the pack, 0 left out"],
+    ["carried", "1 in the pack, 1 left out"],
     ["reset", "w0", "w1", "w2"],
     ["pack", "SESSION_RESTORE"],
     ["included", "task"],
     ["deferred", "no tokens left", "longer than a pinned content may be"],
+    ["deferred", "done, or superseded by another", "not there"],
     ["state", "Fix it"],
     ["plan", "done", "Read"],
     ["decisions", "d1", "Use it"],
@@ -308,20 +331,11 @@ test("a record that is not what it was meant to be is shown as far as it goes", 
 });
 
 test("restores are chosen from a list, the newest first, gone ends named", () => {
-  const entry = (operationId: string, branchAvailable: boolean): RestoreEntry => ({
-    operationId,
-    sessionId: "b",
-    sourceSessionId: "s",
-    checkpointId: "c",
-    sourceTurn: { sessionId: "s", turnId: "t" },
-    label: HOSTILE,
-    mode: "hard",
-    restoredAt: "2026-11-21T22:56:32.790Z",
-    contextReset: true,
-    branchAvailable,
-    sourceAvailable: true,
-  });
-  const choices = restoreChoices([entry("o1", true), entry("o2", false)], utcTime, say);
+  const restores = [
+    entry({ operationId: "o1" }),
+    entry({ operationId: "o2", branchAvailable: false }),
+  ];
+  const choices = restoreChoices(restores, utcTime, say);
   assert.deepEqual(
     choices.map(({ operationId, detail }) => [operationId, detail]),
     [
@@ -345,4 +359,25 @@ test("a page sets text and never markup, and runs nothing but its own script", (
   const host = readFileSync("extension/src/panel.ts", "utf8");
   assert.match(host, /"default-src 'none'"/);
   assert.doesNotMatch(/const policy = \[.*?\]/s.exec(host)?.[0] ?? "*", /unsafe|\*|https?:/);
+});
+
+test("a restore that nobody answered is found by its marker and its time", () => {
+  const early = entry({ operationId: "early", restoredAt: "2026-11-21T10:00:00.000Z" });
+  const late = entry({ operationId: "late", restoredAt: "2026-11-21T10:05:00.000Z" });
+  const since = (stamp: string) => doneSince([early, late], "c1", Date.parse(stamp))?.operationId;
+
+  assert.equal(since("2026-11-21T10:05:00.000Z"), "late");
+  assert.equal(since("2026-11-21T10:05:00.001Z"), undefined);
+  assert.equal(doneSince([early, late], "c2", 0), undefined);
+});
+
+test("what travels along goes by names that people know", () => {
+  const name = (part: string, id: string) => itemName({ part, id }, say);
+
+  assert.equal(name("notes", "task"), "The task");
+  assert.equal(name("notes", "step:s1"), "Step s1");
+  assert.equal(name("notes", "decision:use a queue"), "Decision use a queue");
+  assert.equal(name("notes", "fact:build:command"), "Fact build:command");
+  assert.equal(name("notes", "of another kind"), "of another kind");
+  assert.equal(name("files", "task"), "task");
 });

@@ -1,8 +1,12 @@
 /** A throw-away machine: a home, a project, a CODEX_HOME, and an environment full of traps. */
 
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+
+const CLI = join(import.meta.dirname, "..", "..", ".venv", "bin", "codex-checkpoints");
 
 export class Lab {
   // Short: a unix socket lies in it, and its path may have 107 bytes.
@@ -57,6 +61,22 @@ export class Lab {
       EXTENSIONS_GALLERY: "{}",
       VSCODE_CLI: "1", // else a login shell is asked for another PATH
     };
+  }
+
+  /** Run our own command line in it; what it answers. */
+  run(...args: readonly string[]) {
+    const { PYTHONPATH: _, ...env } = this.environment();
+    const options = { env, cwd: this.project, encoding: "utf8" } as const;
+    return JSON.parse(execFileSync(CLI, [...args, "--json"], options));
+  }
+
+  /** The process of the extension's server. */
+  server(): number {
+    const found = execFileSync("ps", ["-eo", "pid=,args="], { encoding: "utf8" })
+      .split("\n")
+      .filter((line) => line.includes(this.extensions) && line.endsWith("launch.py serve"));
+    assert.equal(found.length, 1, found.join("\n"));
+    return Number.parseInt(found[0] ?? "", 10);
   }
 
   remove(): void {

@@ -3,7 +3,8 @@
 import { test } from "node:test";
 import type { Locator } from "playwright-core";
 import { Lab } from "./lab.ts";
-import { writeSession } from "./rollouts.ts";
+import { inFront, isForEverybody } from "./pages.ts";
+import { rollBack, writeSession } from "./rollouts.ts";
 import { type Workbench as Bench, shows, step, Workbench } from "./workbench.ts";
 
 const THEMES = {
@@ -121,6 +122,54 @@ test("turns are marked and compared, and the mark is renamed and removed", async
     await row("marker before testing").waitFor({ state: "detached" });
     await session.and(page.locator(":not([aria-expanded])")).waitFor();
   });
+});
+
+test("a marker whose turn was rolled back stays where it was, detached", async (t) => {
+  const lab = new Lab();
+  const told = { task: "Make the shop faster", cwd: lab.project, plan: ["Measure it"] };
+  const session = writeSession(lab.codexHome, {
+    ...told,
+    answer: "Measured.",
+    further: [
+      { task: "Now cache the prices", plan: ["Measure it", "Cache them"], answer: "Done." },
+      { task: "Cache them twice", plan: ["Measure it", "Undo the cache"], answer: "Done." },
+    ],
+  });
+  lab.run("mark", session, "--label", "measured", "--turn", "1");
+  lab.run("mark", session, "--label", "cached prices", "--turn", "2");
+  const workbench = await Workbench.open(t, lab, { size: { width: 1500, height: 900 } });
+  const { page } = workbench;
+  const front = inFront(page);
+  const row = (name: string | RegExp) => workbench.sessions.getByRole("treeitem", { name });
+  await workbench.showCheckpoints();
+  await twist(row("Cache them twice"));
+  await row("marker cached prices, turn 2").hover();
+  await row("marker cached prices").getByRole("button", { name: "Restore from Marker…" }).click();
+  await front.getByText("The conversation up to turn 2").waitFor();
+
+  await step(t, "its row says so, and the other one stays on its turn", async () => {
+    rollBack(lab.codexHome, session, 2);
+    await shows(row("marker cached prices, detached: its turn was rolled back"));
+    await shows(row("marker measured, turn 1"));
+    await shows(workbench.checkpoint.getByRole("treeitem", { name: "Task, Make the shop faster" }));
+  });
+
+  await step(
+    t,
+    "an open preview of it says so too; its turn can still be gone on from",
+    async () => {
+      await front.getByText("The turn of the marker was rolled back since").waitFor();
+      await front.getByText("Make the shop faster · marked").waitFor();
+      await front.getByText("The conversation up to the marker", { exact: true }).waitFor();
+      await front.getByRole("radio", { name: "Reset context for performance" }).check();
+      await front.getByText("[ ] Cache them").waitFor();
+      await isForEverybody(workbench, "detached marker");
+      await front.getByRole("button", { name: "Restore", exact: true }).click();
+      const notice = page.locator(".notification-list-item").filter({ hasText: "Restored “" });
+      await notice.waitFor();
+      await shows(row("marker cached prices, detached: its turn was rolled back"));
+    },
+  );
 });
 
 test("source and branch lead to each other, and a branch is deleted", async (t) => {

@@ -1,59 +1,32 @@
 /** A restore from a marker: looked at, done, told, read again, and gone on with in a terminal. */
 
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { readdirSync, readFileSync, renameSync } from "node:fs";
+import { readFileSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import type { FrameLocator, Locator, Page } from "playwright-core";
+import type { Locator } from "playwright-core";
 import { CodexToResume, LATER, SAID, TASK } from "./codex_to_resume.ts";
 import { Lab } from "./lab.ts";
+import { inFront, isForEverybody } from "./pages.ts";
+import { fileOf } from "./rollouts.ts";
 import { shows, step, Workbench } from "./workbench.ts";
 
-const CLI = join(import.meta.dirname, "..", "..", ".venv", "bin", "codex-checkpoints");
 const [SOFT, HARD] = ["Continue with context", "Reset context for performance"];
 const PROMPT = "And now?";
 const LABEL = "before the other thing";
 
-const THEMES = {
-  dark: { theme: "Dark 2026", kind: "vs-dark" },
-  "high contrast dark": { theme: "Dark High Contrast", kind: "hc-black" },
-  "high contrast light": { theme: "Light High Contrast", kind: "hc-light" },
-  light: { theme: "Light 2026", kind: "vs" },
-};
-
-/** Run our own command line in the lab. */
-function run(lab: Lab, ...args: readonly string[]) {
-  const { PYTHONPATH: _, ...env } = lab.environment();
-  return JSON.parse(execFileSync(CLI, [...args, "--json"], { env, encoding: "utf8" }));
-}
-
 /** The session file of a session, and its digest. */
 function rollout(lab: Lab, session: string): { path: string; digest: string } {
-  const root = join(lab.codexHome, "sessions");
-  const names = readdirSync(root, { recursive: true, encoding: "utf8" });
-  const path = join(root, names.find((name) => name.endsWith(`${session}.jsonl`)) ?? "");
+  const path = fileOf(lab.codexHome, session);
   return { path, digest: createHash("sha256").update(readFileSync(path)).digest("hex") };
-}
-
-/** The page of ours that is in front. */
-function inFront(page: Page): FrameLocator {
-  return page.frameLocator("iframe.webview.ready:visible").frameLocator("#active-frame");
-}
-
-async function fourPictures(workbench: Workbench, name: string): Promise<void> {
-  for (const [colours, { theme, kind }] of Object.entries(THEMES)) {
-    await workbench.theme(theme, kind);
-    await workbench.screenshot(`${name} ${colours}`);
-  }
 }
 
 test("a marker is restored both ways, read about, and gone on with in a terminal", async (t) => {
   const lab = new Lab({ forCodex: true });
   const codex = await CodexToResume.work(t, lab);
   const { session, environment } = codex;
-  run(lab, "mark", session, "--label", LABEL, "--turn", "1");
+  lab.run("mark", session, "--label", LABEL, "--turn", "1");
   const before = rollout(lab, session);
   const size = { width: 1500, height: 1000 };
   // Drawn on a canvas, a terminal cannot be read here.
@@ -77,7 +50,7 @@ test("a marker is restored both ways, read about, and gone on with in a terminal
     await front.getByRole("radio", { name: HARD }).check();
     await front.getByText("[SESSION_RESTORE v1]").waitFor();
     await front.getByText(`- ${TASK}`).waitFor();
-    assert.deepEqual(run(lab, "restores"), []);
+    assert.deepEqual(lab.run("restores"), []);
     assert.equal(rollout(lab, session).digest, before.digest);
   });
 
@@ -114,14 +87,14 @@ test("a marker is restored both ways, read about, and gone on with in a terminal
     },
   );
 
-  await step(t, "it is to be read in every kind of theme", () =>
-    fourPictures(workbench, "restore preview"),
+  await step(t, "everybody can read it, in every kind of theme", () =>
+    isForEverybody(workbench, "restore preview"),
   );
 
   await step(t, "what was chosen is there again after another tab was in front", async () => {
     await workbench.command("Codex Checkpoints: Show View Text");
     await workbench.editor("codex-checkpoints://view").waitFor();
-    await page.getByRole("tab", { name: `Restore ${LABEL}` }).click();
+    await page.getByRole("tab", { name: `Restore “${LABEL}”` }).click();
     await front.getByText("- reason: the context is full").waitFor();
     assert.equal(await front.getByLabel("Reason").inputValue(), "the context is full");
   });
@@ -133,7 +106,7 @@ test("a marker is restored both ways, read about, and gone on with in a terminal
     await workbench.screenshot("restore notice");
     assert.equal(rollout(lab, session).digest, before.digest);
   });
-  const [hard] = run(lab, "restores");
+  const [hard] = lab.run("restores");
 
   await step(t, "the details tell everything about it", async () => {
     await notice.getByRole("button", { name: "Details" }).click();
@@ -141,7 +114,7 @@ test("a marker is restored both ways, read about, and gone on with in a terminal
     for (const name of [/^Context$/, "Lineage", "Carried over", "What was reset", /^State pack/]) {
       await heading(name).waitFor();
     }
-    await fourPictures(workbench, "restore details");
+    await isForEverybody(workbench, "restore details");
     const moments = front.locator("time").first();
     assert.match(
       (await moments.getAttribute("title")) ?? "",
@@ -177,7 +150,7 @@ test("a marker is restored both ways, read about, and gone on with in a terminal
     async () => {
       await workbench.command("Codex Checkpoints: Show View Text");
       await workbench.editor("codex-checkpoints://view").waitFor();
-      await page.getByRole("tab", { name: `Restored ${LABEL}` }).click();
+      await page.getByRole("tab", { name: `Restored “${LABEL}”` }).click();
       await front.locator(".text").getByText("[SESSION_RESTORE v1]").waitFor();
       await page.reload();
       await heading(`Restored “${LABEL}”`).waitFor({ timeout: 60_000 });
@@ -208,8 +181,8 @@ test("a marker is restored both ways, read about, and gone on with in a terminal
   await step(t, "a soft restore leads to the other way, on the same marker", async () => {
     await workbench.command("Terminal: Kill All Terminals");
     await workbench.command("View: Close All Editors");
-    const restores = run(lab, "restores");
-    const made = run(lab, "restore", session, restores[0].checkpointId, "--mode", "soft");
+    const restores = lab.run("restores");
+    const made = lab.run("restore", session, restores[0].checkpointId, "--mode", "soft");
     await workbench.command("Codex Checkpoints: Show Restores");
     await picker.locator(".monaco-list-row").first().getByText(LABEL).waitFor();
     await picker.locator(".monaco-list-row").first().click();
@@ -222,7 +195,7 @@ test("a marker is restored both ways, read about, and gone on with in a terminal
     assert.equal(await front.getByRole("radio", { name: HARD }).isChecked(), true);
     await button("Cancel").click();
     await heading(`Restore “${LABEL}”`).waitFor({ state: "detached" });
-    assert.equal(run(lab, "restores").length, 2);
+    assert.equal(lab.run("restores").length, 2);
 
     await codex.answers(PROMPT);
     await front.getByText("Context not reset").waitFor();
@@ -243,7 +216,7 @@ test("a marker is restored both ways, read about, and gone on with in a terminal
   await step(t, "a source that is gone is shown as such, and no error", async () => {
     await workbench.command("Terminal: Kill All Terminals");
     renameSync(before.path, join(lab.root, "gone.jsonl"));
-    await front.getByText("no longer there").first().waitFor();
+    await front.getByText("no longer here").first().waitFor();
     await workbench.screenshot("restore details, the source is gone");
   });
 });

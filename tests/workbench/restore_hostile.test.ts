@@ -1,15 +1,13 @@
 /** Whatever a session, a label or a pinned file says stays text in the pages of a restore. */
 
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { join } from "node:path";
 import { test } from "node:test";
 import type { FrameLocator } from "playwright-core";
 import { Lab } from "./lab.ts";
+import { inFront } from "./pages.ts";
 import { writeSession } from "./rollouts.ts";
 import { Workbench } from "./workbench.ts";
 
-const CLI = join(import.meta.dirname, "..", "..", ".venv", "bin", "codex-checkpoints");
 const SCRIPT = `<script>parent.owned = owned = true</script><img src=x onerror="owned=true">`;
 const LINK = "[link](command:workbench.action.toggleSidebarVisibility)";
 const OBEYED = "$(trash) \u001b[31mred \u202eesrever\u2066";
@@ -46,12 +44,9 @@ test("nothing in a page of a restore is obeyed, rendered or run", async (t) => {
     commands: ["cat notes.md", `cat '${SCRIPT}.md'`],
     answer: "Done.",
   });
-  const { PYTHONPATH: _, ...env } = lab.environment();
-  const run = (...args: readonly string[]) =>
-    JSON.parse(execFileSync(CLI, [...args, "--json"], { env, cwd: lab.project, encoding: "utf8" }));
   const label = `${LINK} ${SCRIPT}`.slice(0, 120);
-  run("mark", session, "--label", label);
-  run("pin", session, "notes.md");
+  lab.run("mark", session, "--label", label);
+  lab.run("pin", session, "notes.md");
   const workbench = await Workbench.open(t, lab);
   const { page } = workbench;
   const wrong: string[] = [];
@@ -61,7 +56,7 @@ test("nothing in a page of a restore is obeyed, rendered or run", async (t) => {
       wrong.push(message.text());
     }
   });
-  const front = page.frameLocator("iframe.webview.ready:visible").frameLocator("#active-frame");
+  const front = inFront(page);
   await workbench.showCheckpoints();
 
   await workbench.command("Codex Checkpoints: Restore from Marker");

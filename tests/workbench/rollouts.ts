@@ -1,7 +1,7 @@
 /** Small session files, as Codex before 0.150 wrote them: enough to stand in a list. */
 
 import { randomUUID } from "node:crypto";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 export interface Told {
@@ -47,6 +47,20 @@ export function writeSession(codexHome: string, told: Told): string {
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, name), lines.map((line) => `${line}\n`).join(""));
   return id;
+}
+
+/** Take the last turns of a session back, as Codex does when its user edits an earlier message. */
+export function rollBack(codexHome: string, id: string, turns: number): void {
+  const payload = { type: "thread_rolled_back", num_turns: turns };
+  const line = { timestamp: new Date().toISOString(), type: "event_msg", payload };
+  appendFileSync(fileOf(codexHome, id), `${JSON.stringify(line)}\n`);
+}
+
+/** The file of a session. */
+export function fileOf(codexHome: string, id: string): string {
+  const root = join(codexHome, "sessions");
+  const names = readdirSync(root, { recursive: true, encoding: "utf8" });
+  return join(root, names.find((name) => name.endsWith(`${id}.jsonl`)) ?? "");
 }
 
 function branched(source: string | undefined): object {

@@ -68,7 +68,7 @@ test("a killed server shows in the status bar, and one click restarts it", async
   const session = workbench.sessions.getByRole("treeitem", { name: "Before and after." });
   await session.waitFor();
 
-  process.kill(serverOf(lab), "SIGKILL");
+  process.kill(lab.server(), "SIGKILL");
   const stopped = workbench.status.and(workbench.page.getByLabel("The server has stopped"));
   await shows(stopped.and(workbench.page.locator(".warning-kind")));
   await shows(workbench.sessions.getByText("The server has stopped."));
@@ -116,13 +116,4 @@ function realPython(): string {
   const venv = join(import.meta.dirname, "..", "..", ".venv", "bin", "python");
   const says = "import os, sys; print(os.path.realpath(sys.executable))";
   return execFileSync(venv, ["-c", says], { encoding: "utf8" }).trim();
-}
-
-/** The process of the lab's server. */
-function serverOf(lab: Lab): number {
-  const found = execFileSync("ps", ["-eo", "pid=,args="], { encoding: "utf8" })
-    .split("\n")
-    .filter((line) => line.includes(lab.extensions) && line.endsWith("launch.py serve"));
-  assert.equal(found.length, 1, found.join("\n"));
-  return Number.parseInt(found[0] ?? "", 10);
 }

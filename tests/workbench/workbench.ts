@@ -24,8 +24,9 @@ export const ARTIFACTS = join(ROOT, "build", "workbench");
 const EXTENSION = "codex-checkpoints.codex-checkpoints";
 export const VSIX = process.env.VSIX ?? "";
 
-const READY_MS = 60_000;
-const STEP_MS = 15_000;
+/** So long nothing takes, be the machine as busy as it may. */
+const READY_MS = 120_000;
+const STEP_MS = 45_000;
 
 /** Those of `settings.json`, and what makes two pictures alike. */
 const SETTINGS = {
@@ -121,7 +122,7 @@ export class Workbench {
       const { passed } = test as TestContext & { passed: boolean }; // newer than its types
       await workbench.#close(passed);
     });
-    await page.goto(`${server.address}/?folder=${encodeURI(lab.project)}`);
+    await page.goto(`${server.address}/?folder=${encodeURI(lab.project)}`, { timeout: READY_MS });
     await page.locator(".monaco-workbench .part.statusbar").waitFor({ timeout: READY_MS });
     return workbench;
   }

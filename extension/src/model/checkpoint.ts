@@ -71,8 +71,9 @@ function artifactsNode(checkpoint: Checkpoint, pins: readonly Pin[], say: Say): 
     artifactNode(checkpoint.artifacts[uri] ?? { uri, kind: "file" }, isPinned(pins, uri), say),
   );
   const total = Object.keys(checkpoint.artifacts).length;
-  const count =
+  const some =
     total > children.length ? say("{0} of {1}", children.length, total) : `${children.length}`;
+  const count = total === 0 ? say("none") : some;
   return section("artifacts", say("Recent Artifacts"), count, "files", children);
 }
 

@@ -48,11 +48,14 @@ export function oneLess(lines: readonly PackLine[], budget: number): number {
 /** The outcome of a budget in a sentence or two, also for a screen reader. */
 export function cutText(cut: Cut, budget: number, say: Say): string {
   const all = cut.included + cut.deferred;
-  const fits = say("{0} of {1} items are in, for {2} tokens.", cut.included, all, cut.tokens);
+  const count = (tokens: number) => tokens.toLocaleString("en-US");
+  const held = count(cut.tokens);
+  const fits = say("{0} of {1} items are in, for {2} tokens.", cut.included, all, held);
   if (cut.next === null) {
     return `${fits} ${say("Nothing is left out.")}`;
   }
-  return `${fits} ${say("{0} tokens more let the next one in.", cut.next.tokens - budget)}`;
+  const more = count(cut.next.tokens - budget);
+  return `${fits} ${say("{0} tokens more let the next one in.", more)}`;
 }
 
 /** What the slider says of itself. */

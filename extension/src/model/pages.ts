@@ -47,8 +47,10 @@ export interface Trouble extends Words {
 export type ToPage = Preview | Details | Trouble;
 
 export type FromPage =
-  /** It is drawn and can be sent something; where that failed it says so again. */
+  /** It is drawn and can be sent something. */
   | { readonly kind: "ready" }
+  /** What it was told did not work may work now. */
+  | { readonly kind: "again" }
   /** What a person chose, for the next time that the page is drawn. */
   | { readonly kind: "wish"; readonly wish: Wish }
   /** What would come of another wish? */
@@ -66,6 +68,7 @@ export function fromPage(value: unknown): FromPage | null {
   const { kind, wish, sessionId, mode } = Object(value) as Record<string, unknown>;
   switch (kind) {
     case "ready":
+    case "again":
     case "cancel":
     case "resume":
     case "compare":

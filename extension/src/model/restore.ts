@@ -1,6 +1,6 @@
 /** Restores in words: the two ways to go on, figures, and rows to choose from. */
 
-import type { RestoreEntry, SessionSummary } from "../protocol.ts";
+import type { PackItem, RestoreEntry, SessionSummary } from "../protocol.ts";
 import { cut, dotted, harmless, iconless, plain, type Say, subject } from "./text.ts";
 
 export type Mode = "soft" | "hard";
@@ -91,6 +91,26 @@ export function partName(part: string, say: Say): string {
   return names[part] ?? part;
 }
 
+/** What an item of a pack is called: a note by its kind, all else by its own name. */
+export function itemName({ part, id }: PackItem, say: Say): string {
+  if (part !== "notes") {
+    return id;
+  }
+  const [, kind, own] = /^(task|step|decision|fact)(?::(.*))?$/s.exec(id) ?? [];
+  switch (kind) {
+    case "task":
+      return say("The task");
+    case "step":
+      return say("Step {0}", own ?? "");
+    case "decision":
+      return say("Decision {0}", own ?? "");
+    case "fact":
+      return say("Fact {0}", own ?? "");
+    default:
+      return id;
+  }
+}
+
 /** A row of a list to choose from. */
 export interface Choice {
   readonly label: string;
@@ -117,6 +137,17 @@ export function restoreChoices(
     ),
     operationId: each.operationId,
   }));
+}
+
+/** The restore of a marker that was done since a moment, in milliseconds; none was if undefined. */
+export function doneSince(
+  restores: readonly RestoreEntry[],
+  checkpointId: string,
+  since: number,
+): RestoreEntry | undefined {
+  return restores.findLast(
+    (each) => each.checkpointId === checkpointId && Date.parse(each.restoredAt) >= since,
+  );
 }
 
 /** What a session is called where it may be gone. */

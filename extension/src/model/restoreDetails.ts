@@ -100,7 +100,7 @@ function carriedSection(details: RestoreDetails, say: Say): Section {
   const { files, chunks, system } = details.references;
   const shown = (part: string) => details.included.filter((item) => item.part === part).length;
   const left = (part: string) =>
-    details.deferred.filter((item) => item.part === part && item.reason === "budget").length;
+    details.deferred.filter((item) => item.part === part && isLeftOut(item.reason)).length;
   const of = (part: string) =>
     details.pack === null && details.budget === null
       ? String(shown(part))
@@ -119,6 +119,11 @@ function carriedSection(details: RestoreDetails, say: Say): Section {
     ],
     true,
   );
+}
+
+/** Whether a reason keeps an item out of a pack altogether; a pin is named there all the same. */
+function isLeftOut(reason: string): boolean {
+  return reason === "budget" || reason === "filtered";
 }
 
 function resetSection({ contextReset, windows }: RestoreDetails, say: Say): Section {

@@ -11,6 +11,8 @@ export function packSections(details: RestoreDetails, say: Say): Section[] {
   const { included, deferred, pack, budget, packTokens } = details;
   const reasons: Record<string, string> = {
     budget: say("no tokens left"),
+    filtered: say("done, or superseded by another"),
+    missing: say("not there"),
     bound: say("longer than a pinned content may be"),
   };
   const title = budget === null ? say("Carried items") : say("In the pack");

@@ -94,8 +94,9 @@ export interface Badge {
 
 /** The context meter as a badge; it is an alert when a compaction is near, or facts are suspect. */
 export function badgeOf(session: SessionSummary): Badge {
-  const share = percent(session);
-  const text = share === null ? "" : String(Math.max(0, Math.min(99, share)));
+  const share = percent(session) ?? 0;
+  // A bare 0 says nothing.
+  const text = share < 1 ? "" : String(Math.min(99, share));
   return { text, alert: isNearlyFull(session) || session.suspectFacts > 0 };
 }
 

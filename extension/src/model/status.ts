@@ -12,6 +12,23 @@ export type ServerState =
   | { readonly kind: "noPython"; readonly reason: string }
   | { readonly kind: "failed"; readonly reason: string };
 
+/** Why nothing can be asked until somebody starts the server again; null where it can, or soon. */
+export function whyDown(state: ServerState, say: Say): string | null {
+  switch (state.kind) {
+    case "starting":
+    case "indexing":
+    case "ready":
+      return null;
+    case "stopped":
+      return say("The server has stopped.");
+    case "noPython":
+    case "failed":
+      return state.reason;
+    default:
+      return state satisfies never;
+  }
+}
+
 /** How the status bar item looks, sounds and reacts. */
 export interface Status {
   readonly text: string;

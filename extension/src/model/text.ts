@@ -78,10 +78,14 @@ export function meter(session: SessionSummary, say: Say): string {
   return session.contextTokensSource === "estimated" ? say("~{0}%", share) : say("{0}%", share);
 }
 
-/** What a session is about: the name that somebody gave it, else what was asked last. */
+/**
+ * What a session is about: the name that somebody gave it, else what was asked last.  In a branch in
+ * which nothing was asked yet that is what its source was asked, so it goes by its marker.
+ */
 export function subject(session: SessionSummary, say: Say): string {
   const [task, title] = [plain(session.task ?? ""), plain(session.title ?? "")];
-  return (session.named ? title || task : task || title) || say("No message yet");
+  const isFresh = session.madeBy === "restore" && session.turns === 0;
+  return (session.named || isFresh ? title || task : task || title) || say("No message yet");
 }
 
 /** The parts that are not empty, separated by a middle dot. */

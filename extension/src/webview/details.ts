@@ -7,6 +7,7 @@ import { detailSections } from "../model/restoreDetails.ts";
 import { button, type Child, el, fill, page, time } from "./draw.ts";
 import { keep, kept, listen, say, tell } from "./editor.ts";
 import { figures } from "./figures.ts";
+import { troubleBox } from "./trouble.ts";
 
 let state: DetailsState | null = detailsState(kept());
 
@@ -128,18 +129,30 @@ function value(one: Value): Child {
         ? button(one.name, { class: "link", title: one.id }, () =>
             tell({ kind: "goTo", sessionId: one.id }),
           )
-        : el("span", { title: one.id }, one.name, " ", el("em", {}, say("no longer there")));
+        : el("span", { title: one.id }, one.name, " ", el("em", {}, say("no longer here")));
     default:
       return one satisfies never;
   }
 }
 
-function complain({ sentence, again }: Trouble): void {
-  drawn = "";
-  const retry = again
-    ? button(say("Try Again"), { class: "first" }, () => tell({ kind: "ready" }))
-    : null;
-  fill(page(), el("p", { class: "trouble", role: "alert" }, sentence), retry);
+/** Say what does not work above what is there; nothing of it goes. */
+function complain(trouble: Trouble): void {
+  if (drawn === "") {
+    fill(page(), el("h1", {}, say("Restore")), troubleBox(trouble));
+  } else {
+    calm();
+    page().prepend(troubleBox(trouble));
+  }
+}
+
+/** Take back what was said; who asked once more goes on at the first button. */
+function calm(): void {
+  const box = page().querySelector(".trouble");
+  const isHere = box?.contains(document.activeElement) === true;
+  box?.remove();
+  if (isHere) {
+    page().querySelector("button")?.focus();
+  }
 }
 
 let drawn = "";
@@ -147,6 +160,7 @@ listen((message) => {
   if (message.kind === "details") {
     // What is drawn anew loses the focus: only where there is news.
     const news = JSON.stringify(message);
+    calm();
     if (news !== drawn) {
       drawn = news;
       show(message);

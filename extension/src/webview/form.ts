@@ -95,6 +95,8 @@ export class Budget {
     this.#budget = budget;
     const cut = this.#cut(budget);
     this.#slider.value = String(budget);
+    const share = this.#slider.valueAsNumber / Math.max(1, costOf(this.#lines));
+    this.#slider.style.setProperty("--filled", `${share * 100}%`);
     this.#slider.setAttribute("aria-valuetext", sliderText(cut, budget, say));
     if (this.#number.valueAsNumber !== budget) {
       this.#number.value = String(budget);

@@ -1,7 +1,7 @@
 /** What a branch would begin with: the lines of a pack and where it ends, or what travels along. */
 
 import { type Cut, cutAt } from "../model/pack.ts";
-import { partName } from "../model/restore.ts";
+import { itemName, partName } from "../model/restore.ts";
 import type { PackItem, PackLine, Restored } from "../protocol.ts";
 import { type Child, el, fill } from "./draw.ts";
 import { say } from "./editor.ts";
@@ -57,7 +57,8 @@ export class Pack {
 /** What a soft branch takes along. */
 export function along(would: Restored, turn: number | null): HTMLElement {
   const parts = new Map<string, PackItem[]>();
-  for (const item of would.included) {
+  // That there is a notice and a reason tells nobody what travels.
+  for (const item of would.included.filter(({ part }) => part !== "notice" && part !== "mode")) {
     parts.set(item.part, [...(parts.get(item.part) ?? []), item]);
   }
   const conversation =
@@ -66,7 +67,11 @@ export function along(would: Restored, turn: number | null): HTMLElement {
       : say("The conversation up to turn {0}", turn);
   const groups = [...parts].flatMap(([part, items]) => [
     el("h3", {}, `${partName(part, say)} (${items.length})`),
-    el("ul", { class: "items" }, ...items.map(({ id }) => el("li", {}, id))),
+    el(
+      "ul",
+      { class: part === "notes" ? "items words" : "items" },
+      ...items.map((item) => el("li", {}, itemName(item, say))),
+    ),
   ]);
   return el(
     "section",

@@ -7,6 +7,7 @@ import { keep, listen, say, tell } from "./editor.ts";
 import { figures } from "./figures.ts";
 import { Budget, messagesField, modeChoice, reasonField } from "./form.ts";
 import { along, Pack } from "./goods.ts";
+import { troubleBox } from "./trouble.ts";
 
 /** What is typed is asked about when the typing rests. */
 const REST_MS = 250;
@@ -15,9 +16,10 @@ const REST_MS = 250;
 const SAID_BY_BUDGET = new Set(["pack_truncated", "pack_empty"]);
 
 class PreviewPage {
+  readonly #head = el("header");
   readonly #context = el("div");
   readonly #warnings = el("div");
-  readonly #trouble = el("p", { class: "trouble", role: "alert" });
+  readonly #trouble = el("div");
   readonly #pack = new Pack();
   readonly #budget: Budget;
   readonly #hardOnly: HTMLElement;
@@ -73,7 +75,7 @@ class PreviewPage {
       el("p", { class: "quiet" }, promise),
     );
     form.addEventListener("submit", (event) => event.preventDefault());
-    fill(page(), this.#head(), el("div", { class: "columns" }, form, this.#goods));
+    fill(page(), this.#head, el("div", { class: "columns" }, form, this.#goods));
     this.show(preview);
   }
 
@@ -88,8 +90,9 @@ class PreviewPage {
     const { would } = preview;
     const isHard = told.mode === "hard";
     this.#hardOnly.hidden = !isHard;
-    fill(this.#trouble);
     this.#restore.disabled = false;
+    this.#calm();
+    this.#showHead();
     this.#showWarnings();
     if (isHard) {
       this.#pack.show(would);
@@ -103,18 +106,28 @@ class PreviewPage {
   }
 
   /** Say what did not work; what a person has chosen stays. */
-  complain({ sentence }: Trouble): void {
-    fill(this.#trouble, sentence);
-    this.#restore.disabled = false;
+  complain(trouble: Trouble): void {
+    fill(this.#trouble, troubleBox(trouble));
+    this.#trouble.scrollIntoView({ block: "nearest" });
+    // What is not seen any more is not done either: it is asked for once more first.
+    this.#restore.disabled = trouble.again;
   }
 
-  #head(): HTMLElement {
+  /** Take back what was said; who asked once more goes on at the button beside it. */
+  #calm(): void {
+    const isHere = this.#trouble.contains(document.activeElement);
+    fill(this.#trouble);
+    if (isHere) {
+      this.#restore.focus();
+    }
+  }
+
+  #showHead(): void {
     const { would, source, turn } = this.#preview;
-    const where = turn === null ? source : say("Turn {0} of {1}", turn, source);
+    const where = turn === null ? source : say("Turn {0} of “{1}”", turn, source);
     const name = nameOf(would.label, would.checkpointId);
-    return el(
-      "header",
-      {},
+    fill(
+      this.#head,
       el("h1", {}, say("Restore “{0}”", name)),
       el("p", { class: "quiet" }, where, " · ", say("marked"), " ", time(would.markedAt)),
     );
@@ -168,8 +181,7 @@ listen((message) => {
     }
   } else if (message.kind === "trouble") {
     if (shown === null) {
-      const again = button(say("Try Again"), { class: "first" }, () => tell({ kind: "ready" }));
-      fill(page(), el("p", { class: "trouble", role: "alert" }, message.sentence), again);
+      fill(page(), el("h1", {}, say("Restore")), troubleBox(message));
     } else {
       shown.complain(message);
     }

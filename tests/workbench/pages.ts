@@ -1,0 +1,111 @@
+/** The pages of ours in front of a workbench, and what they must be for everybody who reads them. */
+
+import assert from "node:assert/strict";
+import axe from "axe-core";
+import type { FrameLocator, Page } from "playwright-core";
+import type { Workbench } from "./workbench.ts";
+
+/** A theme of each kind that there is, with its class on the workbench. */
+const THEMES = {
+  dark: { theme: "Dark 2026", kind: "vs-dark" },
+  "high contrast dark": { theme: "Dark High Contrast", kind: "hc-black" },
+  "high contrast light": { theme: "Light High Contrast", kind: "hc-light" },
+  light: { theme: "Light 2026", kind: "vs" },
+};
+
+declare global {
+  interface Window {
+    axe: typeof axe;
+  }
+}
+
+/** The page of ours that is in front. */
+export function inFront(page: Page): FrameLocator {
+  return page.frameLocator("iframe.webview.ready:visible").frameLocator("#active-frame");
+}
+
+/** Do something in each kind of theme; the last one stays. */
+export async function inEachTheme(
+  workbench: Workbench,
+  run: (colours: string) => Promise<void>,
+): Promise<void> {
+  for (const [colours, { theme, kind }] of Object.entries(THEMES)) {
+    await workbench.theme(theme, kind);
+    await run(colours);
+  }
+}
+
+/** Take a picture of a page in each kind of theme, in which nobody is kept out of it. */
+export async function isForEverybody(workbench: Workbench, name: string): Promise<void> {
+  await inEachTheme(workbench, async (colours) => {
+    await workbench.screenshot(`${name} ${colours}`);
+    assert.deepEqual(await barriers(workbench.page), [], `${name} in ${colours}`);
+  });
+}
+
+/**
+ * What axe-core finds against the page in front, each with its place.  A colour that it cannot
+ * measure is found too.
+ */
+export async function barriers(page: Page): Promise<readonly string[]> {
+  const body = inFront(page).locator("body");
+  // By the browser's debugging protocol: the page's own policy lets no script in.
+  await body.evaluate(`${axe.source}; 0`);
+  return body.evaluate(async () => {
+    const { violations, incomplete } = await window.axe.run(document);
+    const unsure = incomplete.filter(({ id }) => id === "color-contrast");
+    return [...violations, ...unsure].flatMap(({ id, nodes }) =>
+      nodes.map((node) => `${id}: ${node.html} ${node.any.map(({ message }) => message)}`),
+    );
+  });
+}
+
+/** What has the focus in a page, and how much its ring stands out from the page: 1 is not at all. */
+export interface Focus {
+  readonly name: string;
+  readonly ring: number;
+}
+
+/** Press Tab until the page has been walked through, from a place in it to its last stop. */
+export async function walk(page: Page, stops: number): Promise<readonly Focus[]> {
+  const walked: Focus[] = [];
+  while (walked.length < stops) {
+    walked.push(await focused(page));
+    await page.keyboard.press("Tab");
+  }
+  return walked;
+}
+
+function focused(page: Page): Promise<Focus> {
+  return inFront(page)
+    .locator("body")
+    .evaluate((body) => {
+      const numbers = (colour: string) => (colour.match(/[\d.]+/g) ?? []).map(Number);
+      // As WCAG has it: the share of light of a colour, and how far two of them are apart.
+      const light = (colour: string) => {
+        const [red = 0, green = 0, blue = 0] = numbers(colour).map((each) => {
+          const share = each / 255;
+          return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+        });
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+      };
+      const contrast = (one: number, other: number) =>
+        (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
+      const here = document.activeElement;
+      if (!(here instanceof HTMLElement) || here === body) {
+        return { name: "nothing", ring: 1 };
+      }
+      const { outlineStyle, outlineWidth, outlineColor } = getComputedStyle(here);
+      const isDrawn = outlineStyle !== "none" && Number.parseFloat(outlineWidth) >= 1;
+      const { top, bottom } = here.getBoundingClientRect();
+      const isSeen = top >= 0 && bottom <= window.innerHeight;
+      const label = here instanceof HTMLInputElement ? here.labels?.[0]?.textContent : null;
+      return {
+        name: here.ariaLabel ?? label ?? here.textContent ?? "",
+        ring:
+          isDrawn && isSeen
+            ? contrast(light(outlineColor), light(getComputedStyle(body).backgroundColor))
+            : 1,
+      };
+    });
+}

@@ -1,0 +1,151 @@
+/** The pages of a restore can be read and worked by everybody: with a keyboard, at any width, in any theme. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Lab } from "./lab.ts";
+import { barriers, type Focus, inEachTheme, inFront, isForEverybody, walk } from "./pages.ts";
+import { writeSession } from "./rollouts.ts";
+import { shows, step, Workbench } from "./workbench.ts";
+
+const [SOFT, HARD] = ["Continue with context", "Reset context for performance"];
+const [WIDE, NARROW] = [
+  { width: 1500, height: 1000 },
+  { width: 760, height: 1000 },
+];
+
+/** What WCAG asks of a sign that stands out from what is around it. */
+const STANDS_OUT = 3;
+
+function allSeen(walked: readonly Focus[], where: string): void {
+  const unseen = walked.filter(({ ring }) => ring < STANDS_OUT);
+  assert.deepEqual(unseen, [], `a focus that is not seen, in ${where}`);
+}
+
+test("nobody is kept out of the pages of a restore", async (t) => {
+  const lab = new Lab();
+  lab.write("shop.py", "price = 1\n");
+  lab.write("a file with quite a long name, as there are some.py", "price = 2\n");
+  const session = writeSession(lab.codexHome, {
+    task: "Make the shop faster",
+    cwd: lab.project,
+    plan: ["Measure it", "Cache the prices"],
+    commands: ["cat shop.py", "cat 'a file with quite a long name, as there are some.py'"],
+    answer: "Measured.",
+  });
+  lab.run("mark", session, "--label", "before the cache");
+  lab.run("pin", session, "shop.py");
+  const workbench = await Workbench.open(t, lab, { size: WIDE });
+  const { page } = workbench;
+  const front = inFront(page);
+  const slider = front.getByRole("slider", { name: "Budget of the pack" });
+  await workbench.showCheckpoints();
+  await workbench.command("Codex Checkpoints: Restore from Marker");
+  await page.locator(".quick-input-widget:visible .monaco-list-row").first().click();
+  await front.getByText("What travels along").waitFor();
+
+  await step(t, "what would keep somebody out is found", async () => {
+    const quiet = front.locator(".quiet").first();
+    await quiet.evaluate((place) => {
+      place.style.color = "#999";
+    });
+    assert.match((await barriers(page)).join("\n"), /^color-contrast: .*2\.8/);
+    await quiet.evaluate((place) => place.removeAttribute("style"));
+  });
+
+  await step(t, "the preview of a soft restore", () =>
+    isForEverybody(workbench, "restore preview soft"),
+  );
+
+  await step(t, "the preview of a hard one, with items that are left out", async () => {
+    await front.getByRole("radio", { name: HARD }).check();
+    await slider.focus();
+    await page.keyboard.press("End");
+    for (let lines = 1; lines <= 3; lines++) {
+      await page.keyboard.press("ArrowLeft");
+    }
+    await front.getByRole("heading", { name: "Left out for lack of budget (3)" }).waitFor();
+    await isForEverybody(workbench, "restore preview hard");
+  });
+
+  await step(t, "Tab leads through it from the top to the buttons, and is seen", async () => {
+    await inEachTheme(workbench, async (colours) => {
+      await front.getByRole("radio", { name: HARD }).focus();
+      const walked = await walk(page, 8);
+      assert.deepEqual(
+        walked.map(({ name }) => name),
+        [
+          HARD,
+          "Budget of the pack",
+          "Budget in tokens",
+          "One More Line",
+          "Last messages of yours",
+          "Reason",
+          "Restore",
+          "Cancel",
+        ],
+      );
+      allSeen(walked, colours);
+    });
+  });
+
+  await step(t, "the arrows change the mode, and its form with it", async () => {
+    await front.getByRole("radio", { name: HARD }).focus();
+    await page.keyboard.press("ArrowUp");
+    await front.getByText("What travels along").waitFor();
+    const [first, second, third] = await walk(page, 4);
+    assert.deepEqual([first?.name, second?.name, third?.name], [SOFT, "Reason", "Restore"]);
+    await front.getByRole("radio", { name: SOFT }).focus();
+    await page.keyboard.press("ArrowDown");
+    await slider.waitFor();
+  });
+
+  await step(t, "nor is anybody who has little room", async () => {
+    await page.setViewportSize(NARROW);
+    await workbench.command("View: Toggle Primary Side Bar Visibility");
+    await workbench.screenshot("restore preview narrow");
+    assert.deepEqual(await barriers(page), []);
+    await page.setViewportSize(WIDE);
+    await workbench.command("View: Toggle Primary Side Bar Visibility");
+  });
+
+  await step(t, "Enter on the button restores; the details have everything unfolded", async () => {
+    await front.getByRole("button", { name: "Restore", exact: true }).focus();
+    await page.keyboard.press("Enter");
+    const notice = page.locator(".notification-list-item").filter({ hasText: "Restored “" });
+    await notice.getByRole("button", { name: "Details" }).click();
+    await front.getByRole("heading", { name: "Restored “before the cache”" }).waitFor();
+    await shows(workbench.sessions.getByRole("treeitem", { name: /^before the cache, branch/ }));
+    const folded = front.locator("details:not([open]) > summary");
+    for (let left = await folded.count(); left > 0; left--) {
+      await folded.first().click();
+    }
+    await isForEverybody(workbench, "restore details unfolded");
+  });
+
+  await step(t, "Tab leads through the details, and is seen", async () => {
+    await inEachTheme(workbench, async (colours) => {
+      await front.getByRole("button", { name: "Resume in Terminal" }).focus();
+      const walked = await walk(page, 8);
+      assert.deepEqual(
+        walked.map(({ name }) => name),
+        [
+          "Resume in Terminal",
+          "Compare with Source",
+          "Restore Again…",
+          "Where it came from",
+          "Make the shop faster",
+          "before the cache",
+          "Lineage (2)",
+          "before the cache",
+        ],
+      );
+      allSeen(walked, colours);
+    });
+  });
+
+  await step(t, "narrow, they scroll for the keyboard too", async () => {
+    await page.setViewportSize(NARROW);
+    await workbench.screenshot("restore details narrow");
+    assert.deepEqual(await barriers(page), []);
+  });
+});

@@ -1,0 +1,162 @@
+/** The pages of a restore while the server comes and goes, and while their session does. */
+
+import assert from "node:assert/strict";
+import { renameSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import type { Locator } from "playwright-core";
+import { Lab } from "./lab.ts";
+import { barriers, inFront } from "./pages.ts";
+import { fileOf, writeSession } from "./rollouts.ts";
+import { shows, step, Workbench } from "./workbench.ts";
+
+const [SOFT, HARD] = ["Continue with context", "Reset context for performance"];
+const REASON = "typed before it went";
+
+test("a page of a restore outlives its server, and says what it cannot know", async (t) => {
+  const lab = new Lab();
+  lab.write("shop.py", "price = 1\n");
+  const session = writeSession(lab.codexHome, {
+    task: "Make the shop faster",
+    cwd: lab.project,
+    plan: ["Measure it", "Cache the prices"],
+    commands: ["cat shop.py"],
+    answer: "Measured.",
+  });
+  lab.run("mark", session, "--label", "before the cache");
+  const workbench = await Workbench.open(t, lab, { size: { width: 1500, height: 1000 } });
+  const { page } = workbench;
+  const front = inFront(page);
+  const button = (name: string): Locator => front.getByRole("button", { name, exact: true });
+  const restore = button("Restore");
+  const trouble = front.getByRole("alert");
+  const mode = (name: string): Locator => front.getByRole("radio", { name });
+  const soft = front.getByText("What travels along");
+  const hard = front.getByText("[SESSION_RESTORE v1]");
+  await workbench.showCheckpoints();
+  await workbench.command("Codex Checkpoints: Restore from Marker");
+  await page.locator(".quick-input-widget:visible .monaco-list-row").first().click();
+  await soft.waitFor();
+
+  await step(
+    t,
+    "what is asked for while the server is restarted is answered by the next",
+    async () => {
+      await mode(HARD).check();
+      await hard.waitFor();
+      await front.getByLabel("Reason").fill(REASON);
+      await front.getByText(`- reason: ${REASON}`).waitFor();
+      const before = lab.server();
+      await workbench.command("Codex Checkpoints: Restart Server");
+      await mode(SOFT).check();
+      await soft.waitFor();
+      await mode(HARD).check();
+      await front.getByText(`- reason: ${REASON}`).waitFor();
+      assert.equal(await trouble.count(), 0);
+      assert.notEqual(lab.server(), before);
+    },
+  );
+
+  await step(
+    t,
+    "a server that was killed is said to be, and can be started from the page",
+    async () => {
+      process.kill(lab.server(), "SIGKILL");
+      await shows(trouble.getByText("The server has stopped."));
+      await workbench.screenshot("restore preview, the server is gone");
+      assert.deepEqual(await barriers(page), []);
+      assert.equal(await restore.isDisabled(), true);
+      assert.equal(await front.getByLabel("Reason").inputValue(), REASON);
+      await button("Try Again").focus();
+      await page.keyboard.press("Enter");
+      await trouble.waitFor({ state: "detached" });
+      await restore.and(front.locator(":focus")).waitFor();
+      assert.equal(await restore.isEnabled(), true);
+      assert.equal(await front.getByLabel("Reason").inputValue(), REASON);
+    },
+  );
+
+  await step(
+    t,
+    "a restore that nobody answered is looked for when there is a server again",
+    async () => {
+      const server = lab.server();
+      process.kill(server, "SIGSTOP");
+      await restore.click();
+      // Said of work that has been asked for and takes a while: from now on it is under way.
+      await page.locator(".notification-list-item").getByText("Restoring").waitFor();
+      process.kill(server, "SIGKILL");
+      await trouble.getByText("Whether the branch was opened is seen when").waitFor();
+      await workbench.screenshot("restore preview, nobody answered");
+      await button("Try Again").click();
+      await trouble.getByText("No branch was opened.").waitFor();
+      await workbench.screenshot("restore preview, nothing was opened");
+      assert.deepEqual(lab.run("restores"), []);
+      assert.equal(await restore.isEnabled(), true);
+    },
+  );
+
+  await step(
+    t,
+    "the details keep what they show, and work again with the next server",
+    async () => {
+      await restore.click();
+      const notice = page.locator(".notification-list-item").filter({ hasText: "Restored “" });
+      await notice.getByRole("button", { name: "Details" }).click();
+      const heading = front.getByRole("heading", { name: "Restored “before the cache”" });
+      await heading.waitFor();
+      assert.equal(lab.run("restores").length, 1);
+      process.kill(lab.server(), "SIGKILL");
+      await shows(trouble.getByText("The server has stopped."));
+      await workbench.screenshot("restore details, the server is gone");
+      assert.deepEqual(await barriers(page), []);
+      assert.equal(await heading.isVisible(), true);
+      await button("Try Again").click();
+      await trouble.waitFor({ state: "detached" });
+      await workbench.command("Codex Checkpoints: Restart Server");
+      await button("Restore Again…").click();
+      await hard.waitFor();
+      assert.equal(await trouble.count(), 0);
+    },
+  );
+});
+
+test("a page of a restore says when its session goes, and when it is there again", async (t) => {
+  const lab = new Lab();
+  const session = writeSession(lab.codexHome, {
+    task: "Make the shop faster",
+    cwd: lab.project,
+    plan: ["Measure it"],
+    answer: "Measured.",
+  });
+  lab.run("mark", session, "--label", "before the cache");
+  const workbench = await Workbench.open(t, lab, { size: { width: 1500, height: 1000 } });
+  const { page } = workbench;
+  const front = inFront(page);
+  const restore = front.getByRole("button", { name: "Restore", exact: true });
+  const trouble = front.getByRole("alert");
+  const [here, away] = [fileOf(lab.codexHome, session), join(lab.root, "away.jsonl")];
+  await workbench.showCheckpoints();
+  await workbench.command("Codex Checkpoints: Restore from Marker");
+  await page.locator(".quick-input-widget:visible .monaco-list-row").first().click();
+  await front.getByText("What travels along").waitFor();
+
+  await step(t, "a session that is deleted cannot be restored from any more", async () => {
+    renameSync(here, away);
+    await trouble.waitFor();
+    await workbench.screenshot("restore preview, the session is gone");
+    assert.match((await trouble.textContent()) ?? "", /^This session is no longer here\.$/);
+    assert.equal(await restore.isDisabled(), true);
+    await front.getByRole("radio", { name: HARD }).check();
+    await front.getByRole("button", { name: "Try Again" }).click();
+    await trouble.waitFor();
+    assert.equal(await restore.isDisabled(), true);
+  });
+
+  await step(t, "it can be once it is there again", async () => {
+    renameSync(away, here);
+    await trouble.waitFor({ state: "detached" });
+    await front.getByText("[SESSION_RESTORE v1]").waitFor();
+    assert.equal(await restore.isEnabled(), true);
+  });
+});
