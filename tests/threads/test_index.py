@@ -6,6 +6,7 @@ import random
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -308,6 +309,20 @@ def test_a_full_disk_is_done_without(home: Home, monkeypatch: pytest.MonkeyPatch
 
 
 # --- several at once -----------------------------------------------------------------------------
+
+
+def test_an_index_that_another_process_is_just_making_is_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "index.sqlite"
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    with contextlib.closing(other):
+        other.execute("CREATE TABLE other (one)")
+        other.execute("BEGIN IMMEDIATE")
+        threading.Timer(0.3, other.rollback).start()
+
+        index = Index(str(path))
+
+        assert index.fallback is None
+        index.close()
 
 
 def test_processes_that_index_at_once_agree_and_leave_a_whole_index(home: Home) -> None:

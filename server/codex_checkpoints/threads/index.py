@@ -9,10 +9,10 @@ so.  Several processes may use it at once (WAL); a lost race costs a second look
 from __future__ import annotations
 
 import contextlib
-import logging
 import operator
 import os
 import sqlite3
+import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -21,10 +21,9 @@ import orjson
 
 from codex_checkpoints.threads.contract import Look, Rollout, Row
 
-logger = logging.getLogger(__name__)
-
 VERSION = 4
 _BUSY_SECONDS = 5.0
+_PAUSE = 0.01
 
 
 # A row with its rollout spread out: that one's fields first.
@@ -144,12 +143,15 @@ class Index:
 
     def _instead(self, error: sqlite3.Error) -> sqlite3.Connection:
         """Return what to use for a database that failed: a new one where it is damaged."""
+        import logging  # noqa: PLC0415 - rarely needed, and slow to load
+
+        log = logging.getLogger(__name__)
         if type(error) is not sqlite3.DatabaseError:
             # Locked, read-only, no space left: the file may well be whole.
-            logger.warning("the index is kept in memory: %s", error)
+            log.warning("the index is kept in memory: %s", error)
             return self._in_memory(str(error))
         # Not a database, or a damaged one: it holds nothing that cannot be read again.
-        logger.warning("the index is damaged and is made anew: %s", error)
+        log.warning("the index is damaged and is made anew: %s", error)
         try:
             for suffix in ("", "-wal", "-shm"):
                 with contextlib.suppress(FileNotFoundError):
@@ -160,6 +162,17 @@ class Index:
 
     def _on_disk(self) -> sqlite3.Connection:
         os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
+        end = time.monotonic() + _BUSY_SECONDS
+        while True:
+            try:
+                return self._connected()
+            except sqlite3.OperationalError as error:
+                # While several make the same new file, SQLite refuses some without having waited.
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() >= end:
+                    raise
+            time.sleep(_PAUSE)
+
+    def _connected(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, check_same_thread=False)
         try:
             connection.execute("PRAGMA journal_mode = WAL")
