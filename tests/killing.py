@@ -1,24 +1,26 @@
-"""Something done again and again, and killed at one step further each time.
+"""Something done again and again, and killed, or interrupted, at one step further each time.
 
-A step is a call that changes a file system; one that writes is killed with half of its bytes out.
+A step is a call that changes a file system; one that writes ends with half of its bytes out.
 Each try has a copy of the same home of its own, so that all of them can be looked at afterwards.
 """
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Literal
 
 from homes import Home
+
+How = Literal["kill", "interrupt"]
 
 _TRIES = """
 import os, shutil, signal, sys
 
 from codex_checkpoints import assembly, stamps
 
-template, folder, *arguments = sys.argv[1:]
+how, template, folder, *arguments = sys.argv[1:]
 STEPS = ("write", "fsync", "link", "rename", "replace", "unlink", "ftruncate", "mkdir", "rmdir")
 
 def dying(at):
@@ -30,6 +32,8 @@ def dying(at):
             if left == 0:
                 if name == "write":
                     plain(arguments[0], arguments[1][: len(arguments[1]) // 2])
+                if how == "interrupt":
+                    raise KeyboardInterrupt
                 os.kill(os.getpid(), signal.SIGKILL)
             return plain(*arguments, **named)
         return call
@@ -47,7 +51,10 @@ while True:
         house = assembly.assemble(assembly.Places(home, os.path.join(home, "codex-checkpoints")))
         house.sessions.refresh()
         dying(at)
-        work(house.sessions, root, *arguments)
+        try:
+            work(house.sessions, root, *arguments)
+        except KeyboardInterrupt:
+            os._exit(130)
         os._exit(0)
     if os.waitpid(child, 0)[1] == 0:
         break
@@ -55,15 +62,17 @@ print(at)
 """
 
 
-def killed_at_each_step(work: str, home: Home, folder: Path, *arguments: str) -> int:
-    """Try until nothing kills it any more; return how many tries that took, the last one whole.
+def killed_at_each_step(
+    work: str, home: Home, folder: Path, *arguments: str, how: How = "kill"
+) -> int:
+    """Try until nothing ends it any more; return how many tries that took, the last one whole.
 
     `work` is Python that defines `work(sessions, root, *arguments)`; the tries lie in `folder`, by
-    their number, as copies of what surrounds `home`.
+    their number, as copies of what surrounds `home`.  To interrupt is to do what Ctrl-C does.
     """
     folder.mkdir()
     done = subprocess.run(
-        [sys.executable, "-c", work + _TRIES, str(home.root.parent), str(folder), *arguments],
+        [sys.executable, "-c", work + _TRIES, how, str(home.root.parent), str(folder), *arguments],
         env=home.environment(),
         capture_output=True,
         check=False,
@@ -74,10 +83,8 @@ def killed_at_each_step(work: str, home: Home, folder: Path, *arguments: str) ->
 
 
 def again(root: Path) -> Home:
-    """Return the home of a process that was killed, some time later."""
+    """Return the home of a process that was killed."""
     home = Home.__new__(Home)
     home.user, home.root = root / "user", root / "codex"
     home.state = home.root / "codex-checkpoints"
-    for left in home.state.rglob("*.tmp"):
-        os.utime(left, (0, 0))  # as if it had lain there for long
     return home

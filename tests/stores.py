@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from codex_checkpoints.threads import file_lock
+from codex_checkpoints import file_lock
 from codex_checkpoints.threads.contract import Copied, Item, NewThread, Rollout, Row, ThreadStore
 from codex_checkpoints.threads.local_store import LocalThreadStore
 from codex_checkpoints.threads.memory_store import InMemoryThreadStore

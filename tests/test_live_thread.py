@@ -18,6 +18,7 @@ from codex_checkpoints.service.thread_manager import ThreadManager
 from codex_checkpoints.threads.contract import (
     Copied,
     Item,
+    KeptHereAlone,
     Patch,
     Row,
     StorageFailed,
@@ -290,6 +291,18 @@ def test_a_name_is_one_short_line(
     threads.rename(thread(1), given)
 
     assert store.calls == [("patch", (thread(1), Patch(name=kept)))]
+
+
+def test_a_refusal_says_so_where_a_name_is_kept_here_alone(
+    store: Recording, threads: ThreadManager, monkeypatch: pytest.MonkeyPatch
+):
+    def full(_patches: object) -> None:
+        raise KeptHereAlone("no space left on device")
+
+    monkeypatch.setattr(store, "update_thread_metadata", full)
+    refused = refusal(lambda: threads.rename(thread(1), "x"))
+
+    assert (refused.code, refused.facts["kept"]) == ("storage_error", True)
 
 
 def test_what_a_store_will_not_do_is_a_refusal(store: Recording, threads: ThreadManager):

@@ -20,6 +20,7 @@ from codex_checkpoints import stamps
 from codex_checkpoints.server.long_work import LongWork
 from codex_checkpoints.service.compaction_request import Request
 from codex_checkpoints.service.history import Histories
+from codex_checkpoints.service.importing import Importing
 from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.pace import Pace
 from codex_checkpoints.service.packing import Packing
@@ -147,6 +148,31 @@ def exporting(sessions: Sessions) -> Callable[[], object]:
     return lambda: packing.write(thread(1), f"{sessions.catalogue.place}/pack.json")
 
 
+def pack_of(sessions: Sessions) -> tuple[str, str]:
+    """Export the session; return where the pack lies, and a folder with the file it names."""
+    exporting(sessions)()
+    folder = Path(sessions.catalogue.place).parent / "elsewhere"
+    folder.mkdir()
+    (folder / "auth.py").write_text("x = 1\n")
+    return f"{sessions.catalogue.place}/pack.json", str(folder)
+
+
+def importing(sessions: Sessions) -> Callable[[], object]:
+    file, folder = pack_of(sessions)
+    bringing = Importing(sessions, stamps.now, stamps.new_id)
+    return lambda: bringing.make(file, folder)
+
+
+def import_preview(sessions: Sessions) -> Callable[[], object]:
+    file, folder = pack_of(sessions)
+    bringing = Importing(sessions, stamps.now, stamps.new_id)
+    return lambda: bringing.preview(file, folder)
+
+
+def archiving(sessions: Sessions) -> Callable[[], object]:
+    return lambda: sessions.archive(thread(1))
+
+
 OPERATIONS: dict[str, Callable[[Sessions], Callable[[], object]]] = {
     "compact": lambda sessions: lambda: compacting(sessions).compact(Request(thread(1))),
     "compact in place": lambda sessions: (
@@ -159,6 +185,9 @@ OPERATIONS: dict[str, Callable[[Sessions], Callable[[], object]]] = {
     "restore preview": restore_preview,
     "verify": verification,
     "export": exporting,
+    "import": importing,
+    "import preview": import_preview,
+    "archive": archiving,
     "history": lambda sessions: lambda: Histories(sessions).history(thread(1)),
 }
 
@@ -170,7 +199,11 @@ CHANGING = {
     "soft restore",
     "hard restore",
     "export",
+    "import",
+    "archive",
 }
+FEW = {"import", "import preview", "archive"}
+"""What reads a file or two, and no session."""
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
@@ -190,7 +223,7 @@ def test_cancelled_at_any_step_it_has_changed_nothing_and_else_it_is_done(
                 assert written(home) == before
         steps, pace = steps + 1, Impatient(steps + 1)
 
-    assert steps > 5
+    assert steps > (0 if name in FEW else 5)
     assert (written(home) != before) is pace.has_committed
     assert pace.has_committed is (name in CHANGING)
 
@@ -345,6 +378,69 @@ def test_it_can_be_called_off_by_its_token_as_well(home: Home, large: bytes) -> 
         peer.notify("window/workDoneProgress/cancel", {"token": 7})
 
         assert peer.answer(number)["error"]["code"] == CANCELLED
+
+
+MANY = 24
+"""Files of a session that are large enough for a hash of each to take a while."""
+
+
+@pytest.fixture
+def pack(tmp_path: Path) -> tuple[str, str]:
+    """Return a pack that names many files, and a folder where they lie."""
+    there, folder = Home(tmp_path / "there"), tmp_path / "folder"
+    names = [f"part{number}.bin" for number in range(MANY)]
+    read = shell("cat them", reads=names)
+    there.put(rollout(session(thread=thread(1)), turn(user("Look"), read)))
+    there.json("export", thread(1), str(tmp_path / "pack.json"))
+    folder.mkdir()
+    for name in names:
+        with (folder / name).open("wb") as file:
+            file.truncate(60 << 20)
+    return str(tmp_path / "pack.json"), str(folder)
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_an_import_reports_progress_and_stops_when_it_is_called_off(
+    home: Home, pack: tuple[str, str], dry_run: bool
+) -> None:
+    file, cwd = pack
+    with Peer(home.root) as peer:
+        peer.start()
+        assert peer.call("checkpoints/sessions")["items"] == []
+        before = written(home)
+        wish = {"file": file, "cwd": cwd, "dryRun": dry_run, "workDoneToken": "t"}
+        number = peer.ask("checkpoints/import", wish)
+        begun = progress_of(peer, "t", "begin")
+        first = progress_of(peer, "t", "report")
+        call_off(peer, number)
+        answer = peer.answer(number)
+        progress_of(peer, "t", "end")
+
+        assert answer["error"]["code"] == CANCELLED
+        assert written(home) == before
+        assert begun["title"] == ("Reading the pack" if dry_run else "Importing")
+        assert 0 < first["percentage"] < 100
+        assert peer.call("checkpoints/sessions")["items"] == []
+
+
+def test_an_export_reports_progress_and_stops_when_it_is_called_off(
+    home: Home, large: bytes, tmp_path: Path
+) -> None:
+    elsewhere, target = tmp_path / "elsewhere.jsonl", tmp_path / "pack.json"
+    elsewhere.write_bytes(large)
+    with Peer(home.root) as peer:
+        peer.start()
+        wish = {"sessionId": str(elsewhere), "file": str(target), "workDoneToken": "t"}
+        number = peer.ask("checkpoints/export", wish)
+        begun = progress_of(peer, "t", "begin")
+        progress_of(peer, "t", "report")
+        call_off(peer, number)
+
+        assert peer.answer(number)["error"]["code"] == CANCELLED
+        assert begun["title"] == "Exporting"
+        assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == [
+            "elsewhere.jsonl"
+        ]
 
 
 def waiting_hook(home: Home, event: str) -> tuple[Path, Path]:

@@ -13,7 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from codex_checkpoints.records import Records, StorageError
+from codex_checkpoints import unfinished
+from codex_checkpoints.journal import StorageError
+from codex_checkpoints.records import Records
 from updates import fact
 
 SESSION = "01a1f865-0000-7000-8000-000000000001"
@@ -185,22 +187,25 @@ def test_writers_at_once_leave_one_of_their_files_whole(records: Records) -> Non
 LEFT = ".checkpoint_v1.json.0123456789abcdef.tmp"
 
 
-def put(path: Path, age: float = 3600) -> Path:
+def put(path: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"half")
-    os.utime(path, (time.time() - age, time.time() - age))
     return path
 
 
-def test_temporary_files_are_cleared_when_they_are_old(records: Records) -> None:
+def test_temporary_files_are_cleared_when_nobody_is_at_them(records: Records) -> None:
     state = Path(records.state_dir)
-    old = [put(state / LEFT), put(checkpoint(records).with_name(LEFT))]
-    young = put(checkpoint(records).with_name(".checkpoint_v1.json.00000000000000ff.tmp"), age=5)
+    left = [put(state / LEFT), put(checkpoint(records).with_name(LEFT))]
+    name = ".checkpoint_v1.json.00000000000000ff.tmp"
+    at_work = checkpoint(records).with_name(name)
 
-    assert records.clear_leftovers() == 2
+    with unfinished.growing(str(at_work), 0o600) as file:
+        os.close(file)
+        assert records.clear_leftovers() == len(left)
 
-    assert [path for path in old if path.exists()] == []
-    assert young.exists()
+        assert [path for path in left if path.exists()] == []
+        assert at_work.exists()
+    assert records.clear_leftovers() == 1
 
 
 @pytest.mark.parametrize(

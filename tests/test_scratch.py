@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 from attrs import evolve
 
-from codex_checkpoints import hook_process, stamps
+from codex_checkpoints import file_lock, hook_process, stamps
 from codex_checkpoints.codex import scratch
 from codex_checkpoints.codex.app_server import AskingFailed, Declined, Patience
 from codex_checkpoints.core.compaction.kinds import kind_of
@@ -21,7 +21,6 @@ from codex_checkpoints.service.compacting import Compacting
 from codex_checkpoints.service.compaction_request import Outside, Request
 from codex_checkpoints.service.refusal import Cancelled, Refusal
 from codex_checkpoints.service.scratching import Errand, determinism_of
-from codex_checkpoints.threads import file_lock
 from compactions import SUMMARY, compaction, user
 from homes import Home, eventually, thread
 from rollouts import FOLDER, rollout, session, shell, started, tokens, turn

@@ -3,9 +3,16 @@
 import * as vscode from "vscode";
 import type { Server } from "./client.ts";
 import type { Documents } from "./documents.ts";
+import { longWork } from "./longWork.ts";
 import { countWords, importText, packName } from "./model/portable.ts";
 import { harmless } from "./model/text.ts";
-import { ExportRequest, ImportRequest, type SessionSummary } from "./protocol.ts";
+import {
+  ExportRequest,
+  type Imported,
+  type ImportParams,
+  ImportRequest,
+  type SessionSummary,
+} from "./protocol.ts";
 import { openCodex } from "./resuming.ts";
 import { telling } from "./telling.ts";
 import { workspacePaths } from "./workspace.ts";
@@ -38,10 +45,16 @@ export class PackDesk {
     await telling(async () => {
       // The dialog has asked already whether to replace a file.
       const wish = { file: target.fsPath, force: true, dryRun: false };
-      const done = await this.#server.request(ExportRequest, {
-        sessionId: session.sessionId,
-        ...wish,
-      });
+      const { sessionId } = session;
+      const done = await longWork(
+        this.#server,
+        l10n.t("Exporting"),
+        ({ workDoneToken, cancelled }) =>
+          this.#server.request(ExportRequest, { sessionId, ...wish, workDoneToken }, cancelled),
+      );
+      if (done === undefined) {
+        return;
+      }
       const words = countWords(done.counts, l10n.t);
       const sentence = l10n.t("Exported: {0}. Nothing of the conversation is in it.", words);
       const left = done.leftBehind.map(({ message }) => harmless(message));
@@ -63,7 +76,10 @@ export class PackDesk {
     }
     await telling(async () => {
       const wish = { file: pack.fsPath, cwd };
-      const would = await this.#server.request(ImportRequest, { ...wish, dryRun: true });
+      const would = await this.#asked(l10n.t("Reading the pack"), { ...wish, dryRun: true });
+      if (would === undefined) {
+        return;
+      }
       await this.#documents.openText(l10n.t("Import"), importText(would, l10n.t));
       const yes = l10n.t("Import");
       const detail = l10n.t(
@@ -75,7 +91,10 @@ export class PackDesk {
       if (answer !== yes) {
         return;
       }
-      const done = await this.#server.request(ImportRequest, { ...wish, dryRun: false });
+      const done = await this.#asked(l10n.t("Importing"), { ...wish, dryRun: false });
+      if (done === undefined) {
+        return;
+      }
       const resume = l10n.t("Resume in Terminal");
       const sentence = l10n.t("Imported: {0}.", countWords(done.counts, l10n.t));
       const chosen = await vscode.window.showInformationMessage(sentence, resume);
@@ -83,6 +102,13 @@ export class PackDesk {
         await openCodex(done.sessionId, done.cwd);
       }
     });
+  }
+
+  /** Ask what comes of a pack, or have it done; undefined when a person called it off. */
+  #asked(title: string, wish: Omit<ImportParams, "workDoneToken">): Promise<Imported | undefined> {
+    return longWork(this.#server, title, ({ workDoneToken, cancelled }) =>
+      this.#server.request(ImportRequest, { ...wish, workDoneToken }, cancelled),
+    );
   }
 }
 

@@ -581,8 +581,9 @@ export interface LineageNode {
 /**
  * The tree that a session stands in, depth first.
  *
- * `circles` are links that were left out since they would lead in a circle, each with the child
- * that claims it; `omitted` counts nodes beyond the bound.
+ * `circles` are links of this tree that were left out since they would lead in a circle, each with
+ * the child that claims it; `omitted` counts nodes beyond the bound, of which the session that was
+ * asked for and those above it are none.
  */
 export interface Lineage {
   readonly sessionId: string;
@@ -640,9 +641,10 @@ export interface VerifyParams {
 /**
  * Something that is not as it was written.
  *
- * `code` is `changed_line`, `missing_lines` or `wrong_order` for the audit (`line` counts from 1),
- * `changed_record` for the record of a restore, `changed_branch` for the bytes that a branch began
- * with, `changed_source` for those that its source had then.
+ * `code` is `changed_line`, `missing_lines` or `wrong_order` for the audit (`line` counts from 1;
+ * null where a whole end is gone), `changed_record` for the record of a restore or an import,
+ * `missing_record` for one that a session lacks and another place tells of, `changed_branch` for
+ * the bytes that a branch began with, `changed_source` for those that its source had then.
  */
 export interface VerifyFinding {
   readonly code: string;
@@ -846,6 +848,7 @@ export interface ExportParams {
   readonly file: string;
   readonly force: boolean;
   readonly dryRun: boolean;
+  readonly workDoneToken: number | string | null;
 }
 
 /** How many of each kind a pack holds; `notes` are facts and decisions that count. */
@@ -887,6 +890,7 @@ export interface ImportParams {
   readonly file: string;
   readonly cwd: string | null;
   readonly dryRun: boolean;
+  readonly workDoneToken: number | string | null;
 }
 
 /**
@@ -939,7 +943,12 @@ export interface PackItem {
   readonly id: string;
 }
 
-/** One thing that a pack leaves out; `reason` is `budget` or `bound`. */
+/**
+ * One thing that a pack leaves out.
+ *
+ * `reason` is `budget`, `filtered` (a step that is done, a decision that another supersedes),
+ * `missing` (a pinned file that is not there) or `bound` (a pin that is shown in part).
+ */
 export interface DeferredItem {
   readonly part: string;
   readonly id: string;
@@ -1231,6 +1240,12 @@ export interface RenameParams {
   readonly name: string;
 }
 
+/** A session that is to be put away, or back. */
+export interface MoveParams {
+  readonly sessionId: string;
+  readonly workDoneToken: number | string | null;
+}
+
 /** A session that is there no longer. */
 export interface Deleted {
   readonly sessionId: string;
@@ -1398,11 +1413,11 @@ export const RenameRequest = new RequestType<RenameParams, SessionSummary, Refus
   "checkpoints/rename",
 );
 
-export const ArchiveRequest = new RequestType<SessionParams, SessionSummary, Refused>(
+export const ArchiveRequest = new RequestType<MoveParams, SessionSummary, Refused>(
   "checkpoints/archive",
 );
 
-export const UnarchiveRequest = new RequestType<SessionParams, SessionSummary, Refused>(
+export const UnarchiveRequest = new RequestType<MoveParams, SessionSummary, Refused>(
   "checkpoints/unarchive",
 );
 

@@ -2,6 +2,7 @@
 
 import * as vscode from "vscode";
 import type { Server } from "./client.ts";
+import { longWork } from "./longWork.ts";
 import { cut, plain } from "./model/text.ts";
 import {
   ArchiveRequest,
@@ -41,14 +42,24 @@ export class SessionDesk {
   /** Put it among the archived ones. */
   async archive({ sessionId }: SessionSummary): Promise<void> {
     await telling(async () => {
-      await this.#server.request(ArchiveRequest, { sessionId });
+      await longWork(
+        this.#server,
+        l10n.t("Archiving the session"),
+        ({ workDoneToken, cancelled }) =>
+          this.#server.request(ArchiveRequest, { sessionId, workDoneToken }, cancelled),
+      );
     });
   }
 
   /** Put it back among the others. */
   async unarchive({ sessionId }: SessionSummary): Promise<void> {
     await telling(async () => {
-      await this.#server.request(UnarchiveRequest, { sessionId });
+      await longWork(
+        this.#server,
+        l10n.t("Putting the session back"),
+        ({ workDoneToken, cancelled }) =>
+          this.#server.request(UnarchiveRequest, { sessionId, workDoneToken }, cancelled),
+      );
     });
   }
 }

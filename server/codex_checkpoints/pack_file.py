@@ -61,12 +61,11 @@ def _beside(path: str, data: bytes):  # noqa: ANN202 - a context of one name
     folder, name = os.path.split(path)
     temporary = os.path.join(folder, f".{name[:80]}.{secrets.token_hex(8)}.tmp")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _CLOSED
-    descriptor = os.open(temporary, flags, 0o600)
     try:
-        with open(descriptor, "wb") as file:
+        with open(os.open(temporary, flags, 0o600), "wb") as file:
             file.write(data)
             file.flush()
-            os.fsync(descriptor)
+            os.fsync(file.fileno())
         yield temporary
         _settle(folder)
     finally:

@@ -21,6 +21,7 @@ from codex_checkpoints.core.portable.pack import (
 from codex_checkpoints.core.portable.places import places_of, stays
 from codex_checkpoints.core.portable.reading import BadPack, pack_in
 from codex_checkpoints.core.portable.records import import_in
+from codex_checkpoints.core.restore.chains import Cut, Link
 from codex_checkpoints.core.restore.markers import Marker, Shelf
 
 SOURCE = "01a1f865-0000-7000-8000-000000000001"
@@ -71,6 +72,22 @@ def test_of_too_many_notes_and_markers_the_newest_go():
     assert [pack.notes[0].seq, pack.notes[-1].seq] == [5, MAX_NOTES + 4]
     assert pack.markers[-1].checkpoint_id == "m259"
     assert left == Left(0, 5, 5)
+
+
+def test_what_has_an_id_that_no_pack_may_hold_stays_behind():
+    odd = Marker("m1", SOURCE, "../../y", "odd", AT)
+    note = NoteEvent(3, "turn one", AT, fact("port"), None)
+    way = (
+        Link(SOURCE, "above", "fork", Cut(turn_id="turn one"), AT),
+        Link("above", "../../x", "fork", Cut(), AT),
+    )
+
+    pack, left = packed(Luggage(ORIGIN, None, EMPTY, (note,), Shelf((odd,)), way), [])
+
+    assert (pack.markers, left.older_markers) == ((), 1)
+    assert [each.turn_id for each in pack.notes] == [None]
+    assert [(each.parent, each.turn_id) for each in pack.lineage] == [("above", None)]
+    assert pack_in(to_bytes(pack)) == pack
 
 
 def test_notes_that_make_a_pack_too_large_stay_behind():

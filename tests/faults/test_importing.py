@@ -1,4 +1,7 @@
-"""An import that is killed at any step leaves no session or a whole one; an export a whole file."""
+"""An import that is cut off at any step leaves no session or a whole one; an export a whole file.
+
+It is cut off by a kill, or by Ctrl-C, after which a process still tidies up.
+"""
 
 import json
 import sys
@@ -7,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from homes import Home, chat, thread
-from killing import again, killed_at_each_step
+from killing import How, again, killed_at_each_step
 from rollouts import patch, rollout, session, turn, user
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="kills as POSIX does")
@@ -39,12 +42,15 @@ def there(tmp_path: Path) -> Home:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("there")
-def test_an_import_that_is_killed_is_taken_back_or_finished_by_the_next_start(tmp_path: Path):
+@pytest.mark.parametrize("how", ["kill", "interrupt"])
+def test_an_import_that_is_cut_off_is_taken_back_or_finished_by_the_next_start(
+    tmp_path: Path, how: How
+):
     here = Home(tmp_path / "here")
     here.put(chat("mine", 2), 2)
 
     pack = str(tmp_path / "pack.json")
-    tries = killed_at_each_step(IMPORT, here, tmp_path / "killed", pack)
+    tries = killed_at_each_step(IMPORT, here, tmp_path / "killed", pack, how=how)
 
     whole = [_after(again(tmp_path / "killed" / str(at))) for at in range(1, tries)]
     assert len(whole) > 15
@@ -70,12 +76,18 @@ def _after(home: Home) -> bool:
 
 
 @pytest.mark.slow
-def test_an_export_that_is_killed_leaves_the_old_file_or_the_new_one(there: Home, tmp_path: Path):
+@pytest.mark.parametrize("how", ["kill", "interrupt"])
+def test_an_export_that_is_cut_off_leaves_the_old_file_or_the_new_one(
+    there: Home, tmp_path: Path, how: How
+):
     (there.user.parent / "pack.json").write_text("old")
 
-    tries = killed_at_each_step(EXPORT, there, tmp_path / "killed", thread(1))
+    tries = killed_at_each_step(EXPORT, there, tmp_path / "killed", thread(1), how=how)
 
     found = [(tmp_path / "killed" / str(at) / "pack.json").read_text() for at in range(1, tries)]
     assert {text[:3] for text in found} == {"old", '{"f'}
     for text in found:
         assert text == "old" or json.loads(text)["version"] == 1
+    left = {path.parent.name for path in (tmp_path / "killed").glob("*/.pack.json.*.tmp")}
+    # Ctrl-C while it is being removed leaves it, as a kill does.
+    assert len(left) <= (1 if how == "interrupt" else tries)

@@ -3,6 +3,8 @@
 import json
 import shutil
 import sys
+from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,8 @@ def work(sessions, root, session, marker, mode):
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
     home = Home(tmp_path / "template")
+    for name in ("a.py", "b.py"):
+        (home.user / name).write_text("one\n")
     head = session(cwd=str(home.user))
     fix = turn(user("Fix it"), shell("cat a.py", reads=["a.py"]), assistant("Read."))
     home.put(rollout(head, fix, turn(user("More"), patch(add="b.py"))))
@@ -98,6 +102,7 @@ def _after(root: Path, mode: RestoreMode, source: bytes, state: dict[str, Any]) 
         return True
     assert folders == {thread(1)}
     assert "BranchCreated" not in kinds
+    assert not kinds or kinds[-1] == "RestoreFailed"
     assert counts == {thread(1): 0}
     return False
 
@@ -113,6 +118,26 @@ def test_a_restore_that_another_process_is_at_is_left_alone(home: Home):
         restoring.restore(thread(1), name, Wish("soft"))
         assert restoring.recover() == 1
         assert list(house.sessions.records.undertakings()) == []
+
+
+@pytest.mark.parametrize("told", [0, 1, 2])
+def test_a_restore_that_was_killed_before_its_branch_was_begun_gets_its_end(home: Home, told: int):
+    name = home.json("mark", thread(1), "--label", "x")["checkpointId"]
+    left: list[Path] = []
+    with home.house() as house:
+        restoring = Restoring(house.sessions, _interrupted(told), stamps.new_id)
+        with pytest.raises(KeyboardInterrupt):
+            restoring.restore(thread(1), name, Wish("soft"))
+        left += (home.state / "restoring").iterdir()
+        begun = [event["type"] for event in events(home)]
+        assert restoring.recover() == 1
+        assert verify(house.sessions).findings == ()
+
+    assert len(left) == 1
+    assert begun == ["RestoreRequested", "RestoreValidated"][:told]
+    assert not (home.state / "restoring").exists()
+    ended = [(event["type"], event["operationId"]) for event in events(home)[told:]]
+    assert ended == ([("RestoreFailed", events(home)[0]["operationId"])] if told else [])
 
 
 @pytest.mark.parametrize("what", ["restoring", "audit.jsonl"])
@@ -153,6 +178,18 @@ def test_a_branch_that_cannot_be_published_leaves_nothing_but_its_events(home: H
     assert before.items() <= blocked.items()
     assert not (home.state / "restoring").exists()
     assert events(home)[-1]["type"] == "RestoreFailed"
+
+
+def _interrupted(calls: int) -> Callable[[], str]:
+    """Return a clock that somebody stops, once, after so many looks at it."""
+    looks = count()
+
+    def now() -> str:
+        if next(looks) == calls:
+            raise KeyboardInterrupt
+        return stamps.now()
+
+    return now
 
 
 def _days() -> list[str]:

@@ -1,6 +1,7 @@
 """The store of files: names, Codex's own list, whatever becomes of the index, several at once."""
 
 import contextlib
+import errno
 import json
 import os
 import random
@@ -22,6 +23,7 @@ from codex_checkpoints.service.catalogue import Catalogue
 from codex_checkpoints.threads import tree
 from codex_checkpoints.threads.contract import (
     Conflict,
+    KeptHereAlone,
     Look,
     NewThread,
     Patch,
@@ -370,6 +372,39 @@ def test_a_name_that_cannot_be_kept_is_not_given(home: Home, store: LocalThreadS
         give(store, "lost")
     assert name(store) is None
     assert not codex_names(home).exists()
+
+
+def legacy(home: Home) -> None:
+    home.put(rollout(session("legacy", thread=thread(1)), user("x")))
+
+
+def test_a_name_that_codex_cannot_be_told_of_is_not_given(home: Home, store: LocalThreadStore):
+    legacy(home)
+    codex_names(home).mkdir()
+
+    with pytest.raises(StorageFailed, match=r"not kept: session_index\.jsonl") as failed:
+        give(store, "lost")
+    assert not isinstance(failed.value, KeptHereAlone)
+    assert name(store) is None
+    assert not metadata(home).exists()
+
+
+def test_a_name_that_the_disk_has_no_room_to_tell_codex_of_is_said_to_be_kept(
+    home: Home, store: LocalThreadStore, monkeypatch: pytest.MonkeyPatch
+):
+    legacy(home)
+    codex_names(home).touch()
+    write, theirs = os.write, codex_names(home).stat()
+
+    def full(file: int, data: bytes) -> int:
+        if os.path.samestat(os.fstat(file), theirs):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(file, data)
+
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(KeptHereAlone, match="is kept, but Codex does not see it"):
+        give(store, "here alone")
+    assert name(store) == "here alone"
 
 
 # --- whatever becomes of the index ---------------------------------------------------------------

@@ -5,7 +5,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -424,7 +423,7 @@ def test_looking_back_in_steps_finds_the_same_lines(
         (chat("hello").split(b"\n", 1)[1], "begin with its session_meta"),
         (b"\xef\xbb\xbf" + chat("hello"), "begin with its session_meta"),
         (rollout(session("bare"), turn(user("hello"))), "begin with its session_meta"),
-        (chat("hello", 2), "another thread"),
+        (chat("hello", 2), "another session"),
         (chat("hello").replace(b'"paginated"', b'"branched"'), "history mode"),
         (chat("hello").replace(b'"paginated"', b"null"), "history mode"),
         (chat("hello").replace(b'"ordinal"', b'"number"'), "without ordinals"),
@@ -643,20 +642,16 @@ def test_removing_a_file_that_is_gone_is_no_error(home: Home) -> None:
 # --- leftovers -----------------------------------------------------------------------------------
 
 
-def leave(path: Path, age: float = 3600.0) -> Path:
+def leave(path: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"part")
-    then = time.time() - age
-    os.utime(path, (then, then))
     return path
 
 
-def test_old_temporary_files_are_removed_and_nothing_else(home: Home) -> None:
+def test_temporary_files_that_were_left_are_removed_and_nothing_else(home: Home) -> None:
     name = home.path().name
     archived = home.path(archived=True).parent
-    young = leave(home.state / f".{name}.{'0' * 15}1.tmp", age=1)
     stay = [
-        young,
         leave(home.path().parent / f".{name}.checkpoint_v1.json.0123456789abcdef.tmp"),
         leave(home.path().parent / ".notes.tmp"),
         leave(home.path().parent / f"{name}.tmp"),
@@ -674,6 +669,18 @@ def test_old_temporary_files_are_removed_and_nothing_else(home: Home) -> None:
     assert [path for path in stay if not path.exists()] == []
     assert [path for path in go if path.exists()] == []
     assert writer.clear_leftovers(str(home.state), str(home.root)) == 0
+
+
+def test_a_temporary_file_stays_while_another_process_writes_it(home: Home) -> None:
+    path = home.path()
+
+    def lines() -> Iterator[bytes]:
+        yield b'{"type":"session_meta","payload":{}}\n'
+        assert writer.clear_leftovers(str(home.state), str(home.root)) == 0
+
+    writer.publish(str(path), lines(), str(home.state))
+
+    assert path.exists()
 
 
 def test_a_temporary_file_of_a_thread_that_is_held_stays(home: Home) -> None:

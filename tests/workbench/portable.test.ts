@@ -1,7 +1,7 @@
 /** What a session knows leaves as a file, and comes in again as a session of its own. */
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { Lab } from "./lab.ts";
@@ -61,4 +61,37 @@ test("a session is exported, and imported after a look at what a model will be t
     await shows(rows.nth(1));
     await workbench.screenshot("imported");
   });
+
+  await step(
+    t,
+    "an import that takes long tells how far it is, and can be called off",
+    async () => {
+      const large = writeLarge(pack, lab.project);
+      await workbench.command("Codex Checkpoints: Import Session…");
+      await choose(large);
+      const toast = page.locator(".notification-toast").filter({ hasText: "Reading the pack" });
+      await toast.waitFor();
+      await workbench.screenshot("import takes long");
+      await toast.hover();
+      await toast.getByRole("button", { name: "Cancel" }).click();
+      await toast.waitFor({ state: "detached" });
+      assert.equal(await question.count(), 0);
+      assert.equal(await rows.count(), 2);
+    },
+  );
 });
+
+/** Write a pack like another that names many large files, and those; return where it lies. */
+function writeLarge(pack: string, folder: string): string {
+  const told = JSON.parse(readFileSync(pack, "utf8"));
+  const { artifacts } = told.checkpoint;
+  for (let number = 0; number < 100; number += 1) {
+    const uri = `large${number}.bin`;
+    artifacts[uri] = { uri, kind: "file", lastObservedSeq: 1 };
+    writeFileSync(join(folder, uri), "");
+    truncateSync(join(folder, uri), 60 << 20);
+  }
+  const path = join(folder, "large.pack.json");
+  writeFileSync(path, JSON.stringify(told));
+  return path;
+}

@@ -1,23 +1,26 @@
-"""Put threads away, and back, through Codex's own program.
+"""Put threads away, and back, through Codex itself.
 
 Codex keeps a database beside its session files.  A thread that is moved behind its back can no
 longer be resumed, nor taken out of the archive, until it is moved back: so where there is such a
 database, Codex itself is asked.  Where there is none, moving the files is all that Codex does, and
 `threads` does it.
+
+It is asked through its app server, so that it is known when it begins: whoever stops it before has
+changed nothing, and later it is left to end, since a thread that is moved by half can be opened by
+nobody.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-from codex_checkpoints.codex.app_server import AskingFailed
+from codex_checkpoints.codex.app_server import AskingFailed, Patience, app_server
 from codex_checkpoints.codex.program import find
 
 SECONDS = 30.0
-"""What Codex may take to move one thread; it takes a second."""
+"""What Codex may take to start, and again to move one thread; it takes a second."""
 
 _DATABASE = re.compile(r"state_\d+\.sqlite")
 
@@ -37,30 +40,24 @@ class CodexArchive:
         except OSError:
             return False
 
-    def move(self, thread_id: str, *, archive: bool) -> None:
-        """Let Codex put a thread away, or back.
+    def move(
+        self,
+        thread_id: str,
+        cancelled: Callable[[], bool],
+        begin: Callable[[], None],
+        *,
+        archive: bool,
+    ) -> None:
+        """Let Codex put a thread away, or back; `begin` is called before it changes anything.
 
-        Raises `AskingFailed`: `codex_not_found`, `timed_out`, `codex_failed`.
+        Raises `AskingFailed`: `codex_not_found`, `timed_out`, `codex_failed`, and `cancelled` where
+        nobody wants it any more before it has begun; and whatever `begin` raises.
         """
         codex = find(self._environment.get("PATH", ""))
         if codex is None:
             raise AskingFailed("codex_not_found", "no Codex CLI is on the PATH")
-        try:
-            done = subprocess.run(  # noqa: S603 - the program that the person calls as well
-                [codex, "archive" if archive else "unarchive", thread_id],
-                cwd=self._home,
-                env={**self._environment, "CODEX_HOME": self._home},
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                timeout=SECONDS,
-                check=False,
-            )
-        except subprocess.TimeoutExpired as error:
-            message = f"Codex did not end within {SECONDS:g} seconds"
-            raise AskingFailed("timed_out", message) from error
-        except OSError as error:
-            message = f"Codex did not start: {error.strerror}"
-            raise AskingFailed("codex_failed", message) from error
-        if done.returncode != 0:
-            raise AskingFailed("codex_failed", f"Codex ended with code {done.returncode}")
+        starting = Patience(SECONDS, cancelled)
+        with app_server(codex, self._home, self._environment, starting) as (server, _):
+            begin()
+            method = "thread/archive" if archive else "thread/unarchive"
+            server.call(method, {"threadId": thread_id}, Patience(SECONDS))

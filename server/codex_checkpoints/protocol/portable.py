@@ -13,6 +13,7 @@ class ExportParams:
     file: str
     force: bool = False
     dry_run: bool = False
+    work_done_token: int | str | None = None
 
 
 @frozen
@@ -61,6 +62,7 @@ class ImportParams:
     file: str
     cwd: str | None = None
     dry_run: bool = False
+    work_done_token: int | str | None = None
 
 
 @frozen

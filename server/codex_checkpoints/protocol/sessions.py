@@ -200,6 +200,14 @@ class RenameParams:
 
 
 @frozen
+class MoveParams:
+    """A session that is to be put away, or back."""
+
+    session_id: str
+    work_done_token: int | str | None = None
+
+
+@frozen
 class Deleted:
     """A session that is there no longer."""
 

@@ -72,6 +72,7 @@ from codex_checkpoints.protocol.restores import (
 )
 from codex_checkpoints.protocol.sessions import (
     Deleted,
+    MoveParams,
     RenameParams,
     SessionDetail,
     SessionList,
@@ -140,8 +141,8 @@ METHODS = (
     Method("checkpoints/export", ExportParams, Exported),
     Method("checkpoints/import", ImportParams, Imported),
     Method("checkpoints/rename", RenameParams, SessionSummary),
-    Method("checkpoints/archive", SessionParams, SessionSummary),
-    Method("checkpoints/unarchive", SessionParams, SessionSummary),
+    Method("checkpoints/archive", MoveParams, SessionSummary),
+    Method("checkpoints/unarchive", MoveParams, SessionSummary),
     Method("checkpoints/delete", SessionParams, Deleted),
     Method("checkpoints/connect", ConnectParams, ConnectReport),
     Method("checkpoints/doctor", DoctorParams, DoctorReport),

@@ -29,7 +29,7 @@ from codex_checkpoints.service.following import Follower
 from codex_checkpoints.service.pace import Pace
 from codex_checkpoints.service.refusal import Cancelled
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.watch import Watcher
+from codex_checkpoints.watch.watcher import Watcher
 
 logger = logging.getLogger(__name__)
 
@@ -52,6 +52,8 @@ class Desk:
         self._wake = asyncio.Event()
         self._watcher: Watcher | None = None
         self._indexing = asyncio.Lock()
+        self.moving = asyncio.Lock()
+        """Held while a session is put away, or back."""
         self._indexed = False
         self._waiting: set[int | str] = set()
         self._tasks: set[asyncio.Task[None]] = set()

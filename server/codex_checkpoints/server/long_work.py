@@ -36,6 +36,10 @@ class LongWork:
         """Return whether it is called off and can still be stopped; for who waits elsewhere."""
         return self._pace.cancelled
 
+    def commit(self) -> None:
+        """Go on to the end whatever comes, on any thread; raises `Cancelled` (`service.pace`)."""
+        self._pace.commit()
+
     async def do(self, function: Callable[[], T]) -> T:
         """Run a piece on the thread of the service; raise `Cancelled` where it is called off."""
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from codex_checkpoints import answers, protocol
+from codex_checkpoints import protocol
+from codex_checkpoints.answers import sessions as answers
 from codex_checkpoints.server.desk import Desk, Handlers
 from codex_checkpoints.service.listing import Summary
 from codex_checkpoints.service.receipts import received
+from codex_checkpoints.service.refusal import Refusal
 
 
 async def sessions(desk: Desk, params: protocol.SessionsParams) -> protocol.SessionList:
@@ -63,31 +65,50 @@ async def view(desk: Desk, params: protocol.ViewParams) -> protocol.ViewText:
 async def rename(desk: Desk, params: protocol.RenameParams) -> protocol.SessionSummary:
     """Call a session something else."""
     sessions = await desk.ready()
-    return await _moved(desk, lambda: sessions.rename(params.session_id, params.name))
+    try:
+        return await _changed(desk, lambda: sessions.rename(params.session_id, params.name))
+    except Refusal as refusal:
+        if refusal.facts.get("kept"):
+            desk.tell((str(refusal.facts["sessionId"]),), "rollout")
+        raise
 
 
-async def archive(desk: Desk, params: protocol.SessionParams) -> protocol.SessionSummary:
+async def archive(desk: Desk, params: protocol.MoveParams) -> protocol.SessionSummary:
     """Put a session among the archived ones."""
-    sessions = await desk.ready()
-    return await _moved(desk, lambda: sessions.archive(params.session_id))
+    return await _moved(desk, params, "Archiving the session", archive=True)
 
 
-async def unarchive(desk: Desk, params: protocol.SessionParams) -> protocol.SessionSummary:
+async def unarchive(desk: Desk, params: protocol.MoveParams) -> protocol.SessionSummary:
     """Put an archived session back."""
-    sessions = await desk.ready()
-    return await _moved(desk, lambda: sessions.unarchive(params.session_id))
+    return await _moved(desk, params, "Putting the session back", archive=False)
 
 
 async def delete(desk: Desk, params: protocol.SessionParams) -> protocol.Deleted:
     """Remove a session that we made."""
     sessions = await desk.ready()
-    gone = await _moved(desk, lambda: sessions.delete(params.session_id))
+    gone = await _changed(desk, lambda: sessions.delete(params.session_id))
     return protocol.Deleted(gone.session_id, deleted=True)
 
 
-async def _moved(desk: Desk, change: Callable[[], Summary]) -> protocol.SessionSummary:
-    """Change what a session is called or where it lies, and tell it."""
+async def _changed(desk: Desk, change: Callable[[], Summary]) -> protocol.SessionSummary:
+    """Change what a session is called or whether it is there, and tell it."""
     summary = await desk.work(change)
+    desk.tell((summary.session_id,), "rollout")
+    return answers.session_summary(summary)
+
+
+async def _moved(
+    desk: Desk, params: protocol.MoveParams, title: str, *, archive: bool
+) -> protocol.SessionSummary:
+    """Change where a session lies, and tell it; Codex may be asked, one session at a time.
+
+    So of two who want the same, the second is told that it is done.
+    """
+    sessions = await desk.ready()
+    async with desk.calling(title, params.work_done_token) as work, desk.moving:
+        move = await work.do(lambda: sessions.to_move(params.session_id, archive=archive))
+        asked = await work.wait(lambda: move.ask(work.is_cancelled, work.commit))
+        summary = await work.do(lambda: sessions.moved(asked))
     desk.tell((summary.session_id,), "rollout")
     return answers.session_summary(summary)
 

@@ -37,8 +37,10 @@ from codex_checkpoints.core.restore.pack import tokens_of
 from codex_checkpoints.core.restore.records import Windows
 from codex_checkpoints.core.restore.sealing import digest_of, sealed
 from codex_checkpoints.core.rollout.fields import object_of
-from codex_checkpoints.records import IMPORTS, MARKERS, Records, StorageError
+from codex_checkpoints.journal import StorageError
+from codex_checkpoints.records import IMPORTS, MARKERS, Records
 from codex_checkpoints.service.import_records import ImportRecords
+from codex_checkpoints.service.pace import paced_hashes
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.restore_records import is_import, storing
 from codex_checkpoints.service.sessions import Sessions
@@ -156,11 +158,13 @@ class Importing:
     # --- inside ----------------------------------------------------------------------------------
 
     def _read(self, file: str, cwd: str) -> _Read:
-        """Read and judge a pack; nothing of it is in this home yet."""
+        """Read and judge a pack; nothing of it is in this home yet.  Raises `Cancelled`."""
+        sessions = self._sessions
         folder = os.path.abspath(cwd)
         if not os.path.isdir(folder):
             raise _bad("cwd: must be a folder that is there")
         data = _bytes_of(file)
+        sessions.pace.step()
         try:
             pack = pack_in(data)
         except BadPack as error:
@@ -168,14 +172,16 @@ class Importing:
             raise Refusal(error.code, message, {"problems": list(error.problems)}) from error
         digest = digest_of(data)
         self._refuse_twice(digest)
-        seed = seed_of(pack, self._sessions.workspace.hashes(folder, files_of(pack)))
-        caps = self._sessions.settings.caps_for(pack.origin.model)
+        hashes = paced_hashes(sessions.pace, sessions.workspace, folder, files_of(pack))
+        seed = seed_of(pack, hashes)
+        caps = sessions.settings.caps_for(pack.origin.model)
         text = bundle(view_v1(seed, caps))
         return _Read(pack, digest, folder, seed, text, _name_of(pack))
 
     def _refuse_twice(self, digest: str) -> None:
         there = self._sessions.catalogue.current()
         for made in self._imports.all():
+            self._sessions.pace.step()
             if made.pack_digest == digest and made.session_id in there:
                 message = f"this pack is here already, as session {made.session_id}"
                 facts = {"sessionId": made.session_id, "reason": "imported"}

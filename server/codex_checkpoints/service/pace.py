@@ -1,17 +1,21 @@
 """Long work: how far it is, and whether whoever asked for it still wants it.
 
-Work that reads takes steps, one for each piece that it has read; between two of them it can be
-stopped.  Before it changes anything it commits, and from then on it is done to the end.  So what
+Work that reads takes steps, one for each piece or file that it has read; between two of them it can
+be stopped.  Before it changes anything it commits, and from then on it is done to the end.  So what
 was stopped has written nothing, and what could not be stopped any more is whole.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from codex_checkpoints.service.refusal import Cancelled
 from codex_checkpoints.threads.contract import Feed, Identity, Mark, Reading, RolloutReader
+
+if TYPE_CHECKING:
+    from codex_checkpoints.workspace import Workspace
 
 _ALMOST = 99
 """The most that is told of work that has not ended: how much it reads is known roughly."""
@@ -60,6 +64,26 @@ class Pace:
         """Go on to the end whatever comes: the next step changes something; raises `Cancelled`."""
         self.step()
         self._committed = True
+
+
+def paced_hashes(
+    pace: Pace, workspace: Workspace, base: str | None, uris: Iterable[str]
+) -> dict[str, str]:
+    """Hash what lies at each uri now, as `Workspace.hashes` does; raises `Cancelled`.
+
+    Announces their sizes and takes a step for each.
+    """
+    wanted = tuple(uris)
+    sizes = workspace.sizes(base, wanted)
+    pace.expect(sum(sizes.values()))
+
+    def stepping() -> Iterator[str]:
+        for uri in wanted:
+            pace.step()
+            yield uri
+            pace.step(sizes.get(uri, 0))
+
+    return workspace.hashes(base, stepping())
 
 
 class PacedReader:

@@ -16,10 +16,11 @@ from codex_checkpoints import pack_file
 from codex_checkpoints.core.portable.leaving import Left, Luggage, note_events, packed
 from codex_checkpoints.core.portable.pack import MAX_BYTES, NoteEvent, Origin, Pack, to_bytes
 from codex_checkpoints.core.restore.sealing import digest_of, sealed
-from codex_checkpoints.records import StorageError
+from codex_checkpoints.journal import StorageError
 from codex_checkpoints.service.import_records import ImportRecords
 from codex_checkpoints.service.lineages import way_up
 from codex_checkpoints.service.marking import Markers
+from codex_checkpoints.service.pace import paced_hashes
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.session_file import SessionFile
 from codex_checkpoints.service.sessions import Sessions
@@ -84,7 +85,7 @@ class Packing:
 
     def _packed(self, session: str, file: str) -> tuple[Packed, bytes]:
         self._refuse_place(file)
-        row, opened = self._sessions.open(session)
+        row, opened = self._opened(session)
         pack, left = packed(self._luggage(row, opened), self._homes)
         data = to_bytes(pack)
         if len(data) > MAX_BYTES:
@@ -94,9 +95,19 @@ class Packing:
         digest = digest_of(data)
         return Packed(row.session_id, file, len(data), digest, pack, left, dry_run=True), data
 
+    def _opened(self, session: str) -> tuple[Row, SessionFile]:
+        """Open a session; one that is none of this home is read from its beginning."""
+        sessions = self._sessions
+        row = sessions.find(session)
+        if row.path not in sessions.catalogue.rows():
+            sessions.pace.expect(sessions.catalogue.chains.weight(row))
+        return sessions.open(session)
+
     def _luggage(self, row: Row, opened: SessionFile) -> Luggage:
         sessions, replay = self._sessions, opened.now()
         updates = sessions.projections.updates_of(opened)
+        base = replay.state.base
+        hashes = paced_hashes(sessions.pace, sessions.workspace, base, replay.files())
         markers = Markers(sessions, self._now, self._new_id)
         origin = Origin(
             row.session_id,
@@ -107,8 +118,8 @@ class Packing:
         )
         return Luggage(
             origin,
-            replay.state.base,
-            sessions.projections.project(replay, updates),
+            base,
+            replay.checkpoint(updates, hashes),
             (*self._earlier(row), *note_events(updates)),
             markers.shelf(row.session_id),
             way_up(sessions, row.session_id),

@@ -17,6 +17,7 @@ from codex_checkpoints.core.checkpoint.caps import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.text import cut, one_line
 from codex_checkpoints.service.catalogue import Catalogue
 from codex_checkpoints.service.live_thread import LiveThread, Observer
+from codex_checkpoints.service.moving import Asked, Move
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.threads.contract import (
     Appended,
@@ -24,6 +25,7 @@ from codex_checkpoints.threads.contract import (
     Conflict,
     Copied,
     Item,
+    KeptHereAlone,
     Look,
     NewThread,
     Patch,
@@ -38,6 +40,7 @@ from codex_checkpoints.threads.contract import (
 )
 
 if TYPE_CHECKING:
+    from codex_checkpoints.codex.app_server import AskingFailed
     from codex_checkpoints.codex.archive import CodexArchive
 
 logger = logging.getLogger(__name__)
@@ -72,7 +75,9 @@ def refusing(thread_id: str) -> Generator[None]:
     try:
         yield
     except StoreError as error:
-        facts = {"sessionId": thread_id, "reason": str(error)}
+        facts: dict[str, object] = {"sessionId": thread_id, "reason": str(error)}
+        if isinstance(error, KeptHereAlone):
+            facts["kept"] = True
         raise Refusal(_code_of(error), f"session {thread_id}: {error}", facts) from error
 
 
@@ -159,11 +164,32 @@ class ThreadManager:
 
     def archive(self, thread_id: str) -> Row:
         """Put a thread among the archived ones; refuses `session_live`, `conflict`."""
-        return self._moved(thread_id, self._store.archive_thread, archive=True)
+        return self._moved(self.to_move(thread_id, archive=True))
 
     def unarchive(self, thread_id: str) -> Row:
         """Put an archived thread back; refuses `session_live`, `conflict`."""
-        return self._moved(thread_id, self._store.unarchive_thread, archive=False)
+        return self._moved(self.to_move(thread_id, archive=False))
+
+    def to_move(self, thread_id: str, *, archive: bool) -> Move:
+        """Find out who is to put a thread away, or back: the first step; nothing is changed."""
+        codex, row = self._codex, self._catalogue.current().get(thread_id)
+        is_free = thread_id not in self._store.live_threads()
+        if row is None or row.archived == archive or not is_free:
+            codex = None  # nothing to ask, and the store says why not
+        return Move(thread_id, archive, codex if codex is not None and codex.is_kept() else None)
+
+    def moved(self, asked: Asked) -> Row:
+        """Look what Codex did, and move the files where it did not: the last step.
+
+        Without Codex a thread is moved all the same, and the log says what that means.  Refuses
+        `session_live`, `conflict`; raises `Cancelled` where nothing has changed.
+        """
+        move = asked.move
+        row = None if move.codex is None else self._catalogue.look_for(move.thread_id)
+        if row is None or row.archived != move.archive:
+            row = self._moved_by_us(move, asked.failure)
+        self.unload(move.thread_id)  # it lies elsewhere now
+        return row
 
     def delete(self, thread_id: str) -> None:
         """Remove the rollout of a thread that we made and that nothing refers to.
@@ -185,47 +211,29 @@ class ThreadManager:
             if thread_id not in self._catalogue.current():
                 self._catalogue.look_for(thread_id)  # it may be new, and so may its bases
             session = self._catalogue.lend(self._store.read_thread(thread_id).row)
-        return LiveThread(self._store, thread_id, Observer(session, self._catalogue.locate))
+        return LiveThread(self._store, thread_id, Observer(session, self._catalogue.chains.locate))
 
-    def _moved(self, thread_id: str, move: Callable[[str], Rollout], *, archive: bool) -> Row:
-        row = None if self._codex is None else self._moved_by_codex(thread_id, archive=archive)
-        if row is None:
-            with refusing(thread_id):
-                rollout = move(thread_id)
-            # All its rollouts have moved, and later ones build on earlier ones.
-            row = self._catalogue.look_for(thread_id) or self._seen(rollout)
-        self.unload(thread_id)  # it lies elsewhere now
-        return row
+    def _moved(self, move: Move) -> Row:
+        pace = self._catalogue.reader.pace
+        return self.moved(move.ask(lambda: pace.cancelled, pace.commit))
 
-    def _moved_by_codex(self, thread_id: str, *, archive: bool) -> Row | None:
-        """Let Codex move a thread that it has a database for; None where that was not to be had.
-
-        Without Codex the thread is moved all the same, and the log says what that means.
-        """
-        codex, row = self._codex, self._catalogue.current().get(thread_id)
-        is_free = thread_id not in self._store.live_threads()
-        if codex is None or row is None or row.archived == archive or not is_free:
-            return None  # nothing to ask, or the store says why not
-        if not codex.is_kept():
-            return None
-        from codex_checkpoints.codex.app_server import AskingFailed  # noqa: PLC0415 - it is rare
-
-        try:
-            codex.move(thread_id, archive=archive)
-        except AskingFailed as error:
-            word = "archive" if archive else "unarchive"
+    def _moved_by_us(self, move: Move, failure: AskingFailed | None) -> Row:
+        thread_id, store = move.thread_id, self._store
+        self._catalogue.reader.pace.commit()
+        with refusing(thread_id):
+            put = store.archive_thread if move.archive else store.unarchive_thread
+            rollout = put(thread_id)
+        if failure is not None:
             logger.warning(
                 "%s: %s; the session file is moved, but Codex's own database still has it where it"
                 " was: until `codex %s %s` is possible, Codex may not open it",
-                error.code,
-                error,
-                word,
+                failure.code,
+                failure,
+                "archive" if move.archive else "unarchive",
                 thread_id,
             )
-            return None
-        self._catalogue.look_for(thread_id)
-        moved = self._catalogue.current().get(thread_id)
-        return moved if moved is not None and moved.archived == archive else None
+        # All its rollouts have moved, and later ones build on earlier ones.
+        return self._catalogue.look_for(thread_id) or self._seen(rollout)
 
     def _look_at(self, thread_id: str) -> None:
         """Look again at what was known of a thread."""

@@ -12,6 +12,7 @@ import stat
 import sys
 from collections.abc import Iterator
 
+from codex_checkpoints import unfinished
 from codex_checkpoints.core.rollout.lines import CHUNK
 from codex_checkpoints.threads import publishing
 from codex_checkpoints.threads.contract import Conflict, UnreadableSource, Unsupported
@@ -45,12 +46,12 @@ def unpack(path: str, lock: WriterLock) -> str:
     with publishing.storage():
         look = _look(path)
         temporary = publishing.temporary_beside(plain)
-        publishing.discard(temporary)  # of somebody who was killed: the lock is ours now
-        publishing.write_temporary(temporary, _plain(path))
-        if os.name != "nt":
-            os.chmod(temporary, stat.S_IMODE(look.st_mode))
-        os.utime(temporary, ns=(look.st_atime_ns, look.st_mtime_ns))
-        publishing.take_name(temporary, plain)
+        unfinished.discard(temporary)  # of somebody who was killed: the lock is ours now
+        with publishing.temporary_file(temporary, _plain(path)):
+            if os.name != "nt":
+                os.chmod(temporary, stat.S_IMODE(look.st_mode))
+            os.utime(temporary, ns=(look.st_atime_ns, look.st_mtime_ns))
+            publishing.take_name(temporary, plain)
         os.unlink(path)
         publishing.sync_folder(os.path.dirname(path))
     return plain

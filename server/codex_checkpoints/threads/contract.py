@@ -26,6 +26,7 @@ from codex_checkpoints.threads.terms import (
     HistoryPage,
     Identity,
     Item,
+    KeptHereAlone,
     Look,
     Mark,
     NewThread,
@@ -58,6 +59,7 @@ __all__ = [
     "HistoryPage",
     "Identity",
     "Item",
+    "KeptHereAlone",
     "Look",
     "Mark",
     "NewThread",
@@ -234,7 +236,8 @@ class ThreadStore(Protocol):
         """Apply patches, each to a thread id: the only way metadata is written (STO-3).
 
         Names are durable when this returns; what was derived may be lost with the index, and is
-        then told again.  Raises `ThreadNotFound` for a name of no thread, `StorageFailed`.
+        then told again.  Raises `ThreadNotFound` for a name of no thread, `StorageFailed`
+        where nothing of the name is kept, and `KeptHereAlone`.
         """
         ...
 

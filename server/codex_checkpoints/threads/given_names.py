@@ -7,12 +7,15 @@ before it; a name that the history tells comes last.  Each source is read by its
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 
-from codex_checkpoints.threads.contract import Row
+from codex_checkpoints.threads.contract import KeptHereAlone, Row, StorageFailed
 from codex_checkpoints.threads.metadata import Metadata
 from codex_checkpoints.threads.names import Given, ThreadNames, moment
+
+_UNSEEN = "the name is kept, but Codex does not see it: session_index.jsonl"
 
 
 class GivenNames:
@@ -35,17 +38,33 @@ class GivenNames:
         return lambda row: _called(row, ours.get(row.session_id), codex.get(row.session_id))
 
     def give(self, thread_id: str, text: str | None, *, legacy: bool) -> None:
-        """Name a thread or take its name back, durable on return; raises `OSError`.
+        """Name a thread or take its name back, durable on return.
 
         Of a legacy thread Codex keeps the name in its list, so it is told there; names of others it
-        keeps in its database, which is never written.
+        keeps in its database, which is never written.  Raises `StorageFailed`, also where that list
+        cannot be written as things are: then nothing is; and `KeptHereAlone` where only it failed.
         """
+        if legacy:
+            with _refusing(StorageFailed, "the name is not kept: session_index.jsonl"):
+                self._codex.check()
         now, told = moment(self._clock()), self._codex.all().get(thread_id)
         # Where clocks differ, or went back: what a person says now counts all the same.
         given = Given(text, now if told is None else max(now, told.at))
-        self._ours.give(thread_id, given)
+        with _refusing(StorageFailed, "the name is not kept: metadata.jsonl"):
+            self._ours.give(thread_id, given)
         if legacy:
-            self._codex.add(thread_id, given)
+            with _refusing(KeptHereAlone, _UNSEEN):
+                self._codex.add(thread_id, given)
+
+
+@contextlib.contextmanager
+def _refusing(failure: type[StorageFailed], what: str) -> Generator[None]:
+    """Turn what the system refuses about a file into a failure that says what became of a name."""
+    try:
+        yield
+    except OSError as error:
+        message = f"{what} cannot be written: {error.strerror or error}"
+        raise failure(message) from error
 
 
 def _called(row: Row, ours: Given | None, codex: Given | None) -> str | None:

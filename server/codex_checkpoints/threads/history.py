@@ -6,7 +6,6 @@ asked, but for its ordinal and, in the first one, for the base.
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable
 
 import orjson
@@ -145,12 +144,16 @@ def _is_whole(line: bytes) -> bool:
 
 
 def _to_cursor(number: int, offset: int) -> str:
-    return base64.urlsafe_b64encode(orjson.dumps([number, offset])).decode()
+    from base64 import urlsafe_b64encode  # noqa: PLC0415 - few read a history by pages
+
+    return urlsafe_b64encode(orjson.dumps([number, offset])).decode()
 
 
 def _from_cursor(cursor: str, count: int) -> tuple[int, int]:
+    from base64 import urlsafe_b64decode  # noqa: PLC0415 - as above
+
     try:
-        match orjson.loads(base64.urlsafe_b64decode(cursor.encode())):
+        match orjson.loads(urlsafe_b64decode(cursor.encode())):
             case [int(number), int(offset)] if 0 <= number < count and offset >= 0:
                 return number, offset
             case _:

@@ -31,18 +31,24 @@ def look_at(path: str) -> tuple[int, int, int]:
     return found.st_size, found.st_mtime_ns, found.st_ino
 
 
+def check(path: str) -> None:
+    """Raise `OSError` where no line could be appended as things are; nothing is written or made."""
+    try:
+        os.close(_opened(path, _FLAGS))
+    except FileNotFoundError:
+        if not os.access(os.path.dirname(path), os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES)) from None
+
+
 def append_line(path: str, line: bytes) -> None:
     """Append a line, durable when this returns; raises `OSError`.
 
     It is one write at the end, so lines of several processes do not mix.  Where the last line was
     torn, the LF that it lacks goes first, in the same write.
     """
-    file = os.open(path, _FLAGS | os.O_CREAT, 0o600)
+    file = _opened(path, _FLAGS | os.O_CREAT)
     try:
-        found = os.fstat(file)
-        if not stat.S_ISREG(found.st_mode):
-            raise OSError(errno.EINVAL, "not a regular file")
-        size = found.st_size
+        size = os.fstat(file).st_size
         torn = size > 0 and _byte_at(file, size - 1) != b"\n"
         data = (b"\n" if torn else b"") + line + b"\n"
         if os.write(file, data) < len(data):
@@ -53,6 +59,14 @@ def append_line(path: str, line: bytes) -> None:
             sync_folder(os.path.dirname(path))
     finally:
         os.close(file)
+
+
+def _opened(path: str, flags: int) -> int:
+    file = os.open(path, flags, 0o600)
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise OSError(errno.EINVAL, "not a regular file")
+    return file
 
 
 def _byte_at(file: int, offset: int) -> bytes:

@@ -8,7 +8,6 @@ the locks of `locks`.
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -42,8 +41,6 @@ from codex_checkpoints.threads.index import Index, is_storable
 from codex_checkpoints.threads.numbering import id_of, is_thread_id, lines_of
 from codex_checkpoints.threads.rollout_file import FileReader
 
-logger = logging.getLogger(__name__)
-
 OURS = "codex-checkpoints"
 """The originator of the threads that we make, which alone may be deleted."""
 
@@ -72,7 +69,7 @@ class LocalThreadStore:
         """Publish a thread whole; durable and visible to Codex when this returns."""
         thread_id = id_of(new)
         if self._rollouts_of(thread_id):
-            raise Conflict(f"thread {thread_id} exists already")
+            raise Conflict("it exists already")
         path = self._in_sight(tree.place_of(self.codex_home, thread_id, at))
         writer.publish(path, lines_of(new, at), self._nursery)
         return self._seen(path)
@@ -89,9 +86,9 @@ class LocalThreadStore:
         with locks.hold(self.codex_home, thread_id) as lock:
             rollout = self._newest(thread_id)
             if expected is not None and rollout.look != expected:
-                raise Conflict("the thread has gone on since it was looked at")
+                raise Conflict("the session has gone on since it was looked at")
             if rollout.archived:
-                raise Unsupported("an archived thread is not continued; unarchive it first")
+                raise Unsupported("an archived session is not continued; unarchive it first")
             path = rollout.path
             if rollout.compressed:
                 path = cold.unpack(path, lock)
@@ -226,14 +223,14 @@ class LocalThreadStore:
         with locks.hold(self.codex_home, thread_id) as lock:
             own = self._rollouts_of(thread_id)
             if not own:
-                raise ThreadNotFound(f"no thread {thread_id}")
+                raise ThreadNotFound("there is no such session")
             if len(own) > 1:
-                raise Conflict("the thread has gone on in a later rollout")
+                raise Conflict("the session has gone on in a later file")
             made_by = history.head(self.reader, own[0].path)
             if made_by is None or made_by.originator != OURS:
-                raise Conflict("only threads that this product made are deleted")
+                raise Conflict("only sessions that codex-checkpoints made are deleted")
             if queries.is_referred_to(own[0], self._lineage(own[0].path)):
-                raise Conflict("another thread builds on this one")
+                raise Conflict("another session builds on this one")
             writer.remove(own[0].path, lock)
         self.update_thread_metadata([(thread_id, Patch(row=None, of=own[0].path))])
 
@@ -288,7 +285,7 @@ class LocalThreadStore:
     def _newest(self, thread_id: str) -> Rollout:
         own = self._rollouts_of(thread_id)
         if not own:
-            raise ThreadNotFound(f"no thread {thread_id[:80]}")
+            raise ThreadNotFound("there is no such session")
         return own[-1]
 
     def _in_sight(self, path: str) -> str:
@@ -309,7 +306,7 @@ class LocalThreadStore:
         """Raise for a thread that no lock could be taken for."""
         if not is_thread_id(thread_id):
             self._newest(thread_id)
-            raise Unsupported("Codex knows no lock for such a thread id")
+            raise Unsupported("Codex knows no lock for such a session id")
 
     def _row_of(self, thread_id: str) -> Row:
         """Return what was told of a thread, or at least that it is there."""
@@ -317,10 +314,7 @@ class LocalThreadStore:
 
     def _give(self, row: Row, name: str | None) -> None:
         """Name a thread, or take its name back: in our file, and where Codex keeps such names."""
-        try:
-            self._names.give(row.session_id, name, legacy=self._is_legacy(row))
-        except OSError as error:
-            raise StorageFailed(error.strerror or str(error)) from error
+        self._names.give(row.session_id, name, legacy=self._is_legacy(row))
 
     def _is_legacy(self, row: Row) -> bool:
         """Return whether Codex keeps the thread's name in its list; others it keeps in SQLite."""
@@ -334,9 +328,9 @@ class LocalThreadStore:
         with locks.hold(self.codex_home, thread_id) as lock:
             own = self._rollouts_of(thread_id)
             if not own:
-                raise ThreadNotFound(f"no thread {thread_id}")
+                raise ThreadNotFound("there is no such session")
             if own[-1].archived == archive:
-                raise Conflict(f"the thread is {'archived' if archive else 'active'} already")
+                raise Conflict(f"the session is {'archived' if archive else 'active'} already")
             # All of them, as Codex does; the current one last, so that whoever was killed in
             # between can do it again.
             for rollout in own:
@@ -361,7 +355,7 @@ class LocalThreadStore:
             try:
                 own = history.head(self.reader, path)
             except UnreadableSource as error:
-                raise Conflict("a thread that cannot be read may build on this one") from error
+                raise Conflict("a session that cannot be read may build on this one") from error
             if own is not None:
                 yield own.base.rollout_id if own.base else None, own.forked_from
 
@@ -371,7 +365,9 @@ def _touch(path: str) -> None:
     try:
         os.utime(path)
     except OSError as error:
-        logger.warning("%s: %s", path, error.strerror)
+        import logging  # noqa: PLC0415 - rarely needed, and slow to load
+
+        logging.getLogger(__name__).warning("%s: %s", path, error.strerror)
 
 
 def _exists_plain(path: str) -> bool:

@@ -22,9 +22,8 @@ import re
 import stat
 import time
 from collections.abc import Generator, Sequence
-from pathlib import Path
 
-from codex_checkpoints.threads import file_lock
+from codex_checkpoints import file_lock
 from codex_checkpoints.threads.contract import StorageFailed, ThreadIsLive, Unsupported
 from codex_checkpoints.threads.tree import parse_name
 
@@ -54,17 +53,18 @@ _AT_A_TIME = 64
 
 def folder(codex_home: str) -> str:
     """Return where the locks lie; a change there may mean that a thread was loaded or let go."""
-    return str(Path(codex_home, _FOLDER))
+    return os.path.join(codex_home, _FOLDER)
 
 
 def live_threads(codex_home: str) -> frozenset[str]:
     """Name the threads whose writer lock is held."""
-    place = Path(codex_home, _FOLDER)
+    place = folder(codex_home)
     try:
-        locks = sorted(path for path in place.iterdir() if path.suffix == _SUFFIX)
+        locks = sorted(name for name in os.listdir(place) if name.endswith(_SUFFIX))
     except OSError:
         return frozenset()
-    threads = [path.stem for path in locks if _THREAD_ID.fullmatch(path.stem)]
+    names = (name.removesuffix(_SUFFIX) for name in locks)
+    threads = [name for name in names if _THREAD_ID.fullmatch(name)]
     live: set[str] = set()
     for start in range(0, len(threads), _AT_A_TIME):
         live |= _held(place, threads[start : start + _AT_A_TIME])
@@ -75,7 +75,7 @@ def is_live(codex_home: str, thread_id: str) -> bool:
     """Tell whether the thread's writer lock is held; what is no thread id is not live."""
     if _THREAD_ID.fullmatch(thread_id) is None:
         return False
-    return bool(_held(Path(codex_home, _FOLDER), (thread_id,)))
+    return bool(_held(folder(codex_home), (thread_id,)))
 
 
 class WriterLock:
@@ -105,7 +105,7 @@ class WriterLock:
             raise ValueError("the lock is another Codex home's")
         name = parse_name(os.path.basename(path))
         if name is None or name.thread_id != self.thread_id:
-            raise Unsupported("the name of the session file is not its thread's")
+            raise Unsupported("the session file has the name of another session")
 
 
 _SEAL = object()
@@ -125,11 +125,12 @@ def hold(codex_home: str, thread_id: str) -> Generator[WriterLock]:
     had, `Unsupported` for what is no thread id.
     """
     if _THREAD_ID.fullmatch(thread_id) is None:
-        raise Unsupported("no thread id")
-    place = Path(codex_home, _FOLDER)
-    path = place / (thread_id + _SUFFIX)
+        raise Unsupported("no session id")
+    place = folder(codex_home)
+    path = _lock_of(place, thread_id)
     try:
-        place.mkdir(exist_ok=True)
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(place)
         descriptor = _claim(place, path)
     except OSError as error:
         raise StorageFailed(error.strerror or type(error).__name__) from error
@@ -141,20 +142,20 @@ def hold(codex_home: str, thread_id: str) -> Generator[WriterLock]:
         _give_back(place, path, descriptor)
 
 
-def _claim(place: Path, path: Path) -> int:
+def _claim(place: str, path: str) -> int:
     """Open and lock a thread's lock file; raises `ThreadIsLive` and `OSError`."""
     with _writing_coordinated(place) as coordinated:
         if not coordinated:
-            raise ThreadIsLive("another process keeps the threads from being opened")
+            raise ThreadIsLive("another process keeps the sessions from being opened")
         descriptor = _made(path)
         # A file that was put in the other's place belongs to somebody who does not coordinate.
         if file_lock.take(descriptor) and _is_same(descriptor, path):
             return descriptor
         os.close(descriptor)
-        raise ThreadIsLive("another process has the thread loaded")
+        raise ThreadIsLive("another process has the session open")
 
 
-def _give_back(place: Path, path: Path, descriptor: int) -> None:
+def _give_back(place: str, path: str, descriptor: int) -> None:
     """Remove the lock file and let go; without coordination the file stays, but unlocked."""
     with contextlib.suppress(OSError), _writing_coordinated(place) as coordinated:
         if coordinated and _is_same(descriptor, path):
@@ -167,9 +168,9 @@ def _give_back(place: Path, path: Path, descriptor: int) -> None:
 
 
 @contextlib.contextmanager
-def _writing_coordinated(place: Path) -> Generator[bool]:
+def _writing_coordinated(place: str) -> Generator[bool]:
     """Keep everybody else from opening or closing threads; `False` when it could not be had."""
-    descriptor = _made(place / _COORDINATION)
+    descriptor = _made(os.path.join(place, _COORDINATION))
     try:
         end = time.monotonic() + _COORDINATION_WAIT_TO_WRITE
         while not (taken := file_lock.take(descriptor)) and time.monotonic() < end:
@@ -179,7 +180,7 @@ def _writing_coordinated(place: Path) -> Generator[bool]:
         os.close(descriptor)  # this lets go as well
 
 
-def _made(path: Path) -> int:
+def _made(path: str) -> int:
     """Open a lock file in order to lock it, made where it is missing; raises `OSError`."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | _CAREFULLY, 0o666)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -188,20 +189,24 @@ def _made(path: Path) -> int:
     return descriptor
 
 
-def _held(folder: Path, threads: Sequence[str]) -> set[str]:
-    there = [thread for thread in threads if _is_file(folder / (thread + _SUFFIX))]
+def _lock_of(place: str, thread_id: str) -> str:
+    return os.path.join(place, thread_id + _SUFFIX)
+
+
+def _held(place: str, threads: Sequence[str]) -> set[str]:
+    there = [thread for thread in threads if _is_file(_lock_of(place, thread))]
     if not there:
         return set()
-    with _coordinated(folder) as coordinated:
+    with _coordinated(place) as coordinated:
         if not coordinated:
             return set(there)
-        return {thread for thread in there if _is_held(folder / (thread + _SUFFIX))}
+        return {thread for thread in there if _is_held(_lock_of(place, thread))}
 
 
 @contextlib.contextmanager
-def _coordinated(folder: Path) -> Generator[bool]:
+def _coordinated(place: str) -> Generator[bool]:
     """Keep Codex from opening threads meanwhile; `False` when that could not be had."""
-    path = folder / _COORDINATION
+    path = os.path.join(place, _COORDINATION)
     if not os.path.lexists(path):
         yield True
         return
@@ -223,7 +228,7 @@ def _take_in_time(descriptor: int) -> bool:
     return True
 
 
-def _is_held(path: Path) -> bool:
+def _is_held(path: str) -> bool:
     with _opened(path) as descriptor:
         if descriptor is None:
             # Gone since we looked: its owner closed the thread. Still there: unknown.
@@ -239,7 +244,7 @@ def _is_held(path: Path) -> bool:
 
 
 @contextlib.contextmanager
-def _opened(path: Path) -> Generator[int | None]:
+def _opened(path: str) -> Generator[int | None]:
     """Open a regular file for reading, without following a link and without blocking."""
     descriptor: int | None = None
     if _is_file(path):
@@ -253,15 +258,15 @@ def _opened(path: Path) -> Generator[int | None]:
             os.close(descriptor)
 
 
-def _is_file(path: Path) -> bool:
+def _is_file(path: str) -> bool:
     try:
-        return stat.S_ISREG(path.lstat().st_mode)
+        return stat.S_ISREG(os.lstat(path).st_mode)
     except (OSError, ValueError):
         return False
 
 
-def _is_same(descriptor: int, path: Path) -> bool:
+def _is_same(descriptor: int, path: str) -> bool:
     try:
-        return os.path.samestat(os.fstat(descriptor), path.lstat())
+        return os.path.samestat(os.fstat(descriptor), os.lstat(path))
     except OSError:
         return False

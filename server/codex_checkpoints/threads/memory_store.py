@@ -76,7 +76,7 @@ class InMemoryThreadStore:
         """Keep a new thread."""
         thread_id = id_of(new)
         if self._rollouts_of(thread_id):
-            raise Conflict(f"thread {thread_id} exists already")
+            raise Conflict("it exists already")
         return self.put(thread_id, b"".join(lines_of(new, at)))
 
     def append_items(
@@ -89,9 +89,9 @@ class InMemoryThreadStore:
         """Put lines behind those of the current rollout."""
         rollout = self._to_write(thread_id)
         if expected is not None and expected != rollout.look:
-            raise Conflict("the thread has gone on since it was looked at")
+            raise Conflict("the session has gone on since it was looked at")
         if rollout.archived:
-            raise Unsupported("an archived thread is not continued; unarchive it first")
+            raise Unsupported("an archived session is not continued; unarchive it first")
         old = self._held[rollout.path].data
         end = end_of(lambda start, length: old[start : start + length], len(old), thread_id)
         lines, ordinals = lines_behind(end.ordinal, items, at)
@@ -201,9 +201,9 @@ class InMemoryThreadStore:
         rollout = self._to_write(thread_id)
         own = history.head(self.reader, rollout.path)
         if len(self._rollouts_of(thread_id)) > 1 or own is None or own.originator != OURS:
-            raise Conflict("only threads that this product made are deleted")
+            raise Conflict("only sessions that codex-checkpoints made are deleted")
         if queries.is_referred_to(rollout, self._lineage(rollout.path)):
-            raise Conflict("another thread builds on this one")
+            raise Conflict("another session builds on this one")
         del self._held[rollout.path]
         self._rows.pop(rollout.path, None)
         self._states.pop(rollout.path, None)
@@ -247,18 +247,18 @@ class InMemoryThreadStore:
     def _newest(self, thread_id: str) -> Rollout:
         own = self._rollouts_of(thread_id)
         if not own:
-            raise ThreadNotFound(f"no thread {thread_id[:80]}")
+            raise ThreadNotFound("there is no such session")
         return own[-1]
 
     def _to_write(self, thread_id: str) -> Rollout:
         rollout = self._newest(thread_id)
         if thread_id in self.live:
-            raise ThreadIsLive(f"thread {thread_id} is loaded")
+            raise ThreadIsLive("another process has the session open")
         return rollout
 
     def _move(self, thread_id: str, *, archived: bool) -> Rollout:
         if self._to_write(thread_id).archived == archived:
-            raise Conflict(f"the thread is {'archived' if archived else 'active'} already")
+            raise Conflict(f"the session is {'archived' if archived else 'active'} already")
         for rollout in self._rollouts_of(thread_id):
             held = self._held[rollout.path]
             look = self._look(held.data, rollout.look[2])

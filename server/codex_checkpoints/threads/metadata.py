@@ -53,7 +53,7 @@ class Metadata:
         """Give a name or take it back; durable when this returns.  Raises `OSError`."""
         path = self._path(thread_id)
         if path is None:
-            raise OSError(None, "this thread id cannot name a folder")
+            raise OSError(None, "this session id cannot name a folder")
         line = orjson.dumps({"at": stamp(given.at), "name": given.text})
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         try:

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 import orjson
 from attrs import frozen
 
-from codex_checkpoints.threads.lines import append_line, look_at
+from codex_checkpoints.threads import lines
 
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -39,7 +39,7 @@ class ThreadNames:
     def all(self) -> Mapping[str, Given]:
         """Return what each thread was called last, by its id."""
         try:
-            look = look_at(self.path)
+            look = lines.look_at(self.path)
             if self._look != look:
                 with open(self.path, "rb") as file:
                     self._given = dict(_given_names(file))
@@ -48,6 +48,10 @@ class ThreadNames:
             self._given, self._look = {}, None
         return self._given
 
+    def check(self) -> None:
+        """Raise `OSError` where Codex could not be told of a rename, as things are."""
+        lines.check(self.path)
+
     def add(self, thread_id: str, given: Given) -> None:
         """Tell Codex of a rename by one more line; raises `OSError`."""
         line = {
@@ -55,7 +59,7 @@ class ThreadNames:
             "thread_name": given.text or "",
             "updated_at": stamp(given.at),
         }
-        append_line(self.path, orjson.dumps(line))
+        lines.append_line(self.path, orjson.dumps(line))
 
 
 def stamp(when: datetime) -> str:
@@ -76,8 +80,8 @@ def moment(text: object) -> datetime:
     return _LONG_AGO
 
 
-def _given_names(lines: Iterable[bytes]) -> Iterator[tuple[str, Given]]:
-    for line in lines:
+def _given_names(told: Iterable[bytes]) -> Iterator[tuple[str, Given]]:
+    for line in told:
         try:
             value = orjson.loads(line)
         except orjson.JSONDecodeError:

@@ -23,7 +23,7 @@ def id_of(new: NewThread) -> str:
     """Return the id of a new thread; raise `Unsupported` for a head that Codex would refuse."""
     thread_id = str(new.meta.get("id"))
     if not is_thread_id(thread_id):
-        raise Unsupported("a thread id is a UUID in lower case")
+        raise Unsupported("a session id is a UUID in lower case")
     if new.meta.get("history_mode", "legacy") not in ("legacy", "paginated"):
         raise Unsupported("a history mode that Codex does not know")
     return thread_id

@@ -11,17 +11,15 @@ import contextlib
 import errno
 import os
 import re
-import stat
-import time
 from collections.abc import Generator, Iterable, Iterator
 
+from codex_checkpoints import unfinished
 from codex_checkpoints.core.rollout.lines import CHUNK
 from codex_checkpoints.threads.contract import Conflict, StorageFailed
 from codex_checkpoints.threads.locks import is_live
 from codex_checkpoints.threads.tree import parse_name, roots
 
 _PORTION = 1 << 20
-_STALE_SECONDS = 60
 _DEPTH = 3  # sessions/YYYY/MM/DD
 _IN_THE_NURSERY = re.compile(r"\.(rollout-[\w-]+\.jsonl)\.[0-9a-f]{16}\.tmp", re.ASCII)
 _BESIDE = re.compile(r"\.(rollout-[\w-]+\.jsonl)\.tmp", re.ASCII)
@@ -49,28 +47,21 @@ def temporary_beside(path: str) -> str:
     return os.path.join(folder, f".{name}.tmp")
 
 
-def write_temporary(temporary: str, portions: Iterable[bytes]) -> None:
+@contextlib.contextmanager
+def temporary_file(temporary: str, portions: Iterable[bytes]) -> Generator[None]:
     """Write a file that is not there yet, and flush it; memory does not grow with it.
 
-    Raises `OSError`, or what `portions` raises; the file is gone then.
+    It is ours until the block ends, and gone when that, or the writing, fails.  Raises `OSError`,
+    or what `portions` raises.
     """
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _CLOSED, 0o666)
-    try:
+    with unfinished.growing(temporary, 0o666) as descriptor:
         try:
             for portion in _gathered(portions):
                 _write_all(descriptor, portion)
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-    except BaseException:
-        discard(temporary)
-        raise
-
-
-def discard(temporary: str) -> None:
-    """Remove a temporary file; where that fails, `clear_leftovers` will."""
-    with contextlib.suppress(OSError):
-        os.unlink(temporary)
+        yield
 
 
 def take_name(temporary: str, path: str) -> None:
@@ -89,18 +80,16 @@ def take_name(temporary: str, path: str) -> None:
     except FileExistsError as error:
         raise Conflict("the name is taken") from error
     finally:
-        discard(temporary)
+        unfinished.discard(temporary)
     sync_folder(os.path.dirname(path))
 
 
 def _copy(temporary: str, path: str) -> None:
     """Take the name from another file system: only now is it known to be another."""
     beside = temporary_beside(path)
-    write_temporary(beside, portions_of(temporary))
-    try:
+    with temporary_file(beside, portions_of(temporary)):
         _rename(beside, path)
-    finally:
-        discard(beside)
+        unfinished.discard(beside)
 
 
 def _rename(temporary: str, path: str) -> None:
@@ -160,18 +149,14 @@ def portions_of(path: str) -> Iterator[bytes]:
 def clear_leftovers(nursery: str, codex_home: str) -> int:
     """Remove temporary files that killed processes left; return how many.
 
-    Those of the nursery, and those beside session files.  A file younger than a minute, or of a
-    thread that somebody holds, may be in the hands of another process and stays.
+    Those of the nursery, and those beside session files.  What another process is still writing
+    stays, and so does a file of a thread that somebody holds.
     """
-    removed = 0
-    for path, thread_id in _temporary_files(nursery, codex_home):
-        with contextlib.suppress(OSError):
-            look = os.stat(path, follow_symlinks=False)
-            stale = stat.S_ISREG(look.st_mode) and time.time() - look.st_mtime > _STALE_SECONDS
-            if stale and not is_live(codex_home, thread_id):
-                os.unlink(path)
-                removed += 1
-    return removed
+    return sum(
+        unfinished.clear(path)
+        for path, thread_id in _temporary_files(nursery, codex_home)
+        if not is_live(codex_home, thread_id)
+    )
 
 
 def _temporary_files(nursery: str, codex_home: str) -> Iterator[tuple[str, str]]:

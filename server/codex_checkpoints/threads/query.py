@@ -5,7 +5,6 @@ Values in, values out: a store hands in what it was told, and keeps the outcome 
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable, Iterable, Sequence
 
 import orjson
@@ -130,13 +129,16 @@ def _comes_after(row: Row, stamp: str, thread_id: str) -> bool:
 
 
 def _to_cursor(row: Row) -> str:
-    data = orjson.dumps([_stamp(row), row.session_id])
-    return base64.urlsafe_b64encode(data).decode()
+    from base64 import urlsafe_b64encode  # noqa: PLC0415 - few read a list by pages
+
+    return urlsafe_b64encode(orjson.dumps([_stamp(row), row.session_id])).decode()
 
 
 def _from_cursor(cursor: str) -> tuple[str, str]:
+    from base64 import urlsafe_b64decode  # noqa: PLC0415 - as above
+
     try:
-        match orjson.loads(base64.urlsafe_b64decode(cursor.encode())):
+        match orjson.loads(urlsafe_b64decode(cursor.encode())):
             case [str(stamp), str(thread_id)]:
                 return stamp, thread_id
             case _:

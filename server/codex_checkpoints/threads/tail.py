@@ -94,7 +94,7 @@ def _is_paginated(head: bytes, thread_id: str) -> bool:
     if record.get("type") != "session_meta" or not meta:
         raise Unsupported("the session file does not begin with its session_meta")
     if str(meta.get("id")).lower() != thread_id:
-        raise Unsupported("the session file is another thread's")
+        raise Unsupported("the session file is another session's")
     mode = meta.get("history_mode", "legacy")
     if mode not in ("legacy", "paginated"):
         raise Unsupported("a history mode that Codex does not know")

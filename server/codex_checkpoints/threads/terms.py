@@ -51,6 +51,10 @@ class StorageFailed(StoreError):
     """The system refused (no space, no permission): what was there before is whole."""
 
 
+class KeptHereAlone(StorageFailed):
+    """A name is kept and counts, but the system refused to have others told of it."""
+
+
 # --- histories -----------------------------------------------------------------------------------
 
 Look = tuple[int, int, int]

@@ -112,8 +112,8 @@ def publish(path: str, lines: Iterable[bytes], nursery: str) -> None:
     with publishing.storage():
         os.makedirs(nursery, mode=0o700, exist_ok=True)
         temporary = publishing.temporary_in(nursery, path)
-        publishing.write_temporary(temporary, lines)
-        publishing.take_name(temporary, path)
+        with publishing.temporary_file(temporary, lines):
+            publishing.take_name(temporary, path)
 
 
 def append(

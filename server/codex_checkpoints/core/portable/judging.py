@@ -23,25 +23,39 @@ from codex_checkpoints.core.portable.pack import (
     MAX_MARKERS,
     MAX_NOTES,
     Pack,
+    is_id,
     is_time,
     is_version,
 )
 from codex_checkpoints.core.portable.places import is_portable
 from codex_checkpoints.core.restore.markers import MAX_PINS
+from codex_checkpoints.core.rollout.fields import is_list
 
 _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}", re.ASCII)
 _HASH = re.compile(r"sha256:[0-9a-f]{64}|stat:\d{1,20}-\d{1,20}|unknown:", re.ASCII)
 
 
+_LISTS = {
+    "notes": MAX_NOTES,
+    "markers": MAX_MARKERS,
+    "pins": MAX_PINS,
+    "lineage": MAX_LINEAGE,
+}
+
+
+def too_long(told: Mapping[str, object]) -> Iterator[str]:
+    """Yield the lists of a pack that are longer than those of any of ours, before a look inside."""
+    for name, most in _LISTS.items():
+        found = told.get(name)
+        if is_list(found) and len(found) > most:
+            yield f"{name}: {len(found)}, more than {most}"
+
+
 def too_many(pack: Pack) -> Iterator[str]:
-    """Yield what there is more of than any pack of ours holds."""
+    """Yield what else there is more of than any pack of ours holds."""
     checkpoint, limits = pack.checkpoint, Limits()
     deps = max((len(each.depends_on) for each in checkpoint.facts.values()), default=0)
     for name, count, most in (
-        ("notes", len(pack.notes), MAX_NOTES),
-        ("markers", len(pack.markers), MAX_MARKERS),
-        ("pins", len(pack.pins), MAX_PINS),
-        ("lineage", len(pack.lineage), MAX_LINEAGE),
         ("checkpoint.artifacts", len(checkpoint.artifacts), limits.max_artifacts_total),
         ("checkpoint.facts", len(checkpoint.facts), limits.max_facts_total),
         ("checkpoint.decisions", len(checkpoint.decisions), limits.max_decisions_total),
@@ -76,6 +90,7 @@ def _uris(checkpoint: Checkpoint) -> Iterator[str]:
 def wrong(pack: Pack) -> Iterator[str]:
     """Yield what a pack of ours would not say, each by its place."""
     yield from _wrong_names(pack)
+    yield from _wrong_numbers(pack)
     yield from _wrong_files(pack)
     yield from _wrong_notes(pack)
     if any(len(name) > MAX_URI_CHARS or not name for name in _names(pack)):
@@ -94,12 +109,38 @@ def _wrong_names(pack: Pack) -> Iterator[str]:
     sessions = [pack.origin.session_id, *(each.session_id for each in pack.markers)]
     if any(_SESSION.fullmatch(name) is None for name in sessions):
         yield "a session id is no plain name"
+    if not all(map(is_id, _ids(pack))):
+        yield "an id of a marker, a turn or a session is no plain name"
     version = pack.origin.cli_version
     if version is not None and not is_version(version):
         yield "origin.cliVersion: not a version"
     way = [pack.origin.session_id, *(each.parent for each in pack.lineage)]
     if [each.child for each in pack.lineage] != way[:-1] or len(set(way)) < len(way):
         yield "lineage: not one way up from the session"
+
+
+def _ids(pack: Pack) -> Iterator[str]:
+    for each in pack.markers:
+        yield from (each.checkpoint_id, each.turn_id)
+    for link in pack.lineage:
+        yield from (link.child, link.parent)
+    named = (link.turn_id for link in pack.lineage)
+    marked = (link.checkpoint_id for link in pack.lineage)
+    yield from (each for each in (*named, *marked) if each is not None)
+    yield from (note.turn_id for note in pack.notes if note.turn_id is not None)
+
+
+def _wrong_numbers(pack: Pack) -> Iterator[str]:
+    """Yield what was seen before anything was: -1 is how far an empty session has come."""
+    checkpoint = pack.checkpoint
+    artifacts = checkpoint.artifacts
+    if checkpoint.seq < 0 and (checkpoint.task is not None or artifacts):
+        yield "checkpoint.seq: something was seen before the first record"
+    if any(each.last_observed_seq < 0 for each in artifacts.values()):
+        yield "checkpoint.artifacts: one was seen before the first record"
+    recent = checkpoint.recent_artifacts
+    if len(set(recent)) < len(recent) or not artifacts.keys() >= set(recent):
+        yield "checkpoint.recentArtifacts: not some of the artifacts, each once"
 
 
 def _wrong_files(pack: Pack) -> Iterator[str]:

@@ -8,6 +8,7 @@ were taken out.  Markers lose the hashes of files, notes those that they were ac
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import takewhile
 
 from attrs import evolve, frozen
 
@@ -22,7 +23,9 @@ from codex_checkpoints.core.portable.pack import (
     NoteEvent,
     Origin,
     Pack,
+    PackedMarker,
     Revoked,
+    is_id,
     is_time,
     to_bytes,
 )
@@ -68,21 +71,27 @@ def _event(update: Update) -> NoteEvent | None:
     return NoteEvent(update.seq, update.turn_id, update.at, update.payload, revoked)
 
 
+def _is_plain(marker: PackedMarker) -> bool:
+    return all(map(is_id, (marker.checkpoint_id, marker.session_id, marker.turn_id)))
+
+
 def packed(luggage: Luggage, homes: Iterable[str]) -> tuple[Pack, Left]:
     """Return the pack of a session and what it lacks; `homes` are folders of persons here."""
     names = Names(luggage.checkpoint, luggage.history, luggage.base, places_of(luggage.base, homes))
     history = tuple(names.note(each) for each in luggage.history)
     notes = history[max(0, len(history) - MAX_NOTES) :]
-    markers = [each for each in luggage.shelf.markers if is_time(each.created_at)]
+    dated = (each for each in luggage.shelf.markers if is_time(each.created_at))
+    markers = [each for each in map(names.marker, dated) if _is_plain(each)]
     markers = markers[max(0, len(markers) - MAX_MARKERS) :]
+    way = map(names.link, luggage.lineage[:MAX_LINEAGE])
     pins = tuple(pin for pin in luggage.shelf.pins if not names.stays(pin.uri))
     pack = Pack(
         names.origin(luggage.origin),
         names.checkpoint(luggage.checkpoint),
         notes,
-        tuple(map(names.marker, markers)),
+        tuple(markers),
         pins,
-        tuple(map(names.link, luggage.lineage[:MAX_LINEAGE])),
+        tuple(takewhile(lambda link: is_id(link.child) and is_id(link.parent), way)),
     )
     while pack.notes and len(to_bytes(pack)) > MAX_BYTES:
         pack = evolve(pack, notes=pack.notes[len(pack.notes) // 2 + 1 :])

@@ -25,6 +25,7 @@ from codex_checkpoints.core.portable.pack import (
     Origin,
     PackedLink,
     PackedMarker,
+    is_id,
     is_time,
     is_version,
 )
@@ -152,7 +153,7 @@ class Names:
         return evolve(
             event,
             at=_time(event.at),
-            turn_id=None if event.turn_id is None else self.name(event.turn_id),
+            turn_id=self._id(event.turn_id),
             payload=None if event.payload is None else self._payload(event.payload),
             revoked=None if revoked is None else evolve(revoked, id=self.name(revoked.id)),
         )
@@ -192,15 +193,19 @@ class Names:
 
     def link(self, link: Link) -> PackedLink:
         """Return a link of the way up."""
-        turn, checkpoint = link.cut.turn_id, link.cut.checkpoint_id
         return PackedLink(
             self.name(link.child),
             self.name(link.parent),
             link.kind,
             _time(link.at),
-            None if turn is None else self.name(turn),
-            None if checkpoint is None else self.name(checkpoint),
+            self._id(link.cut.turn_id),
+            self._id(link.cut.checkpoint_id),
         )
+
+    def _id(self, text: str | None) -> str | None:
+        """Return an id; None where no pack may hold it."""
+        name = "" if text is None else self.name(text)
+        return name if is_id(name) else None
 
 
 def _time(at: str | None) -> str | None:

@@ -40,6 +40,7 @@ MAX_LINEAGE = 64
 """Links above the session, the nearest."""
 
 _A_VERSION = re.compile(r"[0-9A-Za-z.+-]{1,40}", re.ASCII)
+_AN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}", re.ASCII)
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z", re.ASCII)
 
 
@@ -134,6 +135,11 @@ def to_bytes(pack: Pack) -> bytes:
 def is_time(text: str) -> bool:
     """Return whether a text is a time in UTC, ISO 8601, as it stands in all records."""
     return _TIME.fullmatch(text) is not None
+
+
+def is_id(text: str) -> bool:
+    """Return whether a text is a plain name, as ids of sessions, turns and markers are."""
+    return _AN_ID.fullmatch(text) is not None
 
 
 def is_version(text: str) -> bool:

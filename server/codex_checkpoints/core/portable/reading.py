@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache
 from typing import Any, Literal
 
@@ -26,7 +26,7 @@ from codex_checkpoints.core.checkpoint.caps import MAX_VALUE_CHARS, camel
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.checkpoint.redaction import redact
 from codex_checkpoints.core.checkpoint.text import value
-from codex_checkpoints.core.portable.judging import policies, too_many, wrong
+from codex_checkpoints.core.portable.judging import policies, too_long, too_many, wrong
 from codex_checkpoints.core.portable.pack import (
     FORMAT,
     MAX_BYTES,
@@ -40,13 +40,17 @@ from codex_checkpoints.core.portable.pack import (
 )
 from codex_checkpoints.core.portable.places import HIDDEN
 from codex_checkpoints.core.restore.markers import Pin
+from codex_checkpoints.core.rollout.controls import CONTROLS
 from codex_checkpoints.core.rollout.fields import is_list, is_object
-from codex_checkpoints.core.rollout.paths import CONTROLS
 
 Code = Literal["invalid_payload", "limit_exceeded", "policy_text"]
 
 MAX_DEPTH = 12
 """Lists and objects inside one another; a pack of ours needs nine."""
+
+MAX_VALUES = MAX_BYTES // 16
+"""Values in a pack: one of ours takes more bytes than that, with its key.  What a million of them
+takes in memory, and how long, is a hundred times what a pack of the same size does."""
 
 _LARGEST = 1 << 48
 """No session has so many records."""
@@ -72,8 +76,11 @@ def pack_in(data: bytes) -> Pack:
     told = _json(data)
     if told.get("format") != FORMAT:
         raise BadPack("invalid_payload", ["format: not a pack of codex-checkpoints"])
-    if told.get("version") != VERSION:
+    if type(told.get("version")) is not int or told["version"] != VERSION:
         raise BadPack("invalid_payload", [f"version: only {VERSION} is known here"])
+    problems = [*too_long(told)]
+    if problems:
+        raise BadPack("limit_exceeded", problems)
     pack = _structured({key: told[key] for key in told if key not in {"format", "version"}})
     problems = [*too_many(pack)]
     if problems:
@@ -93,18 +100,37 @@ def pack_in(data: bytes) -> Pack:
 def _json(data: bytes) -> dict[str, Any]:
     """Read strict JSON: UTF-8, keys once, no deeper than `MAX_DEPTH`, texts without secrets."""
     try:
-        orjson.loads(data)  # stricter about numbers and characters, and it bounds the depth
-        found: object = json.loads(data, object_pairs_hook=_once)
+        # Stricter about numbers and characters; and it bounds the depth, and takes little memory.
+        too_much = _values_in(orjson.loads(data)) > MAX_VALUES
+        found: object = None if too_much else json.loads(data, object_pairs_hook=_once)
     except _TwiceError:
         raise BadPack("invalid_payload", ["a key stands twice in an object"]) from None
     except (ValueError, RecursionError):
         raise BadPack("invalid_payload", ["not JSON"]) from None
+    if too_much:
+        raise BadPack("limit_exceeded", [f"more than {MAX_VALUES} values"])
     if not is_object(found):
         raise BadPack("invalid_payload", ["not a JSON object"])
     clean = _clean(found, MAX_DEPTH)
     if not is_object(clean):
         raise BadPack("invalid_payload", ["not a JSON object"])
     return clean
+
+
+def _values_in(found: object) -> int:
+    """Return how many values something is made of; where it is too many, at least one too many."""
+    inside, count = [found], 1
+    while inside and count <= MAX_VALUES:
+        part = inside.pop()
+        more: Collection[object] = ()
+        if is_object(part):
+            more = part.values()
+        elif is_list(part):
+            more = part
+        count += len(more)
+        if count <= MAX_VALUES:
+            inside.extend(more)
+    return count
 
 
 class _TwiceError(ValueError):
