@@ -1,6 +1,7 @@
 """Markers and pins through the real doors: what they name, what they survive, what is refused."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -236,6 +237,37 @@ def test_what_names_no_file_is_not_pinned(home: Home, path: str):
     assert (snapshot(home.state / "sessions") if (home.state / "sessions").exists() else {}) == (
         before
     )
+
+
+@pytest.mark.parametrize("path", ["nope.py", "sub", "../notes", "/etc/hostname", "a.py/b"])
+def test_what_is_no_file_in_the_folder_is_not_pinned(home: Home, path: str):
+    (home.user / "notes").write_text("outside")
+    (home.user / "shop/sub").mkdir()
+
+    done = home.run("pin", thread(1), path, "--json")
+
+    error = json.loads(done.stdout)["error"]
+    assert error["code"] == "invalid_payload"
+    assert error["message"] == "path: must be a file in the folder of the session"
+    assert home.json("pin", thread(1)) == []
+
+
+def test_a_file_that_the_session_met_is_pinned_though_it_is_gone(home: Home):
+    assert [pin["uri"] for pin in home.json("pin", thread(1), "b.py")] == ["b.py"]
+
+
+def test_where_the_folder_is_not_here_a_name_below_it_is_pinned(home: Home):
+    shutil.rmtree(home.user / "shop")
+
+    assert [pin["uri"] for pin in home.json("pin", thread(1), "gone/a.py")] == ["gone/a.py"]
+    assert home.run("pin", thread(1), "/etc/hostname").returncode == 1
+
+
+def test_a_pin_of_a_file_that_is_gone_is_let_go(home: Home):
+    home.json("pin", thread(1), "a.py")
+    (home.user / "shop/a.py").unlink()
+
+    assert home.json("unpin", thread(1), "a.py") == []
 
 
 def test_a_file_outside_the_home_gets_no_marker(home: Home, tmp_path: Path):

@@ -56,6 +56,8 @@ def home(tmp_path: Path) -> Home:
 
 
 def put(home: Home, form: Form = "paginated", **where: Any) -> Path:  # noqa: ANN401 - as `Home.put`
+    for name in ("a.py", "b.py"):
+        (home.user / name).write_text("one\n")
     head = session(form, thread=thread(1), cwd=str(home.user))
     return home.put(rollout(head, *two_turns()), **where)
 

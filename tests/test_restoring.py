@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +12,8 @@ import pytest
 
 from codex_checkpoints import stamps
 from codex_checkpoints.core.restore.events import ORDER
-from codex_checkpoints.core.restore.pack import sections_in
+from codex_checkpoints.core.restore.pack import Deferred, sections_in
+from codex_checkpoints.core.restore.sealing import sealed
 from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.restore_plan import Wish
 from codex_checkpoints.service.restoring import Restored, Restoring
@@ -214,6 +216,22 @@ def test_a_hard_branch_is_called_by_its_label_and_never_by_the_first_message(hom
     assert row["forkedFrom"] == thread(1)
 
 
+@pytest.mark.parametrize("turn", ["1", "2"])
+def test_a_hard_branch_is_called_by_its_label_then_by_the_name_of_its_source(home: Home, turn: str):
+    home.json("rename", thread(1), "Doors")
+
+    assert title(home, restored(home, turn=turn)) == "before the rewrite: Doors"
+
+
+def test_a_first_message_that_is_the_task_may_stand_in_the_name(home: Home):
+    assert title(home, restored(home, turn="1")) == "before the rewrite: Fix the login"
+
+
+def title(home: Home, done: Restored) -> str:
+    rows = home.json("sessions")
+    return next(each["title"] for each in rows if each["sessionId"] == done.record.session_id)
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_a_preview_is_what_comes_and_writes_nothing(home: Home, mode: str):
     name = home.json("mark", thread(1), "--label", "x", "--turn", "2")["checkpointId"]
@@ -286,13 +304,16 @@ def test_markers_and_pins_go_over(home: Home, mode: str):
     copied = home.json("marks", done.record.session_id)
 
     own = done.record.session_id if mode == "soft" else thread(1)
+    later = [] if mode == "soft" else [("end", thread(1))]
     assert [(each["label"], each["sessionId"]) for each in copied] == [
-        ("end", thread(1)),
+        *later,
         ("before the rewrite", own),
     ]
+    (told,) = [each for each in events(home) if each["type"] == "StateTransferred"]
+    assert told["markers"] == len(copied)
     assert home.json("pin", done.record.session_id) == [{"uri": "a.py", "start": 1, "end": 1}]
     again = home.json(
-        "restore", done.record.session_id, copied[1]["checkpointId"], "--mode", "hard"
+        "restore", done.record.session_id, copied[-1]["checkpointId"], "--mode", "hard"
     )
     assert again["sourceSessionId"] == own
 
@@ -390,6 +411,49 @@ def test_drift_and_missing_files_since_the_marker_are_told(home: Home):
     assert told["DriftDetected"]["then"] != told["DriftDetected"]["now"]
     assert told["ArtifactMissing"]["uri"] == "b.py"
     assert {each.code for each in done.record.warnings} >= {"drift", "missing_files"}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_file_that_was_missing_before_the_marker_is_told(home: Home, mode: str):
+    (home.user / "shop/b.py").unlink()
+
+    done = restored(home, mode).record
+
+    (told,) = [event for event in events(home) if event["type"] == "ArtifactMissing"]
+    assert (told["uri"], told["then"]) == ("b.py", "unknown:")
+    assert [(each.code, each.count) for each in done.warnings] == [("missing_files", 1)]
+
+
+def test_a_file_that_the_session_deleted_or_moved_is_not_missing(home: Home):
+    head = session(cwd=str(home.user / "shop"))
+    away = turn(user("Away with it"), patch(delete="b.py"), patch(move=("old.py", "a.py")))
+    home.put(rollout(head, *three_turns(), away))
+    (home.user / "shop/b.py").unlink()
+
+    done = restored(home, turn="4").record
+
+    assert {each.uri for each in done.references.files} == {"a.py", "b.py", "old.py"}
+    assert (done.missing, done.warnings) == ((), ())
+
+
+def test_of_files_in_a_folder_that_is_not_here_nothing_is_said(home: Home):
+    shutil.rmtree(home.user / "shop")
+
+    assert restored(home).record.missing == ()
+
+
+def test_a_pinned_file_that_is_gone_is_told(home: Home):
+    (home.user / "shop/rules.md").write_text("one rule\n")
+    home.json("pin", thread(1), "rules.md")
+    (home.user / "shop/rules.md").unlink()
+
+    done = restored(home)
+
+    assert (done.pack or "").endswith("\n[PINNED]\n- pinned: rules.md (not there)\n")
+    assert Deferred("pinned", "rules.md", "missing") in done.record.deferred
+    assert [(each.code, each.count) for each in done.record.warnings] == [("missing_files", 1)]
+    (told,) = [event for event in events(home) if event["type"] == "ArtifactMissing"]
+    assert told["uri"] == "rules.md"
 
 
 def test_a_marker_whose_turn_was_rolled_back_is_restored_all_the_same(tmp_path: Path):
@@ -569,6 +633,96 @@ def test_verify_finds_a_changed_event_a_changed_record_and_changed_files(home: H
 
     found = {each["code"] for each in home.json("verify")["findings"]}
     assert found == {"changed_line", "changed_record", "changed_branch"}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("end", ["source", "branch"])
+@pytest.mark.parametrize("damage", ["gone", "emptied", "torn"])
+def test_verify_finds_a_record_that_one_session_has_lost(
+    home: Home, mode: str, end: str, damage: str
+):
+    done = restored(home, mode).record
+    assert home.json("verify")["findings"] == []
+    name = done.source_session_id if end == "source" else done.session_id
+    path = home.state / "sessions" / name / "restores.jsonl"
+    match damage:
+        case "gone":
+            path.unlink()
+        case "emptied":
+            path.write_bytes(b"")
+        case _:
+            path.write_bytes(path.read_bytes()[:-20])
+
+    found = home.json("verify")["findings"]
+
+    told = {"operationId": done.operation_id, "sessionId": name, "line": None}
+    assert found == [{"code": "missing_record"} | told]
+
+
+@pytest.mark.parametrize("lost", ["last line", "operation", "audit", "both records"])
+def test_verify_finds_what_audit_and_records_do_not_tell_alike(home: Home, lost: str):
+    done, other = restored(home).record, restored(home, "soft").record
+    audit = home.state / "audit.jsonl"
+    kept = audit.read_bytes().splitlines(keepends=True)
+    ids = {done.operation_id, other.operation_id}
+    match lost:
+        case "last line":
+            audit.write_bytes(b"".join(kept[:-1]))
+            ids = {other.operation_id}
+        case "operation":
+            audit.write_bytes(b"".join(x for x in kept if done.operation_id.encode() not in x))
+            ids = {done.operation_id}
+        case "audit":
+            audit.unlink()
+        case _:
+            for path in home.state.rglob("restores.jsonl"):
+                path.unlink()
+
+    report = home.json("verify")
+
+    code = "missing_record" if lost == "both records" else "missing_lines"
+    assert {each["code"] for each in report["findings"]} == {code}
+    assert {each["operationId"] for each in report["findings"]} == ids
+    assert report["files"] == (0 if lost == "both records" else 4)
+
+
+def test_verify_compares_session_files_also_without_the_audit(home: Home):
+    done = restored(home)
+    (home.state / "audit.jsonl").unlink()
+    for path in (branch(home, done), home.path()):
+        path.write_bytes(path.read_bytes().replace(b"codex", b"kodex", 1))
+
+    found = {each["code"] for each in home.json("verify")["findings"]}
+
+    assert found == {"missing_lines", "changed_branch", "changed_source"}
+
+
+def test_verify_says_nothing_where_a_session_was_deleted_put_away_or_never_made(home: Home):
+    gone, kept = restored(home).record, restored(home, "soft").record
+    home.json("delete", gone.session_id)
+    shutil.rmtree(home.state / "sessions" / gone.session_id)
+    assert home.run("restore", thread(1), "m9", "--mode", "hard").returncode == 1
+    assert home.json("verify")["findings"] == []
+
+    home.json("archive", kept.session_id)
+    assert home.json("verify")["findings"] == []
+    home.path().unlink()
+    shutil.rmtree(home.state / "sessions" / thread(1))
+    assert home.json("verify")["findings"] == []
+
+
+def test_verify_goes_by_the_audit_where_a_record_does_not_say_how_much_it_compared(home: Home):
+    done = restored(home).record
+    for path in home.state.rglob("restores.jsonl"):
+        line = json.loads(path.read_bytes())
+        earlier = {key: line[key] for key in line if key not in {"branchBytes", "sourceBytes"}}
+        path.write_text(json.dumps(sealed(earlier)) + "\n")
+    assert (home.json("verify")["findings"], home.json("verify")["files"]) == ([], 2)
+
+    home.path().write_bytes(home.path().read_bytes().replace(b"codex", b"kodex", 1))
+
+    (found,) = home.json("verify")["findings"]
+    assert (found["code"], found["operationId"]) == ("changed_source", done.operation_id)
 
 
 def test_a_chain_of_five_branches_reads_back_to_the_first_session(home: Home):

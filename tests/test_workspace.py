@@ -83,6 +83,20 @@ def test_a_file_longer_than_one_chunk_is_read_whole(tmp_path: Path) -> None:
     assert hash_of(Workspace(), tmp_path, "long") == sha(content)
 
 
+def test_a_file_is_missing_where_there_is_nothing_in_a_folder_that_is_here(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_bytes(b"one")
+    workspace = Workspace()
+    uris = ["file", "folder", "gone", "gone/too", "file/inside", "/not/here", "../gone"]
+
+    assert workspace.missing(str(tmp_path), uris) == ("gone", "gone/too", "file/inside")
+    assert workspace.missing(str(tmp_path / "nowhere"), uris) == ()
+    assert workspace.is_here(str(tmp_path))
+    assert not any(
+        map(workspace.is_here, (str(tmp_path / "nowhere"), str(tmp_path / "file"), None))
+    )
+
+
 @posix_only
 @pytest.mark.parametrize("ahead", [0, LATER])
 def test_a_change_of_equal_size_with_the_old_time_restored_is_noticed(

@@ -3,7 +3,7 @@
 A checkpoint names files by uri: relative to the session's folder (its base), or absolute.
 This module turns uris into hashes and says which folders to watch so that a change is
 noticed. Which files were observed, and which uris never get a hash because of the characters
-in them, is the core's business; watching is `watch.py`'s.
+in them, is the core's business; watching is `watch`'s.
 
 The paths come from session files and are not to be trusted. Therefore a file is looked at
 before it is opened, opened without following a link and without blocking, and looked at again
@@ -45,11 +45,11 @@ _GRANULARITY_NS = 2_000_000_000
 
 _WINDOWS_PATH = re.compile(r"[A-Za-z]:[\\/]|\\\\|//")
 # What Windows takes for a device, a pipe or a second stream of a file, wherever it stands.
-_WINDOWS_SPECIAL = re.compile(
-    r"^[\\/]{2}[.?][\\/]|^.[^:]*:.*:|^[^:]{2,}:|^[A-Za-z]:(?![\\/])"
+# Compiled where it is asked for: other systems never do.
+_WINDOWS_SPECIAL = (
+    r"(?i)^[\\/]{2}[.?][\\/]|^.[^:]*:.*:|^[^:]{2,}:|^[A-Za-z]:(?![\\/])"
     r"|(?:^|[\\/])(?:CON|PRN|AUX|NUL|CONIN\$|CONOUT\$|(?:COM|LPT)[0-9\u00b9\u00b2\u00b3])"
-    r"[ ]*(?:[.:][^\\/]*)?(?:[\\/]|$)",
-    re.IGNORECASE,
+    r"[ ]*(?:[.:][^\\/]*)?(?:[\\/]|$)"
 )
 
 
@@ -152,6 +152,21 @@ class Workspace:
                     if stat.S_ISREG(look.st_mode):
                         found[uri] = look.st_size
         return found
+
+    def is_here(self, base: str | None) -> bool:
+        """Return whether there is such a folder on this machine."""
+        return self._place(base) is not None
+
+    def missing(self, base: str | None, uris: Iterable[str]) -> tuple[str, ...]:
+        """Return the uris at which there is nothing now.
+
+        Of a file that is not even to be looked at nobody can say so, nor of any in a folder that
+        is not here.
+        """
+        if (place := self._place(base)) is None:
+            return ()
+        paths = ((uri, place.path(uri)) for uri in uris)
+        return tuple(uri for uri, path in paths if path is not None and _is_gone(path))
 
     def folders(self, base: str | None, uris: Iterable[str]) -> set[str]:
         """Name the existing folders in which a change may concern one of the files.
@@ -308,8 +323,18 @@ def _is_native(path: str) -> bool:
     """Tell whether a base or a uri can be meant for this system, and for a plain file."""
     if sys.platform == "win32":
         from_root = path.startswith(("/", "\\")) and not path.startswith(("//", "\\\\"))
-        return not from_root and _WINDOWS_SPECIAL.search(path) is None
+        return not from_root and re.search(_WINDOWS_SPECIAL, path) is None
     return _WINDOWS_PATH.match(path) is None
+
+
+def _is_gone(path: str) -> bool:
+    try:
+        os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except (OSError, ValueError):
+        return False
+    return False
 
 
 def _is_below(folder: str, path: str) -> bool:

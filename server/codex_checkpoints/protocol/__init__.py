@@ -2,9 +2,9 @@
 
 This package is the single source.  `server` registers exactly the table, the command line prints
 the same records, PROTOCOL.md names each of them, and the TypeScript of the extension is made from
-it.  So it imports nothing that speaks: no pygls, no service; `answers` and `restore_answers`
-make its records from values of the service.  Each module has the records of a subject, and
-everybody outside takes them from here.
+it.  So it imports nothing that speaks: no pygls, no service; `answers` makes its records from
+values of the service.  Each module has the records of a subject, and everybody outside takes them
+from here.
 
 Field names are camelCase on the wire.  Every field is always sent, `null` where nothing is known.
 Times are UTC, ISO 8601 with milliseconds and `Z`.

@@ -55,8 +55,9 @@ class LineageNode:
 class Lineage:
     """The tree that a session stands in, depth first.
 
-    `circles` are links that were left out since they would lead in a circle, each with the child
-    that claims it; `omitted` counts nodes beyond the bound.
+    `circles` are links of this tree that were left out since they would lead in a circle, each with
+    the child that claims it; `omitted` counts nodes beyond the bound, of which the session that was
+    asked for and those above it are none.
     """
 
     session_id: str
@@ -124,9 +125,10 @@ class VerifyParams:
 class VerifyFinding:
     """Something that is not as it was written.
 
-    `code` is `changed_line`, `missing_lines` or `wrong_order` for the audit (`line` counts from 1),
-    `changed_record` for the record of a restore, `changed_branch` for the bytes that a branch began
-    with, `changed_source` for those that its source had then.
+    `code` is `changed_line`, `missing_lines` or `wrong_order` for the audit (`line` counts from 1;
+    null where a whole end is gone), `changed_record` for the record of a restore or an import,
+    `missing_record` for one that a session lacks and another place tells of, `changed_branch` for
+    the bytes that a branch began with, `changed_source` for those that its source had then.
     """
 
     code: str

@@ -42,7 +42,11 @@ class PackItem:
 
 @frozen
 class DeferredItem:
-    """One thing that a pack leaves out; `reason` is `budget` or `bound`."""
+    """One thing that a pack leaves out.
+
+    `reason` is `budget`, `filtered` (a step that is done, a decision that another supersedes),
+    `missing` (a pinned file that is not there) or `bound` (a pin that is shown in part).
+    """
 
     part: str
     id: str

@@ -16,7 +16,7 @@ from codex_checkpoints.core.restore.chains import Cut, Link, chain_of, link_of
 from codex_checkpoints.core.restore.lineage import Known, Node, Tree, Window, tree_of
 from codex_checkpoints.core.rollout.items import SessionMeta
 from codex_checkpoints.core.rollout.parsing import head_of
-from codex_checkpoints.records import StorageError
+from codex_checkpoints.journal import StorageError
 from codex_checkpoints.service.compaction_records import CompactionRecords
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.import_records import ImportRecords
@@ -26,7 +26,8 @@ from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.threads.contract import Row, UnreadableSource
 
 _WITH_WINDOWS = 64
-"""Of how many nodes the windows are read at most: each costs a look through a whole file."""
+"""Of how many nodes the windows are read at most, beside those of the session that is asked for:
+each costs a look through a whole file."""
 
 
 def lineage(sessions: Sessions, session: str) -> Tree:
@@ -39,7 +40,7 @@ def lineage(sessions: Sessions, session: str) -> Tree:
     }
     links = (*_told_by_records(sessions), *_told_by_heads(sessions, known))
     tree = tree_of(row.session_id, links, known)
-    return evolve(tree, nodes=tuple(_with_windows(sessions, tree, current)))
+    return evolve(tree, nodes=tuple(_with_windows(sessions, tree, row.session_id, current)))
 
 
 def way_up(sessions: Sessions, session_id: str) -> tuple[Link, ...]:
@@ -108,11 +109,13 @@ def _head(sessions: Sessions, row: Row) -> SessionMeta | None:
         return None
 
 
-def _with_windows(sessions: Sessions, tree: Tree, current: Mapping[str, Row]) -> Iterator[Node]:
+def _with_windows(
+    sessions: Sessions, tree: Tree, asked: str, current: Mapping[str, Row]
+) -> Iterator[Node]:
     histories = Histories(sessions)
     for place, node in enumerate(tree.nodes):
         row = current.get(node.id)
-        if row is None or place >= _WITH_WINDOWS:
+        if row is None or (place >= _WITH_WINDOWS and node.id != asked):
             yield node
             continue
         try:

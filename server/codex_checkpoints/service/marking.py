@@ -19,7 +19,8 @@ from codex_checkpoints.core.restore import markers
 from codex_checkpoints.core.restore.markers import Marker, Origin, Pin, Shelf
 from codex_checkpoints.core.rollout.paths import uri_of
 from codex_checkpoints.core.rollout.turns import Turn
-from codex_checkpoints.records import MARKERS, Append, StorageError
+from codex_checkpoints.journal import Append, StorageError
+from codex_checkpoints.records import MARKERS
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.session_file import SessionFile
 from codex_checkpoints.service.sessions import Sessions
@@ -110,10 +111,12 @@ class Markers:
     def pin(self, session: str, path: str) -> tuple[Pin, ...]:
         """Pin a file, or lines of it (`PATH#L3-L9`); return all pins (AGN-38).
 
-        A relative path is one in the session's folder.  Refuses `invalid_payload`.
+        A relative path is one in the session's folder.  Refuses `invalid_payload`, also for what
+        is no file there and was none; where the folder is not on this machine the name has to do.
         """
         row, opened = self._own(session)
         pin = _pin(path, opened)
+        self._refuse_no_file(pin, opened)
         with self._writing(row.session_id) as append:
             append(markers.pinned(pin, self._now()))
         return self.shelf(row.session_id).pins
@@ -170,6 +173,17 @@ class Markers:
         hashes = self._hashes(row, opened, found)
         at, marker_id = self._now(), self._new_id()
         return Marker(marker_id, row.session_id, found.turn_id, label, at, origin, hashes)
+
+    def _refuse_no_file(self, pin: Pin, opened: SessionFile) -> None:
+        """Refuse what is no file: neither there now, nor one that the session met."""
+        from codex_checkpoints.core.portable.places import is_portable  # noqa: PLC0415 - rare
+
+        workspace, now = self._sessions.workspace, opened.now()
+        base = now.state.base
+        is_there = pin.uri in workspace.sizes(base, [pin.uri])
+        is_known = not workspace.is_here(base) or pin.uri in now.files()
+        if not is_there and not (is_known and is_portable(pin.uri)):
+            raise _bad("path: must be a file in the folder of the session")
 
     def _is_marked(self, session_id: str, turn_id: str, origin: Origin) -> bool:
         return any(

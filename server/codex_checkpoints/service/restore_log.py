@@ -15,6 +15,7 @@ from codex_checkpoints.core.restore.events import (
     Operation,
     PackTruncated,
     RestoreFailed,
+    RestoreRequested,
     StatePackPrepared,
     type_of,
 )
@@ -36,6 +37,7 @@ class RestoreLog:
         self._records = records
         self._now = now
         self._step = 0
+        self._ended = False
         self._told: set[str] = set()
 
     @classmethod
@@ -64,11 +66,24 @@ class RestoreLog:
             self.add(event)
 
     def fail(self, code: str) -> None:
-        """Tell the end; where not even that can be written, the refusal says why."""
+        """Tell the end of what was begun; where that cannot be written, the refusal says why."""
+        self._ended = True
+        if self._step == 0:
+            return
         try:
             self.add(RestoreFailed(code))
         except Refusal as refusal:
             logger.warning("storage_error: %s", refusal.message)
+
+    def end(self, asked: RestoreRequested, code: str) -> None:
+        """Tell of a restore that could not even be begun, unless it has its end already."""
+        if self._ended:
+            return
+        try:
+            self.add(asked)
+        except Refusal as refusal:
+            logger.warning("storage_error: %s", refusal.message)
+        self.fail(code)
 
 
 def hard_events(record: Restore) -> tuple[Event, ...]:

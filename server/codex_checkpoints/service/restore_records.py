@@ -19,7 +19,8 @@ from codex_checkpoints.core.restore.events import Operation, StateTransferred
 from codex_checkpoints.core.restore.records import Restore, restore_in, restores_in
 from codex_checkpoints.core.restore.written import from_json, to_json
 from codex_checkpoints.core.rollout.fields import object_of
-from codex_checkpoints.records import RESTORES, Records, StorageError
+from codex_checkpoints.journal import StorageError
+from codex_checkpoints.records import RESTORES, Records
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.threads.contract import UnreadableSource
 
@@ -88,6 +89,12 @@ class RestoreRecords:
             reason = f"its record of how it began cannot be read: {error}"
             raise UnreadableSource(reason) from error
 
+    def begun(self, session_id: str) -> Operation | None:
+        """Return the operation that is to make a branch, or was when it was killed."""
+        told = (object_of(line) for line in self._records.undertaken(session_id))
+        found = (from_json(each.get("operation"), Operation) for each in told)
+        return next((each for each in found if each is not None), None)
+
     def undertaken(self, session_id: str) -> Undertaking | None:
         """Return the restore that is making a branch, or was when it was killed."""
         for line in self._records.undertaken(session_id):
@@ -105,6 +112,11 @@ class RestoreRecords:
         if begun is None or any(each.operation_id == begun.record.operation_id for each in found):
             return found
         return (*found, begun.record)
+
+
+def begun_line(operation: Operation) -> dict[str, object]:
+    """Return an undertaking of which nothing but its operation is known yet."""
+    return {"operation": to_json(operation)}
 
 
 def line_of(undertaking: Undertaking) -> dict[str, object]:

@@ -2,10 +2,16 @@
 
 Codex and its user may go on with both sessions, so of a file only the bytes of then are looked at.
 A file that is gone is counted, and is no fault.
+
+An operation is told in three places: in the audit, in the record with its source and in the one
+with its branch.  What one of them knows and another lacks is a fault, as long as the session is
+here that ought to have it.  An operation that ended before there was a branch stands in the audit
+alone.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from attrs import frozen
@@ -14,9 +20,10 @@ from codex_checkpoints.core.restore.auditing import verify as verify_events
 from codex_checkpoints.core.restore.records import Restore, restore_in
 from codex_checkpoints.core.restore.sealing import is_intact
 from codex_checkpoints.core.rollout.fields import Json, object_of, text_of
-from codex_checkpoints.records import IMPORTS, RESTORES, StorageError
+from codex_checkpoints.journal import StorageError
+from codex_checkpoints.records import IMPORTS, RESTORES
+from codex_checkpoints.service.fingerprints import fingerprint
 from codex_checkpoints.service.refusal import Refusal
-from codex_checkpoints.service.restore_plan import fingerprint
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.threads.contract import UnreadableSource
 
@@ -25,12 +32,19 @@ Code = Literal[
     "missing_lines",
     "wrong_order",
     "changed_record",
+    "missing_record",
     "changed_branch",
     "changed_source",
 ]
 
 
 _OF_PACKS = ("PackExported", "PackImported")
+_DONE = ("RestoreCompleted", "PackImported")
+"""The events that end an operation which left records."""
+_WITH_RECORDS = (None, "BranchCreated", *_DONE)
+"""The events that come behind the records of an operation, and a record, which has no type."""
+_PACKED = "packDigest"
+"""What the record and the event of an import have, and those of a restore have not."""
 
 
 @frozen
@@ -57,13 +71,12 @@ class Verified:
 def verify(sessions: Sessions) -> Verified:
     """Check audit, records and files of restores, and those of packs; refuses `storage_error`."""
     try:
+        # In this order: what is recorded, and not under way any more, has its events in the audit
+        # and both its records; what has its events there has had its records before.
+        lines = _lines(sessions)
+        under_way = frozenset(sessions.records.undertakings())
         log = tuple(map(object_of, sessions.records.events()))
-        lines = [
-            (session_id, object_of(line))
-            for name in (RESTORES, IMPORTS)
-            for session_id in sorted(sessions.records.holding(name))
-            for line in sessions.records.lines(session_id, name)
-        ]
+        later = _lines(sessions)
     except StorageError as error:
         message = f"the records cannot be read: {error}"
         raise Refusal("storage_error", message, {"reason": str(error)}) from error
@@ -78,6 +91,11 @@ def verify(sessions: Sessions) -> Verified:
         for session_id, line in lines
         if not is_intact(line)
     ]
+    ended = [
+        line for _, line in lines if is_intact(line) and line.get("sessionId") not in under_way
+    ]
+    findings += _lacking_events(ended, log)
+    findings += _lacking_records(sessions, (*ended, *log), later)
     records = {
         record.operation_id: record
         for _, line in lines
@@ -90,6 +108,42 @@ def verify(sessions: Sessions) -> Verified:
     return Verified(len(log), len(lines), len(looks) - unavailable, unavailable, tuple(findings))
 
 
+_Lines = list[tuple[str, Json]]
+"""Records of restores and of imports, each with the session that it lies with."""
+
+
+def _lines(sessions: Sessions) -> _Lines:
+    return [
+        (session_id, object_of(line))
+        for name in (RESTORES, IMPORTS)
+        for session_id in sorted(sessions.records.holding(name))
+        for line in sessions.records.lines(session_id, name)
+    ]
+
+
+def _lacking_events(ended: Iterable[Json], log: Iterable[Json]) -> Iterator[Fault]:
+    """Yield the operations that have a record, and no end in the audit."""
+    told = {text_of(event.get("operationId")) for event in log if event.get("type") in _DONE}
+    made = dict.fromkeys(text_of(line.get("operationId")) for line in ended)
+    yield from (Fault("missing_lines", each) for each in made if each and each not in told)
+
+
+def _lacking_records(sessions: Sessions, told: Iterable[Json], lines: _Lines) -> Iterator[Fault]:
+    """Yield the sessions that are here and lack a record which another place tells of."""
+    here = {row.session_id for row in sessions.catalogue.rows().values()}
+    found = {(session_id, text_of(line.get("operationId"))) for session_id, line in lines}
+    wanted: dict[tuple[str | None, str | None], None] = {}
+    for each in told:
+        if each.get("type") in _WITH_RECORDS:
+            operation_id = text_of(each.get("operationId"))
+            wanted[text_of(each.get("sessionId")), operation_id] = None
+            if _PACKED not in each:  # a pack comes from another home
+                wanted[text_of(each.get("sourceSessionId")), operation_id] = None
+    for session_id, operation_id in wanted:
+        if session_id in here and (session_id, operation_id) not in found:
+            yield Fault("missing_record", operation_id, session_id)
+
+
 def _size_of(event: Json) -> int:
     """Return how many bytes of a file an event tells of: so many are read again."""
     told = event.get("branchBytes"), event.get("sourceBytes")
@@ -99,11 +153,15 @@ def _size_of(event: Json) -> int:
 def _files(
     sessions: Sessions, record: Restore, log: tuple[Json, ...]
 ) -> tuple[Fault | Literal["same"] | None, ...]:
-    """Look at branch and source as far as they went then: the events tell how far that was."""
+    """Look at branch and source as far as they went then.
+
+    The record tells how far that was; for one of an earlier version the events do.
+    """
     own = [event for event in log if event.get("operationId") == record.operation_id]
     sizes = {str(event.get("type")): event for event in own}
-    branch = sizes.get("BranchCreated", {}).get("branchBytes")
-    source = sizes.get("RestoreValidated", {}).get("sourceBytes")
+    branch, source = record.branch_bytes, record.source_bytes
+    branch = branch or sizes.get("BranchCreated", {}).get("branchBytes")
+    source = source or sizes.get("RestoreValidated", {}).get("sourceBytes")
     return (
         _look(sessions, record, record.session_id, branch, "changed_branch"),
         _look(sessions, record, record.source_session_id, source, "changed_source"),

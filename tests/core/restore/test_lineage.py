@@ -95,13 +95,15 @@ def test_of_two_claims_the_more_exact_one_counts(kinds: tuple[LinkKind, ...], co
     assert node.link.kind == counts
 
 
-def test_a_circle_is_left_out_and_told():
+def test_a_circle_is_left_out_and_told_where_it_is_in_the_tree():
     links = [link("a", "c"), link("b", "a"), link("c", "b"), link("d", "c"), link("e", "e")]
 
-    tree = tree_of("d", links, known(*"abcde"))
+    tree = tree_of("d", links, known(*"abcdef"))
 
     assert shape(tree) == [(0, "a"), (1, "b"), (2, "c"), (3, "d")]
-    assert [(circle.child, circle.parent) for circle in tree.circles] == [("a", "c"), ("e", "e")]
+    assert [(circle.child, circle.parent) for circle in tree.circles] == [("a", "c")]
+    assert [circle.child for circle in tree_of("e", links, known("e")).circles] == ["e"]
+    assert tree_of("f", links, known("f")).circles == ()
 
 
 def test_a_link_that_would_close_a_circle_is_known_before():
@@ -119,6 +121,19 @@ def test_a_tree_is_bounded_and_says_what_it_left_out():
     tree = tree_of("a", links, known("a"))
 
     assert (len(tree.nodes), tree.omitted) == (MAX_NODES, 10)
+
+
+def test_the_session_that_is_asked_for_is_in_its_tree_with_all_above_it():
+    others = [link(f"{n:05}", "a", at="1") for n in range(MAX_NODES + 9)]
+    links = [*others, link("b", "a", at="2"), link("c", "b")]
+
+    tree = tree_of("c", links, known(*"abc"))
+
+    assert [node.id for node in tree.nodes if node.id in set("abc")] == ["a", "b", "c"]
+    assert (len(tree.nodes), tree.omitted) == (MAX_NODES, 12)
+
+    deep = [link(f"s{n}", f"s{n + 1}") for n in range(MAX_NODES + 9)]
+    assert tree_of("s0", deep, {}).nodes[-1].id == "s0"
 
 
 def test_a_very_long_chain_is_followed_without_going_deep():

@@ -13,6 +13,7 @@ from codex_checkpoints.core.restore.markers import (
     created,
     is_detached,
     label_of,
+    lines_of,
     pinned,
     removed,
     renamed,
@@ -154,18 +155,16 @@ def test_a_marker_is_detached_when_its_turn_was_rolled_back_or_is_not_there():
     assert detached == [False, False, True, True]
 
 
-def test_a_soft_branch_takes_the_markers_of_its_turns_and_refers_to_the_others():
+def test_a_soft_branch_takes_the_markers_of_its_turns_and_no_others():
     shelf = Shelf(
         (marker("a", "t1"), marker("b", "t2"), marker("c", "t1", session="elsewhere")),
         (Pin("a.py"),),
     )
 
-    branch = shelf_of(copied(shelf, SOURCE, BRANCH, ["t1"], MADE))
+    branch = shelf_of(lines_of(copied(shelf, SOURCE, BRANCH, ["t1"]), MADE))
 
     assert [(m.checkpoint_id, m.session_id, m.turn_id) for m in branch.markers] == [
         ("a", BRANCH, "t1"),
-        ("b", SOURCE, "t2"),
-        ("c", "elsewhere", "t1"),
     ]
     assert branch.pins == shelf.pins
 
@@ -173,4 +172,4 @@ def test_a_soft_branch_takes_the_markers_of_its_turns_and_refers_to_the_others()
 def test_a_hard_branch_refers_to_the_markers_of_its_source():
     shelf = Shelf((marker("a"),), (Pin("a.py", 1, 2),))
 
-    assert shelf_of(copied(shelf, SOURCE, BRANCH, (), MADE)) == shelf
+    assert shelf_of(lines_of(copied(shelf, SOURCE, BRANCH, None), MADE)) == shelf

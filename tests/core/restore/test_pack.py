@@ -195,11 +195,21 @@ def test_a_value_adds_no_line_and_forges_no_heading():
     assert hostile.text.count("\n[NOTICE]\n") == 1
 
 
-def test_done_steps_and_superseded_decisions_stay_out_of_the_pack():
-    text = state_pack(TYPICAL).text
+def test_done_steps_and_superseded_decisions_stay_out_of_the_pack_and_are_told():
+    pack = state_pack(TYPICAL)
 
-    assert "Read the code" not in text
-    assert "Keep it in memory" not in text
+    assert "Read the code" not in pack.text
+    assert "Keep it in memory" not in pack.text
+    assert pack.deferred == (
+        Deferred("notes", "step:s1", "filtered"),
+        Deferred("notes", "decision:d1", "filtered"),
+    )
+
+
+def test_no_line_of_the_notice_speaks_of_a_part_that_need_not_be_there():
+    notice = dict(sections_in(state_pack(carried()).text))["[NOTICE]"]
+
+    assert not [heading for heading, _ in HEADINGS if heading in "".join(notice)]
 
 
 def test_chunks_enter_as_regions_without_their_ids_and_hashes():
@@ -221,7 +231,7 @@ def test_a_budget_that_holds_no_line_gives_an_empty_pack(budget: int):
     pack = state_pack(TYPICAL, budget)
 
     assert (pack.text, pack.tokens, pack.included) == ("", 0, ())
-    assert pack.truncated == len(pack.deferred) == len(state_pack(TYPICAL, PLENTY).included)
+    assert pack.truncated == pack.count("budget") == len(state_pack(TYPICAL, PLENTY).included)
 
 
 def test_the_first_line_that_does_not_fit_ends_the_pack():
@@ -238,12 +248,11 @@ def test_the_first_line_that_does_not_fit_ends_the_pack():
 def test_what_does_not_fit_is_deferred_with_its_reason_in_the_same_order():
     whole, small = state_pack(TYPICAL, PLENTY), state_pack(TYPICAL, 160)
 
-    assert whole.deferred == ()
+    left = [each for each in small.deferred if each.reason == "budget"]
+    assert whole.count("budget") == 0
     assert small.deferred[0].reason == "budget"
-    assert (
-        *small.included,
-        *(Item(each.part, each.id) for each in small.deferred),
-    ) == whole.included
+    assert (*small.included, *(Item(each.part, each.id) for each in left)) == whole.included
+    assert small.deferred[len(left) :] == whole.deferred
 
 
 def test_the_parts_follow_one_another_as_they_weigh():
@@ -277,10 +286,18 @@ def test_a_pinned_content_keeps_its_indentation_and_no_secret():
     assert "- | a:\n- |     key: [redacted]\n- |   b\n" in text
 
 
-def test_a_pin_without_content_is_a_line_alone():
+def test_a_pin_that_is_not_there_is_a_line_that_says_so():
     pack = state_pack(carried(pins=(Pinned("gone.md", None, None, None, None),)))
 
-    assert pack.text.endswith("\n[PINNED]\n- pinned: gone.md\n")
+    assert pack.text.endswith("\n[PINNED]\n- pinned: gone.md (not there)\n")
+    assert pack.deferred == (Deferred("pinned", "gone.md", "missing"),)
+
+
+def test_a_pin_that_is_too_large_to_be_read_is_a_line_alone():
+    pack = state_pack(carried(pins=(Pinned("huge.bin", None, None, "stat:1-1", None),)))
+
+    assert pack.text.endswith("\n[PINNED]\n- pinned: huge.bin (hash=stat:1-1)\n")
+    assert pack.deferred == (Deferred("pinned", "huge.bin", "bound"),)
 
 
 def test_a_window_holds_five_messages_at_most():
@@ -305,9 +322,8 @@ def test_a_soft_restore_takes_over_all_but_notice_and_window():
     parts = {item.part for item in items_of(TYPICAL)}
 
     assert parts == {"mode", "notes", "files", "pinned"}
-    assert {item.id for item in items_of(TYPICAL)} <= {
-        line.item.id for line in lines_of(TYPICAL) if line.item
-    }
+    shown = {line.item.id for line in lines_of(TYPICAL) if line.item}
+    assert {item.id for item in items_of(TYPICAL)} - shown == {"step:s1", "decision:d1"}
 
 
 @pytest.mark.parametrize(

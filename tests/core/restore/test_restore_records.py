@@ -7,7 +7,15 @@ import orjson
 import pytest
 from attrs import evolve
 
-from codex_checkpoints.core.checkpoint.records import Artifact, Dependency, Evidence, Fact, Task
+from codex_checkpoints.core.checkpoint.records import (
+    Artifact,
+    Dependency,
+    Evidence,
+    Fact,
+    Plan,
+    Step,
+    Task,
+)
 from codex_checkpoints.core.restore.carried import Ancestor, Carried, Pinned, TurnSource
 from codex_checkpoints.core.restore.drift import Drift, Fallback, Missing
 from codex_checkpoints.core.restore.events import StateTransferred
@@ -86,7 +94,7 @@ def test_a_hard_restore_is_written_with_all_its_details_need():
         *("sourceTurn", "label", "markedAt", "mode", "restoredAt", "contextReset", "chain"),
         *("reason", "modes", "references", "pinned", "included", "deferred", "warnings"),
         *("tokens", "caps", "windows", "branchDigest", "sourceDigest", "pack", "seed"),
-        *("drift", "missing", "fallbacks", "placement", "digest"),
+        *("drift", "missing", "fallbacks", "placement", "branchBytes", "sourceBytes", "digest"),
     ]
     assert line["placement"] == "seed"
     assert line["semantics"] == SEMANTICS == 1
@@ -233,13 +241,22 @@ def test_a_summary_is_one_line_and_one_more():
     )
 
 
-def test_a_summary_says_what_the_pack_does_not_hold():
+def test_a_summary_counts_all_that_went_over_and_says_what_the_pack_does_not_hold():
     record = restore(budget=1)
 
     assert summary_of(record).carried == (
-        f"Carried over: 0 notes, 1 file reference, 1 pin; {len(record.deferred)} items not in the"
+        f"Carried over: 2 notes, 1 file reference, 1 pin; {len(record.deferred)} items not in the"
         " pack."
     )
+
+
+def test_a_summary_counts_the_notes_that_the_audit_counts():
+    plan = Plan((Step("s1", "look"), Step("s2", "repair")), {"s1": True, "s2": False})
+    goods = carried(evolve(FULL.checkpoint, plan=plan))
+    told = transferred(goods, 0).notes
+
+    for record in (restore(goods), restore(goods, budget=1), soft(goods)):
+        assert summary_of(record).carried.startswith(f"Carried over: {told} notes,")
 
 
 def test_a_marker_without_a_label_is_called_by_its_id():

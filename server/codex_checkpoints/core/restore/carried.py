@@ -65,6 +65,11 @@ class Pinned:
         """Return the name of what is pinned, with its lines where it has some."""
         return self.uri if self.start is None else f"{self.uri}#L{self.start}-L{self.end}"
 
+    @property
+    def missing(self) -> bool:
+        """Return whether there is no such file, or it has no such lines."""
+        return self.hash is None and self.content is None
+
 
 @frozen
 class Carried:

@@ -6,7 +6,7 @@ is carried: a restore shows the files as they are now.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from attrs import frozen
@@ -28,7 +28,10 @@ class Drift:
 
 @frozen
 class Missing:
-    """A file that was there when the marker was made and cannot be seen now."""
+    """A file that cannot be seen now; `then` is its hash when the marker was made.
+
+    That is `unknown:` where it was not seen then either.
+    """
 
     uri: str
     then: str
@@ -69,6 +72,12 @@ def missing_of(then: Mapping[str, str], now: Mapping[str, str]) -> tuple[Missing
         for uri in sorted(then)
         if now.get(uri, UNKNOWN_HASH) == UNKNOWN_HASH
     )
+
+
+def also_missing(told: Iterable[Missing], uris: Iterable[str]) -> tuple[Missing, ...]:
+    """Add files that are not there to those that are missing since the marker, by uri."""
+    found = {uri: Missing(uri, UNKNOWN_HASH) for uri in uris} | {each.uri: each for each in told}
+    return tuple(found[uri] for uri in sorted(found))
 
 
 def weak_hashes(now: Mapping[str, str]) -> tuple[Fallback, ...]:

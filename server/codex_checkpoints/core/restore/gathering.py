@@ -12,7 +12,8 @@ from typing import TypeVar
 from attrs import Factory, define, frozen
 
 from codex_checkpoints.core.checkpoint.caps import MAX_URI_CHARS
-from codex_checkpoints.core.checkpoint.observations import Observations, Place, name_of, seen_in
+from codex_checkpoints.core.checkpoint.observations import Observations, Place
+from codex_checkpoints.core.checkpoint.sightings import name_of, seen_in
 from codex_checkpoints.core.rollout import shell
 from codex_checkpoints.core.rollout.glimpse import is_whole, without_output
 from codex_checkpoints.core.rollout.paths import uri_of
@@ -44,6 +45,7 @@ class Gathered(Observations):
     sent: dict[str, None] = Factory(dict[str, None])
     spans: dict[Span, None] = Factory(dict[Span, None])
     patches: dict[str, None] = Factory(dict[str, None])
+    deleted: dict[str, None] = Factory(dict[str, None])
 
     def tell(
         self, place: Place, line: bytes, answer: bytes | None = None, *, plain: bool = False
@@ -54,11 +56,16 @@ class Gathered(Observations):
 
     def add(self, place: Place, seen: tuple[Seen, ...]) -> None:
         """Take what was seen."""
+        moves = False
         for each in seen:
+            moves = each.action == "move" and not moves  # the file that is moved, then where to
             if each.kind == "file":
                 uri, _ = name_of(each, place)
                 if uri is not None:
                     self._file(uri, each, place)
+                    self.deleted.pop(uri, None)
+                    if moves or each.action == "delete":
+                        _renew(self.deleted, uri, _FILES)
         super().add(place, seen)
 
     def _file(self, uri: str, seen: Seen, place: Place) -> None:

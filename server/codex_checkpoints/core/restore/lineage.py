@@ -16,7 +16,7 @@ from attrs import frozen
 from codex_checkpoints.core.restore.chains import Link, parents_of
 
 MAX_NODES = 2048
-"""How many nodes a tree shows at most."""
+"""How many nodes a tree shows at most, but for the way down to the session that was asked for."""
 
 
 @frozen
@@ -60,7 +60,7 @@ class Node:
 class Tree:
     """A tree, depth first, children by time and id; what of it is left out stands in `omitted`.
 
-    `circles` are the links that would close a circle; they are in no tree.
+    `circles` are the links of its nodes that would close a circle; they are in no tree.
     """
 
     root: str
@@ -70,27 +70,32 @@ class Tree:
 
 
 def tree_of(session_id: str, links: Iterable[Link], known: Mapping[str, Known]) -> Tree:
-    """Return the whole tree that a session stands in, from the first session down."""
-    claimed = parents_of(links)
-    parents, circles = _without_circles(claimed)
-    root = session_id
+    """Return the whole tree that a session stands in, from the first session down.
+
+    Where it is too large the session is still in it, with all that stand above it.
+    """
+    parents, circles = _without_circles(parents_of(links))
+    root, way = session_id, {session_id}
     while root in parents:
         root = parents[root].parent
+        way.add(root)
     children: dict[str, list[Link]] = {}
     for link in parents.values():
         children.setdefault(link.parent, []).append(link)
     nodes: list[Node] = []
-    omitted = 0
+    met: set[str] = set()
+    room = max(MAX_NODES - len(way), 0)
     waiting: list[tuple[str, int, Link | None]] = [(root, 0, None)]
     while waiting:
         at, depth, link = waiting.pop()
-        if len(nodes) < MAX_NODES:
+        met.add(at)
+        if at in way or room > 0:
             nodes.append(_node(at, depth, link, known.get(at)))
-        else:
-            omitted += 1
+            room -= at not in way
         below = sorted(children.get(at, ()), key=lambda each: (each.at or "", each.child))
         waiting += [(each.child, depth + 1, each) for each in reversed(below)]
-    return Tree(root, tuple(nodes), circles, omitted)
+    of_it = tuple(link for link in circles if link.child in met)
+    return Tree(root, tuple(nodes), of_it, len(met) - len(nodes))
 
 
 def _node(name: str, depth: int, link: Link | None, known: Known | None) -> Node:

@@ -164,20 +164,25 @@ def is_detached(marker: Marker, turns: Turns) -> bool:
     return all(turn.turn_id != marker.turn_id for turn in turns.counting())
 
 
-def copied(
-    shelf: Shelf, source_id: str, branch_id: str, kept: Iterable[str], at: str
-) -> list[dict[str, Any]]:
-    """Return the lines with which a branch begins: the markers and pins of its source.
+def copied(shelf: Shelf, source_id: str, branch_id: str, kept: Iterable[str] | None) -> Shelf:
+    """Return the markers and pins of its source that a branch begins with.
 
     `kept` are the turns that are part of the branch: all up to the cut in a soft restore, where a
-    turn keeps its id (AGN-12), none in a hard one.  Their markers become the branch's own; any
-    other marker stays a reference to the session that it belongs to.
+    turn keeps its id (AGN-12).  Their markers become the branch's own, and no other goes along.
+    None is a hard restore, which has no turn of its source: all markers stay references to the
+    sessions that they belong to.
     """
+    if kept is None:
+        return shelf
     own = {(source_id, turn_id) for turn_id in kept}  # a turn id alone is never unique (AGN-11)
     markers = (
         evolve(marker, session_id=branch_id)
-        if (marker.session_id, marker.turn_id) in own
-        else marker
         for marker in shelf.markers
+        if (marker.session_id, marker.turn_id) in own
     )
-    return [created(marker) for marker in markers] + [pinned(pin, at) for pin in shelf.pins]
+    return Shelf(tuple(markers), shelf.pins)
+
+
+def lines_of(shelf: Shelf, at: str) -> list[dict[str, Any]]:
+    """Return the lines that make a shelf; pins are made at the given time."""
+    return [created(marker) for marker in shelf.markers] + [pinned(pin, at) for pin in shelf.pins]

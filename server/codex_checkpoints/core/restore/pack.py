@@ -8,6 +8,7 @@ id of the branch stand in it, so a preview shows what will be sent.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 from attrs import frozen
@@ -19,19 +20,25 @@ from codex_checkpoints.core.restore.pack_lines import (
     Item,
     Line,
     Part,
+    filtered,
     lines_of,
+    not_there,
     out_of_bound,
 )
 
 TITLE = "[SESSION_RESTORE v1]"
 
-Reason = Literal["budget", "bound"]
-"""Why something is not in a pack: no tokens left, or longer than a pinned content may be."""
+Reason = Literal["budget", "filtered", "missing", "bound"]
+"""Why something is not in a pack: no tokens left; a step that is done or a decision that another
+supersedes; a pinned file that is not there; longer than a pinned content may be."""
 
 
 @frozen
 class Deferred:
-    """An item that a pack does not show, or of which it shows only the beginning (`bound`)."""
+    """An item that a pack does not show.
+
+    Of a pin that is `missing` it shows the name alone, of one out of `bound` the beginning.
+    """
 
     part: Part
     id: str
@@ -40,7 +47,7 @@ class Deferred:
 
 @frozen
 class StatePack:
-    """A pack within its budget; `included` and the ones deferred for it are all items there are."""
+    """A pack within its budget; `included` and the ones left out are all items there are."""
 
     text: str
     tokens: int
@@ -51,7 +58,11 @@ class StatePack:
     @property
     def truncated(self) -> int:
         """Return how many items the budget kept out."""
-        return sum(item.reason == "budget" for item in self.deferred)
+        return self.count("budget")
+
+    def count(self, reason: Reason) -> int:
+        """Return how many items are deferred for a reason."""
+        return sum(item.reason == reason for item in self.deferred)
 
 
 @frozen
@@ -94,18 +105,21 @@ def state_pack(carried: Carried, budget: int = DEFAULT_BUDGET) -> StatePack:
     text = "".join(f"{line.text}\n" for line in lines if line.tokens <= budget)
     items = [(line.item, line.tokens <= budget) for line in lines if line.item is not None]
     included = tuple(item for item, fits in items if fits)
-    left = tuple(Deferred(item.part, item.id, "budget") for item, fits in items if not fits)
-    bound = tuple(Deferred(item.part, item.id, "bound") for item in out_of_bound(carried))
-    return StatePack(text, tokens_of(text), budget, included, left + bound)
+    reasons: tuple[tuple[Reason, Iterable[Item]], ...] = (
+        ("budget", (item for item, fits in items if not fits)),
+        ("filtered", filtered(carried)),
+        ("missing", not_there(carried)),
+        ("bound", out_of_bound(carried)),
+    )
+    deferred = (Deferred(item.part, item.id, why) for why, some in reasons for item in some)
+    return StatePack(text, tokens_of(text), budget, included, tuple(deferred))
 
 
 def items_of(carried: Carried) -> tuple[Item, ...]:
     """Return all items that are carried, as a soft restore takes them over."""
-    return tuple(
-        line.item
-        for line in lines_of(carried)
-        if line.item is not None and line.item.part not in {"notice", "window"}
-    )
+    shown = (line.item for line in lines_of(carried) if line.item is not None)
+    travelling = (item for item in shown if item.part not in {"notice", "window"})
+    return (*travelling, *filtered(carried))
 
 
 def sections_in(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:

@@ -50,6 +50,7 @@ class Outcome:
     detached: bool = False
     problems: int = 0
     placement: Placement = "copy"
+    source_bytes: int | None = None
 
 
 def restore_of(carried: Carried, outcome: Outcome, pack: StatePack | None) -> Restore:
@@ -90,6 +91,7 @@ def restore_of(carried: Carried, outcome: Outcome, pack: StatePack | None) -> Re
         missing=outcome.missing,
         fallbacks=outcome.fallbacks,
         placement="seed" if hard else outcome.placement,
+        source_bytes=outcome.source_bytes,
     )
 
 
@@ -122,7 +124,7 @@ def cautions_of(carried: Carried, outcome: Outcome, pack: StatePack | None) -> t
         ("detached_marker", int(outcome.detached)),
         ("pack_empty", int(pack is not None and not pack.included)),
         ("pack_truncated", 0 if pack is None else pack.truncated),
-        ("pin_shortened", 0 if pack is None else len(pack.deferred) - pack.truncated),
+        ("pin_shortened", 0 if pack is None else pack.count("bound")),
         ("missing_files", len(outcome.missing)),
         ("drift", len(outcome.drift)),
         ("suspect_facts", statuses.count("SUSPECT")),

@@ -124,6 +124,9 @@ class Restore:
     missing: tuple[Missing, ...] = ()
     fallbacks: tuple[Fallback, ...] = ()
     placement: Placement | None = None
+    branch_bytes: int | None = None
+    """How much of the branch its digest is of; None in records of earlier versions."""
+    source_bytes: int | None = None
 
     @property
     def ancestor(self) -> Ancestor:

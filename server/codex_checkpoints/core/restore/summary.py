@@ -108,10 +108,14 @@ def caution_text(caution: Caution) -> str:
 
 
 def _goods(restore: Restore) -> str:
-    """Count what went over, and what was left for later."""
-    notes = sum(item.part == "notes" for item in restore.included)
+    """Count what went over, and what of it the pack does not show.
+
+    All notes go over, whatever enters the pack (AGN-46).
+    """
+    left = [item for item in restore.deferred if item.reason in {"budget", "filtered"}]
+    notes = sum(item.part == "notes" for item in (*restore.included, *left))
     files = len(restore.references.files)
-    later = sum(item.reason == "budget" for item in restore.deferred)
+    later = len(left)
     goods = [_count(notes, "note"), _count(files, "file reference")]
     goods += [_count(len(restore.pinned), "pin")] if restore.pinned else []
     text = ", ".join(goods)

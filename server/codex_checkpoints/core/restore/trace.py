@@ -57,13 +57,17 @@ class Message:
 
 @frozen
 class Traces:
-    """What was found; `spans` and `patches` newest first, `modes` in order, the last in force."""
+    """What was found; `spans` and `patches` newest first, `modes` in order, the last in force.
+
+    `deleted` are the files that the session itself took away, and did not put back.
+    """
 
     touched: frozenset[str] = frozenset()
     sent: frozenset[str] = frozenset()
     spans: tuple[Span, ...] = ()
     patches: tuple[str, ...] = ()
     modes: tuple[ModeChange, ...] = ()
+    deleted: frozenset[str] = frozenset()
 
 
 class Trace(Replay):
@@ -106,6 +110,7 @@ class Trace(Replay):
             tuple(reversed(gathered.spans)),
             tuple(reversed(gathered.patches)),
             tuple(self._modes),
+            frozenset(gathered.deleted),
         )
 
     def window(self, count: int, turn_id: str) -> tuple[Message, ...]:
