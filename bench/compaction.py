@@ -39,10 +39,11 @@ class Compactions:
         self._warm = os.path.join(folder, "state-compaction")
         self._cold = os.path.join(folder, "state-compaction-cold")
         self._history: list[Any] = []
+        self._newest = ""
 
     def measure(self, table: Table, runs: int) -> None:
         """Print the figures; each run is compared with its reference in turn."""
-        self._history = orjson.loads(self._ask("history").said)["items"]
+        self._history = self._items()
         self._tell(table, "into a new session, cold", self._into_new_cold, runs)
         self._tell(table, "the same, warm", self._into_new, runs)
         for what in ("history", "windows"):
@@ -54,11 +55,22 @@ class Compactions:
             print(f"  Codex's own resume is left out: its CLI is not there ({INSTALL}).")
         self._tell(table, "in place, warm", self._in_place, runs)
         self._check_windows(self._ask("windows").said, more=runs)
+        self._undo(table)
 
     def _tell(self, table: Table, what: str, ours: Callable[[], Cost], runs: int) -> None:
         found = compare(runs, ours, self._read)
         table.ratio(what, found, "a bare read of the file")
         table.memory("peak memory", found.peak_mb, _MEMORY_MB)
+        if found.read:  # with the interpreter's own modules, some megabytes
+            table.note("how often it reads the file", f"{found.read / self._truth.size:.2f}")
+
+    def _undo(self, table: Table) -> None:
+        """Take a compaction back; the history must be that of before."""
+        before = self._items()
+        self._in_place()
+        self._tell(table, "`uncompact`, in place, warm", self._taken_back, 1)
+        if self._items() != before:
+            raise Wrong("uncompact does not bring the history back")
 
     def _beside_codex(self, table: Table, codex: Resume, runs: int) -> None:
         codex.first()
@@ -77,6 +89,9 @@ class Compactions:
     def _ask(self, command: str) -> Cost:
         return run(product(command, self._home, self._warm, self._truth.session, "--json"))
 
+    def _items(self) -> list[Any]:
+        return orjson.loads(self._ask("history").said)["items"]
+
     def _into_new_cold(self) -> Cost:
         shutil.rmtree(self._cold, ignore_errors=True)
         return self._compacted(self._cold, "new")
@@ -88,6 +103,9 @@ class Compactions:
         # Of a session that was compacted there is little to make smaller.
         return self._compacted(self._warm, "in-place", "--force")
 
+    def _taken_back(self) -> Cost:
+        return run(product("uncompact", self._home, self._warm, self._newest))
+
     def _compacted(self, state: str, into: str, *more: str) -> Cost:
         options = ("--into", into, *more, "--json")
         cost = run(product("compact", self._home, state, self._truth.session, *options))
@@ -95,6 +113,7 @@ class Compactions:
         *_, words, handoff = (item["content"][0]["text"] for item in told["replacement"])
         if words != self._truth.last_prompt or "[SESSION_CHECKPOINT" not in handoff:
             raise Wrong(f"a compaction {into} does not end with the last prompt and the view")
+        self._newest = told["compactionId"]
         if into == "new":
             self._remove(told["sessionId"])
         return cost

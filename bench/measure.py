@@ -25,13 +25,18 @@ WAIT = 300.0
 """Seconds until an answer that must come counts as missing."""
 
 # A process inherits the peak memory of the one it is forked from.  So it is started by one that
-# is small, and waited for there.
+# is small, and waited for there.  What it read is told while it is not yet waited for, on Linux.
 _STARTER = """
 import json, os, sys, time
 began = time.perf_counter()
 child = os.posix_spawn(sys.argv[2], sys.argv[2:], os.environ)
+os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+took, read = time.perf_counter() - began, None
+if os.path.exists("/proc/self/io"):
+    with open(f"/proc/{child}/io") as told:
+        read = int(told.readline().split()[1])
 _, status, usage = os.wait4(child, 0)
-cost = [time.perf_counter() - began, usage.ru_maxrss, os.waitstatus_to_exitcode(status)]
+cost = [took, usage.ru_maxrss, os.waitstatus_to_exitcode(status), read]
 os.write(int(sys.argv[1]), json.dumps(cost).encode())
 """
 
@@ -42,21 +47,26 @@ class Wrong(Exception):
 
 @frozen
 class Cost:
-    """What a process took, and what it said."""
+    """What a process took, and what it said; `read` are the bytes it read, where that is told."""
 
     seconds: float
     peak_mb: float
     said: bytes
+    read: int | None = None
 
 
 @frozen
 class Ratio:
-    """How one process compares with another, over several runs side by side."""
+    """How one process compares with another, over several runs side by side.
+
+    `read` are the most bytes that the first one read.
+    """
 
     median: float
     least: float
     most: float
     peak_mb: float
+    read: int = 0
 
 
 def run(
@@ -78,11 +88,11 @@ def run(
         )
         os.close(writing)
         answer = told.read()
-    seconds, peak, code = json.loads(answer) if answer else (0.0, 0, -1)
+    seconds, peak, code, read = json.loads(answer) if answer else (0.0, 0, -1, None)
     if code != 0:
         last = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
         raise Wrong(f"{' '.join(command[1:4])} ended with {code}: {''.join(last)}")
-    return Cost(seconds, _mb(peak), done.stdout)
+    return Cost(seconds, _mb(peak), done.stdout, read)
 
 
 def product(command: str, home: str, state: str, *more: str) -> tuple[str, ...]:
@@ -100,13 +110,13 @@ def clean_environment() -> dict[str, str]:
 def compare(runs: int, ours: Callable[[], Cost], theirs: Callable[[], Cost]) -> Ratio:
     """Run two things in turn; a machine that is busy is so for both."""
     ratios: list[float] = []
-    peak = 0.0
+    peak, read = 0.0, 0
     for number in range(runs):
         first, second = (ours, theirs) if number % 2 else (theirs, ours)
         costs = {first: first(), second: second()}
         ratios.append(costs[ours].seconds / costs[theirs].seconds)
-        peak = max(peak, costs[ours].peak_mb)
-    return Ratio(median(ratios), min(ratios), max(ratios), peak)
+        peak, read = max(peak, costs[ours].peak_mb), max(read, costs[ours].read or 0)
+    return Ratio(median(ratios), min(ratios), max(ratios), peak, read)
 
 
 class Server:

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import attrs
 import pytest
 
-from codex_checkpoints import hook_process, stamps
+from codex_checkpoints import file_lock, hook_process, stamps
 from codex_checkpoints.core.checkpoint.canonical import from_bytes
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.compaction.kinds import kind_of
@@ -29,7 +29,6 @@ from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.notes import Notes
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.undoing import Undoing
-from codex_checkpoints.threads import file_lock
 from homes import Home, more, refusal, snapshot, thread
 from peer import Peer
 from rollouts import (
@@ -412,6 +411,19 @@ def test_taking_back_in_place_brings_the_history_of_before(home: Home, sessions:
     assert isinstance(records(home, thread(1))[-1], Undone)
 
 
+def test_a_window_of_before_a_report_tells_what_was_estimated_for_it(sessions: Sessions) -> None:
+    done = compacting(sessions).compact(asked("in-place"))
+    Undoing(sessions, OUTSIDE).uncompact(str(done.compaction_id))
+
+    first, compacted, undone = Histories(sessions).windows(thread(1))
+
+    assert (first.strategy, first.trigger) == (None, None)
+    assert (compacted.strategy, compacted.trigger) == ("checkpoint", "manual")
+    assert (undone.strategy, undone.trigger) == (None, "manual")
+    assert undone.tokens_before == compacted.tokens_after
+    assert (undone.tokens_after or 0) > (compacted.tokens_after or 0)
+
+
 def test_taking_back_keeps_what_was_said_since(home: Home, sessions: Sessions, form: str) -> None:
     old = history_of(sessions, thread(1))
     done = compacting(sessions).compact(asked("in-place"))
@@ -512,6 +524,33 @@ def test_a_turn_that_was_cut_off_is_compacted_when_nobody_holds_it_and_it_is_ask
 
     assert refused.code == "turn_not_complete"
     assert done.session_id is not None
+
+
+def test_a_turn_that_was_cut_off_does_not_bar_the_way_back(home: Home) -> None:
+    home.put(OPEN)
+    with home.house() as house:
+        old = history_of(house.sessions, thread(1))
+        done = compacting(house.sessions).compact(asked("in-place", force=True))
+
+        Undoing(house.sessions, OUTSIDE).uncompact(str(done.compaction_id))
+
+        assert history_of(house.sessions, thread(1)) == old
+
+
+def test_a_turn_that_was_begun_since_must_end_before_it_is_taken_back(home: Home) -> None:
+    home.put(OPEN)
+    with home.house() as house:
+        done = compacting(house.sessions).compact(asked("in-place", force=True))
+        count = home.path().read_bytes().count(b"\n")
+        with home.path().open("ab") as file:
+            file.write(more(started("later"), user("Go on."), thread=thread(1), ordinal=count))
+        house.sessions.refresh()
+
+        refused = refusal(
+            lambda: Undoing(house.sessions, OUTSIDE).uncompact(str(done.compaction_id))
+        )
+
+    assert refused.code == "turn_not_complete"
 
 
 def test_a_context_that_is_more_than_full_is_compacted(home: Home) -> None:
@@ -627,7 +666,7 @@ def hook(home: Home, script: str, event: str = "preCompact", **more: Any) -> Pat
 def test_hooks_are_told_what_codex_tells_and_what_came_of_it(home: Home) -> None:
     home.put(work())
     before = hook(home, "")
-    after = hook(home, "echo '{}'", "postCompact")
+    after = hook(home, """echo '{"systemMessage":"seen"}'""", "postCompact")
     with home.house() as house:
         assert house.problems == ()
         done = compacting(house.sessions).compact(asked())
@@ -660,6 +699,7 @@ def test_hooks_are_told_what_codex_tells_and_what_came_of_it(home: Home) -> None
         ("echo garbage", "garbage"),
         ("yes", "garbage"),
         ("""echo '{"continue":1}'""", "garbage"),
+        ("""echo '{"decision":"block"}'""", "garbage"),
         ("sleep 60", "timed_out"),
     ],
 )
@@ -758,13 +798,17 @@ def test_what_left_the_group_of_a_hook_is_not_waited_for(
         '[[hooks.preCompact]]\ncommand = ["/bin/true"]\ntimeoutSeconds = 0',
         '[[hooks.preCompact]]\ncommand = ["/bin/true"]\nonFailure = "perhaps"',
         '[[hooks.preCompact]]\ncommand = ["/bin/true"]\nshell = true',
+        '[[hooks.preCompact]]\ncommand = ["/bin/true"',
     ],
 )
-def test_a_wrong_hook_is_told_and_left_out(home: Home, text: str) -> None:
+def test_hooks_that_cannot_be_read_are_told_and_let_nothing_pass(home: Home, text: str) -> None:
+    home.put(work())
     home.config(text)
     with home.house() as house:
-        assert house.sessions.settings.hooks == {}
-        assert "hooks" in house.problems[0]
+        refused = refusal(lambda: compacting(house.sessions).compact(asked()))
+
+        assert "hooks" in house.problems[0] or "TOML" in house.problems[0]
+    assert (refused.code, refused.facts["outcome"]) == ("blocked_by_hook", "not_started")
 
 
 def test_an_editor_cannot_name_programs_to_run(home: Home) -> None:
@@ -858,7 +902,9 @@ def test_an_editor_compacts_takes_back_and_is_told_of_both(home: Home) -> None:
         preview = peer.call("checkpoints/compactPreview", {"sessionId": thread(1)})
         done = peer.call("checkpoints/compact", {"sessionId": thread(1)})
         undone = peer.call("checkpoints/uncompact", {"compactionId": done["compactionId"]})
-        wrong = peer.error("checkpoints/compact", {"sessionId": thread(1), "into": "thin air"})
+        wrong = peer.error(
+            "checkpoints/compact", {"sessionId": thread(1), "into": "air", "strategy": "luck"}
+        )
         told: set[str] = set()
         while not told >= {thread(1), done["sessionId"]}:
             told |= set(peer.heard("checkpoints/changed")["sessionIds"])
@@ -866,7 +912,8 @@ def test_an_editor_compacts_takes_back_and_is_told_of_both(home: Home) -> None:
     assert preview["replacement"] == done["replacement"]
     assert set(done) >= KEYS
     assert undone["sessionId"] == thread(1)
-    assert wrong["data"]["code"] == "invalid_payload"
+    assert (wrong["code"], wrong["data"]["code"]) == (-32602, "invalid_payload")
+    assert len(wrong["data"]["facts"]["problems"]) == 2
 
 
 @pytest.mark.parametrize("into", ["new", "in-place"])

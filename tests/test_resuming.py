@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from codex_checkpoints.threads import file_lock
+from codex_checkpoints import file_lock
 from homes import WAIT, Home, more, snapshot, thread
 from peer import Peer
 from rollouts import (

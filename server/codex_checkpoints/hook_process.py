@@ -50,6 +50,8 @@ def run(
 
     `cancelled` is asked ten times a second whether nobody wants its answer any more.
     """
+    if not command:
+        return Ran("not_started", None, None)
     try:
         child = subprocess.Popen(  # noqa: S603 - the user's own settings name it
             list(command),

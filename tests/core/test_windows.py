@@ -2,11 +2,11 @@
 
 import pytest
 
+from codex_checkpoints.core.history.window_ids import is_window_id
 from codex_checkpoints.core.history.windows import (
     Chain,
     Fragment,
     begun,
-    is_window_id,
     recognise,
     render,
 )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 
-from codex_checkpoints import answers, protocol
+from codex_checkpoints import protocol
+from codex_checkpoints.answers import compactions as answers
+from codex_checkpoints.core.compaction.records import Into
 from codex_checkpoints.outside import outside
 from codex_checkpoints.server.desk import Desk, Handlers
 from codex_checkpoints.server.long_work import LongWork
@@ -14,6 +16,7 @@ from codex_checkpoints.service.compaction_request import Compacted, Request
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.resuming import Ready
 from codex_checkpoints.service.undoing import Undoing
+from codex_checkpoints.wire import BadParams
 
 _READING, _COMPACTING = "Reading the session", "Compacting the session"
 
@@ -82,13 +85,16 @@ async def _prepared(
 
 
 def _wish(params: protocol.CompactParams) -> Request:
-    """Read what is asked of a compaction; refuses `invalid_payload` for an unknown target."""
-    match params.into:
-        case "new" | "in-place" as into:
-            return Request(params.session_id, into, params.strategy, params.placement, params.force)
-        case _:
-            problem = "into: must be one of new, in-place"
-            raise Refusal("invalid_payload", problem, {"problems": [problem]})
+    """Read what is asked of a compaction; raises `BadParams`."""
+    problems: list[str] = []
+    into: Into = "in-place" if params.into == "in-place" else "new"
+    if params.into != into:
+        problems.append("must be one of new, in-place @ params.into")
+    if params.strategy not in {"checkpoint", "codex"}:
+        problems.append("must be one of checkpoint, codex @ params.strategy")
+    if problems:
+        raise BadParams(problems)
+    return Request(params.session_id, into, params.strategy, params.placement, params.force)
 
 
 HANDLERS: Handlers = {

@@ -34,7 +34,7 @@ from codex_checkpoints.service.compaction_request import (
     gone_on,
     no_preview,
 )
-from codex_checkpoints.service.compaction_source import Source, Sources
+from codex_checkpoints.service.compaction_source import Source, Sources, nothing
 from codex_checkpoints.service.refusal import Cancelled, Refusal
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.threads.contract import Row
@@ -126,11 +126,20 @@ class Done:
 class Compacting:
     """Compactions of the sessions of one home."""
 
-    def __init__(self, sessions: Sessions, outside: Outside) -> None:
-        """Work on these sessions; nothing is read yet."""
+    def __init__(
+        self,
+        sessions: Sessions,
+        outside: Outside,
+        look_around: Callable[[], object] = nothing,
+    ) -> None:
+        """Work on these sessions; nothing is read yet.
+
+        `look_around` brings their index up to date, for who has not done so: what is read for that
+        need not be read again.
+        """
         self._sessions = sessions
         self._outside = outside
-        self._sources = Sources(sessions)
+        self._sources = Sources(sessions, look_around)
         self._planner = Planner(sessions, outside, self._sources)
         self._installer = Installer(sessions, self._sources)
 

@@ -22,6 +22,8 @@ from codex_checkpoints.service.refusal import Cancelled
 from codex_checkpoints.service.settings import Hook
 
 MOST_REASON = 500
+_WORDS = {"continue", "stopReason", "suppressOutput", "systemMessage"}
+"""What Codex 0.169 lets its own hooks around a compaction say."""
 
 Outcome = Literal["passed", "blocked", "failed", "timed_out", "not_started", "garbage"]
 IsCancelled = Callable[[], bool]
@@ -96,7 +98,12 @@ def _answer(number: int, output: bytes | None) -> Heard:
         said: object = orjson.loads(output)
     except orjson.JSONDecodeError:
         return Heard(number, "garbage")
-    if not is_object(said) or type(said.get("continue", True)) is not bool:
+    # What we do not know may be meant to stop us: such an answer counts as none.
+    if (
+        not is_object(said)
+        or not said.keys() <= _WORDS
+        or type(said.get("continue", True)) is not bool
+    ):
         return Heard(number, "garbage")
     if said.get("continue", True):
         return Heard(number, "passed")

@@ -11,21 +11,35 @@ import contextlib
 import logging
 from collections.abc import Generator
 
+from attrs import frozen
+
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.compaction.record_lines import record_of, to_value
 from codex_checkpoints.core.compaction.records import (
     Installed,
     Record,
+    Strategy,
     Undone,
     seed_of,
     standing,
     unsettled,
 )
-from codex_checkpoints.records import COMPACTIONS, Journal, Records, StorageError
+from codex_checkpoints.core.history.openings import Trigger
+from codex_checkpoints.core.history.windows import Chain
+from codex_checkpoints.journal import Journal, StorageError
+from codex_checkpoints.records import COMPACTIONS, Records
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.threads.contract import UnreadableSource
 
 logger = logging.getLogger(__name__)
+
+
+@frozen
+class Opened:
+    """How we opened a window (WIN-12); no strategy where the history of before is there again."""
+
+    strategy: Strategy | None
+    trigger: Trigger
 
 
 class Shelf:
@@ -115,14 +129,24 @@ class CompactionRecords:
             return None
         return newest.session_id if newest is not None and newest.into == "new" else None
 
-    def by_window(self, session_id: str) -> dict[str | None, Installed]:
-        """Return the compactions of ours with a session, by the id of the window each opened."""
+    def by_window(self, session_id: str) -> dict[str | None, Opened]:
+        """Return what opened each window that a compaction of ours, or its undo, opened; by id."""
         try:
-            found = [each for each in self.of(session_id) if isinstance(each, Installed)]
+            records = self.of(session_id)
         except StorageError as error:
             logger.warning("storage_error: compactions of %s: %s", session_id, error)
             return {}  # what the session itself tells is still true
-        return {each.windows.after.current: each for each in found}
+        found: dict[str | None, Opened] = {}
+        for record in records:
+            match record:
+                case Installed():
+                    found[record.windows.after.current] = Opened(record.strategy, record.placement)
+                case Undone(window=Chain(current=window_id)):
+                    # By hand, and nobody summed up anything: the history of before is there again.
+                    found[window_id] = Opened(None, "manual")
+                case _:
+                    pass
+        return found
 
     def points_at(self, session_id: str) -> bool:
         """Return whether the work of another session goes on in this one, by its records."""

@@ -7,21 +7,30 @@ bytes, while somebody may be writing behind them.  What is done with it is known
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
+from functools import partial
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.compaction.kinds import Past
 from codex_checkpoints.core.compaction.records import Installed, Range, digest_of, remembered
+from codex_checkpoints.core.rollout.fields import Json
 from codex_checkpoints.core.rollout.turns import Turn
 from codex_checkpoints.service.compaction_records import storing
-from codex_checkpoints.service.history import Hear, Histories, Traced, deaf
+from codex_checkpoints.service.first_pass import FirstPass, Listening
+from codex_checkpoints.service.history import Histories, Traced
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.session_file import SessionFile
+from codex_checkpoints.service.session_names import may_mean
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.turn_names import is_between_turns
 from codex_checkpoints.threads.contract import Look, Row, UnreadableSource
+
+
+def nothing() -> None:
+    """Do nothing: the index is kept up to date by who asks."""
 
 
 @frozen
@@ -68,42 +77,56 @@ class Source:
 class Sources:
     """Reads sessions for compactions."""
 
-    def __init__(self, sessions: Sessions) -> None:
-        """Read sessions of this service."""
+    def __init__(self, sessions: Sessions, look_around: Callable[[], object] = nothing) -> None:
+        """Read sessions of this service; `look_around` brings its index up to date before."""
         self._sessions = sessions
+        self._look_around = look_around
         self._histories = Histories(sessions)
 
     def read(self, session: str) -> Source:
         """Read a session of this home; refuses as `Sessions.find`, `unreadable_source`."""
-        return self._read(session, deaf)
+        return self._read(session, self._histories.first_pass)
 
     def sealed(self, session: str) -> Source:
         """Read a session, and in the same pass the digest of its bytes, for who installs (CKP-33).
 
         Refuses as `read`.
         """
-        digest = hashlib.sha256()
-        source = self._read(session, digest.update)
-        return evolve(source, prefix=f"sha256:{digest.hexdigest()}")
 
-    def _read(self, session: str, hear: Hear) -> Source:
-        row = self._sessions.own(session)
+        def begin(path: str) -> FirstPass:
+            return self._histories.first_pass(path, digest=hashlib.sha256())
+
+        return self._read(session, begin)
+
+    def split(self, session: str, at: int) -> Source:
+        """Read a session, and in the same pass what its history was in front of a byte.
+
+        Refuses as `read`.
+        """
+        return self._read(session, partial(self._histories.first_pass, cut=at))
+
+    def _read(self, session: str, begin: Callable[[str], FirstPass]) -> Source:
         catalogue = self._sessions.catalogue
-        catalogue.look([row.path])
-        row = catalogue.current().get(row.session_id, row)
-        opened = catalogue.open(row)
+        listening = Listening(partial(may_mean, session), begin)
+        with catalogue.heard_by(listening):
+            self._look_around()
+            row = self._sessions.own(session)
+            catalogue.look([row.path])
+            row = catalogue.current().get(row.session_id, row)
+            opened = catalogue.open(row)
         broken = [each for each in opened.problems if each.code != "base_short"]
         if broken:
             message = f"session {row.session_id} builds on a rollout that is not there"
             facts = {"path": row.path, "reason": broken[0].code}
             raise Refusal("unreadable_source", message, facts)
-        self._sessions.pace.expect(2 * catalogue.weight(row))
         replay = opened.now()
         whole = replay is not opened.replay
         end = opened.mark.offset + (len(opened.tail) if whole else 0)
-        traced = self._histories.traced(row, end, replay.seq - replay.scale.seq, hear)
+        first = listening.heard(row, end)
+        self._sessions.pace.expect(2 * catalogue.chains.weight(row) - first.at)
+        traced = self._histories.traced(row, end, replay.seq - replay.scale.seq, first)
         live = row.session_id in catalogue.store.live_threads()
-        return Source(row, opened, replay, live, end, traced)
+        return Source(row, opened, replay, live, end, traced, first.seal)
 
     def is_changed(self, source: Source) -> bool:
         """Return whether a session is no longer as it was read."""
@@ -111,9 +134,10 @@ class Sources:
         seen = self._sessions.catalogue.store.look([path]).get(path)
         return seen is None or seen.look != source.look
 
-    def history_below(self, source: Source, end: int) -> Traced:
-        """Return the history of a session as it was when its file had so many bytes."""
-        return self._histories.traced(source.row, end)
+    def items_in_front(self, source: Source) -> tuple[Json, ...]:
+        """Return the history in front of the byte at which a session was `split`."""
+        in_front = source.traced.in_front
+        return () if in_front is None else self._histories.items(source.row, in_front)
 
     def checkpoint(self, source: Source) -> Checkpoint:
         """Return the checkpoint of a session, with the hashes of now; nothing is stored."""

@@ -90,7 +90,8 @@ def _is_short(sessions: Sessions, row: Row) -> bool:
     """Return whether a session is short enough to be read whole, with what it builds on."""
     catalogue = sessions.catalogue
     try:
-        below, problems = bases_below(catalogue.reader, row.path, catalogue.locator(row.path))
+        locate = catalogue.chains.locator(row.path)
+        below, problems = bases_below(catalogue.reader, row.path, locate)
     except UnreadableSource:
         return False
     ends = [base.end_offset for _, base in below]
@@ -123,7 +124,7 @@ def _told(sessions: Sessions, row: Row, account: Account) -> tuple[Loss, ...]:
     made = ours(sessions, row)
     return tuple(
         each
-        if (record := made.get(each.window_id)) is None
-        else evolve(each, strategy=record.strategy, trigger=record.placement)
+        if (opened := made.get(each.window_id)) is None
+        else evolve(each, strategy=opened.strategy, trigger=opened.trigger)
         for each in account.losses()
     )

@@ -114,5 +114,5 @@ def _counted(sessions: Sessions, source: Summary) -> Offer | None:
 def _told(done: Compacted) -> str:
     """Return what is told of a compaction that was done by itself (CKP-13)."""
     report = done.built.report
-    sizes = f"{report.before.tokens:,} tokens to {report.after:,}"
-    return f"Compacted from {sizes} before going on; the session of before stays as it was."
+    sizes = f"{report.before.tokens:,} tokens were in use, the replacement has {report.after:,}"
+    return f"Compacted before going on: {sizes}. The session of before stays as it was."

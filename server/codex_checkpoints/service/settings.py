@@ -42,6 +42,10 @@ class Hook:
     on_failure: Literal["stop", "continue"] = "stop"
 
 
+_UNREADABLE_HOOKS: Mapping[str, tuple[Hook, ...]] = {"preCompact": (Hook(()),)}
+"""Hooks that cannot be read: nobody knows whether they would have allowed it, so none starts."""
+
+
 @frozen
 class Settings:
     """Everything that can be chosen.
@@ -93,7 +97,9 @@ def read_settings(text: str) -> tuple[Settings, tuple[str, ...]]:
     try:
         table = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        return Settings(), (f"not valid TOML: {error}",)
+        # It may name hooks, and then none of them has been asked.
+        settings = Settings(hooks=_UNREADABLE_HOOKS) if "hooks" in text else Settings()
+        return settings, (f"not valid TOML: {error}",)
     return overridden(Settings(), table)
 
 
@@ -109,6 +115,8 @@ def overridden(settings: Settings, table: Mapping[str, Any]) -> tuple[Settings, 
             settings = rule(settings, value)
         except (BadCaps, TypeError, ValueError) as error:
             problems.append(f"setting {name!r}: {error}")
+            if rule is _hooks:
+                settings = evolve(settings, hooks=_UNREADABLE_HOOKS)
     return settings, tuple(problems)
 
 

@@ -51,7 +51,7 @@ class Undoing:
         if record.into == "new":
             undone, turn = self._pointed_back(record), None
         else:
-            source = self._sources.read(record.source.session_id)
+            source = self._sources.split(record.source.session_id, record.source.bytes_before)
             undone, turn = self._restored(record, source), source.last_turn
         source_id = record.source.session_id
         moment = self._outside.moment
@@ -95,7 +95,9 @@ class Undoing:
         """Refuse to take back what cannot be, with nothing written."""
         if source.live:
             raise session_live(source.session_id)
-        if not source.ended:
+        said_since = len(source.traced.history.items) > len(record.items)
+        # A turn that was cut off before a forced compaction stays open, and so does the way back.
+        if said_since and not source.ended:
             message = f"the last turn of session {source.session_id} is open"
             raise Refusal("turn_not_complete", message, {"sessionId": source.session_id})
         with storing(source.session_id):
@@ -110,7 +112,7 @@ class Undoing:
     def _items(self, record: Installed, source: Source) -> tuple[Json, ...]:
         """Return the history as it was before, with what came since."""
         now, count = source.traced.history.items, len(record.items)
-        before = self._sources.history_below(source, record.source.bytes_before).history.items
+        before = self._sources.items_in_front(source)
         same = digest_of(now[:count]) == record.replacement
         if not same or digest_of(before) != record.source.history:
             raise _conflict(record, "other_bytes", "its session file was written anew since")

@@ -14,8 +14,8 @@ from codex_checkpoints.core.compaction.fitting import Fitted, TooLarge, fit, gro
 from codex_checkpoints.core.compaction.kinds import Kind, kind_of
 from codex_checkpoints.core.compaction.payload import plain_message
 from codex_checkpoints.core.history.items import user_message
-from codex_checkpoints.core.rollout.contextual import is_ours
 from codex_checkpoints.core.rollout.fields import Json, texts_of
+from codex_checkpoints.core.rollout.ours import is_ours
 
 KEPT_KINDS: frozenset[Kind] = frozenset({"user", "summary", "compaction", "assistant"})
 """Instructions and wrappers come anew with the next turn, tools have had their effect; an assistant

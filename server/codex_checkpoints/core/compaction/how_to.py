@@ -5,8 +5,8 @@ in the view is the business of `core/checkpoint/view.py`.
 """
 
 from codex_checkpoints.core.history.items import user_message
-from codex_checkpoints.core.rollout.contextual import HOW_TO_LINE
 from codex_checkpoints.core.rollout.fields import Json
+from codex_checkpoints.core.rollout.ours import HOW_TO_LINE
 
 HOW_TO = f"""\
 {HOW_TO_LINE}

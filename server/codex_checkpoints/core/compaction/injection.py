@@ -11,7 +11,7 @@ from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.compaction.how_to import bundle
 from codex_checkpoints.core.history.forms import Item
 from codex_checkpoints.core.history.items import texts
-from codex_checkpoints.core.rollout.contextual import is_ours
+from codex_checkpoints.core.rollout.ours import is_ours
 
 _ALWAYS = "compact"
 _UNLESS_THERE = frozenset({"resume", "fork"})

@@ -11,8 +11,9 @@ from typing import Literal
 
 from attrs import frozen
 
-from codex_checkpoints.core.rollout.contextual import is_human, is_ours, is_summary
+from codex_checkpoints.core.rollout.contextual import is_human, is_summary
 from codex_checkpoints.core.rollout.fields import Json, text_of, texts_of
+from codex_checkpoints.core.rollout.ours import is_ours
 
 Kind = Literal[
     "user",

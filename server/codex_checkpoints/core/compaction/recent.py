@@ -13,13 +13,12 @@ from collections.abc import Sequence
 import orjson
 
 from codex_checkpoints.core.compaction.injection import last_bundle
-from codex_checkpoints.core.history.compacted import replacement_of
 from codex_checkpoints.core.history.envelope import Line, Place, Wish
 from codex_checkpoints.core.history.forms import Item
 from codex_checkpoints.core.history.items import read_item
 from codex_checkpoints.core.history.lines import Lines
-from codex_checkpoints.core.history.windows import is_window_id
-from codex_checkpoints.core.rollout.fields import text_of
+from codex_checkpoints.core.history.replacement import replacement_of
+from codex_checkpoints.core.history.window_ids import window_id_of
 
 COMPACTION = b'"type":"compacted","payload":{'
 """How the line of a compaction begins; inside a text the quotes would be escaped."""
@@ -92,5 +91,4 @@ class Recent:
             self._clear = False
             return
         self.items, self.compacted = list(replacement), True
-        window_id = text_of(line.payload.get("window_id"))
-        self.window_id = window_id if window_id and is_window_id(window_id) else None
+        self.window_id = window_id_of(line.payload.get("window_id"))

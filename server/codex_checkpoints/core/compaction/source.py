@@ -12,6 +12,7 @@ from codex_checkpoints.core.compaction.kinds import Past
 from codex_checkpoints.core.history.choice import Choice
 from codex_checkpoints.core.history.envelope import Line, Place
 from codex_checkpoints.core.history.forms import Item
+from codex_checkpoints.core.history.marks import Outline
 from codex_checkpoints.core.history.pairing import is_output
 from codex_checkpoints.core.history.rebuild import Rebuild
 from codex_checkpoints.core.history.survey import Survey
@@ -19,12 +20,22 @@ from codex_checkpoints.core.rollout.fields import Json
 
 
 class Inspection(Survey):
-    """The first pass, which also keeps the head and the newest report of tokens as they stand."""
+    """The first pass, which also keeps the head and the newest report of tokens as they stand.
 
-    def __init__(self) -> None:
-        """Begin before the first byte."""
+    Where a compaction is to be taken back, it keeps what was found in front of that as well.
+    """
+
+    def __init__(self, cut: Place | None = None) -> None:
+        """Begin before the first byte; keep the outline of what stands in front of the cut."""
         super().__init__()
         self.last_report: Json | None = None
+        self._cut = cut
+        self._in_front: Outline | None = None
+
+    @property
+    def in_front(self) -> Outline:
+        """Return what was found in front of the cut, or up to now; its `seq` may be a later one."""
+        return self._in_front or self.outline()
 
     @property
     def head(self) -> Json:
@@ -33,6 +44,8 @@ class Inspection(Survey):
 
     def take(self, line: Line) -> None:
         """Take one line."""
+        if self._cut is not None and line.place >= self._cut:
+            self._in_front, self._cut = self.outline(), None
         known = self._usage
         super().take(line)
         if self._usage is not known:

@@ -84,6 +84,9 @@ class Openings:
         elif self._in_task and self._prompted:
             opening.trigger = "pre_turn"
         self.all.append(opening)
+        # What was in use is so no more (CKP-28); the next report counts, be it an estimate.
+        self._used = self._used_before_item = None
+        self._reported, self._answer = False, ""
         self._fresh, self._waits = True, self._in_task and opening.trigger is None
 
     def _settle(self, trigger: Trigger) -> None:

@@ -16,7 +16,6 @@ from collections.abc import Iterable, Sequence
 from attrs import frozen
 
 from codex_checkpoints.core.history.choice import Choice
-from codex_checkpoints.core.history.compacted import is_legacy, replacement_of
 from codex_checkpoints.core.history.envelope import Line, Place, Wish
 from codex_checkpoints.core.history.forms import OTHER, Item
 from codex_checkpoints.core.history.items import (
@@ -28,6 +27,7 @@ from codex_checkpoints.core.history.items import (
 )
 from codex_checkpoints.core.history.lines import Lines
 from codex_checkpoints.core.history.pairing import is_output, paired
+from codex_checkpoints.core.history.replacement import is_legacy, replacement_of
 from codex_checkpoints.core.history.speakers import begins_turn, is_prompt, states_context
 from codex_checkpoints.core.history.truncation import (
     OUTPUT_TOKENS,

@@ -28,7 +28,7 @@ from codex_checkpoints.core.history.marks import (
 from codex_checkpoints.core.history.openings import Openings
 from codex_checkpoints.core.history.speakers import begins_turn
 from codex_checkpoints.core.history.tokens import Usage
-from codex_checkpoints.core.history.windows import is_window_id
+from codex_checkpoints.core.history.window_ids import first_window
 from codex_checkpoints.core.rollout.fields import Json, list_of, object_of, text_of, whole_of
 
 
@@ -48,7 +48,6 @@ class Survey:
 
     def outline(self) -> Outline:
         """Return what was found up to now."""
-        window_id = text_of(object_of(self._head.get("context_window")).get("window_id"))
         text = text_of(object_of(self._head.get("base_instructions")).get("text")) or ""
         seq, stamp = self._opened or (self.lines.seq, None)
         return Outline(
@@ -56,7 +55,7 @@ class Survey:
             openings=tuple(self._openings.all),
             start=self._start,
             session_id=text_of(self._head.get("id")),
-            window_id=window_id if window_id is not None and is_window_id(window_id) else None,
+            window_id=first_window(self._head),
             opened_seq=seq,
             opened_at=stamp or None,
             instructions=tokens.of_text(text),

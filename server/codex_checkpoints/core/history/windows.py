@@ -52,16 +52,6 @@ def begun(window_id: str) -> Chain:
     return Chain(window_id, None, window_id, 0)
 
 
-_ID = re.compile(
-    r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", re.IGNORECASE
-)
-
-
-def is_window_id(text: str) -> bool:
-    """Return whether a text is a UUID of version 7 (WIN-1)."""
-    return _ID.fullmatch(text) is not None
-
-
 # --- the fragment --------------------------------------------------------------------------------
 
 _NAMES = {

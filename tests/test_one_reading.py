@@ -1,0 +1,338 @@
+"""A compaction reads its session once: one pass over the bytes, for all who need them.
+
+What is counted are the bytes that are read of the session file itself, whoever reads them.
+"""
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Callable, Generator
+from pathlib import Path
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import generated
+from codex_checkpoints import cli
+from codex_checkpoints.core.compaction.records import Installed, Into
+from codex_checkpoints.core.compaction.source import Inspection
+from codex_checkpoints.core.history.marks import Outline
+from codex_checkpoints.service.compacting import Compacting
+from codex_checkpoints.service.compaction_request import Request
+from codex_checkpoints.service.first_pass import FirstPass
+from codex_checkpoints.service.session_file import open_session
+from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.undoing import Undoing
+from codex_checkpoints.threads.rollout_file import FileReader
+from homes import Home, more, thread
+from rollouts import assistant, based_on, compacted, rollout, session, shell, tokens, turn, user
+from test_compacting import OUTSIDE, WORK, asked, compacting, history_of, records
+from test_session_file import compressed
+
+END = 1 << 21
+"""So much of its ends may be looked at besides where something is appended."""
+
+KEPT = {"role": "user", "content": [{"type": "input_text", "text": "Fix the login."}]}
+
+
+@pytest.fixture(scope="module")
+def large() -> bytes:
+    """Return a session of some megabytes, most of them in windows that were compacted."""
+    early = [
+        turn(user(f"Look at part {number}."), shell("make test", f"{number} " * 5_000))
+        for number in range(150)
+    ]
+    window = compacted("", [{"type": "message", **KEPT}])
+    late = turn(user("And the logout."), assistant(WORK), tokens(9_000))
+    data = rollout(session(thread=thread(1)), *early, window, late)
+    assert len(data) > 3 << 20
+    return data
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path)
+
+
+class Counted:
+    """How many bytes of one file were read."""
+
+    def __init__(self) -> None:
+        self.bytes = 0
+
+
+@contextlib.contextmanager
+def counted(path: Path) -> Generator[Counted]:
+    """Count what a block reads of a file."""
+    count, read = Counted(), os.read
+    identity = os.stat(path).st_ino
+
+    def counting(file: int, size: int) -> bytes:
+        data = read(file, size)
+        count.bytes += len(data) if os.fstat(file).st_ino == identity else 0
+        return data
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "read", counting)
+        yield count
+
+
+def is_once(count: Counted, path: Path, besides: int = 0) -> bool:
+    """Return whether a file was read once, but for its last window and a look at its ends."""
+    size = path.stat().st_size
+    return 0.99 * size < count.bytes < 1.1 * size + besides
+
+
+def unseen(sessions: Sessions) -> Compacting:
+    """Compact what no index has seen yet."""
+    return Compacting(sessions, OUTSIDE, sessions.refresh)
+
+
+# --- how often -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("into", ["new", "in-place"])
+def test_a_cold_compaction_reads_the_file_once(home: Home, large: bytes, into: Into) -> None:
+    path = home.put(large)
+
+    with counted(path) as count, home.house(fresh=False) as house:
+        unseen(house.sessions).compact(asked(into))
+
+    assert is_once(count, path, END)
+
+
+@pytest.mark.parametrize("meant", [thread(1)[:20], thread(1).upper(), "path"])
+def test_it_does_so_however_the_session_is_named(home: Home, large: bytes, meant: str) -> None:
+    path = home.put(large)
+    named = str(path) if meant == "path" else meant
+
+    with counted(path) as count, home.house(fresh=False) as house:
+        unseen(house.sessions).compact(Request(named))
+
+    assert is_once(count, path)
+
+
+def test_a_cold_preview_reads_the_file_once(home: Home, large: bytes) -> None:
+    path = home.put(large)
+
+    with counted(path) as count, home.house(fresh=False) as house:
+        unseen(house.sessions).preview(asked())
+
+    assert is_once(count, path)
+
+
+def test_at_the_command_line_it_is_read_once(home: Home, large: bytes) -> None:
+    path = home.put(large)
+    folders = ["--codex-home", str(home.root), "--state-dir", str(home.state)]
+
+    with counted(path) as count:
+        code = cli.main(["compact", thread(1), *folders, "--json"])
+
+    assert code == 0
+    assert is_once(count, path)
+
+
+@pytest.mark.parametrize("used", [False, True])
+def test_a_session_of_the_index_is_compacted_with_one_reading(
+    home: Home, large: bytes, *, used: bool
+) -> None:
+    path = home.put(large)
+    with home.house() as house:
+        if used:  # then it is kept where its reader stands
+            house.sessions.show(thread(1))
+
+    with counted(path) as count, home.house() as house:
+        compacting(house.sessions).compact(asked())
+
+    assert is_once(count, path)
+
+
+def test_what_was_added_since_is_all_that_is_read_besides(home: Home, large: bytes) -> None:
+    path = home.put(large)
+    with home.house() as house:
+        house.sessions.show(thread(1))
+        with path.open("ab") as file:
+            steps = turn(user("Now the docs."), assistant(WORK))
+            file.write(more(steps, thread=thread(1), ordinal=large.count(b"\n")))
+        with counted(path) as count:
+            compacting(house.sessions).compact(asked())
+
+    assert is_once(count, path)
+
+
+def test_taking_back_in_place_reads_the_file_once(home: Home, large: bytes) -> None:
+    path = home.put(large)
+    with home.house() as house:
+        done = compacting(house.sessions).compact(asked("in-place"))
+        with counted(path) as count:
+            Undoing(house.sessions, OUTSIDE).uncompact(str(done.compaction_id))
+
+    assert is_once(count, path, END)
+
+
+# --- the same answer -----------------------------------------------------------------------------
+
+
+def installed(home: Home, compact: Callable[[Sessions], Compacting]) -> Installed:
+    """Compact a session that no index has seen, and return what is recorded."""
+    with home.house(fresh=False) as house:
+        compact(house.sessions).compact(asked())
+    record = records(home, thread(1))[-1]
+    assert isinstance(record, Installed)
+    return record
+
+
+def without_ids(record: Installed) -> Installed:
+    windows = attrs.evolve(record.windows, after=record.windows.before)
+    return attrs.evolve(record, compaction_id="", at="", session_id="", windows=windows)
+
+
+def seen(sessions: Sessions) -> Compacting:
+    """Compact what the index has seen before."""
+    sessions.refresh()
+    return compacting(sessions)
+
+
+@pytest.mark.parametrize("form", [".jsonl", ".jsonl.zst"])
+def test_what_was_heard_on_the_way_gives_the_same_record(
+    home: Home, large: bytes, form: str
+) -> None:
+    home.put(compressed(large) if form.endswith("zst") else large, form=form)
+
+    cold, warm = installed(home, unseen), installed(home, seen)
+
+    assert without_ids(cold) == without_ids(warm)
+    assert cold.source.prefix == f"sha256:{hashlib.sha256(large).hexdigest()}"
+
+
+def test_a_session_on_top_of_another_is_heard_with_its_base(home: Home) -> None:
+    base = rollout(session(thread=thread(2)), turn(user("Fix the login."), assistant(WORK)))
+    home.put(base, 2)
+    head = session(
+        thread=thread(1),
+        history_base=based_on(thread(2), base.count(b"\n"), len(base)),
+        start=base.count(b"\n"),
+    )
+    home.put(rollout(head, turn(user("And the logout."), assistant(WORK))))
+
+    cold, warm = installed(home, unseen), installed(home, seen)
+
+    assert without_ids(cold) == without_ids(warm)
+    assert cold.source.from_seq < base.count(b"\n")
+
+
+def test_what_is_said_behind_what_was_heard_counts(home: Home, large: bytes) -> None:
+    path = home.put(large)
+    with home.house(fresh=False) as house:
+        sessions = house.sessions
+
+        def looked_around_too_early() -> None:
+            sessions.refresh()
+            with path.open("ab") as file:
+                steps = turn(user("Now the docs."), assistant(WORK))
+                file.write(more(steps, thread=thread(1), ordinal=large.count(b"\n")))
+
+        done = Compacting(sessions, OUTSIDE, looked_around_too_early).compact(asked())
+
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert records(home, thread(1))[-1].source.prefix == f"sha256:{digest}"
+    assert any("Now the docs." in str(item) for item in done.built.items)
+
+
+def test_what_was_heard_of_a_file_that_is_another_now_is_forgotten(
+    home: Home, large: bytes
+) -> None:
+    path = home.put(large)
+    other = rollout(
+        session(thread=thread(1)), turn(user("Something else."), assistant(WORK), tokens(9_000))
+    )
+    with home.house(fresh=False) as house:
+        sessions = house.sessions
+
+        def looked_around_too_early() -> None:
+            sessions.refresh()
+            beside = path.with_suffix(".new")
+            beside.write_bytes(other)
+            beside.replace(path)
+
+        done = Compacting(sessions, OUTSIDE, looked_around_too_early).compact(asked())
+
+    assert any("Something else." in str(item) for item in done.built.items)
+    assert not any("Fix the login." in str(item) for item in done.built.items)
+
+
+def test_a_history_of_before_is_brought_back_from_one_pass(home: Home, large: bytes) -> None:
+    path = home.put(large.removesuffix(b"\n"))  # what is installed begins by ending this line
+    with home.house() as house:
+        old = history_of(house.sessions, thread(1))
+        done = compacting(house.sessions).compact(asked("in-place"))
+        ordinal = path.read_bytes().count(b"\n")
+        with path.open("ab") as file:
+            steps = turn(user("Now the docs."), assistant(WORK))
+            file.write(more(steps, thread=thread(1), ordinal=ordinal))
+        house.sessions.refresh()
+
+        Undoing(house.sessions, OUTSIDE).uncompact(str(done.compaction_id))
+
+        now = history_of(house.sessions, thread(1))
+    assert now[: len(old)] == old
+    assert len(now) == len(old) + 2
+
+
+# --- for every session ---------------------------------------------------------------------------
+
+SESSIONS = st.one_of(generated.sessions(), generated.damaged())
+
+
+def nowhere(_rollout_id: str) -> None:
+    return None
+
+
+def found(survey: Inspection) -> tuple[Outline, object, object]:
+    return survey.outline(), survey.head, survey.last_report
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("one_reading") / "rollout.jsonl"
+
+
+@given(data=SESSIONS, more_data=st.binary(max_size=20))
+def test_who_listens_comes_to_what_a_reading_of_their_own_would_find(
+    place: Path, data: bytes, more_data: bytes
+) -> None:
+    place.write_bytes(data)
+    reader, path = FileReader(), str(place)
+    heard = FirstPass(reader, path, nowhere, digest=hashlib.sha256())
+    opened = open_session(reader, path, nowhere, hear=heard.feed)
+    place.write_bytes(data + more_data)
+    whole = opened.now() is not opened.replay
+    end = opened.mark.offset + (len(opened.tail) if whole else 0)
+
+    own, parts = FirstPass(reader, path, nowhere).read_on(end)
+
+    assert opened.mark.offset <= heard.at <= len(data)
+    if heard.at <= end:
+        survey, parts_heard = heard.read_on(end)
+        assert (found(survey), parts_heard) == (found(own), parts)
+        assert heard.seal == f"sha256:{hashlib.sha256(data[:end]).hexdigest()}"
+
+
+@given(data=SESSIONS, lines=st.integers(0, 60))
+def test_what_stands_in_front_of_a_cut_is_what_a_shorter_file_tells(
+    place: Path, data: bytes, lines: int
+) -> None:
+    ends = [0, *(at + 1 for at, byte in enumerate(data) if byte == 0x0A)]
+    cut = ends[min(lines, len(ends) - 1)]
+    place.write_bytes(data)
+    reader, path = FileReader(), str(place)
+
+    survey, _ = FirstPass(reader, path, nowhere, cut=cut).read_on(None)
+    shorter, _ = FirstPass(reader, path, nowhere).read_on(cut)
+
+    in_front, wanted = survey.in_front, shorter.outline()
+    if wanted.opened_at is None:  # nothing tells where the first line would have been
+        wanted = attrs.evolve(wanted, opened_seq=in_front.opened_seq)
+    assert attrs.evolve(in_front, seq=wanted.seq) == wanted
