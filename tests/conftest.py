@@ -13,7 +13,7 @@ import pytest
 from hypothesis import settings
 
 # The same examples in every CI run: what fails there fails here. The long one is for by hand:
-# pytest --hypothesis-profile=long tests/test_laws.py
+# pytest --hypothesis-profile=long --timeout=0 tests/test_laws.py
 settings.register_profile("dev", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.register_profile("long", deadline=None, max_examples=5_000)

@@ -1,9 +1,11 @@
 """The command line as its users start it: a process, its output, its exit code, what it leaves."""
 
+import io
 import json
 import os
 import re
 import signal
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +15,9 @@ import pytest
 
 from codex_checkpoints import __version__
 from codex_checkpoints.cli import main
+from codex_checkpoints.presentation.progress import Bar
+from codex_checkpoints.presentation.terminal import columns
+from codex_checkpoints.service.catalogue import Progress
 from homes import WAIT, Home, chat, eventually, following, more, snapshot, thread
 from rollouts import (
     compacted,
@@ -355,6 +360,30 @@ def test_a_name_that_is_no_text_is_refused_like_any_other(
     assert here("show", name).returncode == 1
 
 
+def test_a_file_that_is_no_session_is_answered_and_said_to_be_none(
+    here: Here, tmp_path: Path
+) -> None:
+    file = tmp_path / "junk.jsonl"
+    notice = f"{file}: neither the head of a session nor a turn; is it a session file?\n"
+
+    for data in (b"", b"hello\n", b'{"a":1}\n'):
+        file.write_bytes(data)
+        for command in ("show", "view", "history", "windows", "outline", "losses", "notes"):
+            done = here(command, str(file))
+            assert (done.returncode, done.stdout != b"", said(done)) == (0, True, notice)
+
+
+def test_a_session_file_outside_the_home_is_answered_without_a_word(
+    home: Home, here: Here, tmp_path: Path
+) -> None:
+    file = tmp_path / "kept.jsonl"
+    file.write_bytes(home.path().read_bytes())
+
+    assert said(here("view", str(file))) == ""
+    file.write_bytes(rollout(session("bare", thread=thread(1))))
+    assert said(here("view", str(file))) == ""
+
+
 def test_a_checkpoint_that_cannot_be_stored_is_printed_and_told(home: Home) -> None:
     whole = home.run("show", thread(1)).stdout
     home.checkpoint().unlink()
@@ -510,6 +539,11 @@ def test_only_what_we_made_is_deleted(home: Home, here: Here) -> None:
         ["serve", "--tcp", "65536"],
         ["serve", "--tcp", "0"],
         ["serve", "--tcp", "x"],
+        ["diff", "a", "--from", "1"],
+        ["compact", "a", "--timeout", "9"],
+        ["connect", "--status", "--remove"],
+        ["connect", "--status", "--dry-run"],
+        ["restore", "a", "b", "--mode", "hard", "--window", "few"],
         ["sessions", "--codex-home", b"/tmp/\xff"],
         ["sessions", "--state-dir", b"/tmp/\xff"],
     ],
@@ -520,6 +554,30 @@ def test_wrong_usage_is_exit_code_2(here: Here, arguments: list[str | bytes]) ->
 
     assert (done.returncode, done.stdout) == (2, b"")
     assert said(done).startswith("usage: codex-checkpoints")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "usage", "words"),
+    [
+        ([], "codex-checkpoints [-h]", "which command? --help lists them"),
+        (["sesions"], "codex-checkpoints [-h]", "no command 'sesions'; --help lists them"),
+        (["view", "a", "b"], "codex-checkpoints view", "unknown: b; --help lists the options"),
+        (["view", "a", "--jsn"], "codex-checkpoints view", "unknown: --jsn; --help lists"),
+        (
+            ["sessions", "--limit", "many"],
+            "codex-checkpoints sessions",
+            "argument --limit: 'many' is no whole number",
+        ),
+    ],
+    ids=["no command", "a slip", "too many", "an option", "a number"],
+)
+def test_wrong_usage_is_answered_with_what_is_wrong_and_the_usage_of_that_command(
+    here: Here, arguments: list[str], usage: str, words: str
+) -> None:
+    told = said(here(*arguments))
+
+    assert told.startswith(f"usage: {usage}")
+    assert words in told.splitlines()[-1]
 
 
 def test_wrong_usage_of_the_process_is_exit_code_2(home: Home) -> None:
@@ -799,9 +857,233 @@ def test_only_a_terminal_gets_colour(home: Home) -> None:
             os.close(ours)
             os.close(theirs)
 
-    assert b"\x1b[" in on_a_terminal("sessions")
+    assert b"\x1b[" in on_a_terminal("sessions", NO_COLOR="")
     assert b"\x1b[" not in on_a_terminal("sessions", NO_COLOR="1")
+    assert b"\x1b[" not in on_a_terminal("sessions", TERM="dumb")
     assert b"\x1b[" not in home.run("sessions", env={"FORCE_COLOR": "1", "TERM": "xterm"}).stdout
+
+
+# --- terminals -----------------------------------------------------------------------------------
+
+WHOLE_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+class OnTerminal(Protocol):
+    """Run a command inside this process, on a terminal of so many columns; return its lines."""
+
+    def __call__(self, *arguments: str, columns: int) -> list[str]: ...
+
+
+@pytest.fixture
+def on_terminal(here: Here, monkeypatch: pytest.MonkeyPatch) -> OnTerminal:
+    import fcntl
+    import pty
+    import termios
+
+    assert here is not None  # it sets the environment
+    for name, value in (("NO_COLOR", "1"), ("TERM", "xterm")):
+        monkeypatch.setenv(name, value)
+
+    def run(*arguments: str, columns: int) -> list[str]:
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        with (
+            open(ours, "rb", buffering=0) as end,
+            open(theirs, "w", encoding="utf-8") as stream,
+            monkeypatch.context() as patched,
+        ):
+            patched.setattr(sys, "stdout", stream)
+            assert main(arguments) == 0
+            os.write(theirs, b"\x00")
+            printed = b""
+            while not printed.endswith(b"\x00"):
+                printed += end.read(65_536) or b""
+        return printed[:-1].decode().splitlines()
+
+    return run
+
+
+@pytest.fixture
+def worked_with(home: Home, here: Here) -> Home:
+    """A session that was marked, restored and compacted, and whose first words are many."""
+    told = "why does the login of the shop fail on Mondays " * 3
+    head = session(thread=thread(1))
+    home.put(rollout(head, turn(user(told), shell("make")), turn(user("go on"), compacted("m"))))
+    marker = json.loads(here("mark", thread(1), "--label", told, "--turn", "1", "--json").stdout)
+    for mode in ("soft", "hard"):
+        wish = ("--mode", mode, "--json")
+        assert here("restore", thread(1), marker["checkpointId"], *wish).returncode == 0
+    assert here("compact", thread(1), "--into", "in-place", "--force").returncode == 0
+    return home
+
+
+@posix_only
+@pytest.mark.usefixtures("worked_with")
+def test_a_line_of_a_list_fits_the_terminal_unless_an_id_is_there_to_be_copied(
+    on_terminal: OnTerminal,
+) -> None:
+    for command in (
+        *(["sessions"], ["history", thread(1)], ["windows", thread(1)], ["outline", thread(1)]),
+        *(["lineage", thread(1)], ["marks", thread(1)], ["restores"], ["audit"]),
+    ):
+        for width in (40, 80, 200):
+            lines = on_terminal(*command, columns=width)
+            wide = [line for line in lines if columns(line) >= width]
+            assert lines
+            assert [line for line in wide if not WHOLE_ID.search(line)] == [], (command, width)
+
+
+@posix_only
+@pytest.mark.usefixtures("worked_with")
+def test_windows_and_lineage_are_cut_where_the_terminal_ends(on_terminal: OnTerminal) -> None:
+    for command in ("windows", "lineage"):
+        wide, narrow = (on_terminal(command, thread(1), columns=width) for width in (400, 80))
+
+        assert max(map(columns, wide)) > 80 > max(map(columns, narrow))
+        assert any(line.endswith("…") for line in narrow)
+        assert not any(line.endswith("…") for line in wide)
+
+
+@posix_only
+@pytest.mark.usefixtures("worked_with")
+def test_what_goes_into_a_file_is_whole(here: Here) -> None:
+    lines = here("lineage", thread(1)).stdout.decode().splitlines()
+    windows = here("windows", thread(1)).stdout.decode().splitlines()
+
+    assert all(WHOLE_ID.search(line) for line in lines)
+    assert not any(line.endswith("…") for line in (*lines, *windows))
+    assert re.search(r"  2026-\S+\.[0-9]{3}Z  ", windows[-2])
+
+
+@posix_only
+@pytest.mark.usefixtures("worked_with")
+def test_columns_counts_more_than_the_terminal_and_a_terminal_may_not_know_its_width(
+    on_terminal: OnTerminal, here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = here("lineage", thread(1)).stdout.decode().splitlines()
+
+    assert on_terminal("lineage", thread(1), columns=0) == whole
+    monkeypatch.setenv("COLUMNS", "50")
+    assert max(map(columns, on_terminal("lineage", thread(1), columns=400))) < 50
+    monkeypatch.setenv("COLUMNS", "many")
+    assert on_terminal("lineage", thread(1), columns=400) == whole
+    monkeypatch.setenv("COLUMNS", "50")
+    assert here("lineage", thread(1)).stdout.decode().splitlines() == whole
+
+
+def test_a_progress_bar_fits_a_narrow_terminal() -> None:
+    for width, bar in ((40, False), (80, True), (None, True)):
+        drawn = io.StringIO()
+        Bar(drawn, width).show(Progress(3, 4000, 10, 4000, frozenset()))
+
+        assert columns(drawn.getvalue().lstrip("\r")) < (width or 80)
+        assert ("█" in drawn.getvalue() or "░" in drawn.getvalue()) is bar
+        assert drawn.getvalue().endswith("3/4000")
+
+
+@posix_only
+@pytest.mark.usefixtures("worked_with")
+def test_audit_says_between_which_sessions_and_a_dash_for_what_is_not_there(home: Home) -> None:
+    assert shell_run(home, "echo nonsense | $CC hook").returncode == 0
+
+    *_, compaction, failed = home.run("audit").stdout.decode().splitlines()
+
+    assert compaction.endswith(f"  CompactionInstalled  {thread(1)}")
+    assert re.fullmatch(r"2\S+Z  - +HookFailed  invalid_payload", failed)
+
+
+def test_verify_says_in_words_what_is_wrong_and_where(worked_with: Home, here: Here) -> None:
+    assert here("verify").stdout.decode().splitlines()[1:] == ["All is as it was written."]
+    audit = worked_with.state / "audit.jsonl"
+    lines = audit.read_bytes().splitlines(keepends=True)
+    audit.write_bytes(b"".join([lines[0].replace(b'"soft"', b'"hard"'), *lines[1:]]))
+
+    _, what, where, *_ = here("verify").stdout.decode().splitlines()
+
+    assert what == "! changed_line: a line of the audit is not as it was written"
+    assert re.fullmatch(rf"    operation {WHOLE_ID.pattern}, line 1 of audit.jsonl", where)
+
+
+@pytest.mark.usefixtures("worked_with")
+def test_the_details_of_a_restore_lead_only_to_a_branch_that_is_there(here: Here) -> None:
+    operation = json.loads(here("restores", "--json").stdout)[0]
+
+    def details() -> str:
+        return here("restore-details", operation["operationId"]).stdout.decode()
+
+    assert details().endswith(f"\n→ codex resume {operation['sessionId']}\n")
+    assert here("delete", operation["sessionId"]).returncode == 0
+    assert "codex resume" not in details()
+    assert f"branch      {operation['sessionId']} (not available)" in details()
+
+
+def test_a_session_without_turns_has_an_outline_that_says_so(home: Home, here: Here) -> None:
+    home.put(rollout(session(thread=thread(1))))
+
+    assert here("outline", thread(1)).stdout == b"No turns yet.\n"
+
+
+@posix_only
+@pytest.mark.parametrize("way", ["Ctrl+D", "Ctrl+C", "n"])
+def test_a_question_that_is_not_answered_with_yes_writes_nothing(home: Home, way: str) -> None:
+    import pty
+
+    ours, theirs = pty.openpty()
+    with (
+        open(ours, "r+b", buffering=0) as terminal,
+        subprocess.Popen(
+            [sys.executable, "-m", "codex_checkpoints", "connect"],
+            env=home.environment(),
+            stdin=theirs,
+            stdout=theirs,
+            stderr=subprocess.PIPE,
+        ) as process,
+    ):
+        os.close(theirs)
+        try:
+            printed = b""
+            while not printed.endswith(b"Write this? [y/N] "):
+                printed += terminal.read(65_536) or b""
+            if way == "Ctrl+C":
+                process.send_signal(signal.SIGINT)
+            else:
+                terminal.write(b"\x04" if way == "Ctrl+D" else b"n\n")
+            _, errors = process.communicate(timeout=WAIT)
+        finally:
+            process.kill()
+
+    expected = (130, b"") if way == "Ctrl+C" else (1, b"cancelled: nothing was written\n")
+    assert (process.returncode, errors) == expected
+    assert not (home.root / "config.toml").exists()
+
+
+@pytest.mark.parametrize(("command", "code"), [("sessions", 130), ("mcp", 130), ("hook", 0)])
+def test_ctrl_c_while_the_program_loads_is_no_traceback(
+    home: Home, command: str, code: int
+) -> None:
+    door = {"sessions": "cli"}.get(command, command)
+    program = f"""
+import sys
+from codex_checkpoints import __main__
+
+class Impatient:
+    def find_spec(self, name, path, target=None):
+        if name == "codex_checkpoints.{door}":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Impatient())
+sys.argv = ["codex-checkpoints", "{command}"]
+sys.exit(__main__.main())
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=home.environment(),
+        capture_output=True,
+        timeout=WAIT,
+        check=False,
+    )
+
+    assert (done.returncode, done.stdout, done.stderr) == (code, b"", b"")
 
 
 # --- watch ---------------------------------------------------------------------------------------

@@ -104,7 +104,7 @@ def test_for_people_items_are_cut_escaped_and_without_secrets(home: Home):
     assert "\x1b" not in "".join(lines)
     assert all(len(line) < 160 for line in lines)
     assert lines[-3:] == [
-        "tokens  70 of 258400",
+        "tokens  70 of 258,400",
         "window  1",
         "part of it was made of user messages",
     ]

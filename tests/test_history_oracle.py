@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from codex_checkpoints import answers, assembly, wire
+from codex_checkpoints import assembly, wire
+from codex_checkpoints.answers import histories as answers
 from codex_checkpoints.assembly import Places
 from codex_checkpoints.service.history import Histories
 

@@ -5,7 +5,8 @@ from typing import Any
 import attrs
 import pytest
 
-from codex_checkpoints import answers, protocol, wire
+from codex_checkpoints import protocol, wire
+from codex_checkpoints.answers import sessions as answers
 from codex_checkpoints.core.checkpoint.caps import Caps
 from codex_checkpoints.service.listing import Summary
 from codex_checkpoints.wire import BadParams

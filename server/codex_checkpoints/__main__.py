@@ -10,6 +10,14 @@ import sys
 
 def main() -> int:
     """Run one command; return the exit code."""
+    try:
+        return _opened()
+    except KeyboardInterrupt:
+        # Whoever is quick with Ctrl+C meets us while we load; a hook breaks nothing even then.
+        return 0 if sys.argv[1:2] == ["hook"] else 130
+
+
+def _opened() -> int:
     if sys.argv[1:2] == ["mcp"]:
         from codex_checkpoints import mcp
 

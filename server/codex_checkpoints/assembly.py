@@ -24,7 +24,6 @@ from codex_checkpoints.service.settings import (
     read_settings,
     without_programs,
 )
-from codex_checkpoints.service.thread_manager import IsReferredTo
 from codex_checkpoints.threads import tree
 from codex_checkpoints.threads.contract import ThreadStore
 from codex_checkpoints.threads.index import is_storable
@@ -32,6 +31,7 @@ from codex_checkpoints.threads.local_store import LocalThreadStore
 
 if TYPE_CHECKING:
     from codex_checkpoints.codex.archive import CodexArchive
+    from codex_checkpoints.service.thread_manager import IsReferredTo
 
 
 @frozen

@@ -220,7 +220,7 @@ def _text(told: Mapping[str, object], *names: str) -> str:
 
 
 def _code_of(error: Exception) -> str:
-    from codex_checkpoints.records import StorageError
+    from codex_checkpoints.journal import StorageError
     from codex_checkpoints.service.refusal import Refusal
 
     match error:

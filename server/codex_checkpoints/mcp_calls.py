@@ -14,13 +14,15 @@ from collections.abc import Callable, Mapping
 
 import orjson
 
-from codex_checkpoints import assembly, presentation, stamps
+from codex_checkpoints import assembly, stamps
 from codex_checkpoints.assembly import House, Places
 from codex_checkpoints.mcp_messages import Json
 from codex_checkpoints.mcp_tools import APPLY, FEWEST_ANCHORS, MOST_ANCHORS, READ
-from codex_checkpoints.service.handover import Receiver, hand_over, session_of
+from codex_checkpoints.presentation.terminal import LogLine
+from codex_checkpoints.service.handover import Receiver, hand_over
 from codex_checkpoints.service.notes import ANCHORS, Notes
 from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.service.session_names import session_of
 
 logger = logging.getLogger(__name__)
 
@@ -48,7 +50,7 @@ class Calls:
         session = "no session"
         try:
             house = self._open()
-            session = session_of(house.sessions, meta.get("threadId"))
+            session = session_of(house.sessions.catalogue, meta.get("threadId"))
             result = self._calls[name](house, session, arguments, meta)
         except Refusal as refusal:
             logger.info("%s of %s refused: %s", name, session, refusal.code)
@@ -68,7 +70,7 @@ class Calls:
     def _open(self) -> House:
         if self._house is None:
             handler = logging.StreamHandler(sys.stderr)
-            handler.setFormatter(presentation.LogLine("%(levelname)s %(name)s %(message)s"))
+            handler.setFormatter(LogLine("%(levelname)s %(name)s %(message)s"))
             logging.basicConfig(handlers=[handler], level=logging.INFO)
             self._house = assembly.assemble(_places(self._folders))
             for problem in self._house.problems:

@@ -7,15 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codex_checkpoints.core.rollout.contextual import (
-    CHECKPOINT_LINE,
-    HOW_TO_LINE,
-    RESTORE_LINE,
     is_contextual,
     is_human,
     is_image_wrapper,
-    is_ours,
     is_summary,
     request_of,
+)
+from codex_checkpoints.core.rollout.ours import (
+    CHECKPOINT_LINE,
+    HOW_TO_LINE,
+    RESTORE_LINE,
+    is_ours,
 )
 
 LONG = "x\n" * 50_000_000

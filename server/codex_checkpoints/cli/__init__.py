@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return the exit code."""
     output.open_streams()
     parser = _parser()
-    options = parser.parse_args(arguments)
+    options = parser.read(arguments)
     problem = None if options.check is None else options.check(options)
     if problem is not None:
         options.wrong(problem)
@@ -96,7 +96,7 @@ def _places(options: argparse.Namespace) -> Places:
         wrong(str(error))
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> Parser:
     parser = Parser(
         prog="codex-checkpoints",
         description="Keep what a Codex session knows, as state.",

@@ -12,9 +12,8 @@ OF_ANY = "an id, its beginning, or a file"
 OF_OURS = "an id, or its beginning"
 """What names a session that is changed: never a file by its path."""
 
-
-A_TURN = "an id or a number"
-"""What names a turn."""
+A_TURN = "an id, or a number from 1"
+"""What names a turn; `outline` shows the numbers."""
 
 
 def add_session(parser: argparse.ArgumentParser, about: str = OF_ANY) -> None:
@@ -24,7 +23,9 @@ def add_session(parser: argparse.ArgumentParser, about: str = OF_ANY) -> None:
 
 def add_marker(parser: argparse.ArgumentParser) -> None:
     """Add which marker it is about."""
-    parser.add_argument("checkpoint", metavar="CHECKPOINT", help="the id of a marker")
+    parser.add_argument(
+        "checkpoint", metavar="CHECKPOINT", help="the id of a marker; `marks` lists them"
+    )
 
 
 def add_turn(parser: argparse.ArgumentParser) -> None:
@@ -37,9 +38,18 @@ def add_json(parser: argparse.ArgumentParser, about: str = "print JSON") -> None
     parser.add_argument("--json", action="store_true", help=about)
 
 
+def whole(text: str) -> int:
+    """Read a whole number."""
+    try:
+        return int(text)
+    except ValueError:
+        message = f"{text[:40]!r} is no whole number"
+        raise argparse.ArgumentTypeError(message) from None
+
+
 def count(text: str) -> int:
     """Read how many."""
-    number = int(text)
+    number = whole(text)
     if number < 0:
         message = "must not be negative"
         raise argparse.ArgumentTypeError(message)
@@ -48,7 +58,7 @@ def count(text: str) -> int:
 
 def positive(text: str) -> int:
     """Read how many, one at least."""
-    number = int(text)
+    number = whole(text)
     if number < 1:
         message = "must be 1 or more"
         raise argparse.ArgumentTypeError(message)
@@ -57,7 +67,7 @@ def positive(text: str) -> int:
 
 def port(text: str) -> int:
     """Read a port."""
-    number = int(text)
+    number = whole(text)
     if not 0 < number < 1 << 16:
         message = "must be a port: 1 to 65535"
         raise argparse.ArgumentTypeError(message)

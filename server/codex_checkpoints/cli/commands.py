@@ -10,10 +10,11 @@ from collections.abc import Callable, Generator, Sequence
 from functools import partial
 from typing import NoReturn
 
-from codex_checkpoints import assembly, presentation, wire
+from codex_checkpoints import assembly, wire
 from codex_checkpoints.assembly import House, Places
 from codex_checkpoints.cli import output
 from codex_checkpoints.folder_options import folder_options
+from codex_checkpoints.presentation.progress import Bar
 from codex_checkpoints.service.catalogue import Progress
 from codex_checkpoints.service.compaction_settling import Settling
 
@@ -26,17 +27,27 @@ Check = Callable[[argparse.Namespace], str | None]
 """Say what is wrong with arguments that depend on each other; None where nothing is."""
 
 
+_NO_COMMAND = "argument COMMAND: invalid choice: "
+
+
 class Parser(argparse.ArgumentParser):
-    """A parser that does not answer a slip with the names of all commands."""
+    """A parser that says of a slip what is wrong and where help is, not all that there could be."""
 
     def error(self, message: str) -> NoReturn:
         """End with what is wrong, in a sentence, and the exit code of wrong usage."""
-        if message.startswith("argument COMMAND: invalid choice: "):
-            said = message.removeprefix("argument COMMAND: invalid choice: ").split(" (choose", 1)[
-                0
-            ]
+        if message.startswith(_NO_COMMAND):
+            said = message.removeprefix(_NO_COMMAND).split(" (choose", 1)[0]
             message = f"no command {said}; --help lists them, and options stand behind the command"
+        elif message.endswith("required: COMMAND"):
+            message = "which command? --help lists them; `sessions` is one to begin with"
         super().error(message)
+
+    def read(self, arguments: Sequence[str] | None) -> argparse.Namespace:
+        """Return what was asked for; what its command does not know ends with the usage of that."""
+        options, unknown = self.parse_known_args(arguments)
+        if unknown:
+            options.wrong(f"unknown: {' '.join(unknown)}; --help lists the options")
+        return options
 
 
 class Commands:
@@ -58,7 +69,10 @@ class Commands:
     ) -> argparse.ArgumentParser:
         """Add a command that is told where the folders are, and opens what it needs itself."""
         added = self._parsers.add_parser(
-            name, help=about, description=about, parents=[self._folders]
+            name,
+            help=about,
+            description=f"{about[0].upper()}{about[1:]}.",
+            parents=[self._folders],
         )
         added.set_defaults(run=run, check=check, wrong=added.error)
         return added
@@ -94,7 +108,7 @@ def told(options: argparse.Namespace, record: object, lines: Sequence[str]) -> i
 
 def refresh(house: House) -> None:
     """Bring the index up to date; show how far it is when a person waits for it."""
-    bar = presentation.Bar(sys.stderr) if sys.stderr.isatty() else None
+    bar = Bar(sys.stderr, output.width(sys.stderr)) if sys.stderr.isatty() else None
 
     def report(progress: Progress) -> bool:
         if bar is not None:
@@ -107,3 +121,14 @@ def refresh(house: House) -> None:
         if bar is not None:
             bar.clear()
     Settling(house.sessions).recover()
+
+
+def refresh_for(house: House, session: str) -> None:
+    """Bring the index up to date, and say so where what is named is no session of Codex's.
+
+    Reading never fails, so the answer about any file at all would be an empty one.
+    """
+    refresh(house)
+    row = house.sessions.find(session)
+    if row.history_mode is None and not row.turns:
+        output.say(f"{row.path}: neither the head of a session nor a turn; is it a session file?")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 
-from codex_checkpoints import answers, presentation
+from codex_checkpoints.answers import connecting as answers
 from codex_checkpoints.assembly import House
 from codex_checkpoints.cli import output
 from codex_checkpoints.cli.arguments import add_json
 from codex_checkpoints.cli.commands import Commands, refresh, told
 from codex_checkpoints.cli.connecting import connector
+from codex_checkpoints.presentation import connecting as texts
 from codex_checkpoints.service.diagnosis import diagnose
 
 
@@ -23,4 +24,4 @@ def _doctor(options: argparse.Namespace, house: House) -> int:
     sessions = house.sessions
     connection = connector(sessions.catalogue.place, sessions.records.state_dir).examine()
     report = answers.doctor_report(diagnose(sessions, house.problems, connection))
-    return told(options, report, presentation.doctor_lines(report, colour=output.colour()))
+    return told(options, report, texts.doctor_lines(report, colour=output.colour()))

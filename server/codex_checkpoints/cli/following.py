@@ -10,16 +10,16 @@ from collections.abc import Callable, Generator
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from codex_checkpoints import presentation
 from codex_checkpoints.assembly import House
 from codex_checkpoints.cli import output
 from codex_checkpoints.cli.arguments import add_json
 from codex_checkpoints.cli.commands import DONE, Commands, refresh
+from codex_checkpoints.presentation import sessions as texts
 from codex_checkpoints.service import following
 from codex_checkpoints.service.following import Changed, Follower
 
 if TYPE_CHECKING:
-    from codex_checkpoints.watch import Watcher
+    from codex_checkpoints.watch.watcher import Watcher
 
 
 def add(commands: Commands) -> None:
@@ -31,7 +31,7 @@ def add(commands: Commands) -> None:
 
 
 def _watch(options: argparse.Namespace, house: House) -> int:
-    from codex_checkpoints.watch import Watcher
+    from codex_checkpoints.watch.watcher import Watcher
 
     follower = Follower(house.sessions)
     if options.once:
@@ -78,7 +78,7 @@ def _tell(change: Changed, house: House, options: argparse.Namespace) -> None:
         else:
             row = current.get(session_id)
             output.write_lines(
-                [presentation.change_line(session_id, row, change.reason, colour=output.colour())]
+                [texts.change_line(session_id, row, change.reason, colour=output.colour())]
             )
 
 

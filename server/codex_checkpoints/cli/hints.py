@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 
-from codex_checkpoints import presentation, protocol, stamps, wire
+from codex_checkpoints import protocol, stamps, wire
 from codex_checkpoints.assembly import House
 from codex_checkpoints.cli.arguments import OF_OURS, add_json, add_session, wrong
 from codex_checkpoints.cli.commands import Commands, refresh, told
+from codex_checkpoints.presentation.terminal import plain
 
 
 def add(commands: Commands) -> None:
@@ -34,9 +35,11 @@ def _hints(options: argparse.Namespace, house: House) -> int:
             items = {"sessionId": options.session, "items": orjson.loads(options.items)}
             asked = wire.structure(items, protocol.HintsParams).items or ()
         except ValueError as error:
-            problems = error.problems if isinstance(error, wire.BadParams) else ["not JSON"]
+            problems = (
+                error.problems if isinstance(error, wire.BadParams) else ["the hints are not JSON"]
+            )
             raise wrong("; ".join(problems)) from None
         found = hints.give(options.session, [wire.filled(Hint, each) for each in asked])
     record = protocol.HintList(tuple(wire.filled(protocol.Hint, each) for each in found), None)
-    lines = [presentation.plain(f"{each.verdict}  {each.uri}") for each in found]
+    lines = [plain(f"{each.verdict}  {each.uri}") for each in found]
     return told(options, record, lines or ["No hints."])

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 
-from codex_checkpoints import answers, presentation
+from codex_checkpoints.answers import histories as answers
 from codex_checkpoints.assembly import House
 from codex_checkpoints.cli import output
 from codex_checkpoints.cli.arguments import add_json, add_session
-from codex_checkpoints.cli.commands import DONE, Commands, refresh, told
+from codex_checkpoints.cli.commands import DONE, Commands, refresh_for, told
 from codex_checkpoints.core.history.windows import render
+from codex_checkpoints.presentation import histories as texts
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.receipts import received
 
@@ -33,12 +34,12 @@ def add(commands: Commands) -> None:
 
 
 def _history(options: argparse.Namespace, house: House) -> int:
-    refresh(house)
+    refresh_for(house, options.session)
     record = answers.history(Histories(house.sessions).history(options.session))
     return told(
         options,
         record,
-        presentation.history_lines(record, width=output.width(), colour=output.colour()),
+        texts.history_lines(record, width=output.width(), colour=output.colour()),
     )
 
 
@@ -47,7 +48,7 @@ def _one_form(options: argparse.Namespace) -> str | None:
 
 
 def _windows(options: argparse.Namespace, house: House) -> int:
-    refresh(house)
+    refresh_for(house, options.session)
     sessions = house.sessions
     if options.fragment:
         output.write_lines(render(Histories(sessions).fragment(options.session)).split("\n"))
@@ -55,21 +56,21 @@ def _windows(options: argparse.Namespace, house: House) -> int:
     windows = Histories(sessions).windows(options.session)
     opened = sessions.compactions.opened(sessions.find(options.session).session_id)
     record = answers.window_list(windows, received(sessions, options.session), opened)
-    return told(options, record, presentation.window_lines(record))
+    return told(options, record, texts.window_lines(record, width=output.width()))
 
 
 def _outline(options: argparse.Namespace, house: House) -> int:
     from codex_checkpoints.service.outlines import outline
 
-    refresh(house)
+    refresh_for(house, options.session)
     record = answers.outline(outline(house.sessions, options.session))
-    return told(options, record, presentation.outline_lines(record, width=output.width()))
+    return told(options, record, texts.outline_lines(record, width=output.width()))
 
 
 def _losses(options: argparse.Namespace, house: House) -> int:
-    from codex_checkpoints import loss_texts
+    from codex_checkpoints.presentation.losses import loss_lines
     from codex_checkpoints.service.losing import losses_of
 
-    refresh(house)
+    refresh_for(house, options.session)
     record = answers.loss_list(losses_of(house.sessions, options.session))
-    return told(options, record, loss_texts.loss_lines(record, colour=output.colour()))
+    return told(options, record, loss_lines(record, colour=output.colour()))

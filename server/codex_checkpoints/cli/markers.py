@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from codex_checkpoints import presentation, protocol, stamps
+from codex_checkpoints import protocol, stamps
 from codex_checkpoints.assembly import House
+from codex_checkpoints.cli import output
 from codex_checkpoints.cli.arguments import (
     A_TURN,
     OF_OURS,
@@ -15,6 +16,7 @@ from codex_checkpoints.cli.arguments import (
     add_session,
 )
 from codex_checkpoints.cli.commands import Commands, refresh, told
+from codex_checkpoints.presentation.terminal import plain
 
 if TYPE_CHECKING:
     from codex_checkpoints.service.marking import Markers
@@ -42,40 +44,44 @@ def add(commands: Commands) -> None:
 
 
 def _mark(options: argparse.Namespace, house: House) -> int:
-    from codex_checkpoints import restore_answers, restore_texts
+    from codex_checkpoints.answers import restores as answers
+    from codex_checkpoints.presentation import restores as texts
 
     refresh(house)
     placed = _markers(house).mark(options.session, options.label, options.turn)
-    record = restore_answers.marker(placed)
-    return told(options, record, restore_texts.marker_lines([record]))
+    record = answers.marker(placed)
+    return told(options, record, texts.marker_lines([record], width=output.width()))
 
 
 def _marks(options: argparse.Namespace, house: House) -> int:
-    from codex_checkpoints import restore_answers, restore_texts
+    from codex_checkpoints.answers import restores as answers
+    from codex_checkpoints.presentation import restores as texts
 
     refresh(house)
-    record = restore_answers.marker_list(_markers(house).marks(options.session))
-    return told(options, record, restore_texts.marker_lines(record.items))
+    record = answers.marker_list(_markers(house).marks(options.session))
+    return told(options, record, texts.marker_lines(record.items, width=output.width()))
 
 
 def _unmark(options: argparse.Namespace, house: House) -> int:
     refresh(house)
     gone = _markers(house).unmark(options.session, options.checkpoint)
     record = protocol.Unmarked(gone.session_id, gone.checkpoint_id, removed=True)
-    return told(options, record, [presentation.plain(f"removed: {gone.label}")])
+    return told(options, record, [plain(f"removed: {gone.label}")])
 
 
 def _relabel(options: argparse.Namespace, house: House) -> int:
-    from codex_checkpoints import restore_answers, restore_texts
+    from codex_checkpoints.answers import restores as answers
+    from codex_checkpoints.presentation import restores as texts
 
     refresh(house)
     placed = _markers(house).relabel(options.session, options.checkpoint, options.label)
-    record = restore_answers.marker(placed)
-    return told(options, record, restore_texts.marker_lines([record]))
+    record = answers.marker(placed)
+    return told(options, record, texts.marker_lines([record], width=output.width()))
 
 
 def _pin(options: argparse.Namespace, house: House) -> int:
-    from codex_checkpoints import restore_answers, restore_texts
+    from codex_checkpoints.answers import restores as answers
+    from codex_checkpoints.presentation import restores as texts
 
     refresh(house)
     markers = _markers(house)
@@ -84,8 +90,8 @@ def _pin(options: argparse.Namespace, house: House) -> int:
     else:
         change = markers.pin if options.command == "pin" else markers.unpin
         pins = change(options.session, options.path)
-    record = restore_answers.pin_list(pins)
-    return told(options, record, restore_texts.pin_lines(record))
+    record = answers.pin_list(pins)
+    return told(options, record, texts.pin_lines(record))
 
 
 def _markers(house: House) -> Markers:

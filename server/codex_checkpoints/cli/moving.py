@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 
-from codex_checkpoints import answers, presentation, protocol
+from codex_checkpoints import protocol
+from codex_checkpoints.answers import sessions as answers
 from codex_checkpoints.assembly import House
 from codex_checkpoints.cli.arguments import OF_OURS, add_json, add_session
 from codex_checkpoints.cli.commands import Commands, refresh, told
+from codex_checkpoints.presentation import sessions as texts
 from codex_checkpoints.service.listing import Summary
 
 
@@ -44,11 +46,11 @@ def _unarchive(options: argparse.Namespace, house: House) -> int:
 
 def _moved(options: argparse.Namespace, summary: Summary) -> int:
     record = answers.session_summary(summary)
-    return told(options, record, [presentation.moved_line(options.command, summary)])
+    return told(options, record, [texts.moved_line(options.command, summary)])
 
 
 def _delete(options: argparse.Namespace, house: House) -> int:
     refresh(house)
     gone = house.sessions.delete(options.session)
     record = protocol.Deleted(gone.session_id, deleted=True)
-    return told(options, record, [presentation.moved_line(options.command, gone)])
+    return told(options, record, [texts.moved_line(options.command, gone)])

@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import sys
 
-from codex_checkpoints import answers, presentation, protocol, stamps, wire
+from codex_checkpoints import protocol, stamps, wire
+from codex_checkpoints.answers import notes as answers
 from codex_checkpoints.assembly import House, Places
 from codex_checkpoints.cli import output
-from codex_checkpoints.cli.arguments import add_json, count, wrong
-from codex_checkpoints.cli.commands import DONE, Commands, in_house, refresh, told
+from codex_checkpoints.cli.arguments import OF_ANY, OF_OURS, add_json, count, wrong
+from codex_checkpoints.cli.commands import DONE, Commands, in_house, refresh, refresh_for, told
 from codex_checkpoints.core.checkpoint.claims import MAX_PAYLOAD_BYTES, schema
+from codex_checkpoints.presentation import notes as texts
 from codex_checkpoints.service.notes import Notes
 
 
@@ -18,9 +20,11 @@ def add(commands: Commands) -> None:
     """Add the commands of this module."""
     about = "add a checked fact, decision or plan to a session"
     apply = commands.add_alone("apply", about, _apply_or_schema, _check_apply)
-    apply.add_argument("session", metavar="SESSION", nargs="?", help="an id, its beginning")
-    apply.add_argument("file", metavar="FILE", nargs="?", help="the payload, else from stdin")
-    apply.add_argument("--dry-run", action="store_true", help="judge it, and write nothing")
+    apply.add_argument("session", metavar="SESSION", nargs="?", help=OF_OURS)
+    apply.add_argument(
+        "file", metavar="FILE", nargs="?", help="the payload as JSON, else from stdin"
+    )
+    apply.add_argument("--dry-run", action="store_true", help="only judge it, and write nothing")
     apply.add_argument("--schema", action="store_true", help="print the JSON Schema of payloads")
     add_json(apply)
 
@@ -32,11 +36,13 @@ def add(commands: Commands) -> None:
         "       %(prog)s anchors SESSION [--limit N] [--json]\n"
         "       %(prog)s record SESSION REF"
     )
-    notes.add_argument("words", metavar="SESSION", nargs="+", help="an id, its beginning, a file")
+    notes.add_argument("words", metavar="SESSION", nargs="+", help=OF_ANY)
     notes.add_argument(
         "--kind", choices=("fact", "decision"), help="which one, where both have this ID"
     )
-    notes.add_argument("--limit", metavar="N", type=count, help="so many anchors of each source")
+    notes.add_argument(
+        "--limit", metavar="N", type=count, help="at most so many anchors of each source"
+    )
     add_json(notes)
 
 
@@ -76,7 +82,7 @@ def _apply(options: argparse.Namespace, house: House) -> int:
     notes = Notes(house.sessions, stamps.now, stamps.new_id)
     ask = notes.try_out if options.dry_run else notes.apply
     applied = wire.filled(protocol.Applied, ask(options.session, payload))
-    return told(options, applied, presentation.applied_lines(applied))
+    return told(options, applied, texts.applied_lines(applied))
 
 
 def _payload(file: str | None) -> bytes:
@@ -93,19 +99,19 @@ def _payload(file: str | None) -> bytes:
 
 
 def _notes(options: argparse.Namespace, house: House) -> int:
-    refresh(house)
+    refresh_for(house, options.session)
     notes = Notes(house.sessions, stamps.now, stamps.new_id)
     if options.what == "revoke":
         revoked = notes.revoke(options.session, options.id, options.kind)
         record = wire.filled(protocol.Revoked, revoked)
-        lines = presentation.revoked_lines(record)
+        lines = texts.revoked_lines(record)
     elif options.what == "record":
         output.write(notes.record(options.session, options.id).encode())
         return DONE
     elif options.what == "anchors":
         record = answers.anchor_list(notes.anchors(options.session, options.limit))
-        lines = presentation.anchor_lines(record, width=output.width(), colour=output.colour())
+        lines = texts.anchor_lines(record, width=output.width(), colour=output.colour())
     else:
         record = answers.note_list(notes.notes(options.session))
-        lines = presentation.note_lines(record, width=output.width(), colour=output.colour())
+        lines = texts.note_lines(record, width=output.width(), colour=output.colour())
     return told(options, record, lines)

@@ -8,11 +8,11 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
-from typing import cast
+from typing import TextIO, cast
 
 import orjson
 
-from codex_checkpoints import presentation
+from codex_checkpoints.presentation.terminal import LogLine, plain
 from codex_checkpoints.service.refusal import Refusal
 
 
@@ -22,7 +22,7 @@ def open_streams() -> None:
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(presentation.LogLine("%(message)s"))
+    handler.setFormatter(LogLine("%(message)s"))
     logging.basicConfig(handlers=[handler], level=logging.WARNING)
 
 
@@ -57,7 +57,7 @@ def write_json(value: object, *, indent: bool = True) -> None:
 
 def say(sentence: str) -> None:
     """Say something beside the answer."""
-    print(presentation.plain(sentence), file=sys.stderr)
+    print(plain(sentence), file=sys.stderr)
 
 
 def say_lines(lines: Sequence[str]) -> None:
@@ -82,6 +82,7 @@ def refused(refusal: Refusal, *, as_json: bool) -> None:
 
 _WAYS_OUT = {
     "unknown_session": "`sessions` lists them; of an id, give 8 characters or more.",
+    "codex_not_found": "Install the Codex CLI, or put its folder on the PATH.",
     "unknown_turn": "`outline` lists the turns of a session.",
     "unknown_checkpoint": "`marks` lists the markers of a session.",
     "unknown_compaction": "`windows` lists the compactions of a session.",
@@ -100,11 +101,17 @@ def _way_out(refusal: Refusal) -> str | None:
 
 def colour() -> bool:
     """Return whether colours are shown."""
-    return sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    plainly = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
+    return sys.stdout.isatty() and not plainly
 
 
-def width() -> int | None:
-    """Return how wide the terminal is, None where there is none."""
+def width(stream: TextIO | None = None) -> int | None:
+    """Return how wide the terminal behind a stream is (else behind stdout), None for none.
+
+    As everywhere, COLUMNS counts more than what the terminal says; some say nothing.
+    """
     with contextlib.suppress(OSError, ValueError):
-        return os.get_terminal_size(sys.stdout.fileno()).columns
+        told = os.get_terminal_size((stream or sys.stdout).fileno()).columns
+        wished = os.environ.get("COLUMNS", "")
+        return (int(wished) if wished.isdecimal() else 0) or told or None
     return None

@@ -29,7 +29,8 @@ def add(commands: Commands) -> None:
 
 
 def _export(options: argparse.Namespace, house: House) -> int:
-    from codex_checkpoints import portable_answers
+    from codex_checkpoints.answers import portable as answers
+    from codex_checkpoints.presentation import portable as texts
     from codex_checkpoints.service.packing import Packing
 
     refresh(house)
@@ -40,16 +41,17 @@ def _export(options: argparse.Namespace, house: House) -> int:
         packed = packing.preview(options.session, file)
     else:
         packed = packing.write(options.session, file, "replace" if options.force else "new")
-    record = portable_answers.exported(packed)
-    return told(options, record, portable_answers.exported_lines(record))
+    record = answers.exported(packed)
+    return told(options, record, texts.exported_lines(record))
 
 
 def _import(options: argparse.Namespace, house: House) -> int:
-    from codex_checkpoints import portable_answers
+    from codex_checkpoints.answers import portable as answers
+    from codex_checkpoints.presentation import portable as texts
     from codex_checkpoints.service.importing import Importing
 
     refresh(house)
     importing = Importing(house.sessions, stamps.now, stamps.new_id)
     ask = importing.preview if options.dry_run else importing.make
-    record = portable_answers.imported(ask(os.path.abspath(options.file), options.cwd))
-    return told(options, record, portable_answers.imported_lines(record))
+    record = answers.imported(ask(os.path.abspath(options.file), options.cwd))
+    return told(options, record, texts.imported_lines(record))

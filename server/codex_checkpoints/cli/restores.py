@@ -6,8 +6,12 @@ import argparse
 
 from codex_checkpoints import stamps
 from codex_checkpoints.assembly import House
-from codex_checkpoints.cli.arguments import OF_OURS, add_json, add_marker, add_session, count
+from codex_checkpoints.cli import output
+from codex_checkpoints.cli.arguments import OF_OURS, add_json, add_marker, add_session, count, whole
 from codex_checkpoints.cli.commands import Commands, refresh, told
+
+BUDGET = "how large the state pack of a hard restore may be"
+WINDOW = "take your last N messages along in a hard restore, 0 to 5"
 
 
 def add(commands: Commands) -> None:
@@ -24,7 +28,7 @@ def add(commands: Commands) -> None:
     add_json(restores)
 
     details = commands.add("restore-details", "say everything about a restore", _restore_details)
-    details.add_argument("operation", metavar="OPERATION", help="its id")
+    details.add_argument("operation", metavar="OPERATION", help="its id; `restores` lists them")
     add_json(details)
 
     about = "show the tree of sessions that a session stands in"
@@ -33,8 +37,10 @@ def add(commands: Commands) -> None:
     add_json(lineage)
 
     audit = commands.add("audit", "list what operations wrote down of themselves", _audit)
-    audit.add_argument("--session", metavar="SESSION", help="as source or branch")
-    audit.add_argument("--operation", metavar="OPERATION", help="one operation")
+    audit.add_argument("--session", metavar="SESSION", help="of this session, as source or branch")
+    audit.add_argument(
+        "--operation", metavar="OPERATION", help="of this operation, by its whole id"
+    )
     add_json(audit)
 
     about = "check that the records of restores are as they were written"
@@ -48,18 +54,17 @@ def _add_wishes(restore: argparse.ArgumentParser) -> None:
         required=True,
         help="soft continues with context, hard resets the context for performance",
     )
-    restore.add_argument("--budget", metavar="TOKENS", type=count, help="of the state pack")
+    restore.add_argument("--budget", metavar="TOKENS", type=count, help=BUDGET)
+    restore.add_argument("--window", metavar="N", type=whole, default=0, help=WINDOW)
+    restore.add_argument("--reason", metavar="TEXT", help="why, for the state pack and the record")
     restore.add_argument(
-        "--window", metavar="N", type=int, default=0, help="take the last N user messages along"
-    )
-    restore.add_argument("--reason", metavar="TEXT", help="said in the state pack")
-    restore.add_argument(
-        "--dry-run", action="store_true", help="say what would come, write nothing"
+        "--dry-run", action="store_true", help="show what would come, and write nothing"
     )
 
 
 def _restore(options: argparse.Namespace, house: House) -> int:
-    from codex_checkpoints import restore_answers, restore_texts
+    from codex_checkpoints.answers import restores as answers
+    from codex_checkpoints.presentation import restores as texts
     from codex_checkpoints.service.restore_plan import wish_of
     from codex_checkpoints.service.restoring import Restoring
 
@@ -67,53 +72,58 @@ def _restore(options: argparse.Namespace, house: House) -> int:
     refresh(house)
     restoring = Restoring(house.sessions, stamps.now, stamps.new_id)
     ask = restoring.preview if options.dry_run else restoring.restore
-    record = restore_answers.restored(ask(options.session, options.checkpoint, wish))
-    return told(options, record, restore_texts.restored_lines(record))
+    record = answers.restored(ask(options.session, options.checkpoint, wish))
+    return told(options, record, texts.restored_lines(record))
 
 
 def _restores(options: argparse.Namespace, house: House) -> int:
-    from codex_checkpoints import restore_answers, restore_texts
+    from codex_checkpoints.answers import restores as answers
+    from codex_checkpoints.presentation import restores as texts
     from codex_checkpoints.service.restore_history import RestoreHistory
 
     refresh(house)
-    record = restore_answers.restore_list(RestoreHistory(house.sessions).restores(options.session))
-    return told(options, record, restore_texts.restore_lines(record))
+    record = answers.restore_list(RestoreHistory(house.sessions).restores(options.session))
+    return told(options, record, texts.restore_lines(record, width=output.width()))
 
 
 def _restore_details(options: argparse.Namespace, house: House) -> int:
-    from codex_checkpoints import restore_answers, restore_texts
+    from codex_checkpoints.answers import restores as answers
+    from codex_checkpoints.presentation import restores as texts
     from codex_checkpoints.service.restore_history import RestoreHistory
 
     refresh(house)
     found = RestoreHistory(house.sessions).details(options.operation)
-    record = restore_answers.restore_details(found)
-    return told(options, record, restore_texts.detail_lines(record))
+    record = answers.restore_details(found)
+    return told(options, record, texts.detail_lines(record))
 
 
 def _lineage(options: argparse.Namespace, house: House) -> int:
-    from codex_checkpoints import restore_answers, restore_texts
+    from codex_checkpoints.answers import restores as answers
+    from codex_checkpoints.presentation import restores as texts
     from codex_checkpoints.service.lineages import lineage
 
     refresh(house)
     row = house.sessions.find(options.session)
-    record = restore_answers.lineage(lineage(house.sessions, options.session), row.session_id)
-    return told(options, record, restore_texts.lineage_lines(record))
+    record = answers.lineage(lineage(house.sessions, options.session), row.session_id)
+    return told(options, record, texts.lineage_lines(record, width=output.width()))
 
 
 def _audit(options: argparse.Namespace, house: House) -> int:
-    from codex_checkpoints import restore_answers, restore_texts
+    from codex_checkpoints.answers import restores as answers
+    from codex_checkpoints.presentation import restores as texts
     from codex_checkpoints.service.restore_history import RestoreHistory
 
     refresh(house)
     found = RestoreHistory(house.sessions).audit(options.session, options.operation)
-    record = restore_answers.event_list(found)
-    return told(options, record, restore_texts.event_lines(record))
+    record = answers.event_list(found)
+    return told(options, record, texts.event_lines(record, width=output.width()))
 
 
 def _verify(options: argparse.Namespace, house: House) -> int:
-    from codex_checkpoints import restore_answers, restore_texts
+    from codex_checkpoints.answers import restores as answers
+    from codex_checkpoints.presentation import restores as texts
     from codex_checkpoints.service.verifying import verify
 
     refresh(house)
-    record = restore_answers.verify_report(verify(house.sessions))
-    return told(options, record, restore_texts.verify_lines(record))
+    record = answers.verify_report(verify(house.sessions))
+    return told(options, record, texts.verify_lines(record))

@@ -11,11 +11,13 @@ import os
 import subprocess
 import sys
 
-from codex_checkpoints import answers, presentation, protocol
+from codex_checkpoints import protocol
+from codex_checkpoints.answers import compactions as answers
 from codex_checkpoints.assembly import House, Places
 from codex_checkpoints.cli import output
 from codex_checkpoints.cli.arguments import OF_OURS, add_json, add_session
 from codex_checkpoints.cli.commands import Commands, opened, refresh, told
+from codex_checkpoints.presentation import compactions as texts
 from codex_checkpoints.service.refusal import Refusal
 
 
@@ -35,7 +37,7 @@ def _resume(options: argparse.Namespace, where: Places) -> int:
     with opened(where) as house:
         record = _prepared(options, house)
     if not options.json:
-        output.say_lines(presentation.resume_notices(record))
+        output.say_lines(texts.resume_notices(record))
     if program is None:
         return told(options, record, [record.resume])
     return _run(program, record, where)

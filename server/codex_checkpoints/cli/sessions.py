@@ -9,11 +9,13 @@ from typing import cast
 
 import orjson
 
-from codex_checkpoints import answers, presentation, wire
+from codex_checkpoints import wire
+from codex_checkpoints.answers import sessions as answers
 from codex_checkpoints.assembly import House
 from codex_checkpoints.cli import output
 from codex_checkpoints.cli.arguments import add_json, add_session, add_turn, count, wrong
-from codex_checkpoints.cli.commands import DONE, Commands, refresh
+from codex_checkpoints.cli.commands import DONE, Commands, refresh, refresh_for
+from codex_checkpoints.presentation import sessions as texts
 from codex_checkpoints.threads.contract import is_windows_path
 
 
@@ -49,12 +51,10 @@ def _sessions(options: argparse.Namespace, house: House) -> int:
     if options.json:
         output.write_json([wire.unstructure(item) for item in answers.session_list(page).items])
         return DONE
-    lines = presentation.session_lines(
-        page, time.time(), width=output.width(), colour=output.colour()
-    )
+    lines = texts.session_lines(page, time.time(), width=output.width(), colour=output.colour())
     output.write_lines(lines)
     if not page.items:
-        output.say(presentation.no_sessions(house.sessions.catalogue.place, options))
+        output.say(texts.no_sessions(house.sessions.catalogue.place, options))
     return DONE
 
 
@@ -64,13 +64,13 @@ def _folder(path: str) -> str:
 
 
 def _show(options: argparse.Namespace, house: House) -> int:
-    refresh(house)
+    refresh_for(house, options.session)
     output.write(house.sessions.show(options.session, options.at).data)
     return DONE
 
 
 def _view(options: argparse.Namespace, house: House) -> int:
-    refresh(house)
+    refresh_for(house, options.session)
     caps = None if options.caps is None else _caps(options.caps)
     output.write(house.sessions.view(options.session, options.at, caps).text.encode())
     return DONE

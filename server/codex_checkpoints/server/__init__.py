@@ -27,8 +27,9 @@ from pygls.exceptions import (
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import JsonRPCNotification, JsonRPCRequestMessage, JsonRPCResponseMessage
 
-from codex_checkpoints import __version__, presentation, protocol, wire
+from codex_checkpoints import __version__, protocol, wire
 from codex_checkpoints.assembly import Places
+from codex_checkpoints.presentation.terminal import LogLine
 from codex_checkpoints.server import (
     compactions,
     connecting,
@@ -137,7 +138,7 @@ def wire_converter() -> Converter:
 def serve(where: Places, *, tcp: int | None = None) -> None:
     """Speak until the client leaves; everything but the protocol goes to stderr."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(presentation.LogLine("%(levelname)s %(name)s %(message)s"))
+    handler.setFormatter(LogLine("%(levelname)s %(name)s %(message)s"))
     logging.basicConfig(handlers=[handler], level=logging.INFO, force=True)
     for chatty in ("pygls", "asyncio"):
         # At INFO pygls logs whole messages, and those may hold prompts.

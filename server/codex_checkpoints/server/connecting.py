@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 
-from codex_checkpoints import answers, assembly, protocol, wiring
+from codex_checkpoints import assembly, protocol, wiring
+from codex_checkpoints.answers import connecting as answers
 from codex_checkpoints.server.desk import Desk, Handlers
 from codex_checkpoints.service.connector import Connector
 from codex_checkpoints.service.diagnosis import diagnose

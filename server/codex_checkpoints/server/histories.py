@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from codex_checkpoints import answers, protocol, restore_answers
+from codex_checkpoints import protocol
+from codex_checkpoints.answers import histories as answers
+from codex_checkpoints.answers import restores as restore_answers
 from codex_checkpoints.server.desk import Desk, Handlers
 from codex_checkpoints.service.differences import Place, compare
 from codex_checkpoints.service.history import Histories

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from codex_checkpoints import protocol, restore_answers, stamps
+from codex_checkpoints import protocol, stamps
+from codex_checkpoints.answers import restores as answers
 from codex_checkpoints.core.restore.feedback import Hint
 from codex_checkpoints.server.desk import Desk, Handlers
 from codex_checkpoints.service.hinting import Hints
@@ -21,13 +22,13 @@ async def mark(desk: Desk, params: protocol.MarkParams) -> protocol.Marker:
     placed = await _marked(
         desk, params.session_id, markers.mark, params.session_id, params.label, params.turn_id
     )
-    return restore_answers.marker(placed)
+    return answers.marker(placed)
 
 
 async def marks(desk: Desk, params: protocol.SessionParams) -> protocol.MarkerList:
     """Answer with the markers of a session."""
     markers = await _markers(desk)
-    return restore_answers.marker_list(await desk.work(markers.marks, params.session_id))
+    return answers.marker_list(await desk.work(markers.marks, params.session_id))
 
 
 async def unmark(desk: Desk, params: protocol.UnmarkParams) -> protocol.Unmarked:
@@ -46,27 +47,27 @@ async def relabel(desk: Desk, params: protocol.RelabelParams) -> protocol.Marker
     placed = await _marked(
         desk, params.session_id, markers.relabel, params.session_id, marker, params.label
     )
-    return restore_answers.marker(placed)
+    return answers.marker(placed)
 
 
 async def pin(desk: Desk, params: protocol.PinParams) -> protocol.PinList:
     """Pin a file."""
     markers = await _markers(desk)
     pins = await _marked(desk, params.session_id, markers.pin, params.session_id, params.path)
-    return restore_answers.pin_list(pins)
+    return answers.pin_list(pins)
 
 
 async def unpin(desk: Desk, params: protocol.PinParams) -> protocol.PinList:
     """Take a pin away."""
     markers = await _markers(desk)
     pins = await _marked(desk, params.session_id, markers.unpin, params.session_id, params.path)
-    return restore_answers.pin_list(pins)
+    return answers.pin_list(pins)
 
 
 async def pins(desk: Desk, params: protocol.SessionParams) -> protocol.PinList:
     """Answer with the pins of a session."""
     markers = await _markers(desk)
-    return restore_answers.pin_list(await desk.work(markers.pins, params.session_id))
+    return answers.pin_list(await desk.work(markers.pins, params.session_id))
 
 
 async def _markers(desk: Desk) -> Markers:

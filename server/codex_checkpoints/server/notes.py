@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from codex_checkpoints import answers, protocol, stamps, wire
+from codex_checkpoints import protocol, stamps, wire
+from codex_checkpoints.answers import notes as answers
 from codex_checkpoints.server.desk import Desk, Handlers
 from codex_checkpoints.service.notes import Applied, Notes, Revoked
 

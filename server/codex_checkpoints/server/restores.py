@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from codex_checkpoints import protocol, restore_answers, stamps
+from codex_checkpoints import protocol, stamps
+from codex_checkpoints.answers import restores as answers
 from codex_checkpoints.server.desk import Desk, Handlers
 from codex_checkpoints.service import branches, lineages, verifying
 from codex_checkpoints.service.restore_history import RestoreHistory
@@ -14,7 +15,7 @@ async def restore_preview(desk: Desk, params: protocol.RestoreParams) -> protoco
     """Answer with what would come of a restore."""
     restoring = Restoring(await desk.ready(), stamps.now, stamps.new_id)
     wish = wish_of(params.mode, params.budget, params.window, params.reason)
-    return restore_answers.restored(
+    return answers.restored(
         await desk.long(
             lambda: restoring.preview(params.session_id, params.checkpoint_id, wish),
             "Reading the session",
@@ -33,13 +34,13 @@ async def restore(desk: Desk, params: protocol.RestoreParams) -> protocol.Restor
         params.work_done_token,
     )
     desk.tell((done.record.session_id, done.record.source_session_id), "rollout")
-    return restore_answers.restored(done)
+    return answers.restored(done)
 
 
 async def restores(desk: Desk, params: protocol.RestoresParams) -> protocol.RestoreList:
     """Answer with the restores of a session, or all."""
     past = RestoreHistory(await desk.ready())
-    return restore_answers.restore_list(await desk.work(past.restores, params.session_id))
+    return answers.restore_list(await desk.work(past.restores, params.session_id))
 
 
 async def restore_details(
@@ -47,13 +48,13 @@ async def restore_details(
 ) -> protocol.RestoreDetails:
     """Answer with everything about a restore."""
     past = RestoreHistory(await desk.ready())
-    return restore_answers.restore_details(await desk.work(past.details, params.operation_id))
+    return answers.restore_details(await desk.work(past.details, params.operation_id))
 
 
 async def around(desk: Desk, params: protocol.SessionParams) -> protocol.Branches:
     """Answer with what a session came from and what came of it."""
     sessions = await desk.ready()
-    return restore_answers.branches(await desk.work(branches.around, sessions, params.session_id))
+    return answers.branches(await desk.work(branches.around, sessions, params.session_id))
 
 
 async def lineage(desk: Desk, params: protocol.SessionParams) -> protocol.Lineage:
@@ -61,20 +62,20 @@ async def lineage(desk: Desk, params: protocol.SessionParams) -> protocol.Lineag
     sessions = await desk.ready()
     row = await desk.work(sessions.find, params.session_id)
     tree = await desk.work(lineages.lineage, sessions, params.session_id)
-    return restore_answers.lineage(tree, row.session_id)
+    return answers.lineage(tree, row.session_id)
 
 
 async def audit(desk: Desk, params: protocol.AuditParams) -> protocol.EventList:
     """Answer with events of the audit."""
     past = RestoreHistory(await desk.ready())
     found = await desk.work(past.audit, params.session_id, params.operation_id)
-    return restore_answers.event_list(found)
+    return answers.event_list(found)
 
 
 async def verify(desk: Desk, params: protocol.VerifyParams) -> protocol.VerifyReport:
     """Answer with whether all is as it was written."""
     sessions = await desk.ready()
-    return restore_answers.verify_report(
+    return answers.verify_report(
         await desk.long(
             lambda: verifying.verify(sessions), "Computing digests again", params.work_done_token
         )

@@ -3,14 +3,15 @@
 A rollout that is new or has changed is read, and the store is told what was found, by the one call
 that changes metadata (STO-4).  That is done in slices, so that whoever waits can be told how far it
 is, change their mind, or be answered in between.  The readers of sessions in use are kept by
-`readers`.  What a checkpoint says is not known here.
+`readers`, which file builds on which is known to `rollout_chains`, which session somebody means to
+`session_names`.  What a checkpoint says is not known here.
 """
 
 from __future__ import annotations
 
-import logging
+import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from typing import TypeVar
 
 from attrs import evolve, frozen
@@ -22,8 +23,9 @@ from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.service.pace import PacedReader
 from codex_checkpoints.service.readers import Readers
 from codex_checkpoints.service.refusal import Cancelled, Refusal
+from codex_checkpoints.service.rollout_chains import Chains
 from codex_checkpoints.service.rows import row_of, unreadable_row
-from codex_checkpoints.service.session_file import SessionFile, open_session, read_with
+from codex_checkpoints.service.session_file import Hear, SessionFile, open_session, read_with
 from codex_checkpoints.threads.contract import (
     Patch,
     Rollout,
@@ -32,13 +34,13 @@ from codex_checkpoints.threads.contract import (
     UnreadableSource,
 )
 
-logger = logging.getLogger(__name__)
-
 R = TypeVar("R", bound=Replay)
+
+Listen = Callable[[Rollout], Hear | None]
+"""Say who hears the bytes of a rollout that is about to be read from its beginning."""
 
 _SLICE_BYTES = 1 << 25
 _SLICE_FILES = 250
-_SHORTEST_PREFIX = 8
 
 
 @frozen
@@ -65,7 +67,8 @@ class Catalogue:
         self.seeds = seeds
         self.reader = PacedReader(store.reader)
         self._readers = Readers(store, self.reader, seeds)
-        self._by_rollout: dict[str, str] = {}
+        self.chains = Chains(store)
+        self._listen: Listen = _nobody
 
     # --- what there is ---------------------------------------------------------------------------
 
@@ -87,60 +90,26 @@ class Catalogue:
         """Return the row of the newest rollout of each session, by session id."""
         return self.store.current()
 
+    def row_at(self, path: str) -> Row:
+        """Return the row of a rollout by its path, of one outside the home as well.
+
+        Raises `unreadable_source`.
+        """
+        path = os.path.abspath(path)
+        row = self.rows().get(path)
+        if row is not None and row.error is None:
+            return row
+        try:
+            rollout = self.store.rollout_at(path)
+            locate = self.chains.locator(path)
+            opened = open_session(self.reader, path, locate, seeds=self.seeds)
+        except UnreadableSource as error:
+            raise unreadable(path, str(error)) from error
+        return row_of(rollout, opened)
+
     def title_of(self, row: Row) -> str | None:
         """Return what a session is called: the name it was given, else its first message."""
         return title_of(row, self.store.name_of(row))
-
-    def below(self, row: Row) -> Iterator[str]:
-        """Yield the sessions on whose rollouts this one builds, the nearest first."""
-        return (base.session_id for base in self._bases(row))
-
-    def weight(self, row: Row) -> int:
-        """Return how many bytes whoever reads a session reads, those it builds on included."""
-        return sum(each.rollout.size for each in (row, *self._bases(row)))
-
-    def built_on(self, sessions: Iterable[str]) -> set[str]:
-        """Return the sessions that build on a rollout of one of these."""
-        bases = set(sessions)
-        current = self.current().values()
-        return {row.session_id for row in current if not bases.isdisjoint(self.below(row))}
-
-    def locate(self, rollout_id: str) -> str | None:
-        """Return the path of a rollout by its id."""
-        return self._by_rollout.get(rollout_id.lower())
-
-    def locator(self, path: str) -> Callable[[str], str | None]:
-        """Return how to find the bases of a file: in the home, then beside the file itself."""
-        if path in self.rows():
-            return self.locate
-        beside = self.store.beside(path)
-        return lambda rollout_id: self.locate(rollout_id) or beside.get(rollout_id.lower())
-
-    def find(self, session: str) -> Row:
-        """Return the row of a session by id, by a unique prefix of one, or by path.
-
-        Raises `unknown_session`, `ambiguous_session` or `unreadable_source`.
-        """
-        if _is_path(session):
-            return self._find_path(session)
-        current = self.current()
-        wanted = session.lower()
-        if wanted in current:
-            return current[wanted]
-        if session in current:
-            return current[session]
-        if len(session) >= _SHORTEST_PREFIX:
-            fitting = sorted(each for each in current if each.lower().startswith(wanted))
-            if len(fitting) == 1:
-                return current[fitting[0]]
-            if fitting:
-                message = f"{len(fitting)} sessions begin with {session!r}"
-                raise Refusal("ambiguous_session", message, {"candidates": fitting[:20]})
-        for row in self.rows().values():
-            if row.error is not None and wanted in {row.session_id, row.rollout.thread_id}:
-                raise _unreadable(row.path, row.error)
-        message = f"no session {session[:80]!r} under {self.place}"
-        raise Refusal("unknown_session", message, {"session": session[:200]})
 
     # --- keeping up ------------------------------------------------------------------------------
 
@@ -151,7 +120,7 @@ class Catalogue:
         """
         found = self.store.rollouts()
         new, changed = self._compared(found, [path for path in self.rows() if path not in found])
-        self._by_rollout = _by_rollout(found.values())
+        self.chains.begin(found.values())
         # The newest sessions are wanted first.
         new.sort(key=lambda file: -file.mtime_ns)
         of_bytes = sum(file.size for file in new)
@@ -170,14 +139,25 @@ class Catalogue:
         self._put(batch)
         yield Progress(done, len(new), size, of_bytes, frozenset(changed))
 
+    @contextlib.contextmanager
+    def heard_by(self, listen: Listen) -> Generator[None]:
+        """Have somebody else hear what a block reads from its beginning, to keep up or to `open`.
+
+        So who needs the bytes for something of their own need not read them again.
+        """
+        before, self._listen = self._listen, listen
+        try:
+            yield
+        finally:
+            self._listen = before
+
     def look(self, paths: Iterable[str]) -> set[str]:
         """Look again at some rollouts; return the sessions whose rows changed."""
         seen = self.store.look(paths)
         found = {path: file for path, file in seen.items() if file is not None}
         gone = [path for path, file in seen.items() if file is None and path in self.rows()]
         new, changed = self._compared(found, gone)
-        for file in found.values():
-            self._by_rollout.setdefault(file.rollout_id, file.path)
+        self.chains.add(found.values())
         rows: list[Row] = []
         for file in new:
             row = self._read(file)
@@ -192,7 +172,7 @@ class Catalogue:
         Of all others only the names are seen: for whoever asks about one thread and cannot wait.
         """
         places = self.store.places()
-        self._by_rollout = dict(places)
+        self.chains.begin_at(places)
         identify = self.reader.identify
         wanted = [path for path in places.values() if identify(path).thread_id == thread_id]
         # What was moved or removed meanwhile is known by its row alone.
@@ -202,8 +182,9 @@ class Catalogue:
             seen.update(wanted)
             self.look(wanted)
             rows = (self.rows().get(path) for path in wanted)
-            bases = (self.locate(row.base_rollout) for row in rows if row and row.base_rollout)
-            wanted = [path for path in bases if path is not None and path not in seen]
+            bases = [row.base_rollout for row in rows if row and row.base_rollout]
+            found = map(self.chains.locate, bases)
+            wanted = [path for path in found if path is not None and path not in seen]
         return self.current().get(thread_id)
 
     def open(self, row: Row) -> SessionFile:
@@ -216,13 +197,11 @@ class Catalogue:
         """Return the session as `open` does, for who alone reads on with it: it is not kept."""
         session = self._readers.take(row.path) or self._readers.resume(row.path)
         try:
-            return (
-                open_session(self.reader, row.path, self.locate, seeds=self.seeds)
-                if session is None
-                else session.read_on(self.locate)
-            )
+            if session is None or not session.moves_on():
+                session = self._opened(row.path, self._listen(row.rollout))
         except UnreadableSource as error:
-            raise _unreadable(row.path, str(error)) from error
+            raise unreadable(row.path, str(error)) from error
+        return session
 
     def read(self, row: Row, until: int | None = None) -> SessionFile:
         """Read a session afresh, to its end or up to the line at position `until`.
@@ -230,18 +209,18 @@ class Catalogue:
         It may lie outside the store.  Raises `unreadable_source`.
         """
         try:
-            locate = self.locator(row.path)
+            locate = self.chains.locator(row.path)
             return open_session(self.reader, row.path, locate, until=until, seeds=self.seeds)
         except UnreadableSource as error:
-            raise _unreadable(row.path, str(error)) from error
+            raise unreadable(row.path, str(error)) from error
 
     def read_with(self, replay: R, row: Row) -> R:
         """Read a session afresh with a replay of the caller's, for what no state keeps."""
         try:
-            locate = self.locator(row.path)
+            locate = self.chains.locator(row.path)
             opened = read_with(replay, self.reader, row.path, locate, self.seeds)
         except UnreadableSource as error:
-            raise _unreadable(row.path, str(error)) from error
+            raise unreadable(row.path, str(error)) from error
         return replay.with_tail(opened.tail) if opened.tail else replay
 
     def close(self) -> None:
@@ -269,41 +248,12 @@ class Catalogue:
                 come.add(file.rollout_id)
         # Who builds on a file that came, went or was replaced is read anew; a move changes nothing.
         self._forget(gone)
-        for row in self._built_on(lost ^ come):
+        for row in self.chains.built_on(lost ^ come):
             file = found.get(row.path) or self.store.look([row.path])[row.path]
             if file is not None:
                 self._doubt(row)
                 new[row.path] = file
         return list(new.values()), changed
-
-    def _bases(self, row: Row) -> Iterator[Row]:
-        """Yield the rollouts that this one builds on, the nearest first."""
-        seen = {row.path}
-        step: Row | None = row
-        while step is not None and step.base_rollout is not None:
-            path = self.locate(step.base_rollout)
-            if path is None or path in seen:
-                return
-            seen.add(path)
-            step = self.rows().get(path)
-            if step is not None:
-                yield step
-
-    def _built_on(self, rollouts: set[str]) -> list[Row]:
-        if not rollouts:
-            return []
-        by_rollout = {row.rollout_id: row for row in self.rows().values()}
-        building: list[Row] = []
-        for row in self.rows().values():
-            step: Row | None = row
-            seen: set[str] = set()
-            while step is not None and step.base_rollout is not None and step.path not in seen:
-                if step.base_rollout in rollouts:
-                    building.append(row)
-                    break
-                seen.add(step.path)
-                step = by_rollout.get(step.base_rollout)
-        return building
 
     def _put(self, rows: list[Row]) -> None:
         self._tell((row.session_id, Patch(row=row)) for row in rows)
@@ -318,15 +268,9 @@ class Catalogue:
         """Forget rollouts that are gone."""
         gone = [self.rows()[path] for path in paths]
         self._tell((row.session_id, Patch(row=None, of=row.path)) for row in gone)
-        lost: set[str] = set()
         for row in gone:
             self._readers.let_go(row.path)
-            if self._by_rollout.get(row.rollout_id) == row.path:
-                del self._by_rollout[row.rollout_id]
-                lost.add(row.rollout_id)
-        for row in self.rows().values() if lost else ():
-            if row.rollout_id in lost:  # an archived twin, or one that is active again
-                self._by_rollout.setdefault(row.rollout_id, row.path)
+        self.chains.forget(gone)
 
     def _doubt(self, row: Row) -> None:
         """Have a rollout read again by whoever comes first, though it has not changed itself."""
@@ -337,41 +281,37 @@ class Catalogue:
         self.store.remember(row.path, unseen.look, None)
 
     def _read(self, file: Rollout) -> Row:
-        known = file.path in self.rows()
+        known, hear = file.path in self.rows(), None
         reader = self._readers.take(file.path)
         try:
             if reader is None and known:
                 reader = self._readers.resume(file.path)
-            session = (
-                open_session(self.reader, file.path, self.locate, seeds=self.seeds)
-                if reader is None
-                else reader.read_on(self.locate)
-            )
-            row = row_of(file, session)
+            if reader is None or not reader.moves_on():
+                hear = self._listen(file)
+                reader = self._opened(file.path, hear)
+            row = row_of(file, reader)
         except UnreadableSource as error:
             return unreadable_row(file, str(error))
         except Cancelled:
             raise  # it was not read to its end, which says nothing of the file
         except Exception as error:  # noqa: BLE001 - a defect about one file, not the end for all
-            logger.error("%s: %s", file.path, type(error).__name__)  # noqa: TRY400 - no content
+            import logging  # noqa: PLC0415 - rarely needed, and slow to load
+
+            log = logging.getLogger(__name__)
+            log.error("%s: %s", file.path, type(error).__name__)  # noqa: TRY400 - no content
             return unreadable_row(file, f"a defect of ours, {type(error).__name__}")
-        if known:
-            self._readers.keep(session)
+        if known or hear is not None:
+            self._readers.keep(reader)
         else:
-            self._readers.pass_by(session)
+            self._readers.pass_by(reader)
         return row
 
-    def _find_path(self, path: str) -> Row:
-        path = os.path.abspath(path)
-        row = self.rows().get(path)
-        if row is not None and row.error is None:
-            return row
-        try:
-            rollout = self.store.rollout_at(path)
-            opened = open_session(self.reader, path, self.locator(path), seeds=self.seeds)
-        except UnreadableSource as error:
-            raise _unreadable(path, str(error)) from error
-        return row_of(rollout, opened)
+    def _opened(self, path: str, hear: Hear | None) -> SessionFile:
+        return open_session(self.reader, path, self.chains.locate, seeds=self.seeds, hear=hear)
+
+
+def _nobody(_file: Rollout) -> None:
+    """Return that nobody listens."""
 
 
 def title_of(row: Row, name: str | None) -> str | None:
@@ -379,7 +319,8 @@ def title_of(row: Row, name: str | None) -> str | None:
     return (name and value(name, MAX_VALUE_CHARS)) or row.first_text
 
 
-def _unreadable(path: str, reason: str) -> Refusal:
+def unreadable(path: str, reason: str) -> Refusal:
+    """Return the refusal for a rollout that cannot be read."""
     message = f"{path} cannot be read: {reason}"
     return Refusal("unreadable_source", message, {"path": path, "reason": reason})
 
@@ -396,16 +337,3 @@ def _changed(old: Row | None, row: Row) -> set[str]:
 def _is_replaced(old: Rollout, file: Rollout) -> bool:
     """Return whether there is another file now, or one that became shorter."""
     return file.look[2] != old.look[2] or file.size < old.size
-
-
-def _by_rollout(files: Iterable[Rollout]) -> dict[str, str]:
-    paths: dict[str, str] = {}
-    for file in files:
-        # An active file goes before its archived twin.
-        if file.rollout_id not in paths or not file.archived:
-            paths[file.rollout_id] = file.path
-    return paths
-
-
-def _is_path(session: str) -> bool:
-    return os.sep in session or "/" in session or session.endswith((".jsonl", ".jsonl.zst"))

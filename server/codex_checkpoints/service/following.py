@@ -176,7 +176,7 @@ class Follower:
         if not noted:
             return set()
         # Who builds on a session inherits its memory.
-        return self._keep(self._current(noted | self.sessions.catalogue.built_on(noted)))
+        return self._keep(self._current(noted | self.sessions.catalogue.chains.sessions_on(noted)))
 
     def _workspace_changed(self, paths: Iterable[str]) -> set[str]:
         """Look at the sessions that observed one of these files, or a file below one of them."""

@@ -16,8 +16,8 @@ from attrs import frozen
 
 from codex_checkpoints.core.compaction.injection import injection
 from codex_checkpoints.records import HOOK_FAILED, Records
-from codex_checkpoints.service.handover import session_of
 from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.service.session_names import session_of
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.standing import Window, window_of
 from codex_checkpoints.service.turn_names import has_ended
@@ -169,7 +169,7 @@ class Hooking:
         return None if loss is None else _counts(loss.missed)
 
     def _row(self, call: Call) -> Row:
-        session = session_of(self._sessions, call.session)
+        session = session_of(self._sessions.catalogue, call.session)
         rows = self._sessions.catalogue.rows().values()
         own = (row.path for row in rows if row.session_id == session)
         # Links above the file are Codex's own doing; the file itself must be none.

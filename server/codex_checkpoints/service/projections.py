@@ -5,7 +5,6 @@ Which session is meant, and what is shown of its checkpoint, is the business of 
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable
 
 from attrs import frozen
@@ -15,7 +14,8 @@ from codex_checkpoints.core.checkpoint.caps import Caps
 from codex_checkpoints.core.checkpoint.memory import Update
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.checkpoint.replay import Replay
-from codex_checkpoints.records import Records, StorageError
+from codex_checkpoints.journal import StorageError
+from codex_checkpoints.records import Records
 from codex_checkpoints.service.catalogue import Catalogue
 from codex_checkpoints.service.inheritance import inherited
 from codex_checkpoints.service.refusal import Refusal
@@ -23,8 +23,6 @@ from codex_checkpoints.service.session_file import SessionFile
 from codex_checkpoints.service.turn_names import end_of, find_turn
 from codex_checkpoints.threads.contract import Row
 from codex_checkpoints.workspace import Workspace
-
-logger = logging.getLogger(__name__)
 
 
 @frozen
@@ -79,7 +77,10 @@ class Projections:
             changed = self._records.write_checkpoint(row.session_id, row.path, data)
         except StorageError as error:
             if self.storage_problem != str(error):  # once, not for every session
-                logger.warning("storage_error: %s cannot be stored: %s", path, error)
+                import logging  # noqa: PLC0415 - rarely needed, and slow to load
+
+                log = logging.getLogger(__name__)
+                log.warning("storage_error: %s cannot be stored: %s", path, error)
             self.storage_problem = str(error)
             return Projection(row.session_id, checkpoint, data, storage_problem=str(error))
         if changed:
@@ -110,7 +111,7 @@ class Projections:
 
     def updates_of(self, opened: SessionFile) -> tuple[Update, ...]:
         """Return what a session remembers: what it inherits, then its own; raises as `updates`."""
-        locate = self._catalogue.locator(opened.path)
+        locate = self._catalogue.chains.locator(opened.path)
         return (*inherited(opened, locate, self.updates), *self.updates(opened.session_id))
 
     def project(self, replay: Replay, updates: Iterable[Update]) -> Checkpoint:

@@ -108,14 +108,8 @@ def excerpt_of(sessions: Sessions, source: Source, room: int) -> Excerpt | TooLa
 
 def _is_packed(sessions: Sessions, row: Row) -> bool:
     """Return whether a rollout, or one that it builds on, is compressed."""
-    rows, step = sessions.catalogue.rows(), row
-    while not step.rollout.compressed:
-        path = None if step.base_rollout is None else sessions.catalogue.locate(step.base_rollout)
-        base = None if path is None else rows.get(path)
-        if base is None:
-            return False
-        step = base
-    return True
+    below = sessions.catalogue.chains.below(row)
+    return any(each.rollout.compressed for each in (row, *below))
 
 
 def material(sessions: Sessions, source: Source, scratch_id: str) -> tuple[Json, ...]:

@@ -23,6 +23,9 @@ from codex_checkpoints.threads.contract import Mark, Reading, RolloutReader, Unr
 Locate = Callable[[str], str | None]
 """From a rollout id to where that rollout lies."""
 
+Hear = Callable[[bytes], object]
+"""Take the bytes of a session's own file as they are read, each once and in order."""
+
 _LONGEST_CHAIN = 1024
 _OURS = "codex-checkpoints"
 
@@ -77,11 +80,16 @@ class SessionFile:
 
     def read_on(self, locate: Locate) -> SessionFile:
         """Return the session as it is now: this one moved on, or a new one when it was replaced."""
+        if self.moves_on():
+            return self
+        return open_session(self.reader, self.path, locate, seeds=self.seeds)
+
+    def moves_on(self) -> bool:
+        """Read what is new; return whether that could be done, since the file is still the same."""
         reading = self.reader.follow(self.path, self.mark, self.replay.feed)
-        if reading is None:
-            return open_session(self.reader, self.path, locate, seeds=self.seeds)
-        self.stand(reading)
-        return self
+        if reading is not None:
+            self.stand(reading)
+        return reading is not None
 
     def save(self) -> dict[str, object] | None:
         """Return the place and the state as JSON values, None while they must not be kept."""
@@ -139,20 +147,27 @@ def open_session(  # noqa: PLR0913 - each is a wish of its own
     hot: bool = True,
     until: int | None = None,
     seeds: Seeds = unsown,
+    hear: Hear | None = None,
 ) -> SessionFile:
     """Read a session from its beginning, to its end or up to the line at position `until`.
 
-    `seeds` tells what sessions of ours go on from.  Raises `UnreadableSource` when the file itself
-    cannot be read.
+    `seeds` tells what sessions of ours go on from; `hear` is given the bytes of the file as they
+    are consumed.  Raises `UnreadableSource` when the file itself cannot be read.
     """
     replay = Replay(hot=hot)
     if until is not None:
         replay.stop_after(until)
-    return read_with(replay, reader, path, locate, seeds)
+    return read_with(replay, reader, path, locate, seeds, hear=hear)
 
 
-def read_with(
-    replay: Replay, reader: RolloutReader, path: str, locate: Locate, seeds: Seeds = unsown
+def read_with(  # noqa: PLR0913 - as `open_session`
+    replay: Replay,
+    reader: RolloutReader,
+    path: str,
+    locate: Locate,
+    seeds: Seeds = unsown,
+    *,
+    hear: Hear | None = None,
 ) -> SessionFile:
     """Read a session from its beginning with a replay that has read nothing yet.
 
@@ -166,7 +181,10 @@ def read_with(
         if not begun:
             begun = True
             session.problems = _begin(session, data, locate)
-        return replay.feed(data)
+        consumed = replay.feed(data)
+        if hear is not None:
+            hear(data if consumed == len(data) else data[:consumed])
+        return consumed
 
     reading = reader.follow(path, None, feed)
     if reading is not None:

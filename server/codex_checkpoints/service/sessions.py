@@ -7,7 +7,6 @@ says in them what happened; it prints nothing, sends nothing and asks for no clo
 from __future__ import annotations
 
 import contextlib
-import logging
 from collections.abc import Callable, Generator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -16,15 +15,13 @@ from codex_checkpoints.core.checkpoint.caps import BadCaps
 from codex_checkpoints.core.checkpoint.view import view_v1
 from codex_checkpoints.records import Records
 from codex_checkpoints.service.catalogue import Catalogue, Progress
-from codex_checkpoints.service.listing import Detail, Summary, TurnSummary
 from codex_checkpoints.service.pace import Pace
 from codex_checkpoints.service.projections import Projection, Projections, View
 from codex_checkpoints.service.refusal import Cancelled, Refusal
 from codex_checkpoints.service.rows import problems_of, skipped_of, utc
 from codex_checkpoints.service.session_file import SessionFile
+from codex_checkpoints.service.session_names import find_session
 from codex_checkpoints.service.settings import WINDOW_VARIABLES, Settings
-from codex_checkpoints.service.summaries import Summaries
-from codex_checkpoints.service.thread_manager import IsReferredTo, ThreadManager, nobody
 from codex_checkpoints.service.turn_names import has_ended
 from codex_checkpoints.threads.contract import Row
 from codex_checkpoints.workspace import Workspace
@@ -33,8 +30,10 @@ if TYPE_CHECKING:
     from codex_checkpoints.codex.archive import CodexArchive
     from codex_checkpoints.core.compaction.offering import Named
     from codex_checkpoints.service.compaction_records import CompactionRecords
-
-logger = logging.getLogger(__name__)
+    from codex_checkpoints.service.listing import Detail, Summary
+    from codex_checkpoints.service.moving import Asked, Move
+    from codex_checkpoints.service.summaries import Summaries
+    from codex_checkpoints.service.thread_manager import IsReferredTo, ThreadManager
 
 Report = Callable[[Progress], bool]
 """Told after each slice of an index; answers whether to go on."""
@@ -48,7 +47,7 @@ class Sessions:
         catalogue: Catalogue,
         records: Records,
         settings: Settings,
-        is_referred_to: IsReferredTo = nobody,
+        is_referred_to: IsReferredTo | None = None,
         codex: CodexArchive | None = None,
     ) -> None:
         """Put the parts together; nothing is read yet.
@@ -56,29 +55,42 @@ class Sessions:
         `is_referred_to` says of a session whether records of operations forbid to remove it.
         """
         self.catalogue = catalogue
-        self.threads = ThreadManager(catalogue, is_referred_to, codex)
         self.records = records
         self.settings = settings
         self.workspace = Workspace(settings.hash_limit_bytes, settings.hash_outside_folder)
         self.told_windows: tuple[str | None, str | None] = (None, None)
         """What the environment says of the windows of the model and of the smaller one."""
         self.projections = Projections(catalogue, records, self.workspace)
-        self.summaries = Summaries(
-            catalogue,
-            records,
-            settings,
+        self._is_referred_to = is_referred_to
+        self._codex = codex
+        self._unheard: set[str] = set()
+
+    # --- loaded when asked for: Codex waits for a view, and that needs none of it ----------------
+
+    @cached_property
+    def summaries(self) -> Summaries:
+        """Return what lists say of sessions."""
+        from codex_checkpoints.service.summaries import Summaries  # noqa: PLC0415
+
+        return Summaries(
+            self.catalogue,
+            self.records,
+            self.settings,
             self.projections,
             compactions=lambda: self.compactions,
             named=lambda: self.named,
         )
-        self._unheard: set[str] = set()
+
+    @cached_property
+    def threads(self) -> ThreadManager:
+        """Return the one entry point for changes to threads."""
+        from codex_checkpoints.service.thread_manager import ThreadManager, nobody  # noqa: PLC0415
+
+        return ThreadManager(self.catalogue, self._is_referred_to or nobody, self._codex)
 
     @cached_property
     def compactions(self) -> CompactionRecords:
-        """Return the records of compactions.
-
-        Loaded when asked for: Codex waits for a view, and that needs none of it.
-        """
+        """Return the records of compactions."""
         from codex_checkpoints.service.compaction_records import CompactionRecords  # noqa: PLC0415
 
         return CompactionRecords(self.records)
@@ -86,7 +98,7 @@ class Sessions:
     @cached_property
     def named(self) -> Named:
         """Return what settings and environment say of the windows of models (JUN-21)."""
-        from codex_checkpoints.core.compaction.offering import Named  # noqa: PLC0415 - as above
+        from codex_checkpoints.core.compaction.offering import Named  # noqa: PLC0415
 
         settings = self.settings
         return Named(
@@ -97,7 +109,7 @@ class Sessions:
 
     def ignored_variables(self) -> tuple[str, ...]:
         """Return the variables that say something of a window which is no positive number."""
-        from codex_checkpoints.core.history.tokens import window_size  # noqa: PLC0415 - as above
+        from codex_checkpoints.core.history.tokens import window_size  # noqa: PLC0415
 
         told = zip(WINDOW_VARIABLES, self.told_windows, strict=True)
         return tuple(name for name, value in told if window_size(None, value).ignored)
@@ -145,6 +157,7 @@ class Sessions:
     def detail(self, session: str) -> Detail:
         """Return one session with its turns."""
         from codex_checkpoints.core.compaction import offering  # noqa: PLC0415 - as `named` has it
+        from codex_checkpoints.service.listing import Detail, TurnSummary  # noqa: PLC0415
 
         row, opened = self._open(session)
         state = opened.now().state
@@ -235,6 +248,14 @@ class Sessions:
         """Put an archived session back; refuses as `archive`."""
         return self.summaries.of(self.threads.unarchive(self.own(session).session_id))
 
+    def to_move(self, session: str, *, archive: bool) -> Move:
+        """Do the first step of `archive` or `unarchive`: Codex is asked next, on any thread."""
+        return self.threads.to_move(self.own(session).session_id, archive=archive)
+
+    def moved(self, asked: Asked) -> Summary:
+        """Do the last step of `archive` or `unarchive`; refuses as they do."""
+        return self.summaries.of(self.threads.moved(asked))
+
     def delete(self, session: str) -> Summary:
         """Remove a session that we made and that nothing refers to; return what it was.
 
@@ -274,10 +295,10 @@ class Sessions:
 
     def _find(self, session: str) -> Row:
         try:
-            return self.catalogue.find(session)
+            return find_session(self.catalogue, session)
         except Refusal as refusal:
             if refusal.code != "unknown_session":
                 raise
         # It may be so new that nobody has told yet.
         self.refresh()
-        return self.catalogue.find(session)
+        return find_session(self.catalogue, session)

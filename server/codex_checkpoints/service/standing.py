@@ -18,14 +18,18 @@ from codex_checkpoints.core.compaction.recent import (
     last_trace,
     trace_of,
 )
-from codex_checkpoints.core.history.envelope import Place
+from codex_checkpoints.core.history.envelope import Place, load_line, said_by
 from codex_checkpoints.core.history.forms import Item
 from codex_checkpoints.core.history.lines import CHUNK
+from codex_checkpoints.core.history.window_ids import first_window
+from codex_checkpoints.core.rollout.parsing import BOM
 from codex_checkpoints.service.session_file import bases_below
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.threads.contract import RolloutReader, Row
 
-_BLOCK = 1 << 22
+_BLOCK = 1 << 18
+"""So much is searched at a time; more would not stay in the caches of a processor."""
+
 _LINE = 1 << 8
 """So far into a line its kind has been said."""
 
@@ -62,7 +66,7 @@ def window_of(sessions: Sessions, row: Row, text: str) -> Window:
 def _is_below(sessions: Sessions, row: Row, trace: bytes) -> bool:
     """Return whether a text may stand in a rollout that this one builds on."""
     reader = sessions.catalogue.reader
-    below, _ = bases_below(reader, row.path, sessions.catalogue.locator(row.path))
+    below, _ = bases_below(reader, row.path, sessions.catalogue.chains.locator(row.path))
     rows = sessions.catalogue.rows()
     for path, _ in below:
         base = rows.get(path)
@@ -111,12 +115,9 @@ def _is_behind_rollback(reader: RolloutReader, path: str, place: int) -> bool:
 
 
 def _first_window(reader: RolloutReader, path: str) -> str | None:
-    from codex_checkpoints.core.history.survey import Survey  # noqa: PLC0415 - most have had others
-
-    survey = Survey()
-    survey.lines.begin_file(None)
-    survey.lines.feed(reader.first_line(path) + b"\n")
-    return survey.outline().window_id
+    head = load_line(reader.first_line(path).removeprefix(BOM))
+    kind, said = said_by(head, first=True)
+    return first_window(said) if kind == "session_meta" else None
 
 
 def last_line_with(

@@ -141,7 +141,8 @@ class Summaries:
 
     def _remembers(self, row: Row, noted: frozenset[str]) -> bool:
         """Return whether there may be notes, here or where the session's history begins."""
-        return not noted.isdisjoint((row.session_id, *self._catalogue.below(row)))
+        below = (base.session_id for base in self._catalogue.chains.below(row))
+        return not noted.isdisjoint((row.session_id, *below))
 
     def _noted(self) -> frozenset[str]:
         """Return the sessions of which more is known than their files tell."""

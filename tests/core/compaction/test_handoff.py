@@ -4,7 +4,7 @@ from codex_checkpoints.core.checkpoint.caps import Caps
 from codex_checkpoints.core.checkpoint.view import view_v1
 from codex_checkpoints.core.compaction.how_to import HOW_TO, bundle, handoff
 from codex_checkpoints.core.compaction.kinds import AUTHORS, kind_of
-from codex_checkpoints.core.rollout.contextual import is_ours
+from codex_checkpoints.core.rollout.ours import is_ours
 from compactions import CHECKPOINT, text_of
 
 

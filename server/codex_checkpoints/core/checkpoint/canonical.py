@@ -63,7 +63,7 @@ def from_bytes(data: bytes) -> Checkpoint:
 
     try:
         value: object = orjson.loads(data)
-        if not is_object(value) or value.pop("schemaVersion", None) != SCHEMA_VERSION:
+        if not is_object(value) or not _is_known(value.pop("schemaVersion", None)):
             message = "not a checkpoint of version 1"
             raise BadCheckpoint(message)
         checkpoint = structured(value)
@@ -75,6 +75,10 @@ def from_bytes(data: bytes) -> Checkpoint:
             message = "an artifact stands under another name"
             raise BadCheckpoint(message)
     return checkpoint
+
+
+def _is_known(version: object) -> bool:
+    return type(version) is int and version == SCHEMA_VERSION
 
 
 def _evidence(evidence: Evidence) -> dict[str, str]:

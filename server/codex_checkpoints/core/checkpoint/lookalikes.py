@@ -15,7 +15,7 @@ Unicode's list of confusables.  Digits in the place of letters (`4lways`) stay d
 import re
 import unicodedata
 
-from codex_checkpoints.core.rollout.paths import CONTROLS
+from codex_checkpoints.core.rollout.controls import CONTROLS
 
 _CONTROLS = re.compile(rf"[{CONTROLS}]+")
 _BREAK = re.compile("[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")

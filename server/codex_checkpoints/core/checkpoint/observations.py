@@ -3,33 +3,23 @@
 A checkpoint shows the newest 256 artifacts, a session may run fifty thousand commands.  So an
 observation is queued as it came, and read only when it is among the newest.  The outcome is the
 same as reading each one at once: an artifact is what its newest observation says, and of all
-artifacts the ones observed last are kept, ties by uri (DSC-28).
+artifacts the ones observed last are kept, ties by uri (DSC-28).  How one is read is known to
+`sightings`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from attrs import Factory, define, field
 
-from codex_checkpoints.core.checkpoint.caps import MAX_URI_CHARS, MAX_VALUE_CHARS, Limits
+from codex_checkpoints.core.checkpoint.caps import Limits
 from codex_checkpoints.core.checkpoint.records import ArtifactKind
-from codex_checkpoints.core.checkpoint.text import value
-from codex_checkpoints.core.rollout import tools
 from codex_checkpoints.core.rollout.glimpse import is_whole, without_output
-from codex_checkpoints.core.rollout.items import (
-    CommandRun,
-    FilesChanged,
-    FileViewed,
-    ItemCompleted,
-    ToolCall,
-    ToolOutput,
-    ToolRan,
-)
-from codex_checkpoints.core.rollout.parsing import item_of
-from codex_checkpoints.core.rollout.paths import encoded, uri_of
-from codex_checkpoints.core.rollout.tools import Seen
+
+if TYPE_CHECKING:
+    from codex_checkpoints.core.rollout.tools import Seen
 
 _QUEUE = 4096
 _QUEUE_BYTES = 1 << 22
@@ -37,7 +27,6 @@ _LONG = 1 << 16
 """An observation that is told in more bytes than this is read at once."""
 _LIMITS = Limits()
 _EDITS = frozenset({"add", "update", "delete", "move"})
-_NO_TEXT = ToolOutput("", ())
 
 
 @define
@@ -147,6 +136,8 @@ class Observations:
 
     def _named(self, queued: _Queued) -> list[tuple[str, Met]]:
         """Return what one observation names, the last of its parts first."""
+        from codex_checkpoints.core.checkpoint.sightings import name_of  # noqa: PLC0415 - as below
+
         found: list[tuple[str, Met]] = []
         for seen in reversed(_read(queued)):
             uri, opaque = name_of(seen, queued.place)
@@ -175,31 +166,9 @@ def _thinned(queued: _Queued) -> _Queued:
 
 
 def _read(queued: _Queued) -> tuple[Seen, ...]:
-    return seen_in(queued.line, queued.answer) if queued.seen is None else queued.seen
+    if queued.seen is not None:
+        return queued.seen
+    # To read a call takes many modules, and a short look at a session has none to read.
+    from codex_checkpoints.core.checkpoint.sightings import seen_in  # noqa: PLC0415
 
-
-def seen_in(line: bytes, answer: bytes | None) -> tuple[Seen, ...]:
-    """Read what the line of an item saw, or that of a call with the line of its answer."""
-    item = item_of(line)
-    if isinstance(item, ItemCompleted):
-        item = item.item
-    match item:
-        case ToolCall():
-            outcome = _NO_TEXT if answer is None else item_of(answer)
-            return tools.called(item, outcome.texts) if isinstance(outcome, ToolOutput) else ()
-        case CommandRun() | FilesChanged() | ToolRan() | FileViewed():
-            return tools.seen_by(item)
-        case _:
-            return ()
-
-
-def name_of(seen: Seen, place: Place) -> tuple[str | None, bool]:
-    """Return the uri of what was seen, and whether its name was changed on the way."""
-    if seen.kind == "command":
-        return value(seen.name, MAX_VALUE_CHARS) or None, False
-    if seen.kind == "tool_output":
-        name = encoded(seen.name)
-        return (name if len(name) <= MAX_URI_CHARS else None), False
-    _, folder, base = place
-    found = uri_of(seen.name, folder=seen.folder, turn_folder=folder, base=base)
-    return (None, False) if found is None else (found.uri, found.encoded)
+    return seen_in(queued.line, queued.answer)

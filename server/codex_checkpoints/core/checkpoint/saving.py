@@ -73,7 +73,7 @@ def form_of(kind: Any) -> Form:  # noqa: ANN401 - a type in any spelling
 
 
 def _record(kind: type[attrs.AttrsInstance]) -> Form:
-    types = get_type_hints(kind)
+    types = get_type_hints(kind, include_extras=True)  # there are none, and to look takes time
     kept = [field for field in attrs.fields(kind) if field.init]
     forms = [(each.name, each.alias, form_of(types[each.name])) for each in kept]
 

@@ -18,7 +18,7 @@ from codex_checkpoints.core.checkpoint.payloads import (
     MAX_NAME,
     DependencyClaim,
 )
-from codex_checkpoints.core.rollout.paths import CONTROLS
+from codex_checkpoints.core.rollout.controls import CONTROLS
 
 _FORMS: Mapping[str | None, Mapping[str, object]] = {
     None: {},

@@ -19,6 +19,9 @@ from codex_checkpoints.core.rollout.items import SessionMeta, Tokens, TurnContex
 from codex_checkpoints.core.rollout.parsing import item_of
 from codex_checkpoints.core.rollout.turns import Planned, Said, Turns
 
+NAMED = frozenset({None, "due", "done"})
+"""The values of `State.naming` with which a message is no part of the naming task."""
+
 _HELD = 1 << 18
 """How many code points of texts may be held that are no values yet."""
 

@@ -7,8 +7,9 @@ so this stands beside `canonical`, which loads it when it is asked to.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from types import NoneType
-from typing import Any, get_args
+from typing import Any, cast, get_args, get_origin
 
 import attrs
 from cattrs import BaseValidationError, Converter
@@ -45,10 +46,28 @@ def _strict(kind: type) -> Callable[[object, object], object]:
     return check
 
 
+def _is_tuple(kind: object) -> bool:
+    return get_origin(kind) is tuple
+
+
+def _listed(reader: Converter, kind: object) -> Callable[[object, object], object]:
+    """Take a list for a tuple, and nothing else that has parts, such as a text."""
+    inner = get_args(kind)[0]
+
+    def check(value: object, _kind: object) -> object:
+        if type(value) is not list:
+            message = "expected a list"
+            raise TypeError(message)
+        return tuple(reader.structure(each, inner) for each in cast("list[object]", value))
+
+    return check
+
+
 def _make_reader() -> Converter:
     reader = Converter(forbid_extra_keys=True)
     for kind in (int, str, bool):
         reader.register_structure_hook(kind, _strict(kind))
+    reader.register_structure_hook_factory(_is_tuple, partial(_listed, reader))
     for record in (Evidence, Plan, Decision, Artifact, Dependency, records.Step, records.Task):
         _register(reader, record)
     structure = make_dict_structure_fn(Fact, reader, _cattrs_forbid_extra_keys=True, **_names(Fact))
@@ -81,7 +100,12 @@ def _register(reader: Converter, record: type[Any]) -> None:
         if field.name != "task" and NoneType in get_args(field.type)
     }
 
+    always = {camel(field.name) for field in attrs.fields(record)} - absent.keys()
+
     def structured(value: dict[str, Any], kind: object) -> object:
+        if not always <= value.keys():
+            message = "a key is missing"
+            raise TypeError(message)
         return structure(absent | value, kind)
 
     reader.register_structure_hook(record, structured)

@@ -8,7 +8,7 @@ left to the caps; file URIs, which are never cut, to `core/rollout/paths.py`; se
 import re
 
 from codex_checkpoints.core.checkpoint.redaction import MARK, redact
-from codex_checkpoints.core.rollout.paths import CONTROLS
+from codex_checkpoints.core.rollout.controls import CONTROLS
 
 SCANNED = 65_536
 """Code points of a text that `value` looks at, counted after the white space in front of it."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from codex_checkpoints.core.history.compacted import Compaction, replacement_of
+from codex_checkpoints.core.history.compacted import Compaction
 from codex_checkpoints.core.history.envelope import Line
 from codex_checkpoints.core.history.forms import Item
 from codex_checkpoints.core.history.items import read_item, texts, user_message
@@ -18,6 +18,7 @@ from codex_checkpoints.core.history.rebuild import (
     kept_prompts,
     without_last_turns,
 )
+from codex_checkpoints.core.history.replacement import replacement_of
 from codex_checkpoints.core.history.speakers import is_prompt
 from codex_checkpoints.core.history.survey import Survey
 from codex_checkpoints.core.history.truncation import approximate_tokens

@@ -10,11 +10,8 @@ import hashlib
 import re
 from collections.abc import Sequence
 
-HOW_TO_LINE = "[HOW TO USE SESSION_CHECKPOINT v1]"
-CHECKPOINT_LINE = "[SESSION_CHECKPOINT v1]"
-RESTORE_LINE = "[SESSION_RESTORE v1]"
+from codex_checkpoints.core.rollout.ours import is_ours
 
-_OURS = (HOW_TO_LINE, CHECKPOINT_LINE, RESTORE_LINE)
 _REQUEST = "## My request for Codex:"
 
 _SUMMARY_STARTS = (
@@ -102,12 +99,6 @@ def is_summary(text: str) -> bool:
         head[length:].startswith(after) and hashlib.sha256(head[:length]).hexdigest() == digest
         for length, after, digest in _SUMMARY_STARTS
     )
-
-
-def is_ours(text: str) -> bool:
-    """Tell whether this is a handoff, view or state pack of ours (JUN-15)."""
-    start = _SPACE.match(text)
-    return text.startswith(_OURS, start.end() if start else 0)
 
 
 def request_of(text: str) -> str:

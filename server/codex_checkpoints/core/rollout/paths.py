@@ -13,14 +13,13 @@ from typing import Literal, NamedTuple
 
 import attrs
 
+from codex_checkpoints.core.rollout.controls import CONTROLS
+
 MAX_URI = 1024
 """Code points of a stored file URI; a longer one is not recorded ("Text of values")."""
 
 MAX_PATH = 65_536
 """Code points of a path or folder that is looked at; no system opens a longer one."""
-
-CONTROLS = r"\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069"
-"""The control characters of "Text of values", as the inside of a regular expression's class."""
 
 _Kind = Literal["posix", "windows"]
 

@@ -1,18 +1,14 @@
-"""What compactions lost, as lines for a terminal.
-
-What comes out of a session is untrusted text, and goes through `plain`.
-"""
+"""What compactions lost, at a terminal; what a compaction of ours did is in `compactions`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
 from codex_checkpoints import protocol
-from codex_checkpoints.presentation import plain
+from codex_checkpoints.presentation.terminal import AMBER, DIM, PLAIN, RED, plain
 
-_DIM, _RED, _AMBER, _PLAIN = "\x1b[2m", "\x1b[31m", "\x1b[33m", "\x1b[0m"
 _WORDS = {True: "lost", False: "kept", None: "?"}
-_TINTS = {True: _RED, False: _DIM, None: _AMBER}
+_TINTS = {True: RED, False: DIM, None: AMBER}
 _NAMED = 4
 """How many files that were read again are named."""
 
@@ -31,7 +27,7 @@ def loss_lines(losses: protocol.LossList, *, colour: bool) -> list[str]:
         lines.append(f"  since then: {_readings(each)}")
         if each.loop:
             warning = f"  ! again and again: {plain(', '.join(each.loop_over))}"
-            lines.append(f"{_AMBER}{warning}{_PLAIN}" if colour else warning)
+            lines.append(f"{AMBER}{warning}{PLAIN}" if colour else warning)
     return lines or ["No compactions yet."]
 
 
@@ -63,7 +59,7 @@ def _because(what: str, ref: str | None) -> str:
 
 def _entry(kind: str, text: str, lost: bool | None, *, colour: bool) -> str:  # noqa: FBT001 - its value
     line = f"  {_WORDS[lost]:<4}  {kind:<9}  {plain(text)}"
-    return f"{_TINTS[lost]}{line}{_PLAIN}" if colour else line
+    return f"{_TINTS[lost]}{line}{PLAIN}" if colour else line
 
 
 def _readings(loss: protocol.Loss) -> str:
@@ -72,7 +68,7 @@ def _readings(loss: protocol.Loss) -> str:
     read = "1 file read" if loss.reads == 1 else f"{loss.reads} file reads"
     if not loss.rereads_unchanged:
         return f"{read}, none of an unchanged file again"
-    again = f"{loss.rereads_unchanged} of unchanged files again ({loss.bytes} bytes)"
+    again = f"{loss.rereads_unchanged} of unchanged files again ({loss.bytes:,} bytes)"
     return f"{read}, {again}: {_names(loss.rereads)}"
 
 

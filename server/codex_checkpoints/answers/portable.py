@@ -1,10 +1,9 @@
-"""What the service answers about portable packs, as wire records and as lines for a terminal."""
+"""Portable packs as wire records: what went into one, what came of one, what stayed behind."""
 
 from __future__ import annotations
 
 from codex_checkpoints import protocol
 from codex_checkpoints.core.portable.pack import Pack
-from codex_checkpoints.presentation import plain
 from codex_checkpoints.service.importing import Imported
 from codex_checkpoints.service.packing import Packed
 
@@ -72,37 +71,6 @@ def imported(made: Imported) -> protocol.Imported:
         made.resume,
         made.dry_run,
     )
-
-
-def exported_lines(record: protocol.Exported) -> list[str]:
-    """Return what a person wants to know of a pack."""
-    verb = "would write" if record.dry_run else "wrote"
-    return [
-        plain(f"{verb} {record.file} ({record.bytes} bytes)"),
-        *_lines(record.counts, record.left_behind),
-    ]
-
-
-def imported_lines(record: protocol.Imported) -> list[str]:
-    """Return what a person wants to know of what came in."""
-    verb = "would make" if record.dry_run else "made"
-    what = "a session" if record.session_id is None else f"session {record.session_id}"
-    lines = [
-        plain(f"{verb} {what} in {record.cwd}: {record.name}"),
-        plain(f"from session {record.source_session_id}"),
-        *_lines(record.counts, record.left_behind),
-    ]
-    if record.resume is None:
-        return [*lines, "", *map(plain, record.handoff.splitlines())]
-    return [*lines, plain(f"→ {record.resume}")]
-
-
-def _lines(counts: protocol.PackCounts, left: tuple[protocol.LeftBehind, ...]) -> list[str]:
-    holds = (
-        f"{counts.notes} notes, {counts.plan_steps} plan steps, {counts.artifacts} artifacts,"
-        f" {counts.markers} markers, {counts.pins} pins"
-    )
-    return [holds, *(f"! {each.message}" for each in left)]
 
 
 def _counts(pack: Pack) -> protocol.PackCounts:

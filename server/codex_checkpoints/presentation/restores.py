@@ -1,7 +1,4 @@
-"""Markers, restores and their tree, as lines for a terminal.
-
-What comes out of a session is untrusted text, and goes through `plain`.
-"""
+"""Markers, restores and their tree at a terminal, and what differs between two turns."""
 
 from __future__ import annotations
 
@@ -9,12 +6,35 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from codex_checkpoints import protocol
-from codex_checkpoints.presentation import plain
+from codex_checkpoints.presentation.terminal import (
+    AMBER,
+    GREEN,
+    PLAIN,
+    RED,
+    columns,
+    fit,
+    folded,
+    moment,
+    plain,
+    room_behind,
+)
 
 _SIGNS = {"added": "+", "removed": "-", "changed": "~"}
-_TINTS = {"added": "\x1b[32m", "removed": "\x1b[31m", "changed": "\x1b[33m"}
+_TINTS = {"added": GREEN, "removed": RED, "changed": AMBER}
 _NAMES = ("stepId", "id", "decisionId", "key", "uri")
 _TEXTS = ("text", "decision", "value", "hash")
+_REFERENCES = (("files", "files"), ("chunks", "excerpts"), ("system", "calls"))
+_FAULTS = {
+    "changed_line": "a line of the audit is not as it was written",
+    "missing_lines": "the audit lacks lines of an operation",
+    "wrong_order": "the audit has the lines of an operation in another order",
+    "changed_record": "a record of a restore is not as it was written",
+    "missing_record": "a session lacks the record of how it was made, or what was made of it",
+    "changed_branch": "the file of a branch does not begin as it was made",
+    "changed_source": "what a branch was made of is not as it was then",
+}
+_TITLE = 20
+"""So many columns of a title are worth more than the end of an id."""
 
 
 def diff_lines(found: protocol.Difference, *, colour: bool) -> list[str]:
@@ -36,7 +56,7 @@ def _change(what: str, change: Mapping[str, Any], *, colour: bool) -> str:
     kind = str(change["change"])
     sides = [_words(side) for side in (change["before"], change["after"]) if side is not None]
     line = f"{_SIGNS[kind]} {what}: {' → '.join(sides)}"
-    return f"{_TINTS[kind]}{line}\x1b[0m" if colour else line
+    return f"{_TINTS[kind]}{line}{PLAIN}" if colour else line
 
 
 def _words(record: Mapping[str, Any]) -> str:
@@ -47,12 +67,13 @@ def _words(record: Mapping[str, Any]) -> str:
     return plain(" ".join(part for part in (name, text, *more) if part))
 
 
-def marker_lines(markers: Iterable[protocol.Marker]) -> list[str]:
-    """Return a line for each marker."""
+def marker_lines(markers: Iterable[protocol.Marker], *, width: int | None) -> list[str]:
+    """Return a line for each marker; where the terminal is narrow its label stands below."""
     lines: list[str] = []
     for each in markers:
         turn = "detached" if each.detached else f"turn {each.turn_number}"
-        lines.append(plain(f"{each.checkpoint_id}  {each.created_at}  {turn}  {each.label}"))
+        head = f"{plain(each.checkpoint_id)}  {moment(each.created_at, width)}  {turn}"
+        lines += folded(head, plain(each.label), width)
     return lines or ["No markers."]
 
 
@@ -73,23 +94,19 @@ def restored_lines(done: protocol.Restored) -> list[str]:
         f"Context: {_size(done.tokens_before)} → {_size(done.tokens_after)} tokens",
         *(f"! {plain(each.message)}" for each in done.warnings),
     ]
-    if done.deferred:
-        lines.append(f"Left out of the pack: {len(done.deferred)}")
     if done.dry_run and done.pack is not None:
         lines += ["", *map(plain, done.pack.splitlines())]
     return [*lines, *([] if done.resume is None else [f"→ {done.resume}"])]
 
 
-def restore_lines(restores: protocol.RestoreList) -> list[str]:
-    """Return a line for each restore."""
-    lines = [
-        plain(
-            f"{each.operation_id}  {each.restored_at}  {each.mode}  "
-            f"{_name(each.source_session_id, there=each.source_available)} → "
-            f"{_name(each.session_id, there=each.branch_available)}  {each.label}"
-        )
-        for each in restores.items
-    ]
+def restore_lines(restores: protocol.RestoreList, *, width: int | None) -> list[str]:
+    """Return a line for each restore; where the terminal is narrow, two."""
+    lines: list[str] = []
+    for each in restores.items:
+        head = f"{plain(each.operation_id)}  {moment(each.restored_at, width)}  {each.mode}"
+        source = _name(_short(each.source_session_id, width), there=each.source_available)
+        branch = _name(_short(each.session_id, width), there=each.branch_available)
+        lines += folded(head, plain(f"{source} → {branch}  {each.label}"), width)
     return lines or ["No restores."]
 
 
@@ -110,51 +127,86 @@ def detail_lines(details: protocol.RestoreDetails) -> list[str]:
         f"reason      {plain(details.reason)}",
         f"context     {_size(details.tokens_before)} → {_size(details.tokens_after)} tokens",
         *(f"! {plain(each.message)}" for each in details.warnings),
-        *(f"{name:<12}{len(references.get(name) or ())}" for name in ("files", "chunks", "system")),
+        *(f"{word:<12}{len(references.get(name) or ())}" for name, word in _REFERENCES),
         f"pinned      {len(details.pinned)}",
         f"included    {len(details.included)}",
         *(f"  {plain(each.id)}" for each in details.included),
         f"deferred    {len(details.deferred)}",
         *(f"  {plain(each.id)} ({each.reason})" for each in details.deferred),
-        f"→ {details.resume}",
+        *([f"→ {details.resume}"] if details.branch_available else []),
     ]
 
 
-def lineage_lines(tree: protocol.Lineage) -> list[str]:
+def lineage_lines(tree: protocol.Lineage, *, width: int | None) -> list[str]:
     """Return the tree, a line for each session; the one that was asked about has an arrow."""
     lines: list[str] = []
     for node in tree.nodes:
         kind = "" if node.link is None else f"{node.link.kind} "
         mark = "→ " if node.id == tree.session_id else "  "
         title = (node.title or "(no name)") if node.available else "(not available)"
-        lines.append(mark + "  " * node.depth + plain(f"{kind}{node.id}  {title}"))
+        head = mark + "  " * node.depth + plain(kind)
+        whole = f"{head}{plain(node.id)}  "
+        if width is None or columns(whole) + _TITLE < width:
+            head = whole
+        else:
+            head += f"{_short(plain(node.id), width)}  "
+        room = None if width is None else room_behind(head, width)
+        lines.append(head + (plain(title) if room is None else fit(plain(title), room).rstrip()))
     lines += [
         f"! a link of {plain(str(each.get('child')))} goes in a circle" for each in tree.circles
     ]
     return [*lines, *([f"… and {tree.omitted} more"] if tree.omitted else [])]
 
 
-def event_lines(events: protocol.EventList) -> list[str]:
-    """Return a line for each event."""
-    lines = [
-        plain(f"{each.get('at')}  {each.get('operationId')}  {each.get('type')}")
-        for each in events.items
-    ]
+def event_lines(events: protocol.EventList, *, width: int | None) -> list[str]:
+    """Return a line for each event: when, of which operation, what, about which sessions."""
+    lines: list[str] = []
+    for each in events.items:
+        at = each.get("at")
+        when = moment(at if isinstance(at, str) else None, width)
+        head = f"{when}  {_said(each, 'operationId'):<36}  {_said(each, 'type')}"
+        ends = dict.fromkeys(each[key] for key in ("sourceSessionId", "sessionId") if each.get(key))
+        about = [" → ".join(_short(str(end), width) for end in ends)] if ends else []
+        about += [str(each["code"])] if each.get("code") else []
+        lines += folded(head, plain("  ".join(about)), width) if about else [head]
     return lines or ["No events."]
+
+
+def _said(event: Mapping[str, Any], key: str) -> str:
+    return plain(str(event.get(key) or "-"))
 
 
 def verify_lines(report: protocol.VerifyReport) -> list[str]:
     """Return what was checked, and what is wrong with it."""
-    told = f"checked {report.events} events, {report.records} records, {report.files} files"
-    gone = f"; {report.unavailable} files are not there" if report.unavailable else ""
-    found = [
-        plain(
-            f"! {each.code}  {each.operation_id or ''}  {each.session_id or ''}"
-            + (f"  line {each.line}" if each.line is not None else "")
-        )
-        for each in report.findings
-    ]
+    told = (
+        f"checked {_many(report.events, 'event')}, {_many(report.records, 'record')}, "
+        f"{_many(report.files, 'file')}"
+    )
+    verb = "is" if report.unavailable == 1 else "are"
+    missing = f"; {_many(report.unavailable, 'file')} {verb} not there"
+    gone = missing if report.unavailable else ""
+    found = [line for each in report.findings for line in _fault(each)]
     return [told + gone, *(found or ["All is as it was written."])]
+
+
+def _fault(fault: protocol.VerifyFinding) -> list[str]:
+    """Return what is wrong, and below it where."""
+    places = (
+        None if fault.operation_id is None else f"operation {fault.operation_id}",
+        None if fault.session_id is None else f"session {fault.session_id}",
+        None if fault.line is None else f"line {fault.line} of audit.jsonl",
+    )
+    where = ", ".join(place for place in places if place is not None)
+    return [f"! {fault.code}: {_FAULTS[fault.code]}", f"    {plain(where)}"]
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _short(session_id: str, width: int | None) -> str:
+    """Return so much of an id as `sessions` shows, which any command takes; whole in a file."""
+    return session_id if width is None else session_id[:13]
 
 
 def _name(session_id: str, *, there: bool) -> str:

@@ -1,8 +1,4 @@
-"""What the service answers about markers, restores and their tree, as wire records.
-
-The rest of the answers are in `answers`; these are rarer, and what they load would slow down every
-command.
-"""
+"""Markers, restores and their tree as wire records, and what differs between two turns."""
 
 from __future__ import annotations
 

@@ -1,0 +1,41 @@
+"""Portable packs at a terminal: what went into one, what came of one."""
+
+from __future__ import annotations
+
+from codex_checkpoints import protocol
+from codex_checkpoints.presentation.terminal import plain
+
+
+def exported_lines(record: protocol.Exported) -> list[str]:
+    """Return what a person wants to know of a pack."""
+    verb = "would write" if record.dry_run else "wrote"
+    return [
+        plain(f"{verb} {record.file} ({record.bytes:,} bytes)"),
+        *_lines(record.counts, record.left_behind),
+    ]
+
+
+def imported_lines(record: protocol.Imported) -> list[str]:
+    """Return what a person wants to know of what came in."""
+    verb = "would make" if record.dry_run else "made"
+    what = "a session" if record.session_id is None else f"session {record.session_id}"
+    lines = [
+        plain(f"{verb} {what} in {record.cwd}: {record.name}"),
+        plain(f"from session {record.source_session_id}"),
+        *_lines(record.counts, record.left_behind),
+    ]
+    if record.resume is None:
+        return [*lines, "", *map(plain, record.handoff.splitlines())]
+    return [*lines, plain(f"→ {record.resume}")]
+
+
+def _lines(counts: protocol.PackCounts, left: tuple[protocol.LeftBehind, ...]) -> list[str]:
+    held = (
+        (counts.notes, "note"),
+        (counts.plan_steps, "plan step"),
+        (counts.artifacts, "artifact"),
+        (counts.markers, "marker"),
+        (counts.pins, "pin"),
+    )
+    holds = ", ".join(f"{many} {what}{'' if many == 1 else 's'}" for many, what in held)
+    return [holds, *(f"! {each.message}" for each in left)]

@@ -1,0 +1,77 @@
+"""Sessions at a terminal: the list, one that was moved, one that changed."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from datetime import datetime
+
+from codex_checkpoints.presentation.terminal import DIM, NARROW, PLAIN, fit, plain, room_behind
+from codex_checkpoints.service.listing import Page, Summary
+from codex_checkpoints.threads.contract import Row
+
+
+def session_lines(page: Page, now: float, *, width: int | None, colour: bool) -> list[str]:
+    """Return one line a session: when, how full, in which folder, what about."""
+    lines: list[str] = []
+    for item in page.items:
+        age = f"{_age(item.updated_at, now):>5}"
+        meter = f"{_meter(item):>5}"
+        folder = fit(plain(os.path.basename((item.cwd or "").rstrip("/\\")) or "-"), 18) + "  "
+        folder = "" if width is not None and width < NARROW else folder
+        label = plain(item.title or item.task or "(no message yet)")
+        marks = "".join(
+            mark
+            for shown, mark in (
+                (item.live, " ●"),
+                (item.suspect_facts > 0, f" !{item.suspect_facts}"),
+                (item.parent_session is not None, " (subagent)"),
+            )
+            if shown
+        )
+        head = f"{age}  {meter}  {folder}{plain(item.session_id)[:13]}  "
+        room = None if width is None else room_behind(head + marks, width)
+        label = label if room is None else fit(label, room).rstrip()
+        lines.append(f"{DIM}{head}{PLAIN}{label}{marks}" if colour else f"{head}{label}{marks}")
+    return lines
+
+
+def no_sessions(codex_home: str, options: argparse.Namespace) -> str:
+    """Say why a list is empty, and what to do."""
+    if options.search or options.cwd or options.archived:
+        return "No session fits; leave out --search, --cwd or --archived to see more."
+    return (
+        f"No session under {codex_home}. Start one with Codex, or name another folder with "
+        "--codex-home; `codex-checkpoints doctor` says what was found."
+    )
+
+
+def moved_line(command: str, summary: Summary) -> str:
+    """Return what was done to a session."""
+    done = {"rename": "renamed", "delete": "deleted"}.get(command, f"{command}d")
+    return f"{done}: {plain(summary.session_id)}  {plain(summary.title or '(no name)')}"
+
+
+def change_line(session_id: str, row: Row | None, reason: str, *, colour: bool) -> str:
+    """Return one change of a followed session."""
+    what = "gone" if row is None else plain(row.task or "(no message yet)")
+    head = f"{plain(session_id)[:13]}  {reason:<9}"
+    return f"{DIM}{head}{PLAIN}  {what}" if colour else f"{head}  {what}"
+
+
+def _age(stamp: str, now: float) -> str:
+    try:
+        seconds = max(0.0, now - datetime.fromisoformat(stamp).timestamp())
+    except (ValueError, OverflowError):
+        return "-"
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "m")):
+        if seconds >= size:
+            return f"{int(seconds // size)}{unit}"
+    return "now"
+
+
+def _meter(item: Summary) -> str:
+    if item.context_tokens is None or not item.context_window:
+        return "-"
+    mark = "~" if item.context_tokens_source == "estimated" else ""
+    return f"{mark}{item.context_tokens * 100 // item.context_window}%"

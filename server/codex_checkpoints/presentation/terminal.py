@@ -1,0 +1,81 @@
+"""What any text at a terminal needs: harmless characters, widths, colours, lines of the log."""
+
+from __future__ import annotations
+
+import logging
+import re
+import unicodedata
+
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
+_FRACTION = re.compile(r"\.[0-9]+(?=Z$)")
+DIM, AMBER, RED, GREEN, PLAIN = "\x1b[2m", "\x1b[33m", "\x1b[31m", "\x1b[32m", "\x1b[0m"
+NARROW = 60
+"""Below so many columns a list leaves out what can be spared."""
+
+_LEAST_ROOM = 10
+
+
+def plain(text: str) -> str:
+    """Return text without anything a terminal would obey."""
+    return _CONTROLS.sub(" ", text).encode(errors="replace").decode()
+
+
+def fit(text: str, room: int) -> str:
+    """Return text cut or filled to `room` columns; wide characters take two."""
+    if columns(text) <= room:
+        return text + " " * (room - columns(text))
+    kept, used = "", 0
+    for character in text:
+        used += columns(character)
+        if used > room - 1:
+            break
+        kept += character
+    return f"{kept}…" + " " * (room - 1 - columns(kept))
+
+
+def room_behind(head: str, width: int) -> int:
+    """Return how many columns are left behind the head of a line, so many that it can be read."""
+    return max(width - columns(head) - 1, _LEAST_ROOM)
+
+
+def cut(line: str, width: int | None) -> str:
+    """Return a line cut to the terminal; whole where there is none."""
+    return line if width is None else fit(line, room_behind("", width)).rstrip()
+
+
+def folded(head: str, rest: str, width: int | None) -> list[str]:
+    """Return head and rest as one line, or as two where the terminal is too narrow for one.
+
+    A head holds what is there to be copied, such as an id, and is never cut; the rest is.
+    """
+    line = f"{head}  {rest}"
+    if width is None or columns(line) < width:
+        return [line]
+    return [head, cut(f"    {rest}", width)]
+
+
+def moment(stamp: str | None, width: int | None) -> str:
+    """Return a time of a record, in UTC; to the second on a terminal, whole where there is none."""
+    if stamp is None:
+        return "-"
+    return plain(stamp if width is None else _FRACTION.sub("", stamp))
+
+
+def columns(text: str) -> int:
+    """Return how many columns a text takes."""
+    return sum(
+        0
+        if unicodedata.combining(character)
+        else 2
+        if unicodedata.east_asian_width(character) in "WF"
+        else 1
+        for character in text
+    )
+
+
+class LogLine(logging.Formatter):
+    """A line of the log; what it quotes of a rollout or a folder is as untrusted as elsewhere."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's own name
+        """Return the line, without anything a terminal would obey."""
+        return plain(super().formatMessage(record))

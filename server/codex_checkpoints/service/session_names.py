@@ -1,0 +1,71 @@
+"""Which session is meant: by its id, by the beginning of it, by a file's path, or by who calls.
+
+What sessions there are is known to `catalogue`, which turn of one is meant to `turn_names`.
+"""
+
+from __future__ import annotations
+
+import os
+
+from codex_checkpoints.service.catalogue import Catalogue, unreadable
+from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.threads.contract import Rollout, Row
+
+_SHORTEST_PREFIX = 8
+
+
+def find_session(catalogue: Catalogue, session: str) -> Row:
+    """Return the row of a session by id, by a unique prefix of one, or by path.
+
+    Raises `unknown_session`, `ambiguous_session` or `unreadable_source`.
+    """
+    if _is_path(session):
+        return catalogue.row_at(session)
+    current = catalogue.current()
+    wanted = session.lower()
+    if wanted in current:
+        return current[wanted]
+    if session in current:
+        return current[session]
+    if len(session) >= _SHORTEST_PREFIX:
+        fitting = sorted(each for each in current if each.lower().startswith(wanted))
+        if len(fitting) == 1:
+            return current[fitting[0]]
+        if fitting:
+            message = f"{len(fitting)} sessions begin with {session!r}"
+            raise Refusal("ambiguous_session", message, {"candidates": fitting[:20]})
+    for row in catalogue.rows().values():
+        if row.error is not None and wanted in {row.session_id, row.rollout.thread_id}:
+            raise unreadable(row.path, row.error)
+    message = f"no session {session[:80]!r} under {catalogue.place}"
+    raise Refusal("unknown_session", message, {"session": session[:200]})
+
+
+def may_mean(session: str, rollout: Rollout) -> bool:
+    """Return whether `find_session` may come to this rollout, as far as its file's name tells."""
+    if _is_path(session):
+        return rollout.path == os.path.abspath(session)
+    long_enough = len(session) >= _SHORTEST_PREFIX
+    return long_enough and rollout.thread_id.lower().startswith(session.lower())
+
+
+def session_of(catalogue: Catalogue, thread: object) -> str:
+    """Return the session of the thread that calls, with its files looked at, and no others.
+
+    `thread` is what the caller's host says; only a whole id counts.  Raises `missing_context`
+    where it says nothing and `unknown_session` for a thread without a session file in this home.
+    """
+    if not isinstance(thread, str) or not thread:
+        message = "the call does not say which session it comes from"
+        hint = "Call from within Codex, which names the session in _meta.threadId."
+        raise Refusal("missing_context", message, {"rule": "session", "hint": hint})
+    row = catalogue.look_for(thread.lower())
+    if row is None:
+        message = "the session that calls has no file in this Codex home"
+        hint = "Codex must store its sessions, in the folder that this server was given as home."
+        raise Refusal("unknown_session", message, {"rule": "session", "hint": hint})
+    return row.session_id
+
+
+def _is_path(session: str) -> bool:
+    return os.sep in session or "/" in session or session.endswith((".jsonl", ".jsonl.zst"))
