@@ -28,7 +28,7 @@ from codex_checkpoints.service.compaction_request import (
     session_live,
 )
 from codex_checkpoints.service.compaction_source import Source, Sources
-from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.service.refusal import Refusal, misfit
 from codex_checkpoints.service.scratching import (
     Errand,
     determinism_of,
@@ -139,7 +139,7 @@ class Planner:
             return None
         if strategy != "codex":
             problem = f"strategy: {strategy[:80]!r} is not one of checkpoint, codex"
-            raise Refusal("invalid_payload", problem, {"problems": [problem]})
+            raise misfit(problem)
         codex = self._outside.find_codex()
         if codex is None:
             message = "the strategy `codex` needs the Codex CLI, and there is none on the PATH"

@@ -41,7 +41,7 @@ from codex_checkpoints.journal import StorageError
 from codex_checkpoints.records import IMPORTS, MARKERS, Records
 from codex_checkpoints.service.import_records import ImportRecords
 from codex_checkpoints.service.pace import paced_hashes
-from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.service.refusal import Refusal, misfit
 from codex_checkpoints.service.restore_records import is_import, storing
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.threads.contract import Item, NewThread
@@ -162,7 +162,7 @@ class Importing:
         sessions = self._sessions
         folder = os.path.abspath(cwd)
         if not os.path.isdir(folder):
-            raise _bad("cwd: must be a folder that is there")
+            raise misfit("cwd: must be a folder that is there")
         data = _bytes_of(file)
         sessions.pace.step()
         try:
@@ -266,7 +266,7 @@ def view_of(text: str) -> str:
 
 def _bytes_of(file: str) -> bytes:
     if not os.path.isabs(file) or "\0" in file:
-        raise _bad("file: must be a whole path")
+        raise misfit("file: must be a whole path")
     try:
         return pack_file.read(file, MAX_BYTES)
     except pack_file.TooLarge as error:
@@ -298,7 +298,3 @@ def _told(read: _Read, made: Import | None) -> Imported:
         read.handoff,
         dry_run=made is None,
     )
-
-
-def _bad(problem: str) -> Refusal:
-    return Refusal("invalid_payload", problem, {"problems": [problem]})

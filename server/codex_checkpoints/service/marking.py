@@ -21,7 +21,7 @@ from codex_checkpoints.core.rollout.paths import uri_of
 from codex_checkpoints.core.rollout.turns import Turn
 from codex_checkpoints.journal import Append, StorageError
 from codex_checkpoints.records import MARKERS
-from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.service.refusal import Refusal, misfit
 from codex_checkpoints.service.session_file import SessionFile
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.turn_names import end_of, find_turn, has_ended
@@ -127,7 +127,7 @@ class Markers:
         pin = _pin(path, opened)
         with self._writing(row.session_id) as append:
             if pin not in self.shelf(row.session_id).pins:
-                raise _bad(f"path: {value(path, MAX_VALUE_CHARS)!r} is not pinned")
+                raise misfit(f"path: {value(path, MAX_VALUE_CHARS)!r} is not pinned")
             append(markers.unpinned(pin, self._now()))
         return self.shelf(row.session_id).pins
 
@@ -183,7 +183,7 @@ class Markers:
         is_there = pin.uri in workspace.sizes(base, [pin.uri])
         is_known = not workspace.is_here(base) or pin.uri in now.files()
         if not is_there and not (is_known and is_portable(pin.uri)):
-            raise _bad("path: must be a file in the folder of the session")
+            raise misfit("path: must be a file in the folder of the session")
 
     def _is_marked(self, session_id: str, turn_id: str, origin: Origin) -> bool:
         return any(
@@ -244,7 +244,7 @@ def _complete(opened: SessionFile, wanted: str | int | None, session_id: str) ->
 def _label(text: str) -> str:
     label = markers.label_of(text)
     if not label:
-        raise _bad("label: must not be empty")
+        raise misfit("label: must not be empty")
     return label
 
 
@@ -256,12 +256,8 @@ def _pin(path: str, opened: SessionFile) -> Pin:
         path, start = lines["path"], int(lines["start"])
         end = start if lines["end"] is None else int(lines["end"])
         if not 1 <= start <= end:
-            raise _bad("path: lines are counted from 1, and the last is not before the first")
+            raise misfit("path: lines are counted from 1, and the last is not before the first")
     found = uri_of(path, folder=None, turn_folder=None, base=opened.now().state.base)
     if found is None:
-        raise _bad("path: must name a file")
+        raise misfit("path: must name a file")
     return Pin(found.uri, start, end)
-
-
-def _bad(problem: str) -> Refusal:
-    return Refusal("invalid_payload", problem, {"problems": [problem]})

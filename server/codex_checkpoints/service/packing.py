@@ -21,7 +21,7 @@ from codex_checkpoints.service.import_records import ImportRecords
 from codex_checkpoints.service.lineages import way_up
 from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.pace import paced_hashes
-from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.service.refusal import Refusal, misfit
 from codex_checkpoints.service.session_file import SessionFile
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.threads.contract import Row
@@ -133,11 +133,11 @@ class Packing:
     def _refuse_place(self, file: str) -> None:
         """Refuse what is no whole path, and any place where only session files belong."""
         if not os.path.isabs(file) or "\0" in file:
-            raise _bad("file: must be a whole path")
+            raise misfit("file: must be a whole path")
         folder = os.path.realpath(os.path.dirname(file))
         watched = (os.path.realpath(place) for place in self._sessions.catalogue.store.watched)
         if any(folder == place or folder.startswith(place + os.sep) for place in watched):
-            raise _bad("file: session files lie there, and nothing else")
+            raise misfit("file: session files lie there, and nothing else")
 
     def _tell(self, found: Packed) -> None:
         settings = self._sessions.settings
@@ -167,7 +167,3 @@ class Packing:
 def _unwritable(file: str, reason: str) -> Refusal:
     message = f"{file} cannot be written: {reason}"
     return Refusal("storage_error", message, {"file": file, "reason": reason})
-
-
-def _bad(problem: str) -> Refusal:
-    return Refusal("invalid_payload", problem, {"problems": [problem]})

@@ -16,5 +16,10 @@ class Refusal(Exception):
         self.facts: Mapping[str, object] = facts or {}
 
 
+def misfit(problem: str) -> Refusal:
+    """Return the refusal of something that was asked in a way that does not fit."""
+    return Refusal("invalid_payload", problem, {"problems": [problem]})
+
+
 class Cancelled(Exception):
     """The person who asked no longer wants the answer."""

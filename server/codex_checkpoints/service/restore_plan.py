@@ -47,7 +47,7 @@ from codex_checkpoints.service.fingerprints import fingerprint
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.referring import Reference, reference_to
-from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.service.refusal import Refusal, misfit
 from codex_checkpoints.service.restore_files import chunks_now, hashes_now, pinned_now
 from codex_checkpoints.service.restore_records import RestoreRecords
 from codex_checkpoints.service.restore_source import Source
@@ -75,11 +75,11 @@ def wish_of(mode: str, budget: int | None, window: int, reason: str | None) -> W
     A budget of any size is a wish that can be met (AGN-73); beyond `_MOST_TOKENS` all are alike.
     """
     if mode not in {"soft", "hard"}:
-        raise _bad("mode: must be soft or hard")
+        raise misfit("mode: must be soft or hard")
     if budget is not None and budget < 0:
-        raise _bad("budget: must not be negative")
+        raise misfit("budget: must not be negative")
     if not 0 <= window <= MAX_WINDOW:
-        raise _bad(f"window: must be 0 to {MAX_WINDOW}")
+        raise misfit(f"window: must be 0 to {MAX_WINDOW}")
     bounded = None if budget is None else min(budget, _MOST_TOKENS)
     return Wish("hard" if mode == "hard" else "soft", bounded, window, reason)
 
@@ -286,7 +286,3 @@ def _figures(trace: Trace, pack: StatePack | None, head: Json) -> TokenFigures:
 def _unreadable(row: Row, reason: str) -> Refusal:
     facts = {"sessionId": row.session_id, "path": row.path, "reason": reason}
     return Refusal("unreadable_source", f"{row.path}: {reason}", facts)
-
-
-def _bad(problem: str) -> Refusal:
-    return Refusal("invalid_payload", problem, {"problems": [problem]})

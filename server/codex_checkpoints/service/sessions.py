@@ -17,7 +17,7 @@ from codex_checkpoints.records import Records
 from codex_checkpoints.service.catalogue import Catalogue, Progress
 from codex_checkpoints.service.pace import Pace
 from codex_checkpoints.service.projections import Projection, Projections, View
-from codex_checkpoints.service.refusal import Cancelled, Refusal
+from codex_checkpoints.service.refusal import Cancelled, Refusal, misfit
 from codex_checkpoints.service.rows import problems_of, skipped_of, utc
 from codex_checkpoints.service.session_file import SessionFile
 from codex_checkpoints.service.session_names import find_session
@@ -214,7 +214,7 @@ class Sessions:
         try:
             effective = effective if caps is None else effective.replaced(caps)
         except BadCaps as error:
-            raise Refusal("invalid_payload", str(error), {"problems": [str(error)]}) from error
+            raise misfit(str(error)) from error
         shown = (
             self.projections.keep(row, opened)
             if turn is None
