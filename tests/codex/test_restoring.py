@@ -111,7 +111,8 @@ def test_codex_begins_a_hard_branch_with_the_pack_and_nothing_else(
     with AppServer(home) as server:
         assert set(server.listed()) == {branch, thread}
         read = server.read(branch)
-        assert (read["preview"], read["forkedFromId"]) == ("before the rewrite", thread)
+        assert read["forkedFromId"] == thread
+        assert read["preview"] == "before the rewrite: Fix the division, größer 日本 🙂"
     items = sent(home, model, branch)
     assert items[0] == {
         "type": "message",

@@ -114,7 +114,11 @@ test("nobody is kept out of the pages of a restore", async (t) => {
     const notice = page.locator(".notification-list-item").filter({ hasText: "Restored “" });
     await notice.getByRole("button", { name: "Details" }).click();
     await front.getByRole("heading", { name: "Restored “before the cache”" }).waitFor();
-    await shows(workbench.sessions.getByRole("treeitem", { name: /^before the cache, branch/ }));
+    await shows(
+      workbench.sessions.getByRole("treeitem", {
+        name: /^before the cache: Make the shop faster, branch/,
+      }),
+    );
     const folded = front.locator("details:not([open]) > summary");
     for (let left = await folded.count(); left > 0; left--) {
       await folded.first().click();
