@@ -203,7 +203,14 @@ print([each.code for each in store.faults()])
 @pytest.mark.skipif(sys.platform == "win32", reason="rights are of another kind there")
 @pytest.mark.parametrize(
     ("take_rights", "answer", "name"),
-    [(unwritable_index, "given", "new"), (unwritable_state, "Permission denied", "old")],
+    [
+        (unwritable_index, "given", "new"),
+        (
+            unwritable_state,
+            "the name is not kept: metadata.jsonl cannot be written: Permission denied",
+            "old",
+        ),
+    ],
 )
 def test_a_name_is_given_without_the_index_but_not_without_its_file(
     home: Home, take_rights: Callable[[Home], None], answer: str, name: str
