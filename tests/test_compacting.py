@@ -811,6 +811,20 @@ def test_hooks_that_cannot_be_read_are_told_and_let_nothing_pass(home: Home, tex
     assert (refused.code, refused.facts["outcome"]) == ("blocked_by_hook", "not_started")
 
 
+@pytest.mark.parametrize("data", [b"# \xff\n[[hooks.preCompact]]\n", b"a = " + b"9" * 5000])
+def test_settings_that_cannot_be_read_let_nothing_pass_that_hooks_might_stop(
+    home: Home, data: bytes
+) -> None:
+    home.put(work())
+    home.config("")
+    (home.state / "config.toml").write_bytes(b"# hooks\n" + data)
+    with home.house() as house:
+        refused = refusal(lambda: compacting(house.sessions).compact(asked()))
+
+        assert len(house.problems) == 1
+    assert refused.code == "blocked_by_hook"
+
+
 def test_an_editor_cannot_name_programs_to_run(home: Home) -> None:
     from codex_checkpoints import assembly
     from codex_checkpoints.assembly import Places

@@ -36,6 +36,9 @@ export class Unanswered extends Error {
   }
 }
 
+/** What was begun may come to its end, a hook of the user's included, before the server is ended. */
+const TIME_TO_END_MS = 12_000;
+
 /** How the connection says that no answer will come. */
 const CUT_OFF: readonly number[] = [
   ErrorCodes.PendingResponseRejected,
@@ -70,6 +73,7 @@ export class Server {
   readonly #sessionsChanged = new vscode.EventEmitter<Changed>();
   readonly #strayed = new vscode.EventEmitter<Strayed>();
   readonly #started = new vscode.EventEmitter<void>();
+  readonly #left = new vscode.EventEmitter<LanguageClient>();
   readonly onDidChangeState = this.#stateChanged.event;
   /** It answers, and has read nothing yet. */
   readonly onDidStart = this.#started.event;
@@ -136,16 +140,23 @@ export class Server {
     }
     const began = performance.now();
     let outcome = "failed";
+    // A client that is stopped forgets who still waits for an answer.
+    let leaves: vscode.Disposable | undefined;
+    const left = new Promise<never>((_, reject) => {
+      leaves = this.#left.event((which) => which === client && reject(new Unanswered()));
+    });
     try {
       // An `undefined` token would be sent as a second parameter.
       const rest = token === undefined ? [] : [token];
-      const answer: R = await client.sendRequest(type.method, params, ...rest);
+      const asked: Promise<R> = client.sendRequest(type.method, params, ...rest);
+      const answer = await Promise.race([asked, left]);
       outcome = "answered";
       return answer;
     } catch (error) {
       const isCutOff = error instanceof ResponseError && CUT_OFF.includes(error.code);
       throw isCutOff ? new Unanswered() : error;
     } finally {
+      leaves?.dispose();
       const line = `${type.method} ${outcome} after ${Math.round(performance.now() - began)} ms`;
       settings.isTracing() ? this.log.info(line) : this.log.debug(line);
     }
@@ -226,9 +237,12 @@ export class Server {
     this.#client = null;
     this.#process = null;
     try {
-      await client?.stop();
+      await client?.stop(TIME_TO_END_MS);
     } catch {
       // It failed to start, or is gone already.
+    }
+    if (client !== null) {
+      this.#left.fire(client);
     }
     if (child !== null) {
       end(child);

@@ -227,10 +227,11 @@ export class RestorePreview {
    * for none; else the page is closed, or says that it cannot be known yet.
    */
   async #isUndone(began: number): Promise<boolean> {
-    const { sessionId, checkpointId } = this.#of;
+    const { checkpointId } = this.#of;
     try {
       await answering(this.#server);
-      const { items } = await this.#server.request(RestoresRequest, { sessionId });
+      // Of all sessions: a branch shows markers of its source, and the restore stands with that.
+      const { items } = await this.#server.request(RestoresRequest, { sessionId: null });
       this.#unsureSince = null;
       const made = doneSince(items, checkpointId, began);
       if (made === undefined) {

@@ -18,6 +18,7 @@ from codex_checkpoints.records import Records
 from codex_checkpoints.service.catalogue import Catalogue
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.settings import (
+    UNREADABLE,
     WINDOW_VARIABLES,
     Settings,
     overridden,
@@ -95,7 +96,7 @@ def assemble(
     if environment is not None:
         window, fast_window = (environment.get(name) for name in WINDOW_VARIABLES)
         sessions.told_windows = (window, fast_window)
-    if records.undertakings():
+    if records.left_undertakings():
         # Rare, and what it loads would slow down every command.
         from codex_checkpoints.service.importing import Importing  # noqa: PLC0415
         from codex_checkpoints.service.restoring import Restoring  # noqa: PLC0415
@@ -149,4 +150,4 @@ def settings_of(state_dir: str) -> tuple[Settings, tuple[str, ...]]:
         return Settings(), ()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        return Settings(), (f"cannot be read: {reason}",)
+        return UNREADABLE, (f"cannot be read: {reason}",)

@@ -45,6 +45,10 @@ if sys.platform == "win32":
         place = ctypes.byref(_Overlapped())
         return bool(lock(handle, kind, 0, _WHOLE, _WHOLE, place))
 
+    def is_known(descriptor: int) -> bool:  # noqa: ARG001 - as elsewhere
+        """Return whether the file system has locks at all."""
+        return True
+
     def let_go(descriptor: int) -> None:
         """Unlock; what was not locked is left alone."""
         kernel = ctypes.WinDLL("kernel32", use_last_error=True)
@@ -70,6 +74,17 @@ else:
             fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
         except OSError:
             return False
+        return True
+
+    def is_known(descriptor: int) -> bool:
+        """Return whether the file system has locks at all."""
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        let_go(descriptor)
         return True
 
     def let_go(descriptor: int) -> None:

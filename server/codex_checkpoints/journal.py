@@ -88,6 +88,19 @@ def held(folder: str, name: str, patience: float = PATIENCE) -> Generator[Journa
                     os.rmdir(os.path.dirname(folder))
 
 
+def is_held(path: str) -> bool:
+    """Return whether somebody holds the right to write to a file right now; waits for nobody."""
+    flags = os.O_RDWR | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
+    try:
+        file = os.open(path, flags | getattr(os, "O_BINARY", 0))
+    except OSError:
+        return False
+    try:
+        return not _take(file)
+    finally:
+        os.close(file)
+
+
 def append_to(path: str, line: object) -> None:
     """Append one line to a file; durable on return, or else `StorageError`."""
     with _locked(path) as file:

@@ -21,6 +21,7 @@ from codex_checkpoints.journal import (
     StorageError,
     append_to,
     held,
+    is_held,
     lines_in,
     regular,
 )
@@ -180,6 +181,14 @@ class Records:
             names = (entry.name.removesuffix(".jsonl") for entry in entries)
             return tuple(sorted(name for name in names if _SESSION_ID.fullmatch(name)))
         return ()
+
+    def left_undertakings(self) -> tuple[str, ...]:
+        """Return the branches that nobody is making any more."""
+        return tuple(
+            each
+            for each in self.undertakings()
+            if not is_held(os.path.join(self._restoring, f"{each}.jsonl"))
+        )
 
     def undertaking(
         self, session_id: str, patience: float = PATIENCE

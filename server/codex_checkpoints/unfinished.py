@@ -2,8 +2,8 @@
 
 Whoever writes such a file keeps it locked until it has its own name.  The lock ends with the
 process, so what was left behind is known at once and for sure, on any clock.  On Windows a lock
-would keep the writer itself from giving the file its name; there, a file that nobody has touched
-for a minute counts as left.
+would keep the writer itself from giving the file its name, and some file systems have none; there,
+a file that nobody has touched for a minute counts as left.
 
 Which names are temporary, and in which folders they lie, is known to `records` and to the store of
 session files.
@@ -22,6 +22,7 @@ from codex_checkpoints import file_lock
 
 _LOCKS = os.name != "nt"
 _ATTEMPTS = 100
+_PAUSE = 0.01
 _UNTOUCHED_SECONDS = 60
 _CLOSED = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 _MADE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _CLOSED
@@ -67,6 +68,7 @@ def clear(path: str) -> bool:
             if stat.S_ISREG(os.fstat(file).st_mode) and _is_ours(file, path):
                 os.unlink(path)
                 return True
+            return not file_lock.is_known(file) and _clear_by_age(path)
         finally:
             os.close(file)
     return False
@@ -81,13 +83,22 @@ def _clear_by_age(path: str) -> bool:
 
 
 def _made(path: str, mode: int) -> int:
+    lost = False
     for _ in range(_ATTEMPTS):
-        file = os.open(path, _MADE, mode)
-        if not _LOCKS or _is_ours(file, path):
+        try:
+            file = os.open(path, _MADE, mode)
+        except FileExistsError:
+            if not lost:
+                raise
+            time.sleep(_PAUSE)
+            continue
+        # A file system without locks, as some networks have: there, age tells what was left.
+        if not _LOCKS or _is_ours(file, path) or not file_lock.is_known(file):
             return file
-        # Somebody who clears up came between the two calls; the name is free again.
+        # Somebody who clears up came between the two calls, and is about to remove it.
         os.close(file)
-    raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+        lost = True
+    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
 
 
 def _is_ours(file: int, path: str) -> bool:

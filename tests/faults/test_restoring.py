@@ -140,6 +140,31 @@ def test_a_restore_that_was_killed_before_its_branch_was_begun_gets_its_end(home
     assert ended == ([("RestoreFailed", events(home)[0]["operationId"])] if told else [])
 
 
+def test_an_end_that_could_not_be_told_is_told_by_the_next_start(home: Home):
+    audit, aside = home.state / "audit.jsonl", home.state / "audit.aside"
+
+    def blocked() -> str:
+        if audit.is_file() and not aside.exists():
+            audit.rename(aside)
+            audit.mkdir()
+        return stamps.now()
+
+    name = home.json("mark", thread(1), "--label", "x")["checkpointId"]
+    audit.unlink(missing_ok=True)
+    with home.house() as house:
+        restoring = Restoring(house.sessions, blocked, stamps.new_id)
+        met = refusal(lambda: restoring.restore(thread(1), name, Wish("soft")))
+        audit.rmdir()
+        aside.rename(audit)
+        told = [event["type"] for event in events(home)]
+
+        assert Restoring(house.sessions, stamps.now, stamps.new_id).recover() == 1
+
+    assert (met.code, told) == ("storage_error", ["RestoreRequested"])
+    assert [event["type"] for event in events(home)] == ["RestoreRequested", "RestoreFailed"]
+    assert not (home.state / "restoring").exists()
+
+
 @pytest.mark.parametrize("what", ["restoring", "audit.jsonl"])
 def test_what_must_not_be_written_is_refused_and_leaves_nothing(home: Home, what: str):
     with home.house() as house:

@@ -138,7 +138,10 @@ test("a marker is restored both ways, read about, and gone on with in a terminal
   await step(t, "its links lead to the branch and to the source", async () => {
     const task = (text: string) =>
       workbench.checkpoint.getByRole("treeitem", { name: `Task, ${text}` });
-    await front.getByRole("button", { name: LABEL, exact: true }).first().click();
+    await front
+      .getByRole("button", { name: `${LABEL}: ${TASK}`, exact: true })
+      .first()
+      .click();
     await task(TASK).waitFor();
     await front.getByRole("button", { name: TASK, exact: true }).first().click();
     await task(LATER).waitFor();

@@ -138,9 +138,9 @@ test("nobody is kept out of the pages of a restore", async (t) => {
           "Restore Again…",
           "Where it came from",
           "Make the shop faster",
-          "before the cache",
+          "before the cache: Make the shop faster",
           "Lineage (2)",
-          "before the cache",
+          "before the cache: Make the shop faster",
         ],
       );
       allSeen(walked, colours);

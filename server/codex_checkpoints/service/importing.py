@@ -143,7 +143,7 @@ class Importing:
     def recover(self) -> int:
         """Finish or take back what killed processes left; return how many imports that were."""
         settled = 0
-        for session_id in self._records.undertakings():
+        for session_id in self._records.left_undertakings():
             try:
                 if not is_import(self._records, session_id):
                     continue

@@ -65,15 +65,17 @@ class RestoreLog:
         for event in several:
             self.add(event)
 
-    def fail(self, code: str) -> None:
-        """Tell the end of what was begun; where that cannot be written, the refusal says why."""
+    def fail(self, code: str) -> bool:
+        """Tell the end of what was begun; return whether nothing is left to be told."""
         self._ended = True
         if self._step == 0:
-            return
+            return True
         try:
             self.add(RestoreFailed(code))
         except Refusal as refusal:
             logger.warning("storage_error: %s", refusal.message)
+            return False
+        return True
 
     def end(self, asked: RestoreRequested, code: str) -> None:
         """Tell of a restore that could not even be begun, unless it has its end already."""

@@ -85,7 +85,7 @@ class Settling:
         One that another process is at stays, and so does what cannot be written now.
         """
         settled = 0
-        for branch_id in self._records.undertakings():
+        for branch_id in self._records.left_undertakings():
             try:
                 if is_import(self._records, branch_id):
                     continue
@@ -103,12 +103,17 @@ class Settling:
             return  # killed before anything but its name was written
         undertaking = self._restores.undertaken(branch_id)
         if undertaking is None:
-            RestoreLog.resumed(self._records, operation, self._now).fail("interrupted")
+            _fail(RestoreLog.resumed(self._records, operation, self._now))
             return
         log = RestoreLog.resumed(self._records, undertaking.operation, self._now)
         row = self._sessions.catalogue.look_for(branch_id)
         if row is None:
             self.take_back(branch_id)
-            log.fail("interrupted")
+            _fail(log)
         else:
             self.finish(row, undertaking, log)
+
+
+def _fail(log: RestoreLog) -> None:
+    if not log.fail("interrupted"):
+        raise StorageError("its end cannot be told")

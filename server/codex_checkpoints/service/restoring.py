@@ -129,8 +129,9 @@ class Restoring:
                     source = self._asked(session, checkpoint, asked, begun)
                     return self._made(self._validated(source, wish, begun), begun)
                 except (StorageError, Refusal, Cancelled) as error:
-                    log.fail(_code_of(error))
-                    journal.clear()
+                    # What cannot be told now is told by the next start.
+                    if log.fail(_code_of(error)):
+                        journal.clear()
                     raise
         except Refusal as refusal:
             log.end(asked, refusal.code)

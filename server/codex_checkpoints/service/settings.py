@@ -90,15 +90,19 @@ class Settings:
         return self.caps if model is None else self.caps_per_model.get(model, self.caps)
 
 
+UNREADABLE = Settings(hooks=_UNREADABLE_HOOKS)
+"""What counts where nobody knows what the user chose."""
+
+
 def read_settings(text: str) -> tuple[Settings, tuple[str, ...]]:
     """Return the settings of a `config.toml`, and a sentence for each that is wrong."""
     import tomllib  # noqa: PLC0415 - most have no such file
 
     try:
         table = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # also a number of thousands of digits
         # It may name hooks, and then none of them has been asked.
-        settings = Settings(hooks=_UNREADABLE_HOOKS) if "hooks" in text else Settings()
+        settings = UNREADABLE if "hooks" in text else Settings()
         return settings, (f"not valid TOML: {error}",)
     return overridden(Settings(), table)
 
