@@ -45,11 +45,16 @@ afterEach(async () => {
   await home.remove();
 });
 
-/** Wait for the notification that names a session; a server may say other things before. */
+/**
+ * Wait for the notification that names a session; a server may say other things before.  To be
+ * called before what it follows from: what comes with an answer is heard before who awaits that.
+ */
 function changeOf(sessionId: string): Promise<Changed> {
-  return new Promise((resolve) => {
+  return new Promise((resolve, reject) => {
+    const late = setTimeout(() => reject(new Error("no such change was told")), 30_000);
     server.connection.onNotification(ChangedNotification, (changed) => {
       if (changed.sessionIds.includes(sessionId)) {
+        clearTimeout(late);
         resolve(changed);
       }
     });
@@ -159,9 +164,11 @@ test("the doctor says where it looked", async () => {
 });
 
 test("an appended record and a saved file are told within two seconds", async () => {
-  const asked = sessionsParams({ limit: 1 });
-  await server.connection.sendRequest(SessionsRequest, asked);
-  await settled();
+  const looked = changeOf(PARENT);
+  await server.connection.sendRequest(SessionsRequest, sessionsParams({ limit: 1 }));
+  // The server has looked at everything once, and said what it stored.
+  await looked;
+  await new Promise((done) => setTimeout(done, 200));
 
   const began = performance.now();
   const appended = changeOf(PARENT);
@@ -182,9 +189,3 @@ test("an appended record and a saved file are told within two seconds", async ()
   assert.equal((await saved).reason, "workspace");
   assert.notEqual(await hash(), before);
 });
-
-/** The server has looked at everything once, and said what it stored. */
-async function settled(): Promise<void> {
-  await changeOf(PARENT);
-  await new Promise((done) => setTimeout(done, 200));
-}
