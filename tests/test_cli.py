@@ -191,7 +191,6 @@ def test_options_of_sessions_choose(home: Home, here: Here) -> None:
 
     assert titles() == ["why does login fail?", "two"]
     assert titles("--limit", "1") == ["why does login fail?"]
-    assert titles("--limit", "0") == []
     assert titles("--archived") == ["three"]
     assert titles("--search", "LOGIN") == ["why does login fail?"]
     assert titles("--cwd", "/home/ana") == ["why does login fail?"]
@@ -518,10 +517,12 @@ def test_only_what_we_made_is_deleted(home: Home, here: Here) -> None:
         ["never-heard-of"],
         ["show"],
         ["show", "a", "b"],
+        ["sessions", "--limit", "0"],
         ["sessions", "--limit", "-1"],
         ["sessions", "--limit", "many"],
         ["sessions", "--limit", "9" * 5000],
         ["sessions", "--never-heard-of"],
+        ["sessions", "--never\x1b[2J"],
         ["apply"],
         ["apply", "--dry-run"],
         ["apply", "a", "b", "c"],
@@ -552,6 +553,7 @@ def test_only_what_we_made_is_deleted(home: Home, here: Here) -> None:
 def test_wrong_usage_is_exit_code_2(here: Here, arguments: list[str | bytes]) -> None:
     done = here(*arguments)
 
+    assert CONTROLS.search(said(done)) is None
     assert (done.returncode, done.stdout) == (2, b"")
     assert said(done).startswith("usage: codex-checkpoints")
 
@@ -720,6 +722,10 @@ def test_nothing_asks_for_the_network(home: Home, tmp_path: Path) -> None:
 NASTY = "\x1b[2J\x1b]0;owned\x07\u009b31m\u202etxt\u2066\u2028line\r\x08\x00\x7f"
 
 
+EVIL = f"evil{NASTY}"[:10]
+"""Names that session, and is a word that the system takes."""
+
+
 @pytest.fixture
 def hostile(home: Home) -> Home:
     """Everything that a session can say says something to the terminal."""
@@ -751,6 +757,25 @@ def hostile(home: Home) -> Home:
         ["sessions"],
         ["sessions", "--search", NASTY],
         ["view", "PATH"],
+        ["history", "PATH"],
+        ["windows", "PATH"],
+        ["windows", "PATH", "--fragment"],
+        ["outline", "PATH"],
+        ["losses", "PATH"],
+        ["notes", "PATH"],
+        ["notes", "anchors", "PATH"],
+        ["resume", EVIL, "--print"],
+        ["compact", EVIL],
+        ["diff", EVIL, "--from", "1", "--to", "1"],
+        ["mark", EVIL, "--label", f"label {NASTY[:-2]}"],
+        ["marks", EVIL],
+        ["pin", EVIL, f"a{NASTY[:-2]}.py"],
+        ["restores", EVIL],
+        ["lineage", EVIL],
+        ["audit", "--session", EVIL],
+        ["rename", EVIL, f"name {NASTY[:-2]}"],
+        ["archive", EVIL],
+        ["delete", EVIL],
         ["doctor"],
         ["watch", "--once"],
         ["show", "PATH", "--at", "9"],
@@ -883,6 +908,7 @@ def on_terminal(here: Here, monkeypatch: pytest.MonkeyPatch) -> OnTerminal:
     assert here is not None  # it sets the environment
     for name, value in (("NO_COLOR", "1"), ("TERM", "xterm")):
         monkeypatch.setenv(name, value)
+    monkeypatch.delenv("COLUMNS", raising=False)  # it counts more than the terminal
 
     def run(*arguments: str, columns: int) -> list[str]:
         ours, theirs = pty.openpty()

@@ -104,10 +104,10 @@ def test_a_persons_words_are_not_contextual(part: str) -> None:
     ids=["known", "unknown", "agents", "no end", "words", "white space"],
 )
 def test_a_huge_part_costs_little(part: str, *, contextual: bool) -> None:
-    begin = time.perf_counter()
+    begin = time.process_time()
     assert is_human([part]) is not contextual
     request_of(part)
-    assert time.perf_counter() - begin < 5
+    assert time.process_time() - begin < 5
 
 
 @pytest.mark.parametrize(

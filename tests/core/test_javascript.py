@@ -249,7 +249,7 @@ def test_no_script_makes_reading_fail(source: str):
     ],
 )
 def test_a_long_script_takes_a_moment(source: str):
-    start = time.perf_counter()
+    start = time.process_time()
     literal_calls(source)
 
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5

@@ -105,7 +105,7 @@ def test_no_text_makes_reading_fail(lines: list[str]):
 @pytest.mark.parametrize("line", ["*** Update File: a", "*** Move to: a", "+a", " " * 40])
 def test_a_long_patch_takes_a_moment(line: str):
     text = patch(*[line] * 25_000)
-    start = time.perf_counter()
+    start = time.process_time()
     files_of(text)
 
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5

@@ -388,17 +388,17 @@ HOSTILE = [
 def test_a_hostile_text_of_64_kib_takes_a_bounded_time(piece: str) -> None:
     text = piece * (65_536 // max(1, len(piece.encode(errors="surrogatepass"))))
 
-    begin = time.perf_counter()
+    begin = time.process_time()
     standing_policy(text)
 
-    assert time.perf_counter() - begin < 5
+    assert time.process_time() - begin < 5
 
 
 @given(st.lists(st.sampled_from(HOSTILE + PIECES), min_size=1, max_size=4).map("".join))
 def test_a_hostile_mixture_takes_a_bounded_time(piece: str) -> None:
     text = piece * (16_384 // max(1, len(piece)))
 
-    begin = time.perf_counter()
+    begin = time.process_time()
     standing_policy(text)
 
-    assert time.perf_counter() - begin < 3
+    assert time.process_time() - begin < 3

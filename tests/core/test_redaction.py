@@ -303,15 +303,15 @@ HOSTILE = [
 @pytest.mark.parametrize("piece", HOSTILE, ids=ascii)
 def test_a_hostile_text_of_a_megabyte_takes_a_bounded_time(piece: str) -> None:
     text = piece * (1_000_000 // len(piece)) + "x1"
-    begin = time.perf_counter()
+    begin = time.process_time()
     redact(text)
     find_secret(text)
-    assert time.perf_counter() - begin < 15
+    assert time.process_time() - begin < 15
 
 
 @given(st.lists(st.sampled_from(HOSTILE), min_size=1, max_size=4).map("".join))
 def test_a_hostile_mixture_takes_a_bounded_time(piece: str) -> None:
     text = piece * (60_000 // len(piece))
-    begin = time.perf_counter()
+    begin = time.process_time()
     redact(text)
-    assert time.perf_counter() - begin < 5
+    assert time.process_time() - begin < 5

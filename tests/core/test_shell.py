@@ -343,8 +343,8 @@ def test_no_call_makes_reading_fail(argv: list[str]):
     ],
 )
 def test_a_long_script_takes_a_moment(script: str):
-    start = time.perf_counter()
+    start = time.process_time()
     read_script(script)
     patch_in(script)
 
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5

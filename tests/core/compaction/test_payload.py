@@ -118,7 +118,7 @@ def test_what_was_left_out_is_told_beside_the_message() -> None:
 def test_a_huge_text_is_looked_through_in_time_that_grows_with_it_alone() -> None:
     text = "data:image/png;base64,AAAA" * 100_000 + "ab/" * 1_000_000 + "\n".join(["x" * 64] * 9999)
 
-    begin = time.perf_counter()
+    begin = time.process_time()
     plain_message(user(text))
 
-    assert time.perf_counter() - begin < 5
+    assert time.process_time() - begin < 5
