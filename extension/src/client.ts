@@ -10,7 +10,8 @@ import {
   LanguageClient,
   ResponseError,
 } from "vscode-languageclient/node";
-import { begin, end, forget, type Seeker, serverCommand } from "./launch.ts";
+import { end } from "./ending.ts";
+import { begin, forget, type Seeker, serverCommand } from "./launch.ts";
 import { type ServerState, whyDown } from "./model/status.ts";
 import {
   type Changed,
@@ -245,7 +246,7 @@ export class Server {
       this.#left.fire(client);
     }
     if (child !== null) {
-      end(child);
+      await end(child); // the client ends no process that it has not begun itself
     }
   }
 }

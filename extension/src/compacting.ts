@@ -5,6 +5,7 @@ import type { Server } from "./client.ts";
 import type { Documents } from "./documents.ts";
 import { longWork } from "./longWork.ts";
 import { figures, notice, reportText } from "./model/compaction.ts";
+import { openCodex } from "./openCodex.ts";
 import {
   type Compacted,
   CompactPreviewRequest,
@@ -12,7 +13,6 @@ import {
   type SessionSummary,
   UncompactRequest,
 } from "./protocol.ts";
-import { openCodex } from "./resuming.ts";
 import { telling } from "./telling.ts";
 
 const { l10n } = vscode;

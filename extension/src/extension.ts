@@ -14,6 +14,7 @@ import { Documents } from "./documents.ts";
 import { warnOfDrift } from "./drift.ts";
 import { Emptiness } from "./emptiness.ts";
 import { Following } from "./following.ts";
+import type { House } from "./house.ts";
 import { MarkerDesk } from "./marking.ts";
 import { NoteDesk } from "./notes.ts";
 import { offerCompaction } from "./offers.ts";
@@ -70,7 +71,6 @@ export function activate(context: vscode.ExtensionContext): void {
     restores,
     packs: new PackDesk(server, documents),
   };
-  const commands = registerCommands(house);
   context.subscriptions.push(
     connections,
     log,
@@ -82,9 +82,18 @@ export function activate(context: vscode.ExtensionContext): void {
     restores,
     checkpoint,
     statusBar,
+    ...attached(house, emptiness),
   );
-  context.subscriptions.push(
-    commands,
+  emptiness.server(server.state);
+  // Not awaited: starting takes a moment, and the editor need not wait for it.
+  void server.restart();
+}
+
+/** What reaches the parts from outside: commands, the server, the clock, settings. */
+function attached(house: House, emptiness: Emptiness): vscode.Disposable[] {
+  const { server, following, tree, compaction, connection } = house;
+  return [
+    registerCommands(house),
     provideBadges(),
     tellOfTrouble(server),
     warnOfDrift(server),
@@ -107,10 +116,7 @@ export function activate(context: vscode.ExtensionContext): void {
         void server.restart();
       }
     }),
-  );
-  emptiness.server(server.state);
-  // Not awaited: starting takes a moment, and the editor need not wait for it.
-  void server.restart();
+  ];
 }
 
 function every(milliseconds: number, callback: () => void): vscode.Disposable {

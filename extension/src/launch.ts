@@ -80,13 +80,6 @@ export async function begin(
   return child;
 }
 
-/** End the process where the polite way did not. */
-export function end(child: ChildProcess): void {
-  if (child.exitCode === null && child.signalCode === null) {
-    child.kill();
-  }
-}
-
 /** One of the server's own log lines, at its level. */
 function passOn(line: string, log: vscode.LogOutputChannel): void {
   const [, level, text] = /^(DEBUG|INFO|WARNING) (.*)$/.exec(line) ?? [];

@@ -5,7 +5,7 @@ import type { Server } from "./client.ts";
 import type { CompactionDesk } from "./compacting.ts";
 import { longWork } from "./longWork.ts";
 import { percentOf } from "./model/offer.ts";
-import { isPlainId } from "./model/sessions.ts";
+import { openCodex } from "./openCodex.ts";
 import { type Resumed, ResumeRequest, type SessionSummary } from "./protocol.ts";
 import { telling } from "./telling.ts";
 
@@ -90,29 +90,4 @@ async function choose({ offer, continuedBy }: Resumed): Promise<Choice | undefin
       ? l10n.t("Its work went on elsewhere")
       : l10n.t("Its context is {0}% full", percentOf(offer));
   return (await vscode.window.showQuickPick([...items, resume], { title }))?.choice;
-}
-
-/** Open a terminal where the session worked, and resume it there. */
-export async function openCodex(sessionId: string, cwd: string | null): Promise<void> {
-  // What is typed into a shell must be nothing but an id.
-  if (!isPlainId(sessionId)) {
-    return;
-  }
-  const folder = cwd === null ? undefined : await folderAt(cwd);
-  const terminal = vscode.window.createTerminal({
-    name: l10n.t("Codex"),
-    ...(folder === undefined ? {} : { cwd: folder }),
-  });
-  terminal.show();
-  terminal.sendText(`codex resume ${sessionId}`);
-}
-
-async function folderAt(path: string): Promise<vscode.Uri | undefined> {
-  const folder = vscode.Uri.file(path);
-  try {
-    const { type } = await vscode.workspace.fs.stat(folder);
-    return (type & vscode.FileType.Directory) === 0 ? undefined : folder;
-  } catch {
-    return undefined;
-  }
 }

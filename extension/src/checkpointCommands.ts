@@ -1,0 +1,51 @@
+/** The commands about the rows of a checkpoint: its files, its records, its notes. */
+
+import * as vscode from "vscode";
+import type { Commands, House } from "./house.ts";
+import type { Action, CheckpointNode } from "./model/node.ts";
+import { openArtifact } from "./openArtifact.ts";
+import { showWhatChanged } from "./whatChanged.ts";
+
+const { l10n } = vscode;
+
+/** Make the table of them. */
+export function checkpointCommands({ following, documents, notes }: House): Commands {
+  const folder = () => following.current?.cwd ?? null;
+
+  return {
+    openArtifact: ({ action }: CheckpointNode) =>
+      action?.kind === "open" || action?.kind === "compare"
+        ? openArtifact(folder(), action.uri)
+        : undefined,
+    showWhatChanged: ({ action }: CheckpointNode) =>
+      action?.kind === "compare" ? showWhatChanged(folder(), action.uri, action.hash) : undefined,
+    showRecord: ({ action }: CheckpointNode) =>
+      action?.kind === "record" && following.current !== null
+        ? documents.openRecord(following.current, action.ref)
+        : undefined,
+    copyText: async ({ action }: CheckpointNode) => {
+      if (action !== null) {
+        await vscode.env.clipboard.writeText(textOf(action));
+        vscode.window.setStatusBarMessage(l10n.t("Copied"), 2000);
+      }
+    },
+    addNote: () => notes.add(),
+    addFactAboutFile: (file?: vscode.Uri) => notes.addAboutFile(file),
+    verifyNote: ({ note }: CheckpointNode) => notes.verify(note),
+    revokeNote: ({ note }: CheckpointNode) => notes.revoke(note),
+  };
+}
+
+function textOf(action: Action): string {
+  switch (action.kind) {
+    case "copy":
+      return action.text;
+    case "record":
+      return action.ref;
+    case "open":
+    case "compare":
+      return action.uri;
+    default:
+      return action satisfies never;
+  }
+}
