@@ -183,6 +183,69 @@ def test_what_a_person_changed_about_our_entries_stays(home: Path) -> None:
     assert connecting.plan(str(home), WANTED) == ()
 
 
+CHANGED = {
+    "a narrower matcher": ('"resume|compact|fork"', '"startup"'),
+    "no matcher": ('matcher = "resume|compact|fork"\n', ""),
+    "no limit": ("additionalContextLimit = 0\n", ""),
+    "another limit": ("additionalContextLimit = 0\n", "additionalContextLimit = 9\n"),
+    "a matcher where none belongs": (
+        "[[hooks.PreCompact]]",
+        '[[hooks.PreCompact]]\nmatcher = "auto"',
+    ),
+}
+
+
+@pytest.mark.parametrize(("old", "new"), CHANGED.values(), ids=CHANGED)
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_a_hook_of_ours_that_was_changed_is_corrected_and_nothing_else(
+    home: Path, old: str, new: str, newline: str
+) -> None:
+    path = home / "config.toml"
+    path.write_text("\ufeffa = 1\n", newline=newline)
+    connect(home, HERE)
+    whole = path.read_bytes().decode()
+    ours = whole.replace("timeout = 20", "timeout = 7") + f"[mine]{newline}x = 1{newline}"
+    old, new = old.replace("\n", newline), new.replace("\n", newline)
+    path.write_bytes(ours.replace(old, new).encode())
+    assert path.read_bytes() != ours.encode()
+    assert (look(home, HERE).doors[0].configured, look(home, HERE).doors[0].problem) == (
+        False,
+        "incomplete",
+    )
+
+    (done,) = connect(home, HERE)
+
+    assert sorted(path.read_bytes().splitlines()) == sorted(ours.encode().splitlines())
+    assert len(done.diff.splitlines()) <= len(" -+@") + 1
+    assert look(home, HERE).doors[0].configured
+    assert connect(home, HERE) == ()
+
+
+def test_a_matcher_that_takes_everything_is_none(home: Path) -> None:
+    connect(home)
+    path = home / "config.toml"
+    path.write_text(
+        path.read_text().replace("[[hooks.PreCompact]]", '[[hooks.PreCompact]]\nmatcher = "*"')
+    )
+
+    assert connecting.plan(str(home), WANTED) == ()
+
+
+def test_a_changed_hook_of_ours_in_a_group_of_a_person_leaves_it(home: Path) -> None:
+    connect(home)
+    path = home / "config.toml"
+    theirs = '[[hooks.SessionStart.hooks]]\ncommand = "mine"\n'
+    text = path.read_text().replace('"resume|compact|fork"', '"startup"')
+    path.write_text(text.replace("\n[[hooks.PreCompact]]", f"{theirs}\n[[hooks.PreCompact]]"))
+
+    connect(home)
+
+    groups = tomllib.loads(path.read_text())["hooks"]["SessionStart"]
+    ours, theirs = sorted(groups, key=lambda group: group["matcher"])
+    assert theirs == {"matcher": "startup", "hooks": [{"command": "mine"}]}
+    assert (ours["matcher"], len(ours["hooks"])) == ("resume|compact|fork", 1)
+
+
 def test_a_program_that_moved_is_written_in_the_same_place(home: Path) -> None:
     path = home / "config.toml"
     path.write_text("a = 1\n")
@@ -322,8 +385,7 @@ def test_hooks_join_those_of_a_person(home: Path, form: str) -> None:
     before, after = json.loads(text)["hooks"], json.loads(connected)["hooks"]
     for event, groups in before.items():
         assert after[event][: len(groups)] == groups
-    due = dict.fromkeys((hook.event for hook in HOOKS), (WANTED.hook_command,))
-    assert hooks_file.commands_in(connected) == due
+    assert WANTED.stand_in(hooks_file.hooks_in(connected))
     assert connect(home) == ()
     disconnect(home)
     assert tree(home) == {"hooks.json": text.encode()}
@@ -345,7 +407,7 @@ def test_hooks_stand_in_one_file_where_a_person_uses_both(home: Path) -> None:
 
     connect(home)
 
-    assert not hooks_file.commands_in((home / "hooks.json").read_text())
+    assert not hooks_file.hooks_in((home / "hooks.json").read_text())
     assert len(config_file.found_in((home / "config.toml").read_text()).hooks) == len(HOOKS)
 
 
@@ -354,6 +416,40 @@ def test_hooks_stay_where_they_are_when_a_person_begins_a_hooks_file(home: Path)
     (home / "hooks.json").write_text(HOOKS_FILES["one line"] % THEIRS)
 
     assert connecting.plan(str(home), WANTED) == ()
+
+
+@pytest.mark.parametrize("form", HOOKS_FILES.values(), ids=HOOKS_FILES)
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"resume|compact|fork"', '"startup"'),
+        ('"matcher": "resume|compact|fork", ', ""),
+        (', "additionalContextLimit": 0', ""),
+        ('"additionalContextLimit": 0', '"additionalContextLimit": 9'),
+    ],
+)
+def test_a_changed_hook_of_ours_in_the_hooks_file_is_corrected_and_nothing_else(
+    home: Path, form: str, old: str, new: str
+) -> None:
+    path = home / "hooks.json"
+    path.write_bytes((form % THEIRS).encode())
+    connect(home)
+    whole = path.read_bytes().decode().replace('"timeout": 20', '"timeout": 7')
+    path.write_bytes(whole.replace(old, new).encode())
+
+    connect(home)
+
+    assert json.loads(path.read_bytes()) == json.loads(whole)
+    assert connect(home) == ()
+    assert hooks_file.without_hooks(path.read_bytes().decode()) == form % THEIRS
+
+
+def test_a_matcher_where_none_belongs_goes_from_the_hooks_file() -> None:
+    whole = hooks_file.with_hooks(HOOKS_FILES["one line"] % THEIRS, WANTED)
+    for first in ('"PreCompact": [{"matcher": "auto", ', '"PostCompact": [{"matcher": "auto", '):
+        changed = whole.replace(first.replace('"matcher": "auto", ', ""), first)
+        assert changed != whole
+        assert hooks_file.with_hooks(changed, WANTED) == whole
 
 
 def test_a_handler_that_a_person_put_beside_ours_in_the_hooks_file_stays() -> None:
@@ -858,6 +954,148 @@ def test_the_bundled_program_is_called_by_its_launcher(tmp_path: Path) -> None:
     assert config_file.without_entries(text) is None
 
 
+# --- what a person wrote by hand ------------------------------------------------------------------
+
+SERVER_BY_HAND = '[mcp_servers.{name}]\ncommand = "{program}"\nargs = ["mcp"]\n'
+HOOK_BY_HAND = (
+    '[[hooks.{event}]]\nmatcher = "{matcher}"\n[[hooks.{event}.hooks]]\ntype = "command"\n'
+    'command = "{program} hook"\n'
+)
+USUAL = evolve(HERE, options=())
+
+
+def by_hand(home: Path, program: str = "codex-checkpoints", name: str = "memory") -> str:
+    """Write down what the page tells a person to, and a hook like it; return the text."""
+    hook = HOOK_BY_HAND.format(event="SessionStart", matcher="resume|compact", program=program)
+    text = SERVER_BY_HAND.format(name=name, program=program) + hook
+    (home / "config.toml").write_text(text)
+    return text
+
+
+@pytest.mark.parametrize("program", ["codex-checkpoints", "codex-checkpoints.exe", sys.executable])
+@pytest.mark.parametrize("name", ["memory", "codex-checkpoints"])
+def test_what_a_person_wrote_to_call_us_is_seen_and_not_put_in_again(
+    home: Path, tmp_path: Path, program: str, name: str
+) -> None:
+    if program == sys.executable:
+        named = tmp_path / "bin dir" / "codex-checkpoints"
+        named.parent.mkdir()
+        named.touch()
+        program = f"'{named}'"
+        text = by_hand(home, program, name).replace(f'"{program}"', f'"{named}"')
+        (home / "config.toml").write_text(text)
+    else:
+        text = by_hand(home, program, name)
+    hook, mcp = look(home, USUAL).doors
+    assert (hook.by_hand, hook.configured, hook.problem) == (True, False, "incomplete")
+    assert (mcp.by_hand, mcp.configured, mcp.problem) == (True, True, None)
+
+    connect(home, USUAL)
+
+    data = tomllib.loads((home / "config.toml").read_text())
+    assert [*data["mcp_servers"]] == [name]
+    assert {event: len(groups) for event, groups in data["hooks"].items()} == {
+        "SessionStart": 1,
+        "PreCompact": 1,
+        "PostCompact": 1,
+    }
+    seen = look(home, USUAL)
+    assert [(d.by_hand, d.configured) for d in seen.doors] == [(True, True)] * 2
+    assert seen.problems == ()
+    assert connect(home, USUAL) == ()
+    disconnect(home)
+    assert (home / "config.toml").read_text() == text
+
+
+def test_all_of_it_by_hand_leaves_nothing_to_connect(home: Path) -> None:
+    text = by_hand(home)
+    for event in ("PreCompact", "PostCompact"):
+        text += HOOK_BY_HAND.format(event=event, matcher="*", program="codex-checkpoints")
+    (home / "config.toml").write_text(text)
+
+    assert connect(home, USUAL) == ()
+    assert disconnect(home) == ()
+    assert [(d.by_hand, d.problem) for d in look(home, USUAL).doors] == [
+        (True, "untrusted"),
+        (True, None),
+    ]
+
+
+def test_hooks_that_were_written_by_hand_in_the_hooks_file_are_seen(home: Path) -> None:
+    theirs = THEIRS.replace("notify-me codex-checkpoints hook", "codex-checkpoints hook")
+    (home / "hooks.json").write_text(HOOKS_FILES["one line"] % theirs)
+
+    connect(home, USUAL)
+
+    assert len(json.loads((home / "hooks.json").read_text())["hooks"]["SessionStart"]) == 1
+    assert look(home, USUAL).doors[0].by_hand
+
+
+def test_what_was_written_by_hand_and_calls_nothing_is_told(home: Path) -> None:
+    by_hand(home, "/gone/codex-checkpoints")
+
+    doors = look(home, USUAL).doors
+
+    assert [(door.problem, door.next) for door in doors] == [("program_missing", None)] * 2
+    assert all((door.way_out or "").startswith("Correct what was written") for door in doors)
+
+
+def test_a_server_by_hand_that_looks_into_another_home_is_told(home: Path) -> None:
+    text = by_hand(home)
+
+    assert look(home, HERE).doors[1].problem == "other_folders"
+    (home / "config.toml").write_text(
+        text.replace('["mcp"]', '["mcp"]\nenv = { CODEX_HOME = "/here" }')
+    )
+    assert look(home, HERE).doors[1].problem is None
+
+
+@pytest.mark.parametrize(
+    ("matcher", "is_twice"),
+    [("resume|compact", True), (".*", True), ("*", True), ("startup", False)],
+)
+def test_what_would_be_called_twice_is_told(home: Path, matcher: str, is_twice: bool) -> None:
+    connect(home, USUAL)
+    path = home / "config.toml"
+    hook = HOOK_BY_HAND.format(event="SessionStart", matcher=matcher, program="codex-checkpoints")
+    path.write_text(path.read_text() + hook)
+    assert [("hook for SessionStart" in each) for each in look(home, USUAL).problems] == (
+        [True] if is_twice else []
+    )
+
+    server = SERVER_BY_HAND.format(name="memory", program="codex-checkpoints")
+    path.write_text(path.read_text() + server)
+
+    assert "as codex-checkpoints, memory:" in look(home, USUAL).problems[-1]
+    assert connect(home, USUAL) == ()
+    path.write_text(path.read_text() + "enabled = false\n")
+    assert len(look(home, USUAL).problems) == is_twice
+
+
+def test_a_hook_of_ours_that_stands_there_twice_is_written_once(home: Path) -> None:
+    connect(home, USUAL)
+    path = home / "config.toml"
+    text = path.read_text()
+    start, end = text.index("[[hooks.PreCompact]]"), text.index("[[hooks.PostCompact]]")
+    path.write_text(text + text[start:end])
+    assert "hook for PreCompact more than once" in look(home, USUAL).problems[0]
+
+    connect(home, USUAL)
+
+    assert look(home, USUAL).problems == ()
+
+
+def test_the_status_says_that_a_person_wrote_it(own: Home) -> None:
+    by_hand(own.root)
+
+    said = own.run("connect", "--status", env=NO_CODEX).stdout.decode()
+
+    assert "hook        connected by hand, some hooks are missing" in said
+    assert "mcp         connected by hand" in said
+    status = own.json("connect", "--status", env=NO_CODEX)
+    assert [door["byHand"] for door in status["doors"]] == [True, True]
+
+
 # --- the doors -----------------------------------------------------------------------------------
 
 
@@ -965,6 +1203,17 @@ def test_a_client_connects_shows_and_takes_back(own: Home) -> None:
     assert configuration(own) == "a = 1  # mine\n"
 
 
+@pytest.mark.parametrize("other", ["remove", "dryRun"])
+def test_a_client_that_only_looks_asks_for_nothing_else(own: Home, other: str) -> None:
+    with Peer(own.root, env=NO_CODEX) as peer:
+        peer.start()
+        error = peer.error("checkpoints/connect", {"status": True, other: True})
+
+    assert (error["code"], error["data"]["code"]) == (-32602, "invalid_payload")
+    assert error["data"]["facts"]["problems"]
+    assert configuration(own) == "a = 1  # mine\n"
+
+
 # --- the law -------------------------------------------------------------------------------------
 
 STATEMENTS = (
@@ -1048,7 +1297,7 @@ def test_any_hooks_file_comes_back(text: str) -> None:
 
     connected = hooks_file.with_hooks(text, WANTED)
 
-    assert hooks_file.commands_in(connected).keys() == {hook.event for hook in HOOKS}
+    assert hooks_file.hooks_in(connected).keys() == {hook.event for hook in HOOKS}
     assert hooks_file.with_hooks(connected, WANTED) == connected
     assert hooks_file.without_hooks(connected) == text
 

@@ -112,7 +112,9 @@ class Door:
                 "code": code,
                 "error": kind,
             }
-            note_failure(Records(self._places().state_dir), failure)
+            where = self._places()
+            if _may_be_made(where):
+                note_failure(Records(where.state_dir), failure)
         except Exception as another:  # noqa: BLE001 - there is nobody left to tell
             _say(f"not noted: {type(another).__name__}")
         _say(code if kind is None else f"{code}: {kind}")
@@ -211,6 +213,12 @@ def serve(codex_home: str | None, state_dir: str | None) -> int:
         door.serve(sys.stdin.buffer.read(LONGEST + 1))
     watch.cancel()
     return 0
+
+
+def _may_be_made(where: Places) -> bool:
+    """Say whether the state folder may be written: a home that is missing is not made for it."""
+    inside = where.state_dir.startswith(os.path.join(where.codex_home, ""))
+    return os.path.isdir(where.codex_home) or not inside
 
 
 def _text(told: Mapping[str, object], *names: str) -> str:

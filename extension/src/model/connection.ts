@@ -1,7 +1,7 @@
 /** How Codex and we are connected, as rows: a door each, its hooks below it, and one way on. */
 
 import type { ConnectDoor, ConnectHook, ConnectReport } from "../protocol.ts";
-import { type Appearance, age, cut, dotted, listed, plain, type Say } from "./text.ts";
+import { type Appearance, ago, cut, dotted, listed, plain, type Say } from "./text.ts";
 
 /** What the button of a row does; `""` where nothing is to be done. */
 export type Step = "connect" | "repair" | "trust" | "update" | "home" | "";
@@ -99,10 +99,10 @@ function looks({ problem }: ConnectDoor): Pick<Appearance, "icon" | "colour"> {
   }
 }
 
-function stateOf({ problem, trusted, failure }: ConnectDoor, say: Say): string {
+function stateOf({ problem, trusted, failure, byHand }: ConnectDoor, say: Say): string {
   const words: Readonly<Record<string, string>> = {
     not_configured: say("not connected"),
-    incomplete: say("some are missing"),
+    incomplete: say("some are missing or changed"),
     program_missing: say("what it calls is no longer there"),
     other_program: say("calls another installation"),
     other_folders: say("calls us for other folders"),
@@ -111,12 +111,13 @@ function stateOf({ problem, trusted, failure }: ConnectDoor, say: Say): string {
     disabled: say("switched off in Codex"),
     failed: say("the last call failed: {0}", plain(failure?.code ?? "")),
   };
-  const known = trusted === null ? say("connected, trust not known") : say("connected");
+  const connected = byHand ? say("connected by hand") : say("connected");
+  const known = trusted === null ? say("connected, trust not known") : connected;
   return words[problem ?? ""] ?? known;
 }
 
 function lastCall(at: string | null, now: number, say: Say): string {
-  return at === null ? say("never called") : say("called {0} ago", age(at, now, say));
+  return at === null ? say("never called") : say("called {0}", ago(at, now, say)).trim();
 }
 
 function hookNode(hook: ConnectHook, now: number, say: Say): ConnectionNode {

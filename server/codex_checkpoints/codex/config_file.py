@@ -8,16 +8,17 @@ our entries or without; else nothing comes of it.  A byte order mark and CRLF st
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import cast
 
 from attrs import Factory, frozen
 
 from codex_checkpoints.codex import entries
-from codex_checkpoints.codex.entries import SERVER_NAME, CannotEdit, Entries, Unreadable
+from codex_checkpoints.codex.entries import SERVER_NAME, CannotEdit, Entries, Unreadable, Written
 from codex_checkpoints.codex.toml_text import Kind, Statement, statements
 
 BEGIN = "# >>> codex-checkpoints: added by `codex-checkpoints connect`, removed by `--remove`"
@@ -30,24 +31,32 @@ _LINE_END = re.compile(r"\r?\n")
 
 @frozen
 class Found:
-    """What a text has of ours and of others: hook commands by event, our server, foreign hooks.
+    """What a text has of ours and of others: our hooks by event, our server, foreign hooks.
 
-    `places` are where our hooks stand, by event; `trusted` are the names under which Codex keeps
-    that a person trusts a hook; `hooks_off` says that they have switched all hooks off.
+    `places` are where hooks that call us stand, by event; `trusted` are the names under which Codex
+    keeps that a person trusts a hook; `hooks_off` says that they have switched all hooks off.
+    `by_hand` and `servers_by_hand` call us and were written by a person: they count as foreign.
     """
 
-    hooks: Mapping[str, tuple[str, ...]]
+    hooks: Mapping[str, tuple[Written, ...]]
     server: Mapping[str, object] | None
     foreign_server: bool
     foreign_hooks: bool
     places: Mapping[str, tuple[str, ...]] = Factory(dict[str, "tuple[str, ...]"])
     trusted: frozenset[str] = frozenset()
     hooks_off: bool = False
+    by_hand: Mapping[str, tuple[Written, ...]] = Factory(dict[str, "tuple[Written, ...]"])
+    servers_by_hand: Mapping[str, Mapping[str, object]] = Factory(dict[str, "Mapping[str, object]"])
 
     @property
     def nothing(self) -> bool:
         """Say whether there is nothing of ours."""
         return not self.hooks and self.server is None
+
+    @property
+    def calls_nobody(self) -> bool:
+        """Say whether nothing there calls us, whoever wrote it."""
+        return self.nothing and not self.by_hand and not self.servers_by_hand
 
 
 def found_in(text: str) -> Found:
@@ -57,9 +66,8 @@ def found_in(text: str) -> Found:
     server = servers.get(SERVER_NAME)
     ours = entries.is_our_server(server)
     events = entries.groups_by_event(data.get("hooks"))
-    hooks = {event: tuple(entries.commands_of(groups)) for event, groups in events.items()}
     return Found(
-        {event: commands for event, commands in hooks.items() if commands},
+        entries.written_in(events, entries.is_our_handler),
         _table(server) if ours else None,
         server is not None and not ours,
         any(not entries.is_our_handler(h) for g in events.values() for h in entries.handlers_in(g)),
@@ -70,6 +78,13 @@ def found_in(text: str) -> Found:
             if _table(state).get("trusted_hash") is not None
         ),
         any(_table(data.get("features")).get(name) is False for name in _FEATURE),
+        entries.written_by_hand(events),
+        {
+            name: _table(table)
+            for name, table in servers.items()
+            if entries.calls_us("mcp", entries.words_of(table))
+            and not (ours and name == SERVER_NAME)
+        },
     )
 
 
@@ -80,19 +95,22 @@ def with_entries(text: str | None, wanted: Entries) -> str:
     """
     before = "" if text is None else text
     found = found_in(before)
-    if found.foreign_server:
+    if wanted.has_server and found.foreign_server:
         raise CannotEdit(f"it has an MCP server named {SERVER_NAME} that is not ours")
-    commands = {hook.event: (wanted.hook_command,) for hook in wanted.hooks}
-    if _says(found.server, wanted) and found.hooks == commands:
+    if _stand(found, wanted):
         return before
+    mended = _mended(before, found, wanted)
+    if mended is not None:
+        return mended
     left = _without(before)
-    newline = "\r\n" if "\r\n" in before else "\n"
+    newline = _newline(before)
     lead = left.lead if left.lead is not None else "" if text is None else newline
     block = newline.join(_block(wanted)) + newline
     place = len(left.text) if left.place is None else left.place
     after = left.text[:place] + lead + block + left.text[place:]
-    now = _checked(before, after)
-    if not _says(now.server, wanted) or now.hooks != commands:
+    if not (wanted.has_server or wanted.hooks):
+        after = left.text
+    if not _stand(_checked(before, after), wanted):
         raise CannotEdit("the new entries would not be read as they are meant")
     return after
 
@@ -113,8 +131,13 @@ def without_entries(text: str) -> str | None:
 # --- text ----------------------------------------------------------------------------------------
 
 
+def _newline(text: str) -> str:
+    return "\r\n" if "\r\n" in text else "\n"
+
+
 def _block(wanted: Entries) -> list[str]:
-    lines = [BEGIN, f"[mcp_servers.{SERVER_NAME}]", *_pairs(wanted.server())]
+    server = [f"[mcp_servers.{SERVER_NAME}]", *_pairs(wanted.server())]
+    lines = [BEGIN, *(server if wanted.has_server else ())]
     for hook in wanted.hooks:
         group = wanted.group(hook)
         lines += ["", f"[[hooks.{hook.event}]]", *_pairs(group)]
@@ -132,6 +155,53 @@ def _value(value: object) -> str:
     if isinstance(value, list):
         return f"[{', '.join(_value(each) for each in cast('list[object]', value))}]"
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _mended(text: str, found: Found, wanted: Entries) -> str | None:
+    """Correct when our hooks are called, where they stand and nothing beside it.
+
+    None where our entries have to be written anew.
+    """
+    if not (_server_stands(found, wanted) and wanted.calls_alike(found.hooks)):
+        return None
+    mark = "\ufeff" if text.startswith("\ufeff") else ""
+    body = text.removeprefix(mark)
+    after, position = mark, 0
+    for start, end, new in _corrections(body, wanted):
+        after += body[position:start] + new
+        position = end
+    after += body[position:]
+    try:
+        return after if _stand(_checked(text, after), wanted) else None
+    except CannotEdit:
+        return None
+
+
+def _corrections(body: str, wanted: Entries) -> Iterator[tuple[int, int, str]]:
+    """Yield what is to stand in the place of which stretch, in the order of the text."""
+    due: dict[tuple[str, ...], tuple[str, object]] = {}
+    for hook in wanted.hooks:
+        due["hooks", hook.event] = ("matcher", hook.matcher)
+        if hook.context_limit is not None:
+            due["hooks", hook.event, "hooks"] = ("additionalContextLimit", hook.context_limit)
+    owner = _Owner(_parsed(body))
+    everything = list(statements(body))
+    headers = {Kind.TABLE, Kind.ELEMENT}
+    for number, header in enumerate(everything):
+        if header.kind not in headers or not owner.has(header) or header.path not in due:
+            continue
+        key, value = due[header.path]
+        below = itertools.takewhile(lambda it: it.kind not in headers, everything[number + 1 :])
+        pairs = ((it, _parsed(body[it.start : it.end])) for it in below if it.kind is Kind.PAIR)
+        line = f"{key} = {_value(value)}"
+        there, said = next(((it, data[key]) for it, data in pairs if key in data), (None, None))
+        if there is None and value is not None:
+            yield header.end, header.end, line + _newline(body)
+        elif there is not None and value is None:
+            yield there.start, there.end, ""
+        elif there is not None and said != value:
+            old = body[there.start : there.end]
+            yield there.start, there.end, line + old[len(old.rstrip("\r\n")) :]
 
 
 @frozen
@@ -243,9 +313,15 @@ def _checked(before: str, after: str) -> Found:
     return found_in(after)
 
 
-def _says(server: Mapping[str, object] | None, wanted: Entries) -> bool:
-    due = wanted.server()
-    return server is not None and all(server.get(name) == due[name] for name in ("command", "args"))
+def _stand(found: Found, wanted: Entries) -> bool:
+    return _server_stands(found, wanted) and wanted.stand_in(found.hooks)
+
+
+def _server_stands(found: Found, wanted: Entries) -> bool:
+    server, due = found.server, wanted.server()
+    if server is None or not wanted.has_server:
+        return server is None and not wanted.has_server
+    return all(server.get(name) == due[name] for name in ("command", "args"))
 
 
 def _foreign(data: Mapping[str, object]) -> dict[str, object]:

@@ -1,15 +1,18 @@
 """What Codex is to call: our hooks and our MCP server, as values, and how to know them again.
 
-Where they stand in a file is the business of `config_file` and `hooks_file`.
+What `connect` wrote is known exactly, since it may be taken out again.  What a person wrote to call
+us is known by its first words; that is looked at and never edited.  Where either stands in a file
+is the business of `config_file` and `hooks_file`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shlex
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import cast
 
 from attrs import frozen
@@ -42,6 +45,33 @@ class Hook:
     matcher: str | None = None
     context_limit: int | None = None
 
+    def is_said_by(self, written: Written) -> bool:
+        """Say whether a handler is called for this, and may say as much; whom it calls aside."""
+        limits = (None, written.context_limit)
+        return written.matcher == self.matcher and self.context_limit in limits
+
+
+@frozen
+class Written:
+    """A handler that calls us, as a file has it; `matcher` is None where it narrows nothing."""
+
+    command: str
+    matcher: str | None
+    context_limit: object
+
+    def occasions(self, event: str) -> tuple[str, ...]:
+        """Return for which occasions of an event it is called, of those that we answer."""
+        return tuple(each for each in _OCCASIONS.get(event, ()) if self._takes(each))
+
+    def _takes(self, occasion: str) -> bool:
+        if self.matcher is None:
+            return True
+        if _PLAIN_MATCHER.fullmatch(self.matcher):
+            return occasion in self.matcher.split("|")
+        with contextlib.suppress(re.error):
+            return re.search(self.matcher, occasion) is not None
+        return False
+
 
 ON_START = Hook("SessionStart", "resume|compact|fork", context_limit=0)
 """The view goes back in where a window begins anew; 0 lets all of it through (DSC-54, DSC-59).
@@ -52,19 +82,42 @@ HOOKS = (ON_START, Hook("PreCompact"), Hook("PostCompact"))
 ON_PROMPT = Hook("UserPromptSubmit")
 """Off unless asked for: it would run before every prompt."""
 
+_OCCASIONS: Mapping[str, tuple[str, ...]] = {
+    "SessionStart": ("resume", "compact", "fork"),
+    "PreCompact": ("manual", "auto"),
+    "PostCompact": ("manual", "auto"),
+    "UserPromptSubmit": ("",),
+}
+_PLAIN_MATCHER = re.compile(r"[\w|-]+")
+_WHATEVER = frozenset({"", "*"})
+"""Matchers that take everything, as none does."""
+
 
 @frozen
 class Entries:
-    """All that belongs into Codex's configuration: our program, and the hooks it wants."""
+    """All that belongs into Codex's configuration: our program, its server, the hooks it wants."""
 
     program: tuple[str, ...]
     options: tuple[str, ...] = ()
     hooks: tuple[Hook, ...] = HOOKS
+    has_server: bool = True
+    """Whether our server belongs there; where a person has written one, it does not."""
 
     @property
     def hook_command(self) -> str:
         """Return the line that Codex gives to a shell."""
         return join((*self.program, "hook", *self.options))
+
+    def calls_alike(self, hooks: Mapping[str, Sequence[Written]]) -> bool:
+        """Say whether the hooks are those that are wanted, each calls this program, and once."""
+        found = {event: [each.command for each in there] for event, there in hooks.items()}
+        return found == {hook.event: [self.hook_command] for hook in self.hooks}
+
+    def stand_in(self, hooks: Mapping[str, Sequence[Written]]) -> bool:
+        """Say whether the hooks are those that are wanted, and are called as they ought to be."""
+        return self.calls_alike(hooks) and all(
+            hook.is_said_by(each) for hook in self.hooks for each in hooks[hook.event]
+        )
 
     def server(self) -> dict[str, object]:
         """Return the table of our MCP server; Codex starts it without a shell."""
@@ -121,6 +174,16 @@ def is_call_of(verb: str, words: Sequence[str]) -> bool:
     return len(options) % 2 == 0 and set(options[::2]) <= _CHECKED_OPTIONS
 
 
+def calls_us(verb: str, words: Sequence[str]) -> bool:
+    """Say whether this is a call of ours, as `connect` or as a person writes it; for looking only.
+
+    A person writes the name of the program, with its folder or without.
+    """
+    program = words[0].replace("\\", "/").rpartition("/")[2] if words else ""
+    by_name = program.removesuffix(".exe") == SERVER_NAME and [*words[1:2]] == [verb]
+    return by_name or is_call_of(verb, words)
+
+
 def _is_launcher(path: str) -> bool:
     parts = path.replace("\\", "/").split("/")
     return parts[-2:] == ["bundled", "launch.py"]
@@ -130,6 +193,16 @@ def is_our_handler(handler: object) -> bool:
     """Say whether this handler of a hook is one that `connect` wrote."""
     command = _field(handler, "command")
     return isinstance(command, str) and is_call_of("hook", split(command))
+
+
+def is_handler_by_hand(handler: object) -> bool:
+    """Say whether this handler of a hook calls us, and is not of `connect`."""
+    return _calls_our_hook(handler) and not is_our_handler(handler)
+
+
+def _calls_our_hook(handler: object) -> bool:
+    command = _field(handler, "command")
+    return isinstance(command, str) and calls_us("hook", split(command))
 
 
 def is_our_server(table: object) -> bool:
@@ -167,19 +240,48 @@ def handlers_in(groups: Iterable[object]) -> list[object]:
     return [handler for group in groups for handler in handlers_of(group)]
 
 
-def commands_of(groups: Iterable[object]) -> list[str]:
-    """Return the commands of our handlers among the groups of an event."""
-    ours = (handler for handler in handlers_in(groups) if is_our_handler(handler))
-    return [str(_field(handler, "command")) for handler in ours]
+def written_in(
+    events: Mapping[str, Iterable[object]], is_meant: Callable[[object], bool]
+) -> dict[str, tuple[Written, ...]]:
+    """Return the handlers that are meant by event, of the groups of each; no event without one."""
+    found = {
+        event: tuple(
+            _written(group, handler)
+            for group in groups
+            for handler in handlers_of(group)
+            if is_meant(handler)
+        )
+        for event, groups in events.items()
+    }
+    return {event: there for event, there in found.items() if there}
+
+
+def written_by_hand(events: Mapping[str, Iterable[object]]) -> dict[str, tuple[Written, ...]]:
+    """Return the handlers by event that a person wrote and that we would answer."""
+    found = written_in(events, is_handler_by_hand)
+    heard = {
+        event: tuple(each for each in there if each.occasions(event))
+        for event, there in found.items()
+    }
+    return {event: there for event, there in heard.items() if there}
+
+
+def _written(group: object, handler: object) -> Written:
+    matcher = _field(group, "matcher")
+    return Written(
+        str(_field(handler, "command")),
+        matcher if isinstance(matcher, str) and matcher not in _WHATEVER else None,
+        _field(handler, "additionalContextLimit"),
+    )
 
 
 def places_of(groups: Iterable[object]) -> list[str]:
-    """Return where our handlers stand among the groups of an event, as Codex counts them."""
+    """Return where handlers that call us stand among the groups of an event, as Codex counts."""
     return [
         f"{group}:{place}"
         for group, each in enumerate(groups)
         for place, handler in enumerate(handlers_of(each))
-        if is_our_handler(handler)
+        if _calls_our_hook(handler)
     ]
 
 

@@ -13,19 +13,22 @@ from collections.abc import Iterator, Mapping
 from typing import cast
 
 from codex_checkpoints.codex import entries, json_text
-from codex_checkpoints.codex.entries import CannotEdit, Entries, Unreadable
+from codex_checkpoints.codex.entries import CannotEdit, Entries, Unreadable, Written
 from codex_checkpoints.codex.json_text import Part
 
 
-def commands_in(text: str) -> dict[str, tuple[str, ...]]:
-    """Return our hook commands by event.  Raises `Unreadable`."""
-    events = _events(_parsed(text))
-    found = {event: tuple(entries.commands_of(groups)) for event, groups in events.items()}
-    return {event: commands for event, commands in found.items() if commands}
+def hooks_in(text: str) -> dict[str, tuple[Written, ...]]:
+    """Return our hooks by event.  Raises `Unreadable`."""
+    return entries.written_in(_events(_parsed(text)), entries.is_our_handler)
+
+
+def by_hand_in(text: str) -> dict[str, tuple[Written, ...]]:
+    """Return the hooks by event that call us and that a person wrote.  Raises `Unreadable`."""
+    return entries.written_by_hand(_events(_parsed(text)))
 
 
 def places_in(text: str) -> dict[str, tuple[str, ...]]:
-    """Return where our hooks stand, by event, as Codex counts them.  Raises `Unreadable`."""
+    """Return where hooks that call us stand, by event, as Codex counts.  Raises `Unreadable`."""
     events = _events(_parsed(text))
     return {event: tuple(entries.places_of(groups)) for event, groups in events.items()}
 
@@ -41,15 +44,17 @@ def with_hooks(text: str, wanted: Entries) -> str:
 
     Raises `CannotEdit`.
     """
-    due = {hook.event: (wanted.hook_command,) for hook in wanted.hooks}
-    if commands_in(text) == due:
+    there = hooks_in(text)
+    if wanted.stand_in(there):
         return text
+    if wanted.calls_alike(there) and (mended := _mended(text, wanted)) is not None:
+        return mended
     result = without_hooks(text)
     for hook in wanted.hooks:
         group = json.dumps(wanted.group(hook), ensure_ascii=False)
         result = _with_group(result, hook.event, group)
     _check(text, result)
-    if commands_in(result) != due:
+    if not wanted.stand_in(hooks_in(result)):
         raise CannotEdit("the new hooks would not be read as they are meant")
     return result
 
@@ -57,10 +62,10 @@ def with_hooks(text: str, wanted: Entries) -> str:
 def without_hooks(text: str) -> str:
     """Return the text without our hooks.  Raises `CannotEdit`."""
     result = text
-    for _ in range(sum(map(len, commands_in(text).values()))):
+    for _ in range(sum(map(len, hooks_in(text).values()))):
         result = _without_one(result)
     _check(text, result)
-    if commands_in(result):
+    if hooks_in(result):
         raise CannotEdit("our hooks were rewritten by hand and cannot be told from the rest")
     return result
 
@@ -96,11 +101,58 @@ def _appended(text: str, siblings: list[Part], new: str) -> str:
     return text[: last.end] + "," + space + new + text[last.end :]
 
 
+def _mended(text: str, wanted: Entries) -> str | None:
+    """Correct when our hooks are called, where they stand and nothing beside it.
+
+    None where they have to be written anew.
+    """
+    hooks = {hook.event: hook for hook in wanted.hooks}
+    edits: list[tuple[int, int, str]] = []
+    for events, at, groups, number, handlers, which in _handlers(text):
+        hook, group, handler = hooks.get(events[at].name or ""), groups[number], handlers[which]
+        if hook is None or not entries.is_our_handler(_read(text, handler)):
+            continue
+        if entries.is_our_group(_read(text, group)):
+            edits += _correction(text, group.value, "matcher", hook.matcher)
+        if hook.context_limit is not None:
+            limit = hook.context_limit
+            edits += _correction(text, handler.value, "additionalContextLimit", limit)
+    after = text
+    for start, end, new in sorted(edits, reverse=True):
+        after = after[:start] + new + after[end:]
+    try:
+        _check(text, after)
+        return after if wanted.stand_in(hooks_in(after)) else None
+    except CannotEdit:
+        return None
+
+
+def _correction(text: str, place: int, name: str, value: object) -> Iterator[tuple[int, int, str]]:
+    """Yield what is to stand where for an object to say this of a member; None is no member."""
+    siblings = list(json_text.parts(text, place))
+    at = next((n for n, each in enumerate(siblings) if each.name == name), None)
+    if at is None:
+        if value is not None:
+            start = siblings[0].start
+            yield start, start, f"{json.dumps(name)}: {json.dumps(value)}, "
+    elif value is not None:
+        yield siblings[at].value, siblings[at].end, json.dumps(value)
+    elif at:
+        yield siblings[at - 1].end, siblings[at].end, ""
+    else:
+        # A group that has our handlers has them in another member.
+        yield siblings[0].start, siblings[1].start, ""
+
+
+def _read(text: str, part: Part) -> object:
+    return json.loads(text[part.value : part.end])
+
+
 def _without_one(text: str) -> str:
     """Take out the first handler of ours, with its group and its event where it was alone."""
     for events, at, groups, number, handlers, which in _handlers(text):
         group, handler = groups[number], handlers[which]
-        if not entries.is_our_handler(json.loads(text[handler.value : handler.end])):
+        if not entries.is_our_handler(_read(text, handler)):
             continue
         if len(handlers) > 1:
             return json_text.without(text, handlers, which)

@@ -64,13 +64,15 @@ def plan(codex_home: str, wanted: Entries) -> tuple[Change, ...]:
     """Return what has to change for Codex to call us; nothing where it does already.
 
     The hooks go into `config.toml`, except where a person keeps theirs in `hooks.json` alone: Codex
-    reads both, and warns where both have some.  Raises `Refusal`.
+    reads both, and warns where both have some.  What a person wrote to call us stays as it is, and
+    nothing is put beside it that would be called as well.  Raises `Refusal`.
     """
     config, hooks = _open(codex_home)
     with _explained(config.path):
         text = _text(config)
         found = config_file.found_in(text or "")
     hooks_text = _hooks_text(hooks)
+    wanted = _lacking(wanted, found, hooks_text)
     aside = hooks_text is not None and _belong_into(hooks_text, found)
     changes: list[Change] = []
     with _explained(hooks.path):
@@ -128,9 +130,22 @@ def _write(change: Change) -> None:
         file_edit.replace(change.before, change.after)
 
 
+def _lacking(wanted: Entries, config: config_file.Found, hooks_text: str | None) -> Entries:
+    """Leave out what a person has written by hand; what we have put in already stays."""
+    ours, by_hand = {*config.hooks}, {*config.by_hand}
+    if hooks_text is not None:
+        ours |= {*hooks_file.hooks_in(hooks_text)}
+        by_hand |= {*hooks_file.by_hand_in(hooks_text)}
+    return evolve(
+        wanted,
+        hooks=tuple(hook for hook in wanted.hooks if hook.event not in by_hand - ours),
+        has_server=config.server is not None or not config.servers_by_hand,
+    )
+
+
 def _belong_into(hooks_text: str, config: config_file.Found) -> bool:
     """Say whether our hooks belong into `hooks.json`: where they are, they stay."""
-    if hooks_file.commands_in(hooks_text):
+    if hooks_file.hooks_in(hooks_text):
         return True
     return hooks_file.has_foreign_hooks(hooks_text) and not (config.hooks or config.foreign_hooks)
 
@@ -158,7 +173,7 @@ def _hooks_text(file: Snapshot) -> str | None:
     try:
         with _explained(file.path):
             text = file.data.decode()
-            hooks_file.commands_in(text)
+            hooks_file.hooks_in(text)
     except Refusal:
         if any(word in file.data for word in (b"codex_checkpoints", b"launch.py")):
             raise

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from attrs import evolve, frozen
@@ -15,7 +16,7 @@ from attrs import evolve, frozen
 from codex_checkpoints.codex import config_file, file_edit, hooks_file, program
 from codex_checkpoints.codex.app_server import AskingFailed
 from codex_checkpoints.codex.config_file import Found
-from codex_checkpoints.codex.entries import CannotEdit, Entries
+from codex_checkpoints.codex.entries import SERVER_NAME, CannotEdit, Entries, Written
 from codex_checkpoints.codex.file_edit import NotWritable, TooLong
 from codex_checkpoints.codex.program import Answer
 from codex_checkpoints.service.connecting import CONFIG, HOOKS
@@ -102,7 +103,7 @@ def asked(codex_home: str, around: Surroundings) -> Asked:
     version without hooks.
     """
     found = unasked(around)
-    if found.path is None or _ours(codex_home, []).found.nothing:
+    if found.path is None or _ours(codex_home, []).found.calls_nobody:
         return found
     try:
         answer = program.ask(found.path, codex_home, around.cwd, around.environment)
@@ -133,6 +134,7 @@ def look(
     doors = hook_door(known, hooks), mcp_door(known)
     if not ours.is_known:
         doors = tuple(without_step(door) for door in doors)
+    problems += _called_twice(codex_home, ours.found)
     problems += dict.fromkeys((*_in_projects(around, codex_home), *_elsewhere(codex_home, answer)))
     in_files = tuple(problems)
     problems += () if answer is None else answer.warnings
@@ -163,7 +165,7 @@ def look(
 def _other_home(codex_home: str) -> OtherHome:
     found = (names for _, _, names in os.walk(os.path.join(codex_home, "sessions")))
     has_sessions = any(name.startswith("rollout-") for names in found for name in names)
-    return OtherHome(codex_home, not _ours(codex_home, []).found.nothing, has_sessions)
+    return OtherHome(codex_home, not _ours(codex_home, []).found.calls_nobody, has_sessions)
 
 
 @frozen
@@ -190,7 +192,11 @@ def _ours(codex_home: str, problems: list[str]) -> _Ours:
                 found = config_file.found_in(text)
                 places[path] = found.places
             elif text.strip():
-                found = evolve(found, hooks={**found.hooks, **hooks_file.commands_in(text)})
+                found = evolve(
+                    found,
+                    hooks=_joined(found.hooks, hooks_file.hooks_in(text)),
+                    by_hand=_joined(found.by_hand, hooks_file.by_hand_in(text)),
+                )
                 places[path] = hooks_file.places_in(text)
         except (CannotEdit, UnicodeDecodeError, TooLong, NotWritable) as error:
             unread.add(name)
@@ -200,6 +206,39 @@ def _ours(codex_home: str, problems: list[str]) -> _Ours:
             problems.append(f"{path} cannot be read: {error.strerror}")
     recorded = frozenset(_recorded(places, found.trusted))
     return _Ours(found, recorded, is_known=CONFIG not in unread)
+
+
+_Hooks = Mapping[str, tuple[Written, ...]]
+
+
+def _joined(one: _Hooks, other: _Hooks) -> _Hooks:
+    return {
+        event: (*one.get(event, ()), *other.get(event, ()))
+        for event in dict.fromkeys((*one, *other))
+    }
+
+
+def _called_twice(codex_home: str, found: Found) -> Iterator[str]:
+    """Tell of what Codex would call more than once for the same: it would be told all of it again.
+
+    Where a person wrote a call of ours in their own words, nobody takes out either.
+    """
+    for event, there in _joined(found.hooks, found.by_hand).items():
+        calls = Counter(occasion for each in there for occasion in each.occasions(event))
+        if max(calls.values(), default=0) > 1:
+            yield f"{codex_home} has our hook for {event} more than once: {_EACH_ANSWERS}"
+    servers = {
+        **found.servers_by_hand,
+        **({} if found.server is None else {SERVER_NAME: found.server}),
+    }
+    names = sorted(name for name, table in servers.items() if table.get("enabled") is not False)
+    if len(names) > 1:
+        path = os.path.join(codex_home, CONFIG)
+        yield f"{path} has our MCP server more than once, as {', '.join(names)}: {_EACH_OFFERS}"
+
+
+_EACH_ANSWERS = "each is called, so Codex is given the same twice; take out what was added by hand"
+_EACH_OFFERS = "a model is offered the memory tools twice; take out what was added by hand"
 
 
 def _recorded(
@@ -241,7 +280,7 @@ def _in_projects(around: Surroundings, codex_home: str) -> Iterator[str]:
         folder = above
         if os.path.realpath(project) in homes or not os.path.isdir(project):
             continue
-        for name, read in ((CONFIG, _in_config), (HOOKS, hooks_file.commands_in)):
+        for name, read in ((CONFIG, _in_config), (HOOKS, _in_hooks)):
             path = os.path.join(project, name)
             with contextlib.suppress(CannotEdit, OSError, ValueError, TooLong, NotWritable):
                 data = file_edit.read(path).data
@@ -249,8 +288,13 @@ def _in_projects(around: Surroundings, codex_home: str) -> Iterator[str]:
                     yield _twice(path)
 
 
-def _in_config(text: str) -> Mapping[str, tuple[str, ...]]:
-    return config_file.found_in(text).hooks
+def _in_config(text: str) -> _Hooks:
+    found = config_file.found_in(text)
+    return found.hooks or found.by_hand
+
+
+def _in_hooks(text: str) -> _Hooks:
+    return hooks_file.hooks_in(text) or hooks_file.by_hand_in(text)
 
 
 def _twice(path: str) -> str:

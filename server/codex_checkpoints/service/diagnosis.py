@@ -9,10 +9,11 @@ from collections.abc import Iterator, Mapping
 from attrs import frozen
 
 from codex_checkpoints.service.connection import Connection
+from codex_checkpoints.service.damage import damage
 from codex_checkpoints.service.findings import Finding, of_connection
 from codex_checkpoints.service.rows import problems_of, skipped_of
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.service.settings import WINDOW_VARIABLES
+from codex_checkpoints.service.settings import WINDOW_VARIABLES, left_aside
 from codex_checkpoints.threads.contract import Fault, Row
 
 
@@ -42,6 +43,7 @@ def diagnose(
     findings = (
         *map(_fault, catalogue.store.faults()),
         *_state_dir(sessions.records.state_dir, sessions.projections.storage_problem),
+        *damage(sessions.records),
         *(
             Finding(
                 "bad_setting",
@@ -74,7 +76,7 @@ _INSTEAD = dict(zip(WINDOW_VARIABLES, _SETTINGS, strict=True))
 
 def _variable(name: str) -> Finding:
     """Say that a variable of the environment is left aside (JUN-21)."""
-    message = f"{name} is no positive whole number; it is left aside."
+    message = f"{left_aside(name)}."
     way_out = f"Correct the variable, or set {_INSTEAD[name]} in config.toml instead."
     return Finding("bad_variable", "warning", message, None, 1, way_out)
 

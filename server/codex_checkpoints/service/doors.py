@@ -6,7 +6,7 @@ What is found in files, said by Codex and told by receipts comes in; nothing is 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from attrs import evolve, frozen
@@ -65,6 +65,7 @@ _WAYS_OUT: Mapping[Problem, tuple[Next | None, str]] = {
         "`codex-checkpoints connect --status` says when, for which session and why.",
     ),
 }
+_BY_HAND = "Correct what was written by hand, or take it out and run `codex-checkpoints connect`."
 _NO_HOME = "There is no Codex home here: run Codex once, or name another with --codex-home."
 
 _SURE = frozenset({"trusted", "managed"})
@@ -88,7 +89,8 @@ class Door:
     """One of the two ways in which Codex calls us: `hook` or `mcp`.
 
     `trusted` is None where that is not known, for the reason in `trust_unknown`; Codex asks for no
-    trust in an MCP server.  `next` is what helps against the problem, `way_out` says it.
+    trust in an MCP server.  `next` is what helps against the problem, `way_out` says it;
+    `by_hand` tells of something that calls us and that `connect` did not write.
     """
 
     door: str
@@ -101,6 +103,7 @@ class Door:
     problem: Problem | None
     next: Next | None
     way_out: str | None
+    by_hand: bool = False
 
 
 @frozen
@@ -123,25 +126,26 @@ class Known:
 
 
 def seen_of_us(answer: Answer | None) -> tuple[SeenHook, ...]:
-    """Return which of the hooks that Codex sees are ours."""
+    """Return which of the hooks that Codex sees call us."""
     hooks = () if answer is None else answer.hooks or ()
-    return tuple(h for h in hooks if entries.is_call_of("hook", entries.split(h.command)))
+    return tuple(h for h in hooks if entries.calls_us("hook", entries.split(h.command)))
 
 
 def hook_states(known: Known) -> Iterator[HookState]:
-    """Yield the state of each hook of ours: those that are wanted, then those that are there."""
+    """Yield the state of each hook that calls us: those that are wanted, then the others."""
     seen = {hook.event: hook for hook in seen_of_us(known.answer)}
     due = (hook.event for hook in known.wanted.hooks)
-    events = tuple(dict.fromkeys((*due, *known.ours.hooks)))
+    events = tuple(dict.fromkeys((*due, *known.ours.hooks, *known.ours.by_hand)))
+    lacking = _lacking(known)
     was_called = known.calls.of(events) != Called()
     for event in events:
         called = known.calls.of([event])
         trust, enabled = None, None
-        if event in known.ours.hooks:
+        if _is_there(known, event):
             trust, enabled = _seen(known, event, seen.get(event), was_called=was_called)
         yield HookState(
             event,
-            event in known.ours.hooks,
+            _is_there(known, event) and event not in lacking,
             trust,
             enabled,
             None if called.ran is None else called.ran.at,
@@ -162,16 +166,34 @@ def _seen(
     return "untrusted" if untold else None, False if is_off else None
 
 
+def _is_there(known: Known, event: str) -> bool:
+    return event in known.ours.hooks or event in known.ours.by_hand
+
+
+def _lacking(known: Known) -> frozenset[str]:
+    """Return the events of which we are not told, or not as often as we ought to be."""
+    wanted = known.wanted.hooks
+    changed = (
+        hook.event
+        for hook in wanted
+        if not all(hook.is_said_by(each) for each in known.ours.hooks.get(hook.event, ()))
+    )
+    return frozenset((*changed, *(h.event for h in wanted if not _is_there(known, h.event))))
+
+
 def hook_door(known: Known, hooks: Sequence[HookState]) -> Door:
     """Return the state of our hooks together."""
-    there = [hook for hook in hooks if hook.configured]
-    missing = {hook.event for hook in known.wanted.hooks} - set(known.ours.hooks)
-    commands = [command for found in known.ours.hooks.values() for command in found]
-    calls = [entries.split(command) for command in commands]
+    there = [hook for hook in hooks if _is_there(known, hook.event)]
+    lacking = _lacking(known)
+    calls, by_hand = (
+        [entries.split(each.command) for found in written.values() for each in found]
+        for written in (known.ours.hooks, known.ours.by_hand)
+    )
     called = known.calls.of(hook.event for hook in hooks)
     trusted = _trusted([hook.trust for hook in there])
-    problem = _of_entries(known.wanted, calls)
-    if there and problem is None and missing:
+    problem = _of_entries(known.wanted, calls) if calls or not by_hand else _of_hand(by_hand)
+    is_to_correct = problem is not None and not calls
+    if there and problem is None and lacking:
         problem = "incomplete"
     if known.has_hooks is False:
         problem = "no_hooks"
@@ -180,18 +202,33 @@ def hook_door(known: Known, hooks: Sequence[HookState]) -> Door:
     if problem is None and trusted is False:
         problem = "untrusted"
     silence = known.silence if there and trusted is None else None
-    return _door(known, "hook", problem, bool(there) and not missing, (trusted, silence), called)
+    door = _door(known, "hook", problem, bool(there) and not lacking, (trusted, silence), called)
+    return _told_of_hand(door, is_to_correct=is_to_correct) if by_hand else door
 
 
 def mcp_door(known: Known) -> Door:
     """Return the state of our MCP server; Codex asks for no trust in one."""
-    server = known.ours.server
-    problem = _of_entries(known.wanted, [] if server is None else [entries.words_of(server)])
+    by_hand = list(known.ours.servers_by_hand.values())
+    server = known.ours.server or next(iter(by_hand), None)
+    words = [] if server is None else [entries.words_of(server)]
+    if known.ours.server is None and server is not None:
+        problem = _of_hand(words) or _of_home(known.wanted, server)
+    else:
+        problem = _of_entries(known.wanted, words)
+    is_to_correct = problem is not None and known.ours.server is None
     if problem is None and server is not None and server.get("enabled") is False:
         problem = "disabled"
     trusted = None if server is None else True
     called = known.calls.of([TOOLS])
-    return _door(known, "mcp", problem, server is not None, (trusted, None), called)
+    door = _door(known, "mcp", problem, server is not None, (trusted, None), called)
+    return _told_of_hand(door, is_to_correct=is_to_correct) if by_hand else door
+
+
+def _told_of_hand(door: Door, *, is_to_correct: bool) -> Door:
+    """Return a door that something written by hand calls; nothing of that is for us to repair."""
+    if is_to_correct and door.next == "repair":
+        return evolve(door, by_hand=True, next=None, way_out=_BY_HAND)
+    return evolve(door, by_hand=True)
 
 
 def without_step(door: Door) -> Door:
@@ -248,3 +285,17 @@ def _of_entries(wanted: Entries, calls: Sequence[Sequence[str]]) -> Problem | No
         return "other_program"
     folders = [tuple(words[len(wanted.program) + 1 :]) for words in calls]
     return None if set(folders) == {wanted.options} else "other_folders"
+
+
+def _of_hand(calls: Iterable[Sequence[str]]) -> Problem | None:
+    """Return what is wrong with commands that a person wrote, as far as files tell."""
+    named = (words[0] for words in calls)
+    gone = any(os.path.isabs(path) and not os.path.isfile(path) for path in named)
+    return "program_missing" if gone else None
+
+
+def _of_home(wanted: Entries, server: Mapping[str, object]) -> Problem | None:
+    """Say whether a server that a person wrote looks elsewhere: Codex hands no `CODEX_HOME` on."""
+    names = "--codex-home", "CODEX_HOME"
+    is_named = any(name in str([*server.values()]) for name in names)
+    return "other_folders" if "--codex-home" in wanted.options and not is_named else None

@@ -30,7 +30,10 @@ class Finding:
 
 _DOORS = {"hook": "Hooks", "mcp": "Memory tools"}
 _PROBLEMS: Mapping[str, tuple[str, str]] = {
-    "incomplete": ("warning", "Codex is told of some of our hooks only."),
+    "incomplete": (
+        "warning",
+        "Codex is told of some of our hooks only, or not of all that they are for.",
+    ),
     "program_missing": (
         "error",
         "What Codex is told to call is gone: the program or its Python was moved or removed.",
