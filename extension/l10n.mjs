@@ -12,7 +12,7 @@ export function spoken() {
   for (const entry of readdirSync("extension/src", { recursive: true, encoding: "utf8" })) {
     if (entry.endsWith(".ts")) {
       const source = readFileSync(join("extension/src", entry), "utf8");
-      for (const [, text] of source.matchAll(/\b(?:l10n\.t|say)\(\s*("(?:[^"\\]|\\.)*")/g)) {
+      for (const [, text] of source.matchAll(/\b(?:l10n\s*\.t|say)\(\s*("(?:[^"\\]|\\.)*")/g)) {
         found.add(JSON.parse(text ?? ""));
       }
     }

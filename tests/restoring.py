@@ -5,7 +5,16 @@ from hypothesis import strategies as st
 from checkpoints import CHECKPOINTS, HASHES, LONG, URIS, WORDS
 from codex_checkpoints.core.checkpoint.caps import Caps
 from codex_checkpoints.core.checkpoint.records import Checkpoint, Plan
-from codex_checkpoints.core.restore.carried import Ancestor, Carried, Origin, Pinned, TurnSource
+from codex_checkpoints.core.restore.carried import (
+    Ancestor,
+    Carried,
+    Origin,
+    Parent,
+    Pinned,
+    TurnSource,
+)
+from codex_checkpoints.core.restore.pack import TITLE
+from codex_checkpoints.core.restore.pack_lines import HEADINGS
 from codex_checkpoints.core.restore.recording import Outcome
 from codex_checkpoints.core.restore.records import TokenFigures, Windows
 from codex_checkpoints.core.restore.references import (
@@ -55,6 +64,21 @@ def outcome(session_id: str = BRANCH, *, soft: bool = False, operation: str = "o
     )
 
 
+def sections_in(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Take a pack apart into headings and their lines; anything else in it is an error (AGN-52)."""
+    title, *lines = text.removesuffix("\n").split("\n")
+    assert (title, text[-1]) == (TITLE, "\n")
+    order = [heading for heading, _ in HEADINGS]
+    sections: list[tuple[str, list[str]]] = []
+    for line in lines:
+        if line.startswith("- "):
+            sections[-1][1].append(line)
+        elif line:
+            order = order[order.index(line) + 1 :]
+            sections.append((line, []))
+    return tuple((heading, tuple(found)) for heading, found in sections)
+
+
 TURNS = st.builds(TurnSource, WORDS, WORDS)
 ORIGINS = st.builds(
     Origin,
@@ -62,7 +86,9 @@ ORIGINS = st.builds(
     WORDS,
     LONG,
     WORDS,
-    st.lists(st.builds(Ancestor, WORDS, TURNS, WORDS), max_size=20).map(tuple),
+    st.lists(st.builds(Ancestor, WORDS, st.builds(Parent, WORDS, WORDS), WORDS), max_size=20).map(
+        tuple
+    ),
 )
 MODES = st.lists(st.builds(ModeChange, st.integers(0, 99), WORDS, st.none() | WORDS), max_size=3)
 SIZES = st.none() | st.integers(0, 2**40)

@@ -24,7 +24,7 @@ from codex_checkpoints.core.restore.sealing import is_intact
 from codex_checkpoints.core.rollout.fields import texts_of
 from codex_checkpoints.service.compacting import Compacting
 from codex_checkpoints.service.compaction_request import Outside, Request
-from codex_checkpoints.service.compaction_settling import Settling
+from codex_checkpoints.service.compaction_settling import CompactionSettling
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.notes import Notes
 from codex_checkpoints.service.sessions import Sessions
@@ -32,12 +32,15 @@ from codex_checkpoints.service.undoing import Undoing
 from homes import Home, more, refusal, snapshot, thread
 from peer import Peer
 from rollouts import (
+    Step,
     aborted,
     assistant,
     call,
     environment,
     patch,
     plan,
+    record,
+    rollback,
     rollout,
     session,
     shell,
@@ -454,6 +457,124 @@ def test_only_the_newest_compaction_that_stands_is_taken_back(sessions: Sessions
     assert refusal(lambda: undoing.uncompact("nobody")).code == "unknown_compaction"
 
 
+@pytest.mark.parametrize("between", ["nothing", "a turn"])
+def test_one_by_one_all_compactions_in_place_are_taken_back(
+    home: Home, sessions: Sessions, form: str, between: str
+) -> None:
+    old = history_of(sessions, thread(1))
+    dones: list[str] = []
+    for number in range(3):
+        if between == "a turn":
+            goes_on(
+                home, form, turn(user(f"Part {number}."), assistant("Done."), name=f"p{number}")
+            )
+            sessions.refresh()
+        done = compacting(sessions).compact(asked("in-place", force=True))
+        dones.append(str(done.compaction_id))
+
+    for compaction_id in reversed(dones):
+        Undoing(sessions, OUTSIDE).uncompact(compaction_id)
+
+    now = history_of(sessions, thread(1))
+    assert now[: len(old)] == old
+    assert len(now) == len(old) + (6 if between == "a turn" else 0)
+
+
+def test_behind_one_that_was_taken_back_an_older_window_is_not_touched(
+    home: Home, sessions: Sessions, form: str
+) -> None:
+    first = compacting(sessions).compact(asked("in-place"))
+    Undoing(sessions, OUTSIDE).uncompact(str(first.compaction_id))
+    goes_on(home, form, turn(user("Now the docs."), assistant("Done."), name="after"))
+    sessions.refresh()
+    second = compacting(sessions).compact(asked("in-place", force=True))
+    goes_on(home, form, rollback(1))
+    sessions.refresh()
+    assert history_of(sessions, thread(1)) != list(second.built.items)
+    before = home.path().read_bytes()
+
+    refused = refusal(lambda: Undoing(sessions, OUTSIDE).uncompact(str(second.compaction_id)))
+
+    assert (refused.code, refused.facts["reason"]) == ("conflict", "later_window")
+    assert home.path().read_bytes() == before
+
+
+def goes_on(home: Home, form: str, *steps: Step) -> None:
+    """Have Codex write on behind what is there."""
+    count = home.path().read_bytes().count(b"\n")
+    with home.path().open("ab") as file:
+        file.write(more(*steps, thread=thread(1), ordinal=count, form=form))
+
+
+# --- in place behind a rollback ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("events", [True, False], ids=["tasks", "no tasks"])
+def test_behind_a_rollback_the_replacement_counts_and_no_turn_is_added(
+    home: Home, form: str, events: bool
+) -> None:
+    taken_back = record("event_msg", {"type": "thread_rolled_back", "num_turns": 1})
+    steps = [turn(user(f"Part {each}."), assistant(WORK)) for each in range(3)]
+    head = session(form=form, events=events)  # pyright: ignore[reportArgumentType]
+    home.put(rollout(head, *steps, taken_back))
+    with home.house() as house:
+        sessions = house.sessions
+        old, source = history_of(sessions, thread(1)), shown(sessions, thread(1))
+        turns = sessions.detail(thread(1)).turns
+
+        done = compacting(sessions).compact(asked("in-place"))
+
+        assert history_of(sessions, thread(1)) == list(done.built.items)
+        first, opened = Histories(sessions).windows(thread(1))
+        assert (opened.trigger, opened.strategy) == ("manual", "checkpoint")
+        assert (opened.number, opened.previous_id) == (1, first.window_id)
+        assert opened.window_id == done.windows.after.current
+        assert without_seq(shown(sessions, thread(1))) == without_seq(source)
+        assert sessions.detail(thread(1)).turns == turns
+        kinds = [
+            json.loads(line)["payload"].get("type")
+            for line in home.path().read_bytes().split(b"\n")[-5:-1]
+        ]
+        assert kinds == ["task_started", None, "token_count", "task_complete"]
+
+        Undoing(sessions, OUTSIDE).uncompact(str(done.compaction_id))
+
+        assert history_of(sessions, thread(1)) == old
+        assert sessions.detail(thread(1)).turns == turns
+
+
+def test_a_later_rollback_does_not_count_the_task_of_a_compaction(home: Home) -> None:
+    steps = [turn(user(f"Part {each}."), assistant(WORK)) for each in range(3)]
+    home.put(rollout(session(form="legacy"), *steps, rollback(1)))
+    with home.house() as house:
+        sessions = house.sessions
+        done = compacting(sessions).compact(asked("in-place"))
+        goes_on(
+            home, "legacy", turn(user("Drop it."), assistant("Done."), name="late"), rollback(1)
+        )
+        sessions.refresh()
+
+        assert history_of(sessions, thread(1)) == list(done.built.items)
+        told = [each.task for each in sessions.detail(thread(1)).turns]
+        assert told == ["Part 0.", "Part 1."]
+
+
+def test_where_nothing_that_is_appended_would_count_nothing_is_written(home: Home) -> None:
+    numbered: Any = {"message": "", "replacement_history": [], "window_number": (1 << 64) - 1}
+    full = turn(user("Fix it."), assistant(WORK))
+    home.put(rollout(session(), record("compacted", numbered), full))
+    with home.house() as house:
+        before = written(home)
+
+        for attempt in (compacting(house.sessions).preview, compacting(house.sessions).compact):
+            refused = refusal(lambda attempt=attempt: attempt(asked("in-place")))
+            assert (refused.code, refused.facts["reason"]) == ("conflict", "without_effect")
+            assert "into a new session" in str(refused.facts["hint"])
+
+        assert written(home) == before
+        assert compacting(house.sessions).compact(asked()).session_id != thread(1)
+
+
 def test_a_live_session_is_not_taken_back_in_place(home: Home, sessions: Sessions) -> None:
     done = compacting(sessions).compact(asked("in-place"))
     before = home.path().read_bytes()
@@ -581,6 +702,29 @@ def test_the_oldest_form_is_gone_on_with_in_a_legacy_session(home: Home) -> None
         assert head["history_mode"] == "legacy"
 
 
+BARE = rollout(session(form="bare"), environment(), turn(user("Fix it."), assistant(WORK)))
+
+
+@pytest.mark.parametrize("data", [BARE, work().replace(b"login", b"log\xff", 1)])
+def test_what_codex_would_not_go_on_with_is_refused_before_any_hook_is_asked(
+    home: Home, data: bytes
+) -> None:
+    hook = home.user / "hook.sh"
+    hook.write_text(f"#!/bin/sh\ntouch '{home.user}/asked'\n")
+    hook.chmod(0o755)
+    home.config(f'[[hooks.preCompact]]\ncommand = ["{hook}"]\n')
+    home.put(data)
+    with home.house() as house:
+        before = written(home)
+        for attempt in (compacting(house.sessions).preview, compacting(house.sessions).compact):
+            refused = refusal(lambda attempt=attempt: attempt(asked("in-place")))
+            told = refused.code, refused.facts["hint"]
+            assert told == ("conflict", "Compact into a new session.")
+        assert written(home) == before
+        assert not (home.user / "asked").exists()
+        assert compacting(house.sessions).preview(asked()).source_session_id == thread(1)
+
+
 def test_an_archived_session_is_not_continued_in_place(home: Home) -> None:
     home.put(work(), archived=True)
     with home.house() as house:
@@ -643,7 +787,7 @@ def test_a_made_session_that_a_compaction_points_at_is_not_deleted(sessions: Ses
 
     assert refused.code == "conflict"
     assert [each.session_id for each in sessions.summaries.page().items] == [thread(1)]
-    Settling(sessions).recover()
+    CompactionSettling(sessions).recover()
 
 
 # --- hooks ---------------------------------------------------------------------------------------
@@ -809,6 +953,8 @@ def test_hooks_that_cannot_be_read_are_told_and_let_nothing_pass(home: Home, tex
 
         assert "hooks" in house.problems[0] or "TOML" in house.problems[0]
     assert (refused.code, refused.facts["outcome"]) == ("blocked_by_hook", "not_started")
+    assert refused.message.startswith("the settings cannot be read")
+    assert "doctor" in refused.message
 
 
 @pytest.mark.parametrize("data", [b"# \xff\n[[hooks.preCompact]]\n", b"a = " + b"9" * 5000])

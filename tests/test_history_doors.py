@@ -92,6 +92,30 @@ def test_windows_prints_a_row_for_each(home: Home):
     assert second["openedAt"] == "2026-11-20T10:00:05.000Z"
 
 
+@pytest.mark.parametrize(
+    ("told", "before"),
+    [
+        (None, ("estimated", 742)),
+        (300_000, ("estimated", 742)),
+        (150_000, ("reported", 150_000)),
+    ],
+    ids=["nothing was reported", "more than fits", "a report"],
+)
+@pytest.mark.parametrize("into", ["new", "in-place"])
+def test_a_window_of_ours_was_as_full_before_as_its_compaction_says(
+    home: Home, into: str, told: int | None, before: tuple[str, int]
+):
+    said = () if told is None else (tokens(told),)
+    home.put(rollout(session(), turn(user("fix it"), assistant("I did. " * 400), *said)))
+
+    done = home.json("compact", thread(1), "--into", into)
+
+    *_, newest = home.json("windows", done["sessionId"])
+    assert (done["tokensBeforeSource"], done["tokensBefore"]) == before
+    assert newest["tokensBefore"] == done["tokensBefore"]
+    assert newest["tokensAfter"] == done["tokensAfter"]
+
+
 def test_for_people_items_are_cut_escaped_and_without_secrets(home: Home):
     told = f"use {SECRET}\x1b[31m now " + "and on " * 100
     home.put(rollout(session(), turn(user(told), shell("make")), compacted("m"), tokens(70)))

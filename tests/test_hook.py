@@ -403,6 +403,18 @@ def test_a_wrong_command_line_stops_no_prompt(home: Home, options: tuple[str, ..
     assert ask(home, call(source="resume"), *options).stdout == b""
 
 
+@pytest.mark.parametrize("told", [b"garbage", call(source="resume")])
+def test_a_failure_makes_no_codex_home(home: Home, tmp_path: Path, told: bytes | dict[str, object]):
+    missing, kept = tmp_path / "none", tmp_path / "state"
+
+    ask(home, told, "--codex-home", str(missing), "--state-dir", str(missing / "state"))
+    assert not missing.exists()
+    ask(home, told, "--codex-home", str(missing), "--state-dir", str(kept))
+
+    assert not missing.exists()
+    assert len(lines(kept / "audit.jsonl")) == 1
+
+
 def test_a_file_outside_the_home_is_refused(home: Home, tmp_path: Path):
     home.put(WORK)
     other = tmp_path / home.path().name

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -420,6 +420,27 @@ def test_a_session_to_which_records_refer_is_not_removed(shop: Shop, tmp_path: P
 
     assert refusal(lambda: sessions.delete(thread(1))).facts["reason"] == "referred_to"
     assert len(shop.store.rollouts()) == 1
+
+
+@pytest.mark.parametrize("how", ["alone", "referred to", "gone on", "open in Codex"])
+def test_a_session_that_we_did_not_make_stays_for_that_very_reason(
+    shop: Shop, tmp_path: Path, how: str
+):
+    shop.put(thread_of(3), chat("of codex", 3))
+    if how == "gone on":
+        shop.put(thread_of(3), chat("and more", 3), thread_of(4))
+    sessions = Sessions(
+        Catalogue(shop.store), Records(str(tmp_path)), Settings(), lambda _: how == "referred to"
+    )
+    before = shop.store.rollouts()
+
+    with shop.live(thread_of(3)) if how == "open in Codex" else nullcontext():
+        refused = refusal(lambda: sessions.delete(thread_of(3)))
+
+    assert (refused.code, refused.facts["reason"]) == ("conflict", "not_ours")
+    assert refused.message == f"session {thread_of(3)} was not made by codex-checkpoints"
+    assert f"`codex-checkpoints archive {thread_of(3)}`" in str(refused.facts["hint"])
+    assert shop.store.rollouts() == before
 
 
 def test_a_file_from_elsewhere_is_never_changed(tmp_path: Path):

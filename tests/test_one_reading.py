@@ -31,8 +31,8 @@ from rollouts import assistant, based_on, compacted, rollout, session, shell, to
 from test_compacting import OUTSIDE, WORK, asked, compacting, history_of, records
 from test_session_file import compressed
 
-END = 1 << 21
-"""So much of its ends may be looked at besides where something is appended."""
+END = 3 << 20
+"""So much of its ends may be looked at besides where something is appended: before, and then."""
 
 KEPT = {"role": "user", "content": [{"type": "input_text", "text": "Fix the login."}]}
 

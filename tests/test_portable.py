@@ -16,12 +16,13 @@ from codex_checkpoints.core.portable.reading import MAX_VALUES
 from codex_checkpoints.core.restore.markers import Pin, pinned
 from codex_checkpoints.core.rollout.fields import object_of
 from codex_checkpoints.journal import StorageError
-from codex_checkpoints.records import MARKERS, Records
+from codex_checkpoints.records import IMPORTS, MARKERS, Records
 from codex_checkpoints.service.importing import Importing
 from codex_checkpoints.service.notes import Notes
 from codex_checkpoints.service.packing import Packing
 from codex_checkpoints.service.refusal import Refusal
-from homes import Home, chat, refusal, snapshot, thread
+from codex_checkpoints.service.verifying import verify
+from homes import Home, chat, more, refusal, snapshot, thread
 from peer import Peer
 from rollouts import (
     Form,
@@ -111,6 +112,7 @@ def two(tmp_path: Path) -> Two:
     return Two(tmp_path)
 
 
+TASK = {"source": "user", "ref": "task"}
 FACT: Json = {
     "kind": "fact",
     "key": "port",
@@ -211,6 +213,28 @@ def test_a_file_that_is_there_is_replaced_only_on_request(two: Two):
     assert [path.name for path in two.file.parent.glob(".*")] == []
 
 
+@pytest.mark.parametrize("how", [(), ("--force",), ("--dry-run",)])
+@pytest.mark.parametrize("what", ["folder", "link"])
+def test_a_folder_is_said_to_be_one_and_not_that_it_may_be_replaced(
+    two: Two, what: str, how: tuple[str, ...]
+):
+    folder = two.file.parent / "packs"
+    folder.mkdir()
+    named = folder
+    if what == "link":
+        named = two.file.parent / "link"
+        named.symlink_to(folder)
+
+    done = two.there.run("export", thread(1), str(named), *how)
+
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert done.stderr.decode().startswith(f"conflict: {named} is a folder. Name the file")
+    assert "--force" not in done.stderr.decode()
+    assert list(folder.iterdir()) == []
+    assert [path.name for path in two.file.parent.glob(".*")] == []
+    assert what == "folder" or named.is_symlink()
+
+
 def test_a_dry_run_of_an_export_writes_nothing(two: Two):
     before = made_files(two.there)
 
@@ -221,6 +245,19 @@ def test_a_dry_run_of_an_export_writes_nothing(two: Two):
     assert {path for path in made_files(two.there).keys() - before.keys() if "audit" in path} == (
         set()
     )
+
+
+def test_of_a_session_file_outside_the_home_that_leaves_nothing_is_stored(two: Two, tmp_path: Path):
+    elsewhere = tmp_path / two.there.path().name
+    elsewhere.write_bytes(two.there.path().read_bytes())
+    two.there.json("sessions")
+    before = made_files(two.there)
+
+    told = two.there.json("export", str(elsewhere), str(two.file))
+
+    assert (told["sessionId"], two.file.exists()) == (thread(1), True)
+    assert made_files(two.there).keys() == before.keys()
+    assert two.there.json("audit") == []
 
 
 def test_a_pack_is_not_written_among_session_files(two: Two):
@@ -385,6 +422,31 @@ def test_what_a_tool_put_out_elsewhere_is_not_known_here(two: Two):
     assert here["facts"]["port"]["status"] == "SUSPECT"
 
 
+@pytest.mark.parametrize("mode", ["soft", "hard"])
+def test_a_branch_of_what_came_in_takes_the_history_of_its_notes_along(two: Two, mode: str):
+    two.note(FACT)
+    two.export()
+    history = two.pack["notes"]
+    name = two.taken()["sessionId"]
+    (path,) = two.here.root.glob(f"sessions/**/rollout-*{name}.jsonl")
+    last = json.loads(path.read_bytes().splitlines()[-1])["ordinal"]
+    with path.open("ab") as file:
+        file.write(more(turn(user("Go on")), thread=name, ordinal=last + 1))
+    said = {"kind": "fact", "key": "port", "value": "another", "evidence": TASK}
+    with two.here.house() as house:
+        notes = Notes(house.sessions, stamps.now, stamps.new_id)
+        notes.apply(name, json.dumps(said).encode())
+    marker = two.here.json("mark", name, "--label", "here")["checkpointId"]
+
+    branch = two.here.json("restore", name, marker, "--mode", mode)["sessionId"]
+    two.here.json("export", branch, str(two.file), "--force")
+
+    assert [each["payload"]["value"] for each in two.pack["notes"]] == [
+        *(each["payload"]["value"] for each in history),
+        "another",
+    ]
+
+
 def test_a_pack_of_what_came_in_is_the_same_but_for_ids(two: Two):
     two.note(FACT)
     two.there.json("mark", thread(1), "--label", "here")
@@ -547,6 +609,15 @@ def _set(*path: Any) -> Any:  # noqa: ANN401 - keys, then a value
     return change
 
 
+def _twice(name: str) -> Any:  # noqa: ANN401 - a change
+    """Return a change that has the first of a list stand there twice."""
+
+    def change(pack: Json) -> None:
+        pack[name].append(pack[name][0])
+
+    return change
+
+
 LINK: Json = {
     "child": thread(1),
     "parent": thread(2),
@@ -583,6 +654,10 @@ LINK: Json = {
         (_set("notes", [{"seq": 1, "turnId": None, "at": None}]), "invalid_payload"),
         (_set("notes", 0, "payload", {"kind": "task"}), "invalid_payload"),
         (_set("notes", 0, "at", "yesterday"), "invalid_payload"),
+        (_set("markers", 0, "createdAt", "2026-13-45T99:00:00.000Z"), "invalid_payload"),
+        (_set("markers", 0, "label", ""), "invalid_payload"),
+        (_twice("markers"), "invalid_payload"),
+        (_set("pins", [{"uri": "a", "start": None, "end": None}] * 2), "invalid_payload"),
         (_set("version", True), "invalid_payload"),
         (_set("markers", 0, "checkpointId", "../../x"), "invalid_payload"),
         (_set("markers", 0, "turnId", "../../y"), "invalid_payload"),
@@ -818,6 +893,52 @@ def test_an_import_whose_audit_cannot_be_written_is_told_by_a_later_start(
         assert house.sessions.records.undertakings() == ()
         told = [object_of(event)["type"] for event in house.sessions.records.events()]
     assert told == ["PackImported"]
+
+
+def test_an_import_that_cannot_be_taken_back_whole_is_taken_back_by_a_later_start(
+    two: Two, monkeypatch: pytest.MonkeyPatch
+):
+    two.export()
+    remove = Records.remove
+
+    def all_but_its_record(records: Records, session_id: str, name: str) -> None:
+        if name == IMPORTS:
+            raise StorageError("input/output error")
+        remove(records, session_id, name)
+
+    def full(*_: object) -> None:
+        raise StorageError("no space left on device")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Records, "remove", all_but_its_record)
+        with two.here.house() as house:
+            broken.setattr(house.sessions.threads, "create", full)
+            importing = Importing(house.sessions, stamps.now, stamps.new_id)
+            refusal(lambda: importing.make(str(two.file), str(two.shop)))
+            assert importing.recover() == 0
+            assert house.sessions.records.holding(IMPORTS) != frozenset()
+            assert verify(house.sessions).findings == ()
+
+    with two.here.house() as house:
+        assert house.sessions.records.undertakings() == ()
+        assert house.sessions.records.holding(IMPORTS) == frozenset()
+        assert verify(house.sessions).findings == ()
+
+
+def test_a_marker_of_a_pack_that_names_a_number_and_no_turn_is_refused_as_unknown(two: Two):
+    two.there.json("mark", thread(1), "--label", "x")
+    two.export()
+    pack = two.pack
+    pack["markers"][0]["turnId"] = "1"
+    two.file.write_text(json.dumps(pack))
+    made = two.there.json("import", str(two.file), "--cwd", str(two.shop))
+    marker = pack["markers"][0]["checkpointId"]
+
+    done = two.there.run(
+        *("restore", made["sessionId"], marker, "--mode", "soft", "--dry-run", "--json")
+    )
+
+    assert json.loads(done.stdout)["error"]["code"] == "unknown_turn"
 
 
 def test_a_file_in_a_folder_that_is_called_home_goes_along(two: Two):

@@ -556,6 +556,38 @@ def hears(peer: Peer) -> bool:
     return True
 
 
+@pytest.mark.parametrize("look", ["begin", "drain"])
+def test_a_look_that_fails_is_told_and_the_next_one_finds_what_it_missed(
+    own: Home, tmp_path: Path, look: str
+) -> None:
+    own.put(chat("one"))
+    program = f"""
+        from codex_checkpoints.service.following import Follower
+
+        plain, failed = Follower.{look}, []
+        def once(self):
+            if not failed:
+                failed.append(True)
+                raise ZeroDivisionError("{SECRET}")
+            return plain(self)
+        Follower.{look} = once
+        """
+    with Peer(own.root, env=changed(tmp_path, program)) as peer:
+        peer.start()
+        if look == "drain":
+            assert peer.heard("checkpoints/changed")["sessionIds"] == [thread(1)]
+            own.put(chat("two", 2), 2)
+        eventually(lambda: any("follow: ZeroDivisionError" in line for line in peer.log))
+        own.put(chat("three", 3), 3)
+
+        told: set[str] = set()
+        while thread(3) not in told:
+            told |= {*peer.heard("checkpoints/changed")["sessionIds"]}
+        assert told >= ({thread(2), thread(3)} if look == "drain" else {thread(1), thread(3)})
+        assert peer.stop() == 0
+        assert SECRET not in "".join(peer.log)
+
+
 # --- the first index: progress and cancellation --------------------------------------------------
 
 
@@ -804,7 +836,7 @@ def test_a_defect_is_an_error_without_paths_and_the_server_lives(own: Home, tmp_
         from codex_checkpoints.service.sessions import Sessions
 
         def detail(self, session):
-            raise ZeroDivisionError(__file__)
+            raise ZeroDivisionError("words\\n\\x1b[2J " + __file__)
         Sessions.detail = detail
         """,
     )
@@ -817,6 +849,12 @@ def test_a_defect_is_an_error_without_paths_and_the_server_lives(own: Home, tmp_
             "data": {"code": "internal", "facts": {}},
         }
         assert peer.call("checkpoints/doctor")["sessions"] == 1
+        assert peer.stop() == 0
+        log = "".join(peer.log)
+
+    assert "ZeroDivisionError\n" in log
+    assert "words" not in log
+    assert "\x1b" not in log
 
 
 # --- hostile bytes -------------------------------------------------------------------------------

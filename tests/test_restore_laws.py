@@ -12,11 +12,10 @@ import rollouts as r
 from checkpoints import CHECKPOINTS
 from codex_checkpoints.core.checkpoint.canonical import to_bytes
 from codex_checkpoints.core.checkpoint.records import Checkpoint, Plan
-from codex_checkpoints.core.restore.carried import Carried
+from codex_checkpoints.core.restore.carried import Carried, LinkKind
 from codex_checkpoints.core.restore.chains import (
     Cut,
     Link,
-    LinkKind,
     chain_of,
     closes_a_circle,
     parents_of,
@@ -36,7 +35,6 @@ from codex_checkpoints.core.restore.markers import (
 from codex_checkpoints.core.restore.pack import (
     items_of,
     pack_lines,
-    sections_in,
     state_pack,
     tokens_of,
 )
@@ -48,7 +46,7 @@ from codex_checkpoints.core.restore.sealing import is_intact
 from codex_checkpoints.core.restore.trace import Trace
 from generated import damaged, hostile_lines, sessions
 from reading import read, read_on
-from restoring import CARRIED, MADE, SOURCE, carried, outcome
+from restoring import CARRIED, MADE, SOURCE, carried, outcome, sections_in
 
 PLENTY = 1_000_000
 

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,9 @@ from codex_checkpoints import stamps
 from codex_checkpoints.core.checkpoint.canonical import to_json
 from codex_checkpoints.core.restore.events import RestoreMode
 from codex_checkpoints.service.marking import Markers
-from codex_checkpoints.service.restore_plan import Wish
+from codex_checkpoints.service.restore_plan import Planner, Wish
+from codex_checkpoints.service.restore_records import RestoreRecords
+from codex_checkpoints.service.restore_source import find_source
 from codex_checkpoints.service.restoring import Restored, Restoring
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.verifying import verify
@@ -184,6 +186,39 @@ def test_a_turn_that_has_not_ended_is_refused_whichever_way(home: Home, mode: Re
     assert len(list(home.root.rglob("rollout-*"))) == 1
 
 
+@pytest.mark.parametrize("based", [False, True])
+@pytest.mark.parametrize("last", [b"", b"{}"])
+def test_what_is_said_after_a_restore_was_asked_for_stays_out_where_no_line_ends_a_turn(
+    home: Home,
+    based: bool,
+    last: bytes,
+):
+    put(home)
+    data, base = home.path().read_bytes(), {}
+    if based:
+        base = {"history_base": based_on(thread(1), len(data.splitlines()), len(data))}
+    head = session("legacy", events=False, thread=thread(2), cwd=str(home.user), **base)
+    path = home.put(rollout(head, user("Fix the cart"), assistant("Fixed.")) + last, 2)
+    with sessions_of(home) as sessions:
+        parts = sessions, stamps.now, stamps.new_id
+        markers = Markers(*parts)
+        marker = markers.mark(thread(2), "here", None).marker
+        before = sessions.show(thread(2)).checkpoint
+
+        source = find_source(sessions, markers, thread(2), marker.checkpoint_id)
+        said = rollout(session("legacy", events=False), user("Now the till"))
+        with path.open("ab") as file:
+            file.write((b"\n" if last else b"") + said.split(b"\n", 1)[1])
+        plan = Planner(sessions, markers, RestoreRecords(sessions.records)).plan(
+            source, Wish("hard", window=3)
+        )
+
+        assert before != sessions.show(thread(2)).checkpoint
+        assert plan.goods.checkpoint == before
+        assert plan.until == source.until
+        assert "Now the till" not in [each.text for each in plan.goods.window]
+
+
 def test_a_bare_turn_id_names_no_session(home: Home):
     put(home)
     home.put(rollout(session(thread=thread(2), cwd=str(home.user)), *two_turns()), 2)
@@ -216,25 +251,30 @@ def test_a_restore_without_an_index_is_done_and_says_so(home: Home):
 IDS = [f"01a1f865-1111-7000-8000-00000000000{n}" for n in range(4)]
 
 
-def opened(number: int) -> Any:  # noqa: ANN401 - a step
-    return record(
-        "compacted",
-        {
-            "message": f'"window_id":"{IDS[0]}"',
-            "replacement_history": [],
-            "window_number": number,
-            "first_window_id": IDS[0],
-            "previous_window_id": IDS[number - 1],
-            "window_id": IDS[number],
-            "more": {"kept": True},
-        },
-    )
+def opened(number: int, order: Callable[[Json], Json] = dict) -> Any:  # noqa: ANN401 - a step
+    written: Json = {
+        "message": f'"window_id":"{IDS[0]}"',
+        "replacement_history": [],
+        "window_number": number,
+        "first_window_id": IDS[0],
+        "previous_window_id": IDS[number - 1],
+        "window_id": IDS[number],
+        "more": {"kept": True},
+    }
+    return record("compacted", order(written))
 
 
-def test_no_window_of_a_branch_has_the_id_of_one_of_its_source(home: Home):
+def backwards(written: Json) -> Json:
+    return dict(reversed(written.items()))
+
+
+@pytest.mark.parametrize("order", [dict, backwards])
+def test_no_window_of_a_branch_has_the_id_of_one_of_its_source(
+    home: Home, order: Callable[[Json], Json]
+):
     head = session(thread=thread(1), cwd=str(home.user), context_window={"window_id": IDS[0]})
     one, two, three = two_turns()
-    home.put(rollout(head, one, opened(1), two, opened(2), three))
+    home.put(rollout(head, one, opened(1, order), two, opened(2, order), three))
     before = home.path().read_bytes()
 
     with sessions_of(home) as sessions:
@@ -323,6 +363,7 @@ def test_a_branch_of_a_branch_that_names_its_source_names_what_holds_the_turn(ho
         ("legacy", "copied_legacy"),
         ("packed", "copied_compressed"),
         ("compacted", "copied_windows"),
+        ("damaged", "copied_damaged"),
     ],
 )
 def test_where_a_source_cannot_be_named_its_lines_are_copied_and_it_is_told(
@@ -336,6 +377,8 @@ def test_where_a_source_cannot_be_named_its_lines_are_copied_and_it_is_told(
         head = session(thread=thread(1), cwd=str(home.user))
         one, two, three = two_turns()
         home.put(rollout(head, one, opened(1), two, three))
+    if source == "damaged":
+        path.write_bytes(path.read_bytes().replace(b"Read.", b"Read\xff"))
     by_reference(home)
 
     with sessions_of(home) as sessions:
@@ -343,7 +386,8 @@ def test_where_a_source_cannot_be_named_its_lines_are_copied_and_it_is_told(
 
         assert [each.fallback for each in done.record.fallbacks] == [why]
         assert [each.code for each in done.record.warnings] == ["copied_instead"]
-        assert len(lines(sessions, done.record.session_id)) > 5
+        made = Path(sessions.find(done.record.session_id).path)
+        assert made.read_bytes().count(b"\n") > 5
     told = [json.loads(line) for line in (home.state / "audit.jsonl").read_bytes().splitlines()]
     assert [each["fallback"] for each in told if each["type"] == "FallbackUsed"] == [why]
 

@@ -12,13 +12,16 @@ import pytest
 
 from codex_checkpoints import stamps
 from codex_checkpoints.core.restore.events import ORDER
-from codex_checkpoints.core.restore.pack import Deferred, sections_in
+from codex_checkpoints.core.restore.pack import Deferred
 from codex_checkpoints.core.restore.sealing import sealed
 from codex_checkpoints.service.marking import Markers
+from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.restore_plan import Wish
 from codex_checkpoints.service.restoring import Restored, Restoring
+from codex_checkpoints.service.verifying import verify
 from homes import Home, chat, refusal, snapshot, thread
 from peer import Peer
+from restoring import sections_in
 from rollouts import (
     Form,
     assistant,
@@ -456,6 +459,48 @@ def test_a_pinned_file_that_is_gone_is_told(home: Home):
     assert told["uri"] == "rules.md"
 
 
+@pytest.mark.parametrize(
+    ("pin", "why", "words"),
+    [
+        ("big.txt#L3-L4", "bound", "too large to be read"),
+        ("a.py#L90-L99", "no_lines", "it has no such lines"),
+        ("out.txt", "unreadable", "not to be read"),
+    ],
+)
+def test_a_pinned_file_that_is_there_is_never_said_to_be_missing(
+    home: Home, pin: str, why: str, words: str
+):
+    home.config("hashLimitBytes = 1024\n")
+    (home.user / "shop/big.txt").write_text("line\n" * 1000)
+    (home.user / "shop/out.txt").write_text("leads elsewhere soon\n")
+    home.json("pin", thread(1), pin)
+    (home.user / "elsewhere.txt").write_text("not of this folder\n")
+    (home.user / "shop/out.txt").unlink()
+    (home.user / "shop/out.txt").symlink_to(home.user / "elsewhere.txt")
+
+    done = restored(home)
+
+    assert f"({words})\n" in (done.pack or "")
+    assert [(each.id, each.reason) for each in done.record.deferred] == [
+        ("step:s1", "filtered"),
+        (pin, why),
+    ]
+    assert done.record.missing == ()
+    assert "ArtifactMissing" not in {event["type"] for event in events(home)}
+
+
+def test_a_pinned_file_known_by_size_and_time_alone_is_told(home: Home):
+    home.config("hashLimitBytes = 1024\n")
+    (home.user / "shop/big.txt").write_text("line\n" * 1000)
+    home.json("pin", thread(1), "big.txt")
+
+    done = restored(home)
+
+    told = [event for event in events(home) if event["type"] == "FallbackUsed"]
+    assert [(each["fallback"], each["uri"]) for each in told] == [("weak_hash", "big.txt")]
+    assert ("weak_hashes", 1) in [(each.code, each.count) for each in done.record.warnings]
+
+
 def test_a_marker_whose_turn_was_rolled_back_is_restored_all_the_same(tmp_path: Path):
     home = a_home(tmp_path, "legacy")
     with restoring(home) as (markers, _):
@@ -686,6 +731,43 @@ def test_verify_finds_what_audit_and_records_do_not_tell_alike(home: Home, lost:
     assert report["files"] == (0 if lost == "both records" else 4)
 
 
+def test_verify_finds_that_the_end_of_a_restore_that_failed_was_taken_away(home: Home):
+    restored(home)
+    assert home.run("restore", thread(1), "m9", "--mode", "hard").returncode == 1
+    assert home.json("verify")["findings"] == []
+    audit = home.state / "audit.jsonl"
+    *kept, end = audit.read_bytes().splitlines(keepends=True)
+    audit.write_bytes(b"".join(kept))
+
+    report = home.json("verify")
+
+    told = json.loads(end)
+    assert told["type"] == "RestoreFailed"
+    where = {"operationId": told["operationId"], "sessionId": None, "line": None}
+    assert report["findings"] == [{"code": "missing_lines"} | where]
+
+
+def test_verify_says_nothing_of_a_restore_that_is_going_on(home: Home):
+    found: list[object] = []
+
+    def look() -> str:
+        # Each of its events takes the time of day, so this is asked between any two of them.
+        with home.house() as other:
+            found.append(verify(other.sessions).findings)
+        return stamps.now()
+
+    with home.house() as house:
+        marker = Markers(house.sessions, stamps.now, stamps.new_id).mark(thread(1), "x")
+        name = marker.marker.checkpoint_id
+        Restoring(house.sessions, look, stamps.new_id).restore(thread(1), name, Wish("hard"))
+        with pytest.raises(Refusal):
+            Restoring(house.sessions, look, stamps.new_id).restore(thread(1), "m9", Wish("soft"))
+
+    assert len(found) > 8
+    assert not any(found)
+    assert home.json("verify")["findings"] == []
+
+
 def test_verify_compares_session_files_also_without_the_audit(home: Home):
     done = restored(home)
     (home.state / "audit.jsonl").unlink()
@@ -777,7 +859,8 @@ def test_a_source_of_branches_is_not_deleted_and_a_branch_is(home: Home):
     last = home.json("restore", soft["sessionId"], own, "--mode", "soft")
 
     refused = home.run("delete", soft["sessionId"], "--json")
-    assert json.loads(refused.stdout)["error"]["code"] == "conflict"
+    error = json.loads(refused.stdout)["error"]
+    assert (error["code"], error["facts"]["reason"]) == ("conflict", "referred_to")
     assert home.json("delete", last["sessionId"])["deleted"] is True
     assert home.json("delete", soft["sessionId"])["deleted"] is True
 

@@ -225,8 +225,27 @@ def test_a_variable_that_is_no_number_is_told_and_left_aside(home: Home) -> None
 
     told = [each["message"] for each in found if each["code"] == "bad_variable"]
     assert [message.split()[0] for message in told] == list(env)
+    words = [message.removesuffix(".") for message in told]
     warned = home.run("compact", thread(1), "--dry-run", env=env)
-    assert b"AI_MODEL_CONTEXT_WINDOW_TOKENS" in warned.stderr
+    assert warned.stderr.decode().splitlines() == words
+
+
+@pytest.mark.parametrize("setting", ["off", "automatic"])
+def test_who_resumes_is_told_once_in_the_same_words_of_a_variable_that_is_no_number(
+    home: Home, setting: str
+) -> None:
+    home.put(full())
+    home.config(f'compactionOffer = "{setting}"')
+    env = {"AI_MODEL_CONTEXT_WINDOW_TOKENS": "much"}
+    words = home.run("compact", thread(1), "--dry-run", env=env).stderr.decode()
+
+    done = home.run("resume", thread(1), env=env)
+
+    assert words.startswith("AI_MODEL_CONTEXT_WINDOW_TOKENS is no positive whole number")
+    assert done.stderr.decode().count("AI_MODEL_CONTEXT_WINDOW_TOKENS") == 1
+    assert done.stderr.decode().startswith(words)
+    assert done.stdout.decode().startswith("codex resume ")
+    assert home.run("resume", thread(1), "--json", env=env).stderr.decode() == (words)
 
 
 # --- before a resume -----------------------------------------------------------------------------
@@ -272,6 +291,18 @@ def test_automatic_compacts_into_a_new_session_and_says_so(home: Home, ask: Ask)
     (told,) = events(home)
     assert (told["type"], told["requestedBy"]) == ("CompactionInstalled", "automatic")
     assert home.json("history", done["sessionId"])["items"] == done["replacement"]
+
+
+def test_what_is_compacted_before_the_next_turn_is_recorded_as_such(home: Home, ask: Ask) -> None:
+    home.put(full())
+    home.config('compactionOffer = "automatic"')
+
+    done = ask(home, thread(1))["compacted"]
+
+    assert done["placement"] == "pre_turn"
+    assert [each["placement"] for each in events(home)] == ["pre_turn"]
+    first, second = home.json("windows", done["sessionId"])
+    assert (first["trigger"], second["trigger"]) == (None, "pre_turn")
 
 
 def test_a_session_that_went_on_elsewhere_is_neither_compacted_again_nor_left_for_the_other(

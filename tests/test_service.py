@@ -25,7 +25,7 @@ from codex_checkpoints.service.listing import Summary
 from codex_checkpoints.service.projections import Projection
 from codex_checkpoints.service.refusal import Cancelled
 from codex_checkpoints.service.session_file import SessionFile
-from codex_checkpoints.service.settings import Settings, overridden, read_settings
+from codex_checkpoints.service.settings import UNREADABLE, Settings, overridden, read_settings
 from codex_checkpoints.threads.contract import Rollout, Row
 from homes import (
     WAIT,
@@ -1061,6 +1061,60 @@ def test_what_an_editor_sets_goes_before_the_file() -> None:
     )
 
 
+KEPT = ("updates", "metadata", "markers", "compactions", "restores", "imports")
+
+
+@pytest.mark.parametrize("name", [*KEPT, None])
+def test_a_line_of_a_record_that_cannot_be_read_is_told_by_doctor(
+    home: Home, name: str | None
+) -> None:
+    home.put(chat("one"))
+    path = home.state / "audit.jsonl"
+    if name is not None:
+        path = home.state / "sessions" / thread(1) / f"{name}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    garbage = (b'{"a": "\xff"}', b"no json", b'{"a": 1', b"[1]", b"", *[b"x"] * 9)
+    path.write_bytes(b"".join(b'{"b": 2}\n{}\n' + line + b"\n" for line in garbage))
+
+    (told,) = (each for each in home.json("doctor")["findings"] if each["path"] == str(path))
+
+    assert (told["code"], told["severity"], told["count"]) == ("damaged_record", "warning", 14)
+    assert told["message"].startswith("Lines 3, 6, 9, 12, 15, 18, 21, 24 and 6 more of this record")
+    assert "backup" in told["wayOut"]
+
+
+def test_doctor_names_the_one_line_of_a_record_that_cannot_be_read(home: Home) -> None:
+    audit = home.state / "audit.jsonl"
+    audit.parent.mkdir(parents=True)
+    audit.write_bytes(b'{"a": 1}\n' + b'{"a": "\xff"}' + b"\n")
+
+    with home.house() as house:
+        assert findings(house)["damaged_record"].message.startswith("Line 2 of this record")
+
+
+@pytest.mark.parametrize("tail", [b"", b'{"type": "Res', b'{"a": "\xe2\x82'])
+def test_a_last_line_of_a_record_that_is_being_written_is_no_trouble(
+    home: Home, tail: bytes
+) -> None:
+    audit = home.state / "audit.jsonl"
+    audit.parent.mkdir(parents=True)
+    audit.write_bytes(b'{"a": 1}\n' + tail)
+
+    with home.house() as house:
+        assert "damaged_record" not in findings(house)
+
+
+def test_a_record_that_cannot_be_opened_is_told_by_doctor(home: Home) -> None:
+    home.put(chat("one"))
+    path = home.state / "sessions" / thread(1) / "restores.jsonl"
+    path.mkdir(parents=True)
+
+    with home.house() as house:
+        found = findings(house)["unreadable_record"]
+
+    assert (found.severity, found.path) == ("error", str(path))
+
+
 @pytest.mark.parametrize("how", ["bytes", "folder"])
 def test_a_settings_file_that_cannot_be_read_is_told_by_doctor(home: Home, how: str) -> None:
     home.put(chat("x"))
@@ -1072,7 +1126,8 @@ def test_a_settings_file_that_cannot_be_read_is_told_by_doctor(home: Home, how: 
 
     with home.house() as house:
         found = findings(house)["bad_setting"]
-        assert house.sessions.settings == Settings()
+        # Nothing it said counts, and a hook that it may have held still stands in the way.
+        assert house.sessions.settings == UNREADABLE
         assert len(house.sessions.summaries.page().items) == 1
 
     assert found.path == str(home.state / "config.toml")
@@ -1229,6 +1284,33 @@ def test_a_compressed_file_cut_in_the_middle_is_unreadable(home: Home) -> None:
     home.put(compress(chat("x" * 50_000))[:-10], form=".jsonl.zst")
 
     assert refusal(lambda: shown(home)).code == "unreadable_source"
+
+
+def test_a_part_of_an_id_is_answered_as_the_whole_id_where_its_file_cannot_be_read(
+    home: Home,
+) -> None:
+    home.put(compress(chat("x" * 50_000))[:-10], form=".jsonl.zst")
+
+    with home.house() as house:
+        whole = refusal(lambda: house.sessions.show(thread(1)))
+        part = refusal(lambda: house.sessions.show(thread(1)[:12].upper()))
+
+    assert whole.code == "unreadable_source"
+    assert (part.code, part.message, part.facts) == (whole.code, whole.message, whole.facts)
+
+
+def test_a_part_of_an_id_may_mean_a_session_that_cannot_be_read_as_well_as_another(
+    home: Home,
+) -> None:
+    home.put(compress(chat("x" * 50_000))[:-10], form=".jsonl.zst")
+    home.put(chat("two", 2), 2)
+
+    with home.house() as house:
+        refused = refusal(lambda: house.sessions.show(thread(1)[:12]))
+        assert task(house.sessions.show(thread(2))) == "two"
+
+    assert refused.code == "ambiguous_session"
+    assert refused.facts["candidates"] == [thread(1), thread(2)]
 
 
 def test_the_plain_form_of_a_file_goes_before_the_compressed_one(home: Home) -> None:

@@ -95,7 +95,7 @@ def test_without_locks_files_are_written_and_age_tells_what_was_left(
         return False
 
     monkeypatch.setattr(file_lock, "take", no)
-    monkeypatch.setattr(file_lock, "is_known", no)
+    monkeypatch.setattr(file_lock, "is_supported", no)
 
     write(path)
     path.with_name("a").unlink()

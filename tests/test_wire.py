@@ -167,6 +167,15 @@ def test_the_service_and_the_wire_speak_of_a_session_with_the_same_words() -> No
     assert said == sent
 
 
+def test_a_record_is_filled_with_what_is_given_and_for_the_rest_from_another() -> None:
+    source = protocol.TurnSource("s", "t")
+
+    assert wire.filled(protocol.TurnSource, source) == source
+    assert wire.filled(protocol.TurnSource, source, turn_id="u") == protocol.TurnSource("s", "u")
+    with pytest.raises(TypeError):
+        wire.filled(protocol.TurnSource, source, turn="u")
+
+
 def test_the_caps_on_the_wire_are_those_of_the_view() -> None:
     assert wire.unstructure(answers.caps(Caps(max_decisions=3))) == Caps(max_decisions=3).as_json()
 

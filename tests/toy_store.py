@@ -110,6 +110,13 @@ class ToyStore:
             self.put(thread_id, whole, rollout.rollout_id), len(data), len(whole), span
         )
 
+    def check_append(self, thread_id: str) -> None:
+        rollout = self._to_change(thread_id)
+        if rollout.archived:
+            raise c.Unsupported("archived")
+        data = self._data(rollout.path)
+        end_of(lambda start, length: data[start : start + length], len(data), thread_id)
+
     def load_history(
         self, thread_id: str, cursor: str | None = None, limit: int | None = None
     ) -> c.HistoryPage:

@@ -1,7 +1,6 @@
 /** The way between a session, its source and its branches: gone to, compared, drawn, deleted. */
 
 import * as vscode from "vscode";
-import { ResponseError } from "vscode-languageclient/node";
 import type { Server } from "./client.ts";
 import type { Documents } from "./documents.ts";
 import type { Following } from "./following.ts";
@@ -17,6 +16,7 @@ import {
   SessionRequest,
   type SessionSummary,
 } from "./protocol.ts";
+import { codeOf } from "./refusals.ts";
 import type { SessionTree } from "./sessionTree.ts";
 import type { States } from "./states.ts";
 import { tellDone, telling } from "./telling.ts";
@@ -171,8 +171,4 @@ export class BranchDesk {
   #around({ sessionId }: SessionSummary): Promise<Branches> {
     return this.#server.request(BranchesRequest, { sessionId });
   }
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof ResponseError ? String(error.data?.code ?? "") : "";
 }

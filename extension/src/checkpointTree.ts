@@ -8,13 +8,14 @@ import { type Checkpoint, checkpointNodes } from "./model/checkpoint.ts";
 import type { Action, CheckpointNode } from "./model/node.ts";
 import { isSuspect } from "./model/notes.ts";
 import { receivedNode } from "./model/received.ts";
-import { cut, dotted, meter, subject } from "./model/text.ts";
+import { cut, dotted, harmless, meter, subject } from "./model/text.ts";
 import { NotesRequest, PinsRequest, SessionRequest, ShowRequest } from "./protocol.ts";
+import { saysRefusal } from "./refusals.ts";
 import { treeItem } from "./treeItem.ts";
 
 const { l10n } = vscode;
 
-export const CHECKPOINT_VIEW = "codexCheckpoints.checkpoint";
+const CHECKPOINT_VIEW = "codexCheckpoints.checkpoint";
 
 export class CheckpointTree implements vscode.TreeDataProvider<CheckpointNode>, vscode.Disposable {
   readonly #emitter = new vscode.EventEmitter<undefined>();
@@ -56,6 +57,7 @@ export class CheckpointTree implements vscode.TreeDataProvider<CheckpointNode>, 
     }
     const session = this.#following.current;
     if (session === null || this.#server.state.kind !== "ready") {
+      this.#view.message = "";
       return [];
     }
     this.#isStale = false;
@@ -71,9 +73,11 @@ export class CheckpointTree implements vscode.TreeDataProvider<CheckpointNode>, 
       const nodes = checkpointNodes(checkpoint, items, session, Date.now(), l10n.t, pins);
       const artifacts = checkpoint.recentArtifacts.length;
       this.#server.log.info(`checkpoint ${sessionId}: seq ${session.seq}, ${artifacts} artifacts`);
+      this.#view.message = "";
       return received === null ? nodes : [...nodes, receivedNode(received, Date.now(), l10n.t)];
     } catch (error) {
       this.#server.log.warn(`checkpoint: ${error instanceof Error ? error.message : error}`);
+      this.#view.message = harmless(saysRefusal(error, l10n.t));
       return [];
     }
   }

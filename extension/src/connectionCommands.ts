@@ -1,7 +1,7 @@
 /** The commands about how Codex and we are connected. */
 
 import * as vscode from "vscode";
-import type { Commands, House } from "./commands.ts";
+import type { Commands, House } from "./house.ts";
 
 /** Make the table of them. */
 export function connectionCommands({ connection, connections }: House): Commands {

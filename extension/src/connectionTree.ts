@@ -11,13 +11,15 @@ import { basename, dirname, join } from "node:path";
 import * as vscode from "vscode";
 import type { Server } from "./client.ts";
 import { type ConnectionNode, connectionNodes, isSettled } from "./model/connection.ts";
+import { harmless } from "./model/text.ts";
 import { type ConnectReport, ConnectRequest } from "./protocol.ts";
+import { saysRefusal } from "./refusals.ts";
 import { treeItem } from "./treeItem.ts";
 import { workspacePaths } from "./workspace.ts";
 
 const { l10n } = vscode;
 
-export const CONNECTION_VIEW = "codexCheckpoints.connection";
+const CONNECTION_VIEW = "codexCheckpoints.connection";
 
 /** What is known is good for so long. */
 const FRESH_MS = 60_000;
@@ -70,6 +72,7 @@ export class ConnectionTree implements vscode.TreeDataProvider<ConnectionNode>, 
       return [...node.children];
     }
     if (this.#server.state.kind !== "ready") {
+      this.#view.message = "";
       return [];
     }
     try {
@@ -78,9 +81,11 @@ export class ConnectionTree implements vscode.TreeDataProvider<ConnectionNode>, 
         this.#askedAt = performance.now();
         this.#watch(this.#report.codexHome);
       }
+      this.#view.message = "";
       return connectionNodes(this.#report, Date.now(), l10n.t);
     } catch (error) {
       this.#server.log.warn(`connection: ${error instanceof Error ? error.message : error}`);
+      this.#view.message = harmless(saysRefusal(error, l10n.t));
       return [];
     }
   }

@@ -6,7 +6,7 @@ import type { Server } from "./client.ts";
 import { doctorText } from "./model/doctor.ts";
 import { historyText } from "./model/history.ts";
 import { lossesText } from "./model/losses.ts";
-import { fileName, subject } from "./model/text.ts";
+import { fileName, plain, subject } from "./model/text.ts";
 import {
   CompactPreviewRequest,
   DoctorRequest,
@@ -17,6 +17,7 @@ import {
   ShowRequest,
   ViewRequest,
 } from "./protocol.ts";
+import { saysRefusal } from "./refusals.ts";
 
 const { l10n } = vscode;
 
@@ -141,7 +142,8 @@ export class Documents implements vscode.TextDocumentContentProvider, vscode.Dis
         return (await this.#server.request(RecordRequest, { sessionId, ref }, token)).text;
       }
       if (uri.authority === TOLD) {
-        return this.#told.get(uri.query) ?? "";
+        const gone = l10n.t("This text was told once and was not kept. Ask for it again.");
+        return this.#told.get(uri.query) ?? `${gone}\n`;
       }
       if (uri.authority === NOW) {
         const { items } = await this.#server.request(HistoryRequest, { sessionId }, token);
@@ -156,7 +158,7 @@ export class Documents implements vscode.TextDocumentContentProvider, vscode.Dis
       const asked = { sessionId, turnId: null, caps: null };
       return (await this.#server.request(ViewRequest, asked, token)).text;
     } catch (error) {
-      return `${error instanceof Error ? error.message : error}\n`;
+      return `${plain(saysRefusal(error, l10n.t))}\n`;
     }
   }
 

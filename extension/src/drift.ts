@@ -6,7 +6,8 @@ import { Drift } from "./model/drift.ts";
 import { iconless } from "./model/text.ts";
 import { openArtifact } from "./openArtifact.ts";
 import { SessionRequest, type Strayed } from "./protocol.ts";
-import { SECTION } from "./settings.ts";
+import { turnOff } from "./settings.ts";
+import { telling } from "./telling.ts";
 
 const { l10n } = vscode;
 
@@ -15,7 +16,7 @@ export function warnOfDrift(server: Server): vscode.Disposable {
   const drift = new Drift();
   return server.onDidStray((strayed) => {
     if (drift.add(strayed)) {
-      void warn(server, drift, strayed);
+      void telling(() => warn(server, drift, strayed));
     }
   });
 }
@@ -27,8 +28,7 @@ async function warn(server: Server, drift: Drift, { sessionId }: Strayed): Promi
   const chosen = await vscode.window.showWarningMessage(sentence, show, off);
   const files = drift.take(sessionId);
   if (chosen === off) {
-    const settings = vscode.workspace.getConfiguration(SECTION);
-    await settings.update("driftGuard", false, vscode.ConfigurationTarget.Global);
+    await turnOff("driftGuard", false);
   } else if (chosen === show) {
     const title = l10n.t("Changed Beside the Plan");
     const rows = files.map((file) => ({ ...file, label: iconless(file.label) }));

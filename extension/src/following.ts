@@ -10,6 +10,7 @@ import { setContext } from "./emptiness.ts";
 import { sessionsParams } from "./model/listing.ts";
 import { followedOf, isBranch, runningOf } from "./model/sessions.ts";
 import { SessionRequest, type SessionSummary, SessionsRequest } from "./protocol.ts";
+import { codeOf } from "./refusals.ts";
 import { workspacePaths } from "./workspace.ts";
 
 /** Enough to find the running one; the newest come first. */
@@ -94,7 +95,14 @@ export class Following implements vscode.Disposable {
       const here = await this.#here();
       this.#running = runningOf(here);
       const chosen = this.#chosen;
-      const next = chosen === null ? followedOf(here) : await this.#chosenOne(chosen, here);
+      const found = chosen === null ? null : await this.#chosenOne(chosen, here);
+      if (this.#chosen !== chosen) {
+        return; // a person chose meanwhile, and the look at that is next
+      }
+      if (found === null) {
+        this.#chosen = null;
+      }
+      const next = found ?? followedOf(here);
       const isOther = next?.sessionId !== this.#current?.sessionId;
       this.#current = next;
       this.#tell({ session: next, changes: isOther ? null : changes });
@@ -125,6 +133,7 @@ export class Following implements vscode.Disposable {
     return lists.length === 1 ? all : all.sort((a, b) => (a.updatedAt < b.updatedAt ? 1 : -1));
   }
 
+  /** The session that a person chose; null when it is gone. */
   async #chosenOne(id: string, here: readonly SessionSummary[]): Promise<SessionSummary | null> {
     const listed = here.find((session) => session.sessionId === id);
     if (listed !== undefined) {
@@ -132,9 +141,11 @@ export class Following implements vscode.Disposable {
     }
     try {
       return (await this.#server.request(SessionRequest, { sessionId: id })).summary;
-    } catch {
-      this.#chosen = null; // gone: follow again
-      return followedOf(here);
+    } catch (error) {
+      if (["unknown_session", "unreadable_source"].includes(codeOf(error))) {
+        return null;
+      }
+      throw error; // a server that is busy or away takes no choice back
     }
   }
 }

@@ -11,7 +11,7 @@ import { isAbsolute } from "node:path";
 export const ISOLATED = ["-I", "-S", "-X", "utf8", "-u"] as const;
 
 /** The setting's name, as attempts in the log call it. */
-export const PYTHON_SETTING = "codexCheckpoints.python";
+const PYTHON_SETTING = "codexCheckpoints.python";
 
 /** An interpreter that may do, and where the idea came from. */
 export interface Candidate {

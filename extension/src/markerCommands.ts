@@ -1,13 +1,12 @@
 /** The commands about markers, turns, branches and pins: each finds what it is about, and passes it on. */
 
 import * as vscode from "vscode";
-import type { Commands, House } from "./commands.ts";
+import { tellNoSession } from "./chosenSession.ts";
+import type { Commands, House } from "./house.ts";
 import type { CheckpointNode } from "./model/node.ts";
 import { type Marker, SessionRequest, type SessionSummary } from "./protocol.ts";
 import type { SessionNode } from "./sessionItem.ts";
 import { telling } from "./telling.ts";
-
-const { l10n } = vscode;
 
 /** What a command about a session is called with: a row, a session by its id, or nothing. */
 type Target = SessionNode | { readonly kind?: undefined; readonly sessionId: string };
@@ -31,8 +30,7 @@ export function markerCommands(house: House): Commands {
       telling(async () => {
         const session = await sessionOf(target);
         if (session === null) {
-          const sentence = l10n.t("Choose a session in the Codex view first.");
-          await vscode.window.showInformationMessage(sentence);
+          await tellNoSession();
           return;
         }
         await act(session, target?.kind === "marker" ? target.marker : null);

@@ -1,6 +1,7 @@
 /** Asks a person for a note, and tells the server: state, verify again, revoke. */
 
 import * as vscode from "vscode";
+import { inView } from "./chosenSession.ts";
 import type { Server } from "./client.ts";
 import type { Following } from "./following.ts";
 import { isSuspect } from "./model/notes.ts";
@@ -11,7 +12,7 @@ import {
   isKey,
   uriOfFile,
 } from "./model/payloads.ts";
-import { cut, harmless, iconless, plain } from "./model/text.ts";
+import { cut, iconless, plain } from "./model/text.ts";
 import {
   type Anchor,
   AnchorsRequest,
@@ -21,7 +22,6 @@ import {
   RevokeNoteRequest,
   type SessionSummary,
 } from "./protocol.ts";
-import { saysRefusal } from "./refusals.ts";
 
 const { l10n } = vscode;
 
@@ -50,9 +50,9 @@ export class NoteDesk {
     const title = l10n.t("Add a Note");
     const chosen = await vscode.window.showQuickPick(kinds, { title });
     if (chosen?.of === "fact") {
-      await this.#inSession((session) => this.#addFact(session, null));
+      await inView(this.#following, (session) => this.#addFact(session, null));
     } else if (chosen?.of === "decision") {
-      await this.#inSession((session) => this.#addDecision(session));
+      await inView(this.#following, (session) => this.#addDecision(session));
     }
   }
 
@@ -62,7 +62,7 @@ export class NoteDesk {
     if (target?.scheme !== "file") {
       return;
     }
-    await this.#inSession(async (session) => {
+    await inView(this.#following, async (session) => {
       const uri = uriOfFile(session.cwd, target.fsPath);
       const anchors = await this.#anchors(session);
       if (!anchors.some(({ source, ref }) => source === "file" && ref === uri)) {
@@ -81,7 +81,7 @@ export class NoteDesk {
     if (fact === null || !isSuspect(fact)) {
       return;
     }
-    await this.#inSession(async (session) => {
+    await inView(this.#following, async (session) => {
       const title = l10n.t("Verify a Fact Again");
       const value = await askText(title, l10n.t("What is true now?"), fact.value ?? "");
       const anchors = await this.#anchors(session);
@@ -101,7 +101,7 @@ export class NoteDesk {
     if (note === null) {
       return;
     }
-    await this.#inSession(async (session) => {
+    await inView(this.#following, async (session) => {
       const take = l10n.t("Revoke");
       const sure = await vscode.window.showWarningMessage(
         note.kind === "fact" ? l10n.t("Revoke this fact?") : l10n.t("Revoke this decision?"),
@@ -164,21 +164,6 @@ export class NoteDesk {
   async #apply({ sessionId }: SessionSummary, payload: object): Promise<void> {
     await this.#server.request(ApplyUpdateRequest, { sessionId, payload, dryRun: false });
     vscode.window.setStatusBarMessage(l10n.t("Noted"), 2000);
-  }
-
-  /** Work on the session in view; say in words why the server would not. */
-  async #inSession(work: (session: SessionSummary) => Promise<void>): Promise<void> {
-    const session = this.#following.current;
-    if (session === null) {
-      const sentence = l10n.t("Choose a session in the Codex view first.");
-      await vscode.window.showInformationMessage(sentence);
-      return;
-    }
-    try {
-      await work(session);
-    } catch (error) {
-      void vscode.window.showWarningMessage(harmless(saysRefusal(error, l10n.t)));
-    }
   }
 }
 

@@ -9,7 +9,8 @@ import type { CompactionDesk } from "./compacting.ts";
 import type { Following } from "./following.ts";
 import { Hints, percentOf } from "./model/offer.ts";
 import type { SessionSummary } from "./protocol.ts";
-import { SECTION } from "./settings.ts";
+import { turnOff } from "./settings.ts";
+import { telling } from "./telling.ts";
 
 const { l10n } = vscode;
 
@@ -21,7 +22,7 @@ export function offerCompaction(
   const hints = new Hints(Date.now());
   return following.onDidChange(({ session }) => {
     if (session !== null && hints.isDue(session)) {
-      void hint(session, compaction);
+      void telling(() => hint(session, compaction));
     }
   });
 }
@@ -49,7 +50,6 @@ async function hint(session: SessionSummary, compaction: CompactionDesk): Promis
   if (chosen === compact) {
     await compaction.compact(session);
   } else if (chosen === off) {
-    const settings = vscode.workspace.getConfiguration(SECTION);
-    await settings.update("compactionOffer", "off", vscode.ConfigurationTarget.Global);
+    await turnOff("compactionOffer", "off");
   }
 }

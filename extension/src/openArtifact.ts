@@ -7,10 +7,18 @@ const { l10n } = vscode;
 
 /** Open it if it is a file that is there; say so if not. Its name is never shown as markup. */
 export async function openArtifact(cwd: string | null, uri: string): Promise<void> {
+  const file = await artifactAt(cwd, uri);
+  if (file !== null) {
+    await vscode.commands.executeCommand("vscode.open", file, { preview: true });
+  }
+}
+
+/** Find the file that a session calls so; null, once a person has been told why, where there is none. */
+export async function artifactAt(cwd: string | null, uri: string): Promise<vscode.Uri | null> {
   const path = artifactPath(cwd, uri);
   if (path === null) {
     void vscode.window.showWarningMessage(l10n.t("This place is not opened from a checkpoint."));
-    return;
+    return null;
   }
   const target = vscode.Uri.file(path);
   try {
@@ -18,11 +26,11 @@ export async function openArtifact(cwd: string | null, uri: string): Promise<voi
     // A pipe or a device would never end.
     if ((type & vscode.FileType.File) === 0) {
       void vscode.window.showWarningMessage(l10n.t("This is not a file."));
-      return;
+      return null;
     }
   } catch {
     void vscode.window.showInformationMessage(l10n.t("This file is no longer there."));
-    return;
+    return null;
   }
-  await vscode.commands.executeCommand("vscode.open", target, { preview: true });
+  return target;
 }

@@ -1,13 +1,14 @@
 /** Pins files, and lines of them, to the session in view: every state pack of it offers them. */
 
 import * as vscode from "vscode";
+import { inView } from "./chosenSession.ts";
 import type { Server } from "./client.ts";
 import type { Following } from "./following.ts";
 import type { CheckpointNode } from "./model/node.ts";
 import { uriOfFile } from "./model/payloads.ts";
 import { pathOf } from "./model/pins.ts";
 import { PinRequest, type SessionSummary, UnpinRequest } from "./protocol.ts";
-import { tellDone, telling } from "./telling.ts";
+import { tellDone } from "./telling.ts";
 
 const { l10n } = vscode;
 
@@ -22,7 +23,7 @@ export class PinDesk {
 
   /** Pin the file of a row, of the explorer, or of the active editor. */
   pin(target: CheckpointNode | vscode.Uri | undefined): Promise<void> {
-    return this.#inSession((session) => {
+    return inView(this.#following, (session) => {
       const path = pathIn(session, target ?? vscode.window.activeTextEditor?.document.uri);
       return path === null ? Promise.resolve() : this.#pin(session, path);
     });
@@ -30,7 +31,7 @@ export class PinDesk {
 
   /** Pin the lines that are selected in the active editor. */
   pinLines(): Promise<void> {
-    return this.#inSession(async (session) => {
+    return inView(this.#following, async (session) => {
       const editor = vscode.window.activeTextEditor;
       const path = pathIn(session, editor?.document.uri);
       if (editor === undefined || path === null) {
@@ -45,7 +46,7 @@ export class PinDesk {
 
   /** Take the pin of a row away. */
   unpin({ pin }: CheckpointNode): Promise<void> {
-    return this.#inSession(async ({ sessionId }) => {
+    return inView(this.#following, async ({ sessionId }) => {
       if (pin !== null) {
         await this.#server.request(UnpinRequest, { sessionId, path: pathOf(pin) });
         tellDone(l10n.t("The pin is taken away"));
@@ -56,16 +57,6 @@ export class PinDesk {
   async #pin({ sessionId }: SessionSummary, path: string): Promise<void> {
     await this.#server.request(PinRequest, { sessionId, path });
     tellDone(l10n.t("Pinned to the session in view"));
-  }
-
-  async #inSession(work: (session: SessionSummary) => Promise<void>): Promise<void> {
-    const session = this.#following.current;
-    if (session === null) {
-      const sentence = l10n.t("Choose a session in the Codex view first.");
-      await vscode.window.showInformationMessage(sentence);
-      return;
-    }
-    await telling(() => work(session));
   }
 }
 

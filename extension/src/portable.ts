@@ -6,6 +6,7 @@ import type { Documents } from "./documents.ts";
 import { longWork } from "./longWork.ts";
 import { countWords, importText, packName } from "./model/portable.ts";
 import { harmless } from "./model/text.ts";
+import { openCodex } from "./openCodex.ts";
 import {
   ExportRequest,
   type Imported,
@@ -13,7 +14,6 @@ import {
   ImportRequest,
   type SessionSummary,
 } from "./protocol.ts";
-import { openCodex } from "./resuming.ts";
 import { telling } from "./telling.ts";
 import { workspacePaths } from "./workspace.ts";
 

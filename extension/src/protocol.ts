@@ -218,7 +218,8 @@ export interface ConnectFailure {
  * trust in an MCP server.  `problem` is null or `not_configured`, `incomplete`,
  * `program_missing`, `other_program`, `other_folders`, `no_hooks`, `disabled`, `untrusted`,
  * `failed`.  `next` is what helps: null or `connect`, `repair`, `trust`, `update_codex`,
- * `choose_home`; `wayOut` says it in a sentence.
+ * `choose_home`; `wayOut` says it in a sentence.  `byHand` tells that a person
+ * wrote something that calls it, which `connect` neither changes nor takes out.
  */
 export interface ConnectDoor {
   readonly door: string;
@@ -231,6 +232,7 @@ export interface ConnectDoor {
   readonly problem: string | null;
   readonly next: string | null;
   readonly wayOut: string | null;
+  readonly byHand: boolean;
 }
 
 /** A hook of ours; `trust` is Codex's word: `trusted`, `untrusted`, `modified`, `managed`. */
@@ -644,7 +646,8 @@ export interface VerifyParams {
  * `code` is `changed_line`, `missing_lines` or `wrong_order` for the audit (`line` counts from 1;
  * null where a whole end is gone), `changed_record` for the record of a restore or an import,
  * `missing_record` for one that a session lacks and another place tells of, `changed_branch` for
- * the bytes that a branch began with, `changed_source` for those that its source had then.
+ * what a session began with that a restore or a compaction made, `changed_source` for the bytes
+ * that its source had then.
  */
 export interface VerifyFinding {
   readonly code: string;
@@ -947,7 +950,8 @@ export interface PackItem {
  * One thing that a pack leaves out.
  *
  * `reason` is `budget`, `filtered` (a step that is done, a decision that another supersedes),
- * `missing` (a pinned file that is not there) or `bound` (a pin that is shown in part).
+ * `missing` (a pinned file that is not there), `no_lines` (it has no such lines), `unreadable` or
+ * `bound` (a pin that is shown in part, or too large to be read).
  */
 export interface DeferredItem {
   readonly part: string;

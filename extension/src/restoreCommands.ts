@@ -1,6 +1,6 @@
 /** The commands about restores: each reads what it was called with, and passes it on. */
 
-import type { Commands, House } from "./commands.ts";
+import type { Commands, House } from "./house.ts";
 import type { Place } from "./restoring.ts";
 
 /** What the rows of the tree and others of our commands call these with. */

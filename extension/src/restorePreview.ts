@@ -9,8 +9,9 @@ import { doneSince, nameOf, sessionName, type Wish, wishOf } from "./model/resto
 import { whyDown } from "./model/status.ts";
 import { Page } from "./panel.ts";
 import {
-  type Marker,
   MarksRequest,
+  NotesRequest,
+  PinsRequest,
   type Restored,
   RestorePreviewRequest,
   RestoreRequest,
@@ -44,8 +45,8 @@ export class RestorePreview {
   #unsureSince: number | null = null;
   /** What a person is to read beside what is shown, until they go on. */
   #aside: string | null = null;
-  /** The marker as the page shows it; undefined while the page tells of trouble. */
-  #shown: Marker | null | undefined;
+  /** What the page was made of, as text; undefined while the page tells of trouble. */
+  #shown: string | undefined;
 
   /** Show it in a panel. */
   constructor(
@@ -119,15 +120,15 @@ export class RestorePreview {
     }
   }
 
-  /** Whether the session and its marker still are as the page shows them. */
+  /** Whether the session is still here, and what is said of it as the page shows it. */
   async #isStill(): Promise<boolean> {
     try {
       const { sessionId } = this.#of;
-      const [marker] = await Promise.all([
-        this.#marker(),
+      const [ground] = await Promise.all([
+        this.#ground(),
         this.#server.request(SessionRequest, { sessionId }),
       ]);
-      return JSON.stringify(marker) === JSON.stringify(this.#shown);
+      return JSON.stringify(ground) === this.#shown;
     } catch {
       return false;
     }
@@ -154,9 +155,9 @@ export class RestorePreview {
       await answering(this.#server);
       const answer = await vscode.window.withProgress(options, () => this.#answer(wish, token));
       if (!token.isCancellationRequested) {
-        const { marker, ...told } = answer;
+        const { ground, ...told } = answer;
         const { label, checkpointId } = told.would;
-        this.#shown = marker;
+        this.#shown = JSON.stringify(ground);
         this.page.panel.title = l10n.t("Restore “{0}”", nameOf(label, checkpointId));
         this.page.send({ kind: "preview", ...this.#of, wish, ...told });
         if (this.#aside !== null) {
@@ -179,13 +180,12 @@ export class RestorePreview {
 
   async #answer(wish: Wish, token: vscode.CancellationToken) {
     const asked = { ...this.#params(wish), workDoneToken: null };
-    const [would, marker] = await Promise.all([
-      this.#server.request(RestorePreviewRequest, asked, token),
-      this.#marker(),
-    ]);
+    // Looked at before: what changes meanwhile is asked for twice, and never missed.
+    const ground = await this.#ground();
+    const would = await this.#server.request(RestorePreviewRequest, asked, token);
     const source = await this.#source(would.sourceSessionId);
-    const turn = marker?.turnNumber ?? null;
-    return { would, source: sessionName(source, would.sourceSessionId, l10n.t), turn, marker };
+    const turn = ground.marker?.turnNumber ?? null;
+    return { would, source: sessionName(source, would.sourceSessionId, l10n.t), turn, ground };
   }
 
   /** Open the branch; one that was cancelled, or could not be, leaves the page as it was. */
@@ -260,9 +260,15 @@ export class RestorePreview {
     }
   }
 
-  async #marker(): Promise<Marker | null> {
+  /** What a preview is made of besides turns, which stay as they were: anybody may change it. */
+  async #ground() {
     const { sessionId, checkpointId } = this.#of;
-    const { items } = await this.#server.request(MarksRequest, { sessionId });
-    return items.find((each) => each.checkpointId === checkpointId) ?? null;
+    const [marks, pins, notes] = await Promise.all([
+      this.#server.request(MarksRequest, { sessionId }),
+      this.#server.request(PinsRequest, { sessionId }),
+      this.#server.request(NotesRequest, { sessionId }),
+    ]);
+    const marker = marks.items.find((each) => each.checkpointId === checkpointId) ?? null;
+    return { marker, pins: pins.items, notes: notes.items };
   }
 }

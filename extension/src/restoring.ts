@@ -2,6 +2,7 @@
 
 import * as vscode from "vscode";
 import type { ChangeFeed } from "./changes.ts";
+import { tellNoSession } from "./chosenSession.ts";
 import type { Server } from "./client.ts";
 import type { Following } from "./following.ts";
 import { detailsState, type PreviewState, previewState } from "./model/pages.ts";
@@ -105,9 +106,7 @@ export class RestoreDesk implements vscode.Disposable {
   async #askPlace(): Promise<Place | null> {
     const session = this.#house.following.current;
     if (session === null) {
-      await vscode.window.showInformationMessage(
-        l10n.t("Choose a session in the Codex view first."),
-      );
+      await tellNoSession();
       return null;
     }
     const { sessionId } = session;

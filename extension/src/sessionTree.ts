@@ -15,6 +15,7 @@ import {
   sessionsParams,
 } from "./model/listing.ts";
 import { family, isBranch } from "./model/sessions.ts";
+import { harmless } from "./model/text.ts";
 import {
   type Branch,
   BranchesRequest,
@@ -25,6 +26,7 @@ import {
   SessionsRequest,
   WindowsRequest,
 } from "./protocol.ts";
+import { saysRefusal } from "./refusals.ts";
 import { type Group, type SessionNode, type SessionRow, sessionItem } from "./sessionItem.ts";
 import { workspacePaths } from "./workspace.ts";
 
@@ -140,6 +142,7 @@ export class SessionTree implements vscode.TreeDataProvider<SessionNode>, vscode
 
   async #children(node?: SessionNode): Promise<SessionNode[]> {
     if (this.#server.state.kind !== "ready") {
+      this.view.message = "";
       return [];
     }
     try {
@@ -159,6 +162,7 @@ export class SessionTree implements vscode.TreeDataProvider<SessionNode>, vscode
       return node.kind === "session" ? await this.#belowSession(node) : [];
     } catch (error) {
       this.#server.log.warn(`sessions: ${error instanceof Error ? error.message : error}`);
+      this.view.message = harmless(saysRefusal(error, l10n.t));
       return [];
     }
   }

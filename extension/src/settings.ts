@@ -43,12 +43,18 @@ export function serverCommand(): readonly string[] | null {
 
 /** The interpreter that the user named; empty when none. */
 export function pythonSetting(): string {
-  return expanded(chosen<string>("python") ?? "");
+  return path("python");
 }
 
 /** Whether each request leaves a line in the log. */
 export function isTracing(): boolean {
   return vscode.workspace.getConfiguration(SECTION).get("trace") === "requests";
+}
+
+/** Write for all folders that something is not wanted; rejects where the settings cannot be written. */
+export async function turnOff(name: string, off: unknown): Promise<void> {
+  const all = vscode.workspace.getConfiguration(SECTION);
+  await all.update(name, off, vscode.ConfigurationTarget.Global);
 }
 
 /** What the Python extension has chosen; nothing in a folder that is not trusted. */
@@ -81,7 +87,7 @@ interface PythonExtension {
 }
 
 function folder(name: string): string | null {
-  return expanded(chosen<string>(name) ?? "") || null;
+  return path(name) || null;
 }
 
 /** A value that somebody set, wherever it may be set; defaults are the server's. */
@@ -95,6 +101,8 @@ function chosen<T>(name: string): T | undefined {
   return isSet ? all.get<T>(name) : undefined;
 }
 
-function expanded(path: string): string {
-  return path.replace(/^~(?=[\\/]|$)/, homedir());
+/** A path that somebody set; empty where there is none, or something else stands in its place. */
+function path(name: string): string {
+  const value = chosen<unknown>(name);
+  return typeof value === "string" ? value.replace(/^~(?=[\\/]|$)/, homedir()) : "";
 }

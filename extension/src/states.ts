@@ -5,7 +5,7 @@ import type { ChangeFeed } from "./changes.ts";
 import type { Server } from "./client.ts";
 import { VIEW_LANGUAGE } from "./documents.ts";
 import { comparisonTitle, inOrder, type Place } from "./model/comparing.ts";
-import { fileName, subject } from "./model/text.ts";
+import { fileName, plain, subject } from "./model/text.ts";
 import {
   type Difference,
   DiffRequest,
@@ -13,11 +13,12 @@ import {
   ShowRequest,
   ViewRequest,
 } from "./protocol.ts";
+import { saysRefusal } from "./refusals.ts";
 
 const { l10n } = vscode;
 
 /** The session stands in the query, the turn in the fragment; without one it is now. */
-export const STATE_SCHEME = "codex-checkpoints-state";
+const STATE_SCHEME = "codex-checkpoints-state";
 
 /** What is shown of a state; each is an authority of the scheme. */
 export type Shape = "view" | "checkpoint";
@@ -77,7 +78,7 @@ export class States implements vscode.TextDocumentContentProvider, vscode.Dispos
       }
       return (await this.#server.request(ViewRequest, { ...asked, caps: null }, token)).text;
     } catch (error) {
-      return `${error instanceof Error ? error.message : error}\n`;
+      return `${plain(saysRefusal(error, l10n.t))}\n`;
     }
   }
 

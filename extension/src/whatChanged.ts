@@ -2,7 +2,8 @@
 
 import { createHash } from "node:crypto";
 import * as vscode from "vscode";
-import { artifactPath } from "./model/artifact.ts";
+import { plain } from "./model/text.ts";
+import { artifactAt } from "./openArtifact.ts";
 
 const { l10n } = vscode;
 
@@ -28,11 +29,10 @@ export async function showWhatChanged(
   uri: string,
   hash: string,
 ): Promise<void> {
-  const path = artifactPath(cwd, uri);
-  if (path === null) {
+  const file = await artifactAt(cwd, uri);
+  if (file === null) {
     return;
   }
-  const file = vscode.Uri.file(path);
   const earlier = await earlierState(file, hash);
   if (earlier === null) {
     const sentence = l10n.t("Git does not know what the file was then; it is shown as it is now.");
@@ -40,7 +40,7 @@ export async function showWhatChanged(
     await vscode.commands.executeCommand("vscode.open", file, { preview: true });
     return;
   }
-  const title = l10n.t("{0}: when noted ↔ now", file.path.split("/").at(-1) ?? "");
+  const title = l10n.t("{0}: when noted ↔ now", plain(file.path.split("/").at(-1) ?? ""));
   await vscode.commands.executeCommand("vscode.diff", earlier, file, title, { preview: true });
 }
 

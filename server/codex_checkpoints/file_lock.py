@@ -1,7 +1,8 @@
 """Locks on open files, of the kind that Codex takes: `flock`, on Windows `LockFileEx`.
 
 Nothing here waits, and a lock is gone with its process, however that ends.  What is locked, in
-which order and what that means is known to `locks`.
+which order and what that means is known to who asks: `threads/locks` for Codex's own locks,
+`unfinished` for files that still grow.  The files of ours that only grow are locked by `journal`.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ if sys.platform == "win32":
         place = ctypes.byref(_Overlapped())
         return bool(lock(handle, kind, 0, _WHOLE, _WHOLE, place))
 
-    def is_known(descriptor: int) -> bool:  # noqa: ARG001 - as elsewhere
+    def is_supported(descriptor: int) -> bool:  # noqa: ARG001 - as elsewhere
         """Return whether the file system has locks at all."""
         return True
 
@@ -76,7 +77,7 @@ else:
             return False
         return True
 
-    def is_known(descriptor: int) -> bool:
+    def is_supported(descriptor: int) -> bool:
         """Return whether the file system has locks at all."""
         try:
             fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -5,6 +5,7 @@ Which files these are, and where they lie, is known to `records`.
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import errno
 import os
@@ -15,6 +16,7 @@ from collections.abc import Callable, Generator, Iterator
 from typing import BinaryIO
 
 import orjson
+from attrs import frozen
 
 PATIENCE = 10.0
 """Seconds to wait for another process that is appending to the same file."""
@@ -28,6 +30,13 @@ Append = Callable[[object], None]
 
 class StorageError(Exception):
     """A file of ours that could not be read or written; the text is the system's reason."""
+
+
+@frozen
+class Unreadable:
+    """A line that says nothing; one that is `torn` lacks its end, as a killed process leaves it."""
+
+    torn: bool
 
 
 class Journal:
@@ -89,7 +98,11 @@ def held(folder: str, name: str, patience: float = PATIENCE) -> Generator[Journa
 
 
 def is_held(path: str) -> bool:
-    """Return whether somebody holds the right to write to a file right now; waits for nobody."""
+    """Return whether somebody holds the right to write to a file right now; waits for nobody.
+
+    What cannot be locked cannot be told to be free, so it counts as held.  On a file system without
+    locks nobody can write to it either.
+    """
     flags = os.O_RDWR | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
         file = os.open(path, flags | getattr(os, "O_BINARY", 0))
@@ -97,6 +110,8 @@ def is_held(path: str) -> bool:
         return False
     try:
         return not _take(file)
+    except OSError:
+        return True
     finally:
         os.close(file)
 
@@ -108,12 +123,41 @@ def append_to(path: str, line: object) -> None:
 
 
 def lines_in(path: str) -> Iterator[object]:
-    """Yield the readable lines of a file that only grows; a torn last line is passed over."""
+    """Yield the readable lines of a file that only grows; the others are passed over.
+
+    A last line that is torn is nobody's trouble; what else is told by `unreadable_in`.
+    """
+    return (line for line in all_lines_in(path) if not isinstance(line, Unreadable))
+
+
+def all_lines_in(path: str) -> Iterator[object]:
+    """Yield every line of a file that only grows, so that they can be counted.
+
+    A line that is no JSON is `Unreadable`.  Raises `StorageError`.
+    """
     try:
         with open(path, "rb", opener=regular) as file:
-            for line in _lines_of(file):
-                with contextlib.suppress(orjson.JSONDecodeError):
-                    yield orjson.loads(line)
+            yield from map(_value_of, _lines_of(file))
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as error:
+        raise StorageError(error.strerror or str(error)) from error
+
+
+def unreadable_in(path: str) -> Iterator[int]:
+    """Yield which lines of a file that only grows hold no JSON object, from 1.
+
+    Left out is a last one that lacks its end: it is being written, or whoever wrote it was killed.
+    Raises `StorageError`.
+    """
+    try:
+        with open(path, "rb", opener=regular) as file:
+            for number, line in enumerate(_lines_of(file), 1):
+                value = _value_of(line)
+                is_torn = isinstance(value, Unreadable) and value.torn
+                is_begun = is_torn and line is not None and not line.endswith(b"\n")
+                if not (is_begun or isinstance(value, dict)):
+                    yield number
     except (FileNotFoundError, NotADirectoryError):
         return
     except OSError as error:
@@ -129,13 +173,35 @@ def regular(path: str, flags: int) -> int:
     raise OSError(errno.EINVAL, "not a regular file")
 
 
-def _lines_of(file: BinaryIO) -> Iterator[bytes]:
-    """Yield the lines of a file but for those that are too long to be ours."""
+def _value_of(line: bytes | None) -> object:
+    if line is None:
+        return Unreadable(torn=False)
+    try:
+        return orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return Unreadable(_is_torn(line))
+
+
+def _is_torn(line: bytes) -> bool:
+    """Return whether a line would be JSON if only it went on."""
+    try:
+        # What is not final may end within a character.
+        text = codecs.getincrementaldecoder("utf-8")().decode(line.rstrip(b"\n"))
+        orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        return error.pos >= len(error.doc)
+    except UnicodeDecodeError:
+        return False
+    return True  # but for a part of a character
+
+
+def _lines_of(file: BinaryIO) -> Iterator[bytes | None]:
+    """Yield the lines of a file, None for one that is too long to be ours."""
     begun = False
     while line := file.readline(_LONGEST_LINE):
         ended = line.endswith(b"\n") or len(line) < _LONGEST_LINE
-        if ended and not begun:
-            yield line
+        if ended:
+            yield None if begun else line
         begun = not ended
 
 
@@ -227,6 +293,8 @@ def _settle_folder(folder: str) -> None:
             os.close(directory)
 
 
+# Not `file_lock`: that locks the whole file, which on Windows would keep readers out, and takes any
+# failure for another's lock, where a writer has to be told what the system refused.
 if sys.platform == "win32":
     import msvcrt
 

@@ -11,6 +11,7 @@ import contextlib
 import os
 import secrets
 import stat
+from collections.abc import Generator
 
 _CLOSED = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
@@ -57,7 +58,8 @@ def replace(path: str, data: bytes) -> None:
 
 
 @contextlib.contextmanager
-def _beside(path: str, data: bytes):  # noqa: ANN202 - a context of one name
+def _beside(path: str, data: bytes) -> Generator[str]:
+    """Write a file beside another, and yield its name; it is gone when the block ends."""
     folder, name = os.path.split(path)
     temporary = os.path.join(folder, f".{name[:80]}.{secrets.token_hex(8)}.tmp")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _CLOSED

@@ -19,6 +19,7 @@ from codex_checkpoints.journal import (
     Append,
     Journal,
     StorageError,
+    all_lines_in,
     append_to,
     held,
     is_held,
@@ -57,11 +58,6 @@ class Records:
         """Name the folder; nothing is created before something is to be written."""
         self.state_dir = state_dir
         self.beside = beside
-
-    @property
-    def index_path(self) -> str:
-        """Return where the index lies."""
-        return os.path.join(self.state_dir, "index.sqlite")
 
     @property
     def sessions_dir(self) -> str:
@@ -163,7 +159,10 @@ class Records:
             yield journal
 
     def remove(self, session_id: str, name: str) -> None:
-        """Remove a file of a session that never came to be; raises `StorageError`."""
+        """Remove a file of a session that never came to be, if any; raises `StorageError`."""
+        folder = self.session_dir(session_id)
+        if folder is not None and _is_missing(folder):
+            return
         with self.journal(session_id, name) as journal:
             journal.clear()
 
@@ -174,6 +173,10 @@ class Records:
     def events(self) -> Iterator[object]:
         """Yield the events of all operations, the oldest first; raises `StorageError`."""
         return lines_in(os.path.join(self.state_dir, AUDIT))
+
+    def audit_lines(self) -> Iterator[object]:
+        """Yield every line of the audit, `Unreadable` for what is none; raises `StorageError`."""
+        return all_lines_in(os.path.join(self.state_dir, AUDIT))
 
     def undertakings(self) -> tuple[str, ...]:
         """Return the branches that are being made, or were when a process was killed."""
@@ -226,6 +229,16 @@ class Records:
     @property
     def _restoring(self) -> str:
         return os.path.join(self.state_dir, RESTORING)
+
+
+def _is_missing(path: str) -> bool:
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def _content(path: str) -> bytes | None:

@@ -68,7 +68,7 @@ def clear(path: str) -> bool:
             if stat.S_ISREG(os.fstat(file).st_mode) and _is_ours(file, path):
                 os.unlink(path)
                 return True
-            return not file_lock.is_known(file) and _clear_by_age(path)
+            return not file_lock.is_supported(file) and _clear_by_age(path)
         finally:
             os.close(file)
     return False
@@ -93,7 +93,7 @@ def _made(path: str, mode: int) -> int:
             time.sleep(_PAUSE)
             continue
         # A file system without locks, as some networks have: there, age tells what was left.
-        if not _LOCKS or _is_ours(file, path) or not file_lock.is_known(file):
+        if not _LOCKS or _is_ours(file, path) or not file_lock.is_supported(file):
             return file
         # Somebody who clears up came between the two calls, and is about to remove it.
         os.close(file)

@@ -95,17 +95,21 @@ def as_bytes(value: object) -> bytes:
     return text.encode(errors="surrogatepass")
 
 
-def filled(cls: type[T], source: object) -> T:
-    """Make a wire record from a record of the service with fields of the same names."""
-    return cls(*_values_for(cls)(source))
+def filled(cls: type[T], source: object, **others: object) -> T:
+    """Make a wire record of `others`, and the rest from a record with fields of the same names."""
+    names, values_of = _rest(cls, frozenset(others))
+    return cls(**dict(zip(names, values_of(source), strict=True)), **others)
 
 
 @functools.cache
-def _values_for(cls: type[AttrsInstance]) -> Callable[[object], tuple[Any, ...]]:
-    """Return what takes the fields of a class from another record, in their order."""
-    names = [field.name for field in attrs.fields(cls)]
+def _rest(
+    cls: type[AttrsInstance], others: frozenset[str]
+) -> tuple[tuple[str, ...], Callable[[object], tuple[Any, ...]]]:
+    """Return the other fields of a class, and what takes them from another record, in order."""
+    names = tuple(field.name for field in attrs.fields(cls) if field.name not in others)
     # Of a single name `attrgetter` would give the value itself.
-    return operator.attrgetter(*names) if len(names) > 1 else lambda it: (getattr(it, names[0]),)
+    single = len(names) == 1
+    return names, (lambda it: (getattr(it, names[0]),)) if single else operator.attrgetter(*names)
 
 
 def _typed(kind: type) -> Callable[[object, object], object]:

@@ -17,9 +17,23 @@ from codex_checkpoints.core.compaction.kinds import kind_of
 from codex_checkpoints.outside import outside
 from codex_checkpoints.service import compaction_request as asking
 from codex_checkpoints.service.compacting import Compacting
+from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.undoing import Undoing
+from homes import more, thread
+from rollouts import (
+    Step,
+    assistant,
+    environment,
+    record,
+    rollout,
+    session,
+    several,
+    turn,
+    turn_context,
+    user,
+)
 
 pytestmark = pytest.mark.codex
 
@@ -172,3 +186,88 @@ def test_after_codex_compacts_a_session_of_ours_one_handoff_counts(
     assert kinds[-1] == "handoff"
     assert "summary" not in kinds
     home.exec("And on.", resume=str(again.session_id))
+
+
+# --- behind a rollback ---------------------------------------------------------------------------
+
+
+def did(text: str) -> Step:
+    return turn(turn_context(), user(text), assistant(WORK))
+
+
+def taken_back(turns: int) -> Step:
+    """Take turns back, also where no other events are told."""
+    return record("event_msg", {"type": "thread_rolled_back", "num_turns": turns})
+
+
+BEGINNING = several(turn(turn_context(), environment(), user("a"), assistant(WORK)), did("b"))
+ROLLED_BACK = {
+    "at the end": (True, (BEGINNING, did("c"), taken_back(1))),
+    "again and again": (True, (BEGINNING, taken_back(1), did("c"), did("d"), taken_back(1))),
+    "long ago": (True, (BEGINNING, taken_back(1), did("c"), did("d"))),
+    "long ago, without task events": (False, (BEGINNING, taken_back(1), did("c"), did("d"))),
+}
+
+
+def put(home: CodexHome, *steps: Step, events: bool = True) -> Path:
+    """Put a session in its place as older versions of Codex wrote it."""
+    name = f"rollout-2026-11-20T10-00-00-{thread(1)}.jsonl"
+    path = home.codex_home / "sessions/2026/11/20" / name
+    path.parent.mkdir(parents=True)
+    head = session(
+        "legacy",
+        thread=thread(1),
+        cwd=str(home.project),
+        events=events,
+        model_provider="scripted",
+    )
+    path.write_bytes(rollout(head, *steps))
+    return path
+
+
+def history_of(home: CodexHome) -> list[Any]:
+    with product(home) as sessions:
+        return list(Histories(sessions).history(thread(1)).items)
+
+
+@pytest.mark.parametrize("where", ROLLED_BACK)
+def test_wherever_a_session_was_rolled_back_the_replacement_counts_and_can_be_taken_back(
+    scripted: MakeHome, where: str
+) -> None:
+    events, steps = ROLLED_BACK[where]
+    home, model = scripted(*(Answer(say("So.")) for _ in range(2)))
+    put(home, *steps, events=events)
+    before = history_of(home)
+
+    done = compacted(home, thread(1), "in-place")
+    home.exec("Go on.", resume=thread(1))
+
+    assert begins_with(model.turns[-1], done.built.items)
+    assert model.turns[-1].texts("user")[-1] == "Go on."
+
+    with product(home) as sessions:
+        Undoing(sessions, outside({})).uncompact(str(done.compaction_id))
+    home.exec("And on.", resume=thread(1))
+
+    assert begins_with(model.turns[-1], before)
+    said = model.turns[-1].texts("user")
+    assert (said.count("Go on."), said[-1]) == (1, "And on.")
+    assert model.compactions == []
+
+
+def test_what_was_said_and_rolled_back_since_does_not_bar_the_way_back(scripted: MakeHome) -> None:
+    home, model = scripted(Answer(say("So.")))
+    path = put(home, BEGINNING)
+    before = history_of(home)
+    done = compacted(home, thread(1), "in-place")
+    with path.open("ab") as file:
+        steps = turn(turn_context(), user("Drop it."), assistant("Done."), name="later")
+        file.write(more(steps, taken_back(1), thread=thread(1), ordinal=0, form="legacy"))
+
+    with product(home) as sessions:
+        Undoing(sessions, outside({})).uncompact(str(done.compaction_id))
+    home.exec("And on.", resume=thread(1))
+
+    assert begins_with(model.turns[-1], before)
+    assert "Drop it." not in model.turns[-1].texts("user")
+    assert model.compactions == []

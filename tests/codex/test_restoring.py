@@ -168,6 +168,28 @@ def test_a_turn_that_codex_took_back_is_restored_from_what_remains(scripted: Mak
     assert ordinals == list(range(len(ordinals)))
 
 
+@both_modes
+def test_codex_goes_on_with_a_soft_branch_of_a_session_that_has_no_whole_text(
+    scripted: MakeHome, legacy: bool
+) -> None:
+    home, model = scripted(*script())
+    thread, path = two_turns(home, legacy=legacy)
+    whole = path.read_bytes().splitlines(keepends=True)
+    # A line that never was one, and one that lost a byte, in front of the end of the first turn.
+    end = next(n for n, line in enumerate(whole) if b"task_complete" in line)
+    hurt = whole[end - 1].replace(b'"payload"', b'"pay\xffload"')
+    path.write_bytes(b"".join((*whole[: end - 1], b"\xff\xfe\n", hurt, *whole[end:])))
+
+    branch = restore(home, thread, "soft")["sessionId"]
+
+    history = ask(home, "history", branch)["items"]
+    with AppServer(home) as server:
+        assert branch in server.listed()
+    items = sent(home, model, branch)
+    assert items[: len(history)] == history
+    assert fresh(items[len(history) :])
+
+
 def test_a_soft_branch_may_name_the_lines_of_its_source(scripted: MakeHome) -> None:
     home, model = scripted(*script())
     thread, path = two_turns(home, legacy=False)

@@ -95,6 +95,9 @@ test("a window says what opened it and how full it was before and after", () => 
   );
   assert.equal(first.description, "1h");
   assert.match(first.tooltip, /Previous window id: none/);
+  const hostile = windowRow({ ...window, trigger: "a\u202eb", strategy: "c\nd" }, null, NOW, say);
+  assert.equal(hostile.description, "200,716 → ? tokens · a b · c d · 1h");
+  assert.match(hostile.spoken, /a b, c d$/);
 });
 
 test("a history reads as what it is, and nothing in it is obeyed", () => {
@@ -103,7 +106,7 @@ test("a history reads as what it is, and nothing in it is obeyed", () => {
       {
         type: "message",
         role: "user",
-        content: [{ type: "input_text", text: "Fix\nit\u001b[2J" }],
+        content: [{ type: "input_text", text: "Fix\nit\u001b[2J\u{e0041}" }],
       },
       { type: "message", role: "user", content: [{ type: "input_image", image_url: "data:x" }] },
       { type: "function_call", name: "shell", arguments: "{}" },
@@ -115,7 +118,7 @@ test("a history reads as what it is, and nothing in it is obeyed", () => {
     say,
   );
 
-  assert.match(text, /^──── message: user\nFix\nit \[2J\n\n──── message: user\n\[input_image\]\n/);
+  assert.match(text, /^──── message: user\nFix\nit \[2J \n\n──── message: user\n\[input_image\]\n/);
   assert.match(text, /──── function_call: shell\n\{\}\n/);
   assert.match(text, /x… \(10000 more characters\)\n/);
   assert.match(text, /──── function_call_output\na\nb\n\n/);

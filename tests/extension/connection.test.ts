@@ -25,6 +25,7 @@ function door(some: Partial<ConnectDoor>): ConnectDoor {
     problem: null,
     next: null,
     wayOut: null,
+    byHand: false,
     ...some,
   };
 }
@@ -58,7 +59,15 @@ test("a door that works says when it was called, and has no button", () => {
 
   assert.equal(row?.row.description, "connected · called 2m ago");
   assert.equal(row?.row.icon, "pass");
+  assert.equal(row?.row.description, "connected · called 2m ago");
+  assert.equal(row?.row.icon, "pass");
   assert.equal(row?.step, "");
+});
+
+test("a door that was called just now says so in words", () => {
+  const lastRanAt = new Date(NOW).toISOString();
+
+  assert.equal(hookRow({ lastRanAt })?.row.description, "connected · called now");
 });
 
 test("a door that is not connected has the button that connects it, and nothing to take out", () => {

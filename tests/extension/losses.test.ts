@@ -83,9 +83,12 @@ test("a session without compactions has lost nothing, and the document says so",
 
 test("what a session says in a loss stays one line of text", () => {
   const task = { text: "a\u202eb\n[c](command:d)", ref: "u1", seq: 3, lost: true };
-  const text = lossesText([loss({ task, openedAt: "x\u001b[2J" })], say);
+  const text = lossesText(
+    [loss({ task, openedAt: "x\u001b[2J", trigger: "\u001b[3J", strategy: "\u009b4J" })],
+    say,
+  );
 
-  assert.ok(!["\u001b", "\u202e"].some((control) => text.includes(control)));
+  assert.ok(!["\u001b", "\u009b", "\u202e"].some((control) => text.includes(control)));
   assert.match(text, /✗ a b \[c\]\(command:d\) · u1\n/);
 });
 

@@ -114,6 +114,18 @@ test("the bundle of translations holds what the source says, and no more", () =>
   assert.ok(spoken().length > 50);
 });
 
+test("what is translated is written where it is said, so that it is found", () => {
+  const source = sources.join("\n");
+  const calls = [...source.matchAll(/\b(?:l10n\s*\.\s*t|say)\(\s*(.)/g)];
+
+  assert.ok(calls.length > 300);
+  assert.deepEqual(
+    calls.filter(([, first]) => first !== '"').map(([call]) => call),
+    [],
+  );
+  assert.ok(spoken().includes("Reading the session…"), "also where the call is broken in two");
+});
+
 test("nothing is said to people but through the bundle", () => {
   const direct = /(?:show\w+Message|setStatusBarMessage)\(\s*["'`]/;
   const named = /\b(?:title|prompt|label|placeHolder|tooltip|description|spoken): ["'][^"']/;

@@ -14,7 +14,7 @@ import {
   sessionRow,
 } from "../../extension/src/model/sessions.ts";
 import { statusOf, whyDown } from "../../extension/src/model/status.ts";
-import { age, cut, meter, plain } from "../../extension/src/model/text.ts";
+import { age, ago, cut, meter, plain } from "../../extension/src/model/text.ts";
 import type { SessionSummary } from "../../extension/src/protocol.ts";
 import { checkpoint, note, say, session } from "./values.ts";
 
@@ -40,6 +40,14 @@ test("an age has one unit, and none for a time that cannot be read", () => {
   assert.equal(age("2026-11-10T12:00:00Z", NOW, say), "10d");
   assert.equal(age("2026-11-20T12:05:00Z", NOW, say), "now");
   assert.equal(age("yesterday", NOW, say), "");
+});
+
+test("a time ago reads as a phrase, also for a moment just past or one that cannot be read", () => {
+  const stamps = ["2026-11-20T11:58:00Z", "2026-11-20T11:59:30Z", "yesterday"];
+  assert.deepEqual(
+    stamps.map((stamp) => ago(stamp, NOW, say)),
+    ["2m ago", "now", ""],
+  );
 });
 
 test("the meter tells an estimate from a report, and is silent about what is unknown", () => {

@@ -254,7 +254,8 @@ function words(section: Section | undefined): string {
 test("the details say what was made do with, each in its own words", () => {
   const kinds = [
     ...["weak_hash", "file_only_store", "copied_legacy", "copied_compressed"],
-    ...["copied_windows", "copied_in_base", "of_a_later_version"],
+    ...["copied_windows", "copied_in_base", "copied_damaged", "earlier_unknown"],
+    "of_a_later_version",
   ];
   const fallbacks = kinds.map((fallback) => JSON.parse(JSON.stringify({ fallback, uri: null })));
 
@@ -294,6 +295,17 @@ test("the details have every part, each with its own content", () => {
     }
   }
   assert.equal(found.has("missing"), false, "what there is none of is not there");
+});
+
+test("a session above that no restore made is shown with what made it", () => {
+  const above = {
+    sessionId: "branch-1",
+    sourceTurn: { sessionId: "the-first", turnId: null },
+    checkpointId: null,
+    kind: "compaction",
+  };
+  const lineage = words(sections({ chain: [above] }).get("lineage"));
+  assert.match(lineage, /branch-1.*by a compaction.*the-first/);
 });
 
 test("a session that is gone is named, and leads nowhere", () => {

@@ -1,17 +1,21 @@
 """A restore that is killed at any step leaves no branch or a whole one; the next start knows."""
 
+import errno
 import json
+import os
 import shutil
 import sys
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
 from codex_checkpoints import stamps
 from codex_checkpoints.core.restore.events import ORDER, RestoreMode
+from codex_checkpoints.journal import StorageError
+from codex_checkpoints.records import MARKERS, Records
 from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.restore_plan import Wish
 from codex_checkpoints.service.restoring import Restoring
@@ -203,6 +207,54 @@ def test_a_branch_that_cannot_be_published_leaves_nothing_but_its_events(home: H
     assert before.items() <= blocked.items()
     assert not (home.state / "restoring").exists()
     assert events(home)[-1]["type"] == "RestoreFailed"
+
+
+def test_where_files_cannot_be_locked_a_restore_is_refused_and_the_rest_goes_on(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+):
+    name = home.json("mark", thread(1), "--label", "x")["checkpointId"]
+
+    def no_locks(_file: int, _kind: int) -> NoReturn:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr("fcntl.flock", no_locks)
+    with home.house() as house:
+        restoring = Restoring(house.sessions, stamps.now, stamps.new_id)
+        met = refusal(lambda: restoring.restore(thread(1), name, Wish("soft")))
+    with home.house() as house:
+        shown = house.sessions.show(thread(1)).checkpoint
+
+    assert (met.code, met.facts["reason"]) == ("storage_error", os.strerror(errno.ENOLCK))
+    assert "k" in shown.facts
+
+
+def test_what_could_not_be_taken_back_is_taken_back_by_a_later_start(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+):
+    remove = Records.remove
+
+    def all_but_markers(records: Records, session_id: str, name: str) -> None:
+        if name == MARKERS:
+            raise StorageError("input/output error")
+        remove(records, session_id, name)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Records, "remove", all_but_markers)
+        with home.house() as house:
+            marker = Markers(house.sessions, stamps.now, stamps.new_id).mark(thread(1), "x").marker
+            for day in _days():
+                (home.root / "sessions" / day).parent.mkdir(parents=True, exist_ok=True)
+                (home.root / "sessions" / day).write_text("a file where a folder should be")
+            restoring = Restoring(house.sessions, stamps.now, stamps.new_id)
+            refusal(lambda: restoring.restore(thread(1), marker.checkpoint_id, Wish("soft")))
+            assert restoring.recover() == 0
+        (left,) = {path.name for path in (home.state / "sessions").iterdir()} - {thread(1)}
+
+    with home.house() as house:
+        assert house.sessions.records.undertakings() == ()
+        assert verify(house.sessions).findings == ()
+    assert left not in {path.name for path in (home.state / "sessions").iterdir()}
+    assert [event["type"] for event in events(home)].count("RestoreFailed") == 1
 
 
 def _interrupted(calls: int) -> Callable[[], str]:

@@ -232,7 +232,22 @@ def test_a_history_that_codex_would_not_resume_is_not_appended_to(shop: Shop, da
 
     with pytest.raises(Unsupported):
         shop.store.append_items(thread(1), [said("x")], AT)
+    with pytest.raises(Unsupported):
+        shop.store.check_append(thread(1))
     assert shop.store.reader.piece(rollout.path, 0, 10**6) == data
+
+
+def test_whether_a_thread_could_be_appended_to_is_told_without_a_change(shop: Shop, mode: str):
+    shop.store.create_thread(new(1, mode, said("one")), AT)
+    shop.store.create_thread(new(2, mode), AT)
+    shop.store.archive_thread(thread(2))
+
+    shop.store.check_append(thread(1))
+    unchanged(shop, 2, lambda: shop.store.check_append(thread(2)), Unsupported)
+    with shop.live(thread(1)):
+        unchanged(shop, 1, lambda: shop.store.check_append(thread(1)), ThreadIsLive)
+    with pytest.raises(ThreadNotFound):
+        shop.store.check_append(thread(9))
 
 
 def test_a_thread_that_has_gone_on_is_not_appended_to(shop: Shop, mode: str):

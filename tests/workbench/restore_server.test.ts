@@ -12,6 +12,8 @@ import { shows, step, Workbench } from "./workbench.ts";
 
 const [SOFT, HARD] = ["Continue with context", "Reset context for performance"];
 const REASON = "typed before it went";
+const NOTED = "the prices are read for each request";
+const SIZE = { width: 1500, height: 1000 };
 
 test("a page of a restore outlives its server, and says what it cannot know", async (t) => {
   const lab = new Lab();
@@ -24,7 +26,7 @@ test("a page of a restore outlives its server, and says what it cannot know", as
     answer: "Measured.",
   });
   lab.run("mark", session, "--label", "before the cache");
-  const workbench = await Workbench.open(t, lab, { size: { width: 1500, height: 1000 } });
+  const workbench = await Workbench.open(t, lab, { size: SIZE });
   const { page } = workbench;
   const front = inFront(page);
   const button = (name: string): Locator => front.getByRole("button", { name, exact: true });
@@ -54,6 +56,34 @@ test("a page of a restore outlives its server, and says what it cannot know", as
       await front.getByText(`- reason: ${REASON}`).waitFor();
       assert.equal(await trouble.count(), 0);
       assert.notEqual(lab.server(), before);
+    },
+  );
+
+  await step(
+    t,
+    "what is noted elsewhere is there by itself, and what was chosen stays",
+    async () => {
+      const budget = front.getByRole("spinbutton", { name: "Budget in tokens" });
+      await budget.fill("7000");
+      const evidence = { source: "user", ref: "task" };
+      const note = { kind: "fact", key: "shop.slow", value: NOTED, evidence };
+      await page.setViewportSize({ ...SIZE, height: 500 });
+      const scroller = front.locator("html");
+      const scrolled = await scroller.evaluate((html) => {
+        html.scrollTop = 40;
+        return html.scrollTop;
+      });
+
+      lab.run("apply", session, lab.writeIn(lab.root, "note.json", JSON.stringify(note)));
+
+      await front.getByText(NOTED).first().waitFor();
+      await workbench.screenshot("restore preview, noted meanwhile");
+      assert.equal(await budget.inputValue(), "7000");
+      assert.equal(await front.getByLabel("Reason").inputValue(), REASON);
+      assert.equal(scrolled, 40);
+      assert.equal(await scroller.evaluate((html) => html.scrollTop), scrolled);
+      assert.equal(await trouble.count(), 0);
+      await page.setViewportSize(SIZE);
     },
   );
 
@@ -130,7 +160,7 @@ test("a page of a restore says when its session goes, and when it is there again
     answer: "Measured.",
   });
   lab.run("mark", session, "--label", "before the cache");
-  const workbench = await Workbench.open(t, lab, { size: { width: 1500, height: 1000 } });
+  const workbench = await Workbench.open(t, lab, { size: SIZE });
   const { page } = workbench;
   const front = inFront(page);
   const restore = front.getByRole("button", { name: "Restore", exact: true });

@@ -64,12 +64,13 @@ export function windowRow(window: Window, loss: Loss | null, now: number, say: S
   const change = isFirst
     ? ""
     : say("{0} → {1} tokens", known(window.tokensBefore), known(window.tokensAfter));
+  const [trigger, strategy] = [plain(window.trigger ?? ""), plain(window.strategy ?? "")];
   const losses = loss === null ? "" : lossWords(loss, say);
   const description = dotted(
     change,
     losses,
-    window.trigger ?? "",
-    window.strategy ?? "",
+    trigger,
+    strategy,
     window.openedAt === null ? "" : age(window.openedAt, now, say),
   );
   const { received } = window;
@@ -89,7 +90,7 @@ export function windowRow(window: Window, loss: Loss | null, now: number, say: S
     say("Opened at record {0}", window.openedAtSeq),
     ...receipt,
   ].join("\n");
-  const spoken = listed(label, change, losses, window.trigger ?? "", window.strategy ?? "");
+  const spoken = listed(label, change, losses, trigger, strategy);
   const colour = loss?.loop === true ? "list.warningForeground" : null;
   return { label, description, tooltip, spoken, icon: "window", colour };
 }

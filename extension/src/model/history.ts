@@ -20,7 +20,7 @@ const MOST = 20_000;
 // All that a renderer could obey, but for line ends and tabs.
 const CONTROLS =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\u{e0000}-\u{e007f}]/gu;
 
 /** Items one below the other, each under a line that says what it is. */
 export function historyText(items: readonly HistoryItem[], say: Say): string {

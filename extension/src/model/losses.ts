@@ -11,7 +11,7 @@ interface Kept {
 }
 
 /** How many things a compaction lost; null where part of it is encrypted and nothing is known. */
-export function lostCount(loss: Loss): number | null {
+function lostCount(loss: Loss): number | null {
   const parts = [loss.task, ...loss.openPlanSteps, ...loss.editedFiles, ...loss.failingCommands];
   const known = parts.filter((part) => part !== null && part.lost !== null);
   if (known.length === 0 && loss.sealed) {
@@ -48,8 +48,8 @@ function lossText(loss: Loss, say: Say): string {
     loss.number === null ? say("A window that was rolled back") : say("Window {0}", loss.number);
   const title = dotted(
     name,
-    loss.trigger ?? "",
-    loss.strategy ?? "",
+    plain(loss.trigger ?? ""),
+    plain(loss.strategy ?? ""),
     plain(loss.openedAt ?? ""),
     say("record {0}", loss.openedAtSeq),
   );

@@ -2,14 +2,14 @@
 
 import type { Receipt } from "../protocol.ts";
 import { type CheckpointNode, node } from "./node.ts";
-import { age, listed, plain, type Say } from "./text.ts";
+import { ago, listed, plain, type Say } from "./text.ts";
 
 /** The row that says so below a checkpoint. */
 export function receivedNode(receipt: Receipt, now: number, say: Say): CheckpointNode {
   const label = receipt.isCurrent
     ? say("Codex received this checkpoint")
     : say("Codex received an earlier checkpoint");
-  const when = say("{0} ago", age(receipt.at, now, say));
+  const when = ago(receipt.at, now, say);
   return node("received", {
     label,
     description: when,

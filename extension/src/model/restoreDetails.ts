@@ -66,22 +66,28 @@ function lineageSection({ details, lineage }: Details, say: Say): Section {
     const node = known.get(id);
     return node === undefined ? session(id, title, there) : session(id, node.title, node.available);
   };
-  const own: [string, string, string, string | null, boolean] = [
+  const ways: Record<string, string> = {
+    compaction: say("by a compaction"),
+    fork: say("by a fork"),
+    subagent: say("as a subagent"),
+    import: say("by a pack"),
+  };
+  const own: [string, Value, string, string | null, boolean] = [
     details.sessionId,
-    details.sourceTurn.turnId,
+    code(details.sourceTurn.turnId),
     details.checkpointId,
     details.branchTitle,
     details.branchAvailable,
   ];
   const above = objects(details.chain).map((link): typeof own => {
     const { sourceTurn } = link;
-    const turn = word(sourceTurn, "turnId");
-    return [word(link, "sessionId"), turn, word(link, "checkpointId"), null, true];
+    const way = ways[word(link, "kind")] ?? code(word(sourceTurn, "turnId"));
+    return [word(link, "sessionId"), way, word(link, "checkpointId"), null, true];
   });
   const links = [own, ...above];
-  const rows = links.map(([id, turn, checkpoint, title, there]): Value[] => [
+  const rows = links.map(([id, way, checkpoint, title, there]): Value[] => [
     name(id, title, there),
-    code(turn),
+    way,
     code(checkpoint),
   ]);
   // What the last one was opened from is no branch of ours: it is where all of it began.

@@ -13,6 +13,8 @@ export function packSections(details: RestoreDetails, say: Say): Section[] {
     budget: say("no tokens left"),
     filtered: say("done, or superseded by another"),
     missing: say("not there"),
+    no_lines: say("the file has no such lines"),
+    unreadable: say("not to be read"),
     bound: say("longer than a pinned content may be"),
   };
   const title = budget === null ? say("Carried items") : say("In the pack");
@@ -151,6 +153,10 @@ function fallbackWords(fallback: string, say: Say): string {
       return say("a copy of the lines: the source was compacted");
     case "copied_in_base":
       return say("a copy of the lines: the turn stands in a file before that of the source");
+    case "copied_damaged":
+      return say("a copy of the lines: the source has bytes that are no text");
+    case "earlier_unknown":
+      return say("what the source began with: nothing tells what was read and changed before");
     default:
       return fallback;
   }

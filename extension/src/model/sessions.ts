@@ -101,7 +101,7 @@ export function badgeOf(session: SessionSummary): Badge {
 }
 
 /** One line a fact, for tooltips. */
-export function sessionFacts(session: SessionSummary, say: Say): string[] {
+function sessionFacts(session: SessionSummary, say: Say): string[] {
   const [title, task] = [session.title, session.task].map((text) => cut(plain(text ?? ""), 160));
   const tokens = session.contextTokens;
   const source =

@@ -53,6 +53,12 @@ export function age(stamp: string, now: number, say: Say): string {
   return say("{0}d", Math.floor(minutes / (24 * 60)));
 }
 
+/** The same as a phrase: `2m ago`, `now`. */
+export function ago(stamp: string, now: number, say: Say): string {
+  const since = age(stamp, now, say);
+  return since === "" || since === say("now") ? since : say("{0} ago", since);
+}
+
 /** How full the context is, in percent; null where that is not known. */
 export function percent(session: SessionSummary): number | null {
   if (session.contextTokens === null || !session.contextWindow) {

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from codex_checkpoints import protocol
 from codex_checkpoints.answers.sessions import offer
+from codex_checkpoints.codex.commands import resume
 from codex_checkpoints.wire import filled
 
 if TYPE_CHECKING:
@@ -18,15 +19,9 @@ if TYPE_CHECKING:
 def compacted(done: Compacted) -> protocol.Compacted:
     """Return what a compaction did, or would do."""
     report = done.built.report
-    return protocol.Compacted(
-        compaction_id=done.compaction_id,
-        session_id=done.session_id,
-        source_session_id=done.source_session_id,
-        into=done.into,
-        strategy=done.strategy,
-        determinism=done.determinism,
-        placement=done.placement,
-        standing_context=done.standing_context,
+    return filled(
+        protocol.Compacted,
+        done,
         replacement=tuple(dict(item) for item in done.built.items),
         tokens_before=report.before.tokens,
         tokens_before_source=report.before.source,
@@ -44,33 +39,18 @@ def compacted(done: Compacted) -> protocol.Compacted:
             filled(protocol.WindowChain, done.windows.after),
         ),
         hooks=tuple(filled(protocol.HookOutcome, each) for each in done.hooks),
-        resume=None if done.session_id is None else f"codex resume {done.session_id}",
+        resume=None if done.session_id is None else resume(done.session_id),
     )
 
 
 def _piece(piece: Piece) -> protocol.CompactionPiece:
-    return protocol.CompactionPiece(
-        piece.place,
-        piece.kind,
-        piece.author,
-        piece.at,
-        piece.ref,
-        piece.tokens,
-        piece.fate,
-        piece.cut_tokens,
-        tuple(filled(protocol.LeftOut, each) for each in piece.left_out),
-    )
+    left_out = tuple(filled(protocol.LeftOut, each) for each in piece.left_out)
+    return filled(protocol.CompactionPiece, piece, left_out=left_out)
 
 
 def uncompacted(done: Uncompacted) -> protocol.Uncompacted:
     """Return what came of taking a compaction back."""
-    return protocol.Uncompacted(
-        done.compaction_id,
-        done.session_id,
-        done.source_session_id,
-        done.into,
-        f"codex resume {done.session_id}",
-    )
+    return filled(protocol.Uncompacted, done, resume=resume(done.session_id))
 
 
 def resumed(ready: Ready) -> protocol.Resumed:
@@ -88,5 +68,5 @@ def resumed(ready: Ready) -> protocol.Resumed:
         if declined is None
         else protocol.NotCompacted(declined.code, declined.message),
         notice=ready.notice,
-        resume=f"codex resume {ready.session_id}",
+        resume=resume(ready.session_id),
     )

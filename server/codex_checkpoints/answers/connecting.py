@@ -18,46 +18,23 @@ if TYPE_CHECKING:
 def connect_report(report: Report) -> protocol.ConnectReport:
     """Return how Codex and we are connected, and what was changed."""
     seen = report.connection
-    return protocol.ConnectReport(
-        seen.codex_home,
-        seen.codex_path,
-        seen.codex_version,
-        seen.codex_problem,
-        tuple(map(_door, seen.doors)),
-        tuple(map(_hook, seen.hooks)),
-        tuple(filled(protocol.ConnectHome, each) for each in seen.other_homes),
-        seen.problems,
-        seen.way_out,
-        report.written,
-        tuple(filled(protocol.ConnectChange, each) for each in report.changes),
+    return filled(
+        protocol.ConnectReport,
+        seen,
+        doors=tuple(map(_door, seen.doors)),
+        hooks=tuple(map(_hook, seen.hooks)),
+        other_homes=tuple(filled(protocol.ConnectHome, each) for each in seen.other_homes),
+        written=report.written,
+        changes=tuple(filled(protocol.ConnectChange, each) for each in report.changes),
     )
 
 
 def _door(door: Door) -> protocol.ConnectDoor:
-    return protocol.ConnectDoor(
-        door.door,
-        door.configured,
-        door.trusted,
-        door.trust_unknown,
-        door.last_ran_at,
-        door.last_session,
-        _failure(door.failure),
-        door.problem,
-        door.next,
-        door.way_out,
-    )
+    return filled(protocol.ConnectDoor, door, failure=_failure(door.failure))
 
 
 def _hook(hook: HookState) -> protocol.ConnectHook:
-    return protocol.ConnectHook(
-        hook.event,
-        hook.configured,
-        hook.trust,
-        hook.enabled,
-        hook.last_ran_at,
-        hook.last_session,
-        _failure(hook.failure),
-    )
+    return filled(protocol.ConnectHook, hook, failure=_failure(hook.failure))
 
 
 def _failure(failure: Failure | None) -> protocol.ConnectFailure | None:
@@ -66,10 +43,5 @@ def _failure(failure: Failure | None) -> protocol.ConnectFailure | None:
 
 def doctor_report(diagnosis: Diagnosis) -> protocol.DoctorReport:
     """Return a diagnosis."""
-    return protocol.DoctorReport(
-        diagnosis.codex_home,
-        diagnosis.state_dir,
-        diagnosis.sessions,
-        tuple(filled(protocol.DoctorFinding, finding) for finding in diagnosis.findings),
-        diagnosis.skipped,
-    )
+    findings = tuple(filled(protocol.DoctorFinding, finding) for finding in diagnosis.findings)
+    return filled(protocol.DoctorReport, diagnosis, findings=findings)

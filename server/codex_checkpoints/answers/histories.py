@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 def history(found: History) -> protocol.History:
     """Return what Codex would send."""
     return protocol.History(
-        tuple(dict(item) for item in found.items),
-        found.reconstructed,
-        filled(protocol.WindowChain, found.chain),
-        found.context.tokens,
-        found.context.source,
-        found.context.flagged,
-        found.context.window,
+        items=tuple(dict(item) for item in found.items),
+        reconstructed=found.reconstructed,
+        windows=filled(protocol.WindowChain, found.chain),
+        context_tokens=found.context.tokens,
+        context_tokens_source=found.context.source,
+        context_tokens_flagged=found.context.flagged,
+        context_window=found.context.window,
     )
 
 
@@ -45,18 +45,13 @@ def window_list(
 
 
 def _window(window: Window, received: Receipt | None, compaction_id: str | None) -> protocol.Window:
-    return protocol.Window(
-        window.number,
-        window.window_id,
-        window.previous_id,
-        window.opened_seq,
-        window.opened_at,
-        window.trigger,
-        window.strategy,
-        window.tokens_before,
-        window.tokens_after,
-        None if received is None else filled(protocol.Receipt, received),
-        compaction_id,
+    return filled(
+        protocol.Window,
+        window,
+        previous_window_id=window.previous_id,
+        opened_at_seq=window.opened_seq,
+        received=None if received is None else filled(protocol.Receipt, received),
+        compaction_id=compaction_id,
     )
 
 

@@ -16,22 +16,11 @@ def note_list(notes: Iterable[Note]) -> protocol.NoteList:
 
 
 def _note(note: Note) -> protocol.Note:
-    return protocol.Note(
-        note.kind,
-        note.id,
-        note.value,
-        note.topic,
-        note.decision,
-        note.rationale,
-        note.supersedes,
-        note.superseded_by,
-        note.status,
-        note.why,
-        filled(protocol.NoteEvidence, note.evidence),
-        tuple(filled(protocol.NoteDependency, each) for each in note.depends_on),
-        note.seq,
-        note.turn_id,
-        note.accepted_at,
+    return filled(
+        protocol.Note,
+        note,
+        evidence=filled(protocol.NoteEvidence, note.evidence),
+        depends_on=tuple(filled(protocol.NoteDependency, each) for each in note.depends_on),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from codex_checkpoints import protocol
+from codex_checkpoints.codex.commands import resume
 from codex_checkpoints.core.restore import difference
 from codex_checkpoints.core.restore.lineage import Node, Tree
 from codex_checkpoints.core.restore.markers import Pin
@@ -26,32 +27,22 @@ def diff(compared: Compared) -> protocol.Difference:
     """Return what changed between two turns."""
     found = difference.json_of(compared.found)
     return protocol.Difference(
-        compared.session_id,
-        compared.from_turn,
-        compared.to_session,
-        compared.to_turn,
-        found["task"],
-        tuple(found["plan"]),
-        found["planReordered"],
-        tuple(found["decisions"]),
-        tuple(found["facts"]),
-        tuple(found["artifacts"]),
+        session_id=compared.session_id,
+        from_turn_id=compared.from_turn,
+        to_session_id=compared.to_session,
+        to_turn_id=compared.to_turn,
+        task=found["task"],
+        plan=tuple(found["plan"]),
+        plan_reordered=found["planReordered"],
+        decisions=tuple(found["decisions"]),
+        facts=tuple(found["facts"]),
+        artifacts=tuple(found["artifacts"]),
     )
 
 
 def marker(placed: Placed) -> protocol.Marker:
     """Return a marker as it stands now."""
-    made = placed.marker
-    return protocol.Marker(
-        made.checkpoint_id,
-        made.session_id,
-        made.turn_id,
-        made.label,
-        made.created_at,
-        made.origin,
-        placed.turn,
-        placed.detached,
-    )
+    return filled(protocol.Marker, placed.marker, turn_number=placed.turn, detached=placed.detached)
 
 
 def marker_list(placed: Iterable[Placed]) -> protocol.MarkerList:
@@ -68,38 +59,34 @@ def restored(done: Restored) -> protocol.Restored:
     """Return what came of a restore; a preview has no ids."""
     record = done.record
     told = summary_of(record)
-    return protocol.Restored(
-        record.operation_id or None,
-        record.session_id or None,
-        record.source_session_id,
-        record.checkpoint_id,
-        filled(protocol.TurnSource, record.source_turn),
-        record.label,
-        record.marked_at,
-        record.mode,
-        record.restored_at or None,
-        record.context_reset,
-        _included(record),
-        _deferred(record),
-        _warnings(record),
-        record.tokens.before,
-        record.tokens.after,
-        record.tokens.window,
-        done.pack,
-        None if record.pack is None else record.pack.tokens,
-        None if record.pack is None else record.pack.budget,
-        tuple(map(_pack_line, done.lines)),
-        told.headline,
-        told.carried,
-        done.resume,
-        done.dry_run,
+    return filled(
+        protocol.Restored,
+        record,
+        operation_id=record.operation_id or None,
+        session_id=record.session_id or None,
+        source_turn=filled(protocol.TurnSource, record.source_turn),
+        restored_at=record.restored_at or None,
+        included=_included(record),
+        deferred=_deferred(record),
+        warnings=_warnings(record),
+        tokens_before=record.tokens.before,
+        tokens_after=record.tokens.after,
+        context_window=record.tokens.window,
+        pack=done.pack,
+        pack_tokens=None if record.pack is None else record.pack.tokens,
+        budget=None if record.pack is None else record.pack.budget,
+        lines=tuple(map(_pack_line, done.lines)),
+        headline=told.headline,
+        carried=told.carried,
+        resume=done.resume,
+        dry_run=done.dry_run,
     )
 
 
 def _pack_line(line: PackLine) -> protocol.PackLine:
     item = line.item
     part, name = (None, None) if item is None else (item.part, item.id)
-    return protocol.PackLine(line.text, part, name, line.tokens)
+    return filled(protocol.PackLine, line, part=part, id=name)
 
 
 def restore_list(listed: Iterable[Listed]) -> protocol.RestoreList:
@@ -108,19 +95,12 @@ def restore_list(listed: Iterable[Listed]) -> protocol.RestoreList:
 
 
 def _restore_entry(listed: Listed) -> protocol.RestoreEntry:
-    record = listed.record
-    return protocol.RestoreEntry(
-        record.operation_id,
-        record.session_id,
-        record.source_session_id,
-        record.checkpoint_id,
-        filled(protocol.TurnSource, record.source_turn),
-        record.label,
-        record.mode,
-        record.restored_at,
-        record.context_reset,
-        listed.branch.available,
-        listed.source.available,
+    return filled(
+        protocol.RestoreEntry,
+        listed.record,
+        source_turn=filled(protocol.TurnSource, listed.record.source_turn),
+        branch_available=listed.branch.available,
+        source_available=listed.source.available,
     )
 
 
@@ -128,19 +108,10 @@ def restore_details(listed: Listed) -> protocol.RestoreDetails:
     """Return everything about a restore."""
     record = listed.record
     written, told = to_json(record), summary_of(record)
-    return protocol.RestoreDetails(
-        operation_id=record.operation_id,
-        session_id=record.session_id,
-        source_session_id=record.source_session_id,
-        checkpoint_id=record.checkpoint_id,
+    return filled(
+        protocol.RestoreDetails,
+        record,
         source_turn=filled(protocol.TurnSource, record.source_turn),
-        label=record.label,
-        marked_at=record.marked_at,
-        mode=record.mode,
-        restored_at=record.restored_at,
-        context_reset=record.context_reset,
-        reason=record.reason,
-        semantics=record.semantics,
         chain=tuple(written["chain"]),
         modes=tuple(written["modes"]),
         references=written["references"],
@@ -162,7 +133,7 @@ def restore_details(listed: Listed) -> protocol.RestoreDetails:
         budget=None if record.pack is None else record.pack.budget,
         headline=told.headline,
         carried=told.carried,
-        resume=f"codex resume {record.session_id}",
+        resume=resume(record.session_id),
         branch_title=listed.branch.title,
         branch_available=listed.branch.available,
         source_title=listed.source.title,
@@ -206,16 +177,7 @@ def _node(node: Node) -> protocol.LineageNode:
         node.depth,
         None
         if link is None
-        else protocol.LineageLink(
-            link.parent,
-            link.kind,
-            link.at,
-            link.cut.turn_id,
-            link.cut.ordinal_exclusive,
-            link.cut.byte_offset,
-            link.cut.checkpoint_id,
-            link.cut.operation_id,
-        ),
+        else filled(protocol.LineageLink, link.cut, parent=link.parent, kind=link.kind, at=link.at),
         node.title,
         node.available,
         node.archived,
@@ -230,10 +192,5 @@ def event_list(events: Iterable[Json]) -> protocol.EventList:
 
 def verify_report(verified: Verified) -> protocol.VerifyReport:
     """Return what was checked, and what is wrong with it."""
-    return protocol.VerifyReport(
-        verified.events,
-        verified.records,
-        verified.files,
-        verified.unavailable,
-        tuple(filled(protocol.VerifyFinding, each) for each in verified.findings),
-    )
+    findings = tuple(filled(protocol.VerifyFinding, each) for each in verified.findings)
+    return filled(protocol.VerifyReport, verified, findings=findings)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from attrs import evolve
-
 from codex_checkpoints import protocol
 from codex_checkpoints.core.checkpoint.caps import Caps
 from codex_checkpoints.service.listing import Detail, Page, Summary
@@ -26,8 +24,8 @@ def session_list(page: Page) -> protocol.SessionList:
 
 def session_summary(summary: Summary) -> protocol.SessionSummary:
     """Return one session as it stands in a list."""
-    told = filled(protocol.SessionSummary, summary)
-    return told if summary.offer is None else evolve(told, offer=offer(summary.offer))
+    told = None if summary.offer is None else offer(summary.offer)
+    return filled(protocol.SessionSummary, summary, offer=told)
 
 
 def session_detail(detail: Detail, receipts: Sequence[Receipt] = ()) -> protocol.SessionDetail:

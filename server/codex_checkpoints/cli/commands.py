@@ -15,8 +15,9 @@ from codex_checkpoints.assembly import House, Places
 from codex_checkpoints.cli import output
 from codex_checkpoints.folder_options import folder_options
 from codex_checkpoints.presentation.progress import Bar
+from codex_checkpoints.presentation.terminal import plain
 from codex_checkpoints.service.catalogue import Progress
-from codex_checkpoints.service.compaction_settling import Settling
+from codex_checkpoints.service.compaction_settling import CompactionSettling
 
 DONE, REFUSED, INTERRUPTED = 0, 1, 130
 """Exit codes; argparse itself ends with 2 for wrong usage."""
@@ -40,7 +41,7 @@ class Parser(argparse.ArgumentParser):
             message = f"no command {said}; --help lists them, and options stand behind the command"
         elif message.endswith("required: COMMAND"):
             message = "which command? --help lists them; `sessions` is one to begin with"
-        super().error(message)
+        super().error(plain(message))
 
     def read(self, arguments: Sequence[str] | None) -> argparse.Namespace:
         """Return what was asked for; what its command does not know ends with the usage of that."""
@@ -120,7 +121,7 @@ def refresh(house: House) -> None:
     finally:
         if bar is not None:
             bar.clear()
-    Settling(house.sessions).recover()
+    CompactionSettling(house.sessions).recover()
 
 
 def refresh_for(house: House, session: str) -> None:

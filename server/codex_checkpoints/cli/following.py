@@ -76,10 +76,13 @@ def _tell(change: Changed, house: House, options: argparse.Namespace) -> None:
         if options.json:
             output.write_json({"sessionId": session_id, "reason": change.reason}, indent=False)
         else:
-            row = current.get(session_id)
-            output.write_lines(
-                [texts.change_line(session_id, row, change.reason, colour=output.colour())]
+            row, colour = current.get(session_id), output.colour()
+            line = (
+                texts.gone_line(session_id, change.reason, colour=colour)
+                if row is None
+                else texts.change_line(session_id, row.task, change.reason, colour=colour)
             )
+            output.write_lines([line])
 
 
 @contextlib.contextmanager

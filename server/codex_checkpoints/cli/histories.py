@@ -11,6 +11,7 @@ from codex_checkpoints.cli.arguments import add_json, add_session
 from codex_checkpoints.cli.commands import DONE, Commands, refresh_for, told
 from codex_checkpoints.core.history.windows import render
 from codex_checkpoints.presentation import histories as texts
+from codex_checkpoints.presentation.terminal import plain
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.receipts import received
 
@@ -51,7 +52,8 @@ def _windows(options: argparse.Namespace, house: House) -> int:
     refresh_for(house, options.session)
     sessions = house.sessions
     if options.fragment:
-        output.write_lines(render(Histories(sessions).fragment(options.session)).split("\n"))
+        fragment = render(Histories(sessions).fragment(options.session))
+        output.write_lines([plain(line) for line in fragment.split("\n")])
         return DONE
     windows = Histories(sessions).windows(options.session)
     opened = sessions.compactions.opened(sessions.find(options.session).session_id)

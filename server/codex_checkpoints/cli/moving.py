@@ -46,11 +46,12 @@ def _unarchive(options: argparse.Namespace, house: House) -> int:
 
 def _moved(options: argparse.Namespace, summary: Summary) -> int:
     record = answers.session_summary(summary)
-    return told(options, record, [texts.moved_line(options.command, summary)])
+    return told(options, record, [texts.moved_line(options.command, record)])
 
 
 def _delete(options: argparse.Namespace, house: House) -> int:
     refresh(house)
     gone = house.sessions.delete(options.session)
     record = protocol.Deleted(gone.session_id, deleted=True)
-    return told(options, record, [texts.moved_line(options.command, gone)])
+    line = texts.moved_line(options.command, answers.session_summary(gone))
+    return told(options, record, [line])

@@ -18,6 +18,7 @@ from codex_checkpoints.cli import output
 from codex_checkpoints.cli.arguments import OF_OURS, add_json, add_session
 from codex_checkpoints.cli.commands import Commands, opened, refresh, told
 from codex_checkpoints.presentation import compactions as texts
+from codex_checkpoints.presentation.terminal import plain
 from codex_checkpoints.service.refusal import Refusal
 
 
@@ -39,7 +40,7 @@ def _resume(options: argparse.Namespace, where: Places) -> int:
     if not options.json:
         output.say_lines(texts.resume_notices(record))
     if program is None:
-        return told(options, record, [record.resume])
+        return told(options, record, [plain(record.resume)])
     return _run(program, record, where)
 
 

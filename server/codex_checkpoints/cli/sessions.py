@@ -9,12 +9,11 @@ from typing import cast
 
 import orjson
 
-from codex_checkpoints import wire
 from codex_checkpoints.answers import sessions as answers
 from codex_checkpoints.assembly import House
 from codex_checkpoints.cli import output
-from codex_checkpoints.cli.arguments import add_json, add_session, add_turn, count, wrong
-from codex_checkpoints.cli.commands import DONE, Commands, refresh, refresh_for
+from codex_checkpoints.cli.arguments import add_json, add_session, add_turn, positive, wrong
+from codex_checkpoints.cli.commands import DONE, Commands, refresh, refresh_for, told
 from codex_checkpoints.presentation import sessions as texts
 from codex_checkpoints.threads.contract import is_windows_path
 
@@ -25,7 +24,7 @@ def add(commands: Commands) -> None:
     sessions.add_argument("--cwd", metavar="DIR", help="only sessions of this folder or below it")
     sessions.add_argument("--archived", action="store_true", help="the archived ones instead")
     sessions.add_argument("--search", metavar="TEXT", help="in title, task, folder and id")
-    sessions.add_argument("--limit", metavar="N", type=count, help="at most so many")
+    sessions.add_argument("--limit", metavar="N", type=positive, help="at most so many")
     add_json(sessions)
 
     show = commands.add("show", "print the checkpoint of a session", _show)
@@ -48,14 +47,13 @@ def _sessions(options: argparse.Namespace, house: House) -> int:
         search=options.search,
         limit=options.limit,
     )
-    if options.json:
-        output.write_json([wire.unstructure(item) for item in answers.session_list(page).items])
-        return DONE
-    lines = texts.session_lines(page, time.time(), width=output.width(), colour=output.colour())
-    output.write_lines(lines)
-    if not page.items:
-        output.say(texts.no_sessions(house.sessions.catalogue.place, options))
-    return DONE
+    record = answers.session_list(page)
+    if not (record.items or options.json):
+        is_filtered = options.search or options.cwd or options.archived
+        none = texts.no_sessions(house.sessions.catalogue.place)
+        output.say(texts.NO_SESSION_FITS if is_filtered else none)
+    lines = texts.session_lines(record, time.time(), width=output.width(), colour=output.colour())
+    return told(options, record, lines)
 
 
 def _folder(path: str) -> str:

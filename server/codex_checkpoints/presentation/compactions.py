@@ -26,13 +26,14 @@ def compaction_lines(done: protocol.Compacted) -> list[str]:
     ]
     if done.compaction_id is None:
         where = "a new session" if done.into == "new" else "the same session"
-        return [f"It would go on in {where}; nothing was written.", *told]
-    return [
-        f"Compaction {plain(done.compaction_id)} is installed.",
+        return [f"It would go on in {where}; nothing was written.", *map(plain, told)]
+    lines = [
+        f"Compaction {done.compaction_id} is installed.",
         *told,
-        f"go on:     {plain(done.resume or '')}",
-        f"take back: codex-checkpoints uncompact {plain(done.compaction_id)}",
+        f"go on:     {done.resume or ''}",
+        f"take back: codex-checkpoints uncompact {done.compaction_id}",
     ]
+    return [*map(plain, lines)]
 
 
 def _gone(done: protocol.Compacted) -> dict[str, int]:

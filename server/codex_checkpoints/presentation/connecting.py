@@ -12,11 +12,11 @@ _CODEX_PROBLEMS = {
     "hooks_unknown": "knows no hooks; update it",
 }
 _DOOR_PROBLEMS = {
-    "incomplete": "some hooks are missing; connect again",
-    "program_missing": "what it would call is gone; connect again",
+    "incomplete": "some hooks are missing or were changed",
+    "program_missing": "what it would call is gone",
     "failed": "failed when it was called last",
-    "other_program": "calls another installation of this program; connect again to call this one",
-    "other_folders": "calls this program for another home; connect again",
+    "other_program": "calls another installation of this program",
+    "other_folders": "calls this program for another home",
     "no_hooks": "this version of Codex has no hooks that fit; update it",
     "disabled": "switched off in Codex",
     "untrusted": "not trusted by Codex yet",
@@ -27,7 +27,7 @@ def change_lines(report: protocol.ConnectReport, *, colour: bool) -> list[str]:
     """Return what is put into files of Codex's, or taken out."""
     lines: list[str] = []
     for change in report.changes:
-        lines.append(f"{change.action} {plain(change.path)}")
+        lines.append(plain(f"{change.action} {change.path}"))
         for line in change.diff.splitlines()[2:]:
             tint = {"+": GREEN, "-": RED}.get(line[:1], DIM) if colour else ""
             lines.append(f"{tint}{plain(line)}{PLAIN if tint else ''}")
@@ -52,11 +52,12 @@ def connect_lines(report: protocol.ConnectReport, way_out: str | None) -> list[s
     for door in report.doors:
         ran = f"last ran {door.last_ran_at} for {door.last_session}" if door.last_ran_at else None
         words = [
-            "connected" if door.configured else "not connected",
+            _connected(door),
             _DOOR_PROBLEMS.get(door.problem or ""),
+            "connect again" if door.next == "repair" else None,
             ran or ("never ran" if door.configured else None),
         ]
-        lines.append(f"{door.door:<12}{plain(', '.join(word for word in words if word))}")
+        lines.append(plain(f"{door.door:<12}{', '.join(word for word in words if word)}"))
         lines += [_hook_line(hook) for hook in report.hooks if door.door == "hook"]
     for home in report.other_homes:
         state = "connected" if home.connected else "not connected"
@@ -64,6 +65,12 @@ def connect_lines(report: protocol.ConnectReport, way_out: str | None) -> list[s
     lines += [f"! {plain(problem)}" for problem in report.problems]
     lines += [] if way_out is None else [f"→ {plain(way_out)}"]
     return lines
+
+
+def _connected(door: protocol.ConnectDoor) -> str:
+    if door.by_hand:
+        return "connected by hand"
+    return "connected" if door.configured else "not connected"
 
 
 def _hook_line(hook: protocol.ConnectHook) -> str:
@@ -92,7 +99,8 @@ def doctor_lines(report: protocol.DoctorReport, *, colour: bool) -> list[str]:
         tint, end = tints.get(finding.severity, ""), PLAIN if colour else ""
         place = "" if finding.path is None else f"\n    {plain(finding.path)}"
         lines.append(
-            f"\n{tint}{finding.severity:<8}{finding.code}{end}\n    {plain(finding.message)}"
+            f"\n{tint}{plain(f'{finding.severity:<8}{finding.code}')}{end}"
+            f"\n    {plain(finding.message)}"
             f"{place}\n    → {plain(finding.way_out)}"
         )
     if not report.findings:

@@ -75,7 +75,7 @@ def window_lines(windows: protocol.WindowList, *, width: int | None) -> list[str
     lines: list[str] = []
     for each in windows.items:
         head = f"{each.number:>3}  {moment(each.opened_at, width):<{24 if width is None else 20}}"
-        how = f"{each.trigger or '-':<9} {each.strategy or '-':<10}"
+        how = plain(f"{each.trigger or '-':<9} {each.strategy or '-':<10}")
         sizes = f"{_number(each.tokens_before):>9} → {_number(each.tokens_after):>9}"
         if width is not None and width < NARROW:
             lines += [head, cut(f"     {' '.join(f'{how} {sizes}'.split())}", width)]

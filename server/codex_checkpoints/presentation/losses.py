@@ -37,7 +37,7 @@ def _head(loss: protocol.Loss) -> str:
     lost = [each for _, _, each in _entries(loss)]
     gone = f"{lost.count(True)} of {len(lost)} lost" if lost else "nothing was there to lose"
     gone += f", {lost.count(None)} unknown" if None in lost else ""
-    return f"{number}  {plain(loss.opened_at or '-')}  {how}  {gone}"
+    return plain(f"{number}  {loss.opened_at or '-'}  {how}  {gone}")
 
 
 def _entries(loss: protocol.Loss) -> Iterator[tuple[str, str, bool | None]]:

@@ -20,15 +20,16 @@ _REFS = 40
 
 def applied_lines(applied: protocol.Applied) -> list[str]:
     """Return what came of a payload that was accepted, and what of it is kept in part."""
-    name = "" if applied.id is None else f" {plain(applied.id)}"
+    name = "" if applied.id is None else f" {applied.id}"
     what = "would be accepted" if applied.dry_run else "accepted"
     lines = [f"{what}: {applied.kind}{name} (seq {applied.seq})"]
-    return [*lines, *(f"    cut: {plain(place)}" for place in applied.shortened)]
+    lines += [f"    cut: {place}" for place in applied.shortened]
+    return [*map(plain, lines)]
 
 
 def revoked_lines(revoked: protocol.Revoked) -> list[str]:
     """Return which note was taken back."""
-    return [f"revoked: {revoked.kind} {plain(revoked.id)} (seq {revoked.seq})"]
+    return [plain(f"revoked: {revoked.kind} {revoked.id} (seq {revoked.seq})")]
 
 
 def note_lines(notes: protocol.NoteList, *, width: int | None, colour: bool) -> list[str]:
@@ -57,7 +58,7 @@ def _note(note: protocol.Note, names: int, width: int | None) -> list[str]:
     """Return a note and what there is to know about it, each on a line of its own."""
     said = note.value if note.kind == "fact" else f"{note.decision} — {note.rationale}"
     head = f"  {fit(plain(note.id), names)}  {plain(said or '')}"
-    about = [f"from {note.evidence.source} {plain(note.evidence.ref)}"]
+    about = [plain(f"from {note.evidence.source} {note.evidence.ref}")]
     if note.why is not None:
         about = [f"because of {plain(note.why)}", *about]
     if note.superseded_by is not None:
@@ -77,7 +78,7 @@ def anchor_lines(anchors: protocol.AnchorList, *, width: int | None, colour: boo
         ref = plain(each.ref)
         # A ref is there to be copied, so it is never cut.
         ref = ref if columns(ref) > names else fit(ref, names)
-        head = f"{each.source:<11}  {ref}  "
+        head = plain(f"{each.source:<11}  {ref}  ")
         text = "" if each.source == "file" else plain(each.text)
         if width is not None:
             text = fit(text, room_behind(head, width)).rstrip()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from codex_checkpoints import protocol
+from codex_checkpoints.core.restore.summary import counted
 from codex_checkpoints.presentation.terminal import plain
 
 
@@ -37,5 +38,5 @@ def _lines(counts: protocol.PackCounts, left: tuple[protocol.LeftBehind, ...]) -
         (counts.markers, "marker"),
         (counts.pins, "pin"),
     )
-    holds = ", ".join(f"{many} {what}{'' if many == 1 else 's'}" for many, what in held)
-    return [holds, *(f"! {each.message}" for each in left)]
+    holds = ", ".join(counted(many, what) for many, what in held)
+    return [holds, *(plain(f"! {each.message}") for each in left)]

@@ -30,8 +30,8 @@ _FAULTS = {
     "wrong_order": "the audit has the lines of an operation in another order",
     "changed_record": "a record of a restore is not as it was written",
     "missing_record": "a session lacks the record of how it was made, or what was made of it",
-    "changed_branch": "the file of a branch does not begin as it was made",
-    "changed_source": "what a branch was made of is not as it was then",
+    "changed_branch": "the file of a session that was made does not begin as it was made",
+    "changed_source": "what a branch or a compaction was made of is not as it was then",
 }
 _TITLE = 20
 """So many columns of a title are worth more than the end of an id."""
@@ -96,14 +96,14 @@ def restored_lines(done: protocol.Restored) -> list[str]:
     ]
     if done.dry_run and done.pack is not None:
         lines += ["", *map(plain, done.pack.splitlines())]
-    return [*lines, *([] if done.resume is None else [f"→ {done.resume}"])]
+    return [*lines, *([] if done.resume is None else [plain(f"→ {done.resume}")])]
 
 
 def restore_lines(restores: protocol.RestoreList, *, width: int | None) -> list[str]:
     """Return a line for each restore; where the terminal is narrow, two."""
     lines: list[str] = []
     for each in restores.items:
-        head = f"{plain(each.operation_id)}  {moment(each.restored_at, width)}  {each.mode}"
+        head = plain(f"{each.operation_id}  {moment(each.restored_at, width)}  {each.mode}")
         source = _name(_short(each.source_session_id, width), there=each.source_available)
         branch = _name(_short(each.session_id, width), there=each.branch_available)
         lines += folded(head, plain(f"{source} → {branch}  {each.label}"), width)
@@ -114,27 +114,28 @@ def detail_lines(details: protocol.RestoreDetails) -> list[str]:
     """Return everything about a restore."""
     references = details.references
     source = _name(details.source_session_id, there=details.source_available)
-    return [
-        plain(details.headline),
-        plain(details.carried),
-        f"operation   {plain(details.operation_id)}",
+    lines = [
+        details.headline,
+        details.carried,
+        f"operation   {details.operation_id}",
         f"mode        {details.mode}",
         f"restored    {details.restored_at}",
-        f"marker      {plain(details.checkpoint_id)}  made {plain(details.marked_at)}",
-        f"source      {plain(source)}, turn {plain(details.source_turn.turn_id)}",
-        f"branch      {plain(_name(details.session_id, there=details.branch_available))}",
-        *(f"above       {plain(str(each.get('sessionId')))}" for each in details.chain),
-        f"reason      {plain(details.reason)}",
+        f"marker      {details.checkpoint_id}  made {details.marked_at}",
+        f"source      {source}, turn {details.source_turn.turn_id}",
+        f"branch      {_name(details.session_id, there=details.branch_available)}",
+        *(f"above       {each.get('sessionId')}" for each in details.chain),
+        f"reason      {details.reason}",
         f"context     {_size(details.tokens_before)} → {_size(details.tokens_after)} tokens",
-        *(f"! {plain(each.message)}" for each in details.warnings),
+        *(f"! {each.message}" for each in details.warnings),
         *(f"{word:<12}{len(references.get(name) or ())}" for name, word in _REFERENCES),
         f"pinned      {len(details.pinned)}",
         f"included    {len(details.included)}",
-        *(f"  {plain(each.id)}" for each in details.included),
+        *(f"  {each.id}" for each in details.included),
         f"deferred    {len(details.deferred)}",
-        *(f"  {plain(each.id)} ({each.reason})" for each in details.deferred),
+        *(f"  {each.id} ({each.reason})" for each in details.deferred),
         *([f"→ {details.resume}"] if details.branch_available else []),
     ]
+    return [*map(plain, lines)]
 
 
 def lineage_lines(tree: protocol.Lineage, *, width: int | None) -> list[str]:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 from datetime import datetime
 
+from codex_checkpoints import protocol
 from codex_checkpoints.presentation.terminal import DIM, NARROW, PLAIN, fit, plain, room_behind
-from codex_checkpoints.service.listing import Page, Summary
-from codex_checkpoints.threads.contract import Row
+
+NO_SESSION_FITS = "No session fits; leave out --search, --cwd or --archived to see more."
 
 
-def session_lines(page: Page, now: float, *, width: int | None, colour: bool) -> list[str]:
+def session_lines(
+    page: protocol.SessionList, now: float, *, width: int | None, colour: bool
+) -> list[str]:
     """Return one line a session: when, how full, in which folder, what about."""
     lines: list[str] = []
     for item in page.items:
@@ -36,26 +38,33 @@ def session_lines(page: Page, now: float, *, width: int | None, colour: bool) ->
     return lines
 
 
-def no_sessions(codex_home: str, options: argparse.Namespace) -> str:
-    """Say why a list is empty, and what to do."""
-    if options.search or options.cwd or options.archived:
-        return "No session fits; leave out --search, --cwd or --archived to see more."
-    return (
+def no_sessions(codex_home: str) -> str:
+    """Say that there is none at all, and what to do."""
+    return plain(
         f"No session under {codex_home}. Start one with Codex, or name another folder with "
         "--codex-home; `codex-checkpoints doctor` says what was found."
     )
 
 
-def moved_line(command: str, summary: Summary) -> str:
+def moved_line(command: str, summary: protocol.SessionSummary) -> str:
     """Return what was done to a session."""
     done = {"rename": "renamed", "delete": "deleted"}.get(command, f"{command}d")
-    return f"{done}: {plain(summary.session_id)}  {plain(summary.title or '(no name)')}"
+    return plain(f"{done}: {summary.session_id}  {summary.title or '(no name)'}")
 
 
-def change_line(session_id: str, row: Row | None, reason: str, *, colour: bool) -> str:
-    """Return one change of a followed session."""
-    what = "gone" if row is None else plain(row.task or "(no message yet)")
-    head = f"{plain(session_id)[:13]}  {reason:<9}"
+def change_line(session_id: str, task: str | None, reason: str, *, colour: bool) -> str:
+    """Return one change of a followed session; `task` is what was said last in it, if anything."""
+    return _change(session_id, task or "(no message yet)", reason, colour=colour)
+
+
+def gone_line(session_id: str, reason: str, *, colour: bool) -> str:
+    """Return that a followed session is there no more."""
+    return _change(session_id, "gone", reason, colour=colour)
+
+
+def _change(session_id: str, words: str, reason: str, *, colour: bool) -> str:
+    what = plain(words)
+    head = f"{plain(session_id)[:13]}  {plain(reason):<9}"
     return f"{DIM}{head}{PLAIN}  {what}" if colour else f"{head}  {what}"
 
 
@@ -70,7 +79,7 @@ def _age(stamp: str, now: float) -> str:
     return "now"
 
 
-def _meter(item: Summary) -> str:
+def _meter(item: protocol.SessionSummary) -> str:
     if item.context_tokens is None or not item.context_window:
         return "-"
     mark = "~" if item.context_tokens_source == "estimated" else ""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import re
+import traceback
 import unicodedata
+from types import TracebackType
 
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
 _FRACTION = re.compile(r"\.[0-9]+(?=Z$)")
@@ -13,6 +15,8 @@ NARROW = 60
 """Below so many columns a list leaves out what can be spared."""
 
 _LEAST_ROOM = 10
+
+_Raised = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 
 
 def plain(text: str) -> str:
@@ -74,8 +78,29 @@ def columns(text: str) -> int:
 
 
 class LogLine(logging.Formatter):
-    """A line of the log; what it quotes of a rollout or a folder is as untrusted as elsewhere."""
+    """A line of the log; what it quotes of a rollout or a folder is as untrusted as elsewhere.
+
+    Of an exception it tells the type and the places, never the message, which may hold a prompt.
+    """
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's own name
         """Return the line, without anything a terminal would obey."""
         return plain(super().formatMessage(record))
+
+    def formatException(self, ei: _Raised) -> str:  # noqa: N802 - logging's own name
+        """Return where an exception came from and of which type it is, what led to it first."""
+        return "\n".join(map(plain, _lines_of(ei[1])))
+
+
+def _lines_of(error: BaseException | None) -> list[str]:
+    lines: list[str] = []
+    met: set[int] = set()
+    while error is not None and id(error) not in met:
+        met.add(id(error))
+        places = traceback.walk_tb(error.__traceback__)
+        codes = [(frame.f_code, line) for frame, line in places]
+        told = [f"  {code.co_filename}:{line} {code.co_name}" for code, line in codes]
+        lines = [*told, f"  {type(error).__name__}", *lines]
+        hidden = error.__suppress_context__
+        error = error.__cause__ or (None if hidden else error.__context__)
+    return lines

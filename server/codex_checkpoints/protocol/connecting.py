@@ -63,7 +63,8 @@ class ConnectDoor:
     trust in an MCP server.  `problem` is null or `not_configured`, `incomplete`,
     `program_missing`, `other_program`, `other_folders`, `no_hooks`, `disabled`, `untrusted`,
     `failed`.  `next` is what helps: null or `connect`, `repair`, `trust`, `update_codex`,
-    `choose_home`; `wayOut` says it in a sentence.
+    `choose_home`; `wayOut` says it in a sentence.  `byHand` tells that a person
+    wrote something that calls it, which `connect` neither changes nor takes out.
     """
 
     door: str
@@ -76,6 +77,7 @@ class ConnectDoor:
     problem: str | None
     next: str | None
     way_out: str | None
+    by_hand: bool
 
 
 @frozen

@@ -128,7 +128,8 @@ class VerifyFinding:
     `code` is `changed_line`, `missing_lines` or `wrong_order` for the audit (`line` counts from 1;
     null where a whole end is gone), `changed_record` for the record of a restore or an import,
     `missing_record` for one that a session lacks and another place tells of, `changed_branch` for
-    the bytes that a branch began with, `changed_source` for those that its source had then.
+    what a session began with that a restore or a compaction made, `changed_source` for the bytes
+    that its source had then.
     """
 
     code: str

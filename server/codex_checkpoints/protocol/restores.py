@@ -45,7 +45,8 @@ class DeferredItem:
     """One thing that a pack leaves out.
 
     `reason` is `budget`, `filtered` (a step that is done, a decision that another supersedes),
-    `missing` (a pinned file that is not there) or `bound` (a pin that is shown in part).
+    `missing` (a pinned file that is not there), `no_lines` (it has no such lines), `unreadable` or
+    `bound` (a pin that is shown in part, or too large to be read).
     """
 
     part: str

@@ -10,10 +10,13 @@ from codex_checkpoints.answers import connecting as answers
 from codex_checkpoints.server.desk import Desk, Handlers
 from codex_checkpoints.service.connector import Connector
 from codex_checkpoints.service.diagnosis import diagnose
+from codex_checkpoints.wire import BadParams
 
 
 async def connect(desk: Desk, params: protocol.ConnectParams) -> protocol.ConnectReport:
     """Say how Codex and we are connected, or change it."""
+    if params.status and (params.remove or params.dry_run):
+        raise BadParams(["status: only looks, so `remove` and `dryRun` must be left out"])
     # Not on the worker: Codex may take its time, and sessions have no part in it.
     report = await asyncio.to_thread(wiring.asked, _connector(desk, params.cwd), params)
     return answers.connect_report(report)

@@ -24,7 +24,7 @@ from codex_checkpoints.assembly import House, Places
 from codex_checkpoints.server.long_work import LongWork, reporting
 from codex_checkpoints.service import following
 from codex_checkpoints.service.catalogue import Progress
-from codex_checkpoints.service.compaction_settling import Settling
+from codex_checkpoints.service.compaction_settling import CompactionSettling
 from codex_checkpoints.service.following import Follower
 from codex_checkpoints.service.pace import Pace
 from codex_checkpoints.service.refusal import Cancelled
@@ -220,7 +220,7 @@ class Desk:
                 break
             for token in tuple(self._waiting):
                 self._server.work_done_progress.report(token, _report(done))
-        await self.work(Settling(sessions).recover)
+        await self.work(CompactionSettling(sessions).recover)
         self._indexed = True
 
     async def _follow(self, follower: Follower) -> None:
@@ -236,23 +236,39 @@ class Desk:
         watcher = self._watcher = Watcher(mark)
         for root in follower.trees():
             await asyncio.to_thread(watcher.follow_tree, root)
-        await self.ready()
-        self.tell((await self.work(follower.begin)).session_ids, "rollout")
         folders: frozenset[str] = frozenset()
+        begun = missed = False
         while True:
-            if follower.folders() != folders:
-                folders = follower.folders()
-                await asyncio.to_thread(watcher.follow_folders, set(folders))
-                # A file may have changed before its folder was watched.
-                await self._tell_all(await self.work(follower.reconcile))
             try:
-                await asyncio.wait_for(wake.wait(), following.RECONCILE_SECONDS)
-                await asyncio.sleep(following.DEBOUNCE_SECONDS)
-                wake.clear()
-                changes = await self.work(follower.drain)
-            except TimeoutError:
-                changes = await self.work(follower.reconcile)
-            await self._tell_all(changes)
+                if not begun:
+                    await self.ready()
+                    changes = [await self.work(follower.begin)]
+                    begun = True
+                elif missed or follower.folders() != folders:
+                    folders = follower.folders()
+                    await asyncio.to_thread(watcher.follow_folders, set(folders))
+                    # A file may have changed before its folder was watched.
+                    changes = await self.work(follower.reconcile)
+                    missed = False
+                else:
+                    changes = await self.work(await self._next_look(follower))
+                await self._tell_all(changes)
+            except Cancelled:
+                raise
+            except Exception as error:  # noqa: BLE001 - a defect of one look, not the end of all
+                logger.error("follow: %s", type(error).__name__)  # noqa: TRY400 - no traceback a round
+                missed = True
+                await self._next_look(follower)
+
+    async def _next_look(self, follower: Follower) -> Callable[[], list[following.Changed]]:
+        """Wait for a mark, or until it is time without one; return how to look then."""
+        try:
+            await asyncio.wait_for(self._wake.wait(), following.RECONCILE_SECONDS)
+        except TimeoutError:
+            return follower.reconcile
+        await asyncio.sleep(following.DEBOUNCE_SECONDS)
+        self._wake.clear()
+        return follower.drain
 
     async def _tell_all(self, changes: list[following.Changed]) -> None:
         for change in changes:

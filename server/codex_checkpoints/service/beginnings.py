@@ -10,8 +10,9 @@ from collections.abc import Callable
 
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.checkpoint.seed import Seeds
+from codex_checkpoints.core.compaction.records import Installed
 from codex_checkpoints.records import IMPORTS, Records
-from codex_checkpoints.service.compaction_records import CompactionRecords
+from codex_checkpoints.service.compaction_records import CompactionRecords, storing
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.restore_records import RestoreRecords
 from codex_checkpoints.threads.contract import ThreadStore
@@ -34,6 +35,24 @@ def beginnings(records: Records) -> Seeds:
         return ImportRecords(records).seed(session_id)
 
     return seed
+
+
+def went_on_from(records: Records, session_id: str) -> tuple[str, int | None] | None:
+    """Return the session that one of ours was made of, None where it was made of none.
+
+    Beside it stands how far what was noted there is in its seed alone; None where it has its own
+    copy.  Refuses `storage_error`.
+    """
+    restored = RestoreRecords(records).made(session_id)
+    if restored is not None:
+        seed = restored.seed if restored.mode == "hard" else None
+        return restored.source_session_id, None if seed is None else seed.seq
+    with storing(session_id):
+        compactions = CompactionRecords(records).of(session_id)
+    for each in compactions:
+        if isinstance(each, Installed) and (each.into, each.session_id) == ("new", session_id):
+            return each.source.session_id, each.source.to_seq
+    return None
 
 
 def is_begun_from(records: Records, store: ThreadStore) -> Callable[[str], bool]:

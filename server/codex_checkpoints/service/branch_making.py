@@ -6,7 +6,7 @@ compaction into a new session does.  When any of it is written is known to `rest
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 
 from attrs import evolve
@@ -27,10 +27,11 @@ from codex_checkpoints.service.copied_history import (
     WindowNames,
     begins_with_head,
     copied_history,
+    unchanged,
 )
-from codex_checkpoints.service.restore_plan import Plan
+from codex_checkpoints.service.restore_plan import Plan, unreadable
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.threads.contract import Item, NewThread
+from codex_checkpoints.threads.contract import Copied, Item, NewThread, UnreadableSource
 
 
 class BranchMaker:
@@ -47,15 +48,15 @@ class BranchMaker:
         source = source_of(row.session_id, plan.cwd, plan.head, plan.tokens.window)
         moment = Moment(at, int(datetime.fromisoformat(at).timestamp() * 1000))
         if plan.pack is None:
-            catalogue = self._sessions.catalogue
+            reader = self._sessions.catalogue.reader
             meta = {**session_meta(branch_id, first, source, moment), **_inherited(plan.head)}
             windows = Windows(plan.window_id, first, first)
             if plan.reference is not None:
-                return NewThread({**meta, **plan.reference.as_head()}), windows
+                meta |= plan.reference.as_head()
+                return NewThread(meta, _of(plan, unchanged(reader, plan.parts))), windows
             names = WindowNames(first, self._new_id)
-            locate = catalogue.chains.locator(row.path)
-            lines = copied_history(catalogue.reader, row.path, locate, plan.until, names)
-            return NewThread(meta, lines), windows
+            lines = copied_history(reader, plan.parts, plan.until, names)
+            return NewThread(meta, _of(plan, lines)), windows
         naming = Naming(self._name(plan), self._new_id(), self._new_id())
         ids = (branch_id, first, self._new_id())
         made = new_session(_message(plan.pack.text), source, naming, moment, ids)
@@ -67,10 +68,12 @@ class BranchMaker:
         """Yield what a soft branch remembers; a hard one has it in its seed (AGN-46)."""
         if plan.pack is not None:
             return
-        row, catalogue = plan.source.row, self._sessions.catalogue
-        reader, locate = catalogue.reader, catalogue.chains.locator(row.path)
+        reader = self._sessions.catalogue.reader
         # Without a head of its own the source counts one line less than its branch.
-        moved = not plan.paginated and not begins_with_head(reader, row.path, locate)
+        try:
+            moved = not plan.paginated and not begins_with_head(reader, plan.parts[0].path)
+        except UnreadableSource as error:
+            raise unreadable(plan.source.row, str(error)) from error
         for update in plan.updates:
             yield self._update(evolve(update, seq=update.seq + moved))
 
@@ -97,6 +100,14 @@ class BranchMaker:
             return {"revoke": {"kind": kind, "id": name}} | where
         payload: dict[str, object] = {"payload": update.payload, "hashes": dict(update.hashes)}
         return {"updateId": self._new_id()} | where | payload
+
+
+def _of(plan: Plan, lines: Iterator[Item | Copied]) -> Iterator[Item | Copied]:
+    """Yield lines of the source; what is wrong with them is wrong with it, not with the branch."""
+    try:
+        yield from lines
+    except UnreadableSource as error:
+        raise unreadable(plan.source.row, str(error)) from error
 
 
 def _inherited(head: Json) -> Json:

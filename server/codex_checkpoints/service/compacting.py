@@ -23,9 +23,10 @@ from attrs import evolve, frozen
 from codex_checkpoints.codex.app_server import nobody
 from codex_checkpoints.core.compaction.records import Installed, Windows
 from codex_checkpoints.core.history.windows import Chain
+from codex_checkpoints.service.appending import opened_after
 from codex_checkpoints.service.compaction_audit import Operation
 from codex_checkpoints.service.compaction_hooks import Heard, Ring
-from codex_checkpoints.service.compaction_install import Installer, opened_after
+from codex_checkpoints.service.compaction_install import Installer
 from codex_checkpoints.service.compaction_plan import Awaited, Plan, Planner
 from codex_checkpoints.service.compaction_request import (
     Compacted,
@@ -190,7 +191,7 @@ class Compacting:
         asked = consulted.asked
         if isinstance(consulted.outcome, Heard):
             asked.operation.blocked(consulted.heard)
-            raise _blocked(asked.plan.source, consulted.outcome)
+            raise _blocked(asked, consulted.outcome)
         try:
             plan = self._settled(asked, consulted.outcome)
             record, row = self._installer.install(asked.request, plan, asked.at, asked.ids)
@@ -237,11 +238,17 @@ class Compacting:
         return Ring(hooks, self._outside.run, self._sessions.records.state_dir)
 
 
-def _blocked(source: Source, stopped: Heard) -> Refusal:
-    message = f"hook {stopped.number} of preCompact stopped it: {stopped.outcome}"
-    message += f", {stopped.reason}" if stopped.reason else ""
+def _blocked(asked: Asked, stopped: Heard) -> Refusal:
+    if asked.before.hooks[stopped.number - 1].command:
+        message = f"hook {stopped.number} of preCompact stopped it: {stopped.outcome}"
+        message += f", {stopped.reason}" if stopped.reason else ""
+    else:
+        message = (
+            "the settings cannot be read, and they may name hooks that would stop it; "
+            "`doctor` says what is wrong"
+        )
     facts = {
-        "sessionId": source.session_id,
+        "sessionId": asked.plan.source.session_id,
         "hook": stopped.number,
         "outcome": stopped.outcome,
         "reason": stopped.reason,

@@ -5,23 +5,22 @@ In this order, each step durable before the next:
 1. store the checkpoint (DSC-53);
 2. prepare the record with the source (`compaction_settling`), and put the record of a new session,
    which holds what that goes on from, into the new session's folder;
-3. install: publish the new session whole, or append two lines to the source;
+3. install: publish the new session whole, or append to the source what `appending` found;
 4. add the record: from here on the pointer is the new one (JUN-24).
 
-Nobody can stop it once it has begun.  What is installed is known to `compaction_plan`.
+Nobody can stop it once it has begun.  Before all of it, where lines are to be appended, stands the
+proof that Codex will go by them (`appending`).  What is installed is known to `compaction_plan`.
 """
 
 from __future__ import annotations
 
 from datetime import datetime
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from codex_checkpoints.core.compaction.installed import (
-    Line,
     Moment,
     Naming,
-    in_place,
     new_session,
     source_of,
     token_count,
@@ -36,10 +35,11 @@ from codex_checkpoints.core.compaction.records import (
 )
 from codex_checkpoints.core.compaction.report import Figure
 from codex_checkpoints.core.history.windows import Chain
+from codex_checkpoints.service.appending import behind, items_of, opened_after
 from codex_checkpoints.service.compaction_plan import Plan
 from codex_checkpoints.service.compaction_records import storing
 from codex_checkpoints.service.compaction_request import Request
-from codex_checkpoints.service.compaction_settling import Settling
+from codex_checkpoints.service.compaction_settling import CompactionSettling
 from codex_checkpoints.service.compaction_source import Sources
 from codex_checkpoints.service.projections import Projection
 from codex_checkpoints.service.refusal import Refusal
@@ -64,7 +64,7 @@ class Installer:
         """Work on these sessions; nothing is read yet."""
         self._sessions = sessions
         self._sources = sources
-        self._settling = Settling(sessions)
+        self._settling = CompactionSettling(sessions)
 
     def install(
         self, request: Request, plan: Plan, at: datetime, ids: tuple[str, ...]
@@ -76,9 +76,10 @@ class Installer:
         """
         source = plan.source
         replaced = self._sources.range_of(source)
+        made = self._new if request.into == "new" else _in_place
+        change = made(plan, at, ids)
         self._sessions.pace.commit()
         kept = self._kept(plan)
-        change = self._new(plan, at, ids) if request.into == "new" else _in_place(plan, ids[1])
         report = plan.built.report
         record = Installed(
             compaction_id=ids[0],
@@ -134,7 +135,7 @@ class Installer:
             plan.built.items,
             source_of(source.session_id, source.row.cwd or "", source.traced.head, source.window),
             Naming(self._sessions.title(source.row) or "", turn_id, item_id),
-            Moment(in_text(at), int(at.timestamp() * 1000)),
+            moment(at),
             (session_id, first, second),
         )
         # By this a list knows how full the session is before Codex has ever sent it (CKP-28).
@@ -143,19 +144,14 @@ class Installer:
         return _Change(session_id, made.chain, NewThread(made.meta, items_of((*made.lines, told))))
 
 
-def opened_after(chain: Chain, window_id: str) -> Chain:
-    """Return a chain after one more window; where no window had a number, this one is the first."""
-    return evolve(chain, number=chain.number or 0).opened(window_id)
-
-
-def items_of(lines: tuple[Line, ...]) -> tuple[Item, ...]:
-    """Return lines as a store takes them."""
-    return tuple(Item(line.type, line.payload) for line in lines)
-
-
-def _in_place(plan: Plan, window_id: str) -> _Change:
+def _in_place(plan: Plan, at: datetime, ids: tuple[str, ...]) -> _Change:
+    _, window_id, _, _, turn_id, _ = ids
     source = plan.source
     chain = opened_after(source.traced.history.chain, window_id)
-    weight = plan.built.report.after + source.traced.instructions
-    lines = in_place(plan.built.items, chain, weight, source.traced.last_report)
-    return _Change(source.session_id, chain, items_of(lines))
+    lines = behind(source, plan.built.items, chain, turn_id, moment(at))
+    return _Change(source.session_id, chain, lines)
+
+
+def moment(at: datetime) -> Moment:
+    """Return a time as lines hold it."""
+    return Moment(in_text(at), int(at.timestamp() * 1000))

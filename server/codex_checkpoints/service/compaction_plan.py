@@ -21,6 +21,7 @@ from codex_checkpoints.core.compaction.placement import Placement
 from codex_checkpoints.core.compaction.records import Determinism, Strategy
 from codex_checkpoints.core.compaction.report import Declined, Figure, Reason
 from codex_checkpoints.core.history.tokens import of_items
+from codex_checkpoints.service.appending import check_behind
 from codex_checkpoints.service.compaction_request import (
     Outside,
     Request,
@@ -36,6 +37,7 @@ from codex_checkpoints.service.scratching import (
     material,
 )
 from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.settings import left_aside
 
 logger = logging.getLogger(__name__)
 
@@ -102,7 +104,9 @@ class Planner:
             float(request.seconds or self._sessions.settings.codex_timeout_seconds),
             excerpt,
         )
-        return _awaited(source, terms, errand)
+        awaited = _awaited(source, terms, errand)
+        self._check_form(request, source)
+        return awaited
 
     def adopted(self, awaited: Awaited, scratch_id: str) -> Plan:
         """Make a replacement of what Codex left in a scratch fork (CKP-20, CKP-21).
@@ -126,12 +130,25 @@ class Planner:
             case Declined() as declined:
                 raise declined_by(declined, source.session_id)
             case Replacement() as built:
+                self._check_form(request, source)
+                if request.into == "in-place":
+                    check_behind(source, built.items)
                 return Plan(source, terms, built)
 
     def _ground(self, request: Request, read: Callable[[str], Source]) -> tuple[Source, Terms]:
         source = read(request.session)
         _check_target(request, source)
         return source, self._terms(request, source)
+
+    def _check_form(self, request: Request, source: Source) -> None:
+        """Refuse to append to a session that Codex would not go on with as it is."""
+        if request.into != "in-place":
+            return
+        try:
+            self._sessions.threads.check_append(source.session_id)
+        except Refusal as refusal:
+            facts = {**refusal.facts, "hint": "Compact into a new session."}
+            raise Refusal(refusal.code, refusal.message, facts) from refusal
 
     def _codex_for(self, strategy: str) -> str | None:
         """Return the Codex CLI that a strategy needs, None where it needs none."""
@@ -152,8 +169,9 @@ class Planner:
         waived: set[Reason] = {"not_smaller"} if request.force else set()
         if request.force and not source.live:
             waived.add("turn_not_complete")  # nobody goes on with it: it was cut off
-        for name in self._sessions.ignored_variables():
-            logger.warning("%s is no positive number and is left aside", name)
+        if request.requested_by != "automatic":  # else whoever looked before has told it
+            for name in self._sessions.ignored_variables():
+                logger.warning("%s", left_aside(name))
         return Terms(
             placement=request.placement,
             turn_ended=source.ended,

@@ -36,10 +36,29 @@ logger = logging.getLogger(__name__)
 
 @frozen
 class Opened:
-    """How we opened a window (WIN-12); no strategy where the history of before is there again."""
+    """How we opened a window, and what it begins with (WIN-12).
 
-    strategy: Strategy | None
-    trigger: Trigger
+    That is the replacement of the compaction `by`, or the history that was there before the
+    compaction `undone`, which was then taken back by hand and summed up by nobody.
+    """
+
+    by: Installed | None = None
+    undone: Installed | None = None
+
+    @property
+    def strategy(self) -> Strategy | None:
+        """Return who made the replacement, None where there is none."""
+        return None if self.by is None else self.by.strategy
+
+    @property
+    def trigger(self) -> Trigger:
+        """Return what set it off."""
+        return "manual" if self.by is None else self.by.placement
+
+    @property
+    def tokens_before(self) -> int | None:
+        """Return what was in use before as it was decided by, None where the file tells."""
+        return None if self.by is None else self.by.sizes.before.tokens
 
 
 class Shelf:
@@ -130,22 +149,22 @@ class CompactionRecords:
         return newest.session_id if newest is not None and newest.into == "new" else None
 
     def by_window(self, session_id: str) -> dict[str | None, Opened]:
-        """Return what opened each window that a compaction of ours, or its undo, opened; by id."""
-        try:
-            records = self.of(session_id)
-        except StorageError as error:
-            logger.warning("storage_error: compactions of %s: %s", session_id, error)
-            return {}  # what the session itself tells is still true
+        """Return what opened each window that a compaction of ours, or its undo, opened; by id.
+
+        Raises `StorageError`.
+        """
         found: dict[str | None, Opened] = {}
-        for record in records:
+        made: dict[str, Installed] = {}
+        for record in self.of(session_id):
             match record:
                 case Installed():
-                    found[record.windows.after.current] = Opened(record.strategy, record.placement)
+                    made[record.compaction_id] = record
+                    found[record.windows.after.current] = Opened(by=record)
                 case Undone(window=Chain(current=window_id)):
-                    # By hand, and nobody summed up anything: the history of before is there again.
-                    found[window_id] = Opened(None, "manual")
+                    found[window_id] = Opened(undone=made.get(record.compaction_id))
                 case _:
                     pass
+        found.pop(None, None)
         return found
 
     def points_at(self, session_id: str) -> bool:

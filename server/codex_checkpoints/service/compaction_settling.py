@@ -30,7 +30,7 @@ from codex_checkpoints.threads.contract import Row, UnreadableSource
 logger = logging.getLogger(__name__)
 
 
-class Settling:
+class CompactionSettling:
     """The records of compactions while they come about."""
 
     def __init__(self, sessions: Sessions) -> None:

@@ -15,12 +15,13 @@ from attrs import frozen
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.compaction.kinds import Past
-from codex_checkpoints.core.compaction.records import Installed, Range, digest_of, remembered
+from codex_checkpoints.core.compaction.records import Range, digest_of
 from codex_checkpoints.core.rollout.fields import Json
 from codex_checkpoints.core.rollout.turns import Turn
-from codex_checkpoints.service.compaction_records import storing
+from codex_checkpoints.service.fingerprints import fingerprint
 from codex_checkpoints.service.first_pass import FirstPass, Listening
 from codex_checkpoints.service.history import Histories, Traced
+from codex_checkpoints.service.provenance import Provenance
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.session_file import SessionFile
 from codex_checkpoints.service.session_names import may_mean
@@ -82,6 +83,7 @@ class Sources:
         self._sessions = sessions
         self._look_around = look_around
         self._histories = Histories(sessions)
+        self._provenance = Provenance(sessions, self._histories)
 
     def read(self, session: str) -> Source:
         """Read a session of this home; refuses as `Sessions.find`, `unreadable_source`."""
@@ -146,14 +148,11 @@ class Sources:
         )
 
     def past(self, source: Source) -> tuple[Past, ...]:
-        """Return the history with what records tell of the items of an earlier replacement."""
-        session_id = source.session_id
-        with storing(session_id):
-            found = self._sessions.compactions.of(session_id)
-        for record in reversed(found):
-            if isinstance(record, Installed) and record.session_id == session_id:
-                return remembered(source.traced.past, record)
-        return source.traced.past
+        """Return the history with the time and the place that each item had first (JUN-43).
+
+        Refuses `storage_error`, `unreadable_source`.
+        """
+        return self._provenance.of(source.row, source.traced)
 
     def range_of(self, source: Source) -> Range:
         """Return what a compaction replaces, with digests of the history and the bytes (CKP-33)."""
@@ -168,15 +167,8 @@ class Sources:
         )
 
     def _prefix(self, row: Row, end: int) -> str:
-        digest = hashlib.sha256()
-
-        def feed(data: bytes) -> int:
-            digest.update(data)
-            return len(data)
-
         try:
-            self._sessions.catalogue.reader.read(row.path, 0, feed, end)
+            return fingerprint(self._sessions.catalogue.reader, row.path, end)[0]
         except UnreadableSource as error:
             facts = {"path": row.path, "reason": str(error)}
             raise Refusal("unreadable_source", f"{row.path}: {error}", facts) from error
-        return f"sha256:{digest.hexdigest()}"

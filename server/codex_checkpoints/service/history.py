@@ -7,6 +7,8 @@ the first did.  Nothing is kept and nothing is written.
 
 from __future__ import annotations
 
+import logging
+
 from attrs import evolve, frozen
 
 from codex_checkpoints.core.compaction.kinds import Past
@@ -19,12 +21,16 @@ from codex_checkpoints.core.history.reconstruct import History, Window, history_
 from codex_checkpoints.core.history.survey import Survey
 from codex_checkpoints.core.history.windows import Fragment
 from codex_checkpoints.core.rollout.fields import Json
+from codex_checkpoints.core.rollout.parsing import head_of
+from codex_checkpoints.journal import StorageError
 from codex_checkpoints.service.compaction_records import Opened
 from codex_checkpoints.service.first_pass import Digest, FirstPass
 from codex_checkpoints.service.parts import Part, Taker, parts_below, read_parts
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.threads.contract import Row, UnreadableSource
+from codex_checkpoints.threads.contract import OURS, Row, UnreadableSource
+
+logger = logging.getLogger(__name__)
 
 _TRIES = 3
 
@@ -43,20 +49,27 @@ class Surveyed:
 class Traced:
     """A history with the place of each item, and what else its compaction asks of the session.
 
-    Its lines are those from `from_seq` to `to_seq`; `instructions` are the tokens of the base
-    instructions, `head` the payload of the session's own head, `last_report` that of the newest
-    `token_count`.  `in_front` is what the first pass found in front of its cut, if
-    it had one.
+    Its lines are those from `from_seq` to `to_seq`, of which `shift` is what a seed is ahead;
+    `instructions` are the tokens of the base instructions, `head` the payload of the session's own
+    head, `last_report` that of the newest `token_count`.  `surveyed` is what the first pass found,
+    `in_front` what it found in front of its cut, if it had one.
     """
 
     history: History
     past: tuple[Past, ...]
+    shift: int
     from_seq: int
     to_seq: int
+    surveyed: Surveyed
     instructions: int
     head: Json
     last_report: Json | None
     in_front: Surveyed | None
+
+    @property
+    def outline(self) -> Outline:
+        """Return what the first pass found, which tells what more lines would come to."""
+        return self.surveyed.outline
 
 
 class Histories:
@@ -84,16 +97,16 @@ class Histories:
     def windows(self, session: str) -> tuple[Window, ...]:
         """Return the windows of a session that still count, the first one first (WIN-12).
 
-        What a file does not tell of a window that we opened, our own record does.
+        Of a window that we opened our own record knows more than the file.
         """
         row = self._sessions.find(session)
         surveyed = self._survey(row)
-        made = ours(self._sessions, row)
+        made, shift = ours(self._sessions, row), self._shift(row, surveyed.parts[0])
+        told = windows_of(surveyed.outline, surveyed.choice)
+        windows = (evolve(each, opened_seq=each.opened_seq + shift) for each in told)
         return tuple(
-            each
-            if (opened := made.get(each.window_id)) is None
-            else evolve(each, strategy=opened.strategy, trigger=opened.trigger)
-            for each in windows_of(surveyed.outline, surveyed.choice)
+            each if (opened := made.get(each.window_id)) is None else _told_by(opened, each)
+            for each in windows
         )
 
     def fragment(self, session: str) -> Fragment:
@@ -129,8 +142,10 @@ class Histories:
         return Traced(
             history_of(outline, choice, rebuild.result()),
             rebuild.past(),
+            shift=shift,
             from_seq=shift + (outline.opened_seq if choice.base is None else choice.base.seq),
             to_seq=shift + outline.seq,
+            surveyed=surveyed,
             instructions=outline.instructions,
             head=survey.head,
             last_report=survey.last_report,
@@ -146,12 +161,29 @@ class Histories:
         self._rebuild(row, rebuild, surveyed.parts)
         return rebuild.result().items
 
+    def past(self, row: Row, surveyed: Surveyed, shift: int) -> tuple[Past, ...]:
+        """Return these items with their places, numbered as `traced` does; raises as `items`."""
+        rebuild = Retracing(surveyed.choice, surveyed.outline.start, shift)
+        self._rebuild(row, rebuild, surveyed.parts)
+        return rebuild.past()
+
     def first_pass(
         self, path: str, cut: int | None = None, digest: Digest | None = None
     ) -> FirstPass:
         """Begin a pass over the rollout at a path, for `traced`; nothing is read yet."""
         locate = self._sessions.catalogue.chains.locator(path)
         return FirstPass(self._reader, path, locate, cut, digest)
+
+    def _shift(self, row: Row, root: Part) -> int:
+        """Return how far the `seq` of a session is ahead of its lines: it follows a seed's."""
+        try:
+            head = head_of(self._reader.first_line(root.path))
+        except UnreadableSource as error:
+            raise _unreadable(row, str(error)) from error
+        if head is None or head.originator != OURS:
+            return 0  # what nobody of us made begins with nothing
+        replay = self._sessions.open(row.path)[1].now()
+        return replay.seq - replay.scale.seq
 
     def _survey(self, row: Row) -> Surveyed:
         locate, survey = self._sessions.catalogue.chains.locator(row.path), Survey()
@@ -184,11 +216,18 @@ def _surveyed(outline: Outline, parts: tuple[Part, ...]) -> Surveyed:
 def ours(sessions: Sessions, row: Row) -> dict[str | None, Opened]:
     """Return what we know of the windows that we opened in a session or below it, by their id."""
     made: dict[str | None, Opened] = {}
-    below = (base.session_id for base in sessions.catalogue.chains.below(row))
-    for session_id in (*below, row.session_id):
-        made.update(sessions.compactions.by_window(session_id))
-    made.pop(None, None)
+    for each in (*sessions.catalogue.chains.below(row), row):
+        try:
+            made.update(sessions.compactions.by_window(each.session_id))
+        except StorageError as error:
+            # What the session itself tells is still true.
+            logger.warning("storage_error: compactions of %s: %s", each.session_id, error)
     return made
+
+
+def _told_by(opened: Opened, window: Window) -> Window:
+    known = window.tokens_before if opened.tokens_before is None else opened.tokens_before
+    return evolve(window, strategy=opened.strategy, trigger=opened.trigger, tokens_before=known)
 
 
 def _replaced(row: Row) -> Refusal:

@@ -7,23 +7,39 @@ made of them is known to `core.restore.lineage`.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping
 
 from attrs import evolve
 
 from codex_checkpoints.core.compaction.records import Installed
-from codex_checkpoints.core.restore.chains import Cut, Link, chain_of, link_of
+from codex_checkpoints.core.portable.arriving import links_of
+from codex_checkpoints.core.restore.carried import Ancestor
+from codex_checkpoints.core.restore.chains import (
+    MAX_CHAIN,
+    Cut,
+    Link,
+    branches_above,
+    chain_of,
+    link_of,
+    parents_of,
+)
 from codex_checkpoints.core.restore.lineage import Known, Node, Tree, Window, tree_of
+from codex_checkpoints.core.rollout.fields import load, object_of, text_of, whole_of
 from codex_checkpoints.core.rollout.items import SessionMeta
 from codex_checkpoints.core.rollout.parsing import head_of
 from codex_checkpoints.journal import StorageError
-from codex_checkpoints.service.compaction_records import CompactionRecords
+from codex_checkpoints.service.compaction_records import CompactionRecords, storing
+from codex_checkpoints.service.copied_history import lines_of
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.import_records import ImportRecords
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.restore_records import RestoreRecords
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.threads.contract import Row, UnreadableSource
+
+_BEGINNING = 1 << 20
+"""Bytes of a subagent's file in which its first task is looked for."""
 
 _WITH_WINDOWS = 64
 """Of how many nodes the windows are read at most, beside those of the session that is asked for:
@@ -49,27 +65,86 @@ def way_up(sessions: Sessions, session_id: str) -> tuple[Link, ...]:
     return chain_of(session_id, links, ()).links
 
 
+def ancestors(sessions: Sessions, session_id: str) -> tuple[Ancestor, ...]:
+    """Return what led to a session, the newest step first, back to the first session (AGN-86).
+
+    Only what tells of the sessions on the way is read.  Refuses `storage_error`.
+    """
+    restores = RestoreRecords(sessions.records)
+    owners = _owners(sessions)
+    links: dict[str, Link] = {}
+    told: dict[str, tuple[Ancestor, ...]] = {}
+    at = session_id
+    while at not in links and len(links) < MAX_CHAIN:
+        made = restores.made(at)
+        if made is not None:
+            link: Link | None = link_of(made)
+            told[at] = made.chain
+        else:
+            link = _link_above(sessions, at, owners)
+        if link is None:
+            break
+        links[at] = link
+        at = link.parent
+    return branches_above(links.values(), told, session_id)
+
+
+def _link_above(sessions: Sessions, session_id: str, owners: Mapping[str, str]) -> Link | None:
+    """Return how a session came of another that no restore made it of."""
+    with storing(session_id):
+        links = [*_compactions_with(sessions, session_id)]
+    arrived = ImportRecords(sessions.records).made(session_id)
+    if arrived is not None:
+        links += links_of(arrived.pack, session_id, arrived.imported_at, arrived.operation_id)[:1]
+    row = sessions.catalogue.current().get(session_id)
+    if row is not None and row.error is None:
+        links += _told_by_head(sessions, row, owners)
+    return parents_of(links).get(session_id)
+
+
 def _told_by_records(sessions: Sessions) -> Iterator[Link]:
     for restore in RestoreRecords(sessions.records).all():
         yield link_of(restore)
-    compactions = CompactionRecords(sessions.records)
-    for session_id in sorted(compactions.holders()):
-        try:
-            records = compactions.of(session_id)
-        except StorageError:
-            continue
-        for record in records:
-            if isinstance(record, Installed) and record.into == "new":
-                source, operation = record.source.session_id, record.compaction_id
-                cut = Cut(ordinal_exclusive=record.source.to_seq + 1, operation_id=operation)
-                yield Link(record.session_id, source, "compaction", cut, record.at)
+    for session_id in sorted(CompactionRecords(sessions.records).holders()):
+        with contextlib.suppress(StorageError):
+            yield from _compactions_with(sessions, session_id)
     yield from ImportRecords(sessions.records).links(sessions.catalogue.current())
+
+
+def _compactions_with(sessions: Sessions, session_id: str) -> Iterator[Link]:
+    """Yield what the records with a session tell of compactions; raises `StorageError`."""
+    for record in CompactionRecords(sessions.records).of(session_id):
+        if isinstance(record, Installed) and record.into == "new":
+            source = record.source
+            cut = Cut(
+                ordinal_exclusive=_own_ordinal(sessions, source.session_id, source.to_seq + 1),
+                byte_offset=source.bytes_before,
+                operation_id=record.compaction_id,
+            )
+            yield Link(record.session_id, source.session_id, "compaction", cut, record.at)
+
+
+def _own_ordinal(sessions: Sessions, session_id: str, seq: int) -> int | None:
+    """Return a `seq` as the session's own lines count it; None where that is not known.
+
+    That of a session that we made goes on behind the seed.
+    """
+    row = sessions.catalogue.current().get(session_id)
+    below = () if row is None else tuple(sessions.catalogue.chains.below(row))
+    root = below[-1].session_id if below else session_id
+    try:
+        seed = sessions.catalogue.seeds(root)
+    except UnreadableSource:
+        return None
+    if seed is None:
+        return seq
+    ordinals = row is None or row.history_mode == "paginated"
+    return seq - seed.seq - ordinals
 
 
 def _told_by_heads(sessions: Sessions, known: dict[str, Known]) -> Iterator[Link]:
     """Yield what session files say of themselves; segments become nodes of their own in `known`."""
-    catalogue = sessions.catalogue
-    owners = {row.rollout_id: row.session_id for row in catalogue.rows().values()}
+    catalogue, owners = sessions.catalogue, _owners(sessions)
     for row in catalogue.rows().values():
         if row.error is not None or row.scratch:
             continue
@@ -81,18 +156,47 @@ def _told_by_heads(sessions: Sessions, known: dict[str, Known]) -> Iterator[Link
                 at = None if head is None else head.timestamp
                 yield Link(name, row.session_id, "revert", _cut(head), at)
             continue
-        if row.parent_session is not None:
-            yield Link(row.session_id, row.parent_session, "subagent", Cut(), None)
-        if row.base_rollout is None and row.forked_from is None:
-            continue
-        head = _head(sessions, row)
-        base = None if head is None else head.base
-        if base is not None and owners.get(base.rollout_id) == row.session_id:
-            continue  # a later segment of the same thread
-        parent = row.forked_from or (owners.get(base.rollout_id) if base is not None else None)
-        if parent is not None:
-            at = None if head is None else head.timestamp
-            yield Link(row.session_id, parent, "fork", _cut(head), at)
+        yield from _told_by_head(sessions, row, owners)
+
+
+def _owners(sessions: Sessions) -> dict[str, str]:
+    """Return whose rollouts there are, by their ids."""
+    return {row.rollout_id: row.session_id for row in sessions.catalogue.rows().values()}
+
+
+def _told_by_head(sessions: Sessions, row: Row, owners: Mapping[str, str]) -> Iterator[Link]:
+    """Yield what the newest file of a session says of where it comes from."""
+    if row.base_rollout is None and row.forked_from is None and row.parent_session is None:
+        return
+    head = _head(sessions, row)
+    at = None if head is None else head.timestamp
+    if row.parent_session is not None:
+        cut = evolve(_cut(head), turn_id=_called_in(sessions, row))
+        yield Link(row.session_id, row.parent_session, "subagent", cut, at)
+    base = None if head is None else head.base
+    if base is not None and owners.get(base.rollout_id) == row.session_id:
+        return  # a later segment of the same thread
+    parent = row.forked_from or (owners.get(base.rollout_id) if base is not None else None)
+    if parent is not None:
+        yield Link(row.session_id, parent, "fork", _cut(head), at)
+
+
+def _called_in(sessions: Sessions, row: Row) -> str | None:
+    """Return the turn of its parent that a subagent was called in, where its first task tells."""
+    head = _head(sessions, row)
+    own = 0 if head is None or head.inherited_below is None else head.inherited_below
+    try:
+        for line in lines_of(sessions.catalogue.reader, row.path, _BEGINNING):
+            if b'"task_started"' not in line:
+                continue
+            told = object_of(load(line))
+            payload, ordinal = object_of(told.get("payload")), whole_of(told.get("ordinal"))
+            if payload.get("type") == "task_started" and (ordinal or 0) >= own:
+                caller = object_of(payload.get("turn_attribution")).get("parent_turn_id")
+                return text_of(caller)
+    except UnreadableSource:
+        pass
+    return None
 
 
 def _cut(head: SessionMeta | None) -> Cut:

@@ -1,7 +1,8 @@
 """A session written as a portable pack, at the place that somebody names (AGN-14, AGN-81).
 
 What goes into a pack is decided by `core/portable`; here it is gathered, and written whole or not
-at all.  That it left is told in the audit: by ids, counts and a digest.
+at all.  That it left is told in the audit: by ids, counts and a digest, except for a session file
+outside the Codex home, of which nothing is stored (interfaces, "Lines, `seq`, identity").
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ from attrs import evolve, frozen
 from codex_checkpoints import pack_file
 from codex_checkpoints.core.portable.leaving import Left, Luggage, note_events, packed
 from codex_checkpoints.core.portable.pack import MAX_BYTES, NoteEvent, Origin, Pack, to_bytes
+from codex_checkpoints.core.restore.chains import MAX_CHAIN
 from codex_checkpoints.core.restore.sealing import digest_of, sealed
 from codex_checkpoints.journal import StorageError
+from codex_checkpoints.service.beginnings import went_on_from
 from codex_checkpoints.service.import_records import ImportRecords
 from codex_checkpoints.service.lineages import way_up
 from codex_checkpoints.service.marking import Markers
@@ -29,7 +32,7 @@ from codex_checkpoints.threads.contract import Row
 
 @frozen
 class Packed:
-    """A pack that was written, or would be."""
+    """A pack that was written, or would be; of a file elsewhere nothing is stored, nor told."""
 
     session_id: str
     file: str
@@ -38,6 +41,7 @@ class Packed:
     pack: Pack
     left: Left
     dry_run: bool
+    is_of_this_home: bool
 
 
 class Packing:
@@ -63,8 +67,8 @@ class Packing:
     def write(self, session: str, file: str, mode: Literal["new", "replace"] = "new") -> Packed:
         """Write a pack to `file`, a whole path; it is durable and complete on return.
 
-        Refuses `unknown_session`, `conflict` for a file that is there, `limit_exceeded` for a
-        session that no pack can hold, `invalid_payload`, `storage_error`.
+        Refuses `unknown_session`, `conflict` for a file that is there and for a folder,
+        `limit_exceeded` for a session that no pack can hold, `invalid_payload`, `storage_error`.
         """
         found, data = self._packed(session, file)
         self._sessions.pace.commit()
@@ -78,7 +82,8 @@ class Packing:
             raise Refusal("conflict", message, facts) from error
         except OSError as error:
             raise _unwritable(file, error.strerror or str(error)) from error
-        self._tell(found)
+        if found.is_of_this_home:
+            self._tell(found)
         return evolve(found, dry_run=False)
 
     # --- inside ----------------------------------------------------------------------------------
@@ -92,8 +97,17 @@ class Packing:
             message = f"the pack has {len(data)} bytes, more than {MAX_BYTES}"
             facts = {"sessionId": row.session_id, "bytes": len(data), "limit": MAX_BYTES}
             raise Refusal("limit_exceeded", message, facts)
-        digest = digest_of(data)
-        return Packed(row.session_id, file, len(data), digest, pack, left, dry_run=True), data
+        found = Packed(
+            row.session_id,
+            file,
+            len(data),
+            digest_of(data),
+            pack,
+            left,
+            dry_run=True,
+            is_of_this_home=row.path in self._sessions.catalogue.rows(),
+        )
+        return found, data
 
     def _opened(self, session: str) -> tuple[Row, SessionFile]:
         """Open a session; one that is none of this home is read from its beginning."""
@@ -120,24 +134,44 @@ class Packing:
             origin,
             base,
             replay.checkpoint(updates, hashes),
-            (*self._earlier(row), *note_events(updates)),
+            (*self._earlier(row.session_id), *note_events(updates)),
             markers.shelf(row.session_id),
             way_up(sessions, row.session_id),
         )
 
-    def _earlier(self, row: Row) -> tuple[NoteEvent, ...]:
-        """Return the history that a session came with, which no file of its own tells."""
-        made = ImportRecords(self._sessions.records).made(row.session_id)
-        return () if made is None else made.pack.notes
+    def _earlier(self, session_id: str) -> tuple[NoteEvent, ...]:
+        """Return the history that a session came with, which no file of its own tells.
+
+        A pack brought it along, or it stands with the sessions that this one goes on from.
+        """
+        records, found = self._sessions.records, tuple[NoteEvent, ...]()
+        seen: set[str] = set()
+        while session_id not in seen and len(seen) < MAX_CHAIN:
+            seen.add(session_id)
+            arrived = ImportRecords(records).made(session_id)
+            if arrived is not None:
+                return (*arrived.pack.notes, *found)
+            source = went_on_from(records, session_id)
+            if source is None:
+                break
+            session_id, until = source
+            if until is not None:
+                updates = self._sessions.projections.updates(session_id)
+                found = (*note_events(each for each in updates if each.seq <= until), *found)
+        return found
 
     def _refuse_place(self, file: str) -> None:
-        """Refuse what is no whole path, and any place where only session files belong."""
+        """Refuse what is no whole path, any place where only session files belong, and a folder."""
         if not os.path.isabs(file) or "\0" in file:
             raise misfit("file: must be a whole path")
         folder = os.path.realpath(os.path.dirname(file))
         watched = (os.path.realpath(place) for place in self._sessions.catalogue.store.watched)
         if any(folder == place or folder.startswith(place + os.sep) for place in watched):
             raise misfit("file: session files lie there, and nothing else")
+        if os.path.isdir(file):
+            hint = "Name the file that is to be written in it."
+            facts = {"file": file, "reason": "folder", "hint": hint}
+            raise Refusal("conflict", f"{file} is a folder", facts)
 
     def _tell(self, found: Packed) -> None:
         settings = self._sessions.settings

@@ -1,6 +1,6 @@
 """Checkpoints of sessions: made of what was read of one, with what it remembers, and stored.
 
-Which session is meant, and what is shown of its checkpoint, is the business of `sessions`.
+Which session is meant is known to `session_names`, what is shown of its checkpoint to `sessions`.
 """
 
 from __future__ import annotations

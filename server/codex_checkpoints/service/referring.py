@@ -13,8 +13,11 @@ from attrs import frozen
 from codex_checkpoints.core.restore.drift import FallbackKind
 from codex_checkpoints.core.restore.trace import Trace
 from codex_checkpoints.core.rollout.fields import Json, load, object_of, whole_of
+from codex_checkpoints.core.rollout.items import Unreadable
 from codex_checkpoints.core.rollout.parsing import head_of
 from codex_checkpoints.threads.contract import RolloutReader, Row
+
+_NO_UTF8 = Unreadable("not_utf8")
 
 
 @frozen
@@ -52,28 +55,38 @@ def reference_to(reader: RolloutReader, row: Row, trace: Trace) -> Reference | F
     first = whole_of(object_of(load(reader.first_line(row.path))).get("ordinal"))
     if first is None or end <= first + 1:
         return "copied_in_base"
-    return Reference(row.rollout_id, end, _offset(reader, row.path, end))
+    offset = None if _NO_UTF8.reason in trace.scale.skipped else _offset(reader, row.path, end)
+    return "copied_damaged" if offset is None else Reference(row.rollout_id, end, offset)
 
 
-def _offset(reader: RolloutReader, path: str, end: int) -> int:
-    """Return where the first line with an ordinal from `end` on begins, or the file ends."""
-    offset = 0
+def _offset(reader: RolloutReader, path: str, end: int) -> int | None:
+    """Return where the first line with an ordinal from `end` on begins, or the file ends.
+
+    None where a line in front of that is no UTF-8: Codex reads no such file.
+    """
+    offset, damaged = 0, False
 
     def feed(data: bytes) -> int:
-        nonlocal offset
+        nonlocal offset, damaged
         start = 0
-        while (stop := data.find(b"\n", start)) >= 0 and not _is_behind(data[start:stop], end):
+        while (stop := data.find(b"\n", start)) >= 0:
+            value = load(data[start:stop])
+            if _is_behind(value, end):
+                break
+            damaged = damaged or value == _NO_UTF8
             start = stop + 1
         offset += start
         return start
 
     _, rest = reader.read(path, 0, feed)
     # What follows may begin with a later line; a last one without its LF belongs to it if it fits.
-    whole = rest and b"\n" not in rest and not _is_behind(rest, end)
+    whole = rest and b"\n" not in rest and not _is_behind(load(rest), end)
+    if damaged or (whole and load(rest) == _NO_UTF8):
+        return None
     return offset + len(rest) if whole else offset
 
 
-def _is_behind(line: bytes, end: int) -> bool:
-    """Return whether a line has an ordinal from `end` on."""
-    ordinal = whole_of(object_of(load(line)).get("ordinal")) if line.strip() else None
+def _is_behind(line: object, end: int) -> bool:
+    """Return whether a line, as JSON, has an ordinal from `end` on."""
+    ordinal = whole_of(object_of(line).get("ordinal"))
     return ordinal is not None and ordinal >= end

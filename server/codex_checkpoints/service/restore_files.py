@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from codex_checkpoints.core.checkpoint.records import UNKNOWN_HASH
-from codex_checkpoints.core.restore.carried import Pinned
+from codex_checkpoints.core.restore.carried import Pinned, Unseen
 from codex_checkpoints.core.restore.gathering import Span
 from codex_checkpoints.core.restore.markers import Pin
 from codex_checkpoints.core.restore.references import chunk_id
@@ -39,15 +39,25 @@ def chunks_now(workspace: Workspace, base: str | None, spans: Iterable[Span]) ->
 
 
 def pinned_now(workspace: Workspace, base: str | None, pin: Pin) -> Pinned:
-    """Return what is pinned, with its text and hash, None where it is not there."""
+    """Return what is pinned, with its text and hash, or why there is none to be shown."""
     content = workspace.content(base, pin.uri)
     if pin.start is not None and pin.end is not None:
         part = _lines(content, pin.start, pin.end)
         found = None if part is None else digest_of(part)
     else:
         part, found = content, workspace.hashes(base, [pin.uri]).get(pin.uri)
-    text = None if part is None else part.decode(errors="replace")
-    return Pinned(pin.uri, pin.start, pin.end, found, text)
+    if part is not None:
+        return Pinned(pin.uri, pin.start, pin.end, found, part.decode(errors="replace"))
+    why = "no_lines" if content is not None else _unseen(workspace, base, pin.uri)
+    return Pinned(pin.uri, pin.start, pin.end, found, None, why)
+
+
+def _unseen(workspace: Workspace, base: str | None, uri: str) -> Unseen:
+    """Return why a file cannot be read: whoever may not look cannot say that it is gone."""
+    if workspace.missing(base, [uri]):
+        return "missing"
+    # One above the limit is known by its size and time.
+    return "bound" if workspace.hashes(base, [uri]) else "unreadable"
 
 
 def _lines(content: bytes | None, start: int, end: int) -> bytes | None:

@@ -21,7 +21,6 @@ from codex_checkpoints.core.restore.carried import (
     Origin,
     TurnSource,
 )
-from codex_checkpoints.core.restore.chains import branches_above
 from codex_checkpoints.core.restore.drift import (
     Drift,
     Fallback,
@@ -35,22 +34,19 @@ from codex_checkpoints.core.restore.events import RestoreMode
 from codex_checkpoints.core.restore.markers import Shelf
 from codex_checkpoints.core.restore.pack import StatePack, state_pack
 from codex_checkpoints.core.restore.records import Placement, TokenFigures
-from codex_checkpoints.core.restore.references import (
-    NOTHING,
-    References,
-    references_of,
-    spans_of,
-)
-from codex_checkpoints.core.restore.trace import Trace, Traces
+from codex_checkpoints.core.restore.references import References, references_of, spans_of
+from codex_checkpoints.core.restore.trace import Trace, Traces, in_order
 from codex_checkpoints.core.rollout.fields import Json, load, object_of, text_of
-from codex_checkpoints.service.fingerprints import fingerprint
+from codex_checkpoints.service.copied_history import CHANGED, Part, part_of, parts_below
+from codex_checkpoints.service.earlier_work import Earlier, earlier_work
 from codex_checkpoints.service.history import Histories
+from codex_checkpoints.service.lineages import ancestors
 from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.referring import Reference, reference_to
 from codex_checkpoints.service.refusal import Refusal, misfit
 from codex_checkpoints.service.restore_files import chunks_now, hashes_now, pinned_now
 from codex_checkpoints.service.restore_records import RestoreRecords
-from codex_checkpoints.service.restore_source import Source
+from codex_checkpoints.service.restore_source import Source, ends_with_turn
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.threads.contract import Row, UnreadableSource
 
@@ -86,7 +82,10 @@ def wish_of(mode: str, budget: int | None, window: int, reason: str | None) -> W
 
 @frozen
 class Plan:
-    """A restore that could be done: everything but its ids and its time."""
+    """A restore that could be done: everything but its ids and its time.
+
+    `parts` are the files that the branch rests on, that of the source last.
+    """
 
     source: Source
     wish: Wish
@@ -104,6 +103,7 @@ class Plan:
     head: Json
     cwd: str
     paginated: bool
+    parts: tuple[Part, ...]
     source_digest: str
     source_bytes: int
     drift: tuple[Drift, ...]
@@ -137,43 +137,29 @@ class Planner:
         try:
             return self._planned(source, wish)
         except UnreadableSource as error:
-            raise _unreadable(source.row, str(error)) from error
+            raise unreadable(source.row, str(error)) from error
 
     # --- inside ----------------------------------------------------------------------------------
 
     def _planned(self, source: Source, wish: Wish) -> Plan:
-        row, marker = source.row, source.marker
-        hard = wish.mode == "hard"
+        row, marker, hard = source.row, source.marker, wish.mode == "hard"
         if not hard and any(each.code in _BROKEN for each in source.opened.problems):
-            raise _unreadable(row, "a file that its history begins with is missing")
+            raise unreadable(row, "a file that its history begins with is missing")
         passes = 4 if hard else 6  # a soft branch is copied, and its own windows are looked at
         self._sessions.pace.expect(passes * self._sessions.catalogue.chains.weight(row))
-        digest, size = fingerprint(self._reader, row.path)
+        # Before the source is read for the plan: then what is planned is told by these digests.
+        locate = self._sessions.catalogue.chains.locator(row.path)
+        own = part_of(self._reader, row.path)
+        parts = (own,) if hard else (*parts_below(self._reader, row.path, locate), own)
         trace = self._read(source)
         updates = self._updates(source, trace)
-        above = self._restores.above(row.session_id)
-        goods = self._goods(
-            source,
-            wish,
-            trace,
-            updates,
-            Origin(
-                TurnSource(row.session_id, marker.turn_id),
-                marker.checkpoint_id,
-                marker.label,
-                marker.created_at,
-                branches_above(above, row.session_id),
-            ),
-        )
+        earlier = earlier_work(self._sessions, row, trace)
+        goods = self._goods(source, wish, trace, updates, earlier)
         head = object_of(object_of(load(self._reader.first_line(row.path))).get("payload"))
-        budget = self._budget(wish)
-        pack = state_pack(goods, budget) if hard else None
+        pack = state_pack(goods, self._budget(wish)) if hard else None
         state = trace.state
         now = hashes_now(self._sessions.workspace, state.base, marker.hashes)
-        wanted = not hard and self._sessions.settings.soft_restore == "reference"
-        found = reference_to(self._reader, row, trace) if wanted else None
-        reference = found if isinstance(found, Reference) else None
-        copied = (Fallback(found),) if isinstance(found, str) else ()
+        reference, copied = self._referred(row, trace, wish)
         turns = tuple(turn.turn_id for turn in state.turns.counting())
         return Plan(
             source=source,
@@ -192,58 +178,80 @@ class Planner:
             head=head,
             cwd=row.cwd or state.base or "",
             paginated=head.get("history_mode") == "paginated",
-            source_digest=digest,
-            source_bytes=size,
+            parts=parts,
+            source_digest=own.digest,
+            source_bytes=own.size,
             drift=drift_of(marker.hashes, now),
             missing=also_missing(
                 missing_of(marker.hashes, now), self._not_there(state.base, goods, trace.traces())
             ),
-            fallbacks=(*weak_hashes(now), *copied, *self._without_index()),
+            fallbacks=(
+                *weak_hashes(now, goods.hashes),
+                *earlier.gaps,
+                *copied,
+                *self._without_index(),
+            ),
             reference=reference,
         )
 
+    def _origin(self, source: Source) -> Origin:
+        """Return where the branch comes from, and the branches above that."""
+        session_id, marker = source.row.session_id, source.marker
+        return Origin(
+            TurnSource(session_id, marker.turn_id),
+            marker.checkpoint_id,
+            marker.label,
+            marker.created_at,
+            ancestors(self._sessions, session_id),
+        )
+
+    def _referred(
+        self, row: Row, trace: Trace, wish: Wish
+    ) -> tuple[Reference | None, tuple[Fallback, ...]]:
+        """Return how a soft branch names its source's lines if it is to, else why it does not."""
+        if wish.mode == "hard" or self._sessions.settings.soft_restore != "reference":
+            return None, ()
+        found = reference_to(self._reader, row, trace)
+        return (found, ()) if isinstance(found, Reference) else (None, (Fallback(found),))
+
     def _read(self, source: Source) -> Trace:
+        """Read up to the turn; raises `UnreadableSource` where it is no longer found there."""
         trace = Trace()
-        if source.until is not None:
-            trace.stop_after(source.until)
-        return self._sessions.catalogue.read_with(trace, source.row)
+        trace.stop_after(source.until)
+        found = self._sessions.catalogue.read_with(trace, source.row)
+        if not ends_with_turn(found, source):
+            raise UnreadableSource(CHANGED)
+        return found
 
     def _updates(self, source: Source, trace: Trace) -> tuple[Update, ...]:
         """Return what had been accepted by the end of the turn."""
         found = self._sessions.projections.updates_of(source.opened)
-        return tuple(each for each in found if source.until is None or each.seq <= trace.seq)
+        return tuple(each for each in found if each.seq <= trace.seq)
 
     def _goods(
-        self,
-        source: Source,
-        wish: Wish,
-        trace: Trace,
-        updates: tuple[Update, ...],
-        origin: Origin,
+        self, source: Source, wish: Wish, trace: Trace, updates: tuple[Update, ...], before: Earlier
     ) -> Carried:
         base, workspace = trace.state.base, self._sessions.workspace
         checkpoint = trace.checkpoint(updates, workspace.hashes(base, trace.files()))
         traces = trace.traces()
-        made = self._restores.made(source.row.session_id)
-        earlier = NOTHING if made is None else made.references
         files = [uri for uri, each in checkpoint.artifacts.items() if each.kind == "file"]
         references: References = references_of(
             checkpoint,
             traces,
             workspace.sizes(base, files),
-            chunks_now(workspace, base, spans_of(traces, earlier)),
-            earlier,
+            chunks_now(workspace, base, spans_of(traces, before.references)),
+            before.references,
         )
         pins = self._markers.shelf(source.row.session_id).pins
         count = min(max(wish.window, 0), MAX_WINDOW) if wish.mode == "hard" else 0
         return Carried(
-            origin,
+            self._origin(source),
             wish.reason or DEFAULT_REASON,
-            traces.modes,
+            in_order(before.modes, traces.modes),
             checkpoint,
             references,
             tuple(pinned_now(workspace, base, pin) for pin in pins),
-            trace.window(count, origin.source_turn.turn_id) if count else (),
+            trace.window(count, source.marker.turn_id) if count else (),
         )
 
     def _not_there(self, base: str | None, goods: Carried, traces: Traces) -> tuple[str, ...]:
@@ -283,6 +291,7 @@ def _figures(trace: Trace, pack: StatePack | None, head: Json) -> TokenFigures:
     return TokenFigures(known, pack.tokens + tokens.of_text(instructions), state.window)
 
 
-def _unreadable(row: Row, reason: str) -> Refusal:
+def unreadable(row: Row, reason: str) -> Refusal:
+    """Return the refusal of a source that cannot be read, or is another one by now."""
     facts = {"sessionId": row.session_id, "path": row.path, "reason": reason}
     return Refusal("unreadable_source", f"{row.path}: {reason}", facts)

@@ -128,11 +128,6 @@ def line_of(undertaking: Undertaking) -> dict[str, object]:
     }
 
 
-def is_import(records: Records, session_id: str) -> bool:
-    """Return whether what is being made comes of a pack: `importing` settles it, nobody else."""
-    return any("import" in object_of(line) for line in records.undertaken(session_id))
-
-
 @contextlib.contextmanager
 def storing(session_id: str) -> Generator[None]:
     """Turn what the system refuses about our records into a refusal."""

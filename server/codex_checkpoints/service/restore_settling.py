@@ -7,7 +7,7 @@ went, and every operation in the audit ends (AGN-62, AGN-85).  What comes before
 
 from __future__ import annotations
 
-import logging
+import contextlib
 from collections.abc import Callable
 
 from attrs import evolve
@@ -18,16 +18,14 @@ from codex_checkpoints.journal import StorageError
 from codex_checkpoints.records import MARKERS, UPDATES
 from codex_checkpoints.service.fingerprints import fingerprint
 from codex_checkpoints.service.history import Histories
-from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.restore_log import RestoreLog, hard_events
-from codex_checkpoints.service.restore_records import RestoreRecords, Undertaking, is_import
+from codex_checkpoints.service.restore_records import RestoreRecords, Undertaking
 from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.undertakings import is_import, settle_left, take_back
 from codex_checkpoints.threads.contract import Row, UnreadableSource
 
-logger = logging.getLogger(__name__)
 
-
-class Settling:
+class RestoreSettling:
     """Completes restores, and takes back those that came to nothing."""
 
     def __init__(
@@ -71,49 +69,37 @@ class Settling:
         )
         return record
 
-    def take_back(self, branch_id: str) -> None:
-        """Remove what was put beside a branch that never came to be."""
-        for name in (MARKERS, UPDATES):
-            try:
-                self._records.remove(branch_id, name)
-            except StorageError as error:
-                logger.warning("storage_error: %s of %s stays: %s", name, branch_id, error)
+    def fail(self, branch_id: str, log: RestoreLog, code: str) -> bool:
+        """Take back a branch that never came to be, and tell it; return whether nothing is left."""
+        gone = False
+        with contextlib.suppress(StorageError):
+            # Nothing lies beside a branch before it is written down what it will be; an id that
+            # was refused since it is taken has another's files.
+            written = self._restores.undertaken(branch_id) is not None
+            gone = not written or take_back(self._records, branch_id, (MARKERS, UPDATES))
+        return log.fail(code) and gone
 
     def recover(self) -> int:
         """Finish or take back what killed processes left; return how many restores that were.
 
         One that another process is at stays, and so does what cannot be written now.
         """
-        settled = 0
-        for branch_id in self._records.left_undertakings():
-            try:
-                if is_import(self._records, branch_id):
-                    continue
-                with self._records.undertaking(branch_id, patience=0.0) as journal:
-                    self._settle(branch_id)
-                    journal.clear()
-                    settled += 1
-            except (StorageError, Refusal) as error:
-                logger.warning("restore of %s is not settled: %s", branch_id, error)
-        return settled
+        return settle_left(
+            self._records, lambda each: not is_import(self._records, each), self._settle
+        )
 
-    def _settle(self, branch_id: str) -> None:
+    # --- inside ----------------------------------------------------------------------------------
+
+    def _settle(self, branch_id: str) -> bool:
+        """Settle one restore; return whether nothing is left to be done."""
         operation = self._restores.begun(branch_id)
         if operation is None:
-            return  # killed before anything but its name was written
+            return True  # killed before anything but its name was written
         undertaking = self._restores.undertaken(branch_id)
-        if undertaking is None:
-            _fail(RestoreLog.resumed(self._records, operation, self._now))
-            return
-        log = RestoreLog.resumed(self._records, undertaking.operation, self._now)
-        row = self._sessions.catalogue.look_for(branch_id)
-        if row is None:
-            self.take_back(branch_id)
-            _fail(log)
-        else:
-            self.finish(row, undertaking, log)
-
-
-def _fail(log: RestoreLog) -> None:
-    if not log.fail("interrupted"):
-        raise StorageError("its end cannot be told")
+        told = operation if undertaking is None else undertaking.operation
+        log = RestoreLog.resumed(self._records, told, self._now)
+        row = None if undertaking is None else self._sessions.catalogue.look_for(branch_id)
+        if undertaking is None or row is None:
+            return self.fail(branch_id, log, "interrupted")
+        self.finish(row, undertaking, log)
+        return True

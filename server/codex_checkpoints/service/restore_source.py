@@ -9,23 +9,24 @@ from collections.abc import Iterator
 
 from attrs import frozen
 
+from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.restore.markers import Marker, is_detached
 from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.session_file import SessionFile
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.service.turn_names import end_of, find_turn, has_ended
+from codex_checkpoints.service.turn_names import end_of, has_ended, unknown_turn
 from codex_checkpoints.threads.contract import Row
 
 
 @frozen
 class Source:
-    """The file that holds the turn of a marker, and up to which line it is read."""
+    """The file that holds the turn of a marker, and the position of the last line that is read."""
 
     row: Row
     opened: SessionFile
     marker: Marker
-    until: int | None
+    until: int
     detached: bool
 
 
@@ -45,6 +46,17 @@ def find_source(sessions: Sessions, markers: Markers, session: str, checkpoint: 
     return _at_turn(sessions, row, opened, marker)
 
 
+def ends_with_turn(replay: Replay, source: Source) -> bool:
+    """Return whether a source that was read again still has the turn where it was found."""
+    turns = replay.state.turns.turns
+    for turn in turns:
+        if turn.turn_id == source.marker.turn_id:
+            end = end_of(turn, turns)
+            ended = end == source.until or (end is None and not turn.in_task)
+            return ended and replay.scale.lines == source.until
+    return False
+
+
 def _elsewhere(sessions: Sessions, marker: Marker) -> tuple[Row, SessionFile]:
     try:
         return sessions.open(marker.session_id)
@@ -60,16 +72,19 @@ def _at_turn(sessions: Sessions, row: Row, opened: SessionFile, marker: Marker) 
     """Find the file with the turn: the newest one, or an older segment that still has it."""
     detached = is_detached(marker, opened.now().state.turns)
     for candidate, its in _segments(sessions, row, opened):
-        turns = its.now().state.turns.turns
+        now = its.now()
+        turns = now.state.turns.turns
         found = next((turn for turn in turns if turn.turn_id == marker.turn_id), None)
         if found is not None:
-            if not has_ended(found, its.now().state):
+            if not has_ended(found, now.state):
                 message = f"turn {found.turn_id[:80]!r} of {row.session_id} has not ended"
                 facts = {"sessionId": row.session_id, "turnId": found.turn_id}
                 raise Refusal("turn_not_complete", message, facts)
-            return Source(candidate, its, marker, end_of(found, turns), detached)
-    find_turn(opened.now(), marker.turn_id, row.session_id)
-    raise AssertionError("a turn that was not found was found")
+            until = end_of(found, turns)
+            # No line ends the last turn: what is said from here on belongs to it no more.
+            until = now.scale.lines if until is None else until
+            return Source(candidate, its, marker, until, detached)
+    raise unknown_turn(opened.now(), marker.turn_id, row.session_id)
 
 
 def _segments(

@@ -17,6 +17,7 @@ from datetime import datetime
 
 from attrs import evolve, frozen
 
+from codex_checkpoints.codex.commands import resume
 from codex_checkpoints.core.restore import markers
 from codex_checkpoints.core.restore.carried import TurnSource
 from codex_checkpoints.core.restore.chains import closes_a_circle, link_of
@@ -39,7 +40,7 @@ from codex_checkpoints.service.restore_records import (
     line_of,
     storing,
 )
-from codex_checkpoints.service.restore_settling import Settling
+from codex_checkpoints.service.restore_settling import RestoreSettling
 from codex_checkpoints.service.restore_source import Source, find_source
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.threads.contract import Copied, Item
@@ -73,7 +74,7 @@ class Restored:
     @property
     def resume(self) -> str | None:
         """Return the shell command that goes on with the branch."""
-        return None if self.dry_run else f"codex resume {self.record.session_id}"
+        return None if self.dry_run else resume(self.record.session_id)
 
 
 class Restoring:
@@ -90,7 +91,7 @@ class Restoring:
         self._markers = Markers(sessions, now, new_id)
         self._planner = Planner(sessions, self._markers, self._restores)
         self._branches = BranchMaker(sessions, new_id)
-        self._settling = Settling(sessions, self._restores, now)
+        self._settling = RestoreSettling(sessions, self._restores, now)
 
     def preview(self, session: str, checkpoint: str, wish: Wish) -> Restored:
         """Say what would come of a restore; nothing is written, not even an event."""
@@ -129,8 +130,8 @@ class Restoring:
                     source = self._asked(session, checkpoint, asked, begun)
                     return self._made(self._validated(source, wish, begun), begun)
                 except (StorageError, Refusal, Cancelled) as error:
-                    # What cannot be told now is told by the next start.
-                    if log.fail(_code_of(error)):
+                    # What cannot be taken back or told now is left to the next start.
+                    if self._settling.fail(branch_id, log, _code_of(error)):
                         journal.clear()
                     raise
         except Refusal as refusal:
@@ -199,14 +200,10 @@ class Restoring:
             log.operation, record, transferred(plan.goods, len(shelf.markers))
         )
         begun.journal.append(line_of(undertaking))
-        try:
-            self._write(branch_id, MARKERS, markers.lines_of(shelf, at))
-            self._write(branch_id, UPDATES, self._branches.updates(plan))
-            new = evolve(new, items=_all_of(new.items, self._sessions.pace))
-            row = self._sessions.threads.create(new, datetime.fromisoformat(at))
-        except (StorageError, Refusal, Cancelled):
-            self._settling.take_back(branch_id)
-            raise
+        self._write(branch_id, MARKERS, markers.lines_of(shelf, at))
+        self._write(branch_id, UPDATES, self._branches.updates(plan))
+        new = evolve(new, items=_all_of(new.items, self._sessions.pace))
+        row = self._sessions.threads.create(new, datetime.fromisoformat(at))
         try:
             record = self._settling.finish(row, undertaking, log)
             begun.journal.clear()

@@ -8,6 +8,8 @@ ever done by itself, and no text of a session reaches this door (JUN-22).
 
 from __future__ import annotations
 
+import logging
+
 from attrs import evolve, frozen
 
 from codex_checkpoints.core.compaction import offering
@@ -19,6 +21,9 @@ from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.listing import Summary
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.settings import left_aside
+
+logger = logging.getLogger(__name__)
 
 
 @frozen
@@ -81,6 +86,8 @@ def check(sessions: Sessions, session: str) -> Ready:
     """
     sessions.catalogue.look([sessions.own(session).path])
     source = sessions.summary(session)
+    for name in sessions.ignored_variables():
+        logger.warning("%s", left_aside(name))
     if sessions.records.session_dir(source.session_id) is None:
         # The command that resumes it names it, and must hold no option and no other command.
         message = "the session's file names it by what is no id: Codex does not resume it"
@@ -96,7 +103,8 @@ def check(sessions: Sessions, session: str) -> Ready:
     if offer is None or source.live or not automatic:
         return ready
     why = f"{offer.tokens} tokens in use, the trigger is {offer.budget.limits.trigger}"
-    return evolve(ready, wanted=Request(source.session_id, requested_by="automatic", why=why))
+    wanted = Request(source.session_id, placement="pre_turn", requested_by="automatic", why=why)
+    return evolve(ready, wanted=wanted)
 
 
 def _counted(sessions: Sessions, source: Summary) -> Offer | None:

@@ -17,7 +17,8 @@ _SHORTEST_PREFIX = 8
 def find_session(catalogue: Catalogue, session: str) -> Row:
     """Return the row of a session by id, by a unique prefix of one, or by path.
 
-    Raises `unknown_session`, `ambiguous_session` or `unreadable_source`.
+    Raises `unknown_session`, `ambiguous_session` or `unreadable_source`.  A session of which no
+    file can be read has an id as any other, so the beginning of one may mean it, too.
     """
     if _is_path(session):
         return catalogue.row_at(session)
@@ -27,16 +28,18 @@ def find_session(catalogue: Catalogue, session: str) -> Row:
         return current[wanted]
     if session in current:
         return current[session]
+    broken = _broken(catalogue)
+    if wanted in broken:
+        raise broken[wanted]
     if len(session) >= _SHORTEST_PREFIX:
-        fitting = sorted(each for each in current if each.lower().startswith(wanted))
-        if len(fitting) == 1:
-            return current[fitting[0]]
-        if fitting:
+        fitting = sorted(each for each in {*current, *broken} if each.lower().startswith(wanted))
+        if len(fitting) > 1:
             message = f"{len(fitting)} sessions begin with {session!r}"
             raise Refusal("ambiguous_session", message, {"candidates": fitting[:20]})
-    for row in catalogue.rows().values():
-        if row.error is not None and wanted in {row.session_id, row.rollout.thread_id}:
-            raise unreadable(row.path, row.error)
+        for each in fitting:
+            if each in current:
+                return current[each]
+            raise broken[each]
     message = f"no session {session[:80]!r} under {catalogue.place}"
     raise Refusal("unknown_session", message, {"session": session[:200]})
 
@@ -65,6 +68,16 @@ def session_of(catalogue: Catalogue, thread: object) -> str:
         hint = "Codex must store its sessions, in the folder that this server was given as home."
         raise Refusal("unknown_session", message, {"rule": "session", "hint": hint})
     return row.session_id
+
+
+def _broken(catalogue: Catalogue) -> dict[str, Refusal]:
+    """Return by their ids the sessions of which no file can be read, with what is said of each."""
+    current = catalogue.current()
+    return {
+        row.session_id: unreadable(row.path, row.error)
+        for row in catalogue.rows().values()
+        if row.error is not None and row.session_id not in current
+    }
 
 
 def _is_path(session: str) -> bool:

@@ -159,7 +159,7 @@ class Sessions:
         from codex_checkpoints.core.compaction import offering  # noqa: PLC0415 - as `named` has it
         from codex_checkpoints.service.listing import Detail, TurnSummary  # noqa: PLC0415
 
-        row, opened = self._open(session)
+        row, opened = self.open(session)
         state = opened.now().state
         return Detail(
             self.summaries.of(row),
@@ -197,7 +197,7 @@ class Sessions:
         The one of now is stored when its bytes changed (DSC-80); one at a turn never is, nor one
         of a file outside the Codex home.
         """
-        row, opened = self._open(session)
+        row, opened = self.open(session)
         if turn is not None:
             return self.projections.at(row, opened, turn)
         return self.projections.keep(row, opened)
@@ -209,7 +209,7 @@ class Sessions:
         caps: Mapping[str, object] | None = None,
     ) -> View:
         """Return the view of a session, within the caps of its model but for those named."""
-        row, opened = self._open(session)
+        row, opened = self.open(session)
         effective = self.settings.caps_for(opened.now().state.model)
         try:
             effective = effective if caps is None else effective.replaced(caps)
@@ -278,22 +278,10 @@ class Sessions:
         return row
 
     def find(self, session: str) -> Row:
-        """Return which rollout is meant, without reading it; raises as `open`."""
-        return self._find(session)
+        """Return which rollout is meant, without reading it.
 
-    def open(self, session: str) -> tuple[Row, SessionFile]:
-        """Return the row and the file of a session, read to its end."""
-        return self._open(session)
-
-    # --- inside ----------------------------------------------------------------------------------
-
-    def _open(self, session: str) -> tuple[Row, SessionFile]:
-        row = self._find(session)
-        if row.path in self.catalogue.rows():
-            return row, self.catalogue.open(row)
-        return row, self.catalogue.read(row)
-
-    def _find(self, session: str) -> Row:
+        Refuses `unknown_session`, `ambiguous_session`, `unreadable_source`.
+        """
         try:
             return find_session(self.catalogue, session)
         except Refusal as refusal:
@@ -302,3 +290,10 @@ class Sessions:
         # It may be so new that nobody has told yet.
         self.refresh()
         return find_session(self.catalogue, session)
+
+    def open(self, session: str) -> tuple[Row, SessionFile]:
+        """Return the row and the file of a session, read to its end; refuses as `find`."""
+        row = self.find(session)
+        if row.path in self.catalogue.rows():
+            return row, self.catalogue.open(row)
+        return row, self.catalogue.read(row)

@@ -94,6 +94,11 @@ UNREADABLE = Settings(hooks=_UNREADABLE_HOOKS)
 """What counts where nobody knows what the user chose."""
 
 
+def left_aside(variable: str) -> str:
+    """Return what every door says of a variable that is no positive whole number (JUN-21)."""
+    return f"{variable} is no positive whole number; it is left aside"
+
+
 def read_settings(text: str) -> tuple[Settings, tuple[str, ...]]:
     """Return the settings of a `config.toml`, and a sentence for each that is wrong."""
     import tomllib  # noqa: PLC0415 - most have no such file

@@ -2,7 +2,7 @@
 
 A thread that is loaded in this process is changed through its `LiveThread`, a cold one straight
 through the store; the outcome is the same.  What the store will not do becomes a refusal here.
-Which thread a person means is known to `sessions`.
+Which thread a person means is known to `session_names`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from codex_checkpoints.service.live_thread import LiveThread, Observer
 from codex_checkpoints.service.moving import Asked, Move
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.threads.contract import (
+    OURS,
     Appended,
     BadQuery,
     Conflict,
@@ -67,6 +68,16 @@ def _code_of(error: StoreError) -> str:
 def nobody(_thread_id: str) -> bool:
     """Return that no record refers to a thread."""
     return False
+
+
+def _not_ours(row: Row) -> Refusal:
+    """Return the refusal to remove a thread that somebody else made, with what can be done."""
+    message = f"session {row.session_id} was not made by codex-checkpoints"
+    hint = "Only what it made itself, as a branch, is deleted."
+    if not row.archived:
+        hint += f" `codex-checkpoints archive {row.session_id}` puts this one away."
+    facts = {"sessionId": row.session_id, "reason": "not_ours", "hint": hint}
+    return Refusal("conflict", message, facts)
 
 
 @contextlib.contextmanager
@@ -137,6 +148,14 @@ class ThreadManager:
             self._changed.add(thread_id)
         return appended
 
+    def check_append(self, thread_id: str) -> None:
+        """Make sure that a thread could be appended to as it stands; nothing is made or changed.
+
+        Refuses as `append`.
+        """
+        with refusing(thread_id):
+            self._store.check_append(thread_id)
+
     def take_changed(self) -> set[str]:
         """Return, once, the threads that were made or continued here.
 
@@ -194,8 +213,12 @@ class ThreadManager:
     def delete(self, thread_id: str) -> None:
         """Remove the rollout of a thread that we made and that nothing refers to.
 
-        Our own records of it stay.  Refuses `session_live`, `conflict`, `storage_error`.
+        Our own records of it stay.  Refuses `session_live`, `conflict`, `storage_error`; of a
+        thread that we did not make nothing else is said, since nothing else would help.
         """
+        row = self._catalogue.current().get(thread_id)
+        if row is not None and row.originator != OURS:
+            raise _not_ours(row)
         if self._is_referred_to(thread_id):
             message = f"session {thread_id}: records of an operation refer to it"
             raise Refusal("conflict", message, {"sessionId": thread_id, "reason": "referred_to"})

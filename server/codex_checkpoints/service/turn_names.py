@@ -28,9 +28,15 @@ def find_turn(replay: Replay, turn: str | int, session_id: str) -> Turn:
     number = int(turn) if _NUMBER.fullmatch(str(turn)) else 0
     if 1 <= number <= len(counting):
         return counting[number - 1]
+    raise unknown_turn(replay, turn, session_id)
+
+
+def unknown_turn(replay: Replay, turn: str | int, session_id: str) -> Refusal:
+    """Return the refusal of a turn that a session does not have."""
     message = f"session {session_id} has no turn {str(turn)[:80]!r}"
-    facts = {"sessionId": session_id, "turnId": str(turn)[:200], "turns": len(counting)}
-    raise Refusal("unknown_turn", message, facts)
+    count = len(list(replay.state.turns.counting()))
+    facts = {"sessionId": session_id, "turnId": str(turn)[:200], "turns": count}
+    return Refusal("unknown_turn", message, facts)
 
 
 def end_of(turn: Turn, turns: list[Turn]) -> int | None:

@@ -7,23 +7,24 @@ history as it was, read from the bytes of then, and with whatever was said since
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
-from codex_checkpoints.core.compaction.installed import in_place
 from codex_checkpoints.core.compaction.records import (
     Installed,
+    Record,
     Undone,
     digest_of,
     standing,
 )
-from codex_checkpoints.core.history.tokens import of_items
 from codex_checkpoints.core.history.windows import Chain
 from codex_checkpoints.core.rollout.fields import Json
+from codex_checkpoints.service.appending import behind, opened_after
 from codex_checkpoints.service.compaction_audit import Operation
-from codex_checkpoints.service.compaction_install import items_of, opened_after
+from codex_checkpoints.service.compaction_install import moment
 from codex_checkpoints.service.compaction_records import is_undone, storing
 from codex_checkpoints.service.compaction_request import Outside, Uncompacted, session_live
-from codex_checkpoints.service.compaction_settling import Settling
+from codex_checkpoints.service.compaction_settling import CompactionSettling
 from codex_checkpoints.service.compaction_source import Source, Sources
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
@@ -38,7 +39,7 @@ class Undoing:
         self._sessions = sessions
         self._outside = outside
         self._sources = Sources(sessions)
-        self._settling = Settling(sessions)
+        self._settling = CompactionSettling(sessions)
 
     def uncompact(self, compaction_id: str) -> Uncompacted:
         """Take a compaction back, durable on return.
@@ -73,12 +74,11 @@ class Undoing:
     def _restored(self, record: Installed, source: Source) -> Undone:
         """Open a further window with the history as it was."""
         self._check(record, source)
-        items, traced = self._items(record, source), source.traced
+        items = self._items(record, source)
         at = self._outside.moment()
-        (window_id,) = self._outside.new_ids(at, 1)
-        chain = opened_after(traced.history.chain, window_id)
-        weight = of_items(items) + traced.instructions
-        lines = in_place(items, chain, weight, traced.last_report)
+        window_id, turn_id = self._outside.new_ids(at, 2)
+        chain = opened_after(source.traced.history.chain, window_id)
+        lines = behind(source, items, chain, turn_id, moment(at))
         undone = _undone(record, at, chain)
         self._sessions.pace.commit()
         threads, records = self._sessions.threads, self._sessions.compactions
@@ -88,7 +88,7 @@ class Undoing:
             self._settling.installing(shelf, undone),
         ):
             threads.unload(source.session_id)
-            threads.append(source.session_id, items_of(lines), at, expected=source.look)
+            threads.append(source.session_id, lines, at, expected=source.look)
         return undone
 
     def _check(self, record: Installed, source: Source) -> None:
@@ -106,7 +106,7 @@ class Undoing:
             raise _conflict(record, "undone", "it was taken back already")
         if standing(records, source.session_id) != record:
             raise _conflict(record, "later_compaction", "a later one comes first")
-        if source.traced.history.chain.current != record.windows.after.current:
+        if source.traced.history.chain.current not in _windows_of(record, records):
             raise _conflict(record, "later_window", "the session is in another window by now")
 
     def _items(self, record: Installed, source: Source) -> tuple[Json, ...]:
@@ -117,6 +117,18 @@ class Undoing:
         if not same or digest_of(before) != record.source.history:
             raise _conflict(record, "other_bytes", "its session file was written anew since")
         return (*before, *now[count:])
+
+
+def _windows_of(record: Installed, records: Sequence[Record]) -> set[str | None]:
+    """Return the windows in which a compaction stands (JUN-25).
+
+    They are the one that it opened, and the one in which it is there again since the newest of
+    those behind it was taken back.
+    """
+    since = records[records.index(record) + 1 :]
+    undone = [each.window for each in since if isinstance(each, Undone)]
+    opened = [window.current for window in undone if window is not None]
+    return {record.windows.after.current, *opened[-1:]}
 
 
 def _undone(record: Installed, at: datetime, window: Chain | None = None) -> Undone:

@@ -17,6 +17,7 @@ from datetime import datetime
 from typing import Protocol
 
 from codex_checkpoints.threads.terms import (
+    OURS,
     UNSET,
     Appended,
     BadQuery,
@@ -49,6 +50,7 @@ from codex_checkpoints.threads.terms import (
 )
 
 __all__ = [
+    "OURS",
     "UNSET",
     "Appended",
     "BadQuery",
@@ -156,6 +158,14 @@ class ThreadStore(Protocol):
         `ThreadIsLive`, `Conflict` (not as expected), `StorageFailed`, `UnreadableSource` for a
         packed rollout that is damaged, and `Unsupported` for an archived thread, for a history that
         Codex would not resume, and for a line that would not go on with it.
+        """
+        ...
+
+    def check_append(self, thread_id: str) -> None:
+        """Make sure that a thread, as it stands, could be appended to; nothing is made or changed.
+
+        Raises as `append_items` does of the thread itself.  What a packed rollout holds is judged
+        when it is unpacked.
         """
         ...
 

@@ -15,6 +15,7 @@ from datetime import datetime
 from codex_checkpoints.threads import cold, history, locks, surroundings, tree, writer
 from codex_checkpoints.threads import query as queries
 from codex_checkpoints.threads.contract import (
+    OURS,
     Appended,
     Conflict,
     Copied,
@@ -28,6 +29,7 @@ from codex_checkpoints.threads.contract import (
     Row,
     StorageFailed,
     StoredThread,
+    ThreadIsLive,
     ThreadNotFound,
     ThreadPage,
     ThreadQuery,
@@ -40,9 +42,6 @@ from codex_checkpoints.threads.given_names import GivenNames
 from codex_checkpoints.threads.index import Index, is_storable
 from codex_checkpoints.threads.numbering import id_of, is_thread_id, lines_of
 from codex_checkpoints.threads.rollout_file import FileReader
-
-OURS = "codex-checkpoints"
-"""The originator of the threads that we make, which alone may be deleted."""
 
 
 class LocalThreadStore:
@@ -95,6 +94,18 @@ class LocalThreadStore:
                 expected = None
             written = writer.append(path, items, at, lock, expected)
         return Appended(self._seen(path), written.start, written.end, written.ordinals)
+
+    def check_append(self, thread_id: str) -> None:
+        """Make sure that a thread could be appended to; no lock is made for that."""
+        self._written_by_us(thread_id)
+        rollout = self._newest(thread_id)
+        if locks.is_live(self.codex_home, thread_id):
+            raise ThreadIsLive("another process has the session open")
+        if rollout.archived:
+            raise Unsupported("an archived session is not continued; unarchive it first")
+        locks.check_name(rollout.path, thread_id)
+        if not rollout.compressed:
+            writer.check(rollout.path, thread_id)
 
     def load_history(
         self, thread_id: str, cursor: str | None = None, limit: int | None = None

@@ -103,9 +103,14 @@ class WriterLock:
             raise ValueError("the lock is no longer held")
         if not _absolute(path).startswith(os.path.join(self._home, "")):
             raise ValueError("the lock is another Codex home's")
-        name = parse_name(os.path.basename(path))
-        if name is None or name.thread_id != self.thread_id:
-            raise Unsupported("the session file has the name of another session")
+        check_name(path, self.thread_id)
+
+
+def check_name(path: str, thread_id: str) -> None:
+    """Make sure that a rollout has the name of this thread; raises `Unsupported`."""
+    name = parse_name(os.path.basename(path))
+    if name is None or name.thread_id != thread_id:
+        raise Unsupported("the session file has the name of another session")
 
 
 _SEAL = object()

@@ -15,6 +15,7 @@ from attrs import evolve
 from codex_checkpoints.threads import history
 from codex_checkpoints.threads import query as queries
 from codex_checkpoints.threads.contract import (
+    OURS,
     Appended,
     Conflict,
     Copied,
@@ -38,10 +39,8 @@ from codex_checkpoints.threads.contract import (
 )
 from codex_checkpoints.threads.memory_reader import PLACE, Held, MemoryReader
 from codex_checkpoints.threads.numbering import id_of, lines_of
-from codex_checkpoints.threads.tail import end_of
+from codex_checkpoints.threads.tail import End, end_of
 from codex_checkpoints.threads.writer import lines_behind
-
-OURS = "codex-checkpoints"
 
 
 class InMemoryThreadStore:
@@ -90,14 +89,15 @@ class InMemoryThreadStore:
         rollout = self._to_write(thread_id)
         if expected is not None and expected != rollout.look:
             raise Conflict("the session has gone on since it was looked at")
-        if rollout.archived:
-            raise Unsupported("an archived session is not continued; unarchive it first")
-        old = self._held[rollout.path].data
-        end = end_of(lambda start, length: old[start : start + length], len(old), thread_id)
+        old, end = self._end(rollout)
         lines, ordinals = lines_behind(end.ordinal, items, at)
         new = (b"\n" if lines and end.torn else b"") + b"".join(lines)
         now = self.put(thread_id, old + new, rollout.rollout_id) if new else rollout
         return Appended(now, len(old), len(old) + len(new), ordinals)
+
+    def check_append(self, thread_id: str) -> None:
+        """Make sure that lines could be put behind those of the current rollout."""
+        self._end(self._to_write(thread_id))
 
     def load_history(
         self, thread_id: str, cursor: str | None = None, limit: int | None = None
@@ -255,6 +255,16 @@ class InMemoryThreadStore:
         if thread_id in self.live:
             raise ThreadIsLive("another process has the session open")
         return rollout
+
+    def _end(self, rollout: Rollout) -> tuple[bytes, End]:
+        """Return what a rollout holds, and how it ends; raise where nothing goes on with it."""
+        if rollout.archived:
+            raise Unsupported("an archived session is not continued; unarchive it first")
+        data = self._held[rollout.path].data
+        end = end_of(
+            lambda start, length: data[start : start + length], len(data), rollout.thread_id
+        )
+        return data, end
 
     def _move(self, thread_id: str, *, archived: bool) -> Rollout:
         if self._to_write(thread_id).archived == archived:

@@ -11,6 +11,9 @@ from enum import Enum
 
 from attrs import Factory, frozen
 
+OURS = "codex-checkpoints"
+"""The originator of the threads that we make, which alone may be deleted."""
+
 # --- errors --------------------------------------------------------------------------------------
 
 

@@ -139,6 +139,15 @@ def append(
         return Written(stop - len(data), stop, ordinals, data[:1] == b"\n")
 
 
+def check(path: str, thread_id: str) -> None:
+    """Make sure that `append` could go on with a plain session file as it is now.
+
+    Raises `Conflict`, `Unsupported` and `StorageFailed` as that does.
+    """
+    with publishing.storage(), _opened(path) as (file, look):
+        tail.end_of(tail.reading(file), look.st_size, thread_id)
+
+
 def move(source: str, target: str, lock: WriterLock) -> None:
     """Give a session file another place; its time of change stays.  Durable when this returns.
 

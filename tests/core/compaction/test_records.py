@@ -8,7 +8,7 @@ from codex_checkpoints.core.checkpoint.caps import Caps
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.compaction.building import Replacement, Terms, build
 from codex_checkpoints.core.compaction.kinds import Past
-from codex_checkpoints.core.compaction.record_lines import record_of, to_line, to_value
+from codex_checkpoints.core.compaction.record_lines import record_of, to_value
 from codex_checkpoints.core.compaction.records import (
     Counts,
     Installed,
@@ -20,6 +20,7 @@ from codex_checkpoints.core.compaction.records import (
     Windows,
     counts_of,
     digest_of,
+    recalled,
     remaining,
     remembered,
     seed_of,
@@ -27,7 +28,7 @@ from codex_checkpoints.core.compaction.records import (
 )
 from codex_checkpoints.core.compaction.report import Figure
 from codex_checkpoints.core.history.windows import Chain
-from compactions import CHECKPOINT, LONG_ANSWER, image, pasts, user, with_parts
+from compactions import CHECKPOINT, LONG_ANSWER, image, output, pasts, user, with_parts
 
 AT = "2026-11-20T10:00:00.000Z"
 BEFORE, AFTER = Chain("a", None, "a", 0), Chain("b", "b", "c", 1)
@@ -126,10 +127,8 @@ def test_a_line_answers_who_what_was_replaced_and_what_remains() -> None:
     ids=range(5),
 )
 def test_a_line_reads_back_to_the_same_record(record: Record) -> None:
-    line = to_line(record)
+    line = orjson.dumps(to_value(record))
 
-    assert line.endswith(b"}\n")
-    assert line.count(b"\n") == 1
     assert record_of(orjson.loads(line)) == record
 
 
@@ -224,3 +223,27 @@ def test_items_of_an_earlier_replacement_keep_the_time_of_their_first_line() -> 
 
     assert remembered(history, record) == (Past(words, "then", "seq:3"), history[1])
     assert remembered(history[1:], record) == (history[1],)
+
+
+def test_what_an_earlier_compaction_made_itself_was_written_in_the_line_of_that() -> None:
+    words, made = user("fix it"), user("[SESSION_CHECKPOINT v1]")
+    own = (
+        Remaining("user", "user", None, "seq:3", 2),
+        Remaining("codex-checkpoints", "handoff", None, None, 2),
+    )
+    record = attrs.evolve(installed(), replacement=digest_of([words, made]), items=own)
+
+    assert remembered([Past(words, "now", "seq:9"), Past(made, "now", "seq:9")], record) == (
+        Past(words, None, "seq:3"),
+        Past(made, "now", "seq:9"),
+    )
+
+
+def test_items_that_were_brought_back_are_where_they_were_before() -> None:
+    words, put_in = user("fix it"), output("c1", "aborted")
+    history = [Past(item, "now", "seq:9") for item in (words, put_in, LONG_ANSWER)]
+    known = [Past(words, "then", "seq:3"), Past(put_in)]
+
+    assert recalled(history, known) == (known[0], *history[1:])
+    assert recalled(history, [Past(LONG_ANSWER, "then", "seq:3")]) == tuple(history)
+    assert recalled(history[:1], known) == (history[0],)

@@ -6,7 +6,7 @@ import pytest
 from attrs import evolve
 
 from codex_checkpoints.core.restore import events
-from codex_checkpoints.core.restore.auditing import Finding, verify
+from codex_checkpoints.core.restore.auditing import Finding, unended, verify
 from codex_checkpoints.core.restore.carried import TurnSource
 from codex_checkpoints.core.restore.drift import Drift, Fallback, Missing
 from codex_checkpoints.core.restore.events import ORDER, Event, Operation, line_of, type_of
@@ -192,6 +192,15 @@ def test_a_line_that_was_taken_away_shows():
     del lines[3]
 
     assert codes(verify(lines)) == [("missing_lines", 4)]
+
+
+def test_a_restore_whose_end_was_taken_away_is_found_and_no_other():
+    failed = log([REQUESTED, events.RestoreFailed("x")], evolve(HARD, operation_id="op2"))
+    cut = log(BEGINNING, evolve(SOFT, operation_id="op3"))
+    of_a_pack = {"type": "PackExported", "operationId": "op4", "restoreMode": None}
+
+    assert unended([*log(WHOLE), *failed, of_a_pack]) == ()
+    assert unended([*cut, *log(WHOLE)[:-1], *failed[:-1], of_a_pack]) == ("op3", "op1", "op2")
 
 
 def test_operations_side_by_side_are_checked_each_by_itself():

@@ -5,12 +5,11 @@ from itertools import pairwise
 import pytest
 from attrs import evolve
 
-from codex_checkpoints.core.restore.carried import Ancestor, TurnSource
+from codex_checkpoints.core.restore.carried import Ancestor, LinkKind, Parent, TurnSource
 from codex_checkpoints.core.restore.chains import (
     MAX_CHAIN,
     Cut,
     Link,
-    LinkKind,
     branches_above,
     chain_of,
     closes_a_circle,
@@ -36,6 +35,11 @@ def restore(branch: str, source: str, *above: Ancestor) -> Restore:
     origin = evolve(ORIGIN, source_turn=TurnSource(source, "t1"), chain=above)
     goods = carried(origin=origin)
     return restore_of(goods, outcome(branch, operation=f"op of {branch}"), state_pack(goods))
+
+
+def above_of(restores: list[Restore], session_id: str) -> tuple[Ancestor, ...]:
+    told = {each.session_id: each.chain for each in restores}
+    return branches_above(map(link_of, restores), told, session_id)
 
 
 def shape(tree: Tree) -> list[tuple[int, str]]:
@@ -157,9 +161,9 @@ def test_five_branches_read_back_to_the_first_session():
     names = ["s0", "s1", "s2", "s3", "s4", "s5"]
     restores: list[Restore] = []
     for source, branch in pairwise(names):
-        restores.append(restore(branch, source, *branches_above(restores, source)))
+        restores.append(restore(branch, source, *above_of(restores, source)))
 
-    above = branches_above(restores, "s5")
+    above = above_of(restores, "s5")
 
     assert [(each.session_id, each.source_turn.session_id) for each in above] == [
         ("s5", "s4"),
@@ -169,14 +173,30 @@ def test_five_branches_read_back_to_the_first_session():
         ("s1", "s0"),
     ]
     # Also from the newest record alone, when the others are gone.
-    assert branches_above(restores[-1:], "s5") == above
-    assert branches_above(restores, "s0") == ()
+    assert above_of(restores[-1:], "s5") == above
+    assert above_of(restores, "s0") == ()
+
+
+def test_the_way_leads_through_whatever_made_a_session_and_on_by_what_a_record_tells():
+    gone = Ancestor("s1", Parent("s0", None), None, "compaction")
+    made = restore("s2", "s1", gone)
+    links = [link_of(made), Link("s3", "s2", "compaction", Cut()), link("s4", "s3", "fork")]
+
+    above = branches_above(links, {"s2": made.chain}, "s4")
+
+    assert [(each.session_id, each.kind, each.source_turn.turn_id) for each in above] == [
+        ("s4", "fork", "turn of s3"),
+        ("s3", "compaction", None),
+        ("s2", "restore", "t1"),
+        ("s1", "compaction", None),
+    ]
+    assert branches_above(links[1:], {"s4": above[1:]}, "s4") == above
 
 
 def test_forged_records_lead_in_no_circle():
-    forged = [restore("a", "b"), restore("b", "a", Ancestor("a", TurnSource("b", "t"), "m"))]
+    forged = [restore("a", "b"), restore("b", "a", Ancestor("a", Parent("b", "t"), "m"))]
 
-    assert [each.session_id for each in branches_above(forged, "a")] == ["a", "b"]
+    assert [each.session_id for each in above_of(forged, "a")] == ["a", "b"]
 
 
 def test_the_edge_of_a_restore_has_turn_marker_and_operation():

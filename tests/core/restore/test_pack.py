@@ -18,20 +18,25 @@ from codex_checkpoints.core.checkpoint.records import (
     Step,
     Task,
 )
-from codex_checkpoints.core.restore.carried import Ancestor, Carried, Origin, Pinned, TurnSource
+from codex_checkpoints.core.restore.carried import (
+    Ancestor,
+    Carried,
+    Origin,
+    Parent,
+    Pinned,
+    TurnSource,
+    Unseen,
+)
 from codex_checkpoints.core.restore.pack import (
-    TITLE,
-    BadPack,
     Deferred,
     items_of,
-    sections_in,
     state_pack,
     tokens_of,
 )
 from codex_checkpoints.core.restore.pack_lines import HEADINGS, MAX_PIN_CHARS, Item, lines_of
 from codex_checkpoints.core.restore.references import Chunk, FileReference, References
 from codex_checkpoints.core.restore.trace import Message, ModeChange
-from restoring import EMPTY, ORIGIN, SOURCE, carried
+from restoring import EMPTY, ORIGIN, SOURCE, carried, sections_in
 from updates import V1, V2
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -162,8 +167,8 @@ CASES: dict[str, tuple[Carried, int]] = {
             origin=evolve(
                 ORIGIN,
                 chain=(
-                    Ancestor(SOURCE, TurnSource("s-first", "t9"), "m0"),
-                    Ancestor("s-first", TurnSource("s-root", "t2"), "m00"),
+                    Ancestor(SOURCE, Parent("s-first", "t9"), "m0"),
+                    Ancestor("s-first", Parent("s-root", "t2"), "m00"),
                 ),
             )
         ),
@@ -287,17 +292,40 @@ def test_a_pinned_content_keeps_its_indentation_and_no_secret():
 
 
 def test_a_pin_that_is_not_there_is_a_line_that_says_so():
-    pack = state_pack(carried(pins=(Pinned("gone.md", None, None, None, None),)))
+    pack = state_pack(carried(pins=(Pinned("gone.md", None, None, None, None, "missing"),)))
 
     assert pack.text.endswith("\n[PINNED]\n- pinned: gone.md (not there)\n")
     assert pack.deferred == (Deferred("pinned", "gone.md", "missing"),)
 
 
 def test_a_pin_that_is_too_large_to_be_read_is_a_line_alone():
-    pack = state_pack(carried(pins=(Pinned("huge.bin", None, None, "stat:1-1", None),)))
+    pack = state_pack(carried(pins=(Pinned("huge.bin", None, None, "stat:1-1", None, "bound"),)))
 
     assert pack.text.endswith("\n[PINNED]\n- pinned: huge.bin (hash=stat:1-1)\n")
     assert pack.deferred == (Deferred("pinned", "huge.bin", "bound"),)
+
+
+def test_a_session_above_that_no_restore_made_is_told_with_what_made_it():
+    above = Ancestor("s2", Parent("s1", None), None, "compaction")
+
+    text = state_pack(carried(origin=evolve(ORIGIN, chain=(above,)))).text
+
+    assert "- before: session s2 came of session s1 by a compaction\n" in text
+
+
+@pytest.mark.parametrize(
+    ("why", "words"),
+    [
+        ("no_lines", "it has no such lines"),
+        ("bound", "too large to be read"),
+        ("unreadable", "not to be read"),
+    ],
+)
+def test_pinned_lines_that_cannot_be_shown_are_a_line_that_says_why(why: Unseen, words: str):
+    pack = state_pack(carried(pins=(Pinned("a.md", 3, 4, None, None, why),)))
+
+    assert pack.text.endswith(f"\n[PINNED]\n- pinned: a.md lines 3-4 ({words})\n")
+    assert pack.deferred == (Deferred("pinned", "a.md#L3-L4", why),)
 
 
 def test_a_window_holds_five_messages_at_most():
@@ -310,7 +338,7 @@ def test_a_window_holds_five_messages_at_most():
 
 
 def test_of_many_branches_the_nearest_are_named_and_the_others_counted():
-    chain = tuple(Ancestor(f"s{n}", TurnSource(f"s{n + 1}", "t"), f"m{n}") for n in range(20))
+    chain = tuple(Ancestor(f"s{n}", Parent(f"s{n + 1}", "t"), f"m{n}") for n in range(20))
 
     text = state_pack(carried(origin=evolve(ORIGIN, chain=chain))).text
 
@@ -324,24 +352,3 @@ def test_a_soft_restore_takes_over_all_but_notice_and_window():
     assert parts == {"mode", "notes", "files", "pinned"}
     shown = {line.item.id for line in lines_of(TYPICAL) if line.item}
     assert {item.id for item in items_of(TYPICAL)} - shown == {"step:s1", "decision:d1"}
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "x",
-        TITLE,
-        f"{TITLE}\n- a line in no section\n",
-        f"{TITLE}\n\n[TRANSCRIPT]\n- a\n",
-        f"{TITLE}\n\n[MODE]\n- a\n\n[MODE]\n- b\n",
-        f"{TITLE}\n\n[MODE]\n- a\n\n[NOTICE]\n- b\n",
-        f"{TITLE}\n\n[MODE]\nno item\n",
-    ],
-)
-def test_what_is_no_pack_is_refused(text: str):
-    with pytest.raises(BadPack):
-        sections_in(text)
-
-
-def test_an_empty_pack_has_no_sections():
-    assert sections_in("") == ()

@@ -132,3 +132,7 @@ def test_drift_is_told_once_a_file_with_both_hashes():
     assert drift_of(then, now) == (Drift("other", V1, V2), Drift("weak now", V1, "stat:1-1"))
     assert missing_of(then, now) == (Missing("gone", V1), Missing("unseen", V1))
     assert weak_hashes(now) == (Fallback("weak_hash", "weak now"),)
+    assert weak_hashes({"b": "stat:1-1", "a": V1}, {"a": "stat:2-2", "b": None}) == (
+        Fallback("weak_hash", "a"),
+        Fallback("weak_hash", "b"),
+    )

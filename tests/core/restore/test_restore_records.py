@@ -9,6 +9,7 @@ from attrs import evolve
 
 from codex_checkpoints.core.checkpoint.records import (
     Artifact,
+    Decision,
     Dependency,
     Evidence,
     Fact,
@@ -16,7 +17,7 @@ from codex_checkpoints.core.checkpoint.records import (
     Step,
     Task,
 )
-from codex_checkpoints.core.restore.carried import Ancestor, Carried, Pinned, TurnSource
+from codex_checkpoints.core.restore.carried import Ancestor, Carried, Parent, Pinned
 from codex_checkpoints.core.restore.drift import Drift, Fallback, Missing
 from codex_checkpoints.core.restore.events import StateTransferred
 from codex_checkpoints.core.restore.pack import state_pack
@@ -65,7 +66,7 @@ FULL = carried(
         artifacts={"a.py": Artifact("a.py", "file", V2, 3)},
         facts={"k": Fact("v", Evidence("file", "a.py"), (Dependency("a.py", V1),), 3)},
     ),
-    origin=evolve(ORIGIN, chain=(Ancestor(SOURCE, TurnSource("s-first", "t9"), "m0"),)),
+    origin=evolve(ORIGIN, chain=(Ancestor(SOURCE, Parent("s-first", "t9"), "m0"),)),
     reason="too slow",
     modes=(ModeChange(3, "plan", "t1"),),
     references=References(
@@ -235,7 +236,9 @@ def test_a_summary_is_one_line_and_one_more():
     assert summary_of(restore()).headline == (
         "Restored “before the rewrite”: new branch created. Context reset."
     )
-    assert summary_of(restore()).carried == "Carried over: 2 notes, 1 file reference, 1 pin."
+    assert summary_of(restore()).carried == (
+        "Carried over: the task, 1 note, 1 file reference, 1 pin."
+    )
     assert summary_of(soft()).headline == (
         "Restored “before the rewrite”: new branch created. Context not reset."
     )
@@ -245,18 +248,26 @@ def test_a_summary_counts_all_that_went_over_and_says_what_the_pack_does_not_hol
     record = restore(budget=1)
 
     assert summary_of(record).carried == (
-        f"Carried over: 2 notes, 1 file reference, 1 pin; {len(record.deferred)} items not in the"
-        " pack."
+        f"Carried over: the task, 1 note, 1 file reference, 1 pin; {len(record.deferred)} items not"
+        " in the pack."
     )
 
 
-def test_a_summary_counts_the_notes_that_the_audit_counts():
+def test_a_summary_counts_facts_and_decisions_as_notes_and_steps_apart():
     plan = Plan((Step("s1", "look"), Step("s2", "repair")), {"s1": True, "s2": False})
-    goods = carried(evolve(FULL.checkpoint, plan=plan))
+    chosen = Decision("d1", None, "repair it", "", None, Evidence("user", "u1"), 5)
+    goods = carried(evolve(FULL.checkpoint, plan=plan, decisions=(chosen,)))
     told = transferred(goods, 0).notes
 
+    assert told == 1 + 2 + 2, "the task, notes and steps"
     for record in (restore(goods), restore(goods, budget=1), soft(goods)):
-        assert summary_of(record).carried.startswith(f"Carried over: {told} notes,")
+        assert summary_of(record).carried.startswith(
+            "Carried over: the task, 2 notes, 2 plan steps"
+        )
+
+
+def test_a_summary_leaves_out_what_there_is_none_of():
+    assert summary_of(soft(carried())).carried == "Carried over: nothing."
 
 
 def test_a_marker_without_a_label_is_called_by_its_id():

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from attrs import Factory, define, field
 
 from codex_checkpoints.core.checkpoint.caps import Limits
+from codex_checkpoints.core.checkpoint.place import Place
 from codex_checkpoints.core.checkpoint.records import ArtifactKind
 from codex_checkpoints.core.rollout.glimpse import is_whole, without_output
 
@@ -46,10 +47,6 @@ class Met:
     def hashable(self) -> bool:
         """Whether the host can look at it now."""
         return self.kind == "file" and not self.opaque
-
-
-Place = tuple[int, str | None, str | None]
-"""Where something was observed: `seq`, the folder of the turn, the base of the session."""
 
 
 class _Queued(NamedTuple):

@@ -6,7 +6,7 @@ Which observations are read at all is decided by `observations`.
 from __future__ import annotations
 
 from codex_checkpoints.core.checkpoint.caps import MAX_URI_CHARS, MAX_VALUE_CHARS
-from codex_checkpoints.core.checkpoint.observations import Place
+from codex_checkpoints.core.checkpoint.place import Place
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.rollout import tools
 from codex_checkpoints.core.rollout.items import (

@@ -113,6 +113,18 @@ def in_place(
     return compacted(items, chain), token_count(after, last_token_count)
 
 
+def in_task(
+    lines: tuple[Line, ...], turn_id: str, window: int | None, at: Moment
+) -> tuple[Line, ...]:
+    """Return lines as a task of their own, as Codex has one where it compacts by hand.
+
+    `turn_id` is a new one.  Nobody says anything in it, so it is no turn, and no rollback counts
+    it.  It names no mode either: that of the turn before stays.
+    """
+    started, complete = _task(turn_id, window, at)
+    return (Line("event_msg", started), *lines, Line("event_msg", complete))
+
+
 def compacted(items: Sequence[Json], chain: Chain) -> Line:
     """Return the line that holds the complete replacement, and in `message` what old versions read.
 
@@ -186,27 +198,32 @@ def session_meta(session_id: str, window_id: str, source: Source, at: Moment) ->
 
 def _named(session_id: str, source: Source, naming: Naming, at: Moment) -> tuple[Line, ...]:
     """Return a task without any item of the history: lists take a session's name from it."""
+    begun_so, complete = _task(naming.turn_id, source.window, at)
+    started: Json = {**begun_so, "collaboration_mode_kind": "default"}
+    text = naming.text.strip() or _NO_NAME  # Codex lists no session without a text
+    paginated = source.history_mode == "paginated"
+    told = _item(session_id, naming, text, at) if paginated else _event(text)
+    return tuple(Line("event_msg", payload) for payload in (started, told, complete))
+
+
+def _task(turn_id: str, window: int | None, at: Moment) -> tuple[Json, Json]:
+    """Return how a task begins and how it ends, at one moment."""
     seconds = at.ms // 1000
-    turn: dict[str, object] = {"turn_id": naming.turn_id}
-    started = {
+    started: Json = {
         "type": "task_started",
-        **turn,
+        "turn_id": turn_id,
         "started_at": seconds,
-        "model_context_window": source.window,
-        "collaboration_mode_kind": "default",
+        "model_context_window": window,
     }
-    complete = {
+    complete: Json = {
         "type": "task_complete",
-        **turn,
+        "turn_id": turn_id,
         "last_agent_message": None,
         "started_at": seconds,
         "completed_at": seconds,
         "duration_ms": 0,
     }
-    text = naming.text.strip() or _NO_NAME  # Codex lists no session without a text
-    paginated = source.history_mode == "paginated"
-    told = _item(session_id, naming, text, at) if paginated else _event(text)
-    return tuple(Line("event_msg", payload) for payload in (started, told, complete))
+    return started, complete
 
 
 def _item(session_id: str, naming: Naming, text: str, at: Moment) -> Json:

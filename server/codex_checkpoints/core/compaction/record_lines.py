@@ -38,11 +38,6 @@ _TYPES: dict[str, type[Installed | Undone]] = {"installed": Installed, "undone":
 _PREPARED = "prepared"
 
 
-def to_line(record: Record) -> bytes:
-    """Return the line of a record, with its LF."""
-    return orjson.dumps(to_value(record)) + b"\n"
-
-
 def to_value(record: Record) -> dict[str, Any]:
     """Return a record as JSON values, its type first."""
     if isinstance(record, Prepared):

@@ -189,14 +189,33 @@ def seed_of(records: Sequence[Record], session_id: str) -> Checkpoint | None:
 def remembered(history: Sequence[Past], record: Installed) -> tuple[Past, ...]:
     """Give the items of an earlier replacement back the time and the place they had (JUN-43).
 
-    In the file they all stand in one line.  `record` is the one of that replacement; where the
-    history does not begin with it, nothing is given.
+    In the file they all stand in one line, which is where the compaction wrote what is its own.
+    `record` is the one of that replacement; where the history does not begin with it, nothing is
+    given.
     """
     count = len(record.items)
     if digest_of([past.item for past in history[:count]]) != record.replacement:
         return tuple(history)
     known = zip(history, record.items, strict=False)
-    return (*(Past(past.item, each.at, each.ref) for past, each in known), *history[count:])
+    first = [_first(past, each.at, each.ref) for past, each in known]
+    return (*first, *history[count:])
+
+
+def recalled(history: Sequence[Past], known: Sequence[Past]) -> tuple[Past, ...]:
+    """Give the items of a history that was brought back the time and the place they had (JUN-43).
+
+    `known` is that history as it stood before; where this one does not begin with it, nothing is
+    given.
+    """
+    count = len(known)
+    if [past.item for past in history[:count]] != [past.item for past in known]:
+        return tuple(history)
+    both = zip(history, known, strict=False)
+    return (*(_first(past, each.at, each.ref) for past, each in both), *history[count:])
+
+
+def _first(past: Past, at: str | None, ref: str | None) -> Past:
+    return past if ref is None else Past(past.item, at, ref)
 
 
 def digest_of(items: Sequence[Json]) -> str:

@@ -58,6 +58,9 @@ class Retracing(Rebuild):
     def __init__(self, choice: Choice, start: Place, shift: int) -> None:
         """Begin as `Rebuild` does; `shift` is added to the `seq` of lines, behind a seed."""
         super().__init__(choice, start)
+        if choice.base is not None:
+            # Without ordinals lines are counted, also those in front that are not read again.
+            self.lines.count = max(0, choice.base.seq - 1)
         self._shift = shift
         self._met: list[tuple[Item, str, int]] = []
 

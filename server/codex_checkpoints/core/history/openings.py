@@ -65,9 +65,13 @@ class Openings:
         self._used_before_item = self._used
 
     def reported(self, usage: Usage) -> None:
-        """Take a report; the later ones behind an item are those of a compaction itself."""
+        """Take a report; the later ones behind an item are those of a compaction itself.
+
+        More than the window holds is no report, though it may be an estimate (ROL-9, DSC-55).
+        """
         if not self._reported:
-            self._used, self._reported = usage.total, True
+            believed = usage.is_estimate or not usage.is_impossible
+            self._used, self._reported = usage.total if believed else None, True
         if self._fresh and usage.is_estimate and self.all[-1].after is None:
             self.all[-1].after = usage.total
 

@@ -25,12 +25,6 @@ class Chain:
     current: str | None = None
     number: int | None = None
 
-    @property
-    def partly_known(self) -> bool:
-        """Return whether an id is missing that there must be (WIN-9)."""
-        needed = [self.first, self.current] + ([self.previous] if self.number != 0 else [])
-        return None in needed
-
     def opened(self, window_id: str) -> Chain:
         """Return the chain after one more window (WIN-3)."""
         number = None if self.number is None else self.number + 1

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from attrs import evolve
+
 from codex_checkpoints.core.checkpoint import reducer
 from codex_checkpoints.core.checkpoint.memory import Update
 from codex_checkpoints.core.checkpoint.replay import Replay
@@ -100,7 +102,8 @@ class Account(Replay):
             number = None if window is None else window.number
             if self._known is not None:
                 number = each.at.number
-            told = each.at, number, outline.openings[each.at.index]
+            at = evolve(each.at, seq=each.at.seq + self._shift)
+            told = at, number, outline.openings[each.at.index]
             losses.append(_loss(*told, missed, read, counts=window is not None))
         return tuple(losses)
 

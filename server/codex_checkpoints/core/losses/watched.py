@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from attrs import Factory, define, evolve, frozen
 
 from codex_checkpoints.core.checkpoint.caps import MAX_URI_CHARS
-from codex_checkpoints.core.checkpoint.observations import Observations, Place
+from codex_checkpoints.core.checkpoint.observations import Observations
+from codex_checkpoints.core.checkpoint.place import Place
 from codex_checkpoints.core.checkpoint.sightings import name_of
 from codex_checkpoints.core.losses.commands import Commands, Run
 from codex_checkpoints.core.losses.files import Changed, Files

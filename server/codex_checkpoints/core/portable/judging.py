@@ -28,7 +28,7 @@ from codex_checkpoints.core.portable.pack import (
     is_version,
 )
 from codex_checkpoints.core.portable.places import is_portable
-from codex_checkpoints.core.restore.markers import MAX_PINS
+from codex_checkpoints.core.restore.markers import MAX_PINS, label_of
 from codex_checkpoints.core.rollout.fields import is_list
 
 _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}", re.ASCII)
@@ -93,6 +93,7 @@ def wrong(pack: Pack) -> Iterator[str]:
     yield from _wrong_numbers(pack)
     yield from _wrong_files(pack)
     yield from _wrong_notes(pack)
+    yield from _wrong_shelf(pack)
     if any(len(name) > MAX_URI_CHARS or not name for name in _names(pack)):
         yield "an id, a key or a reference is empty or too long"
     times = [each.at for each in (*pack.notes, *pack.lineage)]
@@ -158,6 +159,17 @@ def _wrong_files(pack: Pack) -> Iterator[str]:
             yield "pins: lines are counted from 1, and the last is not before the first"
     if any(not each.uri.strip() for each in checkpoint.artifacts.values()):
         yield "an artifact has no name"
+
+
+def _wrong_shelf(pack: Pack) -> Iterator[str]:
+    """Yield what no shelf has: each marker and each pin stands there once, and has a label."""
+    markers = [each.checkpoint_id for each in pack.markers]
+    if len(set(markers)) < len(markers):
+        yield "markers: one stands twice"
+    if any(not label_of(each.label) for each in pack.markers):
+        yield "markers: one has no label"
+    if len(set(pack.pins)) < len(pack.pins):
+        yield "pins: one stands twice"
 
 
 def _wrong_notes(pack: Pack) -> Iterator[str]:

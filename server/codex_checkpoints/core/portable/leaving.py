@@ -31,7 +31,7 @@ from codex_checkpoints.core.portable.pack import (
 )
 from codex_checkpoints.core.portable.places import places_of
 from codex_checkpoints.core.restore.chains import Link
-from codex_checkpoints.core.restore.markers import Shelf
+from codex_checkpoints.core.restore.markers import Shelf, label_of
 
 
 @frozen
@@ -72,7 +72,8 @@ def _event(update: Update) -> NoteEvent | None:
 
 
 def _is_plain(marker: PackedMarker) -> bool:
-    return all(map(is_id, (marker.checkpoint_id, marker.session_id, marker.turn_id)))
+    ids = marker.checkpoint_id, marker.session_id, marker.turn_id
+    return all(map(is_id, ids)) and label_of(marker.label) != ""
 
 
 def packed(luggage: Luggage, homes: Iterable[str]) -> tuple[Pack, Left]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, Literal
 
 import orjson
@@ -18,7 +19,7 @@ from attrs import frozen
 
 from codex_checkpoints.core.checkpoint import canonical
 from codex_checkpoints.core.checkpoint.records import Checkpoint
-from codex_checkpoints.core.restore.chains import LinkKind
+from codex_checkpoints.core.restore.carried import LinkKind
 from codex_checkpoints.core.restore.markers import Origin as MarkedBy
 from codex_checkpoints.core.restore.markers import Pin
 from codex_checkpoints.core.restore.written import to_json
@@ -134,7 +135,13 @@ def to_bytes(pack: Pack) -> bytes:
 
 def is_time(text: str) -> bool:
     """Return whether a text is a time in UTC, ISO 8601, as it stands in all records."""
-    return _TIME.fullmatch(text) is not None
+    if _TIME.fullmatch(text) is None:
+        return False
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False  # there is no such day, or no such hour
+    return True
 
 
 def is_id(text: str) -> bool:

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 
 from attrs import frozen
 
-from codex_checkpoints.core.restore.events import BESIDE, FAILED, ORDER
+from codex_checkpoints.core.restore.events import BESIDE, COMPLETED, FAILED, ORDER
 from codex_checkpoints.core.restore.sealing import is_intact
 from codex_checkpoints.core.rollout.fields import object_of, text_of
 
@@ -36,7 +36,8 @@ class _Step(NamedTuple):
 def verify(log: Iterable[object]) -> tuple[Finding, ...]:
     """Check the events of restores in a log; lines of other operations are for others (AGN-62).
 
-    An operation that was cut off by a crash is none that is wrong: it lacks only its end.
+    An operation that was cut off by a crash is none that is wrong: it lacks only its end
+    (`unended`).
     """
     findings: list[Finding] = []
     running: dict[str, list[_Step]] = {}
@@ -58,6 +59,21 @@ def verify(log: Iterable[object]) -> tuple[Finding, ...]:
         if misplaced is not None:
             findings.append(Finding("wrong_order", operation, steps[misplaced].line))
     return tuple(sorted(findings, key=lambda finding: finding.line))
+
+
+def unended(log: Iterable[object]) -> tuple[str, ...]:
+    """Return the restores in a log whose end it does not tell, in the order of their beginning.
+
+    One of them may be under way, or ended by the next start; that is known elsewhere.
+    """
+    has_ended: dict[str, bool] = {}
+    for line in log:
+        event = object_of(line)
+        operation = text_of(event.get("operationId"))
+        if operation is not None and text_of(event.get("restoreMode")) is not None:
+            ends = event.get("type") in (COMPLETED, FAILED)
+            has_ended[operation] = has_ended.get(operation, False) or ends
+    return tuple(operation for operation, ended in has_ended.items() if not ended)
 
 
 def _misplaced(kinds: Sequence[str], mode: str) -> int | None:

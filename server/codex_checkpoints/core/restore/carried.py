@@ -6,6 +6,9 @@ How much of it a model is shown is decided by `pack`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Literal
+
 from attrs import frozen
 
 from codex_checkpoints.core.checkpoint.records import Checkpoint
@@ -27,20 +30,37 @@ class TurnSource:
     turn_id: str
 
 
+LinkKind = Literal["restore", "compaction", "revert", "subagent", "fork", "import"]
+"""What made a child of a parent."""
+
+
 @frozen
-class Ancestor:
-    """One restore further up: a branch, and the turn and marker that it was opened at."""
+class Parent:
+    """The session that another one came from, and the turn that it was left at, where that is told.
+
+    Only a restore always tells it.
+    """
 
     session_id: str
-    source_turn: TurnSource
-    checkpoint_id: str
+    turn_id: str | None
+
+
+@frozen
+class Ancestor:
+    """One step further up: a session, what it came from and how; only a restore has a marker."""
+
+    session_id: str
+    source_turn: Parent
+    checkpoint_id: str | None
+    kind: LinkKind = "restore"
 
 
 @frozen
 class Origin:
-    """Where a restore begins: a marker on a turn, and the chain of branches that led there.
+    """Where a restore begins: a marker on a turn, and the chain of sessions that led there.
 
-    `chain` begins with the source itself, should it be a branch, and ends with the first branch.
+    `chain` begins with the source itself, should it have come from another session, and ends with
+    the one that came from the first.
     """
 
     source_turn: TurnSource
@@ -50,15 +70,23 @@ class Origin:
     chain: tuple[Ancestor, ...] = ()
 
 
+Unseen = Literal["missing", "no_lines", "bound", "unreadable"]
+"""Why nothing of a pin can be shown: no such file, no such lines, too large, not to be read."""
+
+
 @frozen
 class Pinned:
-    """A pin as it is now; `content` is the text of the file or of its lines, if it can be read."""
+    """A pin as it is now; `content` is the text of the file or of its lines.
+
+    Where there is none, `unseen` says why.
+    """
 
     uri: str
     start: int | None
     end: int | None
     hash: str | None
     content: str | None
+    unseen: Unseen | None = None
 
     @property
     def id(self) -> str:
@@ -67,8 +95,8 @@ class Pinned:
 
     @property
     def missing(self) -> bool:
-        """Return whether there is no such file, or it has no such lines."""
-        return self.hash is None and self.content is None
+        """Return whether there is no such file (AGN-65)."""
+        return self.unseen == "missing"
 
 
 @frozen
@@ -82,3 +110,9 @@ class Carried:
     references: References
     pins: tuple[Pinned, ...] = ()
     window: tuple[Message, ...] = ()
+
+    @property
+    def hashes(self) -> Mapping[str, str | None]:
+        """Return the hashes of the files that are referred to and pinned, by uri."""
+        whole = {pin.uri: pin.hash for pin in self.pins if pin.start is None}
+        return whole | {file.uri: file.hash for file in self.references.files}

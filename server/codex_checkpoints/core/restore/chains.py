@@ -6,21 +6,19 @@ and a restore that would close one is refused.  The tree of all chains is drawn 
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 from typing import Literal
 
 from attrs import frozen
 
-from codex_checkpoints.core.restore.carried import Ancestor
+from codex_checkpoints.core.restore.carried import Ancestor, LinkKind, Parent
 from codex_checkpoints.core.restore.records import Restore
-
-LinkKind = Literal["restore", "compaction", "revert", "subagent", "fork", "import"]
-"""What made a child of a parent; of several claims about one child the first of these counts."""
 
 MAX_CHAIN = 1024
 """How many links a chain follows at most."""
 
 _RANK: tuple[LinkKind, ...] = ("restore", "compaction", "revert", "subagent", "fork", "import")
+"""Of several claims about one child the first of these counts."""
 
 
 @frozen
@@ -67,22 +65,27 @@ def link_of(restore: Restore) -> Link:
     return Link(restore.session_id, source, "restore", cut, restore.restored_at)
 
 
-def branches_above(restores: Iterable[Restore], session_id: str) -> tuple[Ancestor, ...]:
-    """Return the restores that led to a session, the newest first, back to the first session.
+def branches_above(
+    links: Iterable[Link], told: Mapping[str, tuple[Ancestor, ...]], session_id: str
+) -> tuple[Ancestor, ...]:
+    """Return what led to a session, the newest step first, back to the first session.
 
-    A record also holds the chain as it was when it was made, so that the way is known where the
-    records of sessions further up are gone (AGN-87).
+    The record of a restore also holds the chain as it was when it was made, so that the way is
+    known where the records of sessions further up are gone (AGN-87): `told` are these chains, by
+    the session that the restore made.
     """
-    by_branch = {restore.session_id: restore for restore in restores}
+    parents = parents_of(links)
     above: dict[str, Ancestor] = {}
-    told: tuple[Ancestor, ...] = ()
-    at = session_id
-    while at in by_branch and at not in above and len(above) < MAX_CHAIN:
-        restore = by_branch[at]
-        above[at] = restore.ancestor
-        at, told = restore.source_session_id, restore.chain
-    for ancestor in told:
-        if ancestor.session_id != at or at in above or len(above) >= MAX_CHAIN:
+    at, rest = session_id, told.get(session_id, ())
+    while (link := parents.get(at)) is not None and at not in above and len(above) < MAX_CHAIN:
+        parent = Parent(link.parent, link.cut.turn_id)
+        above[at] = Ancestor(at, parent, link.cut.checkpoint_id, link.kind)
+        at = link.parent
+        rest = told.get(at, rest)
+    for ancestor in rest:
+        if ancestor.session_id in above:
+            continue
+        if ancestor.session_id != at or len(above) >= MAX_CHAIN:
             break
         above[at] = ancestor
         at = ancestor.source_turn.session_id

@@ -44,8 +44,13 @@ FallbackKind = Literal[
     "copied_compressed",
     "copied_windows",
     "copied_in_base",
+    "copied_damaged",
+    "earlier_unknown",
 ]
-"""What was made do with; `copied_…`: a soft branch that was to name its source's lines has them."""
+"""What was made do with; `copied_…`: a soft branch that was to name its source's lines has them.
+
+`earlier_unknown`: nothing here tells what was read and changed before the source began.
+"""
 
 
 @frozen
@@ -80,6 +85,12 @@ def also_missing(told: Iterable[Missing], uris: Iterable[str]) -> tuple[Missing,
     return tuple(found[uri] for uri in sorted(found))
 
 
-def weak_hashes(now: Mapping[str, str]) -> tuple[Fallback, ...]:
-    """Return the files of which only size and time are compared, by uri (DSC-71)."""
-    return tuple(Fallback("weak_hash", uri) for uri in sorted(now) if now[uri].startswith(WEAK))
+def weak_hashes(*known: Mapping[str, str | None]) -> tuple[Fallback, ...]:
+    """Return the files of which only size and time are known, each once, by uri (DSC-71)."""
+    weak = {
+        uri
+        for hashes in known
+        for uri, found in hashes.items()
+        if found is not None and found.startswith(WEAK)
+    }
+    return tuple(Fallback("weak_hash", uri) for uri in sorted(weak))

@@ -159,6 +159,9 @@ _HARD = (*_SOFT[:-1], "StatePackPrepared", "LLMChainReset", "RestoreCompleted")
 ORDER: Mapping[RestoreMode, tuple[str, ...]] = {"soft": _SOFT, "hard": _HARD}
 """The events of a restore that succeeds (AGN-62); the others may stand between them."""
 
+COMPLETED = "RestoreCompleted"
+"""The event that ends a restore which succeeds."""
+
 FAILED = "RestoreFailed"
 """The event that ends a restore which does not."""
 

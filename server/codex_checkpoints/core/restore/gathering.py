@@ -12,7 +12,8 @@ from typing import TypeVar
 from attrs import Factory, define, frozen
 
 from codex_checkpoints.core.checkpoint.caps import MAX_URI_CHARS
-from codex_checkpoints.core.checkpoint.observations import Observations, Place
+from codex_checkpoints.core.checkpoint.observations import Observations
+from codex_checkpoints.core.checkpoint.place import Place
 from codex_checkpoints.core.checkpoint.sightings import name_of, seen_in
 from codex_checkpoints.core.rollout import shell
 from codex_checkpoints.core.rollout.glimpse import is_whole, without_output

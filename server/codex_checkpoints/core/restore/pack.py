@@ -16,28 +16,28 @@ from attrs import frozen
 from codex_checkpoints.core.checkpoint.caps import DEFAULT_BUDGET
 from codex_checkpoints.core.restore.carried import Carried
 from codex_checkpoints.core.restore.pack_lines import (
-    HEADINGS,
     Item,
     Line,
     Part,
     filtered,
     lines_of,
-    not_there,
     out_of_bound,
+    unseen,
 )
 
 TITLE = "[SESSION_RESTORE v1]"
 
-Reason = Literal["budget", "filtered", "missing", "bound"]
+Reason = Literal["budget", "filtered", "missing", "no_lines", "unreadable", "bound"]
 """Why something is not in a pack: no tokens left; a step that is done or a decision that another
-supersedes; a pinned file that is not there; longer than a pinned content may be."""
+supersedes; a pinned file that is not there, that has no such lines, or that is not to be read;
+longer than a pinned content may be."""
 
 
 @frozen
 class Deferred:
     """An item that a pack does not show.
 
-    Of a pin that is `missing` it shows the name alone, of one out of `bound` the beginning.
+    Of a pin it shows the name all the same, and of one out of `bound` the beginning.
     """
 
     part: Part
@@ -60,9 +60,9 @@ class StatePack:
         """Return how many items the budget kept out."""
         return self.count("budget")
 
-    def count(self, reason: Reason) -> int:
-        """Return how many items are deferred for a reason."""
-        return sum(item.reason == reason for item in self.deferred)
+    def count(self, *reasons: Reason) -> int:
+        """Return how many items are deferred for one of these reasons."""
+        return sum(item.reason in reasons for item in self.deferred)
 
 
 @frozen
@@ -75,10 +75,6 @@ class PackLine:
     text: str
     item: Item | None
     tokens: int
-
-
-class BadPack(ValueError):
-    """A text that is no state pack; the text of the error says why, without quoting it."""
 
 
 def tokens_of(text: str) -> int:
@@ -108,7 +104,9 @@ def state_pack(carried: Carried, budget: int = DEFAULT_BUDGET) -> StatePack:
     reasons: tuple[tuple[Reason, Iterable[Item]], ...] = (
         ("budget", (item for item, fits in items if not fits)),
         ("filtered", filtered(carried)),
-        ("missing", not_there(carried)),
+        ("missing", unseen(carried, "missing")),
+        ("no_lines", unseen(carried, "no_lines")),
+        ("unreadable", unseen(carried, "unreadable")),
         ("bound", out_of_bound(carried)),
     )
     deferred = (Deferred(item.part, item.id, why) for why, some in reasons for item in some)
@@ -120,27 +118,3 @@ def items_of(carried: Carried) -> tuple[Item, ...]:
     shown = (line.item for line in lines_of(carried) if line.item is not None)
     travelling = (item for item in shown if item.part not in {"notice", "window"})
     return (*travelling, *filtered(carried))
-
-
-def sections_in(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Take a pack apart into headings and their lines; raise `BadPack` for anything else.
-
-    An unknown, repeated or misplaced heading is an error (AGN-52).  An empty text is the pack of a
-    budget that nothing fits.
-    """
-    if not text:
-        return ()
-    title, *lines = text.removesuffix("\n").split("\n")
-    if title != TITLE or not text.endswith("\n"):
-        raise BadPack("it does not begin with its title, or its last line has no end")
-    order = [heading for heading, _ in HEADINGS]
-    sections: list[tuple[str, list[str]]] = []
-    for line in lines:
-        if line.startswith("- ") and sections:
-            sections[-1][1].append(line)
-        elif line in order:
-            order = order[order.index(line) + 1 :]
-            sections.append((line, []))
-        elif line:
-            raise BadPack("a line stands in no section, or a section is unknown or misplaced")
-    return tuple((heading, tuple(found)) for heading, found in sections)

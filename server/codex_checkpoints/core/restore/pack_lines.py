@@ -7,7 +7,7 @@ adds a line or forges a heading: each is made one line here, whatever it was bef
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Literal
 
 from attrs import frozen
@@ -23,7 +23,15 @@ from codex_checkpoints.core.checkpoint.view import (
     step_line,
     task_line,
 )
-from codex_checkpoints.core.restore.carried import MAX_WINDOW, Carried, Origin, Pinned
+from codex_checkpoints.core.restore.carried import (
+    MAX_WINDOW,
+    Ancestor,
+    Carried,
+    LinkKind,
+    Origin,
+    Pinned,
+    Unseen,
+)
 from codex_checkpoints.core.restore.references import FileReference, Region, regions_of
 from codex_checkpoints.core.restore.trace import MAX_MESSAGE_CHARS
 from codex_checkpoints.core.rollout.controls import CONTROLS
@@ -54,6 +62,22 @@ _SCANNED = 65_536
 _MAX_BRANCHES = 16
 _CAPS = Caps()
 _CONTROLS = re.compile(f"[{CONTROLS}]")
+
+_UNSEEN: Mapping[Unseen, str] = {
+    "missing": "not there",
+    "no_lines": "it has no such lines",
+    "bound": "too large to be read",
+    "unreadable": "not to be read",
+}
+
+_KINDS: Mapping[LinkKind, str] = {
+    "restore": "a restore",
+    "compaction": "a compaction",
+    "revert": "a step back",
+    "subagent": "a call for a subagent",
+    "fork": "a fork",
+    "import": "a pack",
+}
 
 _NOTICE = (
     "This session was opened by a hard restore: the context of an earlier session was left behind.",
@@ -108,15 +132,17 @@ def filtered(carried: Carried) -> tuple[Item, ...]:
     return tuple(Item("notes", name) for name in names)
 
 
-def not_there(carried: Carried) -> tuple[Item, ...]:
-    """Return the pins of which nothing is there any more."""
-    return tuple(Item("pinned", pin.id) for pin in carried.pins if pin.missing)
+def unseen(carried: Carried, why: Unseen) -> tuple[Item, ...]:
+    """Return the pins of which nothing can be shown, for one reason."""
+    return tuple(Item("pinned", pin.id) for pin in carried.pins if pin.unseen == why)
 
 
 def out_of_bound(carried: Carried) -> tuple[Item, ...]:
     """Return the pins of which not everything may enter a pack (AGN-50)."""
     return tuple(
-        Item("pinned", pin.id) for pin in carried.pins if not pin.missing and _content(pin)[1]
+        Item("pinned", pin.id)
+        for pin in carried.pins
+        if pin.unseen in {None, "bound"} and _content(pin)[1]
     )
 
 
@@ -168,12 +194,22 @@ def _lineage(origin: Origin) -> _Section:
         ("checkpoint", f"marker: {value(origin.label, MAX_VALUE_CHARS)} ({made})"),
     ]
     for number, above in enumerate(origin.chain[:_MAX_BRANCHES], 1):
-        turn = above.source_turn
-        where = f"turn {_name(turn.turn_id)} of session {_name(turn.session_id)}"
-        text = f"before: session {_name(above.session_id)} branched at {where}"
-        lines.append((f"branch:{number}", f"{text} (id={_name(above.checkpoint_id)})"))
+        lines.append(
+            (f"branch:{number}", f"before: session {_name(above.session_id)} {_how(above)}")
+        )
     more = len(origin.chain) - _MAX_BRANCHES
     return lines + ([("branches", f"before: {more} more branches")] if more > 0 else [])
+
+
+def _how(above: Ancestor) -> str:
+    """Say how a session came about, as far as that is told."""
+    parent = above.source_turn
+    turn = "" if parent.turn_id is None else f"turn {_name(parent.turn_id)} of "
+    where = f"{turn}session {_name(parent.session_id)}"
+    if above.kind != "restore":
+        return f"came of {where} by {_KINDS[above.kind]}"
+    marker = "" if above.checkpoint_id is None else f" (id={_name(above.checkpoint_id)})"
+    return f"branched at {where}{marker}"
 
 
 def _mode(carried: Carried) -> _Section:
@@ -206,7 +242,7 @@ def _region(region: Region) -> str:
 
 def _pin(pin: Pinned) -> Iterator[tuple[str, str]]:
     lines = "" if pin.start is None else f" lines {pin.start}-{pin.end}"
-    known = " (not there)" if pin.missing else ""
+    known = "" if pin.unseen is None else f" ({_UNSEEN[pin.unseen]})"
     known = known if pin.hash is None else f" (hash={one_line(pin.hash)})"
     yield pin.id, f"pinned: {one_line(pin.uri)}{lines}{known}"
     for number, text in enumerate(_content(pin)[0], pin.start or 1):

@@ -125,10 +125,12 @@ def cautions_of(carried: Carried, outcome: Outcome, pack: StatePack | None) -> t
         ("pack_empty", int(pack is not None and not pack.included)),
         ("pack_truncated", 0 if pack is None else pack.truncated),
         ("pin_shortened", 0 if pack is None else pack.count("bound")),
+        ("pin_unread", 0 if pack is None else pack.count("no_lines", "unreadable")),
         ("missing_files", len(outcome.missing)),
         ("drift", len(outcome.drift)),
         ("suspect_facts", statuses.count("SUSPECT")),
         ("weak_hashes", sum(each.fallback == "weak_hash" for each in outcome.fallbacks)),
+        ("earlier_unknown", sum(each.fallback == "earlier_unknown" for each in outcome.fallbacks)),
         ("copied_instead", sum(each.fallback.startswith("copied") for each in outcome.fallbacks)),
     )
     return tuple(Caution(code, count) for code, count in counts if count)

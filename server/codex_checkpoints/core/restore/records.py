@@ -31,6 +31,7 @@ WarningCode = Literal[
     "pack_truncated",
     "pack_empty",
     "pin_shortened",
+    "pin_unread",
     "suspect_facts",
     "drift",
     "missing_files",
@@ -39,6 +40,7 @@ WarningCode = Literal[
     "problems_in_source",
     "rests_on_source",
     "copied_instead",
+    "earlier_unknown",
 ]
 
 Placement = Literal["copy", "reference", "seed"]
@@ -127,11 +129,6 @@ class Restore:
     branch_bytes: int | None = None
     """How much of the branch its digest is of; None in records of earlier versions."""
     source_bytes: int | None = None
-
-    @property
-    def ancestor(self) -> Ancestor:
-        """Return this restore as a link of the chain that leads to the first session (AGN-86)."""
-        return Ancestor(self.session_id, self.source_turn, self.checkpoint_id)
 
 
 def line_of(restore: Restore) -> dict[str, Any]:

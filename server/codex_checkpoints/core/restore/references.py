@@ -118,6 +118,24 @@ def references_of(
     return References(files, chunks, tuple(system)[:MAX_SYSTEM])
 
 
+def remembered(traces: Traces, earlier: References = NOTHING) -> References:
+    """Return what a later session knows by name of one whose lines it does not have.
+
+    Hashes and sizes are those of whenever somebody asks; here there are none.
+    """
+    touched = traces.touched | {file.uri for file in earlier.files if file.touched}
+    sent = traces.sent | {file.uri for file in earlier.files if file.sent_to_model}
+    files = (
+        FileReference(uri, None, None, uri in touched, uri in sent)
+        for uri in sorted(touched | sent)
+    )
+    spans = spans_of(traces, earlier)
+    chunks = (Chunk(chunk_id(span), span.uri, span.start, span.end, None) for span in spans)
+    patches = (SystemArtifact("patch", encoded(call_id)) for call_id in traces.patches)
+    system = dict.fromkeys((*patches, *earlier.system))
+    return References(tuple(files), tuple(chunks), tuple(system)[:MAX_SYSTEM])
+
+
 def regions_of(references: References) -> tuple[Region, ...]:
     """Return what to read again in one batch, in the order of the files (AGN-74).
 

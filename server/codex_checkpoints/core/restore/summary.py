@@ -63,6 +63,10 @@ _CAUTIONS: Mapping[WarningCode, tuple[str, str]] = {
         "The history was copied, since it could not be referred to",
         "The history was copied, since it could not be referred to",
     ),
+    "earlier_unknown": (
+        "What was read and changed before the source began is not known",
+        "What was read and changed before the source began is not known",
+    ),
     "detached_marker": (
         "The turn of the marker was rolled back since",
         "The turn of the marker was rolled back since",
@@ -73,6 +77,7 @@ _CAUTIONS: Mapping[WarningCode, tuple[str, str]] = {
         "{n} items were left out for lack of budget",
     ),
     "pin_shortened": ("1 pinned item was shortened", "{n} pinned items were shortened"),
+    "pin_unread": ("1 pinned item could not be read", "{n} pinned items could not be read"),
     "missing_files": (
         "1 file is no longer there",
         "{n} files are no longer there",
@@ -101,6 +106,11 @@ def summary_of(restore: Restore) -> Summary:
     )
 
 
+def counted(number: int, what: str) -> str:
+    """Return a number of things in words, as `1 note` and `2 notes`."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
 def caution_text(caution: Caution) -> str:
     """Return a warning as a sentence without its full stop."""
     one, several = _CAUTIONS[caution.code]
@@ -113,14 +123,16 @@ def _goods(restore: Restore) -> str:
     All notes go over, whatever enters the pack (AGN-46).
     """
     left = [item for item in restore.deferred if item.reason in {"budget", "filtered"}]
-    notes = sum(item.part == "notes" for item in (*restore.included, *left))
-    files = len(restore.references.files)
-    later = len(left)
-    goods = [_count(notes, "note"), _count(files, "file reference")]
-    goods += [_count(len(restore.pinned), "pin")] if restore.pinned else []
-    text = ", ".join(goods)
-    return f"{text}; {_count(later, 'item')} not in the pack" if later else text
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+    noted = [item.id for item in (*restore.included, *left) if item.part == "notes"]
+    steps = sum(each.startswith("step:") for each in noted)
+    tasks = noted.count("task")
+    goods = (
+        (len(noted) - steps - tasks, "note"),
+        (steps, "plan step"),
+        (len(restore.references.files), "file reference"),
+        (len(restore.pinned), "pin"),
+    )
+    words = ["the task"] if tasks else []
+    words += [counted(many, what) for many, what in goods if many]
+    text = ", ".join(words) or "nothing"
+    return f"{text}; {counted(len(left), 'item')} not in the pack" if left else text

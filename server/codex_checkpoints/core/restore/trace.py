@@ -70,12 +70,22 @@ class Traces:
     deleted: frozenset[str] = frozenset()
 
 
+def in_order(
+    earlier: tuple[ModeChange, ...], own: tuple[ModeChange, ...]
+) -> tuple[ModeChange, ...]:
+    """Return the changes of the mode before and in a session; the mode it began with is none."""
+    if earlier and own and own[0].mode == earlier[-1].mode:
+        own = own[1:]
+    return (*earlier, *own)[-_MODES:]
+
+
 class Trace(Replay):
     """A replay that also gathers what a restore refers to."""
 
-    def __init__(self, *, hot: bool = True) -> None:
-        """Begin before the first byte of a session."""
+    def __init__(self, *, hot: bool = True, last: int | None = None) -> None:
+        """Begin before the first byte of a session; no record with a `seq` above `last` counts."""
         super().__init__(hot=hot)
+        self._last = last
         self._gathered = Gathered()
         self._state = State(observations=self._gathered)
         self._modes: deque[ModeChange] = deque(maxlen=_MODES)
@@ -85,6 +95,8 @@ class Trace(Replay):
     def feed(self, data: bytes) -> int:
         """Apply the whole lines in `data`; return how many bytes were consumed."""
         lines, consumed = self._lines(data)
+        if self._last is not None:
+            lines = [line for line in lines if line.seq <= self._last]
         self._state.paginated = self._scanner.scale.paginated
         reducer.reduce(self._state, lines)
         for line in lines:

@@ -1,0 +1,175 @@
+"""Which lines make a replacement count, wherever the session was rolled back (JUN-2, WIN-14)."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import rollouts as r
+from codex_checkpoints.core.compaction.effect import Form, effective
+from codex_checkpoints.core.compaction.installed import Line, Moment, in_place, in_task
+from codex_checkpoints.core.history.marks import Outline
+from codex_checkpoints.core.history.survey import Survey
+from codex_checkpoints.core.history.windows import Chain, begun
+from codex_checkpoints.core.rollout.fields import Json
+from compactions import user
+from generated import sessions
+from histories import history
+
+ITEMS = [user("fix the login"), user("handoff")]
+CHAIN = begun("01a1f865-0000-7000-8000-00000000000a").opened("01a1f865-0000-7000-8000-00000000000b")
+AT = Moment("2026-11-20T12:00:00.000Z", 1_795_176_000_000)
+
+FORM = st.sampled_from(["paginated", "legacy", "without task events"])
+
+
+def written(form: str, *steps: r.Step) -> bytes:
+    """Write a session in one of the forms."""
+    head = {
+        "paginated": r.session("paginated"),
+        "legacy": r.session("legacy"),
+        "without task events": r.session("legacy", events=False),
+    }[form]
+    return r.rollout(head, *steps)
+
+
+def rolled_back(turns: int) -> r.Step:
+    """Take turns back, also where no other events are told."""
+    return r.record("event_msg", {"type": "thread_rolled_back", "num_turns": turns})
+
+
+def outline(data: bytes) -> Outline:
+    survey = Survey()
+    survey.lines.close(data[survey.lines.feed(data) :])
+    return survey.outline()
+
+
+def forms(items: Sequence[Json], chain: Chain = CHAIN) -> tuple[Form, Form]:
+    lines = in_place(items, chain, 7, None)
+    return lines, in_task(lines, "TURN", r.WINDOW, AT)
+
+
+def behind(data: bytes, lines: Sequence[Line]) -> bytes:
+    """Append lines as a store does."""
+    ordinal = outline(data).seq
+    paginated = b'"history_mode":"paginated"' in data.split(b"\n")[0]
+    for number, line in enumerate(lines, 1):
+        ordinals = {"ordinal": ordinal + number} if paginated else {}
+        envelope = {"timestamp": AT.text, **ordinals, "type": line.type, "payload": line.payload}
+        data += (b"" if data.endswith(b"\n") else b"\n") + r.to_line(envelope)
+    return data
+
+
+def chat(number: int) -> r.Step:
+    return r.turn(r.turn_context(), r.user(f"do {number}"), r.assistant("ok"))
+
+
+# --- by example ----------------------------------------------------------------------------------
+
+AFTER: dict[str, tuple[list[r.Step], bool]] = {
+    "nothing": ([], False),
+    "the end": ([rolled_back(1)], True),
+    "another turn": ([rolled_back(1), chat(9)], False),
+    "a turn that was cut off": ([rolled_back(1), r.started(), r.user("do 9")], False),
+    "a turn and a rollback": ([chat(9), rolled_back(1)], True),
+}
+
+
+@pytest.mark.parametrize("after", AFTER)
+@pytest.mark.parametrize("form", ["paginated", "legacy"])
+def test_a_task_is_written_only_where_a_rollback_would_take_the_lines_with_it(
+    form: str, after: str
+) -> None:
+    steps, needed = AFTER[after]
+    data = written(form, chat(1), chat(2), *steps)
+    plain, task = forms(ITEMS)
+
+    found = effective(outline(data), (plain, task), ITEMS)
+
+    assert found == (task if needed else plain)
+    assert list(history(behind(data, found or ())).items) == ITEMS
+    assert (list(history(behind(data, plain)).items) == ITEMS) is not needed
+
+
+def test_without_task_events_any_rollback_needs_one() -> None:
+    form = "without task events"
+    plain, task = forms(ITEMS)
+    never = outline(written(form, chat(1), chat(2)))
+    long_ago = outline(written(form, chat(1), rolled_back(1), chat(2), chat(3)))
+
+    assert effective(never, (plain, task), ITEMS) == plain
+    assert effective(long_ago, (plain, task), ITEMS) == task
+
+
+@pytest.mark.parametrize(
+    "chain", [Chain(number=-1), Chain(number=1 << 64), Chain(current="b", number=1 << 64)]
+)
+def test_what_codex_would_pass_over_is_no_way(chain: Chain) -> None:
+    data = written("legacy", chat(1))
+
+    assert effective(outline(data), forms(ITEMS, chain), ITEMS) is None
+
+
+def test_what_would_be_read_as_other_items_is_no_way() -> None:
+    odd = [{**user("fix it"), "id": "i1"}]
+
+    assert effective(outline(written("legacy", chat(1))), forms(odd), odd) is None
+
+
+def test_the_task_says_nothing_and_names_no_mode() -> None:
+    plain, task = forms(ITEMS)
+
+    assert task[1:3] == plain
+    started, complete = task[0], task[-1]
+    assert (started.type, complete.type) == ("event_msg", "event_msg")
+    assert started.payload == {
+        "type": "task_started",
+        "turn_id": "TURN",
+        "started_at": 1_795_176_000,
+        "model_context_window": r.WINDOW,
+    }
+    assert complete.payload == {
+        "type": "task_complete",
+        "turn_id": "TURN",
+        "last_agent_message": None,
+        "started_at": 1_795_176_000,
+        "completed_at": 1_795_176_000,
+        "duration_ms": 0,
+    }
+
+
+# --- whatever the session ------------------------------------------------------------------------
+
+
+@st.composite
+def rolled(draw: st.DrawFn) -> bytes:
+    """Make up a session that is rolled back here and there."""
+    steps = st.one_of(
+        st.integers(0, 9).map(chat),
+        st.integers(0, 3).map(rolled_back),
+        st.just(r.started()),
+        st.just(r.complete()),
+        st.just(r.aborted()),
+        st.just(r.user("and this")),
+        st.just(r.compacted("", [user("long ago")])),
+        st.just(r.compacted("in the old way")),
+    )
+    return written(draw(FORM), *draw(st.lists(steps, max_size=8)))
+
+
+ANY = st.one_of(rolled(), rolled(), sessions())
+
+
+@given(data=ANY)
+def test_a_replacement_is_the_history_and_what_was_before_comes_back(data: bytes) -> None:
+    before = list(history(data).items)
+
+    there = effective(outline(data), forms(ITEMS), ITEMS)
+    assert there is not None
+    compacted = behind(data, there)
+    assert list(history(compacted).items) == ITEMS
+
+    back = effective(outline(compacted), forms(before), before)
+    assert back is not None
+    assert list(history(behind(compacted, back)).items) == before

@@ -1,0 +1,262 @@
+"""What is known of a session that goes on from a checkpoint, one step further on."""
+
+import json
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from codex_checkpoints import stamps
+from codex_checkpoints.core.restore.carried import Ancestor
+from codex_checkpoints.core.restore.events import RestoreMode
+from codex_checkpoints.core.restore.records import Restore
+from codex_checkpoints.outside import outside
+from codex_checkpoints.service.compacting import Compacting
+from codex_checkpoints.service.compaction_request import Request
+from codex_checkpoints.service.history import Histories
+from codex_checkpoints.service.lineages import lineage
+from codex_checkpoints.service.losing import losses_of
+from codex_checkpoints.service.marking import Markers
+from codex_checkpoints.service.outlines import outline
+from codex_checkpoints.service.restore_plan import Wish
+from codex_checkpoints.service.restoring import Restored, Restoring
+from codex_checkpoints.service.sessions import Sessions
+from homes import Home, more, thread
+from rollouts import (
+    Step,
+    Writer,
+    assistant,
+    compacted,
+    event,
+    patch,
+    record,
+    rollout,
+    session,
+    shell,
+    turn,
+    user,
+)
+
+MODES: tuple[RestoreMode, ...] = ("soft", "hard")
+MUCH = "I looked at every file of it. " * 400
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    """Hold a session of two turns, in two modes, that read a part of one file and wrote another."""
+    home = Home(tmp_path)
+    for name in ("a.py", "b.py", "c.py"):
+        (home.user / name).write_text("one\ntwo\nthree\n")
+    read = shell("sed -n 1,2p a.py", "text", reads=["a.py"], call="read")
+    head = session(thread=thread(1), cwd=str(home.user))
+    first = turn(mode("plan"), user("Fix the login"), read, patch(update="b.py", call="edit"))
+    home.put(rollout(head, first, turn(mode("default"), user("And the logout"), assistant(MUCH))))
+    return home
+
+
+def mode(name: str) -> Step:
+    return record("turn_context", {"collaboration_mode": {"mode": name}, "model": "gpt-5.5"})
+
+
+@contextmanager
+def sessions_of(home: Home) -> Generator[Sessions]:
+    with home.house() as house:
+        yield house.sessions
+
+
+def restored(
+    sessions: Sessions, session_id: str, mode: RestoreMode = "hard", turn: str | None = None
+) -> Restored:
+    parts = sessions, stamps.now, stamps.new_id
+    marker = Markers(*parts).mark(session_id, "here", turn).marker
+    return Restoring(*parts).restore(session_id, marker.checkpoint_id, Wish(mode))
+
+
+def into_new(sessions: Sessions, session_id: str) -> str:
+    done = Compacting(sessions, outside({})).compact(Request(session_id, into="new"))
+    assert done.session_id is not None
+    return done.session_id
+
+
+def go_on(sessions: Sessions, session_id: str, *steps: Step) -> None:
+    """Have Codex work on in a session."""
+    row = sessions.find(session_id)
+
+    def at_home(writer: Writer) -> None:
+        writer.folder = row.cwd
+
+    path = Path(row.path)
+    last = json.loads(path.read_bytes().splitlines()[-1])["ordinal"]
+    with path.open("ab") as file:
+        file.write(more(at_home, *steps, thread=session_id, ordinal=last + 1))
+    sessions.refresh()
+
+
+def worked(name: str = "n1") -> Step:
+    return turn(user(f"Then {name}"), assistant(MUCH), name=name)
+
+
+def happened(done: Restore) -> dict[str, tuple[bool, bool]]:
+    return {each.uri: (each.touched, each.sent_to_model) for each in done.references.files}
+
+
+# --- windows -------------------------------------------------------------------------------------
+
+
+def test_a_turn_stands_in_the_window_that_it_was_in_whatever_the_session_began_with(home: Home):
+    with sessions_of(home) as sessions:
+        name = restored(sessions, thread(1)).record.session_id
+        go_on(sessions, name, worked(), compacted("short", []), worked("n2"))
+
+        first, second, third = Histories(sessions).windows(name)
+        before = restored(sessions, name, turn="1").record
+        after = restored(sessions, name, turn="2").record
+        told = [(each.turn_id, each.window) for each in outline(sessions, name).recent]
+        (loss,) = [each for each in losses_of(sessions, name) if each.number == third.number]
+        node = next(each for each in lineage(sessions, name).nodes if each.id == name)
+        turns = sessions.open(name)[1].now().state.turns.turns
+
+    assert (before.windows.source, after.windows.source) == (second.window_id, third.window_id)
+    assert told == [("n1", second.number), ("n2", third.number)]
+    assert first.opened_seq < second.opened_seq < turns[0].opened_seq < third.opened_seq
+    assert third.opened_seq < turns[1].opened_seq
+    assert loss.opened_seq == third.opened_seq
+    assert [each.opened_at_seq for each in node.windows] == [
+        first.opened_seq,
+        second.opened_seq,
+        third.opened_seq,
+    ]
+
+
+# --- modes and references ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("way", MODES)
+def test_the_modes_of_before_a_hard_branch_go_on_in_its_branches(home: Home, way: RestoreMode):
+    with sessions_of(home) as sessions:
+        first = restored(sessions, thread(1)).record
+        go_on(sessions, first.session_id, turn(mode("default"), user("Then"), mode("plan")))
+        second = restored(sessions, first.session_id, way).record
+        go_on(sessions, second.session_id, worked("n2"))
+        third = restored(sessions, second.session_id).record
+
+    assert [each.mode for each in first.modes] == ["plan", "default"]
+    assert [each.mode for each in second.modes] == ["plan", "default", "plan"]
+    assert second.modes[:2] == first.modes
+    assert third.modes == second.modes
+
+
+@pytest.mark.parametrize("way", MODES)
+def test_a_branch_of_a_compacted_session_knows_what_was_read_and_changed_before(
+    home: Home, way: RestoreMode
+):
+    with sessions_of(home) as sessions:
+        once = into_new(sessions, thread(1))
+        # What its source does later is no business of it.
+        go_on(sessions, thread(1), turn(mode("plan"), user("Later"), patch(update="c.py")))
+        go_on(sessions, once, worked())
+        twice = into_new(sessions, once)
+        go_on(
+            sessions, twice, turn(user("See c"), shell("cat c.py", "x", reads=["c.py"]), name="n2")
+        )
+        done = restored(sessions, twice, way).record
+
+    assert happened(done) == {
+        "a.py": (False, True),
+        "b.py": (True, False),
+        "c.py": (False, True),
+    }
+    assert [each.chunk_id for each in done.references.chunks] == ["a.py#L1-L2"]
+    assert [each.id for each in done.references.system if each.kind == "patch"] == ["edit"]
+    assert [each.mode for each in done.modes] == ["plan", "default"]
+    assert done.fallbacks == ()
+
+
+def test_what_nothing_here_tells_of_before_a_compaction_is_said_not_to_be_known(home: Home):
+    with sessions_of(home) as sessions:
+        name = into_new(sessions, thread(1))
+        go_on(sessions, name, worked())
+        home.path().unlink()
+        sessions.refresh()
+        done = restored(sessions, name)
+        go_on(sessions, done.record.session_id, worked("n2"))
+        later = restored(sessions, done.record.session_id)
+
+    for each in (done, later):
+        assert [fallback.fallback for fallback in each.record.fallbacks] == ["earlier_unknown"]
+        assert ("earlier_unknown", 1) in [
+            (caution.code, caution.count) for caution in each.record.warnings
+        ]
+
+
+# --- the way up ----------------------------------------------------------------------------------
+
+
+def shape(chain: tuple[Ancestor, ...]) -> list[tuple[str, str, str]]:
+    return [(each.session_id, each.kind, each.source_turn.session_id) for each in chain]
+
+
+def test_the_way_up_leads_through_compactions_and_forks(home: Home):
+    with sessions_of(home) as sessions:
+        branch = restored(sessions, thread(1)).record
+        go_on(sessions, branch.session_id, worked())
+        new = into_new(sessions, branch.session_id)
+        go_on(sessions, new, worked("n2"))
+        done = restored(sessions, new)
+        fork = session(thread=thread(7), cwd=str(home.user), forked_from_id=new)
+        home.put(rollout(fork, worked("n3")), 7)
+        sessions.refresh()
+        forked = restored(sessions, thread(7)).record
+        home.path().unlink()
+        Path(sessions.find(branch.session_id).path).unlink()
+        sessions.refresh()
+        without = restored(sessions, new).record
+
+    expected = [
+        (new, "compaction", branch.session_id),
+        (branch.session_id, "restore", thread(1)),
+    ]
+    assert shape(done.record.chain) == expected
+    assert shape(without.chain) == expected
+    assert shape(forked.chain) == [(thread(7), "fork", new), *expected]
+    assert f"- before: session {new} came of session {branch.session_id} by a compaction\n" in (
+        done.pack or ""
+    )
+    assert f"- before: session {branch.session_id} branched at turn t2 of session" in (
+        done.pack or ""
+    )
+
+
+def test_the_edge_of_a_compaction_names_the_last_line_of_its_source(home: Home):
+    with sessions_of(home) as sessions:
+        branch = restored(sessions, thread(1)).record.session_id
+        go_on(sessions, branch, worked())
+        path = Path(sessions.find(branch).path)
+        lines, size = path.read_bytes().splitlines(), path.stat().st_size
+        new = into_new(sessions, branch)
+        tree = lineage(sessions, new)
+
+    link = next(each.link for each in tree.nodes if each.id == new)
+    assert link is not None
+    assert link.cut.ordinal_exclusive == json.loads(lines[-1])["ordinal"] + 1
+    assert link.cut.byte_offset == size
+
+
+def test_the_edge_of_a_subagent_names_the_turn_that_it_was_called_in(home: Home):
+    spawned = {"subagent": {"thread_spawn": {"parent_thread_id": thread(1), "depth": 1}}}
+    head = session(thread=thread(4), source=spawned, subagent_history_start_ordinal=2)
+    whose = {"parent_turn_id": "t9"}
+    inherited = event("task_started", turn_id="t1", turn_attribution=whose)
+    own = event("task_started", turn_id="s1", turn_attribution={"parent_turn_id": "t2"})
+    home.put(rollout(head, inherited, own, user("Look around")), 4)
+    home.put(rollout(session(thread=thread(5), source=spawned), worked()), 5)
+
+    with sessions_of(home) as sessions:
+        nodes = {each.id: each for each in lineage(sessions, thread(1)).nodes}
+
+    links = [nodes[thread(number)].link for number in (4, 5)]
+    assert [each and (each.kind, each.cut.turn_id) for each in links] == [
+        ("subagent", "t2"),
+        ("subagent", None),
+    ]

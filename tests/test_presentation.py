@@ -1,0 +1,172 @@
+"""Text for a terminal: whatever a record holds, nothing of it is obeyed there, nor in the log."""
+
+import importlib
+import inspect
+import logging
+import pkgutil
+import re
+import shlex
+import sys
+from collections.abc import Callable
+from types import NoneType
+from typing import Any, get_args, get_type_hints
+
+import attrs
+import pytest
+
+from codex_checkpoints import presentation, protocol
+from codex_checkpoints.codex.commands import resume
+from codex_checkpoints.presentation.terminal import LogLine
+
+NASTY = "\x1b[2J\x1b]0;owned\x07\u009b31m\u202etxt\u2066\u2028line\r\x08\x00\x7f"
+CONTROLS = re.compile(
+    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
+COLOURS = re.compile("\x1b\\[[0-9]+m")
+
+Texts = Callable[..., str | list[str]]
+
+
+def texts() -> dict[str, Texts]:
+    """Return every function that makes lines of wire records."""
+    modules = [
+        importlib.import_module(f"{presentation.__name__}.{each.name}")
+        for each in pkgutil.iter_modules(presentation.__path__)
+        if each.name not in {"terminal", "progress"}
+    ]
+    return {
+        f"{module.__name__.rpartition('.')[2]}.{name}": function
+        for module in modules
+        for name, function in inspect.getmembers(module, inspect.isfunction)
+        if function.__module__ == module.__name__ and not name.startswith("_")
+        if get_type_hints(function)["return"] in {str, list[str]}
+    }
+
+
+class Told(dict[str, Any]):
+    """A JSON object of whatever somebody wrote into a file: each key is there."""
+
+    def __missing__(self, key: str) -> object:
+        sides = {"change": "added", "before": Told(), "after": Told()}
+        return sides.get(key, f"some {NASTY}")
+
+    def get(self, key: str, _default: object = None) -> object:
+        return self[key]
+
+
+def hostile(kind: Any, *, whole: bool) -> Any:  # noqa: ANN401 - a value of any type
+    """Make a value in which every text speaks to the terminal; without `whole`, of the least."""
+    inside = get_args(kind)
+    if kind is bool:
+        return whole
+    if kind in {int, float}:
+        return 3
+    if NoneType in inside:
+        return hostile(inside[0], whole=whole) if whole else None
+    if attrs.has(kind):
+        attrs.resolve_types(kind)
+        fields = {each.name: hostile(each.type, whole=whole) for each in attrs.fields(kind)}
+        if kind is protocol.VerifyFinding:  # ours, and looked up in a table
+            fields["code"] = "changed_line"
+        return kind(**fields)
+    if inside[:1] == (str,):
+        return Told() if inside[1] is Any else {NASTY: hostile(inside[1], whole=whole)}
+    if inside:
+        return (hostile(inside[0], whole=whole),)
+    return f"some {NASTY}"
+
+
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize(
+    ("name", "width"),
+    [
+        (name, width)
+        for name, function in texts().items()
+        for width in (None, 40, 120)
+        if width is None or "width" in inspect.signature(function).parameters
+    ],
+)
+def test_no_text_of_a_record_speaks_to_the_terminal(
+    name: str, width: int | None, whole: bool
+) -> None:
+    function = texts()[name]
+    kinds = get_type_hints(function)
+    kinds.pop("return")
+    given = {each: hostile(kind, whole=whole) for each, kind in kinds.items()}
+    given |= {"width": width} if "width" in kinds else {}
+
+    found = function(**given)
+
+    lines = [found] if isinstance(found, str) else found
+    assert CONTROLS.search(COLOURS.sub("", "\n".join(lines))) is None
+
+
+def test_every_kind_of_text_is_asked_for() -> None:
+    assert {"restores.detail_lines", "sessions.session_lines", "losses.loss_lines"} <= {*texts()}
+
+
+def test_a_shell_gets_the_id_of_a_session_as_one_word() -> None:
+    usual = "01a1f865-0000-7000-8000-000000000001"
+
+    assert resume(usual) == f"codex resume {usual}"
+    assert shlex.split(resume("x; touch $(y) '")) == ["codex", "resume", "x; touch $(y) '"]
+
+
+# --- the log -------------------------------------------------------------------------------------
+
+
+def lost() -> None:
+    raise KeyError(f"the words {NASTY}\nof a prompt")
+
+
+def logged(fail: Callable[[], None]) -> str:
+    raised = None
+    try:
+        fail()
+    except Exception:  # noqa: BLE001 - whatever it is, it is told
+        raised = sys.exc_info()
+    record = logging.LogRecord("ours", logging.ERROR, "", 0, "%s failed", (NASTY,), raised)
+    return LogLine("%(levelname)s %(name)s %(message)s").format(record)
+
+
+def test_the_log_tells_of_an_exception_its_places_and_its_type_and_never_its_message() -> None:
+    first, *places = logged(lost).split("\n")
+
+    assert first.startswith("ERROR ours ")
+    assert [place.rsplit(" ", 1)[1] for place in places] == ["logged", "lost", "KeyError"]
+    assert f"{__file__}:" in places[1]
+
+
+def test_what_led_to_an_exception_stands_before_it() -> None:
+    def because() -> None:
+        try:
+            lost()
+        except KeyError as error:
+            raise ValueError(NASTY) from error
+
+    def meanwhile() -> None:
+        try:
+            lost()
+        finally:
+            raise ValueError(NASTY)
+
+    def alone() -> None:
+        try:
+            lost()
+        except KeyError:
+            raise ValueError(NASTY) from None
+
+    for fail, types in ((because, 2), (meanwhile, 2), (alone, 1)):
+        text = logged(fail)
+        assert text.count("Error\n") + text.endswith("ValueError") == types
+        assert "words" not in text
+        assert CONTROLS.search(text) is None
+
+
+def test_a_circle_of_exceptions_ends() -> None:
+    def circle() -> None:
+        one, other = ValueError("one"), KeyError("other")
+        one.__cause__, other.__cause__ = other, one
+        raise one
+
+    assert logged(circle).split("\n")[1:][0].strip() == "KeyError"

@@ -1,0 +1,271 @@
+"""Restores of a source that others change at the same time, or that was damaged before."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codex_checkpoints import stamps
+from codex_checkpoints.core.checkpoint.canonical import to_json
+from codex_checkpoints.core.restore.events import RestoreMode
+from codex_checkpoints.service.marking import Markers
+from codex_checkpoints.service.restore_plan import Wish
+from codex_checkpoints.service.restoring import Restored, Restoring
+from codex_checkpoints.service.sessions import Sessions
+from homes import Home, more, refusal, snapshot, thread
+from rollouts import Form, assistant, based_on, patch, rollout, session, shell, turn, user
+
+MODES: tuple[RestoreMode, ...] = ("soft", "hard")
+Change = Callable[[Path], None]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    home = Home(tmp_path)
+    put(home)
+    return home
+
+
+def put(home: Home, form: Form = "paginated") -> Path:
+    for name in ("a.py", "b.py"):
+        (home.user / name).write_text("one\n")
+    head = session(form, thread=thread(1), cwd=str(home.user))
+    read = shell("cat a.py", "one", reads=["a.py"])
+    return home.put(
+        rollout(
+            head,
+            turn(user("Fix the login"), read, assistant("Read.")),
+            turn(user("And the logout"), patch(add="b.py")),
+            turn(user("later-words"), assistant("Done.")),
+        )
+    )
+
+
+def put_fork(home: Home) -> Path:
+    """Add a session whose history begins with all of the first."""
+    data = home.path().read_bytes()
+    base = based_on(thread(1), len(data.splitlines()), len(data))
+    head = session(thread=thread(2), cwd=str(home.user), history_base=base)
+    return home.put(rollout(head, turn(user("In the fork"), name="f1")), 2)
+
+
+# --- what others do to a file --------------------------------------------------------------------
+
+
+def cut(path: Path) -> None:
+    data = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(data[:4]))
+
+
+def rewrite(path: Path) -> None:
+    """Put another file under the name, as Codex does when it drops lines of old files."""
+    kept = [line for line in path.read_bytes().splitlines(True) if b"turn_context" not in line]
+    twin = path.with_name("new.tmp")
+    twin.write_bytes(kept[0] + b"".join(kept[2:]))
+    twin.replace(path)
+
+
+def edit(path: Path) -> None:
+    path.write_bytes(path.read_bytes().replace(b"Read.", b"Gone."))
+
+
+def remove(path: Path) -> None:
+    path.unlink()
+
+
+def grow(path: Path) -> None:
+    with path.open("ab") as file:
+        file.write(more(turn(user("Go on")), thread=thread(1), ordinal=99))
+
+
+changes = pytest.mark.parametrize("change", [cut, rewrite, edit, remove])
+
+
+def marked(sessions: Sessions, number: int = 1, turn: str | None = "2") -> str:
+    parts = sessions, stamps.now, stamps.new_id
+    return Markers(*parts).mark(thread(number), "here", turn).marker.checkpoint_id
+
+
+def restored(
+    sessions: Sessions,
+    home: Home,
+    change: Callable[[], object],
+    mode: RestoreMode,
+    *,
+    number: int = 1,
+    when: str = "RestoreValidated",
+) -> Restored:
+    """Restore, and change something as soon as the audit tells that the restore got so far."""
+    audit, left = home.state / "audit.jsonl", [change]
+    name = marked(sessions, number, None if number > 1 else "2")
+
+    def now() -> str:
+        # Each event takes the time of day, so this is asked between any two of them.
+        so_far = audit.read_bytes() if audit.exists() else b""
+        if left and when.encode() in so_far:
+            left.pop()()
+        return stamps.now()
+
+    try:
+        return Restoring(sessions, now, stamps.new_id).restore(thread(number), name, Wish(mode))
+    finally:
+        assert not left, "it was changed in time"
+
+
+def events(home: Home) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (home.state / "audit.jsonl").read_bytes().splitlines()]
+
+
+def state(sessions: Sessions, session_id: str, turn: str | None = None) -> dict[str, Any]:
+    shown = to_json(sessions.show(session_id, turn).checkpoint)
+    return {key: shown[key] for key in shown if key != "seq"}
+
+
+def refused(home: Home, path: Path, change: Change, number: int = 1) -> None:
+    """Restore a source that changes on the way, and find that nothing came of it."""
+    there: dict[str, Any] = {}
+
+    def changing() -> None:
+        change(path)
+        there.update(snapshot(home.root / "sessions"))
+
+    with home.house() as house:
+        met = refusal(lambda: restored(house.sessions, home, changing, "soft", number=number))
+
+    assert met.code == "unreadable_source"
+    assert met.facts["sessionId"] == thread(number)
+    assert str(home.path(number)) in str(met)
+    assert snapshot(home.root / "sessions") == there
+    assert {each.name for each in (home.state / "sessions").iterdir()} == {thread(number)}
+    told = [(event["type"], event.get("code")) for event in events(home)]
+    assert told == [
+        ("RestoreRequested", None),
+        ("RestoreValidated", None),
+        ("RestoreFailed", "unreadable_source"),
+    ]
+
+
+# --- a source that changes -----------------------------------------------------------------------
+
+
+@changes
+@pytest.mark.parametrize("form", ["paginated", "legacy", "bare"])
+def test_a_soft_branch_holds_what_was_planned_or_is_not_made(
+    home: Home, form: Form, change: Change
+):
+    refused(home, put(home, form), change)
+
+
+@changes
+def test_a_file_that_the_history_begins_with_counts_as_the_source(home: Home, change: Change):
+    put_fork(home)
+    refused(home, home.path(), change, 2)
+
+
+def test_a_part_of_a_file_that_is_not_copied_counts_as_well(home: Home):
+    def end(path: Path) -> None:
+        path.write_bytes(path.read_bytes().replace(b"later-words", b"other-words"))
+
+    refused(home, home.path(), end)
+
+
+@changes
+def test_a_branch_does_not_name_lines_that_are_no_longer_those_planned(home: Home, change: Change):
+    home.config('softRestore = "reference"\n')
+    refused(home, home.path(), change)
+
+
+@changes
+def test_a_hard_branch_holds_what_was_planned(home: Home, change: Change):
+    with home.house() as house:
+        before = state(house.sessions, thread(1), "2")
+        done = restored(house.sessions, home, lambda: change(home.path()), "hard")
+        assert state(house.sessions, done.record.session_id) == before
+
+
+@pytest.mark.parametrize("base", [False, True], ids=["source", "base"])
+def test_a_source_that_goes_on_is_restored(home: Home, base: bool):
+    number = 2 if base else 1
+    put_fork(home)
+    with home.house() as house:
+        before = state(house.sessions, thread(number), None if base else "2")
+        done = restored(house.sessions, home, lambda: grow(home.path()), "soft", number=number)
+        assert state(house.sessions, done.record.session_id) == before
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("change", [cut, rewrite, remove])
+def test_a_source_that_changes_before_it_is_read_is_refused(
+    home: Home, mode: RestoreMode, change: Change
+):
+    with home.house() as house:
+        met = refusal(
+            lambda: restored(house.sessions, home, lambda: change(home.path()), mode, when="")
+        )
+
+    assert met.code == "unreadable_source"
+    assert str(home.path()) in str(met)
+    assert [event["type"] for event in events(home)] == ["RestoreRequested", "RestoreFailed"]
+
+
+# --- a source that was damaged -------------------------------------------------------------------
+
+
+def insert(path: Path, line: bytes) -> None:
+    """Put a line into a file, behind the second."""
+    kept = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join((*kept[:2], line, *kept[2:])))
+
+
+def spoil(path: Path) -> None:
+    """Damage a line that says something, ordinal and all."""
+    path.write_bytes(path.read_bytes().replace(b"Read.", b"Read\\\xff"))
+
+
+def litter(path: Path) -> None:
+    insert(path, b"\xff\xfe garbage\n")
+
+
+def halve_a_pair(path: Path) -> None:
+    insert(path, b'{"type":"event_msg","payload":{"type":"x\xed\xa0\x80"}}\n')
+
+
+def halve_a_line(path: Path) -> None:
+    insert(path, b'{"half": \n')
+
+
+@pytest.mark.parametrize("damage", [litter, halve_a_pair, halve_a_line, spoil])
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("form", ["paginated", "legacy", "bare"])
+def test_a_source_with_a_line_that_nobody_can_read_is_restored_without_it(
+    home: Home, form: Form, mode: RestoreMode, damage: Change
+):
+    path = put(home, form)
+    damage(path)
+    with home.house() as house:
+        sessions = house.sessions
+        parts = sessions, stamps.now, stamps.new_id
+        name, before = marked(sessions), state(sessions, thread(1), "2")
+        done = Restoring(*parts).restore(thread(1), name, Wish(mode)).record
+
+        assert state(sessions, done.session_id) == before
+        made = Path(sessions.find(done.session_id).path).read_bytes()
+
+    made.decode()  # or else Codex refuses it
+    if mode == "soft" and form != "bare":
+        own, source = made.splitlines(), path.read_bytes().splitlines()
+        assert [len(line) for line in own[1:]] == [len(line) for line in source[1 : len(own)]]
+
+
+def test_the_last_line_of_a_source_goes_over_without_its_line_end(home: Home):
+    path = home.path()
+    said = b'{"type":"event_msg","payload":{"type":"error","message":"\\ud800"}}'
+    path.write_bytes(path.read_bytes() + said)
+    with home.house() as house:
+        parts = house.sessions, stamps.now, stamps.new_id
+        name = marked(house.sessions, turn=None)
+        done = Restoring(*parts).restore(thread(1), name, Wish("soft")).record
+
+        assert Path(house.sessions.find(done.session_id).path).exists()

@@ -1,0 +1,212 @@
+"""`verify`: every line of the audit, and what the files of all operations began with."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codex_checkpoints.journal import Unreadable, all_lines_in, append_to, lines_in
+from codex_checkpoints.service.file_checks import Fault
+from codex_checkpoints.service.verifying import Verified, verify
+from homes import Home, more, thread
+from rollouts import assistant, rollout, session, shell, turn, user
+
+Json = dict[str, Any]
+
+KINDS = {"RestoreCompleted", "CompactionInstalled", "PackExported", "PackImported", "HookFailed"}
+
+
+@pytest.fixture(scope="module")
+def worked_with(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    """Return a home in which something of every kind was done; nobody changes it for good."""
+    home = Home(tmp_path_factory.mktemp("verifying"))
+    (home.user / "a.py").write_text("one\n")
+    read = shell("cat a.py", "one\n" * 2000, reads=["a.py"])
+    home.put(
+        rollout(
+            session(thread=thread(1), cwd=str(home.user)),
+            turn(user("Fix the login"), read, assistant("Read.")),
+            turn(user("And the logout"), assistant("Done.")),
+        )
+    )
+    name = home.json("mark", thread(1), "--label", "here", "--turn", "1")["checkpointId"]
+    home.json("restore", thread(1), name, "--mode", "soft")
+    home.json("compact", thread(1), "--into", "new", "--force")
+    home.json("compact", thread(1), "--into", "in-place", "--force")
+    pack = str(home.user / "a.pack")
+    home.json("export", thread(1), pack)
+    home.json("import", pack, "--cwd", str(home.user))
+    assert home.run("hook").returncode == 0
+    assert home.json("verify")["findings"] == []
+    return home
+
+
+@pytest.fixture
+def home(worked_with: Home) -> Any:  # noqa: ANN401 - a generator, as pytest has them
+    """Put back what a test changed."""
+    before = {path: path.read_bytes() for path in worked_with.root.rglob("*.jsonl")}
+    yield worked_with
+    for path, data in before.items():
+        path.write_bytes(data)
+
+
+def audit(home: Home) -> Path:
+    return home.state / "audit.jsonl"
+
+
+def events(home: Home) -> list[Json]:
+    return [json.loads(line) for line in audit(home).read_bytes().splitlines()]
+
+
+def checked(home: Home) -> Verified:
+    with home.house() as house:
+        return verify(house.sessions)
+
+
+def findings(home: Home) -> list[tuple[str, int | None]]:
+    return [(each.code, each.line) for each in checked(home).findings]
+
+
+def file_of(home: Home, kind: str, key: str = "sessionId", **told: str) -> Path:
+    """Return the session file of the first event of a kind."""
+    all_of_them = (each for each in events(home) if each["type"] == kind)
+    event = next(each for each in all_of_them if told.items() <= each.items())
+    (path,) = home.root.glob(f"sessions/**/rollout-*{event[key]}.jsonl")
+    return path
+
+
+def change_line(home: Home, number: int, change: Callable[[bytes], bytes]) -> None:
+    lines = audit(home).read_bytes().splitlines(keepends=True)
+    lines[number - 1] = change(lines[number - 1])
+    audit(home).write_bytes(b"".join(lines))
+
+
+# --- the audit -----------------------------------------------------------------------------------
+
+
+def test_every_line_with_a_digest_is_held_against_it(home: Home):
+    told = events(home)
+    assert {each["type"] for each in told} >= KINDS
+    for number, event in enumerate(told, 1):
+        before = audit(home).read_bytes()
+        change_line(home, number, lambda line: line.replace(b'"at":"20', b'"at":"21'))
+
+        sealed = "digest" in event
+        assert sealed or event["type"] == "HookFailed"
+        assert findings(home) == ([("changed_line", number)] if sealed else [])
+        audit(home).write_bytes(before)
+
+
+def test_a_line_that_lost_its_digest_is_a_changed_one(home: Home):
+    kinds = [each["type"] for each in events(home)]
+    number = kinds.index("CompactionInstalled") + 1
+
+    def strip(line: bytes) -> bytes:
+        return json.dumps({k: v for k, v in json.loads(line).items() if k != "digest"}).encode()
+
+    change_line(home, number, lambda line: strip(line) + b"\n")
+
+    assert findings(home) == [("changed_line", number)]
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+@pytest.mark.parametrize(
+    "garbled", [b"X", b"7\n", b"\xff", b"{} "], ids=["garbled", "no object", "no text", "two"]
+)
+def test_a_line_that_nobody_can_read_is_a_changed_one(home: Home, kind: str, garbled: bytes):
+    number = [each["type"] for each in events(home)].index(kind) + 1
+    change_line(
+        home, number, lambda line: garbled if garbled.endswith(b"\n") else garbled + line[1:]
+    )
+
+    assert ("changed_line", number) in findings(home)
+
+
+def test_what_a_crash_left_of_a_line_is_no_fault_and_is_counted(home: Home):
+    data = audit(home).read_bytes()
+    number = len(data.splitlines())
+    half = data.splitlines(keepends=True)[0][:50] + b"\n\n"
+    audit(home).write_bytes(half + data)
+    report = checked(home)
+    assert (report.findings, report.events) == ((), number)
+
+    at = [each["type"] for each in map(json.loads, data.splitlines())].index("PackExported") + 3
+    change_line(home, at, lambda line: line.replace(b'"at":"20', b'"at":"21'))
+
+    assert findings(home) == [("changed_line", at)]
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.floats(-1, 1) | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=6,
+)
+
+
+@given(st.dictionaries(st.text(max_size=3), VALUES, max_size=3), st.data())
+def test_every_beginning_of_a_line_is_a_torn_one_and_nothing_else_is(
+    tmp_path_factory: pytest.TempPathFactory, line: Json, data: st.DataObject
+):
+    path = tmp_path_factory.mktemp("lines") / "lines.jsonl"
+    whole = orjson.dumps(line)
+    at = data.draw(st.integers(0, len(whole) - 1))
+    path.write_bytes(whole[:at])
+    if at:
+        append_to(str(path), line)  # which ends the torn line before it
+        assert list(all_lines_in(str(path))) == [Unreadable(torn=True), line]
+    path.write_bytes(b"x" + whole + b"\n" + whole + b"}\n" + whole + b"\n")
+    assert list(all_lines_in(str(path))) == [*[Unreadable(torn=False)] * 2, line]
+    assert list(lines_in(str(path))) == [line]
+
+
+# --- session files -------------------------------------------------------------------------------
+
+
+def edit(path: Path, old: bytes, new: bytes) -> None:
+    data = path.read_bytes()
+    assert len(old) == len(new)
+    assert old in data
+    path.write_bytes(data.replace(old, new))
+
+
+def test_what_a_session_begins_with_that_a_compaction_made_is_compared(home: Home):
+    path = file_of(home, "CompactionInstalled", into="new")
+    edit(path, b"Fix the login", b"Fix the plugs")
+
+    (event,) = [each for each in events(home) if each.get("into") == "new"]
+    fault = Fault("changed_branch", event["operationId"], event["sessionId"])
+    assert checked(home).findings == (fault,)
+
+
+def test_what_was_compacted_is_compared(home: Home):
+    edit(home.path(), b"And the logout", b"And the login!")
+
+    found = checked(home).findings
+
+    (newest,) = [each for each in events(home) if each.get("into") == "in-place"]
+    assert Fault("changed_source", newest["operationId"], thread(1)) in found
+    assert {each.code for each in found} == {"changed_source"}
+
+
+def test_sessions_that_go_on_are_as_they_were_written(home: Home):
+    for path in (home.path(), file_of(home, "CompactionInstalled", into="new")):
+        with path.open("ab") as file:
+            file.write(more(turn(user("Go on")), thread=thread(1), ordinal=99))
+
+    assert findings(home) == []
+
+
+def test_a_session_that_is_gone_is_counted(home: Home):
+    before = checked(home)
+    file_of(home, "CompactionInstalled", into="new").unlink()
+
+    report = checked(home)
+
+    assert report.findings == ()
+    assert report.files == before.files - 1
+    assert report.unavailable == before.unavailable + 1
