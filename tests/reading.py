@@ -8,7 +8,7 @@ from codex_checkpoints.core.checkpoint.caps import Limits
 from codex_checkpoints.core.checkpoint.memory import Update, update_of
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.checkpoint.replay import Replay
-from codex_checkpoints.service.session_file import open_session
+from codex_checkpoints.service.reading.session_file import open_session
 from codex_checkpoints.threads.rollout_file import FileReader
 
 Json = Mapping[str, object]

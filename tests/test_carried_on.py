@@ -12,15 +12,15 @@ from codex_checkpoints.core.restore.carried import Ancestor
 from codex_checkpoints.core.restore.events import RestoreMode
 from codex_checkpoints.core.restore.records import Restore
 from codex_checkpoints.outside import outside
-from codex_checkpoints.service.compacting import Compacting
-from codex_checkpoints.service.compaction_request import Request
+from codex_checkpoints.service.compaction.compacting import Compacting
+from codex_checkpoints.service.compaction.request import Request
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.lineages import lineage
 from codex_checkpoints.service.losing import losses_of
 from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.outlines import outline
-from codex_checkpoints.service.restore_plan import Wish
-from codex_checkpoints.service.restoring import Restored, Restoring
+from codex_checkpoints.service.restore.plan import Wish
+from codex_checkpoints.service.restore.restoring import Restored, Restoring
 from codex_checkpoints.service.sessions import Sessions
 from homes import Home, more, thread
 from rollouts import (

@@ -22,13 +22,13 @@ from codex_checkpoints.core.compaction.record_lines import record_of
 from codex_checkpoints.core.compaction.records import Installed, Into, Undone, digest_of
 from codex_checkpoints.core.restore.sealing import is_intact
 from codex_checkpoints.core.rollout.fields import texts_of
-from codex_checkpoints.service.compacting import Compacting
-from codex_checkpoints.service.compaction_request import Outside, Request
-from codex_checkpoints.service.compaction_settling import CompactionSettling
+from codex_checkpoints.service.compaction.compacting import Compacting
+from codex_checkpoints.service.compaction.request import Outside, Request
+from codex_checkpoints.service.compaction.settling import CompactionSettling
+from codex_checkpoints.service.compaction.undoing import Undoing
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.notes import Notes
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.service.undoing import Undoing
 from homes import Home, more, refusal, snapshot, thread
 from peer import Peer
 from rollouts import (

@@ -13,8 +13,8 @@ from codex_checkpoints.core.compaction.kinds import kind_of
 from codex_checkpoints.core.compaction.records import Into
 from codex_checkpoints.core.rollout.fields import texts_of
 from codex_checkpoints.outside import outside
-from codex_checkpoints.service.compacting import Compacting
-from codex_checkpoints.service.compaction_request import Compacted, Request
+from codex_checkpoints.service.compaction.compacting import Compacting
+from codex_checkpoints.service.compaction.request import Compacted, Request
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.notes import Notes
 from codex_checkpoints.service.sessions import Sessions

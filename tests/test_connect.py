@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 from codex_checkpoints import wiring
 from codex_checkpoints.codex import config_file, file_edit, hooks_file, program
 from codex_checkpoints.codex.entries import HOOKS, ON_PROMPT, Entries
-from codex_checkpoints.service import connecting, connection
-from codex_checkpoints.service.connection import Surroundings
-from codex_checkpoints.service.connector import Connector
-from codex_checkpoints.service.doors import HOW_TO_TRUST
+from codex_checkpoints.service.connect import connecting, connection
+from codex_checkpoints.service.connect.connection import Surroundings
+from codex_checkpoints.service.connect.connector import Connector
+from codex_checkpoints.service.connect.doors import HOW_TO_TRUST
 from codex_checkpoints.service.refusal import Refusal
 from homes import Home, chat
 from peer import Peer

@@ -24,9 +24,9 @@ from codex_checkpoints import hook, stamps
 from codex_checkpoints.core.compaction.how_to import bundle, handoff
 from codex_checkpoints.core.compaction.injection import last_bundle
 from codex_checkpoints.core.restore.sealing import is_intact
-from codex_checkpoints.service import last_runs
+from codex_checkpoints.service.connect import last_runs
+from codex_checkpoints.service.connect.hooking import Call, Hooking
 from codex_checkpoints.service.history import Histories
-from codex_checkpoints.service.hooking import Call, Hooking
 from codex_checkpoints.service.losing import LONGEST_WINDOW
 from codex_checkpoints.service.standing import window_of
 from homes import WAIT, Home, more, refusal, snapshot, thread
@@ -716,7 +716,7 @@ def test_the_view_of_a_session_seen_before_loads_nothing_that_only_others_need(h
     assert b"Mend the sesame." in done.stdout
     records, *names = done.stderr.decode().split()
     loaded = set(names)
-    assert "codex_checkpoints.service.hooking" in loaded
+    assert "codex_checkpoints.service.connect.hooking" in loaded
     assert loaded & OTHERS == set()
     assert loaded & {f"codex_checkpoints.{name}" for name in OTHERS_OF_OURS} == set()
     assert int(records) <= MOST_RECORDS

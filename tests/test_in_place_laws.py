@@ -8,9 +8,9 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 import rollouts as r
+from codex_checkpoints.service.compaction.undoing import Undoing
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.service.undoing import Undoing
 from generated import Shown, sessions
 from homes import Home, thread
 from test_compacting import (

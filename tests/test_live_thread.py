@@ -10,8 +10,8 @@ import orjson
 import pytest
 
 from codex_checkpoints.records import Records
-from codex_checkpoints.service.catalogue import Catalogue
 from codex_checkpoints.service.live_thread import KEPT, TRANSIENT, is_kept
+from codex_checkpoints.service.reading.catalogue import Catalogue
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.settings import Settings
 from codex_checkpoints.service.thread_manager import ThreadManager

@@ -18,19 +18,19 @@ import pytest
 
 from codex_checkpoints import stamps
 from codex_checkpoints.server.long_work import LongWork
-from codex_checkpoints.service.compaction_request import Request
+from codex_checkpoints.service.compaction.request import Request
+from codex_checkpoints.service.compaction.undoing import Undoing
 from codex_checkpoints.service.history import Histories
-from codex_checkpoints.service.importing import Importing
 from codex_checkpoints.service.marking import Markers
-from codex_checkpoints.service.pace import Pace
-from codex_checkpoints.service.packing import Packing
+from codex_checkpoints.service.portable.importing import Importing
+from codex_checkpoints.service.portable.packing import Packing
+from codex_checkpoints.service.reading.pace import Pace
 from codex_checkpoints.service.refusal import Cancelled
-from codex_checkpoints.service.restore_history import RestoreHistory
-from codex_checkpoints.service.restore_plan import wish_of
-from codex_checkpoints.service.restoring import Restoring
+from codex_checkpoints.service.restore.history import RestoreHistory
+from codex_checkpoints.service.restore.plan import wish_of
+from codex_checkpoints.service.restore.restoring import Restoring
+from codex_checkpoints.service.restore.verifying import verify
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.service.undoing import Undoing
-from codex_checkpoints.service.verifying import verify
 from homes import WAIT, Home, eventually, snapshot, thread
 from peer import Peer
 from rollouts import assistant, patch, plan, rollout, session, shell, tokens, turn, user

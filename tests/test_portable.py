@@ -17,11 +17,11 @@ from codex_checkpoints.core.restore.markers import Pin, pinned
 from codex_checkpoints.core.rollout.fields import object_of
 from codex_checkpoints.journal import StorageError
 from codex_checkpoints.records import IMPORTS, MARKERS, Records
-from codex_checkpoints.service.importing import Importing
 from codex_checkpoints.service.notes import Notes
-from codex_checkpoints.service.packing import Packing
+from codex_checkpoints.service.portable.importing import Importing
+from codex_checkpoints.service.portable.packing import Packing
 from codex_checkpoints.service.refusal import Refusal
-from codex_checkpoints.service.verifying import verify
+from codex_checkpoints.service.restore.verifying import verify
 from homes import Home, chat, more, refusal, snapshot, thread
 from peer import Peer
 from rollouts import (

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from codex_checkpoints.core.compaction.records import Installed, Into
-from codex_checkpoints.service.compaction_request import Compacted, Request
+from codex_checkpoints.service.compaction.request import Compacted, Request
+from codex_checkpoints.service.compaction.undoing import Undoing
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.service.undoing import Undoing
 from homes import Home, more, thread
 from rollouts import Form, assistant, based_on, patch, plan, rollout, session, tokens, turn, user
 from test_compacting import OUTSIDE, WORK, compacting, records

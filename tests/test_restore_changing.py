@@ -11,8 +11,8 @@ from codex_checkpoints import stamps
 from codex_checkpoints.core.checkpoint.canonical import to_json
 from codex_checkpoints.core.restore.events import RestoreMode
 from codex_checkpoints.service.marking import Markers
-from codex_checkpoints.service.restore_plan import Wish
-from codex_checkpoints.service.restoring import Restored, Restoring
+from codex_checkpoints.service.restore.plan import Wish
+from codex_checkpoints.service.restore.restoring import Restored, Restoring
 from codex_checkpoints.service.sessions import Sessions
 from homes import Home, more, refusal, snapshot, thread
 from rollouts import Form, assistant, based_on, patch, rollout, session, shell, turn, user

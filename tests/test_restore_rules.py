@@ -13,8 +13,8 @@ from codex_checkpoints.core.restore.events import RestoreMode
 from codex_checkpoints.core.restore.records import SEMANTICS
 from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.notes import Notes
-from codex_checkpoints.service.restore_plan import Wish
-from codex_checkpoints.service.restoring import Restored, Restoring
+from codex_checkpoints.service.restore.plan import Wish
+from codex_checkpoints.service.restore.restoring import Restored, Restoring
 from codex_checkpoints.service.sessions import Sessions
 from homes import Home, snapshot, thread
 from rollouts import (

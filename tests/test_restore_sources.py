@@ -13,12 +13,12 @@ from codex_checkpoints import stamps
 from codex_checkpoints.core.checkpoint.canonical import to_json
 from codex_checkpoints.core.restore.events import RestoreMode
 from codex_checkpoints.service.marking import Markers
-from codex_checkpoints.service.restore_plan import Planner, Wish
+from codex_checkpoints.service.restore.plan import Planner, Wish
+from codex_checkpoints.service.restore.restoring import Restored, Restoring
+from codex_checkpoints.service.restore.source import find_source
+from codex_checkpoints.service.restore.verifying import verify
 from codex_checkpoints.service.restore_records import RestoreRecords
-from codex_checkpoints.service.restore_source import find_source
-from codex_checkpoints.service.restoring import Restored, Restoring
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.service.verifying import verify
 from homes import Home, refusal, thread
 from rollouts import (
     Form,

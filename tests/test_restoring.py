@@ -16,9 +16,9 @@ from codex_checkpoints.core.restore.pack import Deferred
 from codex_checkpoints.core.restore.sealing import sealed
 from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.refusal import Refusal
-from codex_checkpoints.service.restore_plan import Wish
-from codex_checkpoints.service.restoring import Restored, Restoring
-from codex_checkpoints.service.verifying import verify
+from codex_checkpoints.service.restore.plan import Wish
+from codex_checkpoints.service.restore.restoring import Restored, Restoring
+from codex_checkpoints.service.restore.verifying import verify
 from homes import Home, chat, refusal, snapshot, thread
 from peer import Peer
 from restoring import sections_in

@@ -17,10 +17,10 @@ from codex_checkpoints.codex import scratch
 from codex_checkpoints.codex.app_server import AskingFailed, Declined, Patience
 from codex_checkpoints.core.compaction.kinds import kind_of
 from codex_checkpoints.core.history.tokens import of_items, thresholds
-from codex_checkpoints.service.compacting import Compacting
-from codex_checkpoints.service.compaction_request import Outside, Request
+from codex_checkpoints.service.compaction.compacting import Compacting
+from codex_checkpoints.service.compaction.request import Outside, Request
+from codex_checkpoints.service.compaction.scratching import Errand, determinism_of
 from codex_checkpoints.service.refusal import Cancelled, Refusal
-from codex_checkpoints.service.scratching import Errand, determinism_of
 from compactions import SUMMARY, compaction, user
 from homes import Home, eventually, thread
 from rollouts import FOLDER, rollout, session, shell, started, tokens, turn

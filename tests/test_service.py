@@ -22,9 +22,9 @@ from codex_checkpoints.service.diagnosis import diagnose
 from codex_checkpoints.service.findings import Finding
 from codex_checkpoints.service.following import Changed, Follower
 from codex_checkpoints.service.listing import Summary
-from codex_checkpoints.service.projections import Projection
+from codex_checkpoints.service.reading.projections import Projection
+from codex_checkpoints.service.reading.session_file import SessionFile
 from codex_checkpoints.service.refusal import Cancelled
-from codex_checkpoints.service.session_file import SessionFile
 from codex_checkpoints.service.settings import UNREADABLE, Settings, overridden, read_settings
 from codex_checkpoints.threads.contract import Rollout, Row
 from homes import (
@@ -1361,7 +1361,7 @@ def test_a_folder_whose_name_is_no_text_is_told_and_left_out(home: Home) -> None
 def test_a_defect_about_one_file_does_not_take_the_others_with_it(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from codex_checkpoints.service import catalogue, rows
+    from codex_checkpoints.service.reading import catalogue, rows
 
     home.put(chat("one"))
     home.put(chat("two", 2), 2)

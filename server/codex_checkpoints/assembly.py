@@ -15,7 +15,7 @@ from codex_checkpoints import stamps
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.checkpoint.seed import Seeds
 from codex_checkpoints.records import Records
-from codex_checkpoints.service.catalogue import Catalogue
+from codex_checkpoints.service.reading.catalogue import Catalogue
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.settings import (
     UNREADABLE,
@@ -98,8 +98,8 @@ def assemble(
         sessions.told_windows = (window, fast_window)
     if records.left_undertakings():
         # Rare, and what it loads would slow down every command.
-        from codex_checkpoints.service.importing import Importing  # noqa: PLC0415
-        from codex_checkpoints.service.restoring import Restoring  # noqa: PLC0415
+        from codex_checkpoints.service.portable.importing import Importing  # noqa: PLC0415
+        from codex_checkpoints.service.restore.restoring import Restoring  # noqa: PLC0415
 
         Importing(sessions, stamps.now, stamps.new_id).recover()
         Restoring(sessions, stamps.now, stamps.new_id).recover()

@@ -20,7 +20,7 @@ from codex_checkpoints.codex import IN_SCRATCH
 
 if TYPE_CHECKING:
     from codex_checkpoints.assembly import Places
-    from codex_checkpoints.service.hooking import Call, Event
+    from codex_checkpoints.service.connect.hooking import Call, Event
 
 SECONDS = 15.0
 """After this long we give up; Codex itself would wait for as long as `connect` told it to."""
@@ -82,7 +82,7 @@ class Door:
         if call is None:
             return
         from codex_checkpoints import assembly, stamps
-        from codex_checkpoints.service.hooking import Hooking
+        from codex_checkpoints.service.connect.hooking import Hooking
 
         house = assembly.assemble(self._places())
         try:
@@ -103,7 +103,7 @@ class Door:
         try:
             from codex_checkpoints import stamps
             from codex_checkpoints.records import Records
-            from codex_checkpoints.service.hooking import note_failure
+            from codex_checkpoints.service.connect.hooking import note_failure
 
             failure = {
                 "at": stamps.now(),
@@ -147,7 +147,7 @@ def call_of(data: bytes) -> Call | None:
     session, transcript = _text(told, "session_id"), _text(told, "transcript_path")
     if _ID.fullmatch(session) is None or not transcript or "\0" in transcript:
         raise Failed("invalid_payload")
-    from codex_checkpoints.service.hooking import Call
+    from codex_checkpoints.service.connect.hooking import Call
 
     return Call(event, session.lower(), transcript, source[:_LONGEST_WORD])
 

@@ -3,7 +3,7 @@
 Whoever asked for it may call it off meanwhile.
 
 No shell is asked, and nothing from a session or its folder decides what runs.  What a hook may say,
-and what comes of one that fails, is known to `service.compaction_hooks`.
+and what comes of one that fails, is known to `service.compaction.hooks`.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from codex_checkpoints import hook_process, stamps
 from codex_checkpoints.codex import program, scratch
 from codex_checkpoints.codex.app_server import Patience
 from codex_checkpoints.codex.scratch import Excerpt
-from codex_checkpoints.service.compaction_request import Outside
+from codex_checkpoints.service.compaction.request import Outside
 
 
 def outside(environment: Mapping[str, str]) -> Outside:

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from codex_checkpoints import protocol
 from codex_checkpoints.codex import program
 from codex_checkpoints.codex.entries import HOOKS, ON_PROMPT, Entries
-from codex_checkpoints.service.connection import Surroundings
-from codex_checkpoints.service.connector import Connector, Report, Wish
+from codex_checkpoints.service.connect.connection import Surroundings
+from codex_checkpoints.service.connect.connector import Connector, Report, Wish
 from codex_checkpoints.service.settings import Settings
 
 _STATE = "codex-checkpoints"

@@ -22,9 +22,9 @@ from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.compaction.records import Into
 from codex_checkpoints.core.rollout.fields import texts_of
 from codex_checkpoints.outside import outside
+from codex_checkpoints.service.compaction.undoing import Undoing
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.refusal import Refusal
-from codex_checkpoints.service.undoing import Undoing
 from long_session import LAST, long_session
 from rollouts import THREAD
 

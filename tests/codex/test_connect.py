@@ -16,10 +16,10 @@ from codex.conftest import MakeHome
 from codex.product import run
 from codex.scripted_model import Answer, Json, call, say
 from codex_checkpoints.codex.entries import HOOKS, Entries
-from codex_checkpoints.service import connecting
-from codex_checkpoints.service.connection import Connection, Surroundings
-from codex_checkpoints.service.connector import Connector
-from codex_checkpoints.service.doors import HOW_TO_TRUST
+from codex_checkpoints.service.connect import connecting
+from codex_checkpoints.service.connect.connection import Connection, Surroundings
+from codex_checkpoints.service.connect.connector import Connector
+from codex_checkpoints.service.connect.doors import HOW_TO_TRUST
 
 pytestmark = pytest.mark.codex
 

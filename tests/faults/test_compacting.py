@@ -14,11 +14,11 @@ import pytest
 
 from codex_checkpoints.core.compaction.records import Into
 from codex_checkpoints.outside import outside
-from codex_checkpoints.service.compacting import Compacting
-from codex_checkpoints.service.compaction_request import Request
-from codex_checkpoints.service.compaction_settling import CompactionSettling
+from codex_checkpoints.service.compaction.compacting import Compacting
+from codex_checkpoints.service.compaction.request import Request
+from codex_checkpoints.service.compaction.settling import CompactionSettling
+from codex_checkpoints.service.compaction.undoing import Undoing
 from codex_checkpoints.service.history import Histories
-from codex_checkpoints.service.undoing import Undoing
 from homes import SERVER, Home, refusal, thread
 from rollouts import assistant, plan, rollout, session, tokens, turn, user
 

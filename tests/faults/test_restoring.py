@@ -17,9 +17,9 @@ from codex_checkpoints.core.restore.events import ORDER, RestoreMode
 from codex_checkpoints.journal import StorageError
 from codex_checkpoints.records import MARKERS, Records
 from codex_checkpoints.service.marking import Markers
-from codex_checkpoints.service.restore_plan import Wish
-from codex_checkpoints.service.restoring import Restoring
-from codex_checkpoints.service.verifying import verify
+from codex_checkpoints.service.restore.plan import Wish
+from codex_checkpoints.service.restore.restoring import Restoring
+from codex_checkpoints.service.restore.verifying import verify
 from homes import Home, refusal, snapshot, thread
 from killing import again, killed_at_each_step
 from rollouts import assistant, patch, rollout, session, shell, turn, user
@@ -27,8 +27,8 @@ from rollouts import assistant, patch, rollout, session, shell, turn, user
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="kills as POSIX does")
 
 RESTORE = """
-from codex_checkpoints.service.restore_plan import Wish
-from codex_checkpoints.service.restoring import Restoring
+from codex_checkpoints.service.restore.plan import Wish
+from codex_checkpoints.service.restore.restoring import Restoring
 
 def work(sessions, root, session, marker, mode):
     Restoring(sessions, stamps.now, stamps.new_id).restore(session, marker, Wish(mode))

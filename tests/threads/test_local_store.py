@@ -19,7 +19,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from codex_checkpoints.service.catalogue import Catalogue
+from codex_checkpoints.service.reading.catalogue import Catalogue
 from codex_checkpoints.threads import tree
 from codex_checkpoints.threads.contract import (
     Conflict,
@@ -580,7 +580,7 @@ WORKER = """
 import sys, time
 from datetime import UTC, datetime
 from codex_checkpoints import stamps
-from codex_checkpoints.service.catalogue import Catalogue
+from codex_checkpoints.service.reading.catalogue import Catalogue
 from codex_checkpoints.threads.contract import Item, Patch, ThreadIsLive, ThreadQuery
 from codex_checkpoints.threads.local_store import LocalThreadStore
 

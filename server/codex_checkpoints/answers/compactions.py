@@ -12,8 +12,8 @@ from codex_checkpoints.wire import filled
 if TYPE_CHECKING:
     # Compacting is rare, and what it loads would slow down every command.
     from codex_checkpoints.core.compaction.report import Piece
-    from codex_checkpoints.service.compaction_request import Compacted, Uncompacted
-    from codex_checkpoints.service.resuming import Ready
+    from codex_checkpoints.service.compaction.request import Compacted, Uncompacted
+    from codex_checkpoints.service.compaction.resuming import Ready
 
 
 def compacted(done: Compacted) -> protocol.Compacted:

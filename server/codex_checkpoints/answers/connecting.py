@@ -10,9 +10,9 @@ from codex_checkpoints.wire import filled
 
 if TYPE_CHECKING:
     # Connecting is rare, and what it loads would slow down every command.
-    from codex_checkpoints.service.connector import Report
-    from codex_checkpoints.service.doors import Door, HookState
-    from codex_checkpoints.service.last_runs import Failure
+    from codex_checkpoints.service.connect.connector import Report
+    from codex_checkpoints.service.connect.doors import Door, HookState
+    from codex_checkpoints.service.connect.last_runs import Failure
 
 
 def connect_report(report: Report) -> protocol.ConnectReport:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from codex_checkpoints import protocol
 from codex_checkpoints.core.portable.pack import Pack
-from codex_checkpoints.service.importing import Imported
-from codex_checkpoints.service.packing import Packed
+from codex_checkpoints.service.portable.importing import Imported
+from codex_checkpoints.service.portable.packing import Packed
 
 _SENTENCES = {
     "outside_folder": (

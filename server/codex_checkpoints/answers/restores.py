@@ -17,9 +17,9 @@ from codex_checkpoints.core.rollout.fields import Json
 from codex_checkpoints.service.branches import Around
 from codex_checkpoints.service.differences import Compared
 from codex_checkpoints.service.marking import Placed
-from codex_checkpoints.service.restore_history import Listed
-from codex_checkpoints.service.restoring import Restored
-from codex_checkpoints.service.verifying import Verified
+from codex_checkpoints.service.restore.history import Listed
+from codex_checkpoints.service.restore.restoring import Restored
+from codex_checkpoints.service.restore.verifying import Verified
 from codex_checkpoints.wire import filled
 
 

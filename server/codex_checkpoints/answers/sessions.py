@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from codex_checkpoints import protocol
 from codex_checkpoints.core.checkpoint.caps import Caps
+from codex_checkpoints.service.connect.receipts import Receipt
 from codex_checkpoints.service.listing import Detail, Page, Summary
-from codex_checkpoints.service.receipts import Receipt
 from codex_checkpoints.wire import filled
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from codex_checkpoints.cli import output
 from codex_checkpoints.folder_options import folder_options
 from codex_checkpoints.presentation.progress import Bar
 from codex_checkpoints.presentation.terminal import plain
-from codex_checkpoints.service.catalogue import Progress
-from codex_checkpoints.service.compaction_settling import CompactionSettling
+from codex_checkpoints.service.compaction.settling import CompactionSettling
+from codex_checkpoints.service.reading.catalogue import Progress
 
 DONE, REFUSED, INTERRUPTED = 0, 1, 130
 """Exit codes; argparse itself ends with 2 for wrong usage."""

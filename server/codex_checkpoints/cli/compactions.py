@@ -61,8 +61,8 @@ def _wrong(options: argparse.Namespace) -> str | None:
 
 def _compact(options: argparse.Namespace, house: House) -> int:
     from codex_checkpoints.outside import outside
-    from codex_checkpoints.service.compacting import Compacting
-    from codex_checkpoints.service.compaction_request import Request
+    from codex_checkpoints.service.compaction.compacting import Compacting
+    from codex_checkpoints.service.compaction.request import Request
 
     compacting = Compacting(house.sessions, outside(os.environ), partial(refresh, house))
     request = Request(
@@ -87,7 +87,7 @@ def _compact(options: argparse.Namespace, house: House) -> int:
 
 def _uncompact(options: argparse.Namespace, house: House) -> int:
     from codex_checkpoints.outside import outside
-    from codex_checkpoints.service.undoing import Undoing
+    from codex_checkpoints.service.compaction.undoing import Undoing
 
     refresh(house)
     undoing = Undoing(house.sessions, outside(os.environ))

@@ -12,8 +12,8 @@ from codex_checkpoints.cli.commands import DONE, Commands, refresh_for, told
 from codex_checkpoints.core.history.windows import render
 from codex_checkpoints.presentation import histories as texts
 from codex_checkpoints.presentation.terminal import plain
+from codex_checkpoints.service.connect.receipts import received
 from codex_checkpoints.service.history import Histories
-from codex_checkpoints.service.receipts import received
 
 
 def add(commands: Commands) -> None:

@@ -31,7 +31,7 @@ def add(commands: Commands) -> None:
 def _export(options: argparse.Namespace, house: House) -> int:
     from codex_checkpoints.answers import portable as answers
     from codex_checkpoints.presentation import portable as texts
-    from codex_checkpoints.service.packing import Packing
+    from codex_checkpoints.service.portable.packing import Packing
 
     refresh(house)
     homes = (os.path.expanduser("~"), house.sessions.catalogue.place)
@@ -48,7 +48,7 @@ def _export(options: argparse.Namespace, house: House) -> int:
 def _import(options: argparse.Namespace, house: House) -> int:
     from codex_checkpoints.answers import portable as answers
     from codex_checkpoints.presentation import portable as texts
-    from codex_checkpoints.service.importing import Importing
+    from codex_checkpoints.service.portable.importing import Importing
 
     refresh(house)
     importing = Importing(house.sessions, stamps.now, stamps.new_id)

@@ -65,8 +65,8 @@ def _add_wishes(restore: argparse.ArgumentParser) -> None:
 def _restore(options: argparse.Namespace, house: House) -> int:
     from codex_checkpoints.answers import restores as answers
     from codex_checkpoints.presentation import restores as texts
-    from codex_checkpoints.service.restore_plan import wish_of
-    from codex_checkpoints.service.restoring import Restoring
+    from codex_checkpoints.service.restore.plan import wish_of
+    from codex_checkpoints.service.restore.restoring import Restoring
 
     wish = wish_of(options.mode, options.budget, options.window, options.reason)
     refresh(house)
@@ -79,7 +79,7 @@ def _restore(options: argparse.Namespace, house: House) -> int:
 def _restores(options: argparse.Namespace, house: House) -> int:
     from codex_checkpoints.answers import restores as answers
     from codex_checkpoints.presentation import restores as texts
-    from codex_checkpoints.service.restore_history import RestoreHistory
+    from codex_checkpoints.service.restore.history import RestoreHistory
 
     refresh(house)
     record = answers.restore_list(RestoreHistory(house.sessions).restores(options.session))
@@ -89,7 +89,7 @@ def _restores(options: argparse.Namespace, house: House) -> int:
 def _restore_details(options: argparse.Namespace, house: House) -> int:
     from codex_checkpoints.answers import restores as answers
     from codex_checkpoints.presentation import restores as texts
-    from codex_checkpoints.service.restore_history import RestoreHistory
+    from codex_checkpoints.service.restore.history import RestoreHistory
 
     refresh(house)
     found = RestoreHistory(house.sessions).details(options.operation)
@@ -111,7 +111,7 @@ def _lineage(options: argparse.Namespace, house: House) -> int:
 def _audit(options: argparse.Namespace, house: House) -> int:
     from codex_checkpoints.answers import restores as answers
     from codex_checkpoints.presentation import restores as texts
-    from codex_checkpoints.service.restore_history import RestoreHistory
+    from codex_checkpoints.service.restore.history import RestoreHistory
 
     refresh(house)
     found = RestoreHistory(house.sessions).audit(options.session, options.operation)
@@ -122,7 +122,7 @@ def _audit(options: argparse.Namespace, house: House) -> int:
 def _verify(options: argparse.Namespace, house: House) -> int:
     from codex_checkpoints.answers import restores as answers
     from codex_checkpoints.presentation import restores as texts
-    from codex_checkpoints.service.verifying import verify
+    from codex_checkpoints.service.restore.verifying import verify
 
     refresh(house)
     record = answers.verify_report(verify(house.sessions))

@@ -46,8 +46,8 @@ def _resume(options: argparse.Namespace, where: Places) -> int:
 
 def _prepared(options: argparse.Namespace, house: House) -> protocol.Resumed:
     from codex_checkpoints.outside import outside
-    from codex_checkpoints.service import resuming
-    from codex_checkpoints.service.compacting import Compacting
+    from codex_checkpoints.service.compaction import resuming
+    from codex_checkpoints.service.compaction.compacting import Compacting
 
     refresh(house)
     compacting = Compacting(house.sessions, outside(os.environ))

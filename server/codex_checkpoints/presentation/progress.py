@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TextIO
 
 from codex_checkpoints.presentation.terminal import NARROW
-from codex_checkpoints.service.catalogue import Progress
+from codex_checkpoints.service.reading.catalogue import Progress
 
 
 class Bar:

@@ -10,12 +10,12 @@ from codex_checkpoints.core.compaction.records import Into
 from codex_checkpoints.outside import outside
 from codex_checkpoints.server.desk import Desk, Handlers
 from codex_checkpoints.server.long_work import LongWork
-from codex_checkpoints.service import resuming
-from codex_checkpoints.service.compacting import Compacting
-from codex_checkpoints.service.compaction_request import Compacted, Request
+from codex_checkpoints.service.compaction import resuming
+from codex_checkpoints.service.compaction.compacting import Compacting
+from codex_checkpoints.service.compaction.request import Compacted, Request
+from codex_checkpoints.service.compaction.resuming import Ready
+from codex_checkpoints.service.compaction.undoing import Undoing
 from codex_checkpoints.service.refusal import Refusal
-from codex_checkpoints.service.resuming import Ready
-from codex_checkpoints.service.undoing import Undoing
 from codex_checkpoints.wire import BadParams
 
 _READING, _COMPACTING = "Reading the session", "Compacting the session"

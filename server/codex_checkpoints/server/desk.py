@@ -23,10 +23,10 @@ from codex_checkpoints import assembly, protocol, wire
 from codex_checkpoints.assembly import House, Places
 from codex_checkpoints.server.long_work import LongWork, reporting
 from codex_checkpoints.service import following
-from codex_checkpoints.service.catalogue import Progress
-from codex_checkpoints.service.compaction_settling import CompactionSettling
+from codex_checkpoints.service.compaction.settling import CompactionSettling
 from codex_checkpoints.service.following import Follower
-from codex_checkpoints.service.pace import Pace
+from codex_checkpoints.service.reading.catalogue import Progress
+from codex_checkpoints.service.reading.pace import Pace
 from codex_checkpoints.service.refusal import Cancelled
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.watch.watcher import Watcher

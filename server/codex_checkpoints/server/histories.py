@@ -6,11 +6,11 @@ from codex_checkpoints import protocol
 from codex_checkpoints.answers import histories as answers
 from codex_checkpoints.answers import restores as restore_answers
 from codex_checkpoints.server.desk import Desk, Handlers
+from codex_checkpoints.service.connect.receipts import received
 from codex_checkpoints.service.differences import Place, compare
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.losing import losses_of
 from codex_checkpoints.service.outlines import outline as outlined
-from codex_checkpoints.service.receipts import received
 
 
 async def history(desk: Desk, params: protocol.SessionParams) -> protocol.History:

@@ -7,8 +7,8 @@ import os
 from codex_checkpoints import protocol, stamps
 from codex_checkpoints.answers import portable as answers
 from codex_checkpoints.server.desk import Desk, Handlers
-from codex_checkpoints.service.importing import Importing
-from codex_checkpoints.service.packing import Packing
+from codex_checkpoints.service.portable.importing import Importing
+from codex_checkpoints.service.portable.packing import Packing
 
 
 async def export(desk: Desk, params: protocol.ExportParams) -> protocol.Exported:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from codex_checkpoints import protocol, stamps
 from codex_checkpoints.answers import restores as answers
 from codex_checkpoints.server.desk import Desk, Handlers
-from codex_checkpoints.service import branches, lineages, verifying
-from codex_checkpoints.service.restore_history import RestoreHistory
-from codex_checkpoints.service.restore_plan import wish_of
-from codex_checkpoints.service.restoring import Restoring
+from codex_checkpoints.service import branches, lineages
+from codex_checkpoints.service.restore import verifying
+from codex_checkpoints.service.restore.history import RestoreHistory
+from codex_checkpoints.service.restore.plan import wish_of
+from codex_checkpoints.service.restore.restoring import Restoring
 
 
 async def restore_preview(desk: Desk, params: protocol.RestoreParams) -> protocol.Restored:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from codex_checkpoints import protocol
 from codex_checkpoints.answers import sessions as answers
 from codex_checkpoints.server.desk import Desk, Handlers
+from codex_checkpoints.service.connect.receipts import received
 from codex_checkpoints.service.listing import Summary
-from codex_checkpoints.service.receipts import received
 from codex_checkpoints.service.refusal import Refusal
 
 

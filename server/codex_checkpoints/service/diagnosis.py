@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 
 from attrs import frozen
 
-from codex_checkpoints.service.connection import Connection
+from codex_checkpoints.service.connect.connection import Connection
 from codex_checkpoints.service.damage import damage
 from codex_checkpoints.service.findings import Finding, of_connection
-from codex_checkpoints.service.rows import problems_of, skipped_of
+from codex_checkpoints.service.reading.rows import problems_of, skipped_of
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.settings import WINDOW_VARIABLES, left_aside
 from codex_checkpoints.threads.contract import Fault, Row

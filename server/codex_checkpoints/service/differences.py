@@ -10,8 +10,8 @@ from attrs import frozen
 
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.restore.difference import Difference, difference
+from codex_checkpoints.service.reading.turn_names import find_turn
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.service.turn_names import find_turn
 
 
 @frozen

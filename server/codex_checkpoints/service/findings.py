@@ -8,8 +8,8 @@ from operator import attrgetter
 from attrs import frozen
 
 from codex_checkpoints.codex.program import has_hooks
-from codex_checkpoints.service.connection import Connection
-from codex_checkpoints.service.doors import HOW_TO_TRUST, Door
+from codex_checkpoints.service.connect.connection import Connection
+from codex_checkpoints.service.connect.doors import HOW_TO_TRUST, Door
 from codex_checkpoints.threads.contract import Row
 
 _RECENT = 20

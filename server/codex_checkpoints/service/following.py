@@ -17,11 +17,11 @@ from collections.abc import Iterable
 
 from attrs import frozen
 
-from codex_checkpoints.service.projections import Projection
+from codex_checkpoints.service.reading.projections import Projection
+from codex_checkpoints.service.reading.session_file import SessionFile
+from codex_checkpoints.service.reading.straying import Guard, Strayed
 from codex_checkpoints.service.refusal import Refusal
-from codex_checkpoints.service.session_file import SessionFile
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.service.straying import Guard, Strayed
 from codex_checkpoints.threads.contract import Row, Touched
 
 logger = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ import logging
 from attrs import frozen
 
 from codex_checkpoints.journal import StorageError
-from codex_checkpoints.service.projections import View
+from codex_checkpoints.service.reading.projections import View
 from codex_checkpoints.service.sessions import Sessions
 
 logger = logging.getLogger(__name__)

@@ -24,8 +24,8 @@ from codex_checkpoints.core.rollout.fields import Json
 from codex_checkpoints.core.rollout.parsing import head_of
 from codex_checkpoints.journal import StorageError
 from codex_checkpoints.service.compaction_records import Opened
-from codex_checkpoints.service.first_pass import Digest, FirstPass
-from codex_checkpoints.service.parts import Part, Taker, parts_below, read_parts
+from codex_checkpoints.service.reading.first_pass import Digest, FirstPass
+from codex_checkpoints.service.reading.parts import Part, Taker, parts_below, read_parts
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.threads.contract import OURS, Row, UnreadableSource

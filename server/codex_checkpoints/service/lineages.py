@@ -30,9 +30,9 @@ from codex_checkpoints.core.rollout.items import SessionMeta
 from codex_checkpoints.core.rollout.parsing import head_of
 from codex_checkpoints.journal import StorageError
 from codex_checkpoints.service.compaction_records import CompactionRecords, storing
-from codex_checkpoints.service.copied_history import lines_of
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.import_records import ImportRecords
+from codex_checkpoints.service.reading.lines import lines_of
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.restore_records import RestoreRecords
 from codex_checkpoints.service.sessions import Sessions

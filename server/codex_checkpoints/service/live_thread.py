@@ -12,8 +12,8 @@ import logging
 from collections.abc import Iterable
 from datetime import datetime
 
-from codex_checkpoints.service.rows import row_of
-from codex_checkpoints.service.session_file import Locate, SessionFile, open_session
+from codex_checkpoints.service.reading.rows import row_of
+from codex_checkpoints.service.reading.session_file import Locate, SessionFile, open_session
 from codex_checkpoints.threads.contract import (
     Appended,
     Copied,

@@ -12,8 +12,8 @@ from codex_checkpoints.core.compaction.recent import COMPACTION
 from codex_checkpoints.core.losses.account import Account
 from codex_checkpoints.core.losses.records import Loss, Readings
 from codex_checkpoints.service.history import ours
+from codex_checkpoints.service.reading.session_file import SessionFile, bases_below
 from codex_checkpoints.service.refusal import Refusal
-from codex_checkpoints.service.session_file import SessionFile, bases_below
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.standing import last_line_with
 from codex_checkpoints.threads.contract import Row, UnreadableSource

@@ -21,10 +21,10 @@ from codex_checkpoints.core.rollout.paths import uri_of
 from codex_checkpoints.core.rollout.turns import Turn
 from codex_checkpoints.journal import Append, StorageError
 from codex_checkpoints.records import MARKERS
+from codex_checkpoints.service.reading.session_file import SessionFile
+from codex_checkpoints.service.reading.turn_names import end_of, find_turn, has_ended
 from codex_checkpoints.service.refusal import Refusal, misfit
-from codex_checkpoints.service.session_file import SessionFile
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.service.turn_names import end_of, find_turn, has_ended
 from codex_checkpoints.threads.contract import Row
 
 _SHORTEST_PREFIX = 8

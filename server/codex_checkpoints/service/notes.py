@@ -29,8 +29,8 @@ from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.seed import call_ids, user_refs
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.journal import Append, StorageError
+from codex_checkpoints.service.reading.session_file import SessionFile
 from codex_checkpoints.service.refusal import Refusal
-from codex_checkpoints.service.session_file import SessionFile
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.threads.contract import Row, UnreadableSource
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from codex_checkpoints.service.catalogue import Catalogue, unreadable
+from codex_checkpoints.service.reading.catalogue import Catalogue, unreadable
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.threads.contract import Rollout, Row
 

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING
 from codex_checkpoints.core.checkpoint.caps import BadCaps
 from codex_checkpoints.core.checkpoint.view import view_v1
 from codex_checkpoints.records import Records
-from codex_checkpoints.service.catalogue import Catalogue, Progress
-from codex_checkpoints.service.pace import Pace
-from codex_checkpoints.service.projections import Projection, Projections, View
+from codex_checkpoints.service.reading.catalogue import Catalogue, Progress
+from codex_checkpoints.service.reading.pace import Pace
+from codex_checkpoints.service.reading.projections import Projection, Projections, View
+from codex_checkpoints.service.reading.rows import problems_of, skipped_of, utc
+from codex_checkpoints.service.reading.session_file import SessionFile
+from codex_checkpoints.service.reading.turn_names import has_ended
 from codex_checkpoints.service.refusal import Cancelled, Refusal, misfit
-from codex_checkpoints.service.rows import problems_of, skipped_of, utc
-from codex_checkpoints.service.session_file import SessionFile
 from codex_checkpoints.service.session_names import find_session
 from codex_checkpoints.service.settings import WINDOW_VARIABLES, Settings
-from codex_checkpoints.service.turn_names import has_ended
 from codex_checkpoints.threads.contract import Row
 from codex_checkpoints.workspace import Workspace
 

@@ -23,7 +23,7 @@ from codex_checkpoints.core.history.forms import Item
 from codex_checkpoints.core.history.lines import CHUNK
 from codex_checkpoints.core.history.window_ids import first_window
 from codex_checkpoints.core.rollout.parsing import BOM
-from codex_checkpoints.service.session_file import bases_below
+from codex_checkpoints.service.reading.session_file import bases_below
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.threads.contract import RolloutReader, Row
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from codex_checkpoints.core.checkpoint.records import status_of
 from codex_checkpoints.records import Records
-from codex_checkpoints.service.catalogue import Catalogue, title_of
 from codex_checkpoints.service.listing import Page, Summary
-from codex_checkpoints.service.projections import Projections
+from codex_checkpoints.service.reading.catalogue import Catalogue, title_of
+from codex_checkpoints.service.reading.projections import Projections
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.settings import Settings
 from codex_checkpoints.service.tallies import Tallies

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 from codex_checkpoints.core.checkpoint.caps import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.text import cut, one_line
-from codex_checkpoints.service.catalogue import Catalogue
 from codex_checkpoints.service.live_thread import LiveThread, Observer
 from codex_checkpoints.service.moving import Asked, Move
+from codex_checkpoints.service.reading.catalogue import Catalogue
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.threads.contract import (
     OURS,

@@ -1,0 +1,290 @@
+"""Compaction as an operation: a checkpoint is installed in the place of a history (CKP-1).
+
+It goes in steps, since some wait for programs of others and the service belongs to one thread:
+
+1. `ask`: read, refuse, build; nothing is written (`plan`);
+2. `Asked.consult`: the hooks that run before, and Codex where it is to make a summary, on any
+   thread;
+3. `install`: read again if the session changed meanwhile, then install (`install`);
+4. `Done.tell`: the hooks that run after, on any thread;
+5. `finish`: note the event, and let what is stored of the session follow.
+
+`compact` does all of them in order.  Taking a compaction back is the business of `undoing`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from datetime import datetime
+
+from attrs import evolve, frozen
+
+from codex_checkpoints.codex.app_server import nobody
+from codex_checkpoints.core.compaction.records import Installed, Windows
+from codex_checkpoints.core.history.windows import Chain
+from codex_checkpoints.service.compaction.appending import opened_after
+from codex_checkpoints.service.compaction.audit import Operation
+from codex_checkpoints.service.compaction.hooks import Heard, Ring
+from codex_checkpoints.service.compaction.install import Installer
+from codex_checkpoints.service.compaction.plan import Awaited, Plan, Planner
+from codex_checkpoints.service.compaction.request import (
+    Compacted,
+    Outside,
+    Request,
+    gone_on,
+    no_preview,
+)
+from codex_checkpoints.service.compaction.source import Source, Sources, nothing
+from codex_checkpoints.service.refusal import Cancelled, Refusal
+from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.threads.contract import Row
+
+
+@frozen
+class Asked:
+    """A compaction that could be done, before anybody outside was asked; nothing is written."""
+
+    request: Request
+    plan: Plan | Awaited
+    at: datetime
+    ids: tuple[str, ...]
+    operation: Operation
+    before: Ring
+    after: Ring
+
+    def consult(self, cancelled: Callable[[], bool] = nobody) -> Consulted:
+        """Ask the hooks that run before (CKP-11), then Codex; any thread may wait for them.
+
+        `cancelled` is looked at while any of them is waited for.
+        """
+        words = _words(self.request, self.plan.source, "PreCompact")
+        try:
+            heard, stopped = self.before.ask(words, cancelled)
+        except Cancelled as called_off:
+            return Consulted(self, (), called_off)
+        return Consulted(self, heard, stopped or self._awaited(cancelled))
+
+    def _awaited(self, cancelled: Callable[[], bool]) -> Plan | Summarised | Refusal | Cancelled:
+        if isinstance(self.plan, Plan):
+            return self.plan
+        try:
+            return Summarised(self.plan, self.plan.errand.run(cancelled))
+        except (Refusal, Cancelled) as problem:
+            return problem  # the thread that owns the sessions notes it
+
+
+@frozen
+class Summarised:
+    """A session that Codex has compacted in a scratch fork."""
+
+    awaited: Awaited
+    scratch_id: str
+
+
+@frozen
+class Consulted:
+    """What came of the hooks that run before, and of Codex where it was asked.
+
+    `outcome` is what can be installed, or what stops it: a hook, Codex, or whoever asked.
+    """
+
+    asked: Asked
+    heard: tuple[Heard, ...]
+    outcome: Plan | Summarised | Heard | Refusal | Cancelled
+
+
+@frozen
+class Done:
+    """A compaction that is installed: durable, and what Codex sends next."""
+
+    consulted: Consulted
+    plan: Plan
+    record: Installed
+    row: Row
+
+    def tell(self) -> tuple[Heard, ...]:
+        """Tell the hooks that run after: ids, counts and digests, beside what Codex would say.
+
+        Any thread may wait for them.
+        """
+        record, asked = self.record, self.consulted.asked
+        compaction = {
+            "compaction_id": record.compaction_id,
+            "session_id": record.session_id,
+            "replaced": record.source.history,
+            "replacement": record.replacement,
+            "kept": record.counts.kept,
+            "truncated": record.counts.truncated,
+            "dropped": record.counts.dropped,
+            "tokens_before": record.sizes.before.tokens,
+            "tokens_after": record.sizes.after.tokens,
+        }
+        words = _words(asked.request, self.plan.source, "PostCompact") | {"compaction": compaction}
+        return asked.after.tell(words)
+
+
+class Compacting:
+    """Compactions of the sessions of one home."""
+
+    def __init__(
+        self,
+        sessions: Sessions,
+        outside: Outside,
+        look_around: Callable[[], object] = nothing,
+    ) -> None:
+        """Work on these sessions; nothing is read yet.
+
+        `look_around` brings their index up to date, for who has not done so: what is read for that
+        need not be read again.
+        """
+        self._sessions = sessions
+        self._outside = outside
+        self._sources = Sources(sessions, look_around)
+        self._planner = Planner(sessions, outside, self._sources)
+        self._installer = Installer(sessions, self._sources)
+
+    def preview(self, request: Request) -> Compacted:
+        """Return what a compaction would report; nothing is written.
+
+        Refuses as `compact`, but for what hooks say: they are not asked.
+        """
+        plan = self._planner.plan(request, self._sources.read)
+        if isinstance(plan, Awaited):
+            raise no_preview(plan.source.session_id, plan.before, plan.errand.seconds)
+        before = plan.source.traced.history.chain
+        if request.into == "in-place":
+            windows = Windows(before, evolve(opened_after(before, ""), current=None))
+            return _compacted(request, plan, None, plan.source.session_id, windows)
+        return _compacted(request, plan, None, None, Windows(before, Chain(number=1)))
+
+    def compact(self, request: Request) -> Compacted:
+        """Install a replacement: durable, and what Codex sends next, on return.
+
+        Refuses `unknown_session`, `unreadable_source`, `turn_not_complete`, `session_live`,
+        `unsupported_placement`, `codex_not_found`, `missing_context`, `not_smaller`,
+        `item_too_large`, `blocked_by_hook`, `timed_out`, `codex_failed`, `conflict`,
+        `storage_error`.
+        """
+        done = self.install(self.ask(request).consult())
+        return self.finish(done, done.tell())
+
+    # --- the steps -------------------------------------------------------------------------------
+
+    def ask(self, request: Request) -> Asked:
+        """Find out what would be installed; refuses as `compact`, but for what comes later."""
+        plan = self._planner.plan(request, self._sources.sealed)
+        at = self._outside.moment()
+        ids = self._outside.new_ids(at, 6)
+        source = plan.source
+        operation = Operation(
+            self._sessions, self._outside.moment, ids[0], source.session_id, source.last_turn
+        )
+        rings = self._ring("preCompact"), self._ring("postCompact")
+        return Asked(request, plan, at, ids, operation, *rings)
+
+    def install(self, consulted: Consulted) -> Done:
+        """Install what nobody objects to; refuses `blocked_by_hook`, and as `compact` (CKP-12).
+
+        Raises `Cancelled` as long as nothing is written.
+        """
+        asked = consulted.asked
+        if isinstance(consulted.outcome, Heard):
+            asked.operation.blocked(consulted.heard)
+            raise _blocked(asked, consulted.outcome)
+        try:
+            plan = self._settled(asked, consulted.outcome)
+            record, row = self._installer.install(asked.request, plan, asked.at, asked.ids)
+        except Refusal as refusal:
+            asked.operation.failed(refusal.code)
+            raise
+        asked.operation.installed(record, consulted.heard)
+        return Done(consulted, plan, record, row)
+
+    def finish(self, done: Done, after: tuple[Heard, ...]) -> Compacted:
+        """Note what the hooks that run after came to, and return what was done."""
+        consulted, record = done.consulted, done.record
+        consulted.asked.operation.observed(after)
+        with contextlib.suppress(Refusal):  # it can be derived again, whoever asks first
+            self._sessions.projections.keep(done.row, self._sessions.catalogue.open(done.row))
+        found = _compacted(
+            consulted.asked.request,
+            done.plan,
+            record.compaction_id,
+            record.session_id,
+            record.windows,
+        )
+        return evolve(found, hooks=(*consulted.heard, *after))
+
+    # --- inside ----------------------------------------------------------------------------------
+
+    def _settled(self, asked: Asked, outcome: Plan | Summarised | Refusal | Cancelled) -> Plan:
+        """Return what is installed now: the session may have gone on in the meantime."""
+        changed = self._sources.is_changed(asked.plan.source)
+        match outcome:
+            case Refusal() | Cancelled():
+                raise outcome
+            case Summarised() if changed:  # the summary knows nothing of what came since
+                raise gone_on(asked.plan.source.session_id)
+            case Summarised():
+                return self._planner.adopted(outcome.awaited, outcome.scratch_id)
+            case Plan() if changed:
+                return self._planner.built(asked.request, self._sources.sealed)
+            case Plan():
+                return outcome
+
+    def _ring(self, event: str) -> Ring:
+        hooks = self._sessions.settings.hooks.get(event, ())
+        return Ring(hooks, self._outside.run, self._sessions.records.state_dir)
+
+
+def _blocked(asked: Asked, stopped: Heard) -> Refusal:
+    if asked.before.hooks[stopped.number - 1].command:
+        message = f"hook {stopped.number} of preCompact stopped it: {stopped.outcome}"
+        message += f", {stopped.reason}" if stopped.reason else ""
+    else:
+        message = (
+            "the settings cannot be read, and they may name hooks that would stop it; "
+            "`doctor` says what is wrong"
+        )
+    facts = {
+        "sessionId": asked.plan.source.session_id,
+        "hook": stopped.number,
+        "outcome": stopped.outcome,
+        "reason": stopped.reason,
+    }
+    return Refusal("blocked_by_hook", message, facts)
+
+
+def _compacted(
+    request: Request,
+    plan: Plan,
+    compaction_id: str | None,
+    session_id: str | None,
+    windows: Windows,
+) -> Compacted:
+    return Compacted(
+        compaction_id=compaction_id,
+        session_id=session_id,
+        source_session_id=plan.source.session_id,
+        into=request.into,
+        strategy=plan.strategy,
+        determinism=plan.determinism,
+        placement=plan.placement,
+        built=plan.built,
+        windows=windows,
+    )
+
+
+def _words(request: Request, source: Source, event: str) -> dict[str, object]:
+    """Return what Codex tells its own hooks of this event."""
+    row, turn = source.row, source.last_turn
+    return {
+        "session_id": row.session_id,
+        "turn_id": None if turn is None else turn.turn_id,
+        "transcript_path": row.path,
+        "cwd": row.cwd,
+        "hook_event_name": event,
+        "model": row.model,
+        "trigger": "auto" if request.requested_by == "automatic" else "manual",
+    }

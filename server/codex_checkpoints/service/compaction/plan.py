@@ -1,0 +1,206 @@
+"""What a compaction would install, found out without writing anything (CKP-14).
+
+A session is read up to one point, what must hold is checked, and the core builds the replacement;
+all of it becomes one value.  A preview ends there; what is done with it is known to `compacting`.
+The strategy `codex` has no replacement yet at that point: Codex must be asked for one
+(`scratching`).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from attrs import frozen
+
+from codex_checkpoints.core.compaction.adopting import adopt
+from codex_checkpoints.core.compaction.building import Replacement, Terms, build, not_now
+from codex_checkpoints.core.compaction.fitting import TooLarge
+from codex_checkpoints.core.compaction.offering import budget
+from codex_checkpoints.core.compaction.placement import Placement
+from codex_checkpoints.core.compaction.records import Determinism, Strategy
+from codex_checkpoints.core.compaction.report import Declined, Figure, Reason
+from codex_checkpoints.core.history.tokens import of_items
+from codex_checkpoints.service.compaction.appending import check_behind
+from codex_checkpoints.service.compaction.request import (
+    Outside,
+    Request,
+    declined_by,
+    session_live,
+)
+from codex_checkpoints.service.compaction.scratching import (
+    Errand,
+    determinism_of,
+    excerpt_of,
+    material,
+)
+from codex_checkpoints.service.compaction.source import Source, Sources
+from codex_checkpoints.service.refusal import Refusal, misfit
+from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.settings import left_aside
+
+logger = logging.getLogger(__name__)
+
+
+@frozen
+class Plan:
+    """A session, and the replacement for it: by which strategy, how far deterministic (CKP-24)."""
+
+    source: Source
+    terms: Terms
+    built: Replacement
+    strategy: Strategy = "checkpoint"
+    determinism: Determinism = "deterministic"
+
+    @property
+    def placement(self) -> Placement:
+        """Return the timing that is recorded."""
+        return "pre_turn" if self.terms.placement == "pre_turn" else "manual"
+
+
+@frozen
+class Awaited:
+    """A session that may be compacted, and what Codex is asked for to have a replacement."""
+
+    source: Source
+    terms: Terms
+    errand: Errand
+
+    @property
+    def before(self) -> Figure:
+        """Return how full its window is."""
+        estimated = of_items(self.source.traced.history.items)
+        return self.terms.before or Figure(estimated, "estimated")
+
+
+class Planner:
+    """Finds out what compactions would install."""
+
+    def __init__(self, sessions: Sessions, outside: Outside, sources: Sources) -> None:
+        """Work on these sessions; nothing is read yet."""
+        self._sessions = sessions
+        self._outside = outside
+        self._sources = sources
+
+    def plan(self, request: Request, read: Callable[[str], Source]) -> Plan | Awaited:
+        """Read a session and build its replacement, unless Codex is to make it.
+
+        Refuses as `Compacting.compact`.
+        """
+        codex = self._codex_for(request.strategy)
+        if codex is None:
+            return self.built(request, read)
+        source, terms = self._ground(request, read)
+        limits = budget(source.window, self._sessions.named).limits
+        excerpt = excerpt_of(self._sessions, source, limits.window - limits.reserve)
+        if isinstance(excerpt, TooLarge):
+            facts = {"tokens": excerpt.tokens, "target": excerpt.limit}
+            raise declined_by(Declined("item_too_large", facts), source.session_id)
+        errand = Errand(
+            self._outside.summarise,
+            codex,
+            self._sessions.catalogue.place,
+            source.session_id,
+            float(request.seconds or self._sessions.settings.codex_timeout_seconds),
+            excerpt,
+        )
+        awaited = _awaited(source, terms, errand)
+        self._check_form(request, source)
+        return awaited
+
+    def adopted(self, awaited: Awaited, scratch_id: str) -> Plan:
+        """Make a replacement of what Codex left in a scratch fork (CKP-20, CKP-21).
+
+        Refuses `codex_failed`, `missing_context`, `not_smaller`, `item_too_large`.
+        """
+        source, terms = awaited.source, awaited.terms
+        items = material(self._sessions, source, scratch_id)
+        match adopt(self._sources.past(source), items, terms):
+            case Declined() as declined:
+                raise declined_by(declined, source.session_id)
+            case Replacement() as built:
+                return Plan(source, terms, built, "codex", determinism_of(built.items))
+
+    def built(self, request: Request, read: Callable[[str], Source]) -> Plan:
+        """Read a session and build its replacement from its checkpoint; refuses as `plan`."""
+        source, terms = self._ground(request, read)
+        caps = self._sessions.settings.caps_for(source.replay.state.model)
+        past, checkpoint = self._sources.past(source), self._sources.checkpoint(source)
+        match build(past, checkpoint, caps, terms):
+            case Declined() as declined:
+                raise declined_by(declined, source.session_id)
+            case Replacement() as built:
+                self._check_form(request, source)
+                if request.into == "in-place":
+                    check_behind(source, built.items)
+                return Plan(source, terms, built)
+
+    def _ground(self, request: Request, read: Callable[[str], Source]) -> tuple[Source, Terms]:
+        source = read(request.session)
+        _check_target(request, source)
+        return source, self._terms(request, source)
+
+    def _check_form(self, request: Request, source: Source) -> None:
+        """Refuse to append to a session that Codex would not go on with as it is."""
+        if request.into != "in-place":
+            return
+        try:
+            self._sessions.threads.check_append(source.session_id)
+        except Refusal as refusal:
+            facts = {**refusal.facts, "hint": "Compact into a new session."}
+            raise Refusal(refusal.code, refusal.message, facts) from refusal
+
+    def _codex_for(self, strategy: str) -> str | None:
+        """Return the Codex CLI that a strategy needs, None where it needs none."""
+        if strategy == "checkpoint":
+            return None
+        if strategy != "codex":
+            problem = f"strategy: {strategy[:80]!r} is not one of checkpoint, codex"
+            raise misfit(problem)
+        codex = self._outside.find_codex()
+        if codex is None:
+            message = "the strategy `codex` needs the Codex CLI, and there is none on the PATH"
+            raise Refusal("codex_not_found", message, {"strategy": strategy})
+        return codex
+
+    def _terms(self, request: Request, source: Source) -> Terms:
+        settings, context = self._sessions.settings, source.traced.history.context
+        usable = context.tokens is not None and not context.flagged
+        waived: set[Reason] = {"not_smaller"} if request.force else set()
+        if request.force and not source.live:
+            waived.add("turn_not_complete")  # nobody goes on with it: it was cut off
+        if request.requested_by != "automatic":  # else whoever looked before has told it
+            for name in self._sessions.ignored_variables():
+                logger.warning("%s", left_aside(name))
+        return Terms(
+            placement=request.placement,
+            turn_ended=source.ended,
+            budget=settings.retained_tokens,
+            before=Figure(context.tokens or 0, context.source) if usable else None,
+            target=budget(source.window, self._sessions.named).limits.target,
+            waived=frozenset(waived),
+        )
+
+
+def _awaited(source: Source, terms: Terms, errand: Errand) -> Awaited:
+    """Refuse what would be refused all the same once a model was asked."""
+    awaited = Awaited(source, terms, errand)
+    declined = not_now(terms, awaited.before)
+    if declined is None and not source.traced.history.items:
+        declined = Declined("missing_context", {"items": 0})
+    if declined is not None:
+        raise declined_by(declined, source.session_id)
+    return awaited
+
+
+def _check_target(request: Request, source: Source) -> None:
+    """Refuse to append to a session that is loaded, or put away."""
+    if request.into != "in-place":
+        return
+    if source.live:
+        raise session_live(source.session_id)
+    if source.row.archived:
+        message = f"session {source.session_id} is archived: it is not continued as it is"
+        hint = "Unarchive it first, or compact into a new session."
+        facts = {"sessionId": source.session_id, "reason": "archived", "hint": hint}
+        raise Refusal("conflict", message, facts)

@@ -1,0 +1,126 @@
+"""The check between two turns: what is to be done before a person goes on with a session (JUN-16).
+
+We can act on a session only while Codex does not have it loaded, and that is when somebody resumes
+it through us (JUN-36).  The settings say what becomes of a window that is too full: nothing, a
+hint, or a compaction into a new session, with which the work then goes on.  In place nothing is
+ever done by itself, and no text of a session reaches this door (JUN-22).
+"""
+
+from __future__ import annotations
+
+import logging
+
+from attrs import evolve, frozen
+
+from codex_checkpoints.core.compaction import offering
+from codex_checkpoints.core.compaction.offering import Between, Offer
+from codex_checkpoints.core.history.tokens import Source, of_items
+from codex_checkpoints.service.compaction.compacting import Compacting
+from codex_checkpoints.service.compaction.request import Compacted, Request
+from codex_checkpoints.service.history import Histories
+from codex_checkpoints.service.listing import Summary
+from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.settings import left_aside
+
+logger = logging.getLogger(__name__)
+
+
+@frozen
+class Ready:
+    """How a session is gone on with; `wanted` is the compaction that is to come before.
+
+    `session_id` is the one to resume, `declined` says why there is no compaction though one was
+    wanted.
+    """
+
+    source: Summary
+    session_id: str
+    offer: Offer | None
+    wanted: Request | None = None
+    compacted: Compacted | None = None
+    declined: Refusal | None = None
+
+    def after(self, compacted: Compacted) -> Ready:
+        """Return how to go on when the compaction is done."""
+        session_id = compacted.session_id or self.session_id
+        return evolve(self, session_id=session_id, offer=None, wanted=None, compacted=compacted)
+
+    def without(self, refusal: Refusal) -> Ready:
+        """Return how to go on when the compaction was refused: as before."""
+        return evolve(self, wanted=None, declined=refusal)
+
+    @property
+    def notice(self) -> str | None:
+        """Return the one sentence that a person is told, None where there is nothing to tell."""
+        if self.compacted is not None:
+            return _told(self.compacted)
+        if self.source.continued_by is not None:
+            return f"The work of this session went on in {self.source.continued_by}."
+        if self.offer is None:
+            return None
+        tokens, limits = self.offer.tokens, self.offer.budget.limits
+        about = "about " if self.offer.source == "estimated" else ""
+        full = f"{about}{tokens:,} of {limits.window:,} tokens are in use"
+        if self.declined is not None:
+            return f"{full}, and nothing was compacted: {self.declined.message}."
+        open_there = " (it is open in Codex)" if self.source.live else ""
+        return f"{full}; from {limits.trigger:,} on a compaction is worth it{open_there}."
+
+
+def prepare(sessions: Sessions, compacting: Compacting, session: str) -> Ready:
+    """Do what is to be done before a session is resumed; refuses as `check`."""
+    ready = check(sessions, session)
+    if ready.wanted is None:
+        return ready
+    try:
+        return ready.after(compacting.compact(ready.wanted))
+    except Refusal as refusal:
+        return ready.without(refusal)
+
+
+def check(sessions: Sessions, session: str) -> Ready:
+    """Look whether a session is to be compacted before it is resumed; nothing is written.
+
+    Refuses as `Sessions.find`, and `conflict` for a session that Codex would not resume.
+    """
+    sessions.catalogue.look([sessions.own(session).path])
+    source = sessions.summary(session)
+    for name in sessions.ignored_variables():
+        logger.warning("%s", left_aside(name))
+    if sessions.records.session_dir(source.session_id) is None:
+        # The command that resumes it names it, and must hold no option and no other command.
+        message = "the session's file names it by what is no id: Codex does not resume it"
+        raise Refusal("conflict", message, {"path": source.path, "reason": "no_id"})
+    if source.archived:
+        message = f"session {source.session_id} is archived: Codex does not resume it"
+        hint = f"Put it back with `codex-checkpoints unarchive {source.session_id}`."
+        facts = {"sessionId": source.session_id, "reason": "archived", "hint": hint}
+        raise Refusal("conflict", message, facts)
+    offer = source.offer or _counted(sessions, source)
+    ready = Ready(source, source.session_id, offer)
+    automatic = sessions.settings.compaction_offer == "automatic"
+    if offer is None or source.live or not automatic:
+        return ready
+    why = f"{offer.tokens} tokens in use, the trigger is {offer.budget.limits.trigger}"
+    wanted = Request(source.session_id, placement="pre_turn", requested_by="automatic", why=why)
+    return evolve(ready, wanted=wanted)
+
+
+def _counted(sessions: Sessions, source: Summary) -> Offer | None:
+    """Return the offer for a session that reports an impossible figure, by what we count."""
+    row = sessions.own(source.session_id)
+    reported: Source = "reported" if row.context_source == "reported" else "estimated"
+    told = Between(not row.turn_open, row.context_tokens, reported, row.context_window)
+    if source.continued_by is not None or not told.is_impossible:
+        return None
+    items = Histories(sessions).history(source.session_id).items
+    counted = evolve(told, tokens=of_items(items), source="estimated")
+    return offering.offer(sessions.settings.compaction_offer, counted, sessions.named)
+
+
+def _told(done: Compacted) -> str:
+    """Return what is told of a compaction that was done by itself (CKP-13)."""
+    report = done.built.report
+    sizes = f"{report.before.tokens:,} tokens were in use, the replacement has {report.after:,}"
+    return f"Compacted before going on: {sizes}. The session of before stays as it was."

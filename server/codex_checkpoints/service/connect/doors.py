@@ -1,0 +1,301 @@
+"""The two doors through which Codex calls us: what keeps it from doing so, and what helps.
+
+What is found in files, said by Codex and told by receipts comes in; nothing is looked up here.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Literal
+
+from attrs import evolve, frozen
+
+from codex_checkpoints.codex import entries
+from codex_checkpoints.codex.config_file import Found
+from codex_checkpoints.codex.entries import Entries
+from codex_checkpoints.codex.program import Answer, SeenHook
+from codex_checkpoints.service.connect.last_runs import TOOLS, Called, Failure, LastCalls
+
+Problem = Literal[
+    "not_configured",
+    "incomplete",
+    "program_missing",
+    "other_program",
+    "other_folders",
+    "no_hooks",
+    "disabled",
+    "untrusted",
+    "failed",
+]
+Next = Literal["connect", "repair", "trust", "update_codex", "choose_home"]
+
+HOW_TO_TRUST = (
+    "Start Codex: it shows new hooks and asks whether to trust them; /hooks shows them later."
+)
+_AGAIN = "Run `codex-checkpoints connect` again."
+_CORRECT = "Correct `config.toml` first: nothing is changed in a file that cannot be read."
+_CONNECT = "Run `codex-checkpoints connect`: it shows what it would write, and asks."
+_WAYS_OUT: Mapping[Problem, tuple[Next | None, str]] = {
+    "not_configured": ("connect", _CONNECT),
+    "incomplete": ("repair", _AGAIN),
+    "program_missing": (
+        "repair",
+        "Run `codex-checkpoints connect` again, or `connect --remove`.",
+    ),
+    "other_program": (
+        "repair",
+        "Run `codex-checkpoints connect` again to have it call this one.",
+    ),
+    "other_folders": (
+        "repair",
+        "Run `codex-checkpoints connect` again to have it call us for this home.",
+    ),
+    "no_hooks": (
+        "update_codex",
+        "Update Codex: hooks around a compaction are there from version 0.129 on.",
+    ),
+    "disabled": (
+        "trust",
+        "Switch it on again: hooks with /hooks in Codex, or where `config.toml` says `false`.",
+    ),
+    "untrusted": ("trust", HOW_TO_TRUST),
+    "failed": (
+        None,
+        "`codex-checkpoints connect --status` says when, for which session and why.",
+    ),
+}
+_BY_HAND = "Correct what was written by hand, or take it out and run `codex-checkpoints connect`."
+_NO_HOME = "There is no Codex home here: run Codex once, or name another with --codex-home."
+
+_SURE = frozenset({"trusted", "managed"})
+
+
+@frozen
+class HookState:
+    """One of our hooks; `trust` is Codex's word for it, None where that is not known."""
+
+    event: str
+    configured: bool
+    trust: str | None
+    enabled: bool | None
+    last_ran_at: str | None = None
+    last_session: str | None = None
+    failure: Failure | None = None
+
+
+@frozen
+class Door:
+    """One of the two ways in which Codex calls us: `hook` or `mcp`.
+
+    `trusted` is None where that is not known, for the reason in `trust_unknown`; Codex asks for no
+    trust in an MCP server.  `next` is what helps against the problem, `way_out` says it;
+    `by_hand` tells of something that calls us and that `connect` did not write.
+    """
+
+    door: str
+    configured: bool
+    trusted: bool | None
+    trust_unknown: str | None
+    last_ran_at: str | None
+    last_session: str | None
+    failure: Failure | None
+    problem: Problem | None
+    next: Next | None
+    way_out: str | None
+    by_hand: bool = False
+
+
+@frozen
+class Known:
+    """What is known of one home: its files, what Codex says, why it says nothing, the last calls.
+
+    `recorded` are the events for which Codex has a record of trust, right or not; `silence` is None
+    where it has told which hooks it trusts; `has_hooks` says whether its version has any, None
+    where that is not known.
+    """
+
+    home_is_there: bool
+    wanted: Entries
+    ours: Found
+    recorded: frozenset[str]
+    answer: Answer | None
+    silence: str | None
+    has_hooks: bool | None
+    calls: LastCalls
+
+
+def seen_of_us(answer: Answer | None) -> tuple[SeenHook, ...]:
+    """Return which of the hooks that Codex sees call us."""
+    hooks = () if answer is None else answer.hooks or ()
+    return tuple(h for h in hooks if entries.calls_us("hook", entries.split(h.command)))
+
+
+def hook_states(known: Known) -> Iterator[HookState]:
+    """Yield the state of each hook that calls us: those that are wanted, then the others."""
+    seen = {hook.event: hook for hook in seen_of_us(known.answer)}
+    due = (hook.event for hook in known.wanted.hooks)
+    events = tuple(dict.fromkeys((*due, *known.ours.hooks, *known.ours.by_hand)))
+    lacking = _lacking(known)
+    was_called = known.calls.of(events) != Called()
+    for event in events:
+        called = known.calls.of([event])
+        trust, enabled = None, None
+        if _is_there(known, event):
+            trust, enabled = _seen(known, event, seen.get(event), was_called=was_called)
+        yield HookState(
+            event,
+            _is_there(known, event) and event not in lacking,
+            trust,
+            enabled,
+            None if called.ran is None else called.ran.at,
+            None if called.ran is None else called.ran.session,
+            called.failure,
+        )
+
+
+def _seen(
+    known: Known, event: str, hook: SeenHook | None, *, was_called: bool
+) -> tuple[str | None, bool | None]:
+    """Return the trust in a hook that is configured, and whether it is switched on."""
+    if hook is not None:
+        return hook.trust, hook.enabled
+    is_off = known.ours.hooks_off or (known.answer is not None and known.answer.hooks is not None)
+    # Without a record of trust there is none, unless somebody let them run all the same.
+    untold = known.answer is None and event not in known.recorded and not was_called
+    return "untrusted" if untold else None, False if is_off else None
+
+
+def _is_there(known: Known, event: str) -> bool:
+    return event in known.ours.hooks or event in known.ours.by_hand
+
+
+def _lacking(known: Known) -> frozenset[str]:
+    """Return the events of which we are not told, or not as often as we ought to be."""
+    wanted = known.wanted.hooks
+    changed = (
+        hook.event
+        for hook in wanted
+        if not all(hook.is_said_by(each) for each in known.ours.hooks.get(hook.event, ()))
+    )
+    return frozenset((*changed, *(h.event for h in wanted if not _is_there(known, h.event))))
+
+
+def hook_door(known: Known, hooks: Sequence[HookState]) -> Door:
+    """Return the state of our hooks together."""
+    there = [hook for hook in hooks if _is_there(known, hook.event)]
+    lacking = _lacking(known)
+    calls, by_hand = (
+        [entries.split(each.command) for found in written.values() for each in found]
+        for written in (known.ours.hooks, known.ours.by_hand)
+    )
+    called = known.calls.of(hook.event for hook in hooks)
+    trusted = _trusted([hook.trust for hook in there])
+    problem = _of_entries(known.wanted, calls) if calls or not by_hand else _of_hand(by_hand)
+    is_to_correct = problem is not None and not calls
+    if there and problem is None and lacking:
+        problem = "incomplete"
+    if known.has_hooks is False:
+        problem = "no_hooks"
+    if problem is None and any(hook.enabled is False for hook in there):
+        problem = "disabled"
+    if problem is None and trusted is False:
+        problem = "untrusted"
+    silence = known.silence if there and trusted is None else None
+    door = _door(known, "hook", problem, bool(there) and not lacking, (trusted, silence), called)
+    return _told_of_hand(door, is_to_correct=is_to_correct) if by_hand else door
+
+
+def mcp_door(known: Known) -> Door:
+    """Return the state of our MCP server; Codex asks for no trust in one."""
+    by_hand = list(known.ours.servers_by_hand.values())
+    server = known.ours.server or next(iter(by_hand), None)
+    words = [] if server is None else [entries.words_of(server)]
+    if known.ours.server is None and server is not None:
+        problem = _of_hand(words) or _of_home(known.wanted, server)
+    else:
+        problem = _of_entries(known.wanted, words)
+    is_to_correct = problem is not None and known.ours.server is None
+    if problem is None and server is not None and server.get("enabled") is False:
+        problem = "disabled"
+    trusted = None if server is None else True
+    called = known.calls.of([TOOLS])
+    door = _door(known, "mcp", problem, server is not None, (trusted, None), called)
+    return _told_of_hand(door, is_to_correct=is_to_correct) if by_hand else door
+
+
+def _told_of_hand(door: Door, *, is_to_correct: bool) -> Door:
+    """Return a door that something written by hand calls; nothing of that is for us to repair."""
+    if is_to_correct and door.next == "repair":
+        return evolve(door, by_hand=True, next=None, way_out=_BY_HAND)
+    return evolve(door, by_hand=True)
+
+
+def without_step(door: Door) -> Door:
+    """Return a door that may be configured or not: whoever cannot read that file cannot help."""
+    if door.problem != "not_configured":
+        return door
+    return evolve(door, next=None, way_out=_CORRECT)
+
+
+def _door(  # noqa: PLR0913, PLR0917 - each is a fact of its own
+    known: Known,
+    door: str,
+    problem: Problem | None,
+    configured: bool,  # noqa: FBT001 - (the same)
+    trust: tuple[bool | None, str | None],
+    called: Called,
+) -> Door:
+    problem = problem or (None if called.failure is None else "failed")
+    step, way_out = (None, None) if problem is None else _WAYS_OUT[problem]
+    if not known.home_is_there:
+        step, way_out = "choose_home", _NO_HOME
+    elif problem is None and trust[0] is None and called.ran is None:
+        step, way_out = "trust", HOW_TO_TRUST
+    return Door(
+        door,
+        configured,
+        trust[0],
+        trust[1],
+        None if called.ran is None else called.ran.at,
+        None if called.ran is None else called.ran.session,
+        called.failure,
+        problem,
+        step,
+        way_out,
+    )
+
+
+def _trusted(words: Sequence[str | None]) -> bool | None:
+    """Return whether all hooks are trusted; None where Codex has not told of each."""
+    if not _SURE.issuperset(word for word in words if word is not None):
+        return False
+    return None if None in words or not words else True
+
+
+def _of_entries(wanted: Entries, calls: Sequence[Sequence[str]]) -> Problem | None:
+    """Return what is wrong with the commands that Codex is told."""
+    if not calls:
+        return "not_configured"
+    for words in calls:
+        files = [word for word in words if os.path.isabs(word) and word.endswith("launch.py")]
+        if not all(os.path.isfile(path) for path in (words[0], *files)):
+            return "program_missing"
+    if any([*words[: len(wanted.program)]] != [*wanted.program] for words in calls):
+        return "other_program"
+    folders = [tuple(words[len(wanted.program) + 1 :]) for words in calls]
+    return None if set(folders) == {wanted.options} else "other_folders"
+
+
+def _of_hand(calls: Iterable[Sequence[str]]) -> Problem | None:
+    """Return what is wrong with commands that a person wrote, as far as files tell."""
+    named = (words[0] for words in calls)
+    gone = any(os.path.isabs(path) and not os.path.isfile(path) for path in named)
+    return "program_missing" if gone else None
+
+
+def _of_home(wanted: Entries, server: Mapping[str, object]) -> Problem | None:
+    """Say whether a server that a person wrote looks elsewhere: Codex hands no `CODEX_HOME` on."""
+    names = "--codex-home", "CODEX_HOME"
+    is_named = any(name in str([*server.values()]) for name in names)
+    return "other_folders" if "--codex-home" in wanted.options and not is_named else None

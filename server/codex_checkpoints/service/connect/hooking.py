@@ -1,0 +1,229 @@
+"""What comes of a hook of Codex's: the view for a window that begins anew, a marker, a receipt.
+
+Which calls there are, and how Codex is answered, is the business of the door.  Whether a bundle is
+given is decided by `core.compaction.injection`.  Nothing here starts a compaction or a restore
+(JUN-22, AGN-23).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Literal
+
+from attrs import frozen
+
+from codex_checkpoints.core.compaction.injection import injection
+from codex_checkpoints.records import HOOK_FAILED, Records
+from codex_checkpoints.service.reading.turn_names import has_ended
+from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.service.session_names import session_of
+from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.standing import Window, window_of
+from codex_checkpoints.threads.contract import Row, UnreadableSource
+
+if TYPE_CHECKING:
+    from codex_checkpoints.core.losses.records import Missed
+
+Event = Literal["SessionStart", "PreCompact", "PostCompact", "UserPromptSubmit"]
+
+DOOR = "hook"
+LABEL = "before compaction"
+COMPACTED = "CodexCompacted"
+"""The type under which a compaction of Codex's stands in the audit."""
+_NOBODYS = dict.fromkeys(
+    (
+        "operationId",
+        "sourceSessionId",
+        "checkpointId",
+        "sourceTurn",
+        "restoreMode",
+        "userId",
+        "orgId",
+    )
+)
+"""What every event of the audit says, and a hook has no word for."""
+
+_ON_PROMPT = "resume"
+"""A prompt is given what a resumed session would be."""
+
+
+@frozen
+class Call:
+    """One call of a hook, as Codex makes it.
+
+    `session` and `transcript` are Codex's words for the session and its file; `source` is why a
+    session starts or what set a compaction off.
+    """
+
+    event: Event
+    session: str
+    transcript: str
+    source: str
+
+
+@frozen
+class Given:
+    """What Codex is to be told, if anything, and the receipt of it."""
+
+    session_id: str
+    text: str | None
+    receipt: Mapping[str, object]
+
+
+class Hooking:
+    """The calls of hooks over the sessions of one home."""
+
+    def __init__(
+        self, sessions: Sessions, now: Callable[[], str], new_id: Callable[[], str]
+    ) -> None:
+        """Take the sessions; the time and new ids come from outside."""
+        self._sessions = sessions
+        self._now = now
+        self._new_id = new_id
+
+    def answer(self, call: Call) -> Given:
+        """Do what a call is for; only files of the session that calls are read.
+
+        Raises the refusals of `Sessions`, and `unknown_session` for a file that is not one of
+        that session in this home.
+        """
+        row = self._row(call)
+        match call.event:
+            case "SessionStart":
+                return self._bundle(call, row, call.source)
+            case "UserPromptSubmit":
+                wanted = self._sessions.settings.inject_on_prompt
+                return self._bundle(call, row, _ON_PROMPT if wanted else "")
+            case "PreCompact":
+                return self._before(call, row)
+            case "PostCompact":
+                return self._after(call, row)
+
+    def confirm(self, given: Given) -> None:
+        """Note what was handed over; raises `StorageError`."""
+        self._sessions.records.add_receipt(given.session_id, given.receipt)
+
+    # --- events ----------------------------------------------------------------------------------
+
+    def _bundle(self, call: Call, row: Row, source: str) -> Given:
+        shown = self._sessions.view(row.session_id)
+        checkpoint = shown.of.checkpoint
+        text = injection(source, checkpoint, shown.text, ())
+        if text is None:
+            return self._receipt(call, row, None, None, checkpoint.seq)
+        window = self._window(row, text)
+        text = injection(source, checkpoint, shown.text, window.items)
+        return self._receipt(call, row, text, window.window_id, checkpoint.seq)
+
+    def _before(self, call: Call, row: Row) -> Given:
+        """Store the checkpoint, and put a marker on the last turn that has ended, but for one."""
+        _, opened = self._sessions.open(row.session_id)
+        kept = self._sessions.projections.keep(row, opened)
+        if kept.storage_problem is not None:
+            message = f"the checkpoint of {row.session_id} cannot be stored"
+            raise Refusal("storage_error", message, {"reason": kept.storage_problem})
+        if self._sessions.settings.mark_before_compaction:
+            state = opened.now().state
+            ended = [turn.turn_id for turn in state.turns.counting() if has_ended(turn, state)]
+            from codex_checkpoints.service.marking import Markers  # noqa: PLC0415 - as `hook` has it
+
+            if ended:
+                markers = Markers(self._sessions, self._now, self._new_id)
+                markers.mark_once(row.session_id, LABEL, ended[-1], "compaction")
+        return self._receipt(call, row, None, None, kept.checkpoint.seq)
+
+    def _after(self, call: Call, row: Row) -> Given:
+        """Store the checkpoint as it is behind the compaction, and note what that lost.
+
+        Codex takes no text here; who wants to know more than these counts asks for the losses.
+        """
+        shown = self._sessions.view(row.session_id)
+        window = self._window(row, shown.text)
+        from codex_checkpoints.core.restore.sealing import sealed  # noqa: PLC0415 - no view needs it
+
+        event = {
+            "type": COMPACTED,
+            "at": self._now(),
+            **_NOBODYS,
+            "sessionId": row.session_id,
+            "sourceSessionId": row.session_id,
+            "userId": self._sessions.settings.user_id,
+            "orgId": self._sessions.settings.org_id,
+            "door": DOOR,
+            "trigger": call.source,
+            "windowId": window.window_id,
+            "lost": self._lost(row),
+        }
+        self._sessions.records.add_event(sealed(event))
+        return self._receipt(call, row, None, window.window_id, shown.of.checkpoint.seq)
+
+    # --- inside ----------------------------------------------------------------------------------
+
+    def _lost(self, row: Row) -> dict[str, object] | None:
+        """Return how much the newest compaction lost; None where to find out would take long."""
+        from codex_checkpoints.service.losing import newest_loss  # noqa: PLC0415 - no view needs it
+
+        loss = newest_loss(self._sessions, row)
+        return None if loss is None else _counts(loss.missed)
+
+    def _row(self, call: Call) -> Row:
+        session = session_of(self._sessions.catalogue, call.session)
+        rows = self._sessions.catalogue.rows().values()
+        own = (row.path for row in rows if row.session_id == session)
+        # Links above the file are Codex's own doing; the file itself must be none.
+        if _settled(call.transcript) not in {_settled(path) for path in own}:
+            message = "the file that Codex names is none of this session in this home"
+            raise Refusal("unknown_session", message, {"sessionId": session})
+        return self._sessions.find(session)
+
+    def _window(self, row: Row, text: str) -> Window:
+        try:
+            return window_of(self._sessions, row, text)
+        except UnreadableSource as error:
+            message = f"{row.session_id} cannot be read: {error}"
+            raise Refusal("unreadable_source", message, {"reason": str(error)}) from error
+
+    def _receipt(
+        self, call: Call, row: Row, text: str | None, window_id: str | None, seq: int
+    ) -> Given:
+        data = None if text is None else text.encode()
+        handed = {
+            "digest": None if data is None else f"sha256:{hashlib.sha256(data).hexdigest()}",
+            "size": 0 if data is None else len(data),
+        }
+        receipt = {
+            "at": self._now(),
+            "door": DOOR,
+            "event": call.event,
+            "source": call.source,
+            "sessionId": row.session_id,
+            "windowId": window_id,
+            "seq": seq,
+            **handed,
+        }
+        return Given(row.session_id, text, receipt)
+
+
+def note_failure(records: Records, failure: Mapping[str, object]) -> None:
+    """Leave word of a call that failed where `connect --status` looks; raises `StorageError`."""
+    records.add_event({"type": HOOK_FAILED, **_NOBODYS, "door": DOOR, **failure})
+
+
+def _counts(missed: Missed) -> dict[str, object]:
+    """Return how much a compaction lost, without any of the texts."""
+    gone = (missed.open_plan_steps, missed.edited_files, missed.failing_commands)
+    steps, files, commands = (sum(each.lost is True for each in listed) for listed in gone)
+    return {
+        "task": None if missed.task is None else missed.task.lost,
+        "openPlanSteps": steps,
+        "editedFiles": files,
+        "failingCommands": commands,
+        "sealed": missed.sealed,
+    }
+
+
+def _settled(path: str) -> str:
+    folder, name = os.path.split(os.path.abspath(path))
+    return os.path.join(os.path.realpath(folder), name)

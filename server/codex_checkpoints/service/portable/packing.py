@@ -1,0 +1,203 @@
+"""A session written as a portable pack, at the place that somebody names (AGN-14, AGN-81).
+
+What goes into a pack is decided by `core/portable`; here it is gathered, and written whole or not
+at all.  That it left is told in the audit: by ids, counts and a digest, except for a session file
+outside the Codex home, of which nothing is stored (interfaces, "Lines, `seq`, identity").
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from typing import Literal
+
+from attrs import evolve, frozen
+
+from codex_checkpoints import pack_file
+from codex_checkpoints.core.portable.leaving import Left, Luggage, note_events, packed
+from codex_checkpoints.core.portable.pack import MAX_BYTES, NoteEvent, Origin, Pack, to_bytes
+from codex_checkpoints.core.restore.chains import MAX_CHAIN
+from codex_checkpoints.core.restore.sealing import digest_of, sealed
+from codex_checkpoints.journal import StorageError
+from codex_checkpoints.service.beginnings import went_on_from
+from codex_checkpoints.service.import_records import ImportRecords
+from codex_checkpoints.service.lineages import way_up
+from codex_checkpoints.service.marking import Markers
+from codex_checkpoints.service.reading.pace import paced_hashes
+from codex_checkpoints.service.reading.session_file import SessionFile
+from codex_checkpoints.service.refusal import Refusal, misfit
+from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.threads.contract import Row
+
+
+@frozen
+class Packed:
+    """A pack that was written, or would be; of a file elsewhere nothing is stored, nor told."""
+
+    session_id: str
+    file: str
+    size: int
+    digest: str
+    pack: Pack
+    left: Left
+    dry_run: bool
+    is_of_this_home: bool
+
+
+class Packing:
+    """Writes packs; the time and new ids come from outside."""
+
+    def __init__(
+        self,
+        sessions: Sessions,
+        homes: Iterable[str],
+        now: Callable[[], str],
+        new_id: Callable[[], str],
+    ) -> None:
+        """Work on these sessions; `homes` are folders of persons on this machine."""
+        self._sessions = sessions
+        self._homes = tuple(homes)
+        self._now = now
+        self._new_id = new_id
+
+    def preview(self, session: str, file: str) -> Packed:
+        """Say what a pack would hold; nothing is written."""
+        return self._packed(session, file)[0]
+
+    def write(self, session: str, file: str, mode: Literal["new", "replace"] = "new") -> Packed:
+        """Write a pack to `file`, a whole path; it is durable and complete on return.
+
+        Refuses `unknown_session`, `conflict` for a file that is there and for a folder,
+        `limit_exceeded` for a session that no pack can hold, `invalid_payload`, `storage_error`.
+        """
+        found, data = self._packed(session, file)
+        self._sessions.pace.commit()
+        put = pack_file.write if mode == "new" else pack_file.replace
+        try:
+            put(file, data)
+        except FileExistsError as error:
+            message = f"{file} is there already"
+            hint = "Name another file, or say that it may be replaced: `--force` does."
+            facts = {"file": file, "reason": "file_exists", "hint": hint}
+            raise Refusal("conflict", message, facts) from error
+        except OSError as error:
+            raise _unwritable(file, error.strerror or str(error)) from error
+        if found.is_of_this_home:
+            self._tell(found)
+        return evolve(found, dry_run=False)
+
+    # --- inside ----------------------------------------------------------------------------------
+
+    def _packed(self, session: str, file: str) -> tuple[Packed, bytes]:
+        self._refuse_place(file)
+        row, opened = self._opened(session)
+        pack, left = packed(self._luggage(row, opened), self._homes)
+        data = to_bytes(pack)
+        if len(data) > MAX_BYTES:
+            message = f"the pack has {len(data)} bytes, more than {MAX_BYTES}"
+            facts = {"sessionId": row.session_id, "bytes": len(data), "limit": MAX_BYTES}
+            raise Refusal("limit_exceeded", message, facts)
+        found = Packed(
+            row.session_id,
+            file,
+            len(data),
+            digest_of(data),
+            pack,
+            left,
+            dry_run=True,
+            is_of_this_home=row.path in self._sessions.catalogue.rows(),
+        )
+        return found, data
+
+    def _opened(self, session: str) -> tuple[Row, SessionFile]:
+        """Open a session; one that is none of this home is read from its beginning."""
+        sessions = self._sessions
+        row = sessions.find(session)
+        if row.path not in sessions.catalogue.rows():
+            sessions.pace.expect(sessions.catalogue.chains.weight(row))
+        return sessions.open(session)
+
+    def _luggage(self, row: Row, opened: SessionFile) -> Luggage:
+        sessions, replay = self._sessions, opened.now()
+        updates = sessions.projections.updates_of(opened)
+        base = replay.state.base
+        hashes = paced_hashes(sessions.pace, sessions.workspace, base, replay.files())
+        markers = Markers(sessions, self._now, self._new_id)
+        origin = Origin(
+            row.session_id,
+            sessions.catalogue.store.name_of(row),
+            "paginated" if row.history_mode == "paginated" else "legacy",
+            row.cli_version,
+            replay.state.model,
+        )
+        return Luggage(
+            origin,
+            base,
+            replay.checkpoint(updates, hashes),
+            (*self._earlier(row.session_id), *note_events(updates)),
+            markers.shelf(row.session_id),
+            way_up(sessions, row.session_id),
+        )
+
+    def _earlier(self, session_id: str) -> tuple[NoteEvent, ...]:
+        """Return the history that a session came with, which no file of its own tells.
+
+        A pack brought it along, or it stands with the sessions that this one goes on from.
+        """
+        records, found = self._sessions.records, tuple[NoteEvent, ...]()
+        seen: set[str] = set()
+        while session_id not in seen and len(seen) < MAX_CHAIN:
+            seen.add(session_id)
+            arrived = ImportRecords(records).made(session_id)
+            if arrived is not None:
+                return (*arrived.pack.notes, *found)
+            source = went_on_from(records, session_id)
+            if source is None:
+                break
+            session_id, until = source
+            if until is not None:
+                updates = self._sessions.projections.updates(session_id)
+                found = (*note_events(each for each in updates if each.seq <= until), *found)
+        return found
+
+    def _refuse_place(self, file: str) -> None:
+        """Refuse what is no whole path, any place where only session files belong, and a folder."""
+        if not os.path.isabs(file) or "\0" in file:
+            raise misfit("file: must be a whole path")
+        folder = os.path.realpath(os.path.dirname(file))
+        watched = (os.path.realpath(place) for place in self._sessions.catalogue.store.watched)
+        if any(folder == place or folder.startswith(place + os.sep) for place in watched):
+            raise misfit("file: session files lie there, and nothing else")
+        if os.path.isdir(file):
+            hint = "Name the file that is to be written in it."
+            facts = {"file": file, "reason": "folder", "hint": hint}
+            raise Refusal("conflict", f"{file} is a folder", facts)
+
+    def _tell(self, found: Packed) -> None:
+        settings = self._sessions.settings
+        event = {
+            "type": "PackExported",
+            "at": self._now(),
+            "operationId": self._new_id(),
+            "sessionId": found.session_id,
+            "sourceSessionId": found.session_id,
+            "checkpointId": None,
+            "sourceTurn": None,
+            "restoreMode": None,
+            "userId": settings.user_id,
+            "orgId": settings.org_id,
+            "packDigest": found.digest,
+            "bytes": found.size,
+            "notes": len(found.pack.checkpoint.facts) + len(found.pack.checkpoint.decisions),
+            "markers": len(found.pack.markers),
+        }
+        try:
+            self._sessions.records.add_event(sealed(event))
+        except StorageError as error:
+            message = f"the pack is written, but the audit could not be: {error}"
+            raise Refusal("storage_error", message, {"reason": str(error)}) from error
+
+
+def _unwritable(file: str, reason: str) -> Refusal:
+    message = f"{file} cannot be written: {reason}"
+    return Refusal("storage_error", message, {"file": file, "reason": reason})

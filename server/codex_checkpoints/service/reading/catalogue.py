@@ -1,0 +1,344 @@
+"""What the sessions are: derives from rollouts what a store then remembers (STO-14).
+
+A rollout that is new or has changed is read, and the store is told what was found, by the one call
+that changes metadata (STO-4).  That is done in slices, so that whoever waits can be told how far it
+is, change their mind, or be answered in between.  The readers of sessions in use are kept by
+`readers`, which file builds on which is known to `rollout_chains`, which session somebody means to
+`session_names`.  What a checkpoint says is not known here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from typing import TypeVar
+
+from attrs import evolve, frozen
+
+from codex_checkpoints.core.checkpoint.caps import MAX_VALUE_CHARS
+from codex_checkpoints.core.checkpoint.replay import Replay
+from codex_checkpoints.core.checkpoint.seed import Seeds, unsown
+from codex_checkpoints.core.checkpoint.text import value
+from codex_checkpoints.service.reading.pace import PacedReader
+from codex_checkpoints.service.reading.readers import Readers
+from codex_checkpoints.service.reading.rollout_chains import Chains
+from codex_checkpoints.service.reading.rows import row_of, unreadable_row
+from codex_checkpoints.service.reading.session_file import (
+    Hear,
+    SessionFile,
+    open_session,
+    read_with,
+)
+from codex_checkpoints.service.refusal import Cancelled, Refusal
+from codex_checkpoints.threads.contract import (
+    Patch,
+    Rollout,
+    Row,
+    ThreadStore,
+    UnreadableSource,
+)
+
+R = TypeVar("R", bound=Replay)
+
+Listen = Callable[[Rollout], Hear | None]
+"""Say who hears the bytes of a rollout that is about to be read from its beginning."""
+
+_SLICE_BYTES = 1 << 25
+_SLICE_FILES = 250
+
+
+@frozen
+class Progress:
+    """How far an index is: files and bytes done, of how many."""
+
+    files: int
+    of_files: int
+    bytes: int
+    of_bytes: int
+    changed: frozenset[str]
+    """Sessions whose rows changed in this slice."""
+
+
+class Catalogue:
+    """The sessions of one Codex home; owned by one thread."""
+
+    def __init__(self, store: ThreadStore, seeds: Seeds = unsown) -> None:
+        """Take what the store was told before; nothing is read yet.
+
+        `seeds` tells what the sessions that we made go on from.
+        """
+        self.store = store
+        self.seeds = seeds
+        self.reader = PacedReader(store.reader)
+        self._readers = Readers(store, self.reader, seeds)
+        self.chains = Chains(store)
+        self._listen: Listen = _nobody
+
+    # --- what there is ---------------------------------------------------------------------------
+
+    @property
+    def place(self) -> str:
+        """Return where the sessions are, in words for a person."""
+        return self.store.place
+
+    def rows(self) -> Mapping[str, Row]:
+        """Return the row of every rollout by path, as of the last look."""
+        return self.store.rows()
+
+    def is_current(self, row: Row) -> bool:
+        """Return whether this is the newest rollout of its session, in this store."""
+        newest = self.current().get(row.session_id)
+        return newest is not None and newest.path == row.path
+
+    def current(self) -> Mapping[str, Row]:
+        """Return the row of the newest rollout of each session, by session id."""
+        return self.store.current()
+
+    def row_at(self, path: str) -> Row:
+        """Return the row of a rollout by its path, of one outside the home as well.
+
+        Raises `unreadable_source`.
+        """
+        path = os.path.abspath(path)
+        row = self.rows().get(path)
+        if row is not None and row.error is None:
+            return row
+        try:
+            rollout = self.store.rollout_at(path)
+            locate = self.chains.locator(path)
+            opened = open_session(self.reader, path, locate, seeds=self.seeds)
+        except UnreadableSource as error:
+            raise unreadable(path, str(error)) from error
+        return row_of(rollout, opened)
+
+    def title_of(self, row: Row) -> str | None:
+        """Return what a session is called: the name it was given, else its first message."""
+        return title_of(row, self.store.name_of(row))
+
+    # --- keeping up ------------------------------------------------------------------------------
+
+    def refresh(self) -> Iterator[Progress]:
+        """Bring the index up to date with the folders, a slice at a time.
+
+        Yields after each slice, at least once; stopping early loses nothing that was yielded.
+        """
+        found = self.store.rollouts()
+        new, changed = self._compared(found, [path for path in self.rows() if path not in found])
+        self.chains.begin(found.values())
+        # The newest sessions are wanted first.
+        new.sort(key=lambda file: -file.mtime_ns)
+        of_bytes = sum(file.size for file in new)
+        done = size = since = 0
+        batch: list[Row] = []
+        for file in new:
+            old = self.rows().get(file.path)
+            row = self._read(file)
+            batch.append(row)
+            changed |= _changed(old, row)
+            done, size, since = done + 1, size + file.size, since + file.size
+            if since >= _SLICE_BYTES or len(batch) >= _SLICE_FILES:
+                self._put(batch)
+                yield Progress(done, len(new), size, of_bytes, frozenset(changed))
+                batch, changed, since = [], set[str](), 0
+        self._put(batch)
+        yield Progress(done, len(new), size, of_bytes, frozenset(changed))
+
+    @contextlib.contextmanager
+    def heard_by(self, listen: Listen) -> Generator[None]:
+        """Have somebody else hear what a block reads from its beginning, to keep up or to `open`.
+
+        So who needs the bytes for something of their own need not read them again.
+        """
+        before, self._listen = self._listen, listen
+        try:
+            yield
+        finally:
+            self._listen = before
+
+    def look(self, paths: Iterable[str]) -> set[str]:
+        """Look again at some rollouts; return the sessions whose rows changed."""
+        seen = self.store.look(paths)
+        found = {path: file for path, file in seen.items() if file is not None}
+        gone = [path for path, file in seen.items() if file is None and path in self.rows()]
+        new, changed = self._compared(found, gone)
+        self.chains.add(found.values())
+        rows: list[Row] = []
+        for file in new:
+            row = self._read(file)
+            changed |= _changed(self.rows().get(file.path), row)
+            rows.append(row)
+        self._put(rows)
+        return changed
+
+    def look_for(self, thread_id: str) -> Row | None:
+        """Look at the rollouts of one thread, and at those they build on; return the newest's row.
+
+        Of all others only the names are seen: for whoever asks about one thread and cannot wait.
+        """
+        places = self.store.places()
+        self.chains.begin_at(places)
+        identify = self.reader.identify
+        wanted = [path for path in places.values() if identify(path).thread_id == thread_id]
+        # What was moved or removed meanwhile is known by its row alone.
+        wanted += [row.path for row in self.rows().values() if row.rollout.thread_id == thread_id]
+        seen: set[str] = set()
+        while wanted:
+            seen.update(wanted)
+            self.look(wanted)
+            rows = (self.rows().get(path) for path in wanted)
+            bases = [row.base_rollout for row in rows if row and row.base_rollout]
+            found = map(self.chains.locate, bases)
+            wanted = [path for path in found if path is not None and path not in seen]
+        return self.current().get(thread_id)
+
+    def open(self, row: Row) -> SessionFile:
+        """Return the session as it is now; raise `unreadable_source` when it cannot be read."""
+        session = self.lend(row)
+        self._readers.keep(session)
+        return session
+
+    def lend(self, row: Row) -> SessionFile:
+        """Return the session as `open` does, for who alone reads on with it: it is not kept."""
+        session = self._readers.take(row.path) or self._readers.resume(row.path)
+        try:
+            if session is None or not session.moves_on():
+                session = self._opened(row.path, self._listen(row.rollout))
+        except UnreadableSource as error:
+            raise unreadable(row.path, str(error)) from error
+        return session
+
+    def read(self, row: Row, until: int | None = None) -> SessionFile:
+        """Read a session afresh, to its end or up to the line at position `until`.
+
+        It may lie outside the store.  Raises `unreadable_source`.
+        """
+        try:
+            locate = self.chains.locator(row.path)
+            return open_session(self.reader, row.path, locate, until=until, seeds=self.seeds)
+        except UnreadableSource as error:
+            raise unreadable(row.path, str(error)) from error
+
+    def read_with(self, replay: R, row: Row) -> R:
+        """Read a session afresh with a replay of the caller's, for what no state keeps."""
+        try:
+            locate = self.chains.locator(row.path)
+            opened = read_with(replay, self.reader, row.path, locate, self.seeds)
+        except UnreadableSource as error:
+            raise unreadable(row.path, str(error)) from error
+        return replay.with_tail(opened.tail) if opened.tail else replay
+
+    def close(self) -> None:
+        """Save what would be slow to read again, and let go of the store."""
+        self._readers.save_all()
+        self.store.close()
+
+    # --- inside ----------------------------------------------------------------------------------
+
+    def _compared(
+        self, found: Mapping[str, Rollout], gone: list[str]
+    ) -> tuple[list[Rollout], set[str]]:
+        """Forget the files that are gone; return those to be read, and the sessions concerned."""
+        known = self.rows()
+        changed = {known[path].session_id for path in gone}
+        lost = {known[path].rollout_id for path in gone}
+        new: dict[str, Rollout] = {}
+        come: set[str] = set()
+        for path, file in found.items():
+            old = known.get(path)
+            # What could not be read may be readable now: rights do not show in a look.
+            if old is None or old.rollout != file or old.error is not None:
+                new[path] = file
+            if old is None or _is_replaced(old.rollout, file):
+                come.add(file.rollout_id)
+        # Who builds on a file that came, went or was replaced is read anew; a move changes nothing.
+        self._forget(gone)
+        for row in self.chains.built_on(lost ^ come):
+            file = found.get(row.path) or self.store.look([row.path])[row.path]
+            if file is not None:
+                self._doubt(row)
+                new[row.path] = file
+        return list(new.values()), changed
+
+    def _put(self, rows: list[Row]) -> None:
+        self._tell((row.session_id, Patch(row=row)) for row in rows)
+
+    def _tell(self, patches: Iterable[tuple[str, Patch]]) -> None:
+        """Tell the store what was derived, at once what was found at once."""
+        patches = tuple(patches)
+        if patches:
+            self.store.update_thread_metadata(patches)
+
+    def _forget(self, paths: list[str]) -> None:
+        """Forget rollouts that are gone."""
+        gone = [self.rows()[path] for path in paths]
+        self._tell((row.session_id, Patch(row=None, of=row.path)) for row in gone)
+        for row in gone:
+            self._readers.let_go(row.path)
+        self.chains.forget(gone)
+
+    def _doubt(self, row: Row) -> None:
+        """Have a rollout read again by whoever comes first, though it has not changed itself."""
+        self._readers.let_go(row.path)
+        size, _, identity = row.rollout.look
+        unseen = evolve(row.rollout, look=(size, -1, identity))
+        self._tell([(row.session_id, Patch(row=evolve(row, rollout=unseen)))])
+        self.store.remember(row.path, unseen.look, None)
+
+    def _read(self, file: Rollout) -> Row:
+        known, hear = file.path in self.rows(), None
+        reader = self._readers.take(file.path)
+        try:
+            if reader is None and known:
+                reader = self._readers.resume(file.path)
+            if reader is None or not reader.moves_on():
+                hear = self._listen(file)
+                reader = self._opened(file.path, hear)
+            row = row_of(file, reader)
+        except UnreadableSource as error:
+            return unreadable_row(file, str(error))
+        except Cancelled:
+            raise  # it was not read to its end, which says nothing of the file
+        except Exception as error:  # noqa: BLE001 - a defect about one file, not the end for all
+            import logging  # noqa: PLC0415 - rarely needed, and slow to load
+
+            log = logging.getLogger(__name__)
+            log.error("%s: %s", file.path, type(error).__name__)  # noqa: TRY400 - no content
+            return unreadable_row(file, f"a defect of ours, {type(error).__name__}")
+        if known or hear is not None:
+            self._readers.keep(reader)
+        else:
+            self._readers.pass_by(reader)
+        return row
+
+    def _opened(self, path: str, hear: Hear | None) -> SessionFile:
+        return open_session(self.reader, path, self.chains.locate, seeds=self.seeds, hear=hear)
+
+
+def _nobody(_file: Rollout) -> None:
+    """Return that nobody listens."""
+
+
+def title_of(row: Row, name: str | None) -> str | None:
+    """Return what a session is called, when its thread was given this name."""
+    return (name and value(name, MAX_VALUE_CHARS)) or row.first_text
+
+
+def unreadable(path: str, reason: str) -> Refusal:
+    """Return the refusal for a rollout that cannot be read."""
+    message = f"{path} cannot be read: {reason}"
+    return Refusal("unreadable_source", message, {"path": path, "reason": reason})
+
+
+def _changed(old: Row | None, row: Row) -> set[str]:
+    """Return the sessions that a file is about that was read again."""
+    if old is None:
+        return {row.session_id}
+    if row.error is not None and row.error == old.error:
+        return set()  # as unreadable as before
+    return {old.session_id, row.session_id}
+
+
+def _is_replaced(old: Rollout, file: Rollout) -> bool:
+    """Return whether there is another file now, or one that became shorter."""
+    return file.look[2] != old.look[2] or file.size < old.size

@@ -1,0 +1,297 @@
+"""What a restore would carry, found out without writing anything (AGN-84).
+
+A marker leads to a session and a turn (`source`); the session is read once more up to that
+turn, the files it names are looked at as they are now, and all of it becomes one value.  A preview
+ends here; what is done with it is known to `restoring`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import frozen
+
+from codex_checkpoints.core.checkpoint.memory import Update
+from codex_checkpoints.core.checkpoint.records import Checkpoint
+from codex_checkpoints.core.history import tokens
+from codex_checkpoints.core.restore.carried import (
+    DEFAULT_REASON,
+    MAX_WINDOW,
+    Carried,
+    Origin,
+    TurnSource,
+)
+from codex_checkpoints.core.restore.drift import (
+    Drift,
+    Fallback,
+    Missing,
+    also_missing,
+    drift_of,
+    missing_of,
+    weak_hashes,
+)
+from codex_checkpoints.core.restore.events import RestoreMode
+from codex_checkpoints.core.restore.markers import Shelf
+from codex_checkpoints.core.restore.pack import StatePack, state_pack
+from codex_checkpoints.core.restore.records import Placement, TokenFigures
+from codex_checkpoints.core.restore.references import References, references_of, spans_of
+from codex_checkpoints.core.restore.trace import Trace, Traces, in_order
+from codex_checkpoints.core.rollout.fields import Json, load, object_of, text_of
+from codex_checkpoints.service.history import Histories
+from codex_checkpoints.service.lineages import ancestors
+from codex_checkpoints.service.marking import Markers
+from codex_checkpoints.service.refusal import Refusal, misfit
+from codex_checkpoints.service.restore.copied_history import CHANGED, Part, part_of, parts_below
+from codex_checkpoints.service.restore.earlier_work import Earlier, earlier_work
+from codex_checkpoints.service.restore.files import chunks_now, hashes_now, pinned_now
+from codex_checkpoints.service.restore.referring import Reference, reference_to
+from codex_checkpoints.service.restore.source import Source, ends_with_turn
+from codex_checkpoints.service.restore_records import RestoreRecords
+from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.threads.contract import Row, UnreadableSource
+
+_MOST_TOKENS = 1 << 48
+"""More than any pack has; a larger number could stand in no record."""
+_BROKEN = frozenset({"base_missing", "base_cycle"})
+
+
+@frozen
+class Wish:
+    """How somebody wants to go on from a marker; `budget` None is that of the settings."""
+
+    mode: RestoreMode
+    budget: int | None = None
+    window: int = 0
+    reason: str | None = None
+
+
+def wish_of(mode: str, budget: int | None, window: int, reason: str | None) -> Wish:
+    """Return a wish as it came through a door; refuses `invalid_payload`.
+
+    A budget of any size is a wish that can be met (AGN-73); beyond `_MOST_TOKENS` all are alike.
+    """
+    if mode not in {"soft", "hard"}:
+        raise misfit("mode: must be soft or hard")
+    if budget is not None and budget < 0:
+        raise misfit("budget: must not be negative")
+    if not 0 <= window <= MAX_WINDOW:
+        raise misfit(f"window: must be 0 to {MAX_WINDOW}")
+    bounded = None if budget is None else min(budget, _MOST_TOKENS)
+    return Wish("hard" if mode == "hard" else "soft", bounded, window, reason)
+
+
+@frozen
+class Plan:
+    """A restore that could be done: everything but its ids and its time.
+
+    `parts` are the files that the branch rests on, that of the source last.
+    """
+
+    source: Source
+    wish: Wish
+    shelf: Shelf
+    goods: Carried
+    pack: StatePack | None
+    updates: tuple[Update, ...]
+    kept: tuple[str, ...] | None
+    turns: int
+    until: int
+    seed: Checkpoint | None
+    tokens: TokenFigures
+    caps: Mapping[str, int]
+    window_id: str | None
+    head: Json
+    cwd: str
+    paginated: bool
+    parts: tuple[Part, ...]
+    source_digest: str
+    source_bytes: int
+    drift: tuple[Drift, ...]
+    missing: tuple[Missing, ...]
+    fallbacks: tuple[Fallback, ...]
+    reference: Reference | None
+
+    @property
+    def placement(self) -> Placement:
+        """Return how the branch comes by its state."""
+        if self.pack is not None:
+            return "seed"
+        return "copy" if self.reference is None else "reference"
+
+
+class Planner:
+    """Finds out what restores would carry."""
+
+    def __init__(self, sessions: Sessions, markers: Markers, restores: RestoreRecords) -> None:
+        """Work on these sessions; nothing is read yet."""
+        self._sessions = sessions
+        self._markers = markers
+        self._restores = restores
+        self._reader = sessions.catalogue.reader
+
+    def plan(self, source: Source, wish: Wish) -> Plan:
+        """Read the source up to the turn and gather what goes over; nothing is written.
+
+        Refuses `unreadable_source`, `storage_error`.
+        """
+        try:
+            return self._planned(source, wish)
+        except UnreadableSource as error:
+            raise unreadable(source.row, str(error)) from error
+
+    # --- inside ----------------------------------------------------------------------------------
+
+    def _planned(self, source: Source, wish: Wish) -> Plan:
+        row, marker, hard = source.row, source.marker, wish.mode == "hard"
+        if not hard and any(each.code in _BROKEN for each in source.opened.problems):
+            raise unreadable(row, "a file that its history begins with is missing")
+        passes = 4 if hard else 6  # a soft branch is copied, and its own windows are looked at
+        self._sessions.pace.expect(passes * self._sessions.catalogue.chains.weight(row))
+        # Before the source is read for the plan: then what is planned is told by these digests.
+        locate = self._sessions.catalogue.chains.locator(row.path)
+        own = part_of(self._reader, row.path)
+        parts = (own,) if hard else (*parts_below(self._reader, row.path, locate), own)
+        trace = self._read(source)
+        updates = self._updates(source, trace)
+        earlier = earlier_work(self._sessions, row, trace)
+        goods = self._goods(source, wish, trace, updates, earlier)
+        head = object_of(object_of(load(self._reader.first_line(row.path))).get("payload"))
+        pack = state_pack(goods, self._budget(wish)) if hard else None
+        state = trace.state
+        now = hashes_now(self._sessions.workspace, state.base, marker.hashes)
+        reference, copied = self._referred(row, trace, wish)
+        turns = tuple(turn.turn_id for turn in state.turns.counting())
+        return Plan(
+            source=source,
+            wish=wish,
+            shelf=self._markers.shelf(row.session_id),
+            goods=goods,
+            pack=pack,
+            updates=updates,
+            kept=None if hard else turns,
+            turns=len(turns),
+            until=trace.scale.lines,
+            seed=state.seed,
+            tokens=_figures(trace, pack, head),
+            caps=self._sessions.settings.caps_for(state.model).as_json(),
+            window_id=self._window(row, trace.seq),
+            head=head,
+            cwd=row.cwd or state.base or "",
+            paginated=head.get("history_mode") == "paginated",
+            parts=parts,
+            source_digest=own.digest,
+            source_bytes=own.size,
+            drift=drift_of(marker.hashes, now),
+            missing=also_missing(
+                missing_of(marker.hashes, now), self._not_there(state.base, goods, trace.traces())
+            ),
+            fallbacks=(
+                *weak_hashes(now, goods.hashes),
+                *earlier.gaps,
+                *copied,
+                *self._without_index(),
+            ),
+            reference=reference,
+        )
+
+    def _origin(self, source: Source) -> Origin:
+        """Return where the branch comes from, and the branches above that."""
+        session_id, marker = source.row.session_id, source.marker
+        return Origin(
+            TurnSource(session_id, marker.turn_id),
+            marker.checkpoint_id,
+            marker.label,
+            marker.created_at,
+            ancestors(self._sessions, session_id),
+        )
+
+    def _referred(
+        self, row: Row, trace: Trace, wish: Wish
+    ) -> tuple[Reference | None, tuple[Fallback, ...]]:
+        """Return how a soft branch names its source's lines if it is to, else why it does not."""
+        if wish.mode == "hard" or self._sessions.settings.soft_restore != "reference":
+            return None, ()
+        found = reference_to(self._reader, row, trace)
+        return (found, ()) if isinstance(found, Reference) else (None, (Fallback(found),))
+
+    def _read(self, source: Source) -> Trace:
+        """Read up to the turn; raises `UnreadableSource` where it is no longer found there."""
+        trace = Trace()
+        trace.stop_after(source.until)
+        found = self._sessions.catalogue.read_with(trace, source.row)
+        if not ends_with_turn(found, source):
+            raise UnreadableSource(CHANGED)
+        return found
+
+    def _updates(self, source: Source, trace: Trace) -> tuple[Update, ...]:
+        """Return what had been accepted by the end of the turn."""
+        found = self._sessions.projections.updates_of(source.opened)
+        return tuple(each for each in found if each.seq <= trace.seq)
+
+    def _goods(
+        self, source: Source, wish: Wish, trace: Trace, updates: tuple[Update, ...], before: Earlier
+    ) -> Carried:
+        base, workspace = trace.state.base, self._sessions.workspace
+        checkpoint = trace.checkpoint(updates, workspace.hashes(base, trace.files()))
+        traces = trace.traces()
+        files = [uri for uri, each in checkpoint.artifacts.items() if each.kind == "file"]
+        references: References = references_of(
+            checkpoint,
+            traces,
+            workspace.sizes(base, files),
+            chunks_now(workspace, base, spans_of(traces, before.references)),
+            before.references,
+        )
+        pins = self._markers.shelf(source.row.session_id).pins
+        count = min(max(wish.window, 0), MAX_WINDOW) if wish.mode == "hard" else 0
+        return Carried(
+            self._origin(source),
+            wish.reason or DEFAULT_REASON,
+            in_order(before.modes, traces.modes),
+            checkpoint,
+            references,
+            tuple(pinned_now(workspace, base, pin) for pin in pins),
+            trace.window(count, source.marker.turn_id) if count else (),
+        )
+
+    def _not_there(self, base: str | None, goods: Carried, traces: Traces) -> tuple[str, ...]:
+        """Return the files that are referred to or pinned, and are not there (AGN-65).
+
+        One that the session itself deleted is where it ought to be.
+        """
+        unseen = (file.uri for file in goods.references.files if file.hash is None)
+        wanted = [uri for uri in unseen if uri not in traces.deleted]
+        pins = (pin.uri for pin in goods.pins if pin.missing)
+        return (*self._sessions.workspace.missing(base, wanted), *pins)
+
+    def _without_index(self) -> tuple[Fallback, ...]:
+        """Tell where there is no index to remember what was read: the files alone have to do."""
+        faults = self._sessions.catalogue.store.faults()
+        missing = any(fault.code == "index_unavailable" for fault in faults)
+        return (Fallback("file_only_store"),) if missing else ()
+
+    def _budget(self, wish: Wish) -> int:
+        default = self._sessions.settings.restore_budget_tokens
+        return min(default if wish.budget is None else wish.budget, _MOST_TOKENS)
+
+    def _window(self, row: Row, seq: int) -> str | None:
+        """Return the window that the source was in at the turn, where its file tells."""
+        windows = Histories(self._sessions).windows(row.path)
+        opened = [each for each in windows if each.opened_seq <= seq]
+        return opened[-1].window_id if opened else None
+
+
+def _figures(trace: Trace, pack: StatePack | None, head: Json) -> TokenFigures:
+    """Return how full the context was at the turn, and how full the branch begins (AGN-15)."""
+    state = trace.state
+    known = None if state.tokens is None or state.tokens_stale else state.tokens.total
+    if pack is None:
+        return TokenFigures(known, known, state.window)
+    instructions = text_of(object_of(head.get("base_instructions")).get("text")) or ""
+    return TokenFigures(known, pack.tokens + tokens.of_text(instructions), state.window)
+
+
+def unreadable(row: Row, reason: str) -> Refusal:
+    """Return the refusal of a source that cannot be read, or is another one by now."""
+    facts = {"sessionId": row.session_id, "path": row.path, "reason": reason}
+    return Refusal("unreadable_source", f"{row.path}: {reason}", facts)
