@@ -26,13 +26,19 @@ from homes import Home, chat, more, refusal, snapshot, thread
 from peer import Peer
 from rollouts import (
     Form,
+    Step,
+    Writer,
+    aborted,
     assistant,
     based_on,
     patch,
     plan,
+    rollback,
     rollout,
     session,
+    several,
     shell,
+    started,
     turn,
     user,
 )
@@ -97,14 +103,31 @@ def work(home: Home) -> tuple[Any, ...]:
     return (
         turn(
             user(f"Fix the login in {home.user}/shop/a.py"),
+            mode("plan"),
             plan(("read", True), ("repair", False)),
             shell("sed -n 1,2p a.py", OUTPUT, reads=["a.py"], call="read"),
             shell(f"cat {outside}", OUTPUT, reads=[str(outside)]),
             shell(f"make -C {home.user}/shop all", OUTPUT, call="make"),
             assistant(SAID),
         ),
-        turn(user("And the logout"), patch(add="b.py", call="edit"), assistant("Done.")),
+        turn(
+            user("And the logout"),
+            mode("default"),
+            patch(add="b.py", call="edit"),
+            assistant("Done."),
+        ),
     )
+
+
+def mode(name: str) -> Step:
+    """State the collaboration mode of a turn, where the form has such."""
+
+    def write(writer: Writer) -> None:
+        if writer.form != "bare":
+            told = {"turn_id": writer.task, "collaboration_mode": {"mode": name}}
+            writer.record("turn_context", told | {"cwd": writer.folder, "model": "gpt-5.5"})
+
+    return write
 
 
 @pytest.fixture
@@ -158,7 +181,9 @@ def test_a_pack_holds_what_is_known_and_no_place_of_the_machine(two: Two):
         "version",
         "origin",
         "checkpoint",
+        "turns",
         "notes",
+        "modes",
         "markers",
         "pins",
         "lineage",
@@ -168,11 +193,107 @@ def test_a_pack_holds_what_is_known_and_no_place_of_the_machine(two: Two):
     checkpoint = two.pack["checkpoint"]
     assert checkpoint["artifacts"].keys() == {"a.py", "b.py", "make -C . all"}
     assert two.pack["pins"] == [{"uri": "a.py", "start": 1, "end": 1}]
-    assert told["counts"]["noteEvents"] == 1
+    assert told["counts"] == {
+        "sessions": 1,
+        "turns": 2,
+        "notes": 1,
+        "noteEvents": 1,
+        "planSteps": 2,
+        "checkpoints": 1,
+        "fileReferences": 2,
+        "modes": 2,
+        "artifacts": 3,
+        "markers": 1,
+        "pins": 1,
+        "lineage": 0,
+    }
     assert [(each["reason"], each["count"]) for each in told["leftBehind"]] == [
         ("outside_folder", 2)
     ]
     assert (told["bytes"], told["dryRun"]) == (len(text.encode()), False)
+
+
+def test_every_class_of_durable_state_is_named_where_a_pack_leaves(two: Two):
+    done = two.there.run("export", thread(1), str(two.file), "--dry-run")
+
+    _, held, *_ = done.stdout.decode().splitlines()
+    assert held == (
+        "session metadata, 2 turns, 0 notes, 2 plan steps, 1 checkpoint, 2 file references, "
+        "2 mode changes, 3 artifacts, 0 markers, 0 pins"
+    )
+
+
+def test_turns_leave_with_their_times_and_their_end_and_without_a_word(tmp_path: Path):
+    home = Home(tmp_path)
+    steps = (
+        turn(user("One")),
+        turn(user("Taken back")),
+        rollback(1),
+        several(started(), user("Two"), aborted()),
+        several(started(), user("Three")),
+    )
+    home.put(rollout(session(thread=thread(1)), *steps))
+    file = tmp_path / "pack.json"
+
+    home.json("export", thread(1), str(file))
+
+    pack = json.loads(file.read_bytes())
+    first, *later = pack["turns"]
+    assert first == {
+        "sessionId": thread(1),
+        "turnId": "t1",
+        "number": 1,
+        "startedAt": "2026-11-20T10:00:03.000Z",
+        "endedAt": "2026-11-20T10:00:04.000Z",
+        "end": "completed",
+    }
+    assert [(each["turnId"], each["number"], each["end"]) for each in later] == [
+        ("t3", 2, "aborted"),
+        ("t4", 3, "open"),
+    ]
+    assert [each["endedAt"] is None for each in later] == [False, True]
+    assert not {"One", "Two"} & set(json.dumps(pack).split('"'))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_turns_and_modes_leave_whatever_the_form_of_a_session_tells_of_them(
+    tmp_path: Path, form: Form
+):
+    two = Two(tmp_path, form)
+
+    two.export()
+
+    assert [(each["number"], each["end"]) for each in two.pack["turns"]] == [
+        (1, "completed"),
+        (2, "completed"),
+    ]
+    assert [each["mode"] for each in two.pack["modes"]] == (
+        [] if form == "bare" else ["plan", "default"]
+    )
+    assert all((each["endedAt"] is None) == (form == "bare") for each in two.pack["turns"])
+
+
+def test_the_turns_before_a_hard_branch_leave_with_it_up_to_its_marker(two: Two):
+    marker = two.there.json("mark", thread(1), "--turn", "1", "--label", "here")["checkpointId"]
+    branch = two.there.json("restore", thread(1), marker, "--mode", "hard")["sessionId"]
+    (path,) = two.there.root.glob(f"sessions/**/rollout-*{branch}.jsonl")
+    last = json.loads(path.read_bytes().splitlines()[-1])["ordinal"]
+    with path.open("ab") as file:
+        file.write(more(turn(user("Go on"), name="n1"), thread=branch, ordinal=last + 1))
+
+    two.there.json("export", branch, str(two.file))
+
+    assert [(each["sessionId"], each["turnId"], each["number"]) for each in two.pack["turns"]] == [
+        (thread(1), "t1", 1),
+        (branch, "n1", 1),
+    ]
+    assert [each["mode"] for each in two.pack["modes"]] == ["plan"]
+
+    two.there.path().unlink()
+    two.there.json("export", branch, str(two.file), "--force")
+
+    assert [each["turnId"] for each in two.pack["turns"]] == ["n1"]
+    assert [each["mode"] for each in two.pack["modes"]] == ["plan"]
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -422,29 +543,36 @@ def test_what_a_tool_put_out_elsewhere_is_not_known_here(two: Two):
     assert here["facts"]["port"]["status"] == "SUSPECT"
 
 
-@pytest.mark.parametrize("mode", ["soft", "hard"])
-def test_a_branch_of_what_came_in_takes_the_history_of_its_notes_along(two: Two, mode: str):
+@pytest.mark.parametrize("way", ["soft", "hard"])
+def test_a_branch_of_what_came_in_takes_the_history_of_before_along(two: Two, way: str):
     two.note(FACT)
     two.export()
-    history = two.pack["notes"]
+    before = two.pack
     name = two.taken()["sessionId"]
     (path,) = two.here.root.glob(f"sessions/**/rollout-*{name}.jsonl")
     last = json.loads(path.read_bytes().splitlines()[-1])["ordinal"]
     with path.open("ab") as file:
-        file.write(more(turn(user("Go on")), thread=name, ordinal=last + 1))
+        steps = turn(user("Go on"), mode("plan"), name="n1")
+        file.write(more(steps, thread=name, ordinal=last + 1))
     said = {"kind": "fact", "key": "port", "value": "another", "evidence": TASK}
     with two.here.house() as house:
         notes = Notes(house.sessions, stamps.now, stamps.new_id)
         notes.apply(name, json.dumps(said).encode())
     marker = two.here.json("mark", name, "--label", "here")["checkpointId"]
 
-    branch = two.here.json("restore", name, marker, "--mode", mode)["sessionId"]
+    branch = two.here.json("restore", name, marker, "--mode", way)["sessionId"]
     two.here.json("export", branch, str(two.file), "--force")
 
     assert [each["payload"]["value"] for each in two.pack["notes"]] == [
-        *(each["payload"]["value"] for each in history),
+        *(each["payload"]["value"] for each in before["notes"]),
         "another",
     ]
+    *earlier, own = two.pack["turns"]
+    assert earlier == before["turns"]
+    assert (own["turnId"], own["sessionId"]) == ("n1", branch if way == "soft" else name)
+    *changes, change = two.pack["modes"]
+    assert changes == before["modes"]
+    assert (change["mode"], change["turnId"]) == ("plan", "n1")
 
 
 def test_a_pack_of_what_came_in_is_the_same_but_for_ids(two: Two):
@@ -470,6 +598,7 @@ def test_a_pack_of_what_came_in_is_the_same_but_for_ids(two: Two):
     assert second["checkpoint"].pop("seq") > first["checkpoint"].pop("seq")
     del second["origin"]["model"], first["origin"]["model"]
     assert second == first
+    assert (len(second["turns"]), len(second["modes"])) == (2, 2)
     third = Home(two.file.parent / "third")
     (third.user / "shop").mkdir()
     last = third.json("import", str(again), "--cwd", str(third.user / "shop"))
@@ -618,6 +747,24 @@ def _twice(name: str) -> Any:  # noqa: ANN401 - a change
     return change
 
 
+def _sized(name: str, most: int) -> Any:  # noqa: ANN401 - a change
+    """Return a change that has a list longer than it may be, by the first that stands there."""
+
+    def change(pack: Json) -> None:
+        pack[name] = pack[name][:1] * (most + 1)
+
+    return change
+
+
+def _without(name: str) -> Any:  # noqa: ANN401 - a change
+    """Return a change that takes a key away."""
+
+    def change(pack: Json) -> None:
+        del pack[name]
+
+    return change
+
+
 LINK: Json = {
     "child": thread(1),
     "parent": thread(2),
@@ -659,6 +806,41 @@ LINK: Json = {
         (_twice("markers"), "invalid_payload"),
         (_set("pins", [{"uri": "a", "start": None, "end": None}] * 2), "invalid_payload"),
         (_set("version", True), "invalid_payload"),
+        (_without("turns"), "invalid_payload"),
+        (_without("modes"), "invalid_payload"),
+        (_set("turns", {}), "invalid_payload"),
+        (_set("turns", [{}]), "invalid_payload"),
+        (_set("turns", 0, "text", "Fix it"), "invalid_payload"),
+        (_set("turns", 0, "sessionId", "../../x"), "invalid_payload"),
+        (_set("turns", 0, "turnId", "../../y"), "invalid_payload"),
+        (_set("turns", 0, "turnId", "t" * 129), "invalid_payload"),
+        (_set("turns", 0, "turnId", None), "invalid_payload"),
+        (_set("turns", 0, "number", 0), "invalid_payload"),
+        (_set("turns", 0, "number", -1), "invalid_payload"),
+        (_set("turns", 0, "number", True), "invalid_payload"),
+        (_set("turns", 0, "number", 1.0), "invalid_payload"),
+        (_set("turns", 0, "number", 2**60), "invalid_payload"),
+        (_set("turns", 1, "number", 1), "invalid_payload"),
+        (_set("turns", 1, "turnId", "t1"), "invalid_payload"),
+        (_set("turns", 0, "startedAt", "yesterday"), "invalid_payload"),
+        (_set("turns", 0, "endedAt", "2026-02-30T10:00:00.000Z"), "invalid_payload"),
+        (_set("turns", 0, "end", "failed"), "invalid_payload"),
+        (_set("turns", 0, "end", ["open"]), "invalid_payload"),
+        (_set("turns", 0, "end", "open"), "invalid_payload"),
+        (_twice("turns"), "invalid_payload"),
+        (_sized("turns", 1024), "limit_exceeded"),
+        (_set("modes", [{}]), "invalid_payload"),
+        (_set("modes", 0, "text", "Fix it"), "invalid_payload"),
+        (_set("modes", 0, "seq", -1), "invalid_payload"),
+        (_set("modes", 0, "seq", 2**40), "invalid_payload"),
+        (_set("modes", 1, "seq", 0), "invalid_payload"),
+        (_set("modes", 1, "seq", 2**40), "invalid_payload"),
+        (_set("modes", 0, "seq", "1"), "invalid_payload"),
+        (_set("modes", 0, "mode", " "), "invalid_payload"),
+        (_set("modes", 0, "mode", "one\ntwo"), "invalid_payload"),
+        (_set("modes", 0, "mode", "x" * 161), "limit_exceeded"),
+        (_set("modes", 0, "turnId", "../../y"), "invalid_payload"),
+        (_sized("modes", 64), "limit_exceeded"),
         (_set("markers", 0, "checkpointId", "../../x"), "invalid_payload"),
         (_set("markers", 0, "turnId", "../../y"), "invalid_payload"),
         (_set("notes", 0, "turnId", "../../y"), "invalid_payload"),
@@ -768,7 +950,7 @@ def test_a_pack_of_more_values_than_any_of_ours_is_refused_before_it_is_taken_ap
     )
 
 
-@pytest.mark.parametrize("name", ["notes", "markers", "pins", "lineage"])
+@pytest.mark.parametrize("name", ["turns", "notes", "modes", "markers", "pins", "lineage"])
 def test_a_list_that_is_longer_than_any_of_ours_is_refused_without_a_look_inside(
     two: Two, name: str
 ):

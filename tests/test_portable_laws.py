@@ -27,13 +27,14 @@ from codex_checkpoints.core.checkpoint.records import (
 )
 from codex_checkpoints.core.portable.arriving import files_of, seed_of
 from codex_checkpoints.core.portable.leaving import Luggage, packed
-from codex_checkpoints.core.portable.pack import NoteEvent, Origin, Pack, to_bytes
+from codex_checkpoints.core.portable.pack import NoteEvent, Origin, Pack, PackedTurn, to_bytes
 from codex_checkpoints.core.portable.places import is_portable, places_of
 from codex_checkpoints.core.portable.reading import BadPack, pack_in
 from codex_checkpoints.core.portable.records import Import, import_in, line_of
 from codex_checkpoints.core.restore.chains import Cut, Link
 from codex_checkpoints.core.restore.markers import Marker, Pin, Shelf
 from codex_checkpoints.core.restore.records import Windows
+from codex_checkpoints.core.restore.trace import ModeChange
 
 HOME = "/home/ana"
 BASE = f"{HOME}/shop"
@@ -103,6 +104,29 @@ SOUND = st.builds(
 )
 
 
+TIMES = st.sampled_from([None, AT, "some day"])
+IDS = st.sampled_from(["t1", "t2", "turn-7", "../../y", "turn one", f"{HOME}/t", ""])
+
+
+def _turns(ids: list[str], began: str | None, ended: str | None, where: str) -> list[PackedTurn]:
+    """Return turns as a session has them: numbered in order, the last one open."""
+    done = [
+        PackedTurn(where, name, number, began, ended, "aborted" if number == 2 else "completed")
+        for number, name in enumerate(ids, 1)
+    ]
+    return [*done, PackedTurn(where, "last", len(done) + 1, began, None, "open")]
+
+
+TURNS = st.lists(
+    st.builds(_turns, st.lists(IDS, max_size=4, unique=True), TIMES, TIMES, st.just(SOURCE)),
+    max_size=1,
+).map(lambda found: tuple(turn for turns in found for turn in turns))
+MODES = st.lists(
+    st.builds(ModeChange, st.integers(-1, 120), TEXTS | st.just("plan"), st.none() | IDS),
+    max_size=5,
+).map(tuple)
+
+
 def _event(name: str, text: str, uri: str) -> NoteEvent:
     resting = [{"uri": uri, "hash": HASH}]
     evidence = {"source": "file", "ref": uri, "hash": HASH}
@@ -111,12 +135,16 @@ def _event(name: str, text: str, uri: str) -> NoteEvent:
 
 
 def _luggage(
-    checkpoint: Checkpoint, history: list[NoteEvent], pins: list[str], label: str
+    checkpoint: Checkpoint,
+    history: list[NoteEvent],
+    pins: list[str],
+    label: str,
+    past: tuple[tuple[PackedTurn, ...], tuple[ModeChange, ...]],
 ) -> Luggage:
     marker = Marker("m1", SOURCE, "t1", label, AT, "user", {"a.py": HASH})
     shelf = Shelf((marker,), tuple(map(Pin, pins)))
     origin = Origin(SOURCE, label, "paginated", "0.169.0", "gpt-5.5")
-    return Luggage(origin, BASE, checkpoint, tuple(history), shelf, (_LINK,))
+    return Luggage(origin, BASE, checkpoint, tuple(history), shelf, (_LINK,), *past)
 
 
 _LINK = Link(SOURCE, ABOVE, "fork", Cut(turn_id="t1"), AT)
@@ -126,6 +154,7 @@ LUGGAGE = st.builds(
     st.lists(st.builds(_event, NAMES, TEXTS, FILES), max_size=3),
     st.lists(FILES, max_size=3, unique=True),
     TEXTS,
+    st.tuples(TURNS, MODES),
 )
 
 
@@ -163,9 +192,29 @@ def test_what_leaves_twice_is_as_what_leaves_once(luggage: Luggage):
         for each in once.markers
     )
     shelf = Shelf(markers, once.pins)
-    again = Luggage(once.origin, BASE, once.checkpoint, once.notes, shelf, luggage.lineage)
+    again = Luggage(
+        once.origin,
+        BASE,
+        once.checkpoint,
+        once.notes,
+        shelf,
+        luggage.lineage,
+        once.turns,
+        once.modes,
+    )
 
     assert to_bytes(leaves(again)) == to_bytes(once)
+
+
+@given(LUGGAGE)
+def test_modes_arrive_in_order_and_turns_once_each(luggage: Luggage):
+    pack = pack_in(to_bytes(leaves(luggage)))
+
+    steps = [each.seq for each in pack.modes]
+    assert steps == sorted(steps)
+    assert all(0 <= seq <= pack.checkpoint.seq for seq in steps)
+    numbers = [turn.number for turn in pack.turns]
+    assert numbers == sorted(set(numbers))
 
 
 @given(LUGGAGE, st.dictionaries(FILES, st.sampled_from([HASH, OTHER])))

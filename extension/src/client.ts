@@ -40,6 +40,9 @@ export class Unanswered extends Error {
 /** What was begun may come to its end, a hook of the user's included, before the server is ended. */
 const TIME_TO_END_MS = 12_000;
 
+/** A server says who it is before it reads anything; one that does not by then never will. */
+const TIME_TO_START_MS = 30_000;
+
 /** How the connection says that no answer will come. */
 const CUT_OFF: readonly number[] = [
   ErrorCodes.PendingResponseRejected,
@@ -114,19 +117,24 @@ export class Server {
 
   /** Start, or start anew; several wishes are met one after the other. */
   restart(): Promise<void> {
-    this.#queue = this.#queue.then(async () => {
+    return this.#next(async () => {
       // Said before the old one ends: who asks meanwhile waits for the new one.
       this.become({ kind: "starting" });
       await this.#stop();
       await this.#start();
     });
-    return this.#queue;
   }
 
   /** Stop for good. */
   stop(): Promise<void> {
-    this.#queue = this.#queue.then(() => this.#stop());
-    return this.#queue;
+    return this.#next(() => this.#stop());
+  }
+
+  /** Do this when what was wished before is done, or failed. */
+  #next(wish: () => Promise<void>): Promise<void> {
+    const done = this.#queue.then(wish);
+    this.#queue = done.catch(() => {}); // who wished it hears of it
+    return done;
   }
 
   /** Ask; the answer is typed by the method. Refusals and failures reject, an end as `Unanswered`. */
@@ -172,9 +180,12 @@ export class Server {
         this.become({ kind: "noPython", reason });
         return;
       }
-      this.#process = await begin(command, this.#seeker.folder, this.log);
-      this.#client = this.#clientOf(this.#process);
-      await this.#client.start();
+      const child = await begin(command, this.#seeker.folder, this.log);
+      this.#process = child;
+      this.#client = this.#clientOf(child);
+      // One that has ended rejects the start; nothing else would.
+      const late = setTimeout(() => void end(child), TIME_TO_START_MS);
+      await this.#client.start().finally(() => clearTimeout(late));
       this.become({ kind: "indexing", percent: null });
       this.#started.fire();
     } catch (error) {

@@ -854,11 +854,21 @@ export interface ExportParams {
   readonly workDoneToken: number | string | null;
 }
 
-/** How many of each kind a pack holds; `notes` are facts and decisions that count. */
+/**
+ * How many of each kind a pack holds; `notes` are facts and decisions that count.
+ *
+ * `sessions` are those whose metadata it holds, and `checkpoints` those that it holds whole: one
+ * each.  `fileReferences` are the artifacts that are files.
+ */
 export interface PackCounts {
+  readonly sessions: number;
+  readonly turns: number;
   readonly notes: number;
   readonly noteEvents: number;
   readonly planSteps: number;
+  readonly checkpoints: number;
+  readonly fileReferences: number;
+  readonly modes: number;
   readonly artifacts: number;
   readonly markers: number;
   readonly pins: number;
@@ -868,8 +878,8 @@ export interface PackCounts {
 /**
  * What is not in a pack, or did not arrive as it left: a code, how many, and a sentence.
  *
- * `reason` is `outside_folder`, `older_notes`, `older_markers`, `missing_files`, `changed_files`
- * or `suspect_facts`.
+ * `reason` is `outside_folder`, `older_turns`, `older_notes`, `older_markers`, `missing_files`,
+ * `changed_files` or `suspect_facts`.
  */
 export interface LeftBehind {
   readonly reason: string;

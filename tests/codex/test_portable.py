@@ -41,6 +41,12 @@ def test_codex_lists_and_resumes_what_came_in_a_pack(
     for planted in (SAID, "body-of-the-file", "return a // b", str(there.root), str(there.user)):
         assert planted not in text
 
+    pack = json.loads(text)
+    (played,) = pack["turns"]
+    assert (played["sessionId"], played["number"], played["end"]) == (thread, 1, "completed")
+    assert played["startedAt"] <= played["endedAt"]
+    assert [each["turnId"] for each in pack["modes"]] == [played["turnId"]]
+
     here = CodexHome(tmp_path / "other", model)
     workspace = here.root / "a folder"
     (workspace / "calc").mkdir(parents=True)

@@ -11,10 +11,13 @@ from codex_checkpoints.core.checkpoint.records import Artifact, Checkpoint, Plan
 from codex_checkpoints.core.portable.leaving import Left, Luggage, note_events, packed
 from codex_checkpoints.core.portable.pack import (
     MAX_BYTES,
+    MAX_MODES,
     MAX_NOTES,
+    MAX_TURNS,
     NoteEvent,
     Origin,
     Pack,
+    PackedTurn,
     Revoked,
     to_bytes,
 )
@@ -23,6 +26,7 @@ from codex_checkpoints.core.portable.reading import BadPack, pack_in
 from codex_checkpoints.core.portable.records import import_in
 from codex_checkpoints.core.restore.chains import Cut, Link
 from codex_checkpoints.core.restore.markers import Marker, Shelf
+from codex_checkpoints.core.restore.trace import ModeChange
 
 SOURCE = "01a1f865-0000-7000-8000-000000000001"
 AT = "2026-11-20T10:00:00.000Z"
@@ -72,6 +76,65 @@ def test_of_too_many_notes_and_markers_the_newest_go():
     assert [pack.notes[0].seq, pack.notes[-1].seq] == [5, MAX_NOTES + 4]
     assert pack.markers[-1].checkpoint_id == "m259"
     assert left == Left(0, 5, 5)
+
+
+def played(number: int, name: str | None = None) -> PackedTurn:
+    return PackedTurn(SOURCE, name or f"t{number}", number, AT, AT, "completed")
+
+
+def test_of_too_many_turns_and_modes_the_newest_go():
+    turns = tuple(map(played, range(1, MAX_TURNS + 6)))
+    modes = tuple(ModeChange(n, f"m{n}", None) for n in range(MAX_MODES + 5))
+    checkpoint = evolve(EMPTY, seq=MAX_MODES + 1)
+    known = evolve(luggage(), checkpoint=checkpoint, turns=turns, modes=modes)
+
+    pack, left = packed(known, [])
+
+    assert [pack.turns[0].number, pack.turns[-1].number] == [6, MAX_TURNS + 5]
+    # What came behind the checkpoint is none of it.
+    assert [pack.modes[0].seq, pack.modes[-1].seq] == [2, MAX_MODES + 1]
+    assert left == Left(older_turns=5)
+    assert pack_in(to_bytes(pack)) == pack
+
+
+def test_turns_that_make_a_pack_too_large_stay_behind():
+    uris = [f"{n}-".ljust(1000, "x") for n in range(1990)]
+    artifacts = {uri: Artifact(uri, "tool_output", None, 1) for uri in uris}
+    turns = tuple(map(played, range(1, MAX_TURNS + 1)))
+    known = evolve(luggage(), checkpoint=evolve(EMPTY, artifacts=artifacts), turns=turns)
+
+    pack, left = packed(known, [])
+
+    assert len(to_bytes(evolve(pack, turns=()))) < MAX_BYTES
+    assert len(to_bytes(pack)) <= MAX_BYTES
+    assert len(pack.turns) == MAX_TURNS - left.older_turns < MAX_TURNS
+    assert pack.turns == turns[left.older_turns :]
+
+
+def test_turns_of_several_sessions_are_numbered_in_each():
+    above = evolve(played(1), session_id="above")
+    known = evolve(luggage(), turns=(above, evolve(above, turn_id="t2", number=2), played(1)))
+
+    pack, left = packed(known, [])
+
+    assert [(each.session_id, each.number) for each in pack.turns] == [
+        ("above", 1),
+        ("above", 2),
+        (SOURCE, 1),
+    ]
+    assert left == Left()
+    assert pack_in(to_bytes(pack)) == pack
+
+
+def test_a_turn_whose_name_no_pack_may_hold_stays_behind_and_a_mode_loses_such_a_name():
+    changes = (ModeChange(1, "plan", "turn one"), ModeChange(0, "default", None))
+    known = evolve(luggage(), turns=(played(1, "turn one"), played(2)), modes=changes)
+
+    pack, left = packed(known, [])
+
+    assert (pack.turns, left.older_turns) == ((played(2),), 1)
+    assert pack.modes == (ModeChange(1, "plan", None),)
+    assert pack_in(to_bytes(pack)) == pack
 
 
 def test_what_has_an_id_that_no_pack_may_hold_stays_behind():

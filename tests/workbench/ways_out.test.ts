@@ -79,6 +79,28 @@ test("a killed server shows in the status bar, and one click restarts it", async
   await shows(workbench.status.and(workbench.page.getByLabel("no session is running")));
 });
 
+test("a server that never answers is given up, and gone", async (t) => {
+  const lab = new Lab();
+  writeSession(lab.codexHome, { task: "Nobody reads it.", cwd: lab.project });
+  const hangs =
+    "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)";
+  const workbench = await Workbench.open(t, lab, {
+    settings: { "codexCheckpoints.server.command": [realPython(), "-c", hangs, lab.root] },
+  });
+  await workbench.showView();
+
+  await workbench.page
+    .locator(".notification-toast")
+    .getByText("The command in the setting codexCheckpoints.server.command did not start.")
+    .waitFor();
+  await workbench.screenshot("never answers");
+  const running = execFileSync("ps", ["-eo", "args="], { encoding: "utf8" }).split("\n");
+  assert.deepEqual(
+    running.filter((line) => line.includes(hangs) && line.includes(lab.root)),
+    [],
+  );
+});
+
 test("a folder that is not trusted runs nothing that it names", async (t) => {
   const lab = new Lab();
   const trace = join(lab.root, "was-run");

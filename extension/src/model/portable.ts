@@ -11,9 +11,14 @@ export function packName(session: SessionSummary, say: Say): string {
 /** What a pack holds, in one line. */
 export function countWords(counts: PackCounts, say: Say): string {
   return listed(
+    say("session metadata"),
+    say("{0} turns", counts.turns),
     say("{0} steps of the plan", counts.planSteps),
     say("{0} notes", counts.notes),
-    say("{0} files and commands", counts.artifacts),
+    say("the checkpoint"),
+    say("{0} file references", counts.fileReferences),
+    say("{0} mode changes", counts.modes),
+    say("{0} artifacts", counts.artifacts),
     say("{0} markers", counts.markers),
     counts.pins === 0 ? "" : say("{0} pins", counts.pins),
   );

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from codex_checkpoints import protocol
+from codex_checkpoints.core.portable.arriving import files_of
 from codex_checkpoints.core.portable.pack import Pack
 from codex_checkpoints.service.portable.importing import Imported
 from codex_checkpoints.service.portable.packing import Packed
@@ -12,6 +13,7 @@ _SENTENCES = {
         "1 file outside the session's folder is not named",
         "{n} files outside the session's folder are not named",
     ),
+    "older_turns": ("1 older turn is left out", "{n} older turns are left out"),
     "older_notes": (
         "1 older step in the history of notes is left out",
         "{n} older steps in the history of notes are left out",
@@ -34,6 +36,7 @@ def exported(packed: Packed) -> protocol.Exported:
     left = packed.left
     counts = {
         "outside_folder": left.outside_folder,
+        "older_turns": left.older_turns,
         "older_notes": left.older_notes,
         "older_markers": left.older_markers,
     }
@@ -76,9 +79,14 @@ def imported(made: Imported) -> protocol.Imported:
 def _counts(pack: Pack) -> protocol.PackCounts:
     checkpoint = pack.checkpoint
     return protocol.PackCounts(
+        1,
+        len(pack.turns),
         len(checkpoint.facts) + len(checkpoint.decisions),
         len(pack.notes),
         len(checkpoint.plan.steps),
+        1,
+        len(files_of(pack)),
+        len(pack.modes),
         len(checkpoint.artifacts),
         len(pack.markers),
         len(pack.pins),

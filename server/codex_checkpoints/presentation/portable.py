@@ -32,11 +32,15 @@ def imported_lines(record: protocol.Imported) -> list[str]:
 
 def _lines(counts: protocol.PackCounts, left: tuple[protocol.LeftBehind, ...]) -> list[str]:
     held = (
+        (counts.turns, "turn"),
         (counts.notes, "note"),
         (counts.plan_steps, "plan step"),
+        (counts.checkpoints, "checkpoint"),
+        (counts.file_references, "file reference"),
+        (counts.modes, "mode change"),
         (counts.artifacts, "artifact"),
         (counts.markers, "marker"),
         (counts.pins, "pin"),
     )
-    holds = ", ".join(counted(many, what) for many, what in held)
+    holds = ", ".join(("session metadata", *(counted(many, what) for many, what in held)))
     return [holds, *(plain(f"! {each.message}") for each in left)]

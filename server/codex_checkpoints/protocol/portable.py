@@ -18,11 +18,20 @@ class ExportParams:
 
 @frozen
 class PackCounts:
-    """How many of each kind a pack holds; `notes` are facts and decisions that count."""
+    """How many of each kind a pack holds; `notes` are facts and decisions that count.
 
+    `sessions` are those whose metadata it holds, and `checkpoints` those that it holds whole: one
+    each.  `fileReferences` are the artifacts that are files.
+    """
+
+    sessions: int
+    turns: int
     notes: int
     note_events: int
     plan_steps: int
+    checkpoints: int
+    file_references: int
+    modes: int
     artifacts: int
     markers: int
     pins: int
@@ -33,8 +42,8 @@ class PackCounts:
 class LeftBehind:
     """What is not in a pack, or did not arrive as it left: a code, how many, and a sentence.
 
-    `reason` is `outside_folder`, `older_notes`, `older_markers`, `missing_files`, `changed_files`
-    or `suspect_facts`.
+    `reason` is `outside_folder`, `older_turns`, `older_notes`, `older_markers`, `missing_files`,
+    `changed_files` or `suspect_facts`.
     """
 
     reason: str

@@ -21,7 +21,9 @@ from codex_checkpoints.core.checkpoint.records import Checkpoint, Evidence
 from codex_checkpoints.core.portable.pack import (
     MAX_LINEAGE,
     MAX_MARKERS,
+    MAX_MODES,
     MAX_NOTES,
+    MAX_TURNS,
     Pack,
     is_id,
     is_time,
@@ -35,17 +37,20 @@ _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}", re.ASCII)
 _HASH = re.compile(r"sha256:[0-9a-f]{64}|stat:\d{1,20}-\d{1,20}|unknown:", re.ASCII)
 
 
-_LISTS = {
+LISTS = {
+    "turns": MAX_TURNS,
     "notes": MAX_NOTES,
+    "modes": MAX_MODES,
     "markers": MAX_MARKERS,
     "pins": MAX_PINS,
     "lineage": MAX_LINEAGE,
 }
+"""The lists of a pack, and how long each is at most."""
 
 
 def too_long(told: Mapping[str, object]) -> Iterator[str]:
     """Yield the lists of a pack that are longer than those of any of ours, before a look inside."""
-    for name, most in _LISTS.items():
+    for name, most in LISTS.items():
         found = told.get(name)
         if is_list(found) and len(found) > most:
             yield f"{name}: {len(found)}, more than {most}"
@@ -79,6 +84,7 @@ def _texts(pack: Pack) -> Iterator[str]:
         yield from (decision.topic or "", decision.decision, decision.rationale)
     yield from (fact.value for fact in checkpoint.facts.values())
     yield from (each.label for each in pack.markers)
+    yield from (each.mode for each in pack.modes)
     yield from (each.uri for each in checkpoint.artifacts.values() if each.kind == "command")
 
 
@@ -93,11 +99,13 @@ def wrong(pack: Pack) -> Iterator[str]:
     yield from _wrong_numbers(pack)
     yield from _wrong_files(pack)
     yield from _wrong_notes(pack)
+    yield from _wrong_past(pack)
     yield from _wrong_shelf(pack)
     if any(len(name) > MAX_URI_CHARS or not name for name in _names(pack)):
         yield "an id, a key or a reference is empty or too long"
     times = [each.at for each in (*pack.notes, *pack.lineage)]
     times += [each.created_at for each in pack.markers]
+    times += [at for turn in pack.turns for at in (turn.started_at, turn.ended_at)]
     if any(at is not None and not is_time(at) for at in times):
         yield "a time is not UTC in ISO 8601"
     hashes = [each.hash for each in pack.checkpoint.artifacts.values()]
@@ -107,7 +115,8 @@ def wrong(pack: Pack) -> Iterator[str]:
 
 
 def _wrong_names(pack: Pack) -> Iterator[str]:
-    sessions = [pack.origin.session_id, *(each.session_id for each in pack.markers)]
+    sessions = [pack.origin.session_id]
+    sessions += [each.session_id for each in (*pack.turns, *pack.markers)]
     if any(_SESSION.fullmatch(name) is None for name in sessions):
         yield "a session id is no plain name"
     if not all(map(is_id, _ids(pack))):
@@ -128,7 +137,9 @@ def _ids(pack: Pack) -> Iterator[str]:
     named = (link.turn_id for link in pack.lineage)
     marked = (link.checkpoint_id for link in pack.lineage)
     yield from (each for each in (*named, *marked) if each is not None)
-    yield from (note.turn_id for note in pack.notes if note.turn_id is not None)
+    yield from (turn.turn_id for turn in pack.turns)
+    noted = (*pack.notes, *pack.modes)
+    yield from (each.turn_id for each in noted if each.turn_id is not None)
 
 
 def _wrong_numbers(pack: Pack) -> Iterator[str]:
@@ -159,6 +170,25 @@ def _wrong_files(pack: Pack) -> Iterator[str]:
             yield "pins: lines are counted from 1, and the last is not before the first"
     if any(not each.uri.strip() for each in checkpoint.artifacts.values()):
         yield "an artifact has no name"
+
+
+def _wrong_past(pack: Pack) -> Iterator[str]:
+    """Yield what no session has behind it: turns that end unended, or any of it in disorder."""
+    turns = {(each.session_id, each.turn_id) for each in pack.turns}
+    if len(turns) < len(pack.turns):
+        yield "turns: one stands twice"
+    reached: dict[str, int] = {}
+    for turn in pack.turns:
+        if turn.number <= reached.get(turn.session_id, 0):
+            yield "turns: those of a session are numbered from 1, and in order"
+        reached[turn.session_id] = turn.number
+    if any(turn.end == "open" and turn.ended_at is not None for turn in pack.turns):
+        yield "turns: one that is open has ended"
+    steps = [0, *(each.seq for each in pack.modes), max(0, pack.checkpoint.seq)]
+    if steps != sorted(steps):
+        yield "modes: not in order up to the checkpoint"
+    if any(not each.mode.strip() for each in pack.modes):
+        yield "modes: one has no name"
 
 
 def _wrong_shelf(pack: Pack) -> Iterator[str]:

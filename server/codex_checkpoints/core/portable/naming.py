@@ -25,6 +25,7 @@ from codex_checkpoints.core.portable.pack import (
     Origin,
     PackedLink,
     PackedMarker,
+    PackedTurn,
     is_id,
     is_time,
     is_version,
@@ -32,6 +33,7 @@ from codex_checkpoints.core.portable.pack import (
 from codex_checkpoints.core.portable.places import Places, stays
 from codex_checkpoints.core.restore.chains import Link
 from codex_checkpoints.core.restore.markers import Marker
+from codex_checkpoints.core.restore.trace import ModeChange
 from codex_checkpoints.core.rollout.fields import Json, is_list, is_object, object_of
 
 _TEXTS = frozenset({"value", "topic", "decision", "rationale", "text"})
@@ -146,6 +148,20 @@ class Names:
             evidence=self._evidence(fact.evidence),
             depends_on=tuple(evolve(each, uri=self.uri(each.uri)) for each in fact.depends_on),
         )
+
+    def turn(self, turn: PackedTurn) -> PackedTurn:
+        """Return a turn."""
+        return evolve(
+            turn,
+            session_id=self.name(turn.session_id),
+            turn_id=self.name(turn.turn_id),
+            started_at=_time(turn.started_at),
+            ended_at=_time(turn.ended_at),
+        )
+
+    def mode(self, change: ModeChange) -> ModeChange:
+        """Return a change of the mode."""
+        return evolve(change, mode=self.text(change.mode), turn_id=self._id(change.turn_id))
 
     def note(self, event: NoteEvent) -> NoteEvent:
         """Return a step in the history of notes, without hashes."""

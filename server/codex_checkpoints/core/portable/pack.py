@@ -1,10 +1,14 @@
 """The nouns of a portable pack, and its canonical bytes.
 
-One JSON object on one line: `format`, `version`, `origin`, `checkpoint`, `notes`, `markers`,
-`pins`, `lineage`, in this order.  Equal packs have equal bytes.  It holds no text of the
-conversation but the task (AGN-39), no place of a machine and nothing that looks like a secret.
+One JSON object on one line: `format`, `version`, `origin`, `checkpoint`, `turns`, `notes`,
+`modes`, `markers`, `pins`, `lineage`, in this order.  Equal packs have equal bytes.  It holds no
+text of the conversation but the task (AGN-39), no place of a machine and nothing that looks like a
+secret.
 
-The hashes in its checkpoint are claims: they say what the files were where it was made.
+Durable state is whole in it (AGN-14).  Session metadata is `origin`, with `lineage`; turns, notes
+and the mode history have lists of their own; the one checkpoint is `checkpoint`, which markers
+point back from.  Its `artifacts` are the artifacts; those of the kind `file` are the file
+references with hashes.  These hashes are claims: they say what the files were where it was made.
 """
 
 from __future__ import annotations
@@ -22,6 +26,7 @@ from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.restore.carried import LinkKind
 from codex_checkpoints.core.restore.markers import Origin as MarkedBy
 from codex_checkpoints.core.restore.markers import Pin
+from codex_checkpoints.core.restore.trace import ModeChange
 from codex_checkpoints.core.restore.written import to_json
 
 FORMAT = "codex-checkpoints-pack"
@@ -31,8 +36,14 @@ VERSION = 1
 MAX_BYTES = 1 << 22
 """A larger file is no pack of ours, and is not read."""
 
+MAX_TURNS = 1024
+"""Turns, the newest."""
+
 MAX_NOTES = 1024
 """Entries of the history of notes, the newest."""
+
+MAX_MODES = 64
+"""Changes of the mode, the newest; no session here knows of more."""
 
 MAX_MARKERS = 256
 """Markers, the newest."""
@@ -54,6 +65,22 @@ class Origin:
     history_mode: Literal["paginated", "legacy"]
     cli_version: str | None
     model: str | None
+
+
+@frozen
+class PackedTurn:
+    """A turn by its session, its id and its number there among those that count, from 1.
+
+    When it began and ended is as its records say, None where none does; a turn that is `open` has
+    no end.  What was said in it stays behind (AGN-39).
+    """
+
+    session_id: str
+    turn_id: str
+    number: int
+    started_at: str | None
+    ended_at: str | None
+    end: Literal["completed", "aborted", "open"]
 
 
 @frozen
@@ -108,7 +135,9 @@ class Pack:
 
     origin: Origin
     checkpoint: Checkpoint
+    turns: tuple[PackedTurn, ...] = ()
     notes: tuple[NoteEvent, ...] = ()
+    modes: tuple[ModeChange, ...] = ()
     markers: tuple[PackedMarker, ...] = ()
     pins: tuple[Pin, ...] = ()
     lineage: tuple[PackedLink, ...] = ()
@@ -121,7 +150,9 @@ def json_of(pack: Pack) -> dict[str, Any]:
         "version": VERSION,
         "origin": to_json(pack.origin),
         "checkpoint": canonical.to_json(pack.checkpoint),
+        "turns": [to_json(each) for each in pack.turns],
         "notes": [_note(each) for each in pack.notes],
+        "modes": [to_json(each) for each in pack.modes],
         "markers": [to_json(each) for each in pack.markers],
         "pins": [to_json(each) for each in pack.pins],
         "lineage": [to_json(each) for each in pack.lineage],

@@ -26,7 +26,7 @@ from codex_checkpoints.core.checkpoint.caps import MAX_VALUE_CHARS, camel
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.checkpoint.redaction import redact
 from codex_checkpoints.core.checkpoint.text import value
-from codex_checkpoints.core.portable.judging import policies, too_long, too_many, wrong
+from codex_checkpoints.core.portable.judging import LISTS, policies, too_long, too_many, wrong
 from codex_checkpoints.core.portable.pack import (
     FORMAT,
     MAX_BYTES,
@@ -36,10 +36,12 @@ from codex_checkpoints.core.portable.pack import (
     Pack,
     PackedLink,
     PackedMarker,
+    PackedTurn,
     Revoked,
 )
 from codex_checkpoints.core.portable.places import HIDDEN
 from codex_checkpoints.core.restore.markers import Pin
+from codex_checkpoints.core.restore.trace import ModeChange
 from codex_checkpoints.core.rollout.controls import CONTROLS
 from codex_checkpoints.core.rollout.fields import is_list, is_object
 
@@ -56,7 +58,16 @@ _LARGEST = 1 << 48
 """No session has so many records."""
 _LISTED = 8
 _UNSEEN = re.compile(f"[{CONTROLS}{HIDDEN}\\ud800-\\udfff]")
-_RECORDS: tuple[type[Any], ...] = (Origin, Revoked, NoteEvent, PackedMarker, Pin, PackedLink)
+_RECORDS: tuple[type[Any], ...] = (
+    Origin,
+    PackedTurn,
+    Revoked,
+    NoteEvent,
+    ModeChange,
+    PackedMarker,
+    Pin,
+    PackedLink,
+)
 
 
 class BadPack(ValueError):
@@ -165,9 +176,8 @@ def _clean(part: object, depth: int) -> object:
 
 
 def _structured(told: Mapping[str, Any]) -> Pack:
-    lists = ("notes", "markers", "pins", "lineage")
-    if not all(is_list(told.get(name)) for name in lists):
-        raise BadPack("invalid_payload", [f"{', '.join(lists)}: must be lists"])
+    if not all(is_list(told.get(name)) for name in LISTS):
+        raise BadPack("invalid_payload", [f"{', '.join(LISTS)}: must be lists"])
     try:
         return _reader().structure(told, Pack)
     except canonical.BadCheckpoint:

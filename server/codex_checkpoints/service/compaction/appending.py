@@ -43,7 +43,7 @@ def behind(
     forms = lines, in_task(lines, turn_id, source.window, at)
     form = effective(traced.outline, forms, items)
     if form is None:
-        message = f"session {source.session_id}: what is appended to it would not be gone by"
+        message = f"session {source.session_id}: Codex would not go by what is appended to it"
         hint = "Compact it into a new session, or restore one of its turns into a branch."
         facts = {"sessionId": source.session_id, "reason": "without_effect", "hint": hint}
         raise Refusal("conflict", message, facts)

@@ -15,19 +15,20 @@ from attrs import evolve, frozen
 
 from codex_checkpoints import pack_file
 from codex_checkpoints.core.portable.leaving import Left, Luggage, note_events, packed
-from codex_checkpoints.core.portable.pack import MAX_BYTES, NoteEvent, Origin, Pack, to_bytes
-from codex_checkpoints.core.restore.chains import MAX_CHAIN
+from codex_checkpoints.core.portable.pack import MAX_BYTES, Origin, Pack, to_bytes
 from codex_checkpoints.core.restore.sealing import digest_of, sealed
+from codex_checkpoints.core.restore.trace import in_order
 from codex_checkpoints.journal import StorageError
-from codex_checkpoints.service.beginnings import went_on_from
-from codex_checkpoints.service.import_records import ImportRecords
 from codex_checkpoints.service.lineages import way_up
 from codex_checkpoints.service.marking import Markers
+from codex_checkpoints.service.portable.past import chronicle_of, past_of, turns_of
 from codex_checkpoints.service.reading.pace import paced_hashes
 from codex_checkpoints.service.reading.session_file import SessionFile
 from codex_checkpoints.service.refusal import Refusal, misfit
+from codex_checkpoints.service.restore.earlier_work import earlier_work
+from codex_checkpoints.service.restore.plan import unreadable
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.threads.contract import Row
+from codex_checkpoints.threads.contract import Row, UnreadableSource
 
 
 @frozen
@@ -67,8 +68,9 @@ class Packing:
     def write(self, session: str, file: str, mode: Literal["new", "replace"] = "new") -> Packed:
         """Write a pack to `file`, a whole path; it is durable and complete on return.
 
-        Refuses `unknown_session`, `conflict` for a file that is there and for a folder,
-        `limit_exceeded` for a session that no pack can hold, `invalid_payload`, `storage_error`.
+        Refuses `unknown_session`, `unreadable_source`, `conflict` for a file that is there and for
+        a folder, `limit_exceeded` for a session that no pack can hold, `invalid_payload`,
+        `storage_error`.
         """
         found, data = self._packed(session, file)
         self._sessions.pace.commit()
@@ -91,7 +93,10 @@ class Packing:
     def _packed(self, session: str, file: str) -> tuple[Packed, bytes]:
         self._refuse_place(file)
         row, opened = self._opened(session)
-        pack, left = packed(self._luggage(row, opened), self._homes)
+        try:
+            pack, left = packed(self._luggage(row, opened), self._homes)
+        except UnreadableSource as error:
+            raise unreadable(row, str(error)) from error
         data = to_bytes(pack)
         if len(data) > MAX_BYTES:
             message = f"the pack has {len(data)} bytes, more than {MAX_BYTES}"
@@ -123,6 +128,9 @@ class Packing:
         base = replay.state.base
         hashes = paced_hashes(sessions.pace, sessions.workspace, base, replay.files())
         markers = Markers(sessions, self._now, self._new_id)
+        chronicle = chronicle_of(sessions, row, replay.seq)
+        past = past_of(sessions, row.session_id)
+        before = earlier_work(sessions, row, chronicle)
         origin = Origin(
             row.session_id,
             sessions.catalogue.store.name_of(row),
@@ -134,31 +142,12 @@ class Packing:
             origin,
             base,
             replay.checkpoint(updates, hashes),
-            (*self._earlier(row.session_id), *note_events(updates)),
+            (*past.notes, *note_events(updates)),
             markers.shelf(row.session_id),
             way_up(sessions, row.session_id),
+            (*past.turns, *turns_of(row.session_id, chronicle)),
+            in_order(before.modes, chronicle.traces().modes),
         )
-
-    def _earlier(self, session_id: str) -> tuple[NoteEvent, ...]:
-        """Return the history that a session came with, which no file of its own tells.
-
-        A pack brought it along, or it stands with the sessions that this one goes on from.
-        """
-        records, found = self._sessions.records, tuple[NoteEvent, ...]()
-        seen: set[str] = set()
-        while session_id not in seen and len(seen) < MAX_CHAIN:
-            seen.add(session_id)
-            arrived = ImportRecords(records).made(session_id)
-            if arrived is not None:
-                return (*arrived.pack.notes, *found)
-            source = went_on_from(records, session_id)
-            if source is None:
-                break
-            session_id, until = source
-            if until is not None:
-                updates = self._sessions.projections.updates(session_id)
-                found = (*note_events(each for each in updates if each.seq <= until), *found)
-        return found
 
     def _refuse_place(self, file: str) -> None:
         """Refuse what is no whole path, any place where only session files belong, and a folder."""

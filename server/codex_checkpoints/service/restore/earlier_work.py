@@ -2,8 +2,8 @@
 
 A session that goes on from a checkpoint has none of the lines that led there.  The record of a
 restore tells what it carried; for a compaction into a new session the source is read once more, as
-far as it was compacted.  Where neither is there it is said that the rest is not known, and nothing
-is made up.  What the session's own lines tell is found by `plan`.
+far as it was compacted; a pack tells the modes alone.  Where none is there it is said that the rest
+is not known, and nothing is made up.  What the session's own lines tell is found by `plan`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from codex_checkpoints.core.restore.records import Restore
 from codex_checkpoints.core.restore.references import NOTHING, References, remembered
 from codex_checkpoints.core.restore.trace import ModeChange, Trace, in_order
 from codex_checkpoints.service.compaction_records import CompactionRecords, storing
+from codex_checkpoints.service.import_records import ImportRecords
 from codex_checkpoints.service.reading.fingerprints import fingerprint
 from codex_checkpoints.service.restore_records import RestoreRecords
 from codex_checkpoints.service.sessions import Sessions
@@ -75,7 +76,7 @@ def _step(sessions: Sessions, row: Row, trace: Trace) -> Earlier | tuple[Row, Tr
         return _carried(made, None if seed is None else seed.seq)
     if seed is None:
         return Earlier()
-    root = next(reversed([row, *sessions.catalogue.chains.below(row)])).session_id
+    root = [row, *sessions.catalogue.chains.below(row)][-1].session_id
     made = restores.made(root)
     if made is not None:
         return _carried(made, seed.seq)
@@ -84,7 +85,9 @@ def _step(sessions: Sessions, row: Row, trace: Trace) -> Earlier | tuple[Row, Tr
     for record in records:
         if isinstance(record, Installed) and (record.into, record.session_id) == ("new", root):
             return _compacted(sessions, record.source) or Earlier(gaps=(UNKNOWN,))
-    return Earlier(gaps=(UNKNOWN,))
+    arrived = ImportRecords(sessions.records).made(root)
+    modes = () if arrived is None else arrived.pack.modes
+    return Earlier(modes=modes, gaps=(UNKNOWN,))
 
 
 def _carried(made: Restore, seed: int | None) -> Earlier:

@@ -1,0 +1,74 @@
+"""When turns ended, as the records of a session tell."""
+
+import pytest
+
+from codex_checkpoints.core.portable.chronicle import Chronicle
+from reading import read_on
+from rollouts import (
+    Form,
+    Step,
+    aborted,
+    assistant,
+    rollout,
+    session,
+    several,
+    started,
+    turn,
+    turn_context,
+    user,
+)
+
+STEPS: tuple[Step, ...] = (
+    turn(turn_context(), user("One"), assistant("So.")),
+    several(started(), user("Two"), aborted()),
+    turn(user("Three"), assistant("日本 " * 9000)),
+    several(started(), user("Four")),
+)
+
+
+def chronicle(data: bytes, *, hot: bool = True, last: int | None = None) -> Chronicle:
+    found = read_on(Chronicle(hot=hot, last=last), data)
+    assert isinstance(found, Chronicle)
+    return found
+
+
+def ends(found: Chronicle) -> list[str | None]:
+    return [found.ended_at(each) for each in found.state.turns.turns]
+
+
+def stamps_of(data: bytes, kinds: set[bytes]) -> list[str]:
+    """Return the times of the lines of these kinds, by a plain look at them."""
+    lines = [line for line in data.splitlines() if any(kind in line for kind in kinds)]
+    return [line.split(b'"')[3].decode() for line in lines]
+
+
+@pytest.mark.parametrize("hot", [True, False], ids=["quick", "plain"])
+@pytest.mark.parametrize("form", ["paginated", "legacy"])
+def test_a_turn_ended_when_the_record_of_its_end_was_written(form: Form, hot: bool):
+    data = rollout(session(form), *STEPS)
+
+    found = ends(chronicle(data, hot=hot))
+
+    assert found == [*stamps_of(data, {b'"task_complete"', b'"turn_aborted"'}), None]
+
+
+def test_a_file_that_tells_of_no_ends_has_none():
+    assert ends(chronicle(rollout(session("bare"), *STEPS))) == [None] * 4
+
+
+def test_an_end_in_a_last_line_without_its_line_end_counts():
+    data = rollout(session(), *STEPS[:1])
+
+    assert ends(chronicle(data[:-1])) == ends(chronicle(data)) != [None]
+
+
+def test_what_comes_behind_the_last_record_that_counts_is_not_told():
+    data = rollout(session(), *STEPS)
+    whole = chronicle(data)
+    first = whole.state.turns.turns[0]
+    assert first.ended_seq is not None
+
+    found = chronicle(data, last=first.ended_seq)
+
+    assert ends(found) == ends(whole)[:1]
+    assert ends(chronicle(data, last=first.ended_seq - 1)) == [None]
