@@ -84,21 +84,24 @@ test("a server that never answers is given up, and gone", async (t) => {
   writeSession(lab.codexHome, { task: "Nobody reads it.", cwd: lab.project });
   const hangs =
     "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)";
+  function hanging(): string[] {
+    const running = execFileSync("ps", ["-eo", "args="], { encoding: "utf8" }).split("\n");
+    return running.filter((line) => line.includes(hangs) && line.includes(lab.root));
+  }
   const workbench = await Workbench.open(t, lab, {
-    settings: { "codexCheckpoints.server.command": [realPython(), "-c", hangs, lab.root] },
+    settings: { "codexCheckpoints.server.command": [realPython(), "-I", "-c", hangs, lab.root] },
   });
   await workbench.showView();
+  while (hanging().length === 0) {
+    await workbench.page.waitForTimeout(100); // the test's own limit ends it
+  }
 
   await workbench.page
     .locator(".notification-toast")
     .getByText("The command in the setting codexCheckpoints.server.command did not start.")
     .waitFor();
   await workbench.screenshot("never answers");
-  const running = execFileSync("ps", ["-eo", "args="], { encoding: "utf8" }).split("\n");
-  assert.deepEqual(
-    running.filter((line) => line.includes(hangs) && line.includes(lab.root)),
-    [],
-  );
+  assert.deepEqual(hanging(), []);
 });
 
 test("a folder that is not trusted runs nothing that it names", async (t) => {
