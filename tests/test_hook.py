@@ -528,7 +528,8 @@ def test_what_takes_too_long_is_not_said_afterwards(home: Home):
 def test_a_defect_of_ours_is_noted_by_its_kind(home: Home):
     home.put(WORK)
     program = (
-        "from codex_checkpoints import hook; from codex_checkpoints.service import hooking\n"
+        "from codex_checkpoints import hook\n"
+        "from codex_checkpoints.service.connect import hooking\n"
         "def defect(self, call): raise KeyError('sesame')\n"
         "hooking.Hooking.answer = defect; hook.serve(None, None)\n"
     )
