@@ -35,12 +35,18 @@ def move(to, name):
         for path in list((home / folder).rglob(f"rollout-*{{name}}.jsonl")):
             path.rename(to / path.name)
 
+def waits_at(method):
+    try:
+        return (here / "waits").read_text() == method
+    except FileNotFoundError:  # also between two looks: it is taken away while this runs
+        return False
+
 for line in sys.stdin:
     message = json.loads(line)
     method, answer = message["method"], {{"result": {{}}}}
     with open(here / "asked", "a") as asked:
         asked.write(method + "\\n")
-    while (here / "waits").exists() and method == (here / "waits").read_text():
+    while waits_at(method):
         time.sleep(0.01)
     if (here / "refuses").exists() and method.startswith("thread/"):
         answer = {{"error": {{"code": -32600, "message": "no rollout found"}}}}
