@@ -11,7 +11,7 @@ import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node
 import { availableParallelism, loadavg } from "node:os";
 import { delimiter, join } from "node:path";
 import type { TestContext } from "node:test";
-import { type BrowserContext, chromium, type Locator, type Page } from "playwright-core";
+import { type BrowserContext, chromium, errors, type Locator, type Page } from "playwright-core";
 import { Child } from "./children.ts";
 import type { Lab } from "./lab.ts";
 
@@ -27,6 +27,8 @@ export const VSIX = process.env.VSIX ?? "";
 /** So long nothing takes, be the machine as busy as it may. */
 const READY_MS = 120_000;
 const STEP_MS = 45_000;
+/** So long an open palette takes to show a command; one that takes longer has closed again. */
+const PALETTE_MS = 10_000;
 
 /** Those of `settings.json`, and what makes two pictures alike. */
 const SETTINGS = {
@@ -204,16 +206,32 @@ export class Workbench {
     return this.page.locator(`[id="workbench.parts.${name}"]`);
   }
 
-  /** Run a command by its title, from the palette. */
+  /**
+   * Run a command by its title, from the palette.
+   *
+   * A palette closes when the focus leaves it, and what ran before may still be moving the focus
+   * (a terminal that ends, a panel that folds): then a user opens it again, and so does this.
+   */
   async command(title: string): Promise<void> {
-    await this.page.keyboard.press("F1");
-    const input = this.page.locator(".quick-input-widget:visible input").first();
-    await input.fill(`>${title}`);
-    await this.page
-      .locator(".quick-input-widget:visible .monaco-list-row")
-      .filter({ hasText: title })
-      .first()
-      .click();
+    const open = this.page.locator(".quick-input-widget:visible");
+    const input = open.locator('input[placeholder^="Type the name of a command"]');
+    const row = open.locator(".monaco-list-row").filter({ hasText: title }).first();
+    const tries = 5;
+    for (let attempt = 1; ; attempt++) {
+      const timeout = attempt === tries ? STEP_MS : PALETTE_MS;
+      try {
+        await this.page.keyboard.press("F1");
+        await input.fill(`>${title}`, { timeout });
+        await row.click({ timeout });
+        // What is asked next is asked in the same place.
+        await input.waitFor({ state: "hidden", timeout });
+        return;
+      } catch (error) {
+        if (attempt === tries || !(error instanceof errors.TimeoutError)) {
+          throw error;
+        }
+      }
+    }
   }
 
   /** Choose an entry of the menu that a right click opens. */
