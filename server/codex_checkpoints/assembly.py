@@ -9,8 +9,6 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
-
 from codex_checkpoints import stamps
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.checkpoint.seed import Seeds
@@ -29,6 +27,7 @@ from codex_checkpoints.threads import tree
 from codex_checkpoints.threads.contract import ThreadStore
 from codex_checkpoints.threads.index import is_storable
 from codex_checkpoints.threads.local_store import LocalThreadStore
+from codex_checkpoints.values import frozen
 
 if TYPE_CHECKING:
     from codex_checkpoints.codex.archive import CodexArchive

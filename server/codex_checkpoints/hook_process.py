@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import IO, Literal, cast
 
-from attrs import frozen
+from codex_checkpoints.values import frozen
 
 MOST_OUTPUT = 65_536
 """Bytes of an answer that are read; a hook that says more is stopped."""

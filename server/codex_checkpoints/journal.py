@@ -16,7 +16,8 @@ from collections.abc import Callable, Generator, Iterator
 from typing import BinaryIO
 
 import orjson
-from attrs import frozen
+
+from codex_checkpoints.values import frozen
 
 PATIENCE = 10.0
 """Seconds to wait for another process that is appending to the same file."""

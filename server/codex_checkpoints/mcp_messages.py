@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 from typing import IO, TypeGuard
 
 import orjson
-from attrs import frozen
+
+from codex_checkpoints.values import frozen
 
 MAX_LINE = 1 << 20
 """Bytes of a line, without its end; a longer one is refused and passed over."""

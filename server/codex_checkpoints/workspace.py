@@ -32,6 +32,8 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from codex_checkpoints.values import define, frozen
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
@@ -66,7 +68,7 @@ _FILE_FLAGS = _open_flags(
 _FOLDER_FLAGS = _open_flags("O_PATH", "O_DIRECTORY", "O_NOFOLLOW", "O_CLOEXEC")
 
 
-@attrs.frozen
+@frozen
 class _Stamp:
     """What tells one state of a file from another without reading it."""
 
@@ -81,7 +83,7 @@ class _Stamp:
         return cls(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
 
 
-@attrs.frozen
+@frozen
 class _Hashed:
     stamp: _Stamp
     value: str
@@ -243,7 +245,7 @@ class Workspace:
                 self._known.popitem(last=False)
 
 
-@attrs.define
+@define
 class _Place:
     """A base that exists, for the time of one look at it."""
 

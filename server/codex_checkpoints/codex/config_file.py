@@ -15,11 +15,12 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from typing import cast
 
-from attrs import Factory, frozen
+from attrs import Factory
 
 from codex_checkpoints.codex import entries
 from codex_checkpoints.codex.entries import SERVER_NAME, CannotEdit, Entries, Unreadable, Written
 from codex_checkpoints.codex.toml_text import Kind, Statement, statements
+from codex_checkpoints.values import frozen
 
 BEGIN = "# >>> codex-checkpoints: added by `codex-checkpoints connect`, removed by `--remove`"
 END = "# <<< codex-checkpoints"

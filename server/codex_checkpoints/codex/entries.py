@@ -15,7 +15,7 @@ import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import cast
 
-from attrs import frozen
+from codex_checkpoints.values import frozen
 
 SERVER_NAME = "codex-checkpoints"
 """Codex shows our tools in the namespace `mcp__codex_checkpoints`; nobody's own `memory` is near.

@@ -12,7 +12,7 @@ import os
 import secrets
 import stat
 
-from attrs import frozen
+from codex_checkpoints.values import frozen
 
 MAX_BYTES = 8 << 20
 """More than anybody's configuration; beyond it a file is not read."""

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Iterator
 
-from attrs import frozen
+from codex_checkpoints.values import frozen
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _PIECE = re.compile(r'"(?:\\.|[^"\\])*"|[^"\[\]{},:]+|.')

@@ -13,9 +13,8 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from typing import cast
 
-from attrs import frozen
-
 from codex_checkpoints.codex.app_server import Declined, Patience, app_server
+from codex_checkpoints.values import frozen
 
 SECONDS = 10.0
 """What Codex may take for its whole answer; it takes a fraction of one."""

@@ -14,8 +14,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from attrs import frozen
-
 from codex_checkpoints.codex import IN_SCRATCH, SCRATCH
 from codex_checkpoints.codex.app_server import (
     AppServer,
@@ -25,6 +23,7 @@ from codex_checkpoints.codex.app_server import (
     Patience,
     app_server,
 )
+from codex_checkpoints.values import frozen
 
 logger = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from enum import Enum, auto
 from typing import cast
 
-from attrs import frozen
+from codex_checkpoints.values import frozen
 
 _PIECE = re.compile(
     r'"""(?:\\.|[^\\])*?"""(?:"{0,2})'

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from attrs import frozen
-
 from codex_checkpoints.protocol.histories import WindowChain
 from codex_checkpoints.protocol.sessions import Offer
+from codex_checkpoints.values import frozen
 
 
 @frozen

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from attrs import Factory, frozen
+from attrs import Factory
+
+from codex_checkpoints.values import frozen
 
 
 @frozen

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from attrs import frozen
+from codex_checkpoints.values import frozen
 
 
 @frozen

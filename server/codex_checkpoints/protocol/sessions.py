@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from attrs import frozen
-
 from codex_checkpoints.protocol.receipts import Receipt
+from codex_checkpoints.values import frozen
 
 
 @frozen

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from attrs import frozen
-
 from codex_checkpoints.protocol.compactions import (
     Compacted,
     CompactParams,
@@ -84,6 +82,7 @@ from codex_checkpoints.protocol.sessions import (
     ViewParams,
     ViewText,
 )
+from codex_checkpoints.values import frozen
 
 
 @frozen

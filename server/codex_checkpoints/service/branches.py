@@ -7,13 +7,14 @@ with both ends, say how it was made of it.  The whole tree, with windows and all
 
 from __future__ import annotations
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from codex_checkpoints.core.compaction.records import Installed
 from codex_checkpoints.service.compaction_records import CompactionRecords, storing
 from codex_checkpoints.service.restore_records import RestoreRecords
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.tallies import source_of
+from codex_checkpoints.values import frozen
 
 
 @frozen

@@ -11,8 +11,6 @@ import contextlib
 import logging
 from collections.abc import Generator
 
-from attrs import frozen
-
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.compaction.record_lines import record_of, to_value
 from codex_checkpoints.core.compaction.records import (
@@ -30,6 +28,7 @@ from codex_checkpoints.journal import Journal, StorageError
 from codex_checkpoints.records import COMPACTIONS, Records
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.threads.contract import UnreadableSource
+from codex_checkpoints.values import frozen
 
 logger = logging.getLogger(__name__)
 

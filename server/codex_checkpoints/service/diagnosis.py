@@ -6,8 +6,6 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from attrs import frozen
-
 from codex_checkpoints.service.connect.connection import Connection
 from codex_checkpoints.service.damage import damage
 from codex_checkpoints.service.findings import Finding, of_connection
@@ -15,6 +13,7 @@ from codex_checkpoints.service.reading.rows import problems_of, skipped_of
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.settings import WINDOW_VARIABLES, left_aside
 from codex_checkpoints.threads.contract import Fault, Row
+from codex_checkpoints.values import frozen
 
 
 @frozen

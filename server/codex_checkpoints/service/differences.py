@@ -6,12 +6,11 @@ branches as well.  Both are seen with the hashes of now.
 
 from __future__ import annotations
 
-from attrs import frozen
-
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.restore.difference import Difference, difference
 from codex_checkpoints.service.reading.turn_names import find_turn
 from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.values import frozen
 
 
 @frozen

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from operator import attrgetter
 
-from attrs import frozen
-
 from codex_checkpoints.codex.program import has_hooks
 from codex_checkpoints.service.connect.connection import Connection
 from codex_checkpoints.service.connect.doors import HOW_TO_TRUST, Door
 from codex_checkpoints.threads.contract import Row
+from codex_checkpoints.values import frozen
 
 _RECENT = 20
 """How many of the newest sessions are asked for the version of Codex that wrote them."""

@@ -9,11 +9,10 @@ from __future__ import annotations
 import hashlib
 import logging
 
-from attrs import frozen
-
 from codex_checkpoints.journal import StorageError
 from codex_checkpoints.service.reading.projections import View
 from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.values import frozen
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from codex_checkpoints.core.compaction.kinds import Past
 from codex_checkpoints.core.compaction.source import Retracing
@@ -29,6 +29,7 @@ from codex_checkpoints.service.reading.parts import Part, Taker, parts_below, re
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.threads.contract import OURS, Row, UnreadableSource
+from codex_checkpoints.values import frozen
 
 logger = logging.getLogger(__name__)
 

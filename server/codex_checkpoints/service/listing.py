@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from attrs import frozen
-
 from codex_checkpoints.core.checkpoint.caps import Caps
+from codex_checkpoints.values import frozen
 
 if TYPE_CHECKING:
     from codex_checkpoints.core.compaction.offering import Budget, Offer

@@ -6,7 +6,7 @@ what our own records tell of the compactions that we made.
 
 from __future__ import annotations
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from codex_checkpoints.core.compaction.recent import COMPACTION
 from codex_checkpoints.core.losses.account import Account
@@ -17,6 +17,7 @@ from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.standing import last_line_with
 from codex_checkpoints.threads.contract import Row, UnreadableSource
+from codex_checkpoints.values import frozen
 
 LONGEST_WINDOW = 1 << 22
 """Bytes that are read while somebody waits; a window holds as much text in very few sessions."""

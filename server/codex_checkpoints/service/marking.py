@@ -11,8 +11,6 @@ import contextlib
 import re
 from collections.abc import Callable, Generator
 
-from attrs import frozen
-
 from codex_checkpoints.core.checkpoint.caps import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.restore import markers
@@ -26,6 +24,7 @@ from codex_checkpoints.service.reading.turn_names import end_of, find_turn, has_
 from codex_checkpoints.service.refusal import Refusal, misfit
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.threads.contract import Row
+from codex_checkpoints.values import frozen
 
 _SHORTEST_PREFIX = 8
 _LINES = re.compile(r"(?P<path>.+)#L(?P<start>[0-9]{1,9})(?:-L?(?P<end>[0-9]{1,9}))?", re.DOTALL)

@@ -15,8 +15,6 @@ import contextlib
 from collections.abc import Callable
 from typing import TypeVar
 
-from attrs import frozen
-
 from codex_checkpoints.core.checkpoint import memory
 from codex_checkpoints.core.checkpoint.anchors import Anchor, CallSearch, Newest
 from codex_checkpoints.core.checkpoint.caps import MAX_VALUE_CHARS, Limits
@@ -33,6 +31,7 @@ from codex_checkpoints.service.reading.session_file import SessionFile
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.threads.contract import Row, UnreadableSource
+from codex_checkpoints.values import frozen
 
 T = TypeVar("T")
 

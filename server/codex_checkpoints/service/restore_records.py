@@ -10,8 +10,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Generator
 
-from attrs import frozen
-
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.restore import records as lines
 from codex_checkpoints.core.restore.chains import MAX_CHAIN
@@ -23,6 +21,7 @@ from codex_checkpoints.journal import StorageError
 from codex_checkpoints.records import RESTORES, Records
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.threads.contract import UnreadableSource
+from codex_checkpoints.values import frozen
 
 
 @frozen

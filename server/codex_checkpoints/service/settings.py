@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, cast
 
-from attrs import Factory, evolve, frozen
+from attrs import Factory, evolve
 
 from codex_checkpoints.core.checkpoint.caps import (
     DEFAULT_BUDGET,
@@ -17,6 +17,7 @@ from codex_checkpoints.core.checkpoint.caps import (
     BadCaps,
     Caps,
 )
+from codex_checkpoints.values import frozen
 from codex_checkpoints.workspace import DEFAULT_HASH_LIMIT
 
 WINDOW_VARIABLES: tuple[str, str] = (

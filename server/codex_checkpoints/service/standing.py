@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attrs import frozen
-
 from codex_checkpoints.core.compaction.recent import (
     BEGINNINGS,
     COMPACTION,
@@ -26,6 +24,7 @@ from codex_checkpoints.core.rollout.parsing import BOM
 from codex_checkpoints.service.reading.session_file import bases_below
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.threads.contract import RolloutReader, Row
+from codex_checkpoints.values import frozen
 
 _BLOCK = 1 << 18
 """So much is searched at a time; more would not stay in the caches of a processor."""

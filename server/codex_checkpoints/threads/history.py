@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import orjson
-from attrs import frozen
 
 from codex_checkpoints.core.rollout.items import SessionMeta
 from codex_checkpoints.core.rollout.parsing import head_of
@@ -19,6 +18,7 @@ from codex_checkpoints.threads.contract import (
     RolloutReader,
     UnreadableSource,
 )
+from codex_checkpoints.values import frozen
 
 _LONGEST_CHAIN = 1024
 

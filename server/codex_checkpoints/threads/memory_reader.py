@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 
-from attrs import define, evolve
+from attrs import evolve
 
 from codex_checkpoints.threads.contract import (
     Feed,
@@ -15,6 +15,7 @@ from codex_checkpoints.threads.contract import (
     Rollout,
     UnreadableSource,
 )
+from codex_checkpoints.values import define
 
 PLACE = "memory:"
 _PORTION = 1 << 16

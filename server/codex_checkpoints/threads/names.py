@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
 import orjson
-from attrs import frozen
 
 from codex_checkpoints.threads import lines
+from codex_checkpoints.values import frozen
 
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import cast
 
 import orjson
-from attrs import frozen
 
 from codex_checkpoints.threads.contract import Unsupported
+from codex_checkpoints.values import frozen
 
 ReadAt = Callable[[int, int], bytes]
 """Return so many bytes from an offset on, fewer only at the end; may raise `OSError`."""

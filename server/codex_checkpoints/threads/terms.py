@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from enum import Enum
 
-from attrs import Factory, frozen
+from attrs import Factory
+
+from codex_checkpoints.values import frozen
 
 OURS = "codex-checkpoints"
 """The originator of the threads that we make, which alone may be deleted."""

@@ -15,9 +15,8 @@ import stat
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 
-from attrs import frozen
-
 from codex_checkpoints.threads.contract import Look, Rollout
+from codex_checkpoints.values import frozen
 
 _HEX = "[0-9a-fA-F]"
 _UUID = rf"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}"

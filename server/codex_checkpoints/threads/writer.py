@@ -23,12 +23,11 @@ import stat
 from collections.abc import Generator, Iterable, Sequence
 from datetime import UTC, datetime
 
-from attrs import frozen
-
 from codex_checkpoints.threads import cold, publishing, tail
 from codex_checkpoints.threads.contract import Conflict, Copied, Item, Look, Unsupported
 from codex_checkpoints.threads.locks import WriterLock
 from codex_checkpoints.threads.tree import look_of
+from codex_checkpoints.values import frozen
 
 clear_leftovers = publishing.clear_leftovers
 

@@ -13,7 +13,6 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING
 
-import attrs
 from watchdog.events import (
     DirAttribEvent,
     DirCreatedEvent,
@@ -31,6 +30,7 @@ from watchdog.observers import Observer
 from watchdog.observers.polling import PollingObserverVFS
 from watchdog.utils import BaseThread
 
+from codex_checkpoints.values import frozen
 from codex_checkpoints.watch.wishes import Wish, is_at_or_below
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ _PROBE: tuple[type[FileSystemEvent], ...] = (*_COMING_AND_GOING, FileModifiedEve
 logging.getLogger("watchdog").setLevel(logging.CRITICAL)
 
 
-@attrs.frozen(eq=False)
+@frozen(eq=False)
 class Source:
     """A watchdog observer with the threads it lives on, of which it hides one."""
 
@@ -90,7 +90,7 @@ def begin_source(poll_interval: float | None) -> Source:
     return Source(observer, poll_interval is not None, (observer, *threads))
 
 
-@attrs.frozen(eq=False)
+@frozen(eq=False)
 class Watch:
     """A folder that is watched."""
 

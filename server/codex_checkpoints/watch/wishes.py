@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-import attrs
+from codex_checkpoints.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-@attrs.frozen
+@frozen
 class Wish:
     """How a folder ought to be watched, and under which names it is followed."""
 

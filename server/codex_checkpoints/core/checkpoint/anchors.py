@@ -12,7 +12,6 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 
 import orjson
-from attrs import frozen
 
 from codex_checkpoints.core.checkpoint import reducer
 from codex_checkpoints.core.checkpoint.caps import MAX_URI_CHARS
@@ -37,6 +36,7 @@ from codex_checkpoints.core.rollout.long_line import LongLine
 from codex_checkpoints.core.rollout.parsing import head_of, item_of, parse
 from codex_checkpoints.core.rollout.turns import Turns
 from codex_checkpoints.core.rollout.wishes import CALL, PATCH, PLAIN_CALL, READ, RUN
+from codex_checkpoints.values import frozen
 
 FIRST_WORDS = 80
 """How much of a message or a command tells which one it is."""

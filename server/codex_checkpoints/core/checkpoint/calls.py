@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from attrs import Factory, define, field
+from attrs import Factory, field
+
+from codex_checkpoints.values import define
 
 _WAITING = 1024
 """How many calls may wait for their outcome."""

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import attrs
-from attrs import frozen
+
+from codex_checkpoints.values import frozen
 
 MAX_VALUE_CHARS = 160
 """No stored or shown value is longer, in code points (DSC-23)."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 
 import orjson
-from attrs import frozen
 
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.rollout.fields import is_list, is_object, object_of
@@ -26,6 +25,7 @@ from codex_checkpoints.core.rollout.items import (
 )
 from codex_checkpoints.core.rollout.lines import Line
 from codex_checkpoints.core.rollout.parsing import item_of
+from codex_checkpoints.values import frozen
 
 MOST_RECORDS = 8
 """A call stands in two or three records; an id that is in more is no call's."""

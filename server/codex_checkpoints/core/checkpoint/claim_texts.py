@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from typing import TypeGuard, assert_never
 
 import attrs
-from attrs import frozen
 
 from codex_checkpoints.core.checkpoint.caps import camel
 from codex_checkpoints.core.checkpoint.payloads import (
@@ -23,6 +22,7 @@ from codex_checkpoints.core.checkpoint.payloads import (
 from codex_checkpoints.core.checkpoint.policy import standing_policy
 from codex_checkpoints.core.checkpoint.redaction import find_secret
 from codex_checkpoints.core.checkpoint.text import one_line
+from codex_checkpoints.values import frozen
 
 
 @frozen

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping
 
-from attrs import frozen
-
 from codex_checkpoints.core.checkpoint.caps import Limits
 from codex_checkpoints.core.checkpoint.records import (
     UNKNOWN_HASH,
@@ -27,6 +25,7 @@ from codex_checkpoints.core.checkpoint.records import (
 )
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.rollout.fields import Json, is_list, is_object, object_of, text_of
+from codex_checkpoints.values import frozen
 
 
 @frozen

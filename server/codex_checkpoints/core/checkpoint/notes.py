@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from attrs import frozen
-
 from codex_checkpoints.core.checkpoint.memory import Update
 from codex_checkpoints.core.checkpoint.records import (
     Artifact,
@@ -24,6 +22,7 @@ from codex_checkpoints.core.checkpoint.records import (
     holds,
     status_of,
 )
+from codex_checkpoints.values import frozen
 
 NoteKind = Literal["fact", "decision"]
 

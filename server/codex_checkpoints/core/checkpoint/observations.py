@@ -12,12 +12,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from attrs import Factory, define, field
+from attrs import Factory, field
 
 from codex_checkpoints.core.checkpoint.caps import Limits
 from codex_checkpoints.core.checkpoint.place import Place
 from codex_checkpoints.core.checkpoint.records import ArtifactKind
 from codex_checkpoints.core.rollout.glimpse import is_whole, without_output
+from codex_checkpoints.values import define
 
 if TYPE_CHECKING:
     from codex_checkpoints.core.rollout.tools import Seen

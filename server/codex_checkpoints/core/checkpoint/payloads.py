@@ -15,11 +15,12 @@ from types import MappingProxyType, UnionType
 from typing import Literal, TypeGuard, TypeVar, get_args, get_origin
 
 import attrs
-from attrs import field, frozen
+from attrs import field
 
 from codex_checkpoints.core.checkpoint.caps import camel
 from codex_checkpoints.core.checkpoint.records import NOTHING, EvidenceSource
 from codex_checkpoints.core.checkpoint.text import one_line, value
+from codex_checkpoints.values import frozen
 
 MAX_DEPENDENCIES = 16
 """More are refused with `limit_exceeded`, so not here."""

@@ -21,8 +21,6 @@ import re
 from functools import cache
 from typing import Literal
 
-import attrs
-
 from codex_checkpoints.core.checkpoint.imperatives import (
     DO,
     EVER,
@@ -36,11 +34,12 @@ from codex_checkpoints.core.checkpoint.imperatives import (
     clauses,
 )
 from codex_checkpoints.core.checkpoint.lookalikes import readings
+from codex_checkpoints.values import frozen
 
 _Where = Literal["line", "clause", "anywhere"]
 
 
-@attrs.frozen
+@frozen
 class Rule:
     """One way to lay down behaviour, at the start of a line or clause or anywhere in the text."""
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Literal
 
-from attrs import frozen
+from codex_checkpoints.values import frozen
 
 ArtifactKind = Literal["file", "tool_output", "command"]
 EvidenceSource = Literal["user", "file", "tool_output"]

@@ -12,12 +12,12 @@ doing it twice changes nothing.
 import re
 from functools import cache
 
-import attrs
+from codex_checkpoints.values import frozen
 
 MARK = "[redacted]"
 
 
-@attrs.frozen
+@frozen
 class Rule:
     """One kind of secret. A text without any of the lower-case `hints` is not searched for it."""
 

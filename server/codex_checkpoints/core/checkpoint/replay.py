@@ -11,8 +11,6 @@ import copy
 from collections.abc import Iterable, Mapping
 from typing import Self
 
-from attrs import define
-
 from codex_checkpoints.core.checkpoint import projection, reducer
 from codex_checkpoints.core.checkpoint.caps import Limits
 from codex_checkpoints.core.checkpoint.memory import Update
@@ -24,6 +22,7 @@ from codex_checkpoints.core.checkpoint.state import State
 from codex_checkpoints.core.rollout.items import SessionMeta, Unreadable
 from codex_checkpoints.core.rollout.lines import Line, Scale, Scanner
 from codex_checkpoints.core.rollout.parsing import BOM, item_of
+from codex_checkpoints.values import define
 
 LONGEST_TAIL = 1 << 23
 """An unfinished last line beyond this many bytes is not looked at before its LF is there."""

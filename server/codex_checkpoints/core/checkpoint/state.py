@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from attrs import Factory, define, field
+from attrs import Factory, field
 
 from codex_checkpoints.core.checkpoint.calls import Calls
 from codex_checkpoints.core.checkpoint.observations import Observations
@@ -18,6 +18,7 @@ from codex_checkpoints.core.rollout.glimpse import folder_key
 from codex_checkpoints.core.rollout.items import SessionMeta, Tokens, TurnContext
 from codex_checkpoints.core.rollout.parsing import item_of
 from codex_checkpoints.core.rollout.turns import Planned, Said, Turns
+from codex_checkpoints.values import define
 
 NAMED = frozenset({None, "due", "done"})
 """The values of `State.naming` with which a message is no part of the naming task."""

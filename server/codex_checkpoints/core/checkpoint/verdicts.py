@@ -6,10 +6,11 @@ How an answer comes about is left to `claims.py`.
 from collections.abc import Container, Mapping
 from typing import Literal
 
-from attrs import Factory, frozen
+from attrs import Factory
 
 from codex_checkpoints.core.checkpoint.caps import Limits
 from codex_checkpoints.core.checkpoint.records import Artifact
+from codex_checkpoints.values import frozen
 
 TASK = "task"
 """As `ref` of evidence from the user: the message that set the task (DSC-82)."""

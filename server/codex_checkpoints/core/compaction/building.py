@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import attrs
-from attrs import frozen
 
 from codex_checkpoints.core.checkpoint.caps import RETAINED_TOKENS, Caps
 from codex_checkpoints.core.checkpoint.records import Checkpoint
@@ -36,6 +35,7 @@ from codex_checkpoints.core.compaction.retained import (
 )
 from codex_checkpoints.core.history.tokens import of_item, of_items
 from codex_checkpoints.core.rollout.fields import Json
+from codex_checkpoints.values import frozen
 
 
 @frozen

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from attrs import frozen
-
 from codex_checkpoints.core.rollout.fields import Json, text_of
+from codex_checkpoints.values import frozen
 
 
 @frozen

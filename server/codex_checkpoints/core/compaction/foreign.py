@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from attrs import frozen
-
 from codex_checkpoints.core.compaction.fitting import Fitted, TooLarge, fit, groups_of
 from codex_checkpoints.core.compaction.kinds import Kind, kind_of
 from codex_checkpoints.core.compaction.payload import plain_message
 from codex_checkpoints.core.history.items import user_message
 from codex_checkpoints.core.rollout.fields import Json, texts_of
 from codex_checkpoints.core.rollout.ours import is_ours
+from codex_checkpoints.values import frozen
 
 KEPT_KINDS: frozenset[Kind] = frozenset({"user", "summary", "compaction", "assistant"})
 """Instructions and wrappers come anew with the next turn, tools have had their effect; an assistant

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from attrs import frozen
-
 from codex_checkpoints.core.history.windows import Chain, begun
 from codex_checkpoints.core.rollout.fields import Json, object_of, text_of, texts_of, whole_of
+from codex_checkpoints.values import frozen
 
 ORIGINATOR = "codex-checkpoints"
 """Who wrote a session, in its head."""

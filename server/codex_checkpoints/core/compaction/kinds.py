@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from attrs import frozen
-
 from codex_checkpoints.core.rollout.contextual import is_human, is_summary
 from codex_checkpoints.core.rollout.fields import Json, text_of, texts_of
 from codex_checkpoints.core.rollout.ours import is_ours
+from codex_checkpoints.values import frozen
 
 Kind = Literal[
     "user",

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-from attrs import frozen
-
 from codex_checkpoints.core.history.tokens import (
     Chosen,
     Source,
@@ -18,6 +16,7 @@ from codex_checkpoints.core.history.tokens import (
     thresholds,
     window_size,
 )
+from codex_checkpoints.values import frozen
 
 OfferMode = Literal["off", "offer", "automatic"]
 """Never, as a hint, or before the work goes on (JUN-36)."""

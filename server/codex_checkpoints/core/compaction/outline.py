@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import attrs
-from attrs import frozen
 
 from codex_checkpoints.core.checkpoint.caps import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.text import cut, one_line
+from codex_checkpoints.values import frozen
 
 MAX_CHUNKS = 16
 RECENT_TURNS = 32

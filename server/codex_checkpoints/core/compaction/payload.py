@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterator
 
 import orjson
-from attrs import frozen
 
 from codex_checkpoints.core.rollout.contextual import is_image_wrapper
 from codex_checkpoints.core.rollout.fields import Json, list_of, object_of, text_of
+from codex_checkpoints.values import frozen
 
 _IN_BASE64 = "A-Za-z0-9+/"
 _DATA_URL = re.compile(

@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import orjson
-from attrs import frozen
 
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.compaction.building import Replacement
@@ -23,6 +22,7 @@ from codex_checkpoints.core.compaction.report import Figure, Piece, Report, coun
 from codex_checkpoints.core.history.tokens import of_item
 from codex_checkpoints.core.history.windows import Chain
 from codex_checkpoints.core.rollout.fields import Json
+from codex_checkpoints.values import frozen
 
 Strategy = Literal["checkpoint", "codex"]
 Determinism = Literal["deterministic", "model", "provider"]

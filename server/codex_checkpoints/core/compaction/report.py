@@ -9,11 +9,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from attrs import frozen
-
 from codex_checkpoints.core.compaction.kinds import AUTHORS, Author, Kind, Past, kind_of
 from codex_checkpoints.core.compaction.payload import LeftOut
 from codex_checkpoints.core.history.tokens import Source, of_item
+from codex_checkpoints.values import frozen
 
 Fate = Literal["kept", "truncated", "replaced", "over_budget", "over_target", "only_payload"]
 Reason = Literal[

@@ -10,13 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from attrs import frozen
-
 from codex_checkpoints.core.compaction.kinds import Past, kind_of
 from codex_checkpoints.core.compaction.payload import LeftOut, PlainMessage, plain_message
 from codex_checkpoints.core.history.items import user_message
 from codex_checkpoints.core.history.truncation import approximate_tokens, cut_text
 from codex_checkpoints.core.rollout.fields import Json
+from codex_checkpoints.values import frozen
 
 # Looked for ahead, since a text may end in the beginning of one.
 _MARKER = re.compile("(?=(…[0-9]{1,19} tokens truncated…))")

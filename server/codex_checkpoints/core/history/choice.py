@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from attrs import Factory, define, frozen
+from attrs import Factory
 
 from codex_checkpoints.core.history.compacted import Compaction
 from codex_checkpoints.core.history.marks import (
@@ -25,6 +25,7 @@ from codex_checkpoints.core.history.marks import (
     World,
 )
 from codex_checkpoints.core.history.windows import Chain, begun
+from codex_checkpoints.values import define, frozen
 
 
 @frozen

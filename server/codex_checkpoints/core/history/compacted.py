@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from attrs import frozen
-
 from codex_checkpoints.core.history import tokens
 from codex_checkpoints.core.history.envelope import Line, Place
 from codex_checkpoints.core.history.forms import Item
@@ -20,6 +18,7 @@ from codex_checkpoints.core.history.speakers import is_prompt, is_summary
 from codex_checkpoints.core.history.window_ids import window_id_of
 from codex_checkpoints.core.rollout.fields import Json, text_of
 from codex_checkpoints.core.rollout.ours import is_ours
+from codex_checkpoints.values import frozen
 
 Strategy = Literal["checkpoint", "codex", "local", "remote", "fresh"]
 

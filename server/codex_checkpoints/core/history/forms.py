@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from typing import Final
 
-from attrs import frozen
-
 from codex_checkpoints.core.rollout.fields import is_list, is_object, list_of, object_of
+from codex_checkpoints.values import frozen
 
 Item = Mapping[str, object]
 """One item as a request holds it: without `id` and without what Codex keeps beside it."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from attrs import frozen
-
 from codex_checkpoints.core.history.compacted import Compaction
 from codex_checkpoints.core.history.envelope import Place
 from codex_checkpoints.core.history.openings import Opening
 from codex_checkpoints.core.history.tokens import Usage
+from codex_checkpoints.values import frozen
 
 
 @frozen

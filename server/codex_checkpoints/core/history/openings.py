@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from attrs import define
-
 from codex_checkpoints.core.history.compacted import Compaction
 from codex_checkpoints.core.history.tokens import Usage
+from codex_checkpoints.values import define
 
 Trigger = Literal["manual", "pre_turn", "mid_turn"]
 

@@ -13,8 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from attrs import frozen
-
 from codex_checkpoints.core.history.choice import Choice
 from codex_checkpoints.core.history.envelope import Line, Place, Wish
 from codex_checkpoints.core.history.forms import OTHER, Item
@@ -36,6 +34,7 @@ from codex_checkpoints.core.history.truncation import (
     ends_of,
 )
 from codex_checkpoints.core.rollout.fields import Json, object_of, text_of, whole_of
+from codex_checkpoints.values import frozen
 
 KEPT_TOKENS = 20_000
 """How much of what people said outlives a compaction that has no replacement of its own."""

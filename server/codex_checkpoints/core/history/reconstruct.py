@@ -10,8 +10,6 @@ The two passes are driven by whoever has the bytes:
 
 from __future__ import annotations
 
-from attrs import frozen
-
 from codex_checkpoints.core.history import tokens
 from codex_checkpoints.core.history.choice import Choice
 from codex_checkpoints.core.history.compacted import Compaction, Strategy
@@ -21,6 +19,7 @@ from codex_checkpoints.core.history.openings import Trigger
 from codex_checkpoints.core.history.rebuild import Rebuilt
 from codex_checkpoints.core.history.tokens import Context
 from codex_checkpoints.core.history.windows import Chain
+from codex_checkpoints.values import frozen
 
 
 @frozen

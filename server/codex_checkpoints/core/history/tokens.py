@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from typing import Literal
 
 import orjson
-from attrs import frozen
 
 from codex_checkpoints.core.history.forms import Item
 from codex_checkpoints.core.rollout.fields import Json, is_list, object_of, text_of, whole_of
+from codex_checkpoints.values import frozen
 
 Source = Literal["reported", "estimated"]
 

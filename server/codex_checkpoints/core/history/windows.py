@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Literal
 
-from attrs import frozen
+from codex_checkpoints.values import frozen
 
 Wrapper = Literal["context_window", "token_budget"]
 

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import hashlib
 
-from attrs import Factory, define, evolve, frozen
+from attrs import Factory, evolve
 
 from codex_checkpoints.core.checkpoint.caps import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.losses.outcomes import Outcome
+from codex_checkpoints.values import define, frozen
 
 LOOP_RUNS = 4
 """How many runs of a command with the same outcome, and no change between them, make a loop."""

@@ -19,10 +19,11 @@ from __future__ import annotations
 
 import hashlib
 
-from attrs import Factory, define, frozen
+from attrs import Factory
 
 from codex_checkpoints.core.losses.records import MAX_REREADS, Reread
 from codex_checkpoints.core.rollout.tools import Action
+from codex_checkpoints.values import define, frozen
 
 LOOP_WINDOWS = 2
 """How many windows in a row must read a file again unchanged."""

@@ -16,12 +16,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from attrs import frozen
-
 from codex_checkpoints.core.checkpoint.redaction import redact
 from codex_checkpoints.core.checkpoint.text import one_line
 from codex_checkpoints.core.history.forms import Item
 from codex_checkpoints.core.rollout.fields import is_list, is_object
+from codex_checkpoints.values import frozen
 
 SEARCHED = 1 << 22
 """Code points of a replacement that are searched."""

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import re
 
-from attrs import frozen
-
 from codex_checkpoints.core.rollout.fields import is_object, load, object_of, text_of
 from codex_checkpoints.core.rollout.items import CommandRun
+from codex_checkpoints.values import frozen
 
 _HEAD = 1024
 """How much of an answer its headings may fill."""

@@ -6,10 +6,9 @@ nobody can tell, since part of the replacement is encrypted.
 
 from __future__ import annotations
 
-from attrs import frozen
-
 from codex_checkpoints.core.history.openings import Trigger
 from codex_checkpoints.core.rollout.tools import Action
+from codex_checkpoints.values import frozen
 
 MAX_LISTED = 64
 """How many changed files, and how many failing commands, a loss lists."""

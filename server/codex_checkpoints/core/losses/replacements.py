@@ -7,8 +7,6 @@ here, too, as far back as it can matter (CKP-26).
 
 from __future__ import annotations
 
-from attrs import frozen
-
 from codex_checkpoints.core.history.compacted import Compaction
 from codex_checkpoints.core.history.envelope import Line
 from codex_checkpoints.core.history.forms import Item
@@ -24,6 +22,7 @@ from codex_checkpoints.core.history.survey import Survey
 from codex_checkpoints.core.history.truncation import approximate_tokens
 from codex_checkpoints.core.losses.held import Held, held_by
 from codex_checkpoints.core.rollout.fields import text_of, whole_of
+from codex_checkpoints.values import frozen
 
 _REMEMBERED = 4 * KEPT_TOKENS
 """Tokens of prompts that are remembered: more than outlive a compaction, for rollbacks."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from attrs import Factory, define, evolve, frozen
+from attrs import Factory, evolve
 
 from codex_checkpoints.core.checkpoint.caps import MAX_URI_CHARS
 from codex_checkpoints.core.checkpoint.observations import Observations
@@ -32,6 +32,7 @@ from codex_checkpoints.core.rollout.items import (
 )
 from codex_checkpoints.core.rollout.parsing import item_of
 from codex_checkpoints.core.rollout.tools import Seen
+from codex_checkpoints.values import define, frozen
 
 _MAX_LOOP = 8
 """How many names a warning has."""

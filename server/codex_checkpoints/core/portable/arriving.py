@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from codex_checkpoints.core.checkpoint.records import (
     UNKNOWN_HASH,
@@ -26,6 +26,7 @@ from codex_checkpoints.core.portable.pack import Pack, PackedMarker
 from codex_checkpoints.core.restore.chains import Cut, Link
 from codex_checkpoints.core.restore.drift import WEAK
 from codex_checkpoints.core.restore.markers import Marker, created, pinned
+from codex_checkpoints.values import frozen
 
 
 @frozen

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import takewhile
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from codex_checkpoints.core.checkpoint.memory import Update
 from codex_checkpoints.core.checkpoint.records import Checkpoint
@@ -37,6 +37,7 @@ from codex_checkpoints.core.portable.places import places_of
 from codex_checkpoints.core.restore.chains import Link
 from codex_checkpoints.core.restore.markers import Shelf, label_of
 from codex_checkpoints.core.restore.trace import ModeChange
+from codex_checkpoints.values import frozen
 
 
 @frozen

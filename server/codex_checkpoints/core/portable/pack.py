@@ -19,7 +19,6 @@ from datetime import datetime
 from typing import Any, Literal
 
 import orjson
-from attrs import frozen
 
 from codex_checkpoints.core.checkpoint import canonical
 from codex_checkpoints.core.checkpoint.records import Checkpoint
@@ -28,6 +27,7 @@ from codex_checkpoints.core.restore.markers import Origin as MarkedBy
 from codex_checkpoints.core.restore.markers import Pin
 from codex_checkpoints.core.restore.trace import ModeChange
 from codex_checkpoints.core.restore.written import to_json
+from codex_checkpoints.values import frozen
 
 FORMAT = "codex-checkpoints-pack"
 VERSION = 1

@@ -11,10 +11,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from attrs import frozen
-
 from codex_checkpoints.core.checkpoint.redaction import find_secret, redact
 from codex_checkpoints.core.rollout.paths import absolute_of
+from codex_checkpoints.values import frozen
 
 _ANY_PERSON = re.compile(
     r"(?P<place>"

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import orjson
-from attrs import frozen
 
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.portable.pack import Pack, json_of
@@ -20,6 +19,7 @@ from codex_checkpoints.core.restore.records import Windows
 from codex_checkpoints.core.restore.sealing import sealed
 from codex_checkpoints.core.restore.written import from_json, to_json
 from codex_checkpoints.core.rollout.fields import object_of
+from codex_checkpoints.values import frozen
 
 
 @frozen

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
-from attrs import frozen
-
 from codex_checkpoints.core.restore.events import BESIDE, COMPLETED, FAILED, ORDER
 from codex_checkpoints.core.restore.sealing import is_intact
 from codex_checkpoints.core.rollout.fields import object_of, text_of
+from codex_checkpoints.values import frozen
 
 
 @frozen

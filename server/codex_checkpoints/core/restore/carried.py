@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from attrs import frozen
-
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.restore.references import References
 from codex_checkpoints.core.restore.trace import Message, ModeChange
+from codex_checkpoints.values import frozen
 
 DEFAULT_REASON = "requested by the user"
 """The reason of a restore that was asked for without one."""

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping
 from typing import Literal
 
-from attrs import frozen
-
 from codex_checkpoints.core.restore.carried import Ancestor, LinkKind, Parent
 from codex_checkpoints.core.restore.records import Restore
+from codex_checkpoints.values import frozen
 
 MAX_CHAIN = 1024
 """How many links a chain follows at most."""

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from attrs import frozen
-
 from codex_checkpoints.core.checkpoint.records import (
     ArtifactKind,
     Checkpoint,
@@ -21,6 +19,7 @@ from codex_checkpoints.core.checkpoint.records import (
     status_of,
 )
 from codex_checkpoints.core.restore.written import to_json
+from codex_checkpoints.values import frozen
 
 
 @frozen

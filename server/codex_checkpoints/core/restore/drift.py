@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
-from attrs import frozen
-
 from codex_checkpoints.core.checkpoint.records import UNKNOWN_HASH
+from codex_checkpoints.values import frozen
 
 WEAK = "stat:"
 """How a hash begins that stands for size and time alone, not for the content."""

@@ -14,12 +14,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from attrs import frozen
-
 from codex_checkpoints.core.restore.carried import TurnSource
 from codex_checkpoints.core.restore.drift import Drift, Fallback, Missing
 from codex_checkpoints.core.restore.sealing import sealed
 from codex_checkpoints.core.restore.written import to_json
+from codex_checkpoints.values import frozen
 
 RestoreMode = Literal["soft", "hard"]
 """Continuity first, or performance first (AGN-31)."""

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, get_args
 
-from attrs import frozen
-
 from codex_checkpoints.core.checkpoint.caps import MAX_URI_CHARS
 from codex_checkpoints.core.restore.written import from_json, to_json
 from codex_checkpoints.core.rollout.fields import object_of
 from codex_checkpoints.core.rollout.paths import encoded
+from codex_checkpoints.values import frozen
 
 Verdict = Literal["authoritative", "helpful", "noise"]
 

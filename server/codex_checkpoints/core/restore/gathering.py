@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeVar
 
-from attrs import Factory, define, frozen
+from attrs import Factory
 
 from codex_checkpoints.core.checkpoint.caps import MAX_URI_CHARS
 from codex_checkpoints.core.checkpoint.observations import Observations
@@ -19,6 +19,7 @@ from codex_checkpoints.core.rollout import shell
 from codex_checkpoints.core.rollout.glimpse import is_whole, without_output
 from codex_checkpoints.core.rollout.paths import uri_of
 from codex_checkpoints.core.rollout.tools import Seen
+from codex_checkpoints.values import define, frozen
 
 MAX_SPANS = 64
 """How many partial reads are kept, the newest."""

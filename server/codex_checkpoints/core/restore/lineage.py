@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from attrs import frozen
-
 from codex_checkpoints.core.restore.chains import Link, parents_of
+from codex_checkpoints.values import frozen
 
 MAX_NODES = 2048
 """How many nodes a tree shows at most, but for the way down to the session that was asked for."""

@@ -11,13 +11,14 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, Literal
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from codex_checkpoints.core.checkpoint.caps import MAX_URI_CHARS, MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.restore.written import from_json, to_json
 from codex_checkpoints.core.rollout.fields import Json, object_of
 from codex_checkpoints.core.rollout.turns import Turns
+from codex_checkpoints.values import frozen
 
 Origin = Literal["user", "compaction"]
 """Who wanted a marker: a person, or a compaction that was about to happen."""

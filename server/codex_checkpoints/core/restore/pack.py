@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
-from attrs import frozen
-
 from codex_checkpoints.core.checkpoint.caps import DEFAULT_BUDGET
 from codex_checkpoints.core.restore.carried import Carried
 from codex_checkpoints.core.restore.pack_lines import (
@@ -24,6 +22,7 @@ from codex_checkpoints.core.restore.pack_lines import (
     out_of_bound,
     unseen,
 )
+from codex_checkpoints.values import frozen
 
 TITLE = "[SESSION_RESTORE v1]"
 

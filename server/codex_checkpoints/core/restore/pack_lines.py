@@ -10,8 +10,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
-from attrs import frozen
-
 from codex_checkpoints.core.checkpoint.caps import MAX_VALUE_CHARS, Caps
 from codex_checkpoints.core.checkpoint.records import Checkpoint, status_of
 from codex_checkpoints.core.checkpoint.redaction import redact
@@ -35,6 +33,7 @@ from codex_checkpoints.core.restore.carried import (
 from codex_checkpoints.core.restore.references import FileReference, Region, regions_of
 from codex_checkpoints.core.restore.trace import MAX_MESSAGE_CHARS
 from codex_checkpoints.core.rollout.controls import CONTROLS
+from codex_checkpoints.values import frozen
 
 Part = Literal["notice", "mode", "notes", "files", "pinned", "window"]
 """The parts of a pack in their order (AGN-52)."""

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from attrs import frozen
-
 from codex_checkpoints.core.checkpoint.caps import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.records import status_of
 from codex_checkpoints.core.checkpoint.text import value
@@ -29,6 +27,7 @@ from codex_checkpoints.core.restore.records import (
     Windows,
 )
 from codex_checkpoints.core.restore.sealing import digest_of
+from codex_checkpoints.values import frozen
 
 
 @frozen

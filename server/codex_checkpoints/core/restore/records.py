@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from attrs import frozen
-
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.restore.carried import Ancestor, TurnSource
 from codex_checkpoints.core.restore.drift import Drift, Fallback, Missing
@@ -23,6 +21,7 @@ from codex_checkpoints.core.restore.references import References
 from codex_checkpoints.core.restore.sealing import sealed
 from codex_checkpoints.core.restore.trace import ModeChange
 from codex_checkpoints.core.restore.written import from_json, to_json
+from codex_checkpoints.values import frozen
 
 SEMANTICS = 1
 """The version of what a restore means; a record says by which it was made."""

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
-from attrs import frozen
-
 from codex_checkpoints.core.checkpoint.records import Artifact, ArtifactKind, Checkpoint
 from codex_checkpoints.core.restore.gathering import MAX_SPANS, Span
 from codex_checkpoints.core.restore.trace import Traces
 from codex_checkpoints.core.rollout.paths import encoded
+from codex_checkpoints.values import frozen
 
 MAX_SYSTEM = 256
 """How many patches and tool outputs are named, the newest of each kind first."""

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from attrs import frozen
-
 from codex_checkpoints.core.restore.events import RestoreMode
 from codex_checkpoints.core.restore.records import Caution, Restore, WarningCode
+from codex_checkpoints.values import frozen
 
 LABELS: Mapping[RestoreMode, str] = {
     "soft": "Continue with context",

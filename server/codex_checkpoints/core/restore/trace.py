@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from collections import deque
 
-from attrs import frozen
-
 from codex_checkpoints.core.checkpoint import reducer
 from codex_checkpoints.core.checkpoint.caps import MAX_URI_CHARS, MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.replay import Replay
@@ -30,6 +28,7 @@ from codex_checkpoints.core.rollout.items import (
 from codex_checkpoints.core.rollout.lines import Line
 from codex_checkpoints.core.rollout.parsing import item_of
 from codex_checkpoints.core.rollout.wishes import COMPACTED, CONTEXT, HISTORY
+from codex_checkpoints.values import frozen
 
 MAX_MESSAGE_CHARS = 2000
 """Code points of a user message in the continuity window."""

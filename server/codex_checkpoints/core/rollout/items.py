@@ -6,7 +6,7 @@ whether a message is the user's that of `contextual`.
 
 from __future__ import annotations
 
-from attrs import frozen
+from codex_checkpoints.values import frozen
 
 
 @frozen

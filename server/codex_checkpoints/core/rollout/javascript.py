@@ -8,17 +8,16 @@ run: a call whose argument is a literal is read, any other is counted. What a li
 import re
 from typing import Final
 
-import attrs
-
 from codex_checkpoints.core.rollout.javascript_literal import (
     SPACE,
     TEMPLATE_TEXT,
     NotLiteralError,
     Reader,
 )
+from codex_checkpoints.values import frozen
 
 
-@attrs.frozen
+@frozen
 class LiteralCall:
     """A call whose argument the script spells out; no argument at all reads as None."""
 

@@ -19,7 +19,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from attrs import Factory, define
+from attrs import Factory
 
 from codex_checkpoints.core.rollout.items import (
     QUIET,
@@ -33,6 +33,7 @@ from codex_checkpoints.core.rollout.items import (
 from codex_checkpoints.core.rollout.long_line import LongLine
 from codex_checkpoints.core.rollout.parsing import BOM, parse
 from codex_checkpoints.core.rollout.wishes import READ, SKIP, STAMP, TOKENS, WORK, Judge, judge
+from codex_checkpoints.values import define
 
 CHUNK = 1 << 16
 """How many bytes a caller should offer at a time; larger reads made scanning slower."""

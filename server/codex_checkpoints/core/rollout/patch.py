@@ -9,6 +9,8 @@ from typing import Literal
 
 import attrs
 
+from codex_checkpoints.values import frozen
+
 BEGIN = "*** Begin Patch"
 _END = "*** End Patch"
 _MOVE = "*** Move to:"
@@ -19,7 +21,7 @@ _KINDS: tuple[tuple[str, Literal["add", "update", "delete"]], ...] = (
 )
 
 
-@attrs.frozen
+@frozen
 class FileChange:
     """One header of a patch: a path as it stands there, and where an update moves it to."""
 

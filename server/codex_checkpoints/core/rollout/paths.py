@@ -11,9 +11,8 @@ import re
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
-import attrs
-
 from codex_checkpoints.core.rollout.controls import CONTROLS
+from codex_checkpoints.values import frozen
 
 MAX_URI = 1024
 """Code points of a stored file URI; a longer one is not recorded ("Text of values")."""
@@ -32,7 +31,7 @@ _ESCAPES = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
 _SCHEME = re.compile(r"file://(?:localhost(?=/|\Z))?", re.ASCII | re.IGNORECASE)
 
 
-@attrs.frozen
+@frozen
 class FileUri:
     """The name of a file; `encoded` tells that it had to be changed, so the file gets no hash."""
 

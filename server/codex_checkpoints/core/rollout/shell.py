@@ -10,11 +10,10 @@ import shlex
 from collections.abc import Sequence
 from typing import Final
 
-import attrs
-
 from codex_checkpoints.core.rollout.patch import BEGIN
 from codex_checkpoints.core.rollout.shell_reads import Read, reads_of
 from codex_checkpoints.core.rollout.shell_words import Part, Word, parts_of
+from codex_checkpoints.values import frozen
 
 __all__ = [
     "Read",
@@ -28,7 +27,7 @@ __all__ = [
 ]
 
 
-@attrs.frozen
+@frozen
 class ShellReading:
     """What a script plainly reads, and the folder that it changes to before anything else.
 
@@ -40,7 +39,7 @@ class ShellReading:
     plain: bool
 
 
-@attrs.frozen
+@frozen
 class ShellPatch:
     """A patch that is all of a script, and the folder that the script changes to first."""
 

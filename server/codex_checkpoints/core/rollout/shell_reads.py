@@ -9,15 +9,14 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
-import attrs
-
 from codex_checkpoints.core.rollout.shell_words import Part
+from codex_checkpoints.values import frozen
 
 _Span = tuple[int | None, int | None]
 _Given = Sequence[tuple[str, str]]
 
 
-@attrs.frozen
+@frozen
 class Read:
     """A file that is read, by the name it is called by.
 
@@ -34,7 +33,7 @@ class _UnclearError(Exception):
     """The command holds something that we do not understand."""
 
 
-@attrs.frozen
+@frozen
 class _Command:
     """The options of a command, and what it makes of them and its operands.
 

@@ -8,12 +8,12 @@ mean is for `shell` to tell.
 import re
 from typing import Final
 
-import attrs
+from codex_checkpoints.values import frozen
 
 SEPARATORS: Final = frozenset({"&&", "||", ";", "\n", "|", "&"})
 
 
-@attrs.frozen
+@frozen
 class Word:
     """A word after the removal of quotes; `literal` when the shell puts nothing else for it."""
 
@@ -21,7 +21,7 @@ class Word:
     literal: bool
 
 
-@attrs.frozen
+@frozen
 class Part:
     """One simple command, up to the separator that ends it.
 

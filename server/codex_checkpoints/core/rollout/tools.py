@@ -21,7 +21,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Literal
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from codex_checkpoints.core.rollout import patch, shell
 from codex_checkpoints.core.rollout.fields import is_list, object_of, text_of, words_of
@@ -35,6 +35,7 @@ from codex_checkpoints.core.rollout.items import (
     ToolRan,
 )
 from codex_checkpoints.core.rollout.turns import Steps
+from codex_checkpoints.values import frozen
 
 Action = Literal["read", "add", "update", "delete", "move", "run", "call"]
 

@@ -16,7 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from attrs import Factory, define, field
+from attrs import Factory, field
+
+from codex_checkpoints.values import define
 
 Steps = tuple[tuple[str, bool], ...]
 """The steps of a plan in order: their text, and whether they are done."""

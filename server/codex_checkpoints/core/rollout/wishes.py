@@ -17,11 +17,10 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Final
 
-from attrs import frozen
-
 from codex_checkpoints.core.rollout.events import EVENTS, ITEMS
 from codex_checkpoints.core.rollout.parsing import LINES
 from codex_checkpoints.core.rollout.responses import RESPONSES, quiet, worked
+from codex_checkpoints.values import frozen
 
 # Plain numbers: an enumeration's members cost a look-up each, in a loop that runs for every line.
 READ: Final = -1

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
 import attrs
-from attrs import define
 
 from codex_checkpoints.core.compaction.record_lines import to_value
 from codex_checkpoints.core.compaction.records import Installed, Undone
@@ -21,6 +20,7 @@ from codex_checkpoints.journal import StorageError
 from codex_checkpoints.service.compaction.hooks import Heard
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.stamps import in_text
+from codex_checkpoints.values import define
 
 logger = logging.getLogger(__name__)
 

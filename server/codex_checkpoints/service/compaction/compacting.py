@@ -18,7 +18,7 @@ import contextlib
 from collections.abc import Callable
 from datetime import datetime
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from codex_checkpoints.codex.app_server import nobody
 from codex_checkpoints.core.compaction.records import Installed, Windows
@@ -39,6 +39,7 @@ from codex_checkpoints.service.compaction.source import Source, Sources, nothing
 from codex_checkpoints.service.refusal import Cancelled, Refusal
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.threads.contract import Row
+from codex_checkpoints.values import frozen
 
 
 @frozen

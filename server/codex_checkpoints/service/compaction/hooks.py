@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 import orjson
-from attrs import frozen
 
 from codex_checkpoints.codex.app_server import nobody
 from codex_checkpoints.core.checkpoint.text import value
@@ -20,6 +19,7 @@ from codex_checkpoints.core.rollout.fields import is_object, text_of
 from codex_checkpoints.hook_process import Ran
 from codex_checkpoints.service.refusal import Cancelled
 from codex_checkpoints.service.settings import Hook
+from codex_checkpoints.values import frozen
 
 MOST_REASON = 500
 _WORDS = {"continue", "stopReason", "suppressOutput", "systemMessage"}

@@ -16,8 +16,6 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from attrs import frozen
-
 from codex_checkpoints.core.compaction.installed import (
     Moment,
     Naming,
@@ -46,6 +44,7 @@ from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.stamps import in_text
 from codex_checkpoints.threads.contract import Item, NewThread, Row
+from codex_checkpoints.values import frozen
 
 
 @frozen

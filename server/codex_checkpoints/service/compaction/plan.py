@@ -11,8 +11,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from attrs import frozen
-
 from codex_checkpoints.core.compaction.adopting import adopt
 from codex_checkpoints.core.compaction.building import Replacement, Terms, build, not_now
 from codex_checkpoints.core.compaction.fitting import TooLarge
@@ -38,6 +36,7 @@ from codex_checkpoints.service.compaction.source import Source, Sources
 from codex_checkpoints.service.refusal import Refusal, misfit
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.settings import left_aside
+from codex_checkpoints.values import frozen
 
 logger = logging.getLogger(__name__)
 

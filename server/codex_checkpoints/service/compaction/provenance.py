@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from attrs import frozen
-
 from codex_checkpoints.core.compaction.kinds import Past
 from codex_checkpoints.core.compaction.records import Installed, recalled, remembered
 from codex_checkpoints.core.history.compacted import Compaction
@@ -18,6 +16,7 @@ from codex_checkpoints.service.compaction_records import Opened, storing
 from codex_checkpoints.service.history import Histories, Surveyed, Traced
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.threads.contract import Row
+from codex_checkpoints.values import frozen
 
 
 class Provenance:

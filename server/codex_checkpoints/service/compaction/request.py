@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-from attrs import frozen
-
 from codex_checkpoints.core.compaction.building import Replacement
 from codex_checkpoints.core.compaction.placement import STANDING_CONTEXT, Placement
 from codex_checkpoints.core.compaction.records import (
@@ -23,6 +21,7 @@ from codex_checkpoints.core.compaction.report import Declined, Figure, Reason
 from codex_checkpoints.service.compaction.hooks import Heard, Run
 from codex_checkpoints.service.compaction.scratching import Summarise
 from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.values import frozen
 
 
 @frozen

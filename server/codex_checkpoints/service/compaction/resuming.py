@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from codex_checkpoints.core.compaction import offering
 from codex_checkpoints.core.compaction.offering import Between, Offer
@@ -22,6 +22,7 @@ from codex_checkpoints.service.listing import Summary
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.settings import left_aside
+from codex_checkpoints.values import frozen
 
 logger = logging.getLogger(__name__)
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from attrs import frozen
-
 from codex_checkpoints.codex.app_server import AskingFailed, Declined
 from codex_checkpoints.codex.scratch import Excerpt
 from codex_checkpoints.core.checkpoint.text import value
@@ -25,6 +23,7 @@ from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.refusal import Cancelled, Refusal
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.threads.contract import Row
+from codex_checkpoints.values import frozen
 
 MOST_REASON = 300
 

@@ -10,8 +10,6 @@ import hashlib
 from collections.abc import Callable
 from functools import partial
 
-from attrs import frozen
-
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.compaction.kinds import Past
@@ -28,6 +26,7 @@ from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.session_names import may_mean
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.threads.contract import Look, Row, UnreadableSource
+from codex_checkpoints.values import frozen
 
 
 def nothing() -> None:

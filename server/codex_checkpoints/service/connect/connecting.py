@@ -11,12 +11,13 @@ import difflib
 import os
 from collections.abc import Generator, Sequence
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from codex_checkpoints.codex import config_file, file_edit, hooks_file
 from codex_checkpoints.codex.entries import CannotEdit, Entries, Unreadable
 from codex_checkpoints.codex.file_edit import Changed, NotWritable, Snapshot, TooLong
 from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.values import frozen
 
 CONFIG, HOOKS = "config.toml", "hooks.json"
 

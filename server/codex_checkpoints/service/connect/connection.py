@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from codex_checkpoints.codex import config_file, file_edit, hooks_file, program
 from codex_checkpoints.codex.app_server import AskingFailed
@@ -31,6 +31,7 @@ from codex_checkpoints.service.connect.doors import (
     without_step,
 )
 from codex_checkpoints.service.connect.last_runs import LastCalls
+from codex_checkpoints.values import frozen
 
 
 @frozen

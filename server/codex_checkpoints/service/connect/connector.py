@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from attrs import frozen
-
 from codex_checkpoints.codex.entries import Entries
 from codex_checkpoints.service.connect import connecting, connection
 from codex_checkpoints.service.connect.connecting import Change, Done
 from codex_checkpoints.service.connect.connection import Asked, Connection, Surroundings
+from codex_checkpoints.values import frozen
 
 Wish = Literal["connect", "remove"]
 

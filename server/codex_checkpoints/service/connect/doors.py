@@ -9,13 +9,14 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from codex_checkpoints.codex import entries
 from codex_checkpoints.codex.config_file import Found
 from codex_checkpoints.codex.entries import Entries
 from codex_checkpoints.codex.program import Answer, SeenHook
 from codex_checkpoints.service.connect.last_runs import TOOLS, Called, Failure, LastCalls
+from codex_checkpoints.values import frozen
 
 Problem = Literal[
     "not_configured",

@@ -12,8 +12,6 @@ import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Literal
 
-from attrs import frozen
-
 from codex_checkpoints.core.compaction.injection import injection
 from codex_checkpoints.records import HOOK_FAILED, Records
 from codex_checkpoints.service.reading.turn_names import has_ended
@@ -22,6 +20,7 @@ from codex_checkpoints.service.session_names import session_of
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.standing import Window, window_of
 from codex_checkpoints.threads.contract import Row, UnreadableSource
+from codex_checkpoints.values import frozen
 
 if TYPE_CHECKING:
     from codex_checkpoints.core.losses.records import Missed

@@ -11,10 +11,10 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 
 import orjson
-from attrs import frozen
 
 from codex_checkpoints.core.rollout.fields import is_object, text_of
 from codex_checkpoints.records import AUDIT, HOOK_FAILED, RECEIPTS
+from codex_checkpoints.values import frozen
 
 TOOLS = "mcp"
 """The name under which the calls of our tools are told; those of hooks have that of their event."""

@@ -9,8 +9,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 
-from attrs import frozen
-
 from codex_checkpoints.core.checkpoint.view import view_v1
 from codex_checkpoints.core.compaction.how_to import bundle
 from codex_checkpoints.core.history.reconstruct import Window
@@ -19,6 +17,7 @@ from codex_checkpoints.journal import StorageError
 from codex_checkpoints.records import RECEIPTS, Records
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.values import frozen
 
 
 @frozen

@@ -11,8 +11,6 @@ import os
 from collections.abc import Callable
 from datetime import datetime
 
-from attrs import frozen
-
 from codex_checkpoints import pack_file
 from codex_checkpoints.core.checkpoint.caps import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.records import Checkpoint
@@ -30,6 +28,7 @@ from codex_checkpoints.service.reading.pace import paced_hashes
 from codex_checkpoints.service.refusal import Refusal, misfit
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.threads.contract import Item, NewThread
+from codex_checkpoints.values import frozen
 
 
 @frozen

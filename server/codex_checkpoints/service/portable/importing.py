@@ -12,8 +12,6 @@ import logging
 from collections.abc import Callable
 from datetime import datetime
 
-from attrs import frozen
-
 from codex_checkpoints.codex.commands import resume
 from codex_checkpoints.core.portable.arriving import Arrived, arrived, files_of, shelf_lines
 from codex_checkpoints.core.portable.pack import Pack
@@ -29,6 +27,7 @@ from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.restore.undertakings import is_import, settle_left, take_back
 from codex_checkpoints.service.restore_records import storing
 from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.values import frozen
 
 logger = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterable
 from typing import Literal
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from codex_checkpoints import pack_file
 from codex_checkpoints.core.portable.leaving import Left, Luggage, note_events, packed
@@ -29,6 +29,7 @@ from codex_checkpoints.service.restore.earlier_work import earlier_work
 from codex_checkpoints.service.restore.plan import unreadable
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.threads.contract import Row, UnreadableSource
+from codex_checkpoints.values import frozen
 
 
 @frozen

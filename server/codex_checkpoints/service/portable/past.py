@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from attrs import frozen
-
 from codex_checkpoints.core.portable.chronicle import Chronicle
 from codex_checkpoints.core.portable.leaving import note_events
 from codex_checkpoints.core.portable.pack import NoteEvent, PackedTurn
@@ -24,6 +22,7 @@ from codex_checkpoints.service.reading.turn_names import has_ended
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.threads.contract import Row
+from codex_checkpoints.values import frozen
 
 
 @frozen

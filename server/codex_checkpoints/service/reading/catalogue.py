@@ -14,7 +14,7 @@ import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from typing import TypeVar
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from codex_checkpoints.core.checkpoint.caps import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.replay import Replay
@@ -38,6 +38,7 @@ from codex_checkpoints.threads.contract import (
     ThreadStore,
     UnreadableSource,
 )
+from codex_checkpoints.values import frozen
 
 R = TypeVar("R", bound=Replay)
 

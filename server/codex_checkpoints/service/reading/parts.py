@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from attrs import frozen
-
 from codex_checkpoints.core.history.envelope import Place
 from codex_checkpoints.core.history.lines import Lines
 from codex_checkpoints.core.rollout.items import HistoryBase
 from codex_checkpoints.core.rollout.parsing import head_of
 from codex_checkpoints.service.reading.session_file import Locate, bases_below
 from codex_checkpoints.threads.contract import RolloutReader, UnreadableSource
+from codex_checkpoints.values import frozen
 
 
 @frozen

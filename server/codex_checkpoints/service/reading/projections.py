@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from attrs import frozen
-
 from codex_checkpoints.core.checkpoint import canonical
 from codex_checkpoints.core.checkpoint.caps import Caps
 from codex_checkpoints.core.checkpoint.memory import Update
@@ -22,6 +20,7 @@ from codex_checkpoints.service.reading.session_file import SessionFile
 from codex_checkpoints.service.reading.turn_names import end_of, find_turn
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.threads.contract import Row
+from codex_checkpoints.values import frozen
 from codex_checkpoints.workspace import Workspace
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 
-from attrs import asdict, define, frozen
+from attrs import asdict
 
 from codex_checkpoints.core.checkpoint.replay import LONGEST_TAIL, Replay
 from codex_checkpoints.core.checkpoint.saving import loaded
@@ -19,6 +19,7 @@ from codex_checkpoints.core.checkpoint.seed import Seeds, unsown
 from codex_checkpoints.core.rollout.items import HistoryBase, SessionMeta
 from codex_checkpoints.core.rollout.parsing import head_of
 from codex_checkpoints.threads.contract import Mark, Reading, RolloutReader, UnreadableSource
+from codex_checkpoints.values import define, frozen
 
 Locate = Callable[[str], str | None]
 """From a rollout id to where that rollout lies."""

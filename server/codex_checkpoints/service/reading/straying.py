@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from attrs import frozen
-
 from codex_checkpoints.core.checkpoint.caps import Limits
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.straying import straying
 from codex_checkpoints.service.reading.projections import Projection
+from codex_checkpoints.values import frozen
 
 
 @frozen

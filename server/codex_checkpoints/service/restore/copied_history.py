@@ -20,8 +20,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 
-from attrs import frozen
-
 from codex_checkpoints.core.rollout.fields import is_object, load, object_of
 from codex_checkpoints.core.rollout.items import HistoryBase
 from codex_checkpoints.core.rollout.parsing import head_of
@@ -29,6 +27,7 @@ from codex_checkpoints.service.reading.fingerprints import Fingerprint, fingerpr
 from codex_checkpoints.service.reading.lines import lines_of
 from codex_checkpoints.service.reading.session_file import Locate, bases_below
 from codex_checkpoints.threads.contract import Copied, Item, RolloutReader, UnreadableSource
+from codex_checkpoints.values import frozen
 
 # Within a text every quote is escaped, so this finds keys of the record alone.
 _WINDOW_ID = re.compile(rb'(?P<key>"(?P<role>first_|previous_)?window_id"\s*:\s*)"(?P<id>[^"\\]*)"')

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from attrs import frozen
-
 from codex_checkpoints.core.compaction.records import Installed, Range
 from codex_checkpoints.core.restore.drift import Fallback
 from codex_checkpoints.core.restore.records import Restore
@@ -23,6 +21,7 @@ from codex_checkpoints.service.reading.fingerprints import fingerprint
 from codex_checkpoints.service.restore_records import RestoreRecords
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.threads.contract import Row, UnreadableSource
+from codex_checkpoints.values import frozen
 
 _LONGEST = 64
 """How many compactions one behind the other are followed: each costs reading a whole session."""

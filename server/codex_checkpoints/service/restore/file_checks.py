@@ -10,8 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Literal
 
-from attrs import frozen
-
 from codex_checkpoints.core.compaction.records import Installed
 from codex_checkpoints.core.compaction.records import digest_of as digest_of_items
 from codex_checkpoints.core.restore.records import Restore
@@ -20,6 +18,7 @@ from codex_checkpoints.service.reading.fingerprints import fingerprint
 from codex_checkpoints.service.reading.lines import lines_of
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.threads.contract import UnreadableSource
+from codex_checkpoints.values import frozen
 
 Code = Literal[
     "changed_line",

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from attrs import frozen
-
 from codex_checkpoints.core.restore.records import Restore
 from codex_checkpoints.core.restore.sealing import digest_of
 from codex_checkpoints.core.rollout.fields import Json, is_list, load, object_of, text_of, texts_of
@@ -21,6 +19,7 @@ from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.restore_records import RestoreRecords
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.threads.contract import Row, UnreadableSource
+from codex_checkpoints.values import frozen
 
 _SHORTEST_PREFIX = 8
 

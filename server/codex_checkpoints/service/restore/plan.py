@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from attrs import frozen
-
 from codex_checkpoints.core.checkpoint.memory import Update
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.history import tokens
@@ -49,6 +47,7 @@ from codex_checkpoints.service.restore.source import Source, ends_with_turn
 from codex_checkpoints.service.restore_records import RestoreRecords
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.threads.contract import Row, UnreadableSource
+from codex_checkpoints.values import frozen
 
 _MOST_TOKENS = 1 << 48
 """More than any pack has; a larger number could stand in no record."""

@@ -8,14 +8,13 @@ or would give the branch a window of its source, the lines are copied after all,
 
 from __future__ import annotations
 
-from attrs import frozen
-
 from codex_checkpoints.core.restore.drift import FallbackKind
 from codex_checkpoints.core.restore.trace import Trace
 from codex_checkpoints.core.rollout.fields import Json, load, object_of, whole_of
 from codex_checkpoints.core.rollout.items import Unreadable
 from codex_checkpoints.core.rollout.parsing import head_of
 from codex_checkpoints.threads.contract import RolloutReader, Row
+from codex_checkpoints.values import frozen
 
 _NO_UTF8 = Unreadable("not_utf8")
 

@@ -15,7 +15,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from codex_checkpoints.codex.commands import resume
 from codex_checkpoints.core.restore import markers
@@ -44,6 +44,7 @@ from codex_checkpoints.service.restore_records import (
 )
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.threads.contract import Copied, Item
+from codex_checkpoints.values import frozen
 
 logger = logging.getLogger(__name__)
 

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from attrs import frozen
-
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.restore.markers import Marker, is_detached
 from codex_checkpoints.service.marking import Markers
@@ -17,6 +15,7 @@ from codex_checkpoints.service.reading.turn_names import end_of, has_ended, unkn
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.threads.contract import Row
+from codex_checkpoints.values import frozen
 
 
 @frozen

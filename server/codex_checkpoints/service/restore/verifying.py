@@ -15,8 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from attrs import frozen
-
 from codex_checkpoints.core.compaction.records import Installed
 from codex_checkpoints.core.restore.auditing import unended
 from codex_checkpoints.core.restore.auditing import verify as verify_events
@@ -30,6 +28,7 @@ from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.restore.file_checks import Fault, looks
 from codex_checkpoints.service.restore_records import RestoreRecords
 from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.values import frozen
 
 _SEALED = (
     "PackExported",
