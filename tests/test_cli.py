@@ -1,5 +1,6 @@
 """The command line as its users start it: a process, its output, its exit code, what it leaves."""
 
+import contextlib
 import io
 import json
 import os
@@ -1071,6 +1072,10 @@ def test_a_question_that_is_not_answered_with_yes_writes_nothing(home: Home, way
             while not printed.endswith(b"Write this? [y/N] "):
                 printed += terminal.read(65_536) or b""
             if way == "Ctrl+C":
+                process.send_signal(signal.SIGINT)
+                # Between the question and the reading of its answer a signal is kept waiting.
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(WAIT / 4)
                 process.send_signal(signal.SIGINT)
             else:
                 terminal.write(b"\x04" if way == "Ctrl+D" else b"n\n")
