@@ -2,6 +2,7 @@
 
 import attrs
 import pytest
+from attrs import field
 
 from codex_checkpoints.values import define, frozen
 
@@ -43,6 +44,38 @@ def test_a_record_is_shown_as_attrs_shows_it() -> None:
     theirs = attrs.make_class("Point", ["across", "down"], frozen=True)
     assert repr(Point(1, 2)) == repr(theirs(1, 2)) == "Point(across=1, down=2)"
     assert repr(Count(1)) == "Count(so_far=1, _limit=9)"
+
+
+@define
+class Odd:
+    """What has fields that are shown in another way, or never."""
+
+    hidden: str = field(repr=False)
+    short: str = field(repr=lambda _: "…")
+    later: int = field(init=False)
+    itself: object = None
+
+
+def test_fields_are_shown_as_they_say() -> None:
+    odd = Odd("a key", "a long text")
+    odd.itself = odd
+    assert repr(odd) == "Odd(short=…, later=NOTHING, itself=...)"
+
+
+def test_a_class_inside_a_function_is_called_by_its_name() -> None:
+    @frozen
+    class Inner:
+        value: int
+
+    assert repr(Inner(1)) == "Inner(value=1)"
+
+
+def test_who_wants_no_text_of_a_record_gets_none() -> None:
+    @frozen(repr=False)
+    class Silent:
+        key: str
+
+    assert "secret" not in repr(Silent("secret"))
 
 
 def test_a_record_that_shows_itself_does_so() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from reprlib import recursive_repr
 from typing import TYPE_CHECKING
 
 import attrs
@@ -20,17 +21,23 @@ def _sooner(make: Callable[..., type]) -> Callable[..., object]:
     def decorate(kind: type | None = None, /, **options: bool) -> object:
         if kind is None:
             return partial(decorate, **options)
-        if "__repr__" not in vars(kind):  # attrs leaves alone what a class has
+        if "repr" not in options and "__repr__" not in vars(kind):  # attrs leaves what a class has
             kind.__repr__ = _shown  # pyright: ignore[reportAttributeAccessIssue] - a method, then
         return make(kind, **options)
 
     return decorate
 
 
+@recursive_repr()
 def _shown(record: attrs.AttrsInstance) -> str:
-    fields = attrs.fields(type(record))
-    told = (f"{field.name}={getattr(record, field.name)!r}" for field in fields)
-    return f"{type(record).__qualname__}({', '.join(told)})"
+    told = (_told(record, field) for field in attrs.fields(type(record)) if field.repr)
+    name = type(record).__qualname__.rpartition(">.")[2]
+    return f"{name}({', '.join(told)})"
+
+
+def _told(record: attrs.AttrsInstance, field: attrs.Attribute[object]) -> str:
+    show = field.repr if callable(field.repr) else repr
+    return f"{field.name}={show(getattr(record, field.name, attrs.NOTHING))}"
 
 
 if TYPE_CHECKING:
