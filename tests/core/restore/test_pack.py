@@ -291,6 +291,16 @@ def test_a_pinned_content_keeps_its_indentation_and_no_secret():
     assert "- | a:\n- |     key: [redacted]\n- |   b\n" in text
 
 
+def test_a_secret_that_the_bound_cuts_is_not_shown_in_part():
+    front = f'token = "{"a1B2" * 16_000}"'.ljust(65_536 - 12)
+    content = front + "ghp_" + "A1b2C3d4" * 5
+
+    pack = state_pack(carried(pins=(Pinned("min.js", None, None, None, content),)), PLENTY)
+
+    assert "ghp_" not in pack.text
+    assert pack.deferred == (Deferred("pinned", "min.js", "bound"),)
+
+
 def test_a_pin_that_is_not_there_is_a_line_that_says_so():
     pack = state_pack(carried(pins=(Pinned("gone.md", None, None, None, None, "missing"),)))
 

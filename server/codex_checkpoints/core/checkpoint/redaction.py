@@ -10,6 +10,7 @@ doing it twice changes nothing.
 """
 
 import re
+from collections.abc import Iterator
 from functools import cache
 
 from codex_checkpoints.values import frozen
@@ -40,18 +41,31 @@ def _compiled(source: str, flags: re.RegexFlag) -> re.Pattern[str]:
 
 def redact(text: str) -> str:
     """Replace every secret that a rule finds by `[redacted]` (DSC-81)."""
+    parts: list[str] = []
+    end = 0
+    for start, behind in secrets(text):
+        parts += [text[end:start], MARK]
+        end = behind
+    return "".join(parts) + text[end:] if parts else text
+
+
+def secrets(text: str) -> list[tuple[int, int]]:
+    """Return where the secrets of a text begin and end, in its order."""
     lower = text.lower()
     for hint in _HINTS:
         if hint in lower:
             break
     else:
-        return text
+        return []
+    pieces = list(_between_marks(text))
+    found: list[tuple[int, int]] = []
     while True:
         # What a late rule cut out may have been the neighbour that an early one stumbled over.
-        once = MARK.join(_redact_piece(piece) for piece in text.split(MARK))
-        if once == text:
-            return text
-        text = once
+        known = len(found)
+        for rule in RULES:
+            pieces = [part for piece in pieces for part in _without_secrets(piece, rule, found)]
+        if len(found) == known:
+            return sorted(found)
 
 
 def find_secret(text: str) -> str | None:
@@ -64,17 +78,27 @@ def find_secret(text: str) -> str | None:
     return None
 
 
-def _redact_piece(piece: str) -> str:
-    lower = piece.lower()
-    for rule in RULES:
-        if any(hint in lower for hint in rule.hints):
-            piece = MARK.join(rule.pattern.sub(_without_secret, part) for part in piece.split(MARK))
-    return piece
+def _between_marks(text: str) -> Iterator[tuple[int, str]]:
+    start = 0
+    for piece in text.split(MARK):
+        yield start, piece
+        start += len(piece) + len(MARK)
 
 
-def _without_secret(match: re.Match[str]) -> str:
-    whole, begin = match[0], match.start()
-    return whole[: match.start("secret") - begin] + MARK + whole[match.end("secret") - begin :]
+def _without_secrets(
+    piece: tuple[int, str], rule: Rule, found: list[tuple[int, int]]
+) -> Iterator[tuple[int, str]]:
+    """Yield what is left of a piece and where it stands; add to `found` what is not."""
+    at, text = piece
+    lower = text.lower()
+    end = 0
+    if any(hint in lower for hint in rule.hints):
+        for match in rule.pattern.finditer(text):
+            start, behind = match.span("secret")
+            found.append((at + start, at + behind))
+            yield at + end, text[end:start]
+            end = behind
+    yield at + end, text[end:]
 
 
 _ANY_CASE = re.ASCII | re.IGNORECASE

@@ -256,6 +256,9 @@ def _content(pin: Pinned) -> tuple[list[str], bool]:
     if not pin.content:
         return [], pin.content is None
     seen = redact(pin.content[:_SCANNED]).removesuffix("\n")
+    if len(pin.content) > _SCANNED:
+        # The last line may end in the front half of a secret.
+        seen = seen.rpartition("\n")[0]
     shown: list[str] = []
     room = MAX_PIN_CHARS
     for line in seen.split("\n"):

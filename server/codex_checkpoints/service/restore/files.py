@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterable, Mapping
 
 from codex_checkpoints.core.checkpoint.records import UNKNOWN_HASH
+from codex_checkpoints.core.checkpoint.redaction import MARK, secrets
+from codex_checkpoints.core.checkpoint.text import SCANNED
 from codex_checkpoints.core.restore.carried import Pinned, Unseen
 from codex_checkpoints.core.restore.gathering import Span
 from codex_checkpoints.core.restore.markers import Pin
@@ -44,10 +46,12 @@ def pinned_now(workspace: Workspace, base: str | None, pin: Pin) -> Pinned:
     if pin.start is not None and pin.end is not None:
         part = _lines(content, pin.start, pin.end)
         found = None if part is None else digest_of(part)
+        text = None if content is None else _text(content, pin.start, pin.end)
     else:
         part, found = content, workspace.hashes(base, [pin.uri]).get(pin.uri)
+        text = None if content is None else content.decode(errors="replace")
     if part is not None:
-        return Pinned(pin.uri, pin.start, pin.end, found, part.decode(errors="replace"))
+        return Pinned(pin.uri, pin.start, pin.end, found, text)
     why = "no_lines" if content is not None else _unseen(workspace, base, pin.uri)
     return Pinned(pin.uri, pin.start, pin.end, found, None, why)
 
@@ -58,6 +62,22 @@ def _unseen(workspace: Workspace, base: str | None, uri: str) -> Unseen:
         return "missing"
     # One above the limit is known by its size and time.
     return "bound" if workspace.hashes(base, [uri]) else "unreadable"
+
+
+def _text(content: bytes, start: int, end: int) -> str:
+    """Return the text of some lines, without what belongs to a secret that the file tells."""
+    lines = _LINE.findall(content)
+    cuts = (lines[: start - 1], lines[start - 1 : end], lines[end:])
+    before, text, behind = (b"".join(each).decode(errors="replace") for each in cuts)
+    before, behind = before[-SCANNED:], behind[:SCANNED]
+    parts: list[str] = []
+    first, last = len(before), len(before) + len(text)
+    at = first
+    for begin, stop in secrets(before + text + behind):
+        if begin < last and first < stop:
+            parts += [text[at - first : max(begin, first) - first], MARK]
+            at = min(stop, last)
+    return "".join(parts) + text[at - first :]
 
 
 def _lines(content: bytes | None, start: int, end: int) -> bytes | None:

@@ -1,0 +1,54 @@
+"""The text of what is pinned, as the disk has it: some lines of a file hold no part of a secret."""
+
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codex_checkpoints.core.checkpoint.redaction import MARK, redact, secrets
+from codex_checkpoints.core.restore.markers import Pin
+from codex_checkpoints.service.restore.files import pinned_now
+from codex_checkpoints.workspace import Workspace
+
+BODY = "MIIEpAIBAAKCAQEA" * 4
+KEY = f"""\
+# of the shop
+-----BEGIN RSA PRIVATE KEY-----
+{BODY}
+{BODY}
+-----END RSA PRIVATE KEY-----
+port = 80
+"""
+
+
+def pinned(folder: Path, start: int, end: int, text: str = KEY) -> str | None:
+    (folder / "shop.pem").write_text(text, encoding="utf-8")
+    return pinned_now(Workspace(), str(folder), Pin("shop.pem", start, end)).content
+
+
+def test_lines_out_of_the_middle_of_a_key_show_none_of_it(tmp_path: Path) -> None:
+    assert pinned(tmp_path, 3, 4) == MARK
+
+
+def test_lines_beside_a_key_stay(tmp_path: Path) -> None:
+    assert pinned(tmp_path, 4, 6) == f"{MARK}\nport = 80\n"
+    assert pinned(tmp_path, 1, 3) == f"# of the shop\n{MARK}"
+    assert pinned(tmp_path, 6, 6) == "port = 80\n"
+
+
+def test_a_line_whose_name_stands_on_the_one_before_shows_no_secret(tmp_path: Path) -> None:
+    told = 'password:\n  "hunter2 and more"\nport: 80\n'
+
+    assert pinned(tmp_path, 2, 3, told) == f'  "{MARK}"\nport: 80\n'
+
+
+@given(st.lists(st.sampled_from([KEY, "ghp_" + "A1b2" * 9, "a = 1\n", MARK, '"', "token: ", "x"])))
+def test_what_lies_between_the_secrets_is_what_redacting_leaves(parts: list[str]) -> None:
+    text = "".join(parts)
+    found = secrets(text)
+
+    ends = [0, *(end for _, end in found)]
+    begins = [*(begin for begin, _ in found), len(text)]
+    left = [text[end:begin] for end, begin in zip(ends, begins, strict=True)]
+    assert MARK.join(left) == redact(text)
+    assert all(begin < end for begin, end in found)
