@@ -13,6 +13,7 @@ from codex_checkpoints import stamps
 from codex_checkpoints.core.checkpoint.canonical import to_json
 from codex_checkpoints.core.restore.events import RestoreMode
 from codex_checkpoints.service.marking import Markers
+from codex_checkpoints.service.restore.copied_history import WindowNames
 from codex_checkpoints.service.restore.plan import Planner, Wish
 from codex_checkpoints.service.restore.restoring import Restored, Restoring
 from codex_checkpoints.service.restore.source import find_source
@@ -297,6 +298,112 @@ def test_no_window_of_a_branch_has_the_id_of_one_of_its_source(
     assert [each["message"] for each in chain] == [f'"window_id":"{IDS[0]}"'] * 2
     assert [each["more"] for each in chain] == [{"kept": True}] * 2
     assert home.path().read_bytes() == before
+
+
+def renamed(*found: str) -> list[str]:
+    """Rename the windows of records, of which only the payload is told; ids count from N1."""
+    new = (f"N{number}" for number in range(1, 9))
+    names = WindowNames("FIRST", lambda: next(new))
+    lines = (f'{{"type":"compacted","payload":{payload},"window_id":"W"}}' for payload in found)
+    done = [names.renamed(line.encode()).decode() for line in lines]
+    return [
+        each.removeprefix('{"type":"compacted","payload":').removesuffix(',"window_id":"W"}')
+        for each in done
+    ]
+
+
+@pytest.mark.parametrize(
+    ("payload", "new"),
+    [
+        pytest.param(
+            '{"window_id":"B","first_window_id":"A","previous_window_id":"A"}',
+            '{"window_id":"N1","first_window_id":"FIRST","previous_window_id":"FIRST"}',
+            id="each id has one new id",
+        ),
+        pytest.param(
+            '{"replacement_history":[{"arguments":{"first_window_id":"X","window_id":"A"}}],'
+            '"first_window_id":"A","more":{"previous_window_id":"A"},"window_id":"B"}',
+            '{"replacement_history":[{"arguments":{"first_window_id":"X","window_id":"A"}}],'
+            '"first_window_id":"FIRST","more":{"previous_window_id":"A"},"window_id":"N1"}',
+            id="keys of what the record holds are not its own",
+        ),
+        pytest.param(
+            r'{ "message" : "\"window_id\":\"A\"" , "first_window_id" :  "A" , "x":1.50 }',
+            r'{ "message" : "\"window_id\":\"A\"" , "first_window_id" :  "FIRST" , "x":1.50 }',
+            id="texts, white space and numbers stay",
+        ),
+        pytest.param(
+            r'{"first_window_id":"A","\u0077indow_id":"\u0041"}',
+            r'{"first_window_id":"FIRST","\u0077indow_id":"FIRST"}',
+            id="escaped",
+        ),
+        pytest.param(
+            '{"window_id":3,"previous_window_id":null,"first_window_id":["A"]}',
+            '{"window_id":3,"previous_window_id":null,"first_window_id":["A"]}',
+            id="what is no text stays",
+        ),
+        pytest.param('{"message":"é"}', '{"message":"é"}', id="no ids"),
+        pytest.param("[]", "[]", id="no payload"),
+    ],
+)
+def test_a_record_has_new_ids_where_it_names_its_windows_and_nowhere_else(payload: str, new: str):
+    assert renamed(payload) == [new]
+
+
+def test_an_id_is_renamed_alike_in_all_records():
+    assert renamed(
+        '{"window_id":"B"}',
+        '{"window_id":"C","previous_window_id":"B","first_window_id":"A"}',
+        '{"window_id":"D","previous_window_id":"C","first_window_id":"A"}',
+    ) == [
+        '{"window_id":"N1"}',
+        '{"window_id":"N2","previous_window_id":"N1","first_window_id":"FIRST"}',
+        '{"window_id":"N3","previous_window_id":"N2","first_window_id":"FIRST"}',
+    ]
+    assert renamed('{"window_id":"A"}', '{"window_id":"B","first_window_id":"A"}') == [
+        '{"window_id":"N1"}',
+        '{"window_id":"N2","first_window_id":"N1"}',
+    ]
+
+
+def test_a_history_with_windows_of_another_program_is_copied_as_it_is(home: Home):
+    """Their ids stand in arguments and schemas, as objects; the window's own come behind them."""
+    ids = {"window_id": "w-main", "first_window_id": IDS[3]}
+    call = {
+        "type": "tool_search_call",
+        "call_id": "s1",
+        "execution": "client",
+        "arguments": {"query": "x", **ids, "limit": 3},
+    }
+    tool = {"type": "function", "name": "focus", "parameters": {"default": ids}}
+    found = {"type": "tool_search_output", "call_id": "s1", "execution": "client", "tools": [tool]}
+    installed = record(
+        "compacted",
+        {
+            "message": "m",
+            "replacement_history": [call, {**found, "status": "completed"}],
+            "window_number": 1,
+            "first_window_id": IDS[0],
+            "previous_window_id": IDS[0],
+            "window_id": IDS[1],
+        },
+    )
+    head = session(thread=thread(1), cwd=str(home.user), context_window={"window_id": IDS[0]})
+    one, two, _ = two_turns()
+    home.put(rollout(head, one, installed, two))
+
+    with sessions_of(home) as sessions:
+        done = restored(sessions, "soft", turn="2").record
+
+    source = home.json("history", thread(1))
+    branch = home.json("history", done.session_id)
+    assert branch["items"] == source["items"]
+    assert [each["type"] for each in branch["items"][:2]] == [call["type"], found["type"]]
+    assert branch["items"][0]["arguments"] == call["arguments"]
+    windows = branch["windows"]
+    assert windows["first"] == windows["previous"] == done.windows.first
+    assert windows["current"] == done.windows.current
+    assert {windows["first"], windows["current"]}.isdisjoint(IDS)
 
 
 # --- by reference --------------------------------------------------------------------------------

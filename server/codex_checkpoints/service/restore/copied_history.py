@@ -19,9 +19,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 
-from codex_checkpoints.core.rollout.fields import is_object, load, object_of
+from codex_checkpoints.core.rollout.fields import is_object, load, object_of, text_of
 from codex_checkpoints.core.rollout.items import HistoryBase
+from codex_checkpoints.core.rollout.members import Member, payload_members
 from codex_checkpoints.core.rollout.parsing import head_of
 from codex_checkpoints.service.reading.fingerprints import Fingerprint, fingerprint
 from codex_checkpoints.service.reading.lines import lines_of
@@ -29,8 +31,8 @@ from codex_checkpoints.service.reading.session_file import Locate, bases_below
 from codex_checkpoints.threads.contract import Copied, Item, RolloutReader, UnreadableSource
 from codex_checkpoints.values import frozen
 
-# Within a text every quote is escaped, so this finds keys of the record alone.
-_WINDOW_ID = re.compile(rb'(?P<key>"(?P<role>first_|previous_)?window_id"\s*:\s*)"(?P<id>[^"\\]*)"')
+_FIRST = "first_window_id"
+_WINDOW_IDS = frozenset({_FIRST, "previous_window_id", "window_id"})
 
 _NO_UTF8 = re.compile("[\udc80-\udcff]")
 _SUBSTITUTE = "\x1a"
@@ -47,23 +49,35 @@ class WindowNames:
         """Give the first window the id `first`, every other one that is met a new one."""
         self._first = first
         self._new_id = new_id
-        self._known: dict[bytes, str] = {}
+        self._known: dict[str, str] = {}
 
     def renamed(self, line: bytes) -> bytes:
         """Return the record of a compaction with the ids that its windows have in the branch."""
+        told = list(_window_ids(line))
         if self._first not in self._known.values():
             # Keys have no order: other ids of the line may name the first window as well.
-            told = (each for each in _WINDOW_ID.finditer(line) if each["role"] == b"first_")
-            for each in told:
-                self._known.setdefault(each["id"], self._first)
-                break
-        return _WINDOW_ID.sub(self._new, line)
+            firsts = (old for member, old in told if member.name == _FIRST)
+            for old in islice(firsts, 1):
+                self._known.setdefault(old, self._first)
+        pieces, done = list[bytes](), 0
+        for member, old in told:
+            pieces += line[done : member.start], b'"%b"' % self._new(old).encode()
+            done = member.end
+        return b"".join([*pieces, line[done:]])
 
-    def _new(self, found: re.Match[bytes]) -> bytes:
-        old = found["id"]
+    def _new(self, old: str) -> str:
         if old not in self._known:
             self._known[old] = self._new_id()
-        return b'%b"%b"' % (found["key"], self._known[old].encode())
+        return self._known[old]
+
+
+def _window_ids(line: bytes) -> Iterator[tuple[Member, str]]:
+    """Yield where the record itself tells an id, and which; what it installs has its own keys."""
+    for member in payload_members(line):
+        if member.name in _WINDOW_IDS:
+            old = text_of(load(line[member.start : member.end]))
+            if old is not None:
+                yield member, old
 
 
 @frozen

@@ -1,0 +1,83 @@
+"""Where the members of a payload stand in the bytes of a line."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codex_checkpoints.core.rollout.members import payload_members
+
+TEXTS = st.text(st.sampled_from('a"\\{}[]:, \né') | st.characters(codec="utf-8"), max_size=8)
+NAMES = st.sampled_from(["payload", "window_id", ""]) | TEXTS
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3),
+    max_leaves=12,
+)
+OBJECTS = st.dictionaries(NAMES, VALUES, max_size=4)
+
+
+def found(line: bytes) -> list[tuple[str | None, bytes]]:
+    return [(each.name, line[each.start : each.end]) for each in payload_members(line)]
+
+
+@pytest.mark.parametrize(
+    ("line", "members"),
+    [
+        pytest.param(
+            rb'{"payload":{"a":"x","b":-1.5e3,"c":null}}',
+            [("a", b'"x"'), ("b", b"-1.5e3"), ("c", b"null")],
+            id="plain values",
+        ),
+        pytest.param(
+            rb'{"payload":{"a":{"b":[{"a":1},[]]},"c":[{}]}}',
+            [("a", rb'{"b":[{"a":1},[]]}'), ("c", b"[{}]")],
+            id="nested values are one member each",
+        ),
+        pytest.param(
+            rb'{"payload":{"a":["}]\"{"],"\"}":"\\"}}',
+            [("a", rb'["}]\"{"]'), ('"}', rb'"\\"')],
+            id="brackets and quotes within texts",
+        ),
+        pytest.param(
+            b' { "payload" : { "a" : 1 , "b" :\t[ 2 ] } , "c" : 3 } ',
+            [("a", b"1"), ("b", b"[ 2 ]")],
+            id="white space",
+        ),
+        pytest.param(rb'{"payload":{"\u0061":1}}', [("a", b"1")], id="an escaped name"),
+        pytest.param(rb'{"payload":{"\ud800":1}}', [("\ufffd", b"1")], id="half a character"),
+        pytest.param(
+            b'{"a":{"payload":{"b":1}},"payload":{"c":2},"d":3}',
+            [("c", b"2")],
+            id="nothing of another member of the line",
+        ),
+        pytest.param(
+            b'{"payload":{"a":1},"payload":{"a":2}}',
+            [("a", b"1"), ("a", b"2")],
+            id="two payloads",
+        ),
+        pytest.param(b'{"payload":{},"a":1}', [], id="an empty payload"),
+        pytest.param(b'{"payload":[{"a":1}]}', [], id="a list"),
+        pytest.param(b'{"payload":"{\\"a\\":1}"}', [], id="a text"),
+        pytest.param(b'{"payload":null,"a":1}', [], id="null"),
+        pytest.param(b'[{"payload":{"a":1}}]', [], id="no record"),
+        pytest.param(b"", [], id="nothing"),
+        pytest.param(b'{"payload":{"a":[1', [("a", b"[1")], id="broken off in a list"),
+        pytest.param(b'{"payload":{"a":', [("a", b"")], id="broken off before a value"),
+    ],
+)
+def test_what_stands_directly_in_a_payload_is_found(
+    line: bytes, members: list[tuple[str | None, bytes]]
+):
+    assert found(line) == members
+
+
+@given(OBJECTS, OBJECTS, st.sampled_from([None, 0, 2]), st.booleans())
+def test_every_member_of_any_payload_is_found_where_it_stands(
+    others: dict[str, object], payload: dict[str, object], indent: int | None, escaped: bool
+):
+    record = others | {"payload": payload}
+    line = json.dumps(record, indent=indent, ensure_ascii=escaped).encode()
+
+    assert [(name, json.loads(value)) for name, value in found(line)] == list(payload.items())
