@@ -199,7 +199,11 @@ class ToyStore:
         rollout = self._to_change(thread_id)
         heads = {path: history.head(self, path) for path in self.rollouts()}
         own = heads.pop(rollout.path)
-        others = [(h.base and h.base.rollout_id, h.forked_from) for h in heads.values() if h]
+        others = [
+            (h.base and h.base.rollout_id, h.forked_from, h.parent_session)
+            for h in heads.values()
+            if h
+        ]
         if not own or own.originator != "codex-checkpoints" or len(self._own(thread_id)) > 1:
             raise c.Conflict("not ours")
         if rules.is_referred_to(rollout, others):

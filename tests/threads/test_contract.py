@@ -700,6 +700,7 @@ def test_a_thread_of_ours_is_deleted_for_good(shop: Shop, mode: str):
     [
         {"history_base": {"thread_id": thread(1), "end_ordinal_exclusive": 1}},
         {"forked_from_id": thread(1)},
+        {"parent_thread_id": thread(1)},
     ],
 )
 def test_a_thread_that_another_refers_to_is_not_deleted(shop: Shop, other: dict[str, object]):

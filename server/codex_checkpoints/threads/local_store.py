@@ -241,7 +241,7 @@ class LocalThreadStore:
             if made_by is None or made_by.originator != OURS:
                 raise Conflict("only sessions that codex-checkpoints made are deleted")
             if queries.is_referred_to(own[0], self._lineage(own[0].path)):
-                raise Conflict("another session builds on this one")
+                raise Conflict("another session builds on this one or works for it")
             writer.remove(own[0].path, lock)
         self.update_thread_metadata([(thread_id, Patch(row=None, of=own[0].path))])
 
@@ -353,22 +353,23 @@ class LocalThreadStore:
                         _touch(target)
         return self._newest(thread_id)
 
-    def _lineage(self, without: str) -> Iterator[tuple[str | None, str | None]]:
-        """Yield of every other session file on which rollout it builds, and whose fork it is."""
+    def _lineage(self, without: str) -> Iterator[queries.Named]:
+        """Yield of every other session file what it names."""
         known = self._known()
         for path, file in tree.scan(self.codex_home).items():
             row = known.get(path)
             if path == without:
                 continue
             if row is not None and row.rollout.look == file.look and row.error is None:
-                yield row.base_rollout, row.forked_from
+                yield row.base_rollout, row.forked_from, row.parent_session
                 continue
             try:
                 own = history.head(self.reader, path)
             except UnreadableSource as error:
                 raise Conflict("a session that cannot be read may build on this one") from error
             if own is not None:
-                yield own.base.rollout_id if own.base else None, own.forked_from
+                base = own.base.rollout_id if own.base else None
+                yield base, own.forked_from, own.parent_session
 
 
 def _touch(path: str) -> None:

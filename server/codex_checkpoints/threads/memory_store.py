@@ -203,7 +203,7 @@ class InMemoryThreadStore:
         if len(self._rollouts_of(thread_id)) > 1 or own is None or own.originator != OURS:
             raise Conflict("only sessions that codex-checkpoints made are deleted")
         if queries.is_referred_to(rollout, self._lineage(rollout.path)):
-            raise Conflict("another session builds on this one")
+            raise Conflict("another session builds on this one or works for it")
         del self._held[rollout.path]
         self._rows.pop(rollout.path, None)
         self._states.pop(rollout.path, None)
@@ -275,8 +275,9 @@ class InMemoryThreadStore:
             held.rollout = evolve(rollout, archived=archived, look=look)
         return self._newest(thread_id)
 
-    def _lineage(self, without: str) -> Iterable[tuple[str | None, str | None]]:
+    def _lineage(self, without: str) -> Iterable[queries.Named]:
         for path in self._held:
             own = None if path == without else history.head(self.reader, path)
             if own is not None:
-                yield own.base.rollout_id if own.base else None, own.forked_from
+                base = own.base.rollout_id if own.base else None
+                yield base, own.forked_from, own.parent_session

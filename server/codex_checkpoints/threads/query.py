@@ -46,14 +46,15 @@ def by_rollout_id(rollouts: Iterable[Rollout]) -> dict[str, str]:
     return paths
 
 
-def is_referred_to(rollout: Rollout, others: Iterable[tuple[str | None, str | None]]) -> bool:
-    """Return whether one of others builds on a rollout or is a fork of its thread.
+Named = tuple[str | None, str | None, str | None]
+"""What a session names: the rollout below it, the thread it is a fork of, the one it works for."""
 
-    Of each: the rollout below it, and the thread that it was forked from.
-    """
+
+def is_referred_to(rollout: Rollout, others: Iterable[Named]) -> bool:
+    """Return whether one of others builds on a rollout, is a fork of its thread or its subagent."""
     return any(
-        base in {rollout.rollout_id, rollout.thread_id} or fork == rollout.thread_id
-        for base, fork in others
+        base in {rollout.rollout_id, rollout.thread_id} or rollout.thread_id in {fork, parent}
+        for base, fork, parent in others
     )
 
 
