@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -18,8 +19,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codex_checkpoints import wiring
-from codex_checkpoints.codex import config_file, file_edit, hooks_file, program
-from codex_checkpoints.codex.entries import HOOKS, ON_PROMPT, Entries
+from codex_checkpoints.codex import config_file, config_text, file_edit, hooks_file, program
+from codex_checkpoints.codex.entries import (
+    HOOKS,
+    ON_PROMPT,
+    ON_START,
+    Entries,
+    handlers_of,
+)
 from codex_checkpoints.service.connect import connecting, connection
 from codex_checkpoints.service.connect.connection import Surroundings
 from codex_checkpoints.service.connect.connector import Connector
@@ -31,6 +38,7 @@ from peer import Peer
 PROGRAM = ("/opt/py thon/bin/python3", "-P", "-X", "utf8", "-m", "codex_checkpoints")
 WANTED = Entries(PROGRAM, ("--codex-home", "/home/it's me/.codex"))
 MOVED = Entries(("/elsewhere/python3", *PROGRAM[1:]))
+PROMPTED = evolve(WANTED, hooks=(*HOOKS, ON_PROMPT))
 THEIRS = '{"hooks": [{"type": "command", "command": "notify-me codex-checkpoints hook"}]}'
 
 CONFIGS = {
@@ -66,6 +74,10 @@ HOOKS_FILES = {
     "other members": '{"x": "]}\\"", "hooks" : {"Stop" : [%s , {"hooks": []}] } , "y": [1.50, {}]}',
     "no spaces": '{"hooks":{"Stop":[%s]},"z":null}',
 }
+JSON_ADDITIONS = (
+    ('"timeout": 20', '"timeout" : 7.50, "statusMessage":"…"'),
+    ('{"matcher": "resume|', '{"note" : {"command": 1}, "matcher":"resume|'),
+)
 
 
 @pytest.fixture
@@ -85,6 +97,10 @@ def disconnect(home: Path) -> tuple[connecting.Done, ...]:
 
 def tree(home: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in home.iterdir()}
+
+
+def text_of(path: Path) -> str:
+    return path.read_bytes().decode()
 
 
 def refused(home: Path, wanted: Entries = WANTED) -> Refusal:
@@ -183,6 +199,188 @@ def test_what_a_person_changed_about_our_entries_stays(home: Path) -> None:
     assert connecting.plan(str(home), WANTED) == ()
 
 
+ADDITIONS = {
+    "server keys": (
+        "tool_timeout_sec = 20\n",
+        'enabled = false  # now\nenabled_tools = [ # ]\n  "x",\n]\ntool_timeout_sec = 90\n',
+    ),
+    "a table of tools": (
+        "\n[[hooks.SessionStart]]",
+        """
+[mcp_servers.codex-checkpoints.tools."memory.read"]
+approval_mode = "approve"
+
+[[hooks.SessionStart]]""",
+    ),
+    "keys of a hook": ("timeout = 20\nadd", 'timeout = 7\nstatusMessage = "Reading…"\nadd'),
+    "keys of each hook": ("timeout = 20\n", "timeout = 7.5 # ours\n"),
+    "comments": ("command = ", "# Why?\ncommand = "),
+    "a key of a group": ("[[hooks.PreCompact]]\n", "[[hooks.PreCompact]]\nnote = 1979-05-27\n"),
+    "trust between our tables": (
+        "\n[[hooks.PostCompact]]",
+        '\n[hooks.state."k"]\ntrusted_hash = "sha256:00"\n\n[[hooks.PostCompact]]',
+    ),
+    "a key behind the block": (f"{config_text.END}\n", f"{config_text.END}\nasync = true\n"),
+    "tables behind the block": (
+        f"{config_text.END}\n",
+        f"{config_text.END}\n\n[mcp_servers.codex-checkpoints.env]\nA = 'b'\n\n[mine]\nx = 1\n",
+    ),
+}
+
+
+def added_to(text: str, additions: Iterable[tuple[str, str]]) -> str:
+    """Return a text of ours as a person or Codex changes it; line ends stay as they are."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    for old, new in additions:
+        changed = text.replace(old.replace("\n", newline), new.replace("\n", newline))
+        assert changed != text
+        text = changed
+    return text
+
+
+@pytest.mark.parametrize("addition", ADDITIONS.values(), ids=ADDITIONS)
+@pytest.mark.parametrize("base", ["a = 1\n", "\ufeffa = 1\r\n"])
+def test_what_was_added_to_our_entries_stays_when_another_program_is_called(
+    home: Path, addition: tuple[str, str], base: str
+) -> None:
+    path = home / "config.toml"
+    path.write_bytes(added_to(config_file.with_entries(base, WANTED), [addition]).encode())
+
+    connect(home, MOVED)
+
+    moved = added_to(config_file.with_entries(base, MOVED), [addition])
+    assert path.read_bytes().decode() == moved
+    assert connect(home, MOVED) == ()
+
+
+@pytest.mark.parametrize("addition", ADDITIONS.values(), ids=ADDITIONS)
+@pytest.mark.parametrize("base", ["a = 1\n", "\ufeffa = 1\r\n"])
+def test_a_hook_that_comes_or_goes_leaves_all_others_as_they_are(
+    home: Path, addition: tuple[str, str], base: str
+) -> None:
+    path = home / "config.toml"
+    before = added_to(config_file.with_entries(base, WANTED), [addition])
+    path.write_bytes(before.encode())
+
+    (done,) = connect(home, PROMPTED)
+
+    changes = [line[0] for line in done.diff.splitlines()[2:] if not line.startswith("@@")]
+    assert changes == ["+"] * len(changes)
+    old, new = (tomllib.loads(each.removeprefix("\ufeff")) for each in (before, text_of(path)))
+    (group,) = new["hooks"].pop("UserPromptSubmit")
+    assert group == PROMPTED.group(ON_PROMPT)
+    assert new == old
+    connect(home)
+    assert text_of(path) == before
+
+
+def test_what_was_added_to_a_hook_goes_with_it(home: Path) -> None:
+    path = home / "config.toml"
+    path.write_text("a = 1\n")
+    connect(home)
+    before = path.read_text()
+    connect(home, PROMPTED)
+    path.write_text(path.read_text().replace(f"\n{config_text.END}", f"\nx = 1\n{config_text.END}"))
+
+    connect(home)
+
+    assert path.read_text() == before
+
+
+def test_what_hangs_below_our_server_goes_when_all_of_ours_is_removed(home: Path) -> None:
+    path = home / "config.toml"
+    path.write_text("a = 1\n")
+    connect(home)
+    added = list(ADDITIONS.values())[:3]
+    path.write_text(added_to(path.read_text(), added))
+    connect(home, MOVED)
+
+    disconnect(home)
+
+    assert path.read_text() == "a = 1\n"
+
+
+def test_a_hook_that_comes_stands_behind_those_of_a_person(home: Path) -> None:
+    path = home / "config.toml"
+    connect(home)
+    theirs = '[[hooks.UserPromptSubmit]]\n[[hooks.UserPromptSubmit.hooks]]\ncommand = "mine"\n'
+    before = path.read_text() + theirs
+    path.write_text(before)
+
+    connect(home, PROMPTED)
+
+    assert path.read_text().startswith(before)
+    mine, ours = tomllib.loads(path.read_text())["hooks"]["UserPromptSubmit"]
+    assert (mine, ours) == ({"hooks": [{"command": "mine"}]}, PROMPTED.group(ON_PROMPT))
+    connect(home)
+    assert path.read_text() == before
+
+
+def test_a_server_of_ours_that_somebody_deleted_comes_back(home: Path) -> None:
+    path = home / "config.toml"
+    path.write_text("a = 1\n")
+    connect(home)
+    whole = path.read_text()
+    start, end = whole.index("[mcp_servers"), whole.index("\n[[hooks.SessionStart]]")
+    path.write_text(whole[:start] + whole[end + 1 :].replace("timeout = 20", "timeout = 7"))
+
+    connect(home)
+
+    text = path.read_text()
+    assert tomllib.loads(text)["mcp_servers"] == tomllib.loads(whole)["mcp_servers"]
+    assert text.count("timeout = 7\n") == len(HOOKS)
+    disconnect(home)
+    assert path.read_text() == "a = 1\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('command = "{}"', '"command"="{}"# here'),
+        ('command = "{}"', "\tcommand\t=\t'{}' # = there"),
+        ('command = "{}"', "command = '''{}'''"),
+        ('args = ["-P", "-X", ', 'args = [ # [one]\n  "-P",\n  "-X", # two\n  '),
+    ],
+)
+def test_a_value_is_corrected_however_it_is_written(home: Path, old: str, new: str) -> None:
+    path = home / "config.toml"
+    connect(home)
+    text = path.read_text()
+    path.write_text(text.replace(old.format(PROGRAM[0]), new.format(PROGRAM[0])))
+    assert path.read_text() != text
+
+    connect(home, MOVED)
+
+    server = tomllib.loads(path.read_text())["mcp_servers"]["codex-checkpoints"]
+    assert server == MOVED.server()
+    assert [word in path.read_text() for word in ("# here", "# = there")] == [
+        word in new for word in ("# here", "# = there")
+    ]
+
+
+INLINE = '[[hooks.PreCompact]]\nhooks = [{{ type = "command", command = {}, timeout = {} }}]\n'
+
+
+def inline(text: str, timeout: int) -> str:
+    """Return a text of ours with one of our hooks written on a line."""
+    start, end = text.index("[[hooks.PreCompact]]"), text.index("\n[[hooks.PostCompact]]")
+    return text[:start] + INLINE.format(json.dumps(WANTED.hook_command), timeout) + text[end:]
+
+
+def test_a_hook_of_ours_in_another_form_is_written_anew_where_nothing_is_lost() -> None:
+    text = inline(config_file.with_entries("a = 1\n", WANTED), 20)
+
+    assert config_file.with_entries(text, WANTED) == text
+    moved = config_file.with_entries(text, MOVED)
+    assert tomllib.loads(moved) == tomllib.loads(config_file.with_entries("a = 1\n", MOVED))
+
+
+def test_a_hook_of_ours_in_another_form_is_left_where_something_would_be_lost(home: Path) -> None:
+    (home / "config.toml").write_text(inline(config_file.with_entries("a = 1\n", WANTED), 7))
+
+    assert "rewritten by hand" in refused(home, MOVED).message
+
+
 CHANGED = {
     "a narrower matcher": ('"resume|compact|fork"', '"startup"'),
     "no matcher": ('matcher = "resume|compact|fork"\n', ""),
@@ -236,6 +434,7 @@ def test_a_changed_hook_of_ours_in_a_group_of_a_person_leaves_it(home: Path) -> 
     path = home / "config.toml"
     theirs = '[[hooks.SessionStart.hooks]]\ncommand = "mine"\n'
     text = path.read_text().replace('"resume|compact|fork"', '"startup"')
+    text = text.replace("timeout = 20", "timeout = 7 # slow", 1)
     path.write_text(text.replace("\n[[hooks.PreCompact]]", f"{theirs}\n[[hooks.PreCompact]]"))
 
     connect(home)
@@ -244,6 +443,8 @@ def test_a_changed_hook_of_ours_in_a_group_of_a_person_leaves_it(home: Path) -> 
     ours, theirs = sorted(groups, key=lambda group: group["matcher"])
     assert theirs == {"matcher": "startup", "hooks": [{"command": "mine"}]}
     assert (ours["matcher"], len(ours["hooks"])) == ("resume|compact|fork", 1)
+    assert ours["hooks"][0]["timeout"] == 7
+    assert "timeout = 7 # slow\n" in path.read_text()
 
 
 def test_a_program_that_moved_is_written_in_the_same_place(home: Path) -> None:
@@ -283,7 +484,7 @@ def test_a_handler_that_a_person_put_beside_ours_stays() -> None:
     text = config_file.with_entries(None, WANTED)
     theirs = '[[hooks.PostCompact.hooks]]\ncommand = "mine"\n'
 
-    left = config_file.without_entries(text.replace(config_file.END, theirs + config_file.END))
+    left = config_file.without_entries(text.replace(config_text.END, theirs + config_text.END))
 
     assert left == f"[[hooks.PostCompact]]\n\n{theirs}"
 
@@ -291,7 +492,7 @@ def test_a_handler_that_a_person_put_beside_ours_stays() -> None:
 def test_what_a_person_wrote_among_our_lines_stays() -> None:
     text = config_file.with_entries("a = 1\n", WANTED)
     noted = text.replace("\n[[hooks.PreCompact]]", "# Why this?\n\n[[hooks.PreCompact]]")
-    noted = noted.replace(config_file.END + "\n", "") + "\n# Mine.\n[b]\n"
+    noted = noted.replace(config_text.END + "\n", "") + "\n# Mine.\n[b]\n"
 
     assert config_file.without_entries(noted) == "a = 1\n# Why this?\n# Mine.\n[b]\n"
 
@@ -462,6 +663,60 @@ def test_a_handler_that_a_person_put_beside_ours_in_the_hooks_file_stays() -> No
 
     assert left["hooks"]["PreCompact"] == [{"hooks": [theirs]}]
     assert "PostCompact" not in left["hooks"]
+
+
+@pytest.mark.parametrize("form", HOOKS_FILES.values(), ids=HOOKS_FILES)
+def test_what_was_added_to_our_hooks_in_the_hooks_file_stays(home: Path, form: str) -> None:
+    path = home / "hooks.json"
+    path.write_bytes((form % THEIRS).encode())
+    before = added_to(hooks_file.with_hooks(form % THEIRS, WANTED), JSON_ADDITIONS)
+    path.write_bytes(before.encode())
+
+    connect(home, MOVED)
+
+    moved = added_to(hooks_file.with_hooks(form % THEIRS, MOVED), JSON_ADDITIONS)
+    assert path.read_bytes().decode() == moved
+    assert connect(home, MOVED) == ()
+    assert hooks_file.without_hooks(moved) == form % THEIRS
+
+
+@pytest.mark.parametrize("form", HOOKS_FILES.values(), ids=HOOKS_FILES)
+def test_a_hook_that_comes_or_goes_in_the_hooks_file_leaves_all_others(form: str) -> None:
+    before = added_to(hooks_file.with_hooks(form % THEIRS, WANTED), JSON_ADDITIONS)
+
+    prompted = hooks_file.with_hooks(before, PROMPTED)
+
+    old, new = json.loads(before), json.loads(prompted)
+    assert new["hooks"].pop("UserPromptSubmit") == [PROMPTED.group(ON_PROMPT)]
+    assert new == old
+    assert hooks_file.with_hooks(prompted, WANTED) == before
+
+
+def test_a_hooks_file_with_ours_alone_is_corrected(home: Path) -> None:
+    path = home / "hooks.json"
+    path.write_text(json.dumps({"hooks": {"SessionStart": [WANTED.group(ON_START)]}}))
+
+    connect(home, MOVED)
+
+    assert MOVED.stand_in(hooks_file.hooks_in(path.read_text()))
+
+
+def test_a_hook_of_ours_that_leaves_a_group_in_the_hooks_file_takes_along_what_was_added() -> None:
+    text = HOOKS_FILES["one line"] % THEIRS
+    theirs = {"type": "command", "command": "mine"}
+    data = json.loads(hooks_file.with_hooks(text, WANTED))
+    group = data["hooks"]["PreCompact"][0]
+    group["matcher"] = "auto"
+    group["hooks"] = [theirs, {**group["hooks"][0], "statusMessage": "…", "timeout": 1.50}]
+
+    moved = json.loads(hooks_file.with_hooks(json.dumps(data), MOVED))
+
+    (ours,) = handlers_of(MOVED.group(HOOKS[1]))
+    assert isinstance(ours, dict)
+    assert moved["hooks"]["PreCompact"] == [
+        {"matcher": "auto", "hooks": [theirs]},
+        {"hooks": [{**ours, "statusMessage": "…", "timeout": 1.50}]},
+    ]
 
 
 def test_a_hooks_file_with_one_name_twice_is_left_or_restored(home: Path) -> None:
@@ -1145,6 +1400,26 @@ def test_the_program_that_is_written_down_is_this_one(own: Home) -> None:
     assert server["args"] == ["-P", "-X", "utf8", "-m", "codex_checkpoints", "mcp", *folders]
 
 
+def test_connecting_again_for_another_folder_changes_our_two_lines_of_a_server(own: Home) -> None:
+    assert own.json("connect")["written"]
+    config = own.root / "config.toml"
+    added = list(ADDITIONS.values())[:3]
+    config.write_text(added_to(configuration(own), added))
+    before = tomllib.loads(configuration(own))
+    other = ("--state-dir", str(own.state / "elsewhere"))
+
+    shown = own.json("connect", "--dry-run", *other)
+    done = own.json("connect", *other)
+
+    assert [each["diff"] for each in done["changes"]] == [each["diff"] for each in shown["changes"]]
+    after = tomllib.loads(configuration(own))
+    assert after["mcp_servers"]["codex-checkpoints"].pop("args")[-2:] == [*other]
+    del before["mcp_servers"]["codex-checkpoints"]["args"]
+    assert after["mcp_servers"] == before["mcp_servers"]
+    assert after["hooks"]["SessionStart"][0]["hooks"][0]["timeout"] == 7
+    assert own.json("connect", *other)["changes"] == []
+
+
 def test_the_usual_folders_need_not_be_named() -> None:
     usual = os.path.abspath("/home/ana/.codex")
 
@@ -1262,6 +1537,20 @@ def test_whatever_was_there_says_the_same_and_comes_back(text: str, hooks_elsewh
     moved = config_file.with_entries(connected, MOVED)
     assert config_file.with_entries(moved, wanted) == connected
     assert config_file.without_entries(moved) == text
+
+
+@given(configs(), st.sets(st.sampled_from(sorted(ADDITIONS))))
+def test_whatever_was_added_to_ours_stays_with_it(text: str, names: set[str]) -> None:
+    def changed(wanted: Entries) -> str:
+        ours = config_file.with_entries(text, wanted).removeprefix(text)
+        return text + added_to(ours, (ADDITIONS[name] for name in ADDITIONS if name in names))
+
+    before = changed(WANTED)
+
+    assert config_file.with_entries(before, MOVED) == changed(MOVED)
+    prompted = config_file.with_entries(before, PROMPTED)
+    assert config_file.with_entries(prompted, PROMPTED) == prompted
+    assert config_file.with_entries(prompted, WANTED) == before
 
 
 NAMES = st.sampled_from(("SessionStart", "PreCompact", "PostCompact", "Stop"))

@@ -246,7 +246,7 @@ def written_in(
     """Return the handlers that are meant by event, of the groups of each; no event without one."""
     found = {
         event: tuple(
-            _written(group, handler)
+            written(group, handler)
             for group in groups
             for handler in handlers_of(group)
             if is_meant(handler)
@@ -266,7 +266,8 @@ def written_by_hand(events: Mapping[str, Iterable[object]]) -> dict[str, tuple[W
     return {event: there for event, there in heard.items() if there}
 
 
-def _written(group: object, handler: object) -> Written:
+def written(group: object, handler: object) -> Written:
+    """Return what a handler in a group says of when it is called, and whom."""
     matcher = _field(group, "matcher")
     return Written(
         str(_field(handler, "command")),

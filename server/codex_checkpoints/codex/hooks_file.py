@@ -13,8 +13,10 @@ from collections.abc import Iterator, Mapping
 from typing import cast
 
 from codex_checkpoints.codex import entries, json_text
-from codex_checkpoints.codex.entries import CannotEdit, Entries, Unreadable, Written
+from codex_checkpoints.codex.amending import Place, amendment, found_at
+from codex_checkpoints.codex.entries import CannotEdit, Entries, Hook, Unreadable, Written
 from codex_checkpoints.codex.json_text import Part
+from codex_checkpoints.values import frozen
 
 
 def hooks_in(text: str) -> dict[str, tuple[Written, ...]]:
@@ -44,15 +46,9 @@ def with_hooks(text: str, wanted: Entries) -> str:
 
     Raises `CannotEdit`.
     """
-    there = hooks_in(text)
-    if wanted.stand_in(there):
+    if wanted.stand_in(hooks_in(text)):
         return text
-    if wanted.calls_alike(there) and (mended := _mended(text, wanted)) is not None:
-        return mended
-    result = without_hooks(text)
-    for hook in wanted.hooks:
-        group = json.dumps(wanted.group(hook), ensure_ascii=False)
-        result = _with_group(result, hook.event, group)
+    result = _moved(_corrected(text, wanted), wanted)
     _check(text, result)
     if not wanted.stand_in(hooks_in(result)):
         raise CannotEdit("the new hooks would not be read as they are meant")
@@ -101,42 +97,54 @@ def _appended(text: str, siblings: list[Part], new: str) -> str:
     return text[: last.end] + "," + space + new + text[last.end :]
 
 
-def _mended(text: str, wanted: Entries) -> str | None:
-    """Correct when our hooks are called, where they stand and nothing beside it.
-
-    None where they have to be written anew.
-    """
-    hooks = {hook.event: hook for hook in wanted.hooks}
+def _corrected(text: str, wanted: Entries) -> str:
+    """Correct whom our hooks call, and when, where they stand and nothing beside it."""
+    events = _events(_parsed(text))
+    plan = amendment(events, wanted)
     edits: list[tuple[int, int, str]] = []
-    for events, at, groups, number, handlers, which in _handlers(text):
-        hook, group, handler = hooks.get(events[at].name or ""), groups[number], handlers[which]
-        if hook is None or not entries.is_our_handler(_read(text, handler)):
+    for place, at in _places(text):
+        hook = plan.called.get(place)
+        if hook is None:
             continue
-        if entries.is_our_group(_read(text, group)):
-            edits += _correction(text, group.value, "matcher", hook.matcher)
-        if hook.context_limit is not None:
-            limit = hook.context_limit
-            edits += _correction(text, handler.value, "additionalContextLimit", limit)
+        group, handler = found_at(events, place)
+        _, outer, inner = (part.value for part in at.parts)
+        if place in plan.kept and entries.written(group, handler).matcher != hook.matcher:
+            edits += _correction(text, outer, "matcher", hook.matcher)
+        edits += _correction(text, inner, "command", wanted.hook_command)
+        if (limit := hook.context_limit) is not None:
+            edits += _correction(text, inner, "additionalContextLimit", limit)
     after = text
     for start, end, new in sorted(edits, reverse=True):
         after = after[:start] + new + after[end:]
-    try:
-        _check(text, after)
-        return after if wanted.stand_in(hooks_in(after)) else None
-    except CannotEdit:
-        return None
+    return after
+
+
+def _moved(text: str, wanted: Entries) -> str:
+    """Put in what is missing, and take out what is too many or stands with hooks of others."""
+    plan = amendment(_events(_parsed(text)), wanted)
+    places = dict(_places(text))
+    olds = {hook: _text_of(text, places[place].parts[-1]) for place, hook in plan.moved.items()}
+    result = text
+    for hook in wanted.hooks:
+        if hook in olds or hook in plan.added:
+            result = _with_group(result, hook.event, _group_text(wanted, hook, olds.get(hook)))
+    for place in sorted(plan.gone | plan.moved.keys(), reverse=True):
+        result = next(_without(result, at) for there, at in _places(result) if there == place)
+    return result
 
 
 def _correction(text: str, place: int, name: str, value: object) -> Iterator[tuple[int, int, str]]:
     """Yield what is to stand where for an object to say this of a member; None is no member."""
     siblings = list(json_text.parts(text, place))
-    at = next((n for n, each in enumerate(siblings) if each.name == name), None)
+    at = max((n for n, each in enumerate(siblings) if each.name == name), default=None)
+    said = json.dumps(value, ensure_ascii=False)
     if at is None:
         if value is not None:
             start = siblings[0].start
-            yield start, start, f"{json.dumps(name)}: {json.dumps(value)}, "
+            yield start, start, f"{json.dumps(name)}: {said}, "
     elif value is not None:
-        yield siblings[at].value, siblings[at].end, json.dumps(value)
+        if _read(text, siblings[at]) != value:
+            yield siblings[at].value, siblings[at].end, said
     elif at:
         yield siblings[at - 1].end, siblings[at].end, ""
     else:
@@ -144,29 +152,69 @@ def _correction(text: str, place: int, name: str, value: object) -> Iterator[tup
         yield siblings[0].start, siblings[1].start, ""
 
 
+def _text_of(text: str, part: Part) -> str:
+    return text[part.value : part.end]
+
+
 def _read(text: str, part: Part) -> object:
-    return json.loads(text[part.value : part.end])
+    return json.loads(_text_of(text, part))
+
+
+def _group_text(wanted: Entries, hook: Hook, handler: str | None) -> str:
+    """Return the group of a hook; `handler` is the text of one that is there already."""
+    group = wanted.group(hook)
+    if handler is None:
+        return json.dumps(group, ensure_ascii=False)
+    matcher = "" if hook.matcher is None else f'"matcher": {json.dumps(hook.matcher)}, '
+    return f'{{{matcher}"hooks": [{handler}]}}'
+
+
+@frozen
+class _At:
+    """Where a handler stands: in which group of which event, each among those beside it."""
+
+    events: list[Part]
+    event: int
+    groups: list[Part]
+    group: int
+    handlers: list[Part]
+    handler: int
+
+    @property
+    def parts(self) -> tuple[Part, Part, Part]:
+        """Return its event, its group and the handler itself."""
+        return self.events[self.event], self.groups[self.group], self.handlers[self.handler]
 
 
 def _without_one(text: str) -> str:
     """Take out the first handler of ours, with its group and its event where it was alone."""
-    for events, at, groups, number, handlers, which in _handlers(text):
-        group, handler = groups[number], handlers[which]
-        if not entries.is_our_handler(_read(text, handler)):
-            continue
-        if len(handlers) > 1:
-            return json_text.without(text, handlers, which)
-        if len(groups) > 1:
-            return json_text.without(text, groups, number)
-        if text[events[at].value + 1 : group.start] == " ":
-            return text[: group.start - 1] + text[group.end :]
-        return json_text.without(text, events, at)
+    for at in _handlers(text):
+        if entries.is_our_handler(_read(text, at.parts[-1])):
+            return _without(text, at)
     return text
 
 
-def _handlers(
-    text: str,
-) -> Iterator[tuple[list[Part], int, list[Part], int, list[Part], int]]:
+def _without(text: str, at: _At) -> str:
+    """Take out a handler, with its group and its event where it was alone."""
+    event, group, _ = at.parts
+    if len(at.handlers) > 1:
+        return json_text.without(text, at.handlers, at.handler)
+    if len(at.groups) > 1:
+        return json_text.without(text, at.groups, at.group)
+    if text[event.value + 1 : group.start] == " ":
+        return text[: group.start - 1] + text[group.end :]
+    return json_text.without(text, at.events, at.event)
+
+
+def _places(text: str) -> Iterator[tuple[Place, _At]]:
+    """Yield the handlers that a parser sees: of an event that is named twice, those of the last."""
+    for at in _handlers(text):
+        event = at.parts[0].name or ""
+        if event not in {later.name for later in at.events[at.event + 1 :]}:
+            yield (event, at.group, at.handler), at
+
+
+def _handlers(text: str) -> Iterator[_At]:
     hooks = json_text.member(text, json_text.first(text), "hooks")
     events = [] if hooks is None else list(json_text.parts(text, hooks.value))
     for at, event in enumerate(events):
@@ -175,7 +223,7 @@ def _handlers(
             inner = json_text.member(text, group.value, "hooks")
             handlers = [] if inner is None else list(json_text.parts(text, inner.value))
             for which in range(len(handlers)):
-                yield events, at, groups, number, handlers, which
+                yield _At(events, at, groups, number, handlers, which)
 
 
 # --- meaning -------------------------------------------------------------------------------------

@@ -68,6 +68,22 @@ def statements(text: str) -> Iterator[Statement]:
             yield Statement(Kind.PAIR, start, position)
 
 
+def value_in(text: str, pair: Statement) -> tuple[int, int]:
+    """Return where the value of a pair begins and ends, without what is said behind it."""
+    position, start, end, depth = pair.start, None, pair.start, 0
+    while position < pair.end and (piece := _PIECE.match(text, position)) is not None:
+        word = piece.group()
+        if start is None and "=" in word and word[0] not in "\"'":
+            start = position + word.index("=") + 1
+        if word[0] == "#" and depth == 0:
+            break
+        depth += (word in {"[", "{"}) - (word in {"]", "}"})
+        position = end = piece.end()
+    start = pair.start if start is None else start
+    value = text[start:end]
+    return end - len(value.lstrip()), start + len(value.rstrip())
+
+
 def _end(text: str, position: int) -> int:
     """Return the place behind the line end that no bracket or string swallows."""
     depth = 0
