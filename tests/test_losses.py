@@ -5,6 +5,7 @@
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,10 @@ from codex_checkpoints import assembly
 from codex_checkpoints.assembly import Places
 from codex_checkpoints.core.history.items import user_message
 from codex_checkpoints.core.losses.records import Loss, Readings
+from codex_checkpoints.service import losing
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.losing import losses_of, newest_loss
+from codex_checkpoints.service.reading.pace import Pace
 from codex_checkpoints.service.sessions import Sessions
 from homes import Home, more, refusal, thread
 from losing import gone, read_again
@@ -30,6 +33,7 @@ from rollouts import (
     plan,
     rollout,
     session,
+    several,
     shell,
     tokens,
     turn,
@@ -264,14 +268,197 @@ def test_a_compaction_of_ours_keeps_what_counts(home: Home, into: str):
 def test_a_session_of_ours_reads_again_what_its_source_had_read(home: Home):
     home.put(long_work(*LOGIN))
     session_id = compact(home)["sessionId"]
-    (path,) = home.root.rglob(f"*{session_id}.jsonl")
-    last = json.loads(path.read_bytes().splitlines()[-1])
-    with path.open("ab") as file:
-        file.write(more(turn(user("go on"), AGAIN), thread=session_id, ordinal=last["ordinal"] + 1))
+    go_on(home, session_id, turn(user("go on"), AGAIN))
 
     (loss,) = home.json("losses", session_id)
 
     assert (loss["reads"], loss["rereadsUnchanged"]) == (1, 1)
+
+
+TIGHT = "[caps]\nmaxRecentArtifacts = 1\n"
+TOUCHED = several(*LOGIN, *(patch(update=f"lib/f{number}.py") for number in range(3)))
+
+
+def account_of(loss: Any) -> Any:  # noqa: ANN401 - any JSON value
+    """Return what a loss tells of what was there: what each thing was, from where, and if lost."""
+    listed = [*loss["openPlanSteps"], *loss["editedFiles"], *loss["failingCommands"]]
+    return [
+        loss["notListed"],
+        *({key: value for key, value in each.items() if key != "seq"} for each in listed),
+        (loss["task"]["text"], loss["task"]["ref"], loss["task"]["lost"]),
+    ]
+
+
+def known(loss: Loss) -> list[str]:
+    """Return which files and commands are known to have been there."""
+    files, commands = loss.missed.edited_files, loss.missed.failing_commands
+    return [*(each.uri for each in files), *(each.command for each in commands)]
+
+
+def go_on(home: Home, session_id: str, *steps: Step) -> None:
+    """Append to a session, as Codex would."""
+    (path,) = home.root.rglob(f"*{session_id}.jsonl")
+    last = json.loads(path.read_bytes().splitlines()[-1])
+    with path.open("ab") as file:
+        file.write(more(*steps, thread=session_id, ordinal=last["ordinal"] + 1))
+
+
+@pytest.mark.parametrize("form", ["paginated", "legacy"])
+def test_a_compaction_is_accounted_for_alike_wherever_it_goes(tmp_path: Path, form: Any):  # noqa: ANN401 - a form
+    told: list[Any] = []
+    for into in ("new", "in-place"):
+        home = Home(tmp_path / into)
+        home.config(TIGHT)
+        home.put(rollout(session(form), turn(TOUCHED, assistant("Hm. " * 900), tokens(9_000))))
+        session_id = compact(home, "--into", into)["sessionId"]
+        told.append(home.json("losses", session_id))
+
+    (new,), (in_place,) = told
+    assert account_of(new) == account_of(in_place)
+    lost = [each["uri"] for each in new["editedFiles"] if each["lost"]]
+    assert {"lib/f0.py", "lib/f1.py"} <= set(lost)
+    assert [each["seq"] for each in new["editedFiles"]] == [
+        each["seq"] for each in in_place["editedFiles"]
+    ]
+
+
+def test_one_compaction_after_another_is_accounted_for_alike_wherever_they_go(tmp_path: Path):
+    told: list[Any] = []
+    later = turn(user("go on"), AGAIN, patch(update="auth.py"), patch(add="b.py"))
+    for into in ("new", "in-place"):
+        home = Home(tmp_path / into)
+        home.put(long_work(*LOGIN))
+        first = compact(home, "--into", into)["sessionId"]
+        go_on(home, first, later)
+        made = home.json("compact", first, "--into", into, "--force")["sessionId"]
+        go_on(home, made, turn(user("and on"), AGAIN))
+        told.append(home.json("losses", made)[-1])
+
+    new, in_place = told
+    assert account_of(new) == account_of(in_place)
+    assert [each["exitCode"] for each in new["failingCommands"]] == [1]  # of the oldest of three
+    reads = ("reads", "rereadsUnchanged", "bytes")
+    assert [new[key] for key in reads] == [in_place[key] for key in reads]
+
+
+def test_what_the_source_did_after_the_compaction_is_none_of_its_losses(home: Home):
+    home.put(long_work(*LOGIN))
+    session_id = compact(home)["sessionId"]
+    before = home.json("losses", session_id)
+
+    go_on(home, thread(1), turn(user("go on"), patch(add="later.py")))
+
+    assert home.json("losses", session_id) == before
+    assert [each["uri"] for each in before[0]["editedFiles"]] == ["auth.py"]
+
+
+@pytest.mark.parametrize("words", ["I looked at it.", "I looked at it. " * 9_000])
+def test_a_last_line_without_its_end_belongs_to_what_was_replaced(home: Home, words: str):
+    whole = rollout(session(), turn(*LOGIN, tokens(9_000), assistant(words)), user(words))
+    path = home.put(whole.rstrip(b"\n"))
+    session_id = compact(home, "--force")["sessionId"]
+    with path.open("ab") as file:
+        file.write(b"\n" + more(turn(user("go on")), thread=thread(1), ordinal=99))
+
+    (loss,) = home.json("losses", session_id)
+
+    assert [each["uri"] for each in loss["editedFiles"]] == ["auth.py"]
+
+
+def test_a_source_that_was_archived_since_is_still_known(home: Home):
+    home.put(long_work(*LOGIN))
+    session_id = compact(home)["sessionId"]
+    before = home.json("losses", session_id)
+    (home.root / "archived_sessions").mkdir()
+    home.path().rename(home.path(archived=True))
+
+    assert home.json("losses", session_id) == before
+
+
+def remove(path: Path) -> None:
+    path.unlink()
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-40])
+
+
+def rewrite(path: Path) -> None:
+    path.write_bytes(path.read_bytes().replace(b"I looked", b"I cooked", 1))
+
+
+def forbid(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+@pytest.mark.parametrize("change", [remove, cut, rewrite, forbid])
+def test_of_a_source_that_is_no_longer_what_it_was_only_the_seed_is_told(
+    home: Home, change: Callable[[Path], None]
+):
+    home.put(long_work(*LOGIN))
+    session_id = compact(home)["sessionId"]
+
+    change(home.path())
+
+    with home.house() as house:
+        (loss,) = losses_of(house.sessions, session_id)
+    assert gone(loss) == {"task Fix the login": False, "step Write the test": False}
+
+
+def test_of_sources_that_are_gone_the_nearest_is_still_read(home: Home):
+    home.put(long_work(*LOGIN))
+    first = compact(home)["sessionId"]
+    go_on(home, first, turn(user("go on"), patch(add="b.py")))
+    second = home.json("compact", first, "--force")["sessionId"]
+    home.path().unlink()
+
+    with home.house() as house:
+        (loss,) = losses_of(house.sessions, second)
+
+    assert known(loss) == ["b.py"]
+
+
+def test_a_fork_of_a_session_of_ours_knows_what_that_replaced(home: Home):
+    home.put(long_work(*LOGIN))
+    made = compact(home)["sessionId"]
+    (path,) = home.root.rglob(f"*{made}.jsonl")
+    last = json.loads(path.read_bytes().splitlines()[-1])["ordinal"]
+    at = based_on(made, last + 1, path.stat().st_size)
+    fork = session(thread=thread(2), history_base=at)
+    home.put(rollout(fork, turn(user("go on"), SUMMARY)), 2)
+
+    first, _ = found(home, 2)
+
+    assert known(first)[0] == "auth.py"
+
+
+class Counted(Pace):
+    """A pace that counts what is read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.read = 0
+
+    def step(self, size: int = 0) -> None:
+        super().step(size)
+        self.read += size
+
+
+def test_a_source_is_read_once_and_no_further_than_the_compaction_did(home: Home):
+    source = home.put(long_work(*LOGIN, *[assistant("I looked at it. " * 9_000)] * 4))
+    size = source.stat().st_size
+    session_id = compact(home)["sessionId"]
+    go_on(home, thread(1), turn(user("go on"), *[assistant("And on. " * 9_000)] * 8))
+    (made,) = home.root.rglob(f"*{session_id}.jsonl")
+    pace = Counted()
+
+    with home.house() as house:
+        house.sessions.open(session_id)
+        with house.sessions.at(pace):
+            losses_of(house.sessions, session_id)
+
+    assert pace.read == size + made.stat().st_size
 
 
 def test_a_window_has_the_strategy_of_our_own_record(home: Home):
@@ -333,6 +520,26 @@ def test_the_newest_loss_of_ours_has_the_strategy_of_our_record(home: Home):
 
     assert quick == evolve(last, since=Readings())
     assert last.strategy == "checkpoint"
+
+
+def test_the_newest_loss_is_not_told_where_too_much_was_replaced(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+):
+    home.put(long_work(*LOGIN))
+    session_id = compact(home)["sessionId"]
+    (made,) = home.root.rglob(f"*{session_id}.jsonl")
+    both = home.path().stat().st_size + made.stat().st_size
+
+    with home.house() as house:
+        row = house.sessions.find(session_id)
+        monkeypatch.setattr(losing, "LONGEST_WINDOW", both)
+        enough = newest_loss(house.sessions, row)
+        monkeypatch.setattr(losing, "LONGEST_WINDOW", both - 1)
+        too_much = newest_loss(house.sessions, row)
+
+    assert enough is not None
+    assert known(enough)[0] == "auth.py"
+    assert too_much is None
 
 
 def test_without_a_compaction_there_is_no_newest(home: Home):

@@ -1,22 +1,38 @@
 """What the compactions of a session lost: each one in its file, Codex's own included.
 
 Reading is the core's (`core.losses`); here it is given the bytes, what the session remembers, and
-what our own records tell of the compactions that we made.
+what our own records tell of the compactions that we made.  A session that such a compaction began
+holds nothing of what that replaced: this is read from the source, as far as the compaction did.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from attrs import evolve
 
 from codex_checkpoints.core.compaction.recent import COMPACTION
+from codex_checkpoints.core.compaction.records import Installed, Range
 from codex_checkpoints.core.losses.account import Account
 from codex_checkpoints.core.losses.records import Loss, Readings
+from codex_checkpoints.core.rollout.parsing import head_of
+from codex_checkpoints.journal import StorageError
 from codex_checkpoints.service.history import ours
-from codex_checkpoints.service.reading.session_file import SessionFile, bases_below
+from codex_checkpoints.service.reading.fingerprints import Fingerprint
+from codex_checkpoints.service.reading.pace import PacedReader
+from codex_checkpoints.service.reading.session_file import SessionFile, bases_below, read_with
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.standing import last_line_with
-from codex_checkpoints.threads.contract import Row, UnreadableSource
+from codex_checkpoints.threads.contract import (
+    OURS,
+    Feed,
+    Mark,
+    Reading,
+    RolloutReader,
+    Row,
+    UnreadableSource,
+)
 from codex_checkpoints.values import frozen
 
 LONGEST_WINDOW = 1 << 22
@@ -26,10 +42,13 @@ LONGEST_WINDOW = 1 << 22
 def losses_of(sessions: Sessions, session: str) -> tuple[Loss, ...]:
     """Return a loss for each compaction in a session's file, the oldest first (DSC-57, DSC-73).
 
-    Raises the refusals of `Sessions.find`, `unreadable_source` and `storage_error`.
+    Of one with which the session begins it tells what the source held, where that still is as it
+    was; else only what the session goes on from is known to have been there.  Raises the refusals
+    of `Sessions.find`, `unreadable_source` and `storage_error`.
     """
     row, opened = sessions.open(session)
-    account = Account(sessions.projections.updates_of(opened))
+    source = _source_of(sessions, row.path)
+    account = Account(sessions.projections.updates_of(opened), source=source)
     return _told(sessions, row, sessions.catalogue.read_with(account, row))
 
 
@@ -65,7 +84,8 @@ def _last_window(sessions: Sessions, row: Row, opened: SessionFile) -> _Span | N
     """Return from where on the last window but one has to be read; None where that is too much.
 
     The whole session is to be read where it has no ordinals to go by, or where that window began in
-    another file.  Nothing that is being written is compressed.
+    another file, be it one that a compaction of ours replaced.  Nothing that is being written is
+    compressed.
     """
     head, size = opened.head, opened.mark.offset
     if row.rollout.compressed or head is None:
@@ -82,24 +102,30 @@ def _last_window(sessions: Sessions, row: Row, opened: SessionFile) -> _Span | N
             return None
         if before is not None:
             return _Span(before, whole=False)
-        if not least and head.base is None:
+        if not least and head.base is None and opened.replay.state.seed is None:
             return _Span(0, whole=False)
     return _Span(0, whole=True) if _is_short(sessions, row) else None
 
 
 def _is_short(sessions: Sessions, row: Row) -> bool:
-    """Return whether a session is short enough to be read whole, with what it builds on."""
-    catalogue = sessions.catalogue
+    """Return whether a session is short enough to be read whole, with what it goes on from."""
     try:
-        locate = catalogue.chains.locator(row.path)
-        below, problems = bases_below(catalogue.reader, row.path, locate)
+        sizes = [_below(sessions, row.path)]
+        for path, source in _sources(sessions, row.path):
+            sizes += [source.bytes_before, _below(sessions, path)]
     except UnreadableSource:
         return False
+    known = [size for size in sizes if size is not None]
+    return len(known) == len(sizes) and row.rollout.size + sum(known) <= LONGEST_WINDOW
+
+
+def _below(sessions: Sessions, path: str) -> int | None:
+    """Return how many bytes of other files a rollout builds on; None where nobody can tell."""
+    catalogue = sessions.catalogue
+    below, problems = bases_below(catalogue.reader, path, catalogue.chains.locator(path))
     ends = [base.end_offset for _, base in below]
     known = [end for end in ends if end is not None]
-    if problems or len(known) < len(ends):
-        return False
-    return row.rollout.size + sum(known) <= LONGEST_WINDOW
+    return None if problems or len(known) < len(ends) else sum(known)
 
 
 def _read_from(
@@ -118,6 +144,131 @@ def _read_from(
         raise Refusal("unreadable_source", message, {"reason": str(error)}) from error
     account.close(rest)
     return account
+
+
+# --- what a compaction of ours replaced ----------------------------------------------------------
+
+
+def _source_of(sessions: Sessions, path: str) -> Account | None:
+    """Return the account of what the session at a path goes on from, None where there is none.
+
+    A source may itself have begun so; each is read once, the oldest first.
+    """
+    account: Account | None = None
+    for place, source in reversed([*_sources(sessions, path)]):
+        account = _as_it_was(sessions, place, source, account)
+    return account
+
+
+def _sources(sessions: Sessions, path: str) -> Iterator[tuple[str, Range]]:
+    """Yield what compactions of ours replaced below a session, the nearest first, with its place.
+
+    It ends where a record or a file is gone.
+    """
+    met: set[str] = set()
+    place: str | None = path
+    while place is not None:
+        try:
+            began = _beginning(sessions, place)
+        except (StorageError, UnreadableSource):
+            return  # what the session itself tells is still true
+        if began is None or began.compaction_id in met:
+            return
+        met.add(began.compaction_id)
+        place = _place_of(sessions, began.source.session_id)
+        if place is not None:
+            yield place, began.source
+
+
+def _beginning(sessions: Sessions, path: str) -> Installed | None:
+    """Return the compaction of ours that a session begins with, or that what it builds on does.
+
+    Raises `UnreadableSource`, `StorageError`.
+    """
+    catalogue = sessions.catalogue
+    reader = catalogue.reader
+    own = head_of(reader.first_line(path))
+    if own is None or own.inherited_below is not None:
+        return None
+    below, _ = bases_below(reader, path, catalogue.chains.locator(path))
+    root = head_of(reader.first_line(below[-1][0])) if below else own
+    if root is None or root.originator != OURS or not root.session_id:
+        return None
+    for record in sessions.compactions.of(root.session_id):
+        match record:
+            case Installed(into="new", session_id=made) if made == root.session_id:
+                return record
+            case _:
+                pass
+    return None
+
+
+def _place_of(sessions: Sessions, session_id: str) -> str | None:
+    """Return where a session lies by its name, which is as true of one that was just archived."""
+    catalogue = sessions.catalogue
+    identify = catalogue.reader.identify
+    places = catalogue.store.places().values()
+    own = [path for path in places if identify(path).thread_id == session_id]
+    row = catalogue.current().get(session_id)
+    return row.path if row is not None and row.path in own else max(own, default=None)
+
+
+def _as_it_was(
+    sessions: Sessions, path: str, source: Range, before: Account | None
+) -> Account | None:
+    """Read a session as far as a compaction did; None where it is no longer what it was."""
+    catalogue, account = sessions.catalogue, Account(source=before)
+    reader = _UpTo(catalogue.reader, path, source.bytes_before)
+    try:
+        opened = read_with(account, reader, path, catalogue.chains.locator(path), catalogue.seeds)
+    except UnreadableSource:
+        return None
+    if reader.read_bytes.digest != source.prefix:
+        return None
+    return account.with_tail(opened.tail) if opened.tail else account
+
+
+class _UpTo(PacedReader):
+    """A reader of rollouts for which one of them ends at a byte; it keeps the digest up to there.
+
+    The reader that it asks keeps the pace.
+    """
+
+    def __init__(self, reader: RolloutReader, path: str, end: int) -> None:
+        """End the rollout at this path there."""
+        super().__init__(reader)
+        self._path = path
+        self._end = end
+        self.read_bytes = Fingerprint()
+
+    def follow(self, path: str, old: Mark | None, feed: Feed) -> Reading | None:
+        """Feed everything up to the end that was named; another rollout is none of it."""
+        if path != self._path:
+            return super().follow(path, old, feed)
+
+        def fed(data: bytes) -> int:
+            consumed = feed(data)
+            self.read_bytes.hear(data[:consumed])
+            return consumed
+
+        reached, rest = self.read(path, 0, fed, self._end)
+        self.read_bytes.hear(rest)
+        return Reading(Mark(reached, 0, "", ""), rest)
+
+    def piece(self, path: str, start: int, longest: int) -> bytes | None:
+        """Return what lies from `start` to the end that was named."""
+        if path != self._path:
+            return super().piece(path, start, longest)
+        parts: list[bytes] = []
+
+        def kept(data: bytes) -> int:
+            parts.append(data)
+            return len(data)
+
+        if self._end - start > longest:
+            return None
+        self.read(path, start, kept, self._end)
+        return b"".join(parts)
 
 
 def _told(sessions: Sessions, row: Row, account: Account) -> tuple[Loss, ...]:

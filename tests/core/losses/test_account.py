@@ -411,6 +411,28 @@ def test_a_session_of_ours_goes_on_from_what_it_began_with():
     assert read_again(found) == (2, 1, 4)
 
 
+def test_a_session_of_ours_begins_in_the_window_that_its_source_ended_in():
+    earlier = turn(user("fix the login"), patch(add="old.py"), summary("a.py"))
+    failing = shell("make", "no", exit_code=2, status="failed")
+    latest = turn(user("go on"), cat("a.py"), patch(update="b.py"), failing)
+    source = Account()
+    read_on(source, rollout(session(), earlier, latest))
+    account = Account(source=source)
+    account.sow(CHECKPOINT)
+
+    read_on(account, rollout(session(), summary("b.py"), turn(cat("a.py")), summary()))
+
+    begun, later = account.losses()
+    assert gone(begun) == {
+        "task fix the login": True,
+        "step fix it": True,
+        "update b.py": False,
+        "run make": True,
+    }
+    assert read_again(begun) == (1, 1, 4)
+    assert (later.missed.edited_files, later.missed.failing_commands) == ((), ())
+
+
 def test_a_call_that_reads_two_files_prints_once():
     both = shell("cat a.py b.py", "12345", reads=["a.py", "b.py"])
 

@@ -44,17 +44,21 @@ class Account(Replay):
         updates: Iterable[Update] = (),
         known: Replay | None = None,
         *,
+        source: Account | None = None,
         hot: bool = True,
     ) -> None:
         """Begin before the first byte of a session; `updates` are all that it remembers.
 
         Whoever feeds the end of a session alone gives what is `known` of the whole: what was asked
-        and planned is asked of that, and windows have the numbers that their records tell.
+        and planned is asked of that, and windows have the numbers that their records tell.  Where a
+        compaction made the session, `source` is the account of what it replaced, to be let go of:
+        the first window of the session is the one in which that ended (DSC-73).
         """
         super().__init__(hot=hot)
         self._updates = tuple(updates)
         self._known = known
-        self._watched = Watched()
+        held = Watched() if source is None else source._watched.passed_on()  # noqa: SLF001 - alike
+        self._watched: Watched = held
         self._state = State(observations=self._watched)
         self._replacements = Replacements()
         self._missed: list[tuple[Replacement, Missed]] = []

@@ -62,6 +62,10 @@ class Watched(Observations):
         """Take what was seen by the item at hand."""
         self._take(place, seen, _end_of(_inner(self.at_hand)))
 
+    def passed_on(self) -> Watched:
+        """Return these files and commands for a session that goes on in the same window."""
+        return Watched(files=self.files, commands=self.commands, printed=self.printed)
+
     def open_window(self) -> None:
         """Begin the next window."""
         self.files.open_window()
