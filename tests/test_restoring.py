@@ -538,6 +538,89 @@ def test_a_marker_that_is_not_there_is_refused_and_told(home: Home):
     assert events(home)[-1]["code"] == "unknown_checkpoint"
 
 
+TYPED = "what-was-typed"
+
+
+def whose(home: Home) -> list[tuple[str, str | None, str | None]]:
+    return [(each["type"], each["sourceSessionId"], each["checkpointId"]) for each in events(home)]
+
+
+def failed(session: str | None, checkpoint: str | None = None) -> list[object]:
+    return [(kind, session, checkpoint) for kind in ("RestoreRequested", "RestoreFailed")]
+
+
+@pytest.mark.parametrize("name", ["id", "beginning", "path"])
+def test_a_refused_restore_stands_in_the_audit_under_the_whole_id_of_its_session(
+    home: Home, name: str
+):
+    named = {"id": thread(1), "beginning": thread(1)[:-1], "path": str(home.path())}[name]
+
+    done = home.run("restore", named, TYPED, "--mode", "hard")
+
+    assert done.stderr.startswith(b"unknown_checkpoint")
+    assert whose(home) == failed(thread(1))
+    assert home.json("audit", "--session", thread(1)) == events(home)
+    assert home.json("audit", "--session", thread(1)[:-1]) == events(home)
+    assert TYPED not in ours(home)
+
+
+def test_a_restore_that_fails_behind_its_marker_names_it_by_its_whole_id(home: Home):
+    marker = home.json("mark", thread(1), "--label", "x", "--turn", "3")["checkpointId"]
+    head = session(thread=thread(1), cwd=str(home.user / "shop"))
+    home.put(rollout(head, *three_turns()[:2]))
+
+    done = home.run("restore", thread(1)[:-1], marker[:-1], "--mode", "hard")
+
+    assert done.stderr.startswith(b"unknown_turn")
+    assert whose(home) == failed(thread(1), marker)
+
+
+@pytest.mark.parametrize(
+    ("named", "code"),
+    [(f"{TYPED}-9", "unknown_session"), (thread(1)[:8], "ambiguous_session")],
+)
+def test_a_restore_of_no_session_here_ends_in_the_audit_without_what_was_typed(
+    home: Home, named: str, code: str
+):
+    home.put(chat("another", 2), 2)
+
+    done = home.run("restore", named, TYPED, "--mode", "soft", "--json")
+
+    assert json.loads(done.stdout)["error"]["code"] == code
+    assert whose(home) == failed(None)
+    assert events(home)[-1]["code"] == code
+    assert TYPED not in ours(home)
+    assert home.json("verify")["findings"] == []
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_of_a_path_outside_the_home_a_refused_restore_stores_nothing(
+    home: Home, tmp_path: Path, there: bool
+):
+    elsewhere = tmp_path / home.path().name
+    if there:
+        elsewhere.write_bytes(home.path().read_bytes())
+    home.json("sessions")
+    before = set(home.root.rglob("*"))
+
+    done = home.run("restore", str(elsewhere), TYPED, "--mode", "soft", "--json")
+
+    error = json.loads(done.stdout)["error"]
+    assert error["code"] == ("conflict" if there else "unreadable_source")
+    assert set(home.root.rglob("*")) == before
+    assert home.json("audit") == []
+
+
+def test_a_session_whose_file_cannot_be_read_has_its_whole_id_in_the_audit(home: Home):
+    home.path().unlink()
+    home.put(b"no such packing", 2, form=".jsonl.zst")
+
+    done = home.run("restore", thread(2)[:-1], TYPED, "--mode", "soft")
+
+    assert done.stderr.startswith(b"unreadable_source")
+    assert whose(home) == failed(thread(2))
+
+
 def test_a_source_that_cannot_be_read_is_refused_and_leaves_nothing(home: Home):
     home.put(a_fork(home), 2)
     name = home.json("mark", thread(2), "--label", "x")["checkpointId"]

@@ -74,6 +74,13 @@ def listed(home: Home, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - as `Hom
     return found
 
 
+def gone_on(home: Home, session_id: str, **more: Any) -> tuple[str, str]:  # noqa: ANN401 - as `Home.run`
+    """Go on with a session by the command itself; return which one that is, and what is told."""
+    done = home.run("resume", session_id, **more)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.decode().removeprefix("codex resume ").strip(), done.stderr.decode()
+
+
 def rollouts_of(home: Home) -> dict[str, str]:
     return snapshot(home.root / "sessions")
 
@@ -274,12 +281,12 @@ def test_by_itself_nothing_is_compacted_but_where_it_is_asked_for(
         assert "6,000 of 10,000 tokens" in ready["notice"]
 
 
-def test_automatic_compacts_into_a_new_session_and_says_so(home: Home, ask: Ask) -> None:
+def test_automatic_compacts_into_a_new_session_and_says_so(home: Home) -> None:
     path = home.put(full())
     data = path.read_bytes()
     home.config('compactionOffer = "automatic"')
 
-    ready = ask(home, thread(1))
+    ready = by_request(home, thread(1))
 
     done = ready["compacted"]
     assert path.read_bytes() == data
@@ -293,15 +300,82 @@ def test_automatic_compacts_into_a_new_session_and_says_so(home: Home, ask: Ask)
     assert home.json("history", done["sessionId"])["items"] == done["replacement"]
 
 
-def test_what_is_compacted_before_the_next_turn_is_recorded_as_such(home: Home, ask: Ask) -> None:
+def test_automatic_compacts_before_the_command_is_printed(home: Home) -> None:
+    path = home.put(full())
+    data = path.read_bytes()
+    home.config('compactionOffer = "automatic"')
+
+    new, told = gone_on(home, thread(1))
+
+    (event,) = events(home)
+    assert path.read_bytes() == data
+    assert (event["type"], event["requestedBy"]) == ("CompactionInstalled", "automatic")
+    assert new == event["sessionId"] != thread(1)
+    assert told.startswith("Compacted before going on")
+    assert told.endswith(f"codex-checkpoints uncompact {event['operationId']}\n")
+
+
+def files_of(home: Home) -> set[Path]:
+    """Return the files of a home; those that a database in use has beside it come and go."""
+    return {path for path in home.root.rglob("*") if not path.name.startswith("index.sqlite-")}
+
+
+def test_as_json_a_compaction_that_is_due_is_told_of_and_not_made(home: Home) -> None:
+    home.put(full())
+    home.config('compactionOffer = "automatic"')
+    would = home.json("compact", thread(1), "--dry-run")
+    before, files = rollouts_of(home), files_of(home)
+
+    ready = by_command(home, thread(1))
+
+    told = ready["compacted"]
+    assert (rollouts_of(home), files_of(home)) == (before, files)
+    assert (told["compactionId"], told["sessionId"], told["resume"]) == (None, None, None)
+    assert (told["placement"], told["into"]) == ("pre_turn", "new")
+    assert told["replacement"] == would["replacement"]
+    assert (told["tokensAfter"], told["bound"]) == (would["tokensAfter"], would["bound"])
+    assert (ready["sessionId"], ready["resume"]) == (thread(1), f"codex resume {thread(1)}")
+    assert (ready["offer"]["tokens"], ready["notCompacted"]) == (6_000, None)
+    assert f"the replacement has {would['tokensAfter']:,}" in ready["notice"]
+
+
+def test_printed_alone_a_command_changes_nothing_and_a_line_says_what_is_due(home: Home) -> None:
+    home.put(full())
+    home.config('compactionOffer = "automatic"')
+    home.json("sessions")
+    before, files = rollouts_of(home), files_of(home)
+
+    done = home.run("resume", thread(1), "--print")
+
+    assert (rollouts_of(home), files_of(home)) == (before, files)
+    assert done.stdout.decode() == f"codex resume {thread(1)}\n"
+    (line,) = done.stderr.decode().splitlines()
+    assert line.startswith("6,000 of 10,000 tokens are in use; it would be compacted")
+    assert line.endswith(f"codex-checkpoints resume {thread(1)}")
+
+
+def test_where_a_compaction_would_be_refused_that_is_told_beforehand(home: Home) -> None:
+    home.put(rollout(session(thread=thread(1)), turn(user("Hi"), tokens(6_000, window=SMALL))))
+    home.config('compactionOffer = "automatic"')
+
+    ready = by_command(home, thread(1))
+
+    assert ready["notCompacted"]["code"] == "not_smaller"
+    assert ready["notCompacted"]["code"] == by_request(home, thread(1))["notCompacted"]["code"]
+
+
+@pytest.mark.parametrize("way", ["command line", "editor"])
+def test_what_is_compacted_before_the_next_turn_is_recorded_as_such(home: Home, way: str) -> None:
     home.put(full())
     home.config('compactionOffer = "automatic"')
 
-    done = ask(home, thread(1))["compacted"]
+    if way == "editor":
+        new = by_request(home, thread(1))["sessionId"]
+    else:
+        new, _ = gone_on(home, thread(1))
 
-    assert done["placement"] == "pre_turn"
     assert [each["placement"] for each in events(home)] == ["pre_turn"]
-    first, second = home.json("windows", done["sessionId"])
+    first, second = home.json("windows", new)
     assert (first["trigger"], second["trigger"]) == (None, "pre_turn")
 
 
@@ -310,16 +384,19 @@ def test_a_session_that_went_on_elsewhere_is_neither_compacted_again_nor_left_fo
 ) -> None:
     home.put(full())
     home.config('compactionOffer = "automatic"')
-    first = ask(home, thread(1))
+    new, _ = gone_on(home, thread(1))
     before = rollouts_of(home)
 
     again = ask(home, thread(1))
+    by_the_command = gone_on(home, thread(1))
 
     assert rollouts_of(home) == before
-    assert again["continuedBy"] == first["sessionId"]
+    assert again["continuedBy"] == new
     assert again["resume"] == f"codex resume {thread(1)}"
-    assert first["sessionId"] in again["notice"]
-    assert ask(home, first["sessionId"])["compacted"] is None
+    assert new in again["notice"]
+    assert by_the_command[0] == thread(1)
+    assert ask(home, new)["compacted"] is None
+    assert gone_on(home, new)[0] == new
 
 
 def test_a_session_that_codex_has_loaded_is_only_hinted_at(home: Home, ask: Ask) -> None:
@@ -357,7 +434,7 @@ def test_a_figure_that_cannot_be_is_replaced_by_what_is_counted(home: Home, ask:
     assert TRIGGER <= offer["tokens"] != SMALL + 1
 
 
-def test_what_a_hook_forbids_is_told_and_the_session_is_gone_on_with(home: Home, ask: Ask) -> None:
+def test_what_a_hook_forbids_is_told_and_the_session_is_gone_on_with(home: Home) -> None:
     home.put(full())
     told = home.user / "told"
     script = home.user / "hook.sh"
@@ -367,8 +444,15 @@ def test_what_a_hook_forbids_is_told_and_the_session_is_gone_on_with(home: Home,
     script.chmod(0o755)
     home.config(f'compactionOffer = "automatic"\n[[hooks.preCompact]]\ncommand = ["{script}"]\n')
 
-    ready = ask(home, thread(1))
+    foretold = by_command(home, thread(1))
+    assert not told.exists()  # who only asks asks no hook
+    new, line = gone_on(home, thread(1))
+    assert json.loads(told.read_bytes())["trigger"] == "auto"
+    told.unlink()
+    ready = by_request(home, thread(1))
 
+    assert foretold["notCompacted"] is None
+    assert (new, "not today" in line) == (thread(1), True)
     assert json.loads(told.read_bytes())["trigger"] == "auto"
     assert ready["notCompacted"]["code"] == "blocked_by_hook"
     assert "not today" in ready["notice"]

@@ -1,7 +1,8 @@
 """`resume`: go on with a session in Codex, after the check between two turns.
 
 On a terminal Codex takes the place of this program.  Elsewhere, and where it is asked for, the
-command is printed instead, and run by whoever reads it.
+command is printed instead, and run by whoever reads it.  Who asks for words only, the command or
+JSON, changes nothing by it: a compaction that is due is told of, and not made.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from codex_checkpoints.answers import compactions as answers
 from codex_checkpoints.assembly import House, Places
 from codex_checkpoints.cli import output
 from codex_checkpoints.cli.arguments import OF_OURS, add_json, add_session
-from codex_checkpoints.cli.commands import Commands, opened, refresh, told
+from codex_checkpoints.cli.commands import Commands, named, opened, refresh, told
 from codex_checkpoints.presentation import compactions as texts
 from codex_checkpoints.presentation.terminal import plain
 from codex_checkpoints.service.refusal import Refusal
@@ -28,9 +29,9 @@ def add(commands: Commands) -> None:
     resume = commands.add_alone("resume", about, _resume)
     add_session(resume, OF_OURS)
     resume.add_argument(
-        "--print", action="store_true", help="print the command instead of running it"
+        "--print", action="store_true", help="print the command, and run and change nothing"
     )
-    add_json(resume, "print how to go on as JSON, and run nothing")
+    add_json(resume, "print how to go on as JSON, and run and change nothing")
 
 
 def _resume(options: argparse.Namespace, where: Places) -> int:
@@ -38,9 +39,9 @@ def _resume(options: argparse.Namespace, where: Places) -> int:
     with opened(where) as house:
         record = _prepared(options, house)
     if not options.json:
-        output.say_lines(texts.resume_notices(record))
+        output.say_lines(texts.resume_notices(record, named(options)))
     if program is None:
-        return told(options, record, [plain(record.resume)])
+        return told(options, record, [plain(named(options).codex(record.resume))])
     return _run(program, record, where)
 
 
@@ -51,7 +52,9 @@ def _prepared(options: argparse.Namespace, house: House) -> protocol.Resumed:
 
     refresh(house)
     compacting = Compacting(house.sessions, outside(os.environ))
-    return answers.resumed(resuming.prepare(house.sessions, compacting, options.session))
+    only_told = options.print or options.json
+    ready = resuming.preview if only_told else resuming.prepare
+    return answers.resumed(ready(house.sessions, compacting, options.session))
 
 
 def _on_a_terminal() -> bool:

@@ -128,11 +128,12 @@ def line_of(undertaking: Undertaking) -> dict[str, object]:
 
 
 @contextlib.contextmanager
-def storing(session_id: str) -> Generator[None]:
-    """Turn what the system refuses about our records into a refusal."""
+def storing(session_id: str | None) -> Generator[None]:
+    """Turn what the system refuses about our records into a refusal; None: of no session."""
     try:
         yield
     except StorageError as error:
-        message = f"the records of restores of {session_id} cannot be kept: {error}"
+        of_it = "" if session_id is None else f" of {session_id}"
+        message = f"the records of restores{of_it} cannot be kept: {error}"
         facts = {"sessionId": session_id, "reason": str(error)}
         raise Refusal("storage_error", message, facts) from error

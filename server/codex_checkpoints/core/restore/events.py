@@ -28,13 +28,14 @@ RestoreMode = Literal["soft", "hard"]
 class Operation:
     """What all events of one restore have in common.
 
-    `session_id` is the branch's, from the moment it has one; user and organisation are settings.
+    `session_id` is the branch's, from the moment it has one; source and marker are None where what
+    was asked for names none, for what was typed is never kept.  User and organisation are settings.
     """
 
     operation_id: str
     session_id: str | None
-    source_session_id: str
-    checkpoint_id: str
+    source_session_id: str | None
+    checkpoint_id: str | None
     source_turn: TurnSource | None
     restore_mode: RestoreMode
     user_id: str | None = None

@@ -31,8 +31,8 @@ logger = logging.getLogger(__name__)
 class Ready:
     """How a session is gone on with; `wanted` is the compaction that is to come before.
 
-    `session_id` is the one to resume, `declined` says why there is no compaction though one was
-    wanted.
+    `session_id` is the one to resume, `compacted` the compaction that was done, or without an id
+    the one that would be; `declined` says why there is none though one was wanted.
     """
 
     source: Summary
@@ -47,6 +47,10 @@ class Ready:
         session_id = compacted.session_id or self.session_id
         return evolve(self, session_id=session_id, offer=None, wanted=None, compacted=compacted)
 
+    def foretelling(self, compacted: Compacted) -> Ready:
+        """Return how to go on where the compaction is only told of: as before."""
+        return evolve(self, wanted=None, compacted=compacted)
+
     def without(self, refusal: Refusal) -> Ready:
         """Return how to go on when the compaction was refused: as before."""
         return evolve(self, wanted=None, declined=refusal)
@@ -54,7 +58,7 @@ class Ready:
     @property
     def notice(self) -> str | None:
         """Return the one sentence that a person is told, None where there is nothing to tell."""
-        if self.compacted is not None:
+        if self.compacted is not None and self.compacted.compaction_id is not None:
             return _told(self.compacted)
         if self.source.continued_by is not None:
             return f"The work of this session went on in {self.source.continued_by}."
@@ -65,6 +69,9 @@ class Ready:
         full = f"{about}{tokens:,} of {limits.window:,} tokens are in use"
         if self.declined is not None:
             return f"{full}, and nothing was compacted: {self.declined.message}."
+        if self.compacted is not None:
+            after = self.compacted.built.report.after
+            return f"{full}; it would be compacted before going on: the replacement has {after:,}."
         open_there = " (it is open in Codex)" if self.source.live else ""
         return f"{full}; from {limits.trigger:,} on a compaction is worth it{open_there}."
 
@@ -76,6 +83,20 @@ def prepare(sessions: Sessions, compacting: Compacting, session: str) -> Ready:
         return ready
     try:
         return ready.after(compacting.compact(ready.wanted))
+    except Refusal as refusal:
+        return ready.without(refusal)
+
+
+def preview(sessions: Sessions, compacting: Compacting, session: str) -> Ready:
+    """Say what would be done before a session is resumed; nothing is written, no hook is asked.
+
+    Refuses as `check`.
+    """
+    ready = check(sessions, session)
+    if ready.wanted is None:
+        return ready
+    try:
+        return ready.foretelling(compacting.preview(ready.wanted))
     except Refusal as refusal:
         return ready.without(refusal)
 

@@ -11,6 +11,7 @@ What goes over is found by `plan`; what it looks like as a session, by `branch_m
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
@@ -34,7 +35,7 @@ from codex_checkpoints.service.restore.branch_making import BranchMaker
 from codex_checkpoints.service.restore.log import RestoreLog
 from codex_checkpoints.service.restore.plan import Plan, Planner, Wish
 from codex_checkpoints.service.restore.settling import RestoreSettling
-from codex_checkpoints.service.restore.source import Source, find_source
+from codex_checkpoints.service.restore.source import Source, asked_of, find_source
 from codex_checkpoints.service.restore_records import (
     RestoreRecords,
     Undertaking,
@@ -47,8 +48,6 @@ from codex_checkpoints.threads.contract import Copied, Item
 from codex_checkpoints.values import frozen
 
 logger = logging.getLogger(__name__)
-
-_UNKNOWN = 160
 
 
 @frozen
@@ -108,19 +107,9 @@ class Restoring:
 
         Refuses what the planner refuses, `conflict`, `storage_error`; then there is no branch, and
         the audit ends in `RestoreFailed`; likewise where it is cancelled before it is published.
-        It never fails for lack of tokens (AGN-73).
+        Of a file outside the home nothing is stored.  It never fails for lack of tokens (AGN-73).
         """
-        settings = self._sessions.settings
-        operation = Operation(
-            self._new_id(),
-            None,
-            session[:_UNKNOWN],
-            checkpoint[:_UNKNOWN],
-            None,
-            wish.mode,
-            settings.user_id,
-            settings.org_id,
-        )
+        operation = self._operation(asked_of(self._sessions, session), checkpoint, wish)
         branch_id = self._new_id()
         log = RestoreLog(self._sessions.records, operation, self._now)
         asked = RestoreRequested(None, wish.budget, wish.window)
@@ -147,6 +136,23 @@ class Restoring:
         return self._settling.recover()
 
     # --- inside ----------------------------------------------------------------------------------
+
+    def _operation(self, session_id: str | None, checkpoint: str, wish: Wish) -> Operation:
+        """Return what is known of a restore before it is looked at: ids that are here, or None."""
+        checkpoint_id = None
+        if session_id is not None:
+            with contextlib.suppress(Refusal):  # `find_source` meets it again, and is heard
+                checkpoint_id = self._markers.find(session_id, checkpoint).checkpoint_id
+        return Operation(
+            self._new_id(),
+            None,
+            session_id,
+            checkpoint_id,
+            None,
+            wish.mode,
+            self._sessions.settings.user_id,
+            self._sessions.settings.org_id,
+        )
 
     def _asked(
         self, session: str, checkpoint: str, asked: RestoreRequested, begun: _Begun

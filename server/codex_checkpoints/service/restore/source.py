@@ -37,12 +37,32 @@ def find_source(sessions: Sessions, markers: Markers, session: str, checkpoint: 
     """
     row, opened = sessions.open(session)
     if not sessions.catalogue.is_current(row):
-        message = f"{row.path} is not the newest file of a session here"
-        raise Refusal("conflict", message, {"path": row.path, "reason": "not_current"})
+        raise _not_current(row)
     marker = markers.find(row.session_id, checkpoint)
     if marker.session_id != row.session_id:  # a hard branch refers to its source
         row, opened = _elsewhere(sessions, marker)
     return _at_turn(sessions, row, opened, marker)
+
+
+def asked_of(sessions: Sessions, session: str) -> str | None:
+    """Return the whole id of the session that a restore is asked of, None where no one is named.
+
+    Refuses `conflict` and `unreadable_source` for a path that is none of this home's session files:
+    of such a file nothing is stored.
+    """
+    rows = sessions.catalogue.rows
+    try:
+        row = sessions.find(session)
+    except Refusal as refusal:
+        path = refusal.facts.get("path")
+        if not isinstance(path, str):
+            return None
+        if path not in rows():
+            raise
+        return rows()[path].session_id
+    if row.path not in rows():
+        raise _not_current(row)
+    return row.session_id
 
 
 def ends_with_turn(replay: Replay, source: Source) -> bool:
@@ -54,6 +74,11 @@ def ends_with_turn(replay: Replay, source: Source) -> bool:
             ended = end == source.until or (end is None and not turn.in_task)
             return ended and replay.scale.lines == source.until
     return False
+
+
+def _not_current(row: Row) -> Refusal:
+    message = f"{row.path} is not the newest file of a session here"
+    return Refusal("conflict", message, {"path": row.path, "reason": "not_current"})
 
 
 def _elsewhere(sessions: Sessions, marker: Marker) -> tuple[Row, SessionFile]:
