@@ -5,6 +5,7 @@ import io
 import json
 import os
 import re
+import shlex
 import signal
 import struct
 import subprocess
@@ -619,6 +620,88 @@ def test_doctor_prints_the_keys_of_the_interfaces_page(home: Home) -> None:
     (finding,) = report["findings"]
     assert list(finding) == ["code", "severity", "message", "path", "count", "wayOut"]
     assert (finding["code"], finding["severity"], finding["count"]) == ("not_json", "warning", 1)
+    assert finding["path"] == str(home.path(2))
+
+
+def test_doctor_names_the_files_that_hold_what_gave_nothing(home: Home) -> None:
+    for number in range(2, 9):
+        garbage = [raw(b"no json\n")] * number
+        home.put(rollout(session(thread=thread(number)), *garbage), number)
+
+    report = home.json("doctor")
+
+    assert report["skipped"] == {"not_json": 35}
+    assert [(each["path"], each["count"]) for each in report["findings"]] == [
+        *((str(home.path(number)), number) for number in (8, 7, 6, 5)),
+        (None, 2 + 3 + 4),
+    ]
+    assert "3 more session files" in report["findings"][-1]["message"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links and pipes are made otherwise there")
+def test_doctor_names_what_is_called_like_a_session_file_and_is_none(home: Home) -> None:
+    day = home.path(1).parent
+    home.path(2).mkdir()
+    os.mkfifo(home.path(3))
+    home.path(4).symlink_to(home.path(1))
+    (day / "rollout-foo.jsonl").write_bytes(b"{}\n")
+    (day / "rollout-goo.jsonl.zst").write_bytes(b"")
+    (day / "notes.txt").write_bytes(b"")
+    elsewhere = home.root.with_name("elsewhere")
+    elsewhere.mkdir()
+    (home.root / "sessions/2025").symlink_to(elsewhere, target_is_directory=True)
+
+    report = home.json("doctor")
+
+    assert report["sessions"] == 1
+    assert {each["code"] for each in report["findings"]} == {"passed_over"}
+    told = {each["path"]: (each["count"], each["message"]) for each in report["findings"]}
+    assert [(path, count) for path, (count, _) in told.items()] == [
+        (str(home.path(2)), 1),
+        (str(home.root / "sessions/2025"), 2),
+        (str(home.path(3)), 1),
+        (str(day / "rollout-foo.jsonl"), 2),
+    ]
+    assert "a folder" in told[str(home.path(2))][1]
+    assert "links are not followed. So are 1 more" in told[str(home.root / "sessions/2025")][1]
+    assert "no regular file" in told[str(home.path(3))][1]
+    assert "name that Codex gives" in told[str(day / "rollout-foo.jsonl")][1]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a name is always UTF-8")
+def test_doctor_shows_a_name_that_is_no_utf8(home: Home) -> None:
+    name = os.fsencode(home.path(1).parent) + b"/rollout-\xff.jsonl"
+    os.close(os.open(name, os.O_CREAT | os.O_WRONLY))
+
+    (finding,) = home.json("doctor")["findings"]
+
+    assert "rollout-\\udcff.jsonl" in finding["path"]
+
+
+@pytest.mark.parametrize(
+    ("text", "stops", "holds"),
+    [
+        (b"unheardOf = 1", False, "nothing reads it"),
+        (b"retainedTokens = 0", False, "its default holds"),
+        (b"no TOML", False, "every default holds"),
+        (b"hooks = [", True, "every default holds, and no compaction starts"),
+        (b"hooks = 1", True, "until then no compaction starts"),
+        (b"# \xff", True, "every default holds, and no compaction starts"),
+    ],
+)
+def test_doctor_says_what_a_wrong_setting_stops(
+    home: Home, text: bytes, stops: bool, holds: str
+) -> None:
+    home.config("")
+    (home.state / "config.toml").write_bytes(text)
+
+    (finding,) = home.json("doctor")["findings"]
+    compacted = home.run("compact", thread(1), "--force", "--json")
+
+    assert finding["code"] == "bad_setting"
+    assert holds in finding["wayOut"]
+    assert ("compaction" in finding["wayOut"]) == stops
+    assert (b"blocked_by_hook" in compacted.stdout) == stops
 
 
 def test_doctor_tells_people_the_same(home: Home) -> None:
@@ -630,6 +713,49 @@ def test_doctor_tells_people_the_same(home: Home) -> None:
     assert "bad_setting" in done.stdout.decode()
     assert "unheardOf" in done.stdout.decode()
     assert "config.toml: unknown setting 'unheardOf'" in said(done)
+
+
+# --- commands to go on with ----------------------------------------------------------------------
+
+
+def commands_in(done: subprocess.CompletedProcess[bytes]) -> dict[str, list[str]]:
+    """Return the commands that an answer suggests, in words of a shell, by what stands before."""
+    assert done.returncode == 0, done.stderr
+    lines = (line.partition(": ") for line in done.stdout.decode().splitlines())
+    return {label: shlex.split(command) for label, _, command in lines if "codex" in command}
+
+
+def test_what_is_suggested_names_the_folders_that_were_named(
+    tmp_path: Path, home: Home, here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CODEX_HOME")
+    root, state = str(tmp_path / "Ana's home"), str(tmp_path / "a state")
+    home.root.rename(root)
+    monkeypatch.chdir(tmp_path)
+    named = ("--codex-home", "Ana's home", "--state-dir", state)
+
+    done = here("compact", thread(1), "--force", *named)
+    told = commands_in(done)
+    program, *words = told["take back"]
+    undone = commands_in(here(*words))
+
+    assert told["go on"][:-1] == [f"CODEX_HOME={root}", "codex", "resume"]
+    assert program == "codex-checkpoints"
+    assert words[2:] == ["--codex-home", root, "--state-dir", state]
+    assert undone["go on"] == [f"CODEX_HOME={root}", "codex", "resume", thread(1)]
+
+
+def test_what_is_suggested_names_no_folder_where_none_was_named(home: Home) -> None:
+    told = commands_in(home.run("compact", thread(1), "--force"))
+
+    assert told["go on"][:-1] == ["codex", "resume"]
+    assert told["take back"][:-1] == ["codex-checkpoints", "uncompact"]
+
+
+def test_programs_are_told_the_bare_command_whatever_was_named(home: Home) -> None:
+    done = home.json("compact", thread(1), "--force", "--codex-home", str(home.root))
+
+    assert done["resume"] == f"codex resume {done['sessionId']}"
 
 
 # --- folders -------------------------------------------------------------------------------------

@@ -334,6 +334,17 @@ def test_what_changed_between_two_turns(home: Home):
     assert text.splitlines() == ["~ task: Fix the login → And the logout", "+ artifact: b.py"]
 
 
+def test_a_file_that_both_ends_know_is_not_named_however_often_it_was_edited(home: Home):
+    edited = turn(user("Once more"), patch(update="b.py"), patch(add="c.py"), assistant("Done."))
+    head = session(thread=thread(1), cwd=str(home.user / "shop"))
+    home.put(rollout(head, *two_turns(), edited))
+    (home.user / "shop/b.py").write_text("as it is now\n")
+
+    found = home.json("diff", thread(1), "--from", "2", "--to", "3")
+
+    assert [each["after"]["uri"] for each in found["artifacts"]] == ["c.py"]
+
+
 def test_what_two_sessions_differ_in(home: Home):
     name = marked(home, turn="1")["checkpointId"]
     branch = home.json("restore", thread(1), name, "--mode", "hard")["sessionId"]

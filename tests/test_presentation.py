@@ -16,7 +16,10 @@ import pytest
 
 from codex_checkpoints import presentation, protocol
 from codex_checkpoints.codex.commands import resume
+from codex_checkpoints.presentation.next_commands import Named
+from codex_checkpoints.presentation.restores import verify_lines
 from codex_checkpoints.presentation.terminal import LogLine
+from homes import thread
 
 NASTY = "\x1b[2J\x1b]0;owned\x07\u009b31m\u202etxt\u2066\u2028line\r\x08\x00\x7f"
 CONTROLS = re.compile(
@@ -110,6 +113,34 @@ def test_a_shell_gets_the_id_of_a_session_as_one_word() -> None:
 
     assert resume(usual) == f"codex resume {usual}"
     assert shlex.split(resume("x; touch $(y) '")) == ["codex", "resume", "x; touch $(y) '"]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "told"),
+    [
+        (
+            "`codex-checkpoints archive x` puts it away.",
+            "`codex-checkpoints archive x --codex-home '/a b'` puts it away.",
+        ),
+        (
+            "`codex-checkpoints connect --codex-home /c` connects it.",
+            "`codex-checkpoints connect --codex-home /c` connects it.",
+        ),
+        ("Nothing to do.", "Nothing to do."),
+    ],
+)
+def test_a_command_within_a_sentence_has_the_folders_that_were_named(
+    sentence: str, told: str
+) -> None:
+    assert Named("/a b").within(sentence) == told
+    assert Named().within(sentence) == sentence
+
+
+def test_a_changed_record_is_told_as_what_it_may_be() -> None:
+    finding = protocol.VerifyFinding("changed_record", None, thread(1), None)
+    report = protocol.VerifyReport(0, 1, 0, 0, (finding,))
+
+    assert "a record of a restore or an import is not" in verify_lines(report)[1]
 
 
 # --- the log -------------------------------------------------------------------------------------

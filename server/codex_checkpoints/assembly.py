@@ -16,6 +16,7 @@ from codex_checkpoints.records import Records
 from codex_checkpoints.service.reading.catalogue import Catalogue
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.settings import (
+    UNREAD,
     UNREADABLE,
     WINDOW_VARIABLES,
     Settings,
@@ -149,4 +150,4 @@ def settings_of(state_dir: str) -> tuple[Settings, tuple[str, ...]]:
         return Settings(), ()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        return UNREADABLE, (f"cannot be read: {reason}",)
+        return UNREADABLE, (f"{UNREAD}: {reason}",)

@@ -14,6 +14,7 @@ from codex_checkpoints import assembly, wire
 from codex_checkpoints.assembly import House, Places
 from codex_checkpoints.cli import output
 from codex_checkpoints.folder_options import folder_options
+from codex_checkpoints.presentation.next_commands import Named
 from codex_checkpoints.presentation.progress import Bar
 from codex_checkpoints.presentation.terminal import plain
 from codex_checkpoints.service.compaction.settling import CompactionSettling
@@ -105,6 +106,12 @@ def told(options: argparse.Namespace, record: object, lines: Sequence[str]) -> i
     else:
         output.write_lines(lines)
     return DONE
+
+
+def named(options: argparse.Namespace) -> Named:
+    """Return the folders that were named as options, for the commands that an answer suggests."""
+    folders = (options.codex_home, options.state_dir)
+    return Named(*(os.path.abspath(folder) if folder else None for folder in folders))
 
 
 def refresh(house: House) -> None:

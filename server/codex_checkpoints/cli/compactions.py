@@ -10,7 +10,7 @@ from codex_checkpoints.answers import compactions as answers
 from codex_checkpoints.assembly import House
 from codex_checkpoints.cli import output
 from codex_checkpoints.cli.arguments import OF_OURS, add_json, add_session, positive
-from codex_checkpoints.cli.commands import Commands, refresh, told
+from codex_checkpoints.cli.commands import Commands, named, refresh, told
 from codex_checkpoints.presentation import compactions as texts
 
 STRATEGY = "who compacts: we, or Codex itself, which asks its model over the network"
@@ -82,7 +82,7 @@ def _compact(options: argparse.Namespace, house: House) -> int:
         done = compacting.install(asked.consult())
         found = compacting.finish(done, done.tell())
     record = answers.compacted(found)
-    return told(options, record, texts.compaction_lines(record))
+    return told(options, record, texts.compaction_lines(record, named(options)))
 
 
 def _uncompact(options: argparse.Namespace, house: House) -> int:
@@ -92,4 +92,4 @@ def _uncompact(options: argparse.Namespace, house: House) -> int:
     refresh(house)
     undoing = Undoing(house.sessions, outside(os.environ))
     record = answers.uncompacted(undoing.uncompact(options.compaction))
-    return told(options, record, texts.uncompacted_lines(record))
+    return told(options, record, texts.uncompacted_lines(record, named(options)))

@@ -8,7 +8,7 @@ from codex_checkpoints.answers import connecting as answers
 from codex_checkpoints.assembly import House
 from codex_checkpoints.cli import output
 from codex_checkpoints.cli.arguments import add_json
-from codex_checkpoints.cli.commands import Commands, refresh, told
+from codex_checkpoints.cli.commands import Commands, named, refresh, told
 from codex_checkpoints.cli.connecting import connector
 from codex_checkpoints.presentation import connecting as texts
 from codex_checkpoints.service.diagnosis import diagnose
@@ -24,4 +24,5 @@ def _doctor(options: argparse.Namespace, house: House) -> int:
     sessions = house.sessions
     connection = connector(sessions.catalogue.place, sessions.records.state_dir).examine()
     report = answers.doctor_report(diagnose(sessions, house.problems, connection))
-    return told(options, report, texts.doctor_lines(report, colour=output.colour()))
+    lines = texts.doctor_lines(report, named(options), colour=output.colour())
+    return told(options, report, lines)

@@ -8,7 +8,7 @@ import os
 from codex_checkpoints import stamps
 from codex_checkpoints.assembly import House
 from codex_checkpoints.cli.arguments import add_json, add_session
-from codex_checkpoints.cli.commands import Commands, refresh, told
+from codex_checkpoints.cli.commands import Commands, named, refresh, told
 
 
 def add(commands: Commands) -> None:
@@ -54,4 +54,4 @@ def _import(options: argparse.Namespace, house: House) -> int:
     importing = Importing(house.sessions, stamps.now, stamps.new_id)
     ask = importing.preview if options.dry_run else importing.make
     record = answers.imported(ask(os.path.abspath(options.file), options.cwd))
-    return told(options, record, texts.imported_lines(record))
+    return told(options, record, texts.imported_lines(record, named(options)))

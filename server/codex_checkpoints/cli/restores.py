@@ -8,7 +8,7 @@ from codex_checkpoints import stamps
 from codex_checkpoints.assembly import House
 from codex_checkpoints.cli import output
 from codex_checkpoints.cli.arguments import OF_OURS, add_json, add_marker, add_session, count, whole
-from codex_checkpoints.cli.commands import Commands, refresh, told
+from codex_checkpoints.cli.commands import Commands, named, refresh, told
 
 BUDGET = "how large the state pack of a hard restore may be"
 WINDOW = "take your last N messages along in a hard restore, 0 to 5"
@@ -73,7 +73,7 @@ def _restore(options: argparse.Namespace, house: House) -> int:
     restoring = Restoring(house.sessions, stamps.now, stamps.new_id)
     ask = restoring.preview if options.dry_run else restoring.restore
     record = answers.restored(ask(options.session, options.checkpoint, wish))
-    return told(options, record, texts.restored_lines(record))
+    return told(options, record, texts.restored_lines(record, named(options)))
 
 
 def _restores(options: argparse.Namespace, house: House) -> int:
@@ -94,7 +94,7 @@ def _restore_details(options: argparse.Namespace, house: House) -> int:
     refresh(house)
     found = RestoreHistory(house.sessions).details(options.operation)
     record = answers.restore_details(found)
-    return told(options, record, texts.detail_lines(record))
+    return told(options, record, texts.detail_lines(record, named(options)))
 
 
 def _lineage(options: argparse.Namespace, house: House) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from codex_checkpoints import protocol
+from codex_checkpoints.presentation.next_commands import NOTHING_NAMED, Named
 from codex_checkpoints.presentation.terminal import plain
 
 _BY_CODEX = {
@@ -11,7 +12,7 @@ _BY_CODEX = {
 }
 
 
-def compaction_lines(done: protocol.Compacted) -> list[str]:
+def compaction_lines(done: protocol.Compacted, named: Named = NOTHING_NAMED) -> list[str]:
     """Return what a compaction did, or would do: sizes, what stays and goes, where it goes on."""
     dropped = ", ".join(f"{count} {kind}" for kind, count in _gone(done).items())
     before = f"{done.tokens_before:,} tokens in use ({done.tokens_before_source})"
@@ -30,8 +31,8 @@ def compaction_lines(done: protocol.Compacted) -> list[str]:
     lines = [
         f"Compaction {done.compaction_id} is installed.",
         *told,
-        f"go on:     {done.resume or ''}",
-        f"take back: codex-checkpoints uncompact {done.compaction_id}",
+        f"go on:     {named.codex(done.resume or '')}",
+        f"take back: {named.ours(f'uncompact {done.compaction_id}')}",
     ]
     return [*map(plain, lines)]
 
@@ -43,24 +44,27 @@ def _gone(done: protocol.Compacted) -> dict[str, int]:
     return dict(sorted(counts.items()))
 
 
-def resume_notices(resumed: protocol.Resumed) -> list[str]:
+def resume_notices(resumed: protocol.Resumed, named: Named = NOTHING_NAMED) -> list[str]:
     """Return what a person is told before going on, one line, with the command that helps."""
     if resumed.notice is None:
         return []
-    if resumed.compacted is not None:
-        command = f"uncompact {resumed.compacted.compaction_id}"
+    done = resumed.compacted
+    if done is not None and done.compaction_id is not None:
+        command = f"uncompact {done.compaction_id}"
+    elif done is not None:
+        command = f"resume {resumed.source_session_id}"
     elif resumed.continued_by is not None:
         command = f"resume {resumed.continued_by}"
     elif resumed.not_compacted is not None:
         return [plain(resumed.notice)]
     else:
         command = f"compact {resumed.source_session_id}"
-    return [plain(f"{resumed.notice} → codex-checkpoints {command}")]
+    return [plain(f"{resumed.notice} → {named.ours(command)}")]
 
 
-def uncompacted_lines(done: protocol.Uncompacted) -> list[str]:
+def uncompacted_lines(done: protocol.Uncompacted, named: Named = NOTHING_NAMED) -> list[str]:
     """Return where the work goes on again."""
     return [
         f"Compaction {plain(done.compaction_id)} is taken back.",
-        f"go on: {plain(done.resume)}",
+        f"go on: {plain(named.codex(done.resume))}",
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from codex_checkpoints import protocol
+from codex_checkpoints.presentation.next_commands import NOTHING_NAMED, Named
 from codex_checkpoints.presentation.terminal import AMBER, DIM, GREEN, PLAIN, RED, plain
 
 _CODEX_PROBLEMS = {
@@ -87,7 +88,9 @@ def _hook_line(hook: protocol.ConnectHook) -> str:
     return plain(f"  {hook.event:<18}{', '.join(word for word in words if word)}")
 
 
-def doctor_lines(report: protocol.DoctorReport, *, colour: bool) -> list[str]:
+def doctor_lines(
+    report: protocol.DoctorReport, named: Named = NOTHING_NAMED, *, colour: bool
+) -> list[str]:
     """Return a diagnosis: where we look, how much is there, each finding with its way out."""
     tints = {"error": RED, "warning": AMBER, "info": DIM} if colour else {}
     lines = [
@@ -101,7 +104,7 @@ def doctor_lines(report: protocol.DoctorReport, *, colour: bool) -> list[str]:
         lines.append(
             f"\n{tint}{plain(f'{finding.severity:<8}{finding.code}')}{end}"
             f"\n    {plain(finding.message)}"
-            f"{place}\n    → {plain(finding.way_out)}"
+            f"{place}\n    → {plain(named.within(finding.way_out))}"
         )
     if not report.findings:
         lines.append("\nNothing to report: everything that is there can be read.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from codex_checkpoints import protocol
 from codex_checkpoints.core.restore.summary import counted
+from codex_checkpoints.presentation.next_commands import NOTHING_NAMED, Named
 from codex_checkpoints.presentation.terminal import plain
 
 
@@ -16,7 +17,7 @@ def exported_lines(record: protocol.Exported) -> list[str]:
     ]
 
 
-def imported_lines(record: protocol.Imported) -> list[str]:
+def imported_lines(record: protocol.Imported, named: Named = NOTHING_NAMED) -> list[str]:
     """Return what a person wants to know of what came in."""
     verb = "would make" if record.dry_run else "made"
     what = "a session" if record.session_id is None else f"session {record.session_id}"
@@ -27,7 +28,7 @@ def imported_lines(record: protocol.Imported) -> list[str]:
     ]
     if record.resume is None:
         return [*lines, "", *map(plain, record.handoff.splitlines())]
-    return [*lines, plain(f"→ {record.resume}")]
+    return [*lines, plain(f"→ {named.codex(record.resume)}")]
 
 
 def _lines(counts: protocol.PackCounts, left: tuple[protocol.LeftBehind, ...]) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from codex_checkpoints import protocol
+from codex_checkpoints.presentation.next_commands import NOTHING_NAMED, Named
 from codex_checkpoints.presentation.terminal import (
     AMBER,
     GREEN,
@@ -28,7 +29,7 @@ _FAULTS = {
     "changed_line": "a line of the audit is not as it was written",
     "missing_lines": "the audit lacks lines of an operation",
     "wrong_order": "the audit has the lines of an operation in another order",
-    "changed_record": "a record of a restore is not as it was written",
+    "changed_record": "a record of a restore or an import is not as it was written",
     "missing_record": "a session lacks the record of how it was made, or what was made of it",
     "changed_branch": "the file of a session that was made does not begin as it was made",
     "changed_source": "what a branch or a compaction was made of is not as it was then",
@@ -86,7 +87,7 @@ def pin_lines(pins: protocol.PinList) -> list[str]:
     return lines or ["Nothing is pinned."]
 
 
-def restored_lines(done: protocol.Restored) -> list[str]:
+def restored_lines(done: protocol.Restored, named: Named = NOTHING_NAMED) -> list[str]:
     """Return what happened, what to know, and how to go on; for a preview what would come."""
     lines = [
         plain(f"Would restore “{done.label}” ({done.mode})." if done.dry_run else done.headline),
@@ -96,7 +97,7 @@ def restored_lines(done: protocol.Restored) -> list[str]:
     ]
     if done.dry_run and done.pack is not None:
         lines += ["", *map(plain, done.pack.splitlines())]
-    return [*lines, *([] if done.resume is None else [plain(f"→ {done.resume}")])]
+    return [*lines, *([] if done.resume is None else [plain(f"→ {named.codex(done.resume)}")])]
 
 
 def restore_lines(restores: protocol.RestoreList, *, width: int | None) -> list[str]:
@@ -110,7 +111,7 @@ def restore_lines(restores: protocol.RestoreList, *, width: int | None) -> list[
     return lines or ["No restores."]
 
 
-def detail_lines(details: protocol.RestoreDetails) -> list[str]:
+def detail_lines(details: protocol.RestoreDetails, named: Named = NOTHING_NAMED) -> list[str]:
     """Return everything about a restore."""
     references = details.references
     source = _name(details.source_session_id, there=details.source_available)
@@ -133,7 +134,7 @@ def detail_lines(details: protocol.RestoreDetails) -> list[str]:
         *(f"  {each.id}" for each in details.included),
         f"deferred    {len(details.deferred)}",
         *(f"  {each.id} ({each.reason})" for each in details.deferred),
-        *([f"→ {details.resume}"] if details.branch_available else []),
+        *([f"→ {named.codex(details.resume)}"] if details.branch_available else []),
     ]
     return [*map(plain, lines)]
 

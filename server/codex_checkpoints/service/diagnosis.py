@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from codex_checkpoints.service.connect.connection import Connection
 from codex_checkpoints.service.damage import damage
 from codex_checkpoints.service.findings import Finding, of_connection
 from codex_checkpoints.service.reading.rows import problems_of, skipped_of
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.service.settings import WINDOW_VARIABLES, left_aside
+from codex_checkpoints.service.settings import WINDOW_VARIABLES, left_aside, what_helps
 from codex_checkpoints.threads.contract import Fault, Row
 from codex_checkpoints.values import frozen
 
@@ -36,9 +36,7 @@ def diagnose(
     """
     catalogue = sessions.catalogue
     rows = tuple(catalogue.rows().values())
-    skipped: Counter[str] = Counter()
-    for row in rows:
-        skipped.update(skipped_of(row))
+    skipped = {row.path: skipped_of(row) for row in rows if row.skipped}
     findings = (
         *map(_fault, catalogue.store.faults()),
         *_state_dir(sessions.records.state_dir, sessions.projections.storage_problem),
@@ -50,7 +48,7 @@ def diagnose(
                 problem,
                 os.path.join(sessions.records.state_dir, "config.toml"),
                 1,
-                "Correct or remove the setting; until then its default holds.",
+                what_helps(problem, sessions.settings),
             )
             for problem in problems
         ),
@@ -65,7 +63,7 @@ def diagnose(
         sessions.records.state_dir,
         len(catalogue.current()),
         findings,
-        dict(sorted(skipped.items())),
+        dict(sorted(_sums(skipped.values()).items())),
     )
 
 
@@ -109,14 +107,33 @@ _FAULTS = {
             "it is made anew from the session files."
         ),
     ),
+    "passed_over": (
+        ("passed_over", "warning"),
+        "This may be a session file or hold some, and is left out: it is {}.",
+        (
+            "Move it elsewhere, or put the session file itself there under the name that Codex gave"
+            " it; `codex-checkpoints view` reads a file of any name by its path."
+        ),
+    ),
 }
 
 
 def _fault(fault: Fault) -> Finding:
     """Say what keeps the store from being whole."""
     (code, severity), message, way_out = _FAULTS[fault.code]
-    path = ascii(fault.path) if fault.code == "unnamable" else fault.path
-    return Finding(code, severity, message.format(fault.reason), path, fault.count, way_out)
+    message = message.format(fault.reason)
+    if fault.code == "passed_over" and fault.count > 1:
+        message = f"{message.removesuffix('.')}. So are {fault.count - 1} more."
+    return Finding(code, severity, message, _writable(fault.path), fault.count, way_out)
+
+
+def _writable(path: str) -> str:
+    """Return a path, or what it looks like where no answer could hold it."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return ascii(path)
+    return path
 
 
 def _state_dir(state_dir: str, problem: str | None) -> Iterator[Finding]:
@@ -228,8 +245,30 @@ _SKIPPED = {
 }
 
 
-def _skipped(skipped: Counter[str]) -> Iterator[Finding]:
-    for reason, count in sorted(skipped.items()):
+_NAMED = 4
+"""So many files are named for each reason, those with the most; the others are counted."""
+
+
+def _sums(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for each in counts:
+        found.update(each)
+    return found
+
+
+def _skipped(skipped: Mapping[str, Mapping[str, int]]) -> Iterator[Finding]:
+    """Yield what gave nothing: for each reason the files, and in one finding those beyond."""
+    for reason in sorted(_sums(skipped.values())):
         severity, way_out = _SKIPPED.get(reason, ("info", "Nothing to do."))
-        message = f"{count} of what the session files hold gave nothing: {reason}."
-        yield Finding(reason, severity, message, None, count, way_out)
+        files = [(path, each[reason]) for path, each in skipped.items() if reason in each]
+        ranked = sorted(files, key=lambda file: (-file[1], file[0]))
+        for path, count in ranked[:_NAMED]:
+            message = f"{count} of what this session file holds gave nothing: {reason}."
+            yield Finding(reason, severity, message, path, count, way_out)
+        others = ranked[_NAMED:]
+        if others:
+            count = sum(each for _, each in others)
+            message = (
+                f"{count} of what {len(others)} more session files hold gave nothing: {reason}."
+            )
+            yield Finding(reason, severity, message, None, count, way_out)

@@ -94,6 +94,25 @@ class Settings:
 UNREADABLE = Settings(hooks=_UNREADABLE_HOOKS)
 """What counts where nobody knows what the user chose."""
 
+NOT_TOML = "not valid TOML"
+UNREAD = "cannot be read"
+"""What the sentence about a whole file begins with."""
+_UNKNOWN = "unknown setting"
+_WRONG_HOOKS = "setting 'hooks'"
+
+
+def what_helps(problem: str, settings: Settings) -> str:
+    """Return what helps against a problem that was told, and what holds until then (CKP-12)."""
+    stops = settings.hooks == _UNREADABLE_HOOKS
+    if problem.startswith((NOT_TOML, UNREAD)):
+        named = ", and no compaction starts, since it may name hooks that would stop it"
+        return f"Mend the file; until then every default holds{named if stops else ''}."
+    if problem.startswith(_WRONG_HOOKS):
+        return "Correct or remove the hooks; until then no compaction starts."
+    if problem.startswith(_UNKNOWN):
+        return "Correct its name or remove it; nothing reads it."
+    return "Correct or remove the setting; until then its default holds."
+
 
 def left_aside(variable: str) -> str:
     """Return what every door says of a variable that is no positive whole number (JUN-21)."""
@@ -109,7 +128,7 @@ def read_settings(text: str) -> tuple[Settings, tuple[str, ...]]:
     except (ValueError, RecursionError) as error:  # also a number of thousands of digits
         # It may name hooks, and then none of them has been asked.
         settings = UNREADABLE if "hooks" in text else Settings()
-        return settings, (f"not valid TOML: {error}",)
+        return settings, (f"{NOT_TOML}: {error}",)
     return overridden(Settings(), table)
 
 
@@ -119,7 +138,7 @@ def overridden(settings: Settings, table: Mapping[str, Any]) -> tuple[Settings, 
     for name, value in table.items():
         rule = _RULES.get(name)
         if rule is None:
-            problems.append(f"unknown setting {name!r}")
+            problems.append(f"{_UNKNOWN} {name!r}")
             continue
         try:
             settings = rule(settings, value)

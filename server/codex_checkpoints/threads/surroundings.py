@@ -41,6 +41,16 @@ def faults(codex_home: str) -> Iterator[Fault]:
                 yield Fault("rollouts_unreadable", root)
         elif root == active:
             yield Fault("rollouts_missing", root)
+    yield from _passed_over(codex_home)
+
+
+def _passed_over(codex_home: str) -> Iterator[Fault]:
+    """Yield a fault for each reason to leave entries out, with the first of them."""
+    by_reason: dict[str, list[str]] = {}
+    for path, reason in tree.passed_over(codex_home):
+        by_reason.setdefault(reason, []).append(path)
+    for reason, paths in sorted(by_reason.items()):
+        yield Fault("passed_over", min(paths), reason, len(paths))
 
 
 def _is_below(path: str, folder: str) -> bool:

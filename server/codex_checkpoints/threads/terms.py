@@ -316,7 +316,8 @@ class Fault:
     """Something that keeps a store from being whole, in words of the store.
 
     `code` is one of `home_missing`, `rollouts_missing`, `rollouts_unreadable`, `unnamable`,
-    `index_unavailable`; `reason` is the system's, where it gave one.
+    `index_unavailable`, `passed_over` (what is called like a rollout and is none); `reason` is the
+    system's, where it gave one, and of what was passed over why.  Of `count` alike `path` is one.
     """
 
     code: str

@@ -24,6 +24,7 @@ _NAME = re.compile(
     rf"rollout-\d{{4}}-\d\d-\d\dT\d\d-\d\d-\d\d-({_UUID})(?:_({_UUID}))?\.jsonl(\.zst)?",
     re.ASCII,
 )
+_LIKE = re.compile(r"rollout-.*\.jsonl(\.zst)?", re.DOTALL)
 _DEPTH = 3  # sessions/YYYY/MM/DD
 _LARGEST = (1 << 63) - 1
 
@@ -107,6 +108,38 @@ def places(codex_home: str) -> dict[str, str]:
             if known is None or is_compressed(known) or not name.compressed:
                 found[name.rollout_id] = path
     return found
+
+
+def passed_over(codex_home: str) -> Iterator[tuple[str, str]]:
+    """Yield what `scan` leaves out though it is called like a session file, with the reason.
+
+    A folder that is only a link is one as well, since session files may lie behind it.
+    """
+    active, archived = roots(codex_home)
+    yield from _passed_over(active, _DEPTH)
+    yield from _passed_over(archived, 0)
+
+
+def _passed_over(folder: str, depth: int) -> Iterator[tuple[str, str]]:
+    for entry in _entries(folder):
+        with contextlib.suppress(OSError):
+            if depth > 0 and entry.is_dir(follow_symlinks=False):
+                yield from _passed_over(entry.path, depth - 1)
+            elif _LIKE.fullmatch(entry.name) or (depth > 0 and entry.is_symlink()):
+                reason = _why_not(entry)
+                if reason is not None:
+                    yield entry.path, reason
+
+
+def _why_not(entry: os.DirEntry[str]) -> str | None:
+    """Return what keeps an entry from being a session file, by its name and its kind alone."""
+    if entry.is_symlink():
+        return "a link, and links are not followed"
+    if entry.is_dir(follow_symlinks=False):
+        return "a folder"
+    if not entry.is_file(follow_symlinks=False):
+        return "no regular file"
+    return None if parse_name(entry.name) else "without the name that Codex gives"
 
 
 def find(path: str, *, archived: bool) -> Rollout | None:
