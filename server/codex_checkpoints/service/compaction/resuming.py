@@ -9,6 +9,7 @@ ever done by itself, and no text of a session reaches this door (JUN-22).
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 from attrs import evolve
 
@@ -79,12 +80,7 @@ class Ready:
 def prepare(sessions: Sessions, compacting: Compacting, session: str) -> Ready:
     """Do what is to be done before a session is resumed; refuses as `check`."""
     ready = check(sessions, session)
-    if ready.wanted is None:
-        return ready
-    try:
-        return ready.after(compacting.compact(ready.wanted))
-    except Refusal as refusal:
-        return ready.without(refusal)
+    return _behind(ready, lambda wanted: ready.after(compacting.compact(wanted)))
 
 
 def preview(sessions: Sessions, compacting: Compacting, session: str) -> Ready:
@@ -93,10 +89,15 @@ def preview(sessions: Sessions, compacting: Compacting, session: str) -> Ready:
     Refuses as `check`.
     """
     ready = check(sessions, session)
+    return _behind(ready, lambda wanted: ready.foretelling(compacting.preview(wanted)))
+
+
+def _behind(ready: Ready, compacted: Callable[[Request], Ready]) -> Ready:
+    """Return how to go on behind the compaction that is wanted, where one is, or its refusal."""
     if ready.wanted is None:
         return ready
     try:
-        return ready.foretelling(compacting.preview(ready.wanted))
+        return compacted(ready.wanted)
     except Refusal as refusal:
         return ready.without(refusal)
 
