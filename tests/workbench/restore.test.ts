@@ -10,7 +10,7 @@ import { CodexToResume, LATER, SAID, TASK } from "./codex_to_resume.ts";
 import { Lab } from "./lab.ts";
 import { inFront, isForEverybody } from "./pages.ts";
 import { fileOf } from "./rollouts.ts";
-import { shows, step, Workbench } from "./workbench.ts";
+import { becomes, shows, step, Workbench } from "./workbench.ts";
 
 const [SOFT, HARD] = ["Continue with context", "Reset context for performance"];
 const PROMPT = "And now?";
@@ -45,7 +45,7 @@ test("a marker is restored both ways, read about, and gone on with in a terminal
     await workbench.command("Codex Checkpoints: Restore from Marker");
     await picker.getByText(LABEL).click();
     await heading(`Restore “${LABEL}”`).waitFor();
-    assert.equal(await front.getByRole("radio", { name: SOFT }).isChecked(), true);
+    await becomes(() => front.getByRole("radio", { name: SOFT }).isChecked(), true);
     await heading("What travels along").waitFor();
     await front.getByRole("radio", { name: HARD }).check();
     await front.getByText("[SESSION_RESTORE v1]").waitFor();
@@ -195,7 +195,7 @@ test("a marker is restored both ways, read about, and gone on with in a terminal
     await button(HARD).click();
     await heading(`Restore “${LABEL}”`).waitFor();
     await shows(front.getByText("[SESSION_RESTORE v1]"), 15_000);
-    assert.equal(await front.getByRole("radio", { name: HARD }).isChecked(), true);
+    await becomes(() => front.getByRole("radio", { name: HARD }).isChecked(), true);
     await button("Cancel").click();
     await heading(`Restore “${LABEL}”`).waitFor({ state: "detached" });
     assert.equal(lab.run("restores").length, 2);

@@ -8,7 +8,7 @@ import type { Locator } from "playwright-core";
 import { Lab } from "./lab.ts";
 import { barriers, inFront } from "./pages.ts";
 import { fileOf, writeSession } from "./rollouts.ts";
-import { shows, step, Workbench } from "./workbench.ts";
+import { becomes, shows, step, Workbench } from "./workbench.ts";
 
 const [SOFT, HARD] = ["Continue with context", "Reset context for performance"];
 const REASON = "typed before it went";
@@ -48,14 +48,14 @@ test("a page of a restore outlives its server, and says what it cannot know", as
       await hard.waitFor();
       await front.getByLabel("Reason").fill(REASON);
       await front.getByText(`- reason: ${REASON}`).waitFor();
-      const before = lab.server();
+      const before = await lab.server();
       await workbench.command("Codex Checkpoints: Restart Server");
       await mode(SOFT).check();
       await soft.waitFor();
       await mode(HARD).check();
       await front.getByText(`- reason: ${REASON}`).waitFor();
       assert.equal(await trouble.count(), 0);
-      assert.notEqual(lab.server(), before);
+      assert.notEqual(await lab.server(), before);
     },
   );
 
@@ -91,17 +91,17 @@ test("a page of a restore outlives its server, and says what it cannot know", as
     t,
     "a server that was killed is said to be, and can be started from the page",
     async () => {
-      process.kill(lab.server(), "SIGKILL");
+      process.kill(await lab.server(), "SIGKILL");
       await shows(trouble.getByText("The server has stopped."));
       await workbench.screenshot("restore preview, the server is gone");
       assert.deepEqual(await barriers(page), []);
-      assert.equal(await restore.isDisabled(), true);
+      await becomes(() => restore.isDisabled(), true);
       assert.equal(await front.getByLabel("Reason").inputValue(), REASON);
       await button("Try Again").focus();
       await page.keyboard.press("Enter");
       await trouble.waitFor({ state: "detached" });
       await restore.and(front.locator(":focus")).waitFor();
-      assert.equal(await restore.isEnabled(), true);
+      await becomes(() => restore.isEnabled(), true);
       assert.equal(await front.getByLabel("Reason").inputValue(), REASON);
     },
   );
@@ -110,7 +110,7 @@ test("a page of a restore outlives its server, and says what it cannot know", as
     t,
     "a restore that nobody answered is looked for when there is a server again",
     async () => {
-      const server = lab.server();
+      const server = await lab.server();
       process.kill(server, "SIGSTOP");
       await restore.click();
       // Said of work that has been asked for and takes a while: from now on it is under way.
@@ -122,7 +122,7 @@ test("a page of a restore outlives its server, and says what it cannot know", as
       await trouble.getByText("No branch was opened.").waitFor();
       await workbench.screenshot("restore preview, nothing was opened");
       assert.deepEqual(lab.run("restores"), []);
-      assert.equal(await restore.isEnabled(), true);
+      await becomes(() => restore.isEnabled(), true);
     },
   );
 
@@ -136,7 +136,7 @@ test("a page of a restore outlives its server, and says what it cannot know", as
       const heading = front.getByRole("heading", { name: "Restored “before the cache”" });
       await heading.waitFor();
       assert.equal(lab.run("restores").length, 1);
-      process.kill(lab.server(), "SIGKILL");
+      process.kill(await lab.server(), "SIGKILL");
       await shows(trouble.getByText("The server has stopped."));
       await workbench.screenshot("restore details, the server is gone");
       assert.deepEqual(await barriers(page), []);
@@ -176,17 +176,17 @@ test("a page of a restore says when its session goes, and when it is there again
     await trouble.waitFor();
     await workbench.screenshot("restore preview, the session is gone");
     assert.match((await trouble.textContent()) ?? "", /^This session is no longer here\.$/);
-    assert.equal(await restore.isDisabled(), true);
+    await becomes(() => restore.isDisabled(), true);
     await front.getByRole("radio", { name: HARD }).check();
     await front.getByRole("button", { name: "Try Again" }).click();
     await trouble.waitFor();
-    assert.equal(await restore.isDisabled(), true);
+    await becomes(() => restore.isDisabled(), true);
   });
 
   await step(t, "it can be once it is there again", async () => {
     renameSync(away, here);
     await trouble.waitFor({ state: "detached" });
     await front.getByText("[SESSION_RESTORE v1]").waitFor();
-    assert.equal(await restore.isEnabled(), true);
+    await becomes(() => restore.isEnabled(), true);
   });
 });

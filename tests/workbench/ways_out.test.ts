@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { Lab } from "./lab.ts";
 import { writeSession } from "./rollouts.ts";
-import { shows, Workbench } from "./workbench.ts";
+import { becomes, shows, Workbench } from "./workbench.ts";
 
 test("without a folder of sessions the view says so, until there is one", async (t) => {
   const lab = new Lab();
@@ -68,7 +68,7 @@ test("a killed server shows in the status bar, and one click restarts it", async
   const session = workbench.sessions.getByRole("treeitem", { name: "Before and after." });
   await session.waitFor();
 
-  process.kill(lab.server(), "SIGKILL");
+  process.kill(await lab.server(), "SIGKILL");
   const stopped = workbench.status.and(workbench.page.getByLabel("The server has stopped"));
   await shows(stopped.and(workbench.page.locator(".warning-kind")));
   await shows(workbench.sessions.getByText("The server has stopped."));
@@ -92,16 +92,14 @@ test("a server that never answers is given up, and gone", async (t) => {
     settings: { "codexCheckpoints.server.command": [realPython(), "-I", "-c", hangs, lab.root] },
   });
   await workbench.showView();
-  while (hanging().length === 0) {
-    await workbench.page.waitForTimeout(100); // the test's own limit ends it
-  }
+  await becomes(() => hanging().length > 0, true);
 
   await workbench.page
     .locator(".notification-toast")
     .getByText("The command in the setting codexCheckpoints.server.command did not start.")
     .waitFor();
   await workbench.screenshot("never answers");
-  assert.deepEqual(hanging(), []);
+  await becomes(hanging, []);
 });
 
 test("a folder that is not trusted runs nothing that it names", async (t) => {
