@@ -12,6 +12,7 @@ import pytest
 from codex_checkpoints import stamps
 from codex_checkpoints.core.checkpoint.canonical import to_json
 from codex_checkpoints.core.restore.events import RestoreMode
+from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.restore.copied_history import WindowNames
 from codex_checkpoints.service.restore.plan import Planner, Wish
@@ -23,8 +24,12 @@ from codex_checkpoints.service.sessions import Sessions
 from homes import Home, refusal, thread
 from rollouts import (
     Form,
+    Step,
+    Writer,
     assistant,
     based_on,
+    environment,
+    injected,
     patch,
     record,
     rollout,
@@ -33,6 +38,7 @@ from rollouts import (
     started,
     tokens,
     turn,
+    turn_context,
     user,
 )
 
@@ -43,6 +49,12 @@ else:
 
 Json = dict[str, Any]
 MODES: tuple[RestoreMode, ...] = ("soft", "hard")
+
+
+def oldest_mark(writer: Writer) -> None:
+    """Write what the oldest versions wrote between items."""
+    if writer.form == "bare":
+        writer.write(b'{"record_type":"state"}\n')
 
 
 def two_turns() -> tuple[Any, ...]:
@@ -169,6 +181,54 @@ def test_an_old_file_is_restored_and_its_branch_is_one_that_codex_reads(
         found = lines(sessions, name)
         assert [line["type"] for line in found].count("session_meta") == 1
         assert all({"timestamp", "type", "payload"} <= line.keys() for line in found)
+
+
+SETTINGS = turn_context()
+STATED: dict[str, tuple[Step, ...]] = {
+    "nothing": (),
+    "the folder": (environment(),),
+    "all that holds": (
+        injected("<permissions instructions>\nread\n</permissions instructions>", role="developer"),
+        injected("# AGENTS.md instructions for /home/ana\n\n<INSTRUCTIONS>\nx\n</INSTRUCTIONS>"),
+        environment(),
+    ),
+    "in a task of a newer version": (started("t9"), environment(), SETTINGS),
+    "between marks of the oldest": (oldest_mark, environment(), oldest_mark),
+}
+
+
+@pytest.mark.parametrize("stated", STATED.values(), ids=STATED)
+@pytest.mark.parametrize(("form", "events"), [("legacy", True), ("legacy", False), ("bare", True)])
+def test_a_soft_branch_of_an_old_file_holds_nothing_of_the_next_turn(
+    home: Home, form: Form, events: bool, stated: tuple[Step, ...]
+):
+    if not events:  # then there are no tasks either
+        stated = tuple(each for each in stated if each is not SETTINGS)
+    worked = (environment(), user("Fix the login"), turn_context(), shell("make"), assistant("Ok."))
+    later = (user("And the logout"), turn_context(), assistant("Done."))
+    for number, told in ((1, worked), (2, (*worked, *stated, *later))):
+        head = session(form, thread=thread(number), cwd=str(home.user), events=events)
+        home.put(rollout(head, *told), number)
+
+    with sessions_of(home) as sessions:
+        name = restored(sessions, "soft", 2, "1").record.session_id
+
+        histories = Histories(sessions)
+        assert histories.history(name).items == histories.history(thread(1)).items
+        assert state(sessions, name) == state(sessions, thread(2), "1")
+        again = Markers(sessions, stamps.now, stamps.new_id).mark(name, "again", None)
+        assert again.turn == 1
+
+
+def test_a_message_without_an_answer_stays_the_end_of_its_turn(home: Home):
+    head = session("legacy", thread=thread(1), cwd=str(home.user), events=False)
+    home.put(rollout(head, user("Fix the login"), environment(), user("Or rather the logout")))
+
+    with sessions_of(home) as sessions:
+        name = restored(sessions, "soft", turn="1").record.session_id
+
+        said = [item["content"] for item in Histories(sessions).history(name).items]
+        assert said == [[{"type": "input_text", "text": "Fix the login"}]]
 
 
 @pytest.mark.parametrize("mode", MODES)

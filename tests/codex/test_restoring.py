@@ -9,7 +9,9 @@ import pytest
 from codex import product
 from codex.codex_cli import AppServer, CodexHome
 from codex.conftest import MakeHome
+from codex.generations import FIRST, GENERATIONS, SECOND, written_by
 from codex.scripted_model import Answer, Json, ScriptedModel, apply_patch, say, shell
+from rollouts import THREAD
 
 pytestmark = pytest.mark.codex
 
@@ -95,6 +97,27 @@ def test_codex_goes_on_with_a_soft_branch_where_the_turn_ended(
     (turn,) = [each for each in home.rollouts() if branch in each.name]
     assert turn.read_bytes().count(b"session_meta") == 1
     assert ask(home, "verify")["findings"] == []
+
+
+@pytest.mark.parametrize("generation", GENERATIONS)
+def test_codex_goes_on_with_a_soft_branch_of_a_session_of_any_version(
+    scripted: MakeHome, generation: str
+) -> None:
+    home, model = scripted()
+    path = home.codex_home / f"sessions/2026/11/20/rollout-2026-11-20T10-00-00-{THREAD}.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(written_by(generation))
+
+    branch = restore(home, THREAD, "soft")["sessionId"]
+
+    history = ask(home, "history", branch)["items"]
+    ask(home, "mark", branch, "--label", "the same turn")
+    assert len({each["turnId"] for each in ask(home, "marks", branch)}) == 1
+    items = sent(home, model, branch)
+    assert items[: len(history)] == history
+    assert fresh(items[len(history) :])
+    assert str(history).count(FIRST) == 1
+    assert SECOND not in str(items)
 
 
 @both_modes

@@ -18,13 +18,16 @@ the branch is published (AGN-84).  One that only grew is the same.
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
+from codex_checkpoints.core.history.leading import leading
 from codex_checkpoints.core.rollout.fields import is_object, load, object_of, text_of
 from codex_checkpoints.core.rollout.items import HistoryBase
 from codex_checkpoints.core.rollout.members import Member, payload_members
 from codex_checkpoints.core.rollout.parsing import head_of
+from codex_checkpoints.core.rollout.turns import Turn
 from codex_checkpoints.service.reading.fingerprints import Fingerprint, fingerprint
 from codex_checkpoints.service.reading.lines import lines_of
 from codex_checkpoints.service.reading.session_file import Locate, bases_below
@@ -37,6 +40,9 @@ _WINDOW_IDS = frozenset({_FIRST, "previous_window_id", "window_id"})
 _NO_UTF8 = re.compile("[\udc80-\udcff]")
 _SUBSTITUTE = "\x1a"
 """Stands for a byte that is no UTF-8; nowhere in JSON may it stand as it is."""
+
+_MOST_LEADING = 32
+"""More lines than Codex writes before a prompt."""
 
 QUIET = Item("event_msg", {"type": "token_count", "info": None, "rate_limits": None})
 """A record of which Codex writes many and that says nothing."""
@@ -103,6 +109,19 @@ def parts_below(reader: RolloutReader, path: str, locate: Locate) -> tuple[Part,
     """
     below, _ = bases_below(reader, path, locate)
     return tuple(part_of(reader, base, cut) for base, cut in reversed(below))
+
+
+def last_of(reader: RolloutReader, parts: Iterable[Part], turn: Turn, until: int) -> int:
+    """Return the position of the last line that is a turn's own, of those up to `until`.
+
+    Where no record ends a turn there are lines of the next one before that begins.  Raises
+    `UnreadableSource`.
+    """
+    if turn.ended is not None:
+        return until
+    behind = min(until - turn.opened, _MOST_LEADING)
+    lines = islice(_chain(reader, map(_Sealed, parts)), until)
+    return until - leading(deque(lines, maxlen=behind))
 
 
 def copied_history(

@@ -39,7 +39,13 @@ from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.lineages import ancestors
 from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.refusal import Refusal, misfit
-from codex_checkpoints.service.restore.copied_history import CHANGED, Part, part_of, parts_below
+from codex_checkpoints.service.restore.copied_history import (
+    CHANGED,
+    Part,
+    last_of,
+    part_of,
+    parts_below,
+)
 from codex_checkpoints.service.restore.earlier_work import Earlier, earlier_work
 from codex_checkpoints.service.restore.files import chunks_now, hashes_now, pinned_now
 from codex_checkpoints.service.restore.referring import Reference, reference_to
@@ -83,7 +89,8 @@ def wish_of(mode: str, budget: int | None, window: int, reason: str | None) -> W
 class Plan:
     """A restore that could be done: everything but its ids and its time.
 
-    `parts` are the files that the branch rests on, that of the source last.
+    `parts` are the files that the branch rests on, that of the source last; `until` is the position
+    of the last line that is copied, or that was read where nothing is.
     """
 
     source: Source
@@ -169,7 +176,7 @@ class Planner:
             updates=updates,
             kept=None if hard else turns,
             turns=len(turns),
-            until=trace.scale.lines,
+            until=trace.scale.lines if hard else self._last(source, trace, parts),
             seed=state.seed,
             tokens=_figures(trace, pack, head),
             caps=self._sessions.settings.caps_for(state.model).as_json(),
@@ -221,6 +228,12 @@ class Planner:
         if not ends_with_turn(found, source):
             raise UnreadableSource(CHANGED)
         return found
+
+    def _last(self, source: Source, trace: Trace, parts: tuple[Part, ...]) -> int:
+        """Return the position of the last line of the source that a copy holds."""
+        turns = trace.state.turns.turns
+        turn = next(each for each in turns if each.turn_id == source.marker.turn_id)
+        return last_of(self._reader, parts, turn, trace.scale.lines)
 
     def _updates(self, source: Source, trace: Trace) -> tuple[Update, ...]:
         """Return what had been accepted by the end of the turn."""

@@ -1,0 +1,73 @@
+"""Which lines before the beginning of a turn go with it: rules by example."""
+
+import pytest
+
+from codex_checkpoints.core.history.leading import leading
+from rollouts import (
+    Step,
+    assistant,
+    environment,
+    event,
+    injected,
+    output,
+    record,
+    rollout,
+    session,
+    started,
+    tokens,
+    turn_context,
+    user,
+)
+
+DEVELOPER = injected(
+    "<permissions instructions>\nread\n</permissions instructions>", role="developer"
+)
+ADVICE = injected("Be brief.", role="developer")
+PROMPT = injected("And the logout")
+
+
+def counted(*steps: Step) -> int:
+    """Count what leads into the next turn, behind these steps of a file with events."""
+    return leading(rollout(session("legacy"), *steps).splitlines()[1:])
+
+
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        ((), 0),
+        ((PROMPT,), 1),
+        ((assistant("Done."), PROMPT), 1),
+        ((tokens(900), DEVELOPER, environment(), PROMPT), 3),
+        ((user("Fix the login"), PROMPT), 1),
+        ((ADVICE, PROMPT), 1),
+        ((output("c1", "told"), environment()), 1),
+        ((record("compacted", {"message": "m"}), PROMPT), 1),
+    ],
+)
+def test_a_prompt_leads_in_and_what_is_stated_with_it(steps: tuple[Step, ...], expected: int):
+    assert counted(*steps) == expected
+
+
+def test_what_a_newer_version_writes_leads_in_from_the_beginning_of_its_task():
+    assert counted(assistant("Done."), started(), DEVELOPER, turn_context(), PROMPT) == 4
+
+
+def test_settings_without_a_task_belong_to_the_turn_before():
+    assert counted(event("user_message"), turn_context(), environment(), PROMPT) == 2
+    assert counted(environment(), turn_context(), PROMPT) == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (b'{"record_type":"state"}', 3),
+        (b'{"other":1}', 1),
+        (b'{"type":"reasoning","summary":[]}', 1),
+        (b'{"type":"message","content":[]}', 1),
+        (b"no JSON", 1),
+        (b"[]", 1),
+    ],
+)
+def test_of_the_oldest_lines_a_mark_between_items_is_passed_over(line: bytes, expected: int):
+    stated, prompt = rollout(session("bare"), environment(), user("Go on")).splitlines()[1:]
+    assert leading([stated, line, prompt]) == expected
