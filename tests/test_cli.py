@@ -20,6 +20,7 @@ from codex_checkpoints.cli import main
 from codex_checkpoints.presentation.progress import Bar
 from codex_checkpoints.presentation.terminal import columns
 from codex_checkpoints.service.reading.catalogue import Progress
+from codex_checkpoints.service.sessions import Sessions
 from homes import WAIT, Home, chat, eventually, following, more, snapshot, thread
 from rollouts import (
     compacted,
@@ -225,6 +226,22 @@ def test_an_empty_list_is_an_empty_array_or_a_hint(home: Home, here: Here) -> No
     assert "--search" in said(here("sessions", "--search", "x"))
 
 
+@pytest.mark.parametrize("way", ["--codex-home", "CODEX_HOME"])
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_a_home_that_is_not_there_is_an_empty_one_and_said_to_be_missing(
+    here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str, form: list[str]
+) -> None:
+    missing = tmp_path / "mistyped"
+    monkeypatch.setenv("CODEX_HOME", str(missing if way == "CODEX_HOME" else tmp_path))
+    named = [way, str(missing)] if way == "--codex-home" else []
+
+    done = here("sessions", *named, *form)
+
+    assert (done.returncode, done.stdout) == (0, b"[]\n" if form else b"")
+    assert said(done).splitlines()[0] == f"there is no folder {missing}"
+    assert not missing.exists()
+
+
 def test_sessions_loads_neither_the_server_nor_asyncio(home: Home) -> None:
     program = """
 import sys
@@ -385,6 +402,37 @@ def test_a_session_file_outside_the_home_is_answered_without_a_word(
     assert said(here("view", str(file))) == ""
 
 
+@pytest.mark.parametrize(
+    ("place", "why"),
+    [("outside", "lies outside the Codex home"), ("older_file", "is an older file of its session")],
+)
+def test_every_command_says_in_the_same_words_why_it_stores_nothing_for_a_file(
+    home: Home, here: Here, tmp_path: Path, place: str, why: str
+) -> None:
+    elsewhere = tmp_path / home.path(9).name
+    elsewhere.write_bytes(chat("far away", 9))
+    home.put(home.path().read_bytes(), segment=5)
+    path = str(elsewhere if place == "outside" else home.path())
+    storing = (
+        *(["mark", path, "--label", "x"], ["unmark", path, "x"], ["relabel", path, "x", "y"]),
+        *(["pin", path, "auth.py"], ["unpin", path, "auth.py"]),
+        *(["restore", path, "x", "--mode", "hard"], ["notes", "revoke", path, "x"]),
+        ["apply", path, note(tmp_path, kind="fact")],
+    )
+    changing = (
+        *(["rename", path, "x"], ["archive", path], ["unarchive", path], ["delete", path]),
+        *(["compact", path], ["resume", path, "--print"], ["hints", path, "[]"]),
+    )
+    for code, commands in (("conflict", storing), ("unknown_session", changing)):
+        for command in commands:
+            met = error(here(*command, "--json"))
+            assert (met["code"], met["message"]) == (
+                code,
+                f"{path} {why}: nothing is stored for it",
+            ), command
+            assert met["facts"]["reason"] == place
+
+
 def test_a_checkpoint_that_cannot_be_stored_is_printed_and_told(home: Home) -> None:
     whole = home.run("show", thread(1)).stdout
     home.checkpoint().unlink()
@@ -484,11 +532,29 @@ def test_anchors_are_printed_as_they_are_cited(home: Home, here: Here) -> None:
     ]
 
 
-def test_a_session_is_renamed_and_its_name_taken_back(home: Home, here: Here) -> None:
+@pytest.mark.parametrize("limit", ["0", "-1", "257"])
+def test_a_limit_of_anchors_that_is_out_of_bounds_is_refused_with_the_bounds(
+    here: Here, limit: str
+) -> None:
+    met = error(here("notes", "anchors", thread(1), f"--limit={limit}", "--json"))
+
+    assert (met["code"], met["message"]) == ("invalid_payload", "limit: must be 1 to 256")
+
+
+def test_a_session_is_renamed_and_its_name_taken_back(home: Home) -> None:
     assert home.json("rename", thread(1), "Login")["title"] == "Login"
     assert home.json("sessions")[0]["title"] == "Login"
-    assert here("rename", thread(1), "").stdout.decode().startswith(f"renamed: {thread(1)}")
+    assert home.json("rename", thread(1), "")["title"] == "why does login fail?"
     assert home.json("sessions")[0]["title"] == "why does login fail?"
+
+
+@pytest.mark.parametrize("blank", ["", "  ", "\t\n"])
+def test_what_stands_in_the_place_of_a_name_is_not_told_as_one(here: Here, blank: str) -> None:
+    assert here("rename", thread(1), "Login").stdout.decode() == f"renamed: {thread(1)}  Login\n"
+
+    assert here("rename", thread(1), blank).stdout.decode() == (
+        f"name taken back: {thread(1)}; it is listed by its first words: why does login fail?\n"
+    )
 
 
 def test_a_session_is_archived_and_put_back(home: Home, here: Here) -> None:
@@ -1078,6 +1144,7 @@ def test_a_line_of_a_list_fits_the_terminal_unless_an_id_is_there_to_be_copied(
     for command in (
         *(["sessions"], ["history", thread(1)], ["windows", thread(1)], ["outline", thread(1)]),
         *(["lineage", thread(1)], ["marks", thread(1)], ["restores"], ["audit"]),
+        *(["losses", thread(1)], ["diff", thread(1), "--from", "1", "--to", "2"]),
     ):
         for width in (40, 80, 200):
             lines = on_terminal(*command, columns=width)
@@ -1095,6 +1162,28 @@ def test_windows_and_lineage_are_cut_where_the_terminal_ends(on_terminal: OnTerm
         assert max(map(columns, wide)) > 80 > max(map(columns, narrow))
         assert any(line.endswith("…") for line in narrow)
         assert not any(line.endswith("…") for line in wide)
+
+
+@posix_only
+@pytest.mark.usefixtures("worked_with")
+def test_what_tells_of_one_thing_is_cut_but_for_ids_and_the_way_on(
+    on_terminal: OnTerminal, here: Here
+) -> None:
+    operation = json.loads(here("restores", "--json").stdout)[0]["operationId"]
+    for command in (
+        *(["restore-details", operation], ["losses", thread(1)]),
+        ["diff", thread(1), "--from", "1", "--to", "2"],
+    ):
+        whole = here(*command).stdout.decode().splitlines()
+        lines = on_terminal(*command, columns=60)
+
+        assert max(map(columns, whole)) > 60
+        assert not any(line.endswith("…") for line in whole)
+        assert len(lines) == len(whole)
+        assert any("…" in line for line in lines)
+        long = [line for line in lines if columns(line) >= 60]
+        assert [line for line in long if line not in whole and not WHOLE_ID.search(line)] == []
+        assert all(found in "\n".join(lines) for found in WHOLE_ID.findall("\n".join(whole)))
 
 
 @posix_only
@@ -1174,6 +1263,72 @@ def test_a_session_without_turns_has_an_outline_that_says_so(home: Home, here: H
     home.put(rollout(session(thread=thread(1))))
 
     assert here("outline", thread(1)).stdout == b"No turns yet.\n"
+
+
+@posix_only
+def test_a_long_change_shows_something_of_both_its_ends(
+    home: Home, on_terminal: OnTerminal
+) -> None:
+    asked = ("login " * 20, "logout " * 20, "short")
+    home.put(rollout(session(thread=thread(1)), *(turn(user(each)) for each in asked)))
+
+    def shown(first: int, second: int) -> str:
+        turns = ("--from", str(first), "--to", str(second))
+        (line,) = on_terminal("diff", thread(1), *turns, columns=60)
+        return line
+
+    assert re.fullmatch(r"~ task: (login )+\S*… → (logout )+\S*…", shown(1, 2))
+    assert re.fullmatch(r"~ task: (login ){6,}\S*… → short", shown(1, 3))
+    assert re.fullmatch(r"~ task: short → (logout ){5,}\S*…", shown(3, 2))
+
+
+@pytest.mark.usefixtures("worked_with")
+def test_a_window_that_an_undo_opened_says_so(here: Here) -> None:
+    windows = json.loads(here("windows", thread(1), "--json").stdout)
+    assert here("uncompact", windows[-1]["compactionId"]).returncode == 0
+
+    again = json.loads(here("windows", thread(1), "--json").stdout)
+    lines = here("windows", thread(1)).stdout.decode().splitlines()
+
+    assert [each["strategy"] for each in again[-2:]] == ["checkpoint", None]
+    assert re.search(r"  manual +undo  ", lines[-1])
+    assert "  manual  undo  " in here("losses", thread(1)).stdout.decode()
+
+
+def test_a_compaction_says_what_its_size_leaves_out_that_windows_counts(
+    home: Home, here: Here
+) -> None:
+    head = session(thread=thread(1), base_instructions={"text": "be kind " * 1000})
+    home.put(rollout(head, turn(user("fix it"), shell("make", "noise " * 9000), tokens(90_000))))
+
+    words = here("compact", thread(1), "--into", "in-place").stdout.decode()
+    after = json.loads(here("windows", thread(1), "--json").stdout)[-1]["tokensAfter"]
+
+    (told,) = re.findall(r"a replacement of ([0-9,]+) \(estimated\)", words)
+    assert int(told.replace(",", "")) + 2000 == after
+    assert "; base instructions come on top\n" in words
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_a_defect_is_told_by_its_kind_and_its_place_and_never_by_its_words(
+    here: Here, monkeypatch: pytest.MonkeyPatch, form: list[str]
+) -> None:
+    def fail(*_: object) -> None:
+        raise LookupError("a prompt")
+
+    monkeypatch.setattr(Sessions, "find", fail)
+
+    done = here("history", thread(1), *form)
+
+    place = r"LookupError at codex_checkpoints\.cli\.commands:[0-9]+"
+    assert done.returncode == 1
+    if form:
+        assert list(error(done)) == ["code", "message", "facts"]
+        assert re.fullmatch(place, error(done)["message"])
+        assert error(done)["code"] == "internal"
+    else:
+        assert re.fullmatch(f"error: internal: {place}\n", said(done))
+        assert done.stdout == b""
 
 
 @posix_only

@@ -335,8 +335,7 @@ def test_anchors_are_the_newest_with_their_first_words(home: Home, form: Form):
 def test_anchors_are_cut_and_bounded(home: Home):
     write(home, *(turn(user("x" * 500), shell(f"echo {number}")) for number in range(300)))
     with remembering(home) as notes:
-        assert notes.anchors(thread(1), 0) == ()
-        assert len(notes.anchors(thread(1), 10**30)) == 512
+        assert len(notes.anchors(thread(1), 256)) == 512
         assert {len(each.text) for each in notes.anchors(thread(1), 1)} == {80, 8}
 
 

@@ -196,9 +196,10 @@ def test_settings_go_before_the_environment_and_that_before_the_model(
     home.config(config)
     env = {"AI_MODEL_CONTEXT_WINDOW_TOKENS": variable}
 
-    offer = listed(home, env=env)["offer"]
+    row = listed(home, env=env)
 
-    assert (offer["window"], offer["windowSource"]) == (window, source)
+    assert (row["offer"]["window"], row["offer"]["windowSource"]) == (window, source)
+    assert row["contextWindow"] == window  # how full it is shown to be fits what is offered
 
 
 def test_the_details_show_both_windows_and_where_they_come_from(home: Home) -> None:

@@ -2,8 +2,8 @@
 
 Each command translates its arguments, asks the service and prints.  `--json` prints one JSON
 document with the keys of `protocol`; without it the text is for people.  Diagnostics go to stderr.
-Exit codes: 0 done, 1 refused, 2 wrong usage, 130 interrupted.  Commands that do not serve import
-neither pygls nor asyncio: they would cost more than the answer.
+Exit codes: 0 done, 1 refused or a defect of ours, 2 wrong usage, 130 interrupted.  Commands that
+do not serve import neither pygls nor asyncio: they would cost more than the answer.
 
 Each module of `SUBJECTS` has some commands: a function `add` that says their arguments, and one
 function each that takes these and the house, prints, and returns the exit code.
@@ -83,6 +83,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # A full disk behind `>`, a port that is taken: nothing that an answer could help.
         output.discard()
         output.say(f"storage_error: {error.strerror or error}")
+        return REFUSED
+    except Exception as error:  # noqa: BLE001 - a traceback would end with what may be a prompt
+        output.failed(error, as_json=getattr(options, "json", False))
         return REFUSED
 
 

@@ -115,7 +115,13 @@ def named(options: argparse.Namespace) -> Named:
 
 
 def refresh(house: House) -> None:
-    """Bring the index up to date; show how far it is when a person waits for it."""
+    """Bring the index up to date; show how far it is when a person waits for it.
+
+    A home that is not there holds no session, which is no error, but mostly a slip.
+    """
+    place = house.sessions.catalogue.place
+    if not os.path.isdir(place):
+        output.say(f"there is no folder {place}")
     bar = Bar(sys.stderr, output.width(sys.stderr)) if sys.stderr.isatty() else None
 
     def report(progress: Progress) -> bool:

@@ -36,4 +36,5 @@ def _diff(options: argparse.Namespace, house: House) -> int:
     after = Place(options.other or options.session, options.to_turn)
     found = compare(house.sessions, before, after)
     record = answers.diff(found)
-    return told(options, record, texts.diff_lines(record, colour=output.colour()))
+    lines = texts.diff_lines(record, width=output.width(), colour=output.colour())
+    return told(options, record, lines)

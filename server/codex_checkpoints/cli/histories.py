@@ -55,10 +55,12 @@ def _windows(options: argparse.Namespace, house: House) -> int:
         fragment = render(Histories(sessions).fragment(options.session))
         output.write_lines([plain(line) for line in fragment.split("\n")])
         return DONE
-    windows = Histories(sessions).windows(options.session)
+    histories = Histories(sessions)
+    windows = histories.windows(options.session)
     opened = sessions.compactions.opened(sessions.find(options.session).session_id)
     record = answers.window_list(windows, received(sessions, options.session), opened)
-    return told(options, record, texts.window_lines(record, width=output.width()))
+    undone = histories.undone(options.session)
+    return told(options, record, texts.window_lines(record, undone, width=output.width()))
 
 
 def _outline(options: argparse.Namespace, house: House) -> int:
@@ -75,4 +77,6 @@ def _losses(options: argparse.Namespace, house: House) -> int:
 
     refresh_for(house, options.session)
     record = answers.loss_list(losses_of(house.sessions, options.session))
-    return told(options, record, loss_lines(record, colour=output.colour()))
+    undone = Histories(house.sessions).undone(options.session)
+    lines = loss_lines(record, undone, width=output.width(), colour=output.colour())
+    return told(options, record, lines)

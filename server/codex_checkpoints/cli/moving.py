@@ -31,7 +31,8 @@ def add(commands: Commands) -> None:
 
 def _rename(options: argparse.Namespace, house: House) -> int:
     refresh(house)
-    return _moved(options, house.sessions.rename(options.session, options.name))
+    record = answers.session_summary(house.sessions.rename(options.session, options.name))
+    return told(options, record, [texts.renamed_line(record)])
 
 
 def _archive(options: argparse.Namespace, house: House) -> int:

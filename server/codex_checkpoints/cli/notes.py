@@ -9,7 +9,7 @@ from codex_checkpoints import protocol, stamps, wire
 from codex_checkpoints.answers import notes as answers
 from codex_checkpoints.assembly import House, Places
 from codex_checkpoints.cli import output
-from codex_checkpoints.cli.arguments import OF_ANY, OF_OURS, add_json, count, wrong
+from codex_checkpoints.cli.arguments import OF_ANY, OF_OURS, add_json, whole, wrong
 from codex_checkpoints.cli.commands import DONE, Commands, in_house, refresh, refresh_for, told
 from codex_checkpoints.core.checkpoint.claims import MAX_PAYLOAD_BYTES, schema
 from codex_checkpoints.presentation import notes as texts
@@ -41,7 +41,7 @@ def add(commands: Commands) -> None:
         "--kind", choices=("fact", "decision"), help="which one, where both have this ID"
     )
     notes.add_argument(
-        "--limit", metavar="N", type=count, help="at most so many anchors of each source"
+        "--limit", metavar="N", type=whole, help="at most so many anchors of each source"
     )
     add_json(notes)
 

@@ -12,7 +12,7 @@ from typing import TextIO, cast
 
 import orjson
 
-from codex_checkpoints.presentation.terminal import LogLine, plain
+from codex_checkpoints.presentation.terminal import LogLine, defect, plain
 from codex_checkpoints.service.refusal import Refusal
 
 
@@ -78,6 +78,15 @@ def refused(refusal: Refusal, *, as_json: bool) -> None:
     else:
         hint = refusal.facts.get("hint") or _way_out(refusal)
         say(f"{refusal.code}: {refusal.message}" + (f". {hint}" if hint else ""))
+
+
+def failed(error: Exception, *, as_json: bool) -> None:
+    """Tell of a defect of ours: as JSON on stdout, else in one line on stderr."""
+    what = defect(error)
+    if as_json:
+        write_json({"error": {"code": "internal", "message": what, "facts": {}}}, indent=False)
+    else:
+        say(f"error: internal: {what}")
 
 
 _WAYS_OUT = {

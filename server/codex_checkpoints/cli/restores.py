@@ -94,7 +94,8 @@ def _restore_details(options: argparse.Namespace, house: House) -> int:
     refresh(house)
     found = RestoreHistory(house.sessions).details(options.operation)
     record = answers.restore_details(found)
-    return told(options, record, texts.detail_lines(record, named(options)))
+    lines = texts.detail_lines(record, named(options), width=output.width())
+    return told(options, record, lines)
 
 
 def _lineage(options: argparse.Namespace, house: House) -> int:

@@ -18,7 +18,7 @@ def compaction_lines(done: protocol.Compacted, named: Named = NOTHING_NAMED) -> 
     before = f"{done.tokens_before:,} tokens in use ({done.tokens_before_source})"
     after = f"{done.tokens_after:,} ({done.tokens_after_source}), at most {done.bound:,}"
     told = [
-        f"{before} → a replacement of {after}",
+        f"{before} → a replacement of {after}; base instructions come on top",
         f"kept {len(done.kept)}, cut {len(done.truncated)}, dropped {len(done.dropped)}"
         + (f" ({dropped})" if dropped else ""),
         f"standing context: {done.standing_context}",

@@ -66,16 +66,20 @@ def _standing(history: protocol.History) -> list[str]:
     return [f"tokens  {full}{room}{flag}", f"window  {number}{current}", *made]
 
 
-def window_lines(windows: protocol.WindowList, *, width: int | None) -> list[str]:
+def window_lines(
+    windows: protocol.WindowList, undone: tuple[str, ...], *, width: int | None
+) -> list[str]:
     """Return one line a window: number, when, what opened it, tokens before and after, id.
 
-    A narrow terminal gets two, without the id.
+    A narrow terminal gets two, without the id.  `undone` are the ids of windows that were opened
+    by taking a compaction back.
     Below it stand the compaction of ours that opened it, and what Codex was given in it, if any.
     """
     lines: list[str] = []
     for each in windows.items:
         head = f"{each.number:>3}  {moment(each.opened_at, width):<{24 if width is None else 20}}"
-        how = plain(f"{each.trigger or '-':<9} {each.strategy or '-':<10}")
+        maker = made_by(each.strategy, each.window_id, undone)
+        how = plain(f"{each.trigger or '-':<9} {maker:<10}")
         sizes = f"{_number(each.tokens_before):>9} → {_number(each.tokens_after):>9}"
         if width is not None and width < NARROW:
             lines += [head, cut(f"     {' '.join(f'{how} {sizes}'.split())}", width)]
@@ -89,6 +93,14 @@ def window_lines(windows: protocol.WindowList, *, width: int | None) -> list[str
             said = f"Codex was given {given.size:,} bytes, {state}, {given.digest[:15]}"
             lines.append(cut(f"     {moment(given.at, width)}  {plain(said)}", width))
     return lines
+
+
+def made_by(strategy: str | None, window_id: str | None, undone: tuple[str, ...]) -> str:
+    """Return who made what a window begins with; an undo has no strategy, and a word all the same.
+
+    `undone` are the ids of windows that were opened by taking a compaction back.
+    """
+    return plain(strategy or ("undo" if window_id in undone else "-"))
 
 
 def outline_lines(outline: protocol.Outline, *, width: int | None) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from codex_checkpoints import protocol
@@ -13,6 +13,7 @@ from codex_checkpoints.presentation.terminal import (
     PLAIN,
     RED,
     columns,
+    cut,
     fit,
     folded,
     moment,
@@ -34,11 +35,12 @@ _FAULTS = {
     "changed_branch": "the file of a session that was made does not begin as it was made",
     "changed_source": "what a branch or a compaction was made of is not as it was then",
 }
+_ARROW = " → "
 _TITLE = 20
 """So many columns of a title are worth more than the end of an id."""
 
 
-def diff_lines(found: protocol.Difference, *, colour: bool) -> list[str]:
+def diff_lines(found: protocol.Difference, *, width: int | None, colour: bool) -> list[str]:
     """Return what changed, a line each."""
     parts: tuple[tuple[str, Iterable[Mapping[str, Any]]], ...] = (
         ("task", () if found.task is None else (found.task,)),
@@ -47,17 +49,31 @@ def diff_lines(found: protocol.Difference, *, colour: bool) -> list[str]:
         ("fact", found.facts),
         ("artifact", found.artifacts),
     )
-    lines = [_change(what, each, colour=colour) for what, changes in parts for each in changes]
+    lines = [
+        _change(what, each, width=width, colour=colour)
+        for what, changes in parts
+        for each in changes
+    ]
     if found.plan_reordered:
         lines.append("~ plan: steps changed places")
     return lines or ["Nothing changed."]
 
 
-def _change(what: str, change: Mapping[str, Any], *, colour: bool) -> str:
+def _change(what: str, change: Mapping[str, Any], *, width: int | None, colour: bool) -> str:
     kind = str(change["change"])
     sides = [_words(side) for side in (change["before"], change["after"]) if side is not None]
-    line = f"{_SIGNS[kind]} {what}: {' → '.join(sides)}"
+    head = f"{_SIGNS[kind]} {what}: "
+    sides = sides if width is None else _side_by_side(sides, room_behind(head, width))
+    line = f"{head}{_ARROW.join(sides)}"
     return f"{_TINTS[kind]}{line}{PLAIN}" if colour else line
+
+
+def _side_by_side(sides: Sequence[str], room: int) -> list[str]:
+    """Return sides cut so that they stand in one line; what a short one leaves is for the other."""
+    room -= columns(_ARROW) * (len(sides) - 1)
+    whole = sum(map(columns, sides))
+    rooms = (max(room // len(sides), room - (whole - columns(side))) for side in sides)
+    return [fit(side, each).rstrip() for side, each in zip(sides, rooms, strict=True)]
 
 
 def _words(record: Mapping[str, Any]) -> str:
@@ -111,29 +127,30 @@ def restore_lines(restores: protocol.RestoreList, *, width: int | None) -> list[
     return lines or ["No restores."]
 
 
-def detail_lines(details: protocol.RestoreDetails, named: Named = NOTHING_NAMED) -> list[str]:
-    """Return everything about a restore."""
+def detail_lines(
+    details: protocol.RestoreDetails, named: Named = NOTHING_NAMED, *, width: int | None
+) -> list[str]:
+    """Return everything about a restore; ids, warnings and the command to go on are never cut."""
     references = details.references
     source = _name(details.source_session_id, there=details.source_available)
     lines = [
-        details.headline,
-        details.carried,
+        *(cut(plain(each), width) for each in (details.headline, details.carried)),
         f"operation   {details.operation_id}",
         f"mode        {details.mode}",
-        f"restored    {details.restored_at}",
-        f"marker      {details.checkpoint_id}  made {details.marked_at}",
+        f"restored    {moment(details.restored_at, width)}",
+        f"marker      {details.checkpoint_id}  made {moment(details.marked_at, width)}",
         f"source      {source}, turn {details.source_turn.turn_id}",
         f"branch      {_name(details.session_id, there=details.branch_available)}",
         *(f"above       {each.get('sessionId')}" for each in details.chain),
-        f"reason      {details.reason}",
+        cut(plain(f"reason      {details.reason}"), width),
         f"context     {_size(details.tokens_before)} → {_size(details.tokens_after)} tokens",
         *(f"! {each.message}" for each in details.warnings),
         *(f"{word:<12}{len(references.get(name) or ())}" for name, word in _REFERENCES),
         f"pinned      {len(details.pinned)}",
         f"included    {len(details.included)}",
-        *(f"  {each.id}" for each in details.included),
+        *(cut(plain(f"  {each.id}"), width) for each in details.included),
         f"deferred    {len(details.deferred)}",
-        *(f"  {each.id} ({each.reason})" for each in details.deferred),
+        *(cut(plain(f"  {each.id} ({each.reason})"), width) for each in details.deferred),
         *([f"→ {named.codex(details.resume)}"] if details.branch_available else []),
     ]
     return [*map(plain, lines)]

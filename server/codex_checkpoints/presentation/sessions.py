@@ -48,8 +48,16 @@ def no_sessions(codex_home: str) -> str:
 
 def moved_line(command: str, summary: protocol.SessionSummary) -> str:
     """Return what was done to a session."""
-    done = {"rename": "renamed", "delete": "deleted"}.get(command, f"{command}d")
+    done = {"delete": "deleted"}.get(command, f"{command}d")
     return plain(f"{done}: {summary.session_id}  {summary.title or '(no name)'}")
+
+
+def renamed_line(summary: protocol.SessionSummary) -> str:
+    """Return what a session is called now; without a name, what stands in its place in a list."""
+    if summary.named:
+        return plain(f"renamed: {summary.session_id}  {summary.title}")
+    instead = "" if summary.title is None else f"; it is listed by its first words: {summary.title}"
+    return plain(f"name taken back: {summary.session_id}{instead}")
 
 
 def change_line(session_id: str, task: str | None, reason: str, *, colour: bool) -> str:

@@ -77,6 +77,19 @@ def columns(text: str) -> int:
     )
 
 
+def defect(error: BaseException) -> str:
+    """Return of which type an exception is and where of ours it arose, never what it says.
+
+    Its message may hold a prompt.
+    """
+    package = __name__.partition(".")[0]
+    frames = traceback.walk_tb(error.__traceback__)
+    places = [(str(frame.f_globals.get("__name__")), line) for frame, line in frames]
+    ours = [place for place in places if place[0].partition(".")[0] == package]
+    module, line = (ours or places or [("-", 0)])[-1]
+    return f"{type(error).__name__} at {module}:{line}"
+
+
 class LogLine(logging.Formatter):
     """A line of the log; what it quotes of a rollout or a folder is as untrusted as elsewhere.
 

@@ -110,6 +110,11 @@ class Histories:
             for each in windows
         )
 
+    def undone(self, session: str) -> tuple[str, ...]:
+        """Return the ids of the windows that were opened by taking a compaction back (JUN-25)."""
+        made = ours(self._sessions, self._sessions.find(session))
+        return tuple(each for each, opened in made.items() if each and opened.by is None)
+
     def fragment(self, session: str) -> Fragment:
         """Return what a context-budget fragment says of the current window (WIN-4).
 

@@ -22,6 +22,7 @@ from codex_checkpoints.records import MARKERS
 from codex_checkpoints.service.reading.session_file import SessionFile
 from codex_checkpoints.service.reading.turn_names import end_of, find_turn, has_ended
 from codex_checkpoints.service.refusal import Refusal, misfit
+from codex_checkpoints.service.session_names import not_current
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.threads.contract import Row
 from codex_checkpoints.values import frozen
@@ -161,8 +162,7 @@ class Markers:
         """Open a session whose markers are ours to write: by the current file, in this home."""
         row, opened = self._sessions.open(session)
         if not self._sessions.catalogue.is_current(row):
-            message = f"{row.path} is not the newest file of a session here: nothing is stored"
-            raise Refusal("conflict", message, {"path": row.path, "reason": "not_current"})
+            raise not_current(self._sessions.catalogue, row)
         return row, opened
 
     def _made(

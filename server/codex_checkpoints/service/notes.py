@@ -28,7 +28,8 @@ from codex_checkpoints.core.checkpoint.seed import call_ids, user_refs
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.journal import Append, StorageError
 from codex_checkpoints.service.reading.session_file import SessionFile
-from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.service.refusal import Refusal, misfit
+from codex_checkpoints.service.session_names import not_current
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.threads.contract import Row, UnreadableSource
 from codex_checkpoints.values import frozen
@@ -153,10 +154,13 @@ class Notes:
         return notes_of(place.checkpoint, place.memory.origins)
 
     def anchors(self, session: str, limit: int | None = None) -> tuple[Anchor, ...]:
-        """Return what evidence may name: the newest messages, calls and files (DSC-82)."""
-        limit = min(ANCHORS if limit is None else limit, MOST_ANCHORS)
-        if limit <= 0:
-            return ()
+        """Return what evidence may name: the newest messages, calls and files (DSC-82).
+
+        `limit` is how many of each.  Refuses `invalid_payload` for one that is out of bounds.
+        """
+        limit = ANCHORS if limit is None else limit
+        if not 1 <= limit <= MOST_ANCHORS:
+            raise misfit(f"limit: must be 1 to {MOST_ANCHORS}")
         row, opened = self._sessions.open(session)
         newest = self._newest(row, opened, limit)
         artifacts = self._place(row, opened).checkpoint.artifacts.values()
@@ -193,20 +197,9 @@ class Notes:
         """Open a session whose notes are ours to write: by the current file, in this home."""
         row, opened = self._sessions.open(session)
         catalogue = self._sessions.catalogue
-        if catalogue.is_current(row):
-            return row, opened
-        inside = row.path in catalogue.rows()
-        what = "is an older file of its session" if inside else "lies outside the Codex home"
-        raise Refusal(
-            "conflict",
-            f"{row.path} {what}: nothing is stored for it",
-            {
-                "path": row.path,
-                "reason": "older_file" if inside else "outside",
-                "rule": "session",
-                "hint": "Name the session by its id.",
-            },
-        )
+        if not catalogue.is_current(row):
+            raise not_current(catalogue, row)
+        return row, opened
 
     def _newest(self, row: Row, opened: SessionFile, limit: int) -> Newest:
         """Look for what was said and called last, mostly without reading a long file again."""

@@ -70,6 +70,22 @@ def session_of(catalogue: Catalogue, thread: object) -> str:
     return row.session_id
 
 
+def not_current(catalogue: Catalogue, row: Row) -> Refusal:
+    """Return the refusal to store anything for a file that is not the current one of a session.
+
+    It says which it is: one outside this home, or an older one of its session.
+    """
+    if row.path in catalogue.rows():
+        reason, what = "older_file", "is an older file of its session"
+        hint = "Name the session by its id."
+    else:
+        reason, what = "outside", "lies outside the Codex home"
+        hint = "Name a session of this home."
+    message = f"{row.path} {what}: nothing is stored for it"
+    facts = {"path": row.path, "reason": reason, "rule": "session", "hint": hint}
+    return Refusal("conflict", message, facts)
+
+
 def _broken(catalogue: Catalogue) -> dict[str, Refusal]:
     """Return by their ids the sessions of which no file can be read, with what is said of each."""
     current = catalogue.current()

@@ -21,7 +21,7 @@ from codex_checkpoints.service.reading.rows import problems_of, skipped_of, utc
 from codex_checkpoints.service.reading.session_file import SessionFile
 from codex_checkpoints.service.reading.turn_names import has_ended
 from codex_checkpoints.service.refusal import Cancelled, Refusal, misfit
-from codex_checkpoints.service.session_names import find_session
+from codex_checkpoints.service.session_names import find_session, not_current
 from codex_checkpoints.service.settings import WINDOW_VARIABLES, Settings
 from codex_checkpoints.threads.contract import Row
 from codex_checkpoints.workspace import Workspace
@@ -273,8 +273,8 @@ class Sessions:
         """Return a session of this home, which may be changed; refuses as `find`."""
         row = self.find(session)
         if not self.catalogue.is_current(row):
-            message = f"{row.path} is not the newest file of a session here"
-            raise Refusal("unknown_session", message, {"session": session[:200]})
+            why = not_current(self.catalogue, row)
+            raise Refusal("unknown_session", why.message, {"session": session[:200], **why.facts})
         return row
 
     def find(self, session: str) -> Row:

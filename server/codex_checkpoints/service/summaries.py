@@ -107,7 +107,7 @@ class Summaries:
             model=row.model,
             context_tokens=row.context_tokens,
             context_tokens_source=row.context_source or "estimated",
-            context_window=row.context_window,
+            context_window=self._window(row),
             windows=row.windows,
             compactions=row.compactions,
             suspect_facts=self._suspect(row) if self._remembers(row, noted) else 0,
@@ -124,6 +124,12 @@ class Summaries:
             made_by=self._tallies.made_by(row),
             offer=None if row.archived or continued_by else self._offer(row),
         )
+
+    def _window(self, row: Row) -> int | None:
+        """Return how much fits: what a setting or the environment names, else what is reported."""
+        from codex_checkpoints.core.compaction import offering  # noqa: PLC0415 - as `named` has it
+
+        return offering.window(row.context_window, self._named())
 
     def _offer(self, row: Row) -> Offer | None:
         """Return what speaks for a compaction, by what is reported alone (JUN-28)."""

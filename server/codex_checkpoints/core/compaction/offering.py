@@ -40,6 +40,11 @@ class Budget:
     limits: Thresholds
 
 
+def window(advertised: int | None, named: Named) -> int | None:
+    """Return how much fits into the window of a session, None where nobody says (JUN-21)."""
+    return window_size(advertised, named.environment, named.setting or None).tokens
+
+
 def budget(advertised: int | None, named: Named) -> Budget:
     """Return the budget of what a model is sent, by what its session tells of its window."""
     chosen = window_size(advertised, named.environment, named.setting or None)

@@ -57,8 +57,7 @@ class Account(Replay):
         super().__init__(hot=hot)
         self._updates = tuple(updates)
         self._known = known
-        held = Watched() if source is None else source._watched.passed_on()  # noqa: SLF001 - alike
-        self._watched: Watched = held
+        self._watched = Watched() if source is None else source.passed_on()
         self._state = State(observations=self._watched)
         self._replacements = Replacements()
         self._missed: list[tuple[Replacement, Missed]] = []
@@ -94,6 +93,10 @@ class Account(Replay):
     def load(cls, value: object) -> Account | None:  # noqa: ARG003 - there is nothing to take up
         """Return None: an account is read anew."""
         return None
+
+    def passed_on(self) -> Watched:
+        """Return what a session that goes on from this one goes on watching."""
+        return self._watched.passed_on()
 
     def losses(self) -> tuple[Loss, ...]:
         """Return a loss for each compaction up to here, the oldest first."""

@@ -13,6 +13,7 @@ from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.reading.session_file import SessionFile
 from codex_checkpoints.service.reading.turn_names import end_of, has_ended, unknown_turn
 from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.service.session_names import not_current
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.threads.contract import Row
 from codex_checkpoints.values import frozen
@@ -37,7 +38,7 @@ def find_source(sessions: Sessions, markers: Markers, session: str, checkpoint: 
     """
     row, opened = sessions.open(session)
     if not sessions.catalogue.is_current(row):
-        raise _not_current(row)
+        raise not_current(sessions.catalogue, row)
     marker = markers.find(row.session_id, checkpoint)
     if marker.session_id != row.session_id:  # a hard branch refers to its source
         row, opened = _elsewhere(sessions, marker)
@@ -61,7 +62,7 @@ def asked_of(sessions: Sessions, session: str) -> str | None:
             raise
         return rows()[path].session_id
     if row.path not in rows():
-        raise _not_current(row)
+        raise not_current(sessions.catalogue, row)
     return row.session_id
 
 
@@ -74,11 +75,6 @@ def ends_with_turn(replay: Replay, source: Source) -> bool:
             ended = end == source.until or (end is None and not turn.in_task)
             return ended and replay.scale.lines == source.until
     return False
-
-
-def _not_current(row: Row) -> Refusal:
-    message = f"{row.path} is not the newest file of a session here"
-    return Refusal("conflict", message, {"path": row.path, "reason": "not_current"})
 
 
 def _elsewhere(sessions: Sessions, marker: Marker) -> tuple[Row, SessionFile]:
