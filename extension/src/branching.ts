@@ -112,7 +112,7 @@ export class BranchDesk {
       );
       const choices = lineageChoices(lineage, l10n.t).map((choice) => ({ ...choice }));
       const asText = {
-        label: l10n.t("Open as a Text"),
+        label: l10n.t("Open as Text"),
         detail: l10n.t("With every id, window and cut."),
         iconPath: new vscode.ThemeIcon("list-tree"),
         alwaysShow: true,

@@ -13,27 +13,35 @@ export function checkpointCommands({ following, documents, notes }: House): Comm
   const folder = () => following.current?.cwd ?? null;
 
   return {
-    openArtifact: ({ action }: CheckpointNode) =>
+    openArtifact: onRow(({ action }) =>
       action?.kind === "open" || action?.kind === "compare"
         ? openArtifact(folder(), action.uri)
         : undefined,
-    showWhatChanged: ({ action }: CheckpointNode) =>
+    ),
+    showWhatChanged: onRow(({ action }) =>
       action?.kind === "compare" ? showWhatChanged(folder(), action.uri, action.hash) : undefined,
-    showRecord: ({ action }: CheckpointNode) =>
+    ),
+    showRecord: onRow(({ action }) =>
       action?.kind === "record" && following.current !== null
         ? documents.openRecord(following.current, action.ref)
         : undefined,
-    copyText: async ({ action }: CheckpointNode) => {
+    ),
+    copyText: onRow(async ({ action }) => {
       if (action !== null) {
         await vscode.env.clipboard.writeText(textOf(action));
         vscode.window.setStatusBarMessage(l10n.t("Copied"), 2000);
       }
-    },
+    }),
     addNote: () => notes.add(),
     addFactAboutFile: (file?: vscode.Uri) => notes.addAboutFile(file),
-    verifyNote: ({ note }: CheckpointNode) => notes.verify(note),
-    revokeNote: ({ note }: CheckpointNode) => notes.revoke(note),
+    verifyNote: onRow(({ note }) => notes.verify(note)),
+    revokeNote: onRow(({ note }) => notes.revoke(note)),
   };
+}
+
+/** Make a command about a row; by a key of a person's own it may be called without one. */
+function onRow(act: (row: CheckpointNode) => unknown) {
+  return (row?: CheckpointNode) => (row === undefined ? undefined : act(row));
 }
 
 function textOf(action: Action): string {

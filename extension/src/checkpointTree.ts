@@ -5,6 +5,7 @@ import type { Changes } from "./changes.ts";
 import type { Server } from "./client.ts";
 import type { Followed, Following } from "./following.ts";
 import { type Checkpoint, checkpointNodes } from "./model/checkpoint.ts";
+import { Newest } from "./model/newest.ts";
 import type { Action, CheckpointNode } from "./model/node.ts";
 import { isSuspect } from "./model/notes.ts";
 import { receivedNode } from "./model/received.ts";
@@ -24,6 +25,7 @@ export class CheckpointTree implements vscode.TreeDataProvider<CheckpointNode>, 
   readonly #following: Following;
   readonly #view: vscode.TreeView<CheckpointNode>;
   readonly #subscriptions: vscode.Disposable[];
+  readonly #looks = new Newest();
   #isStale = false;
 
   constructor(server: Server, following: Following) {
@@ -55,6 +57,7 @@ export class CheckpointTree implements vscode.TreeDataProvider<CheckpointNode>, 
     if (node !== undefined) {
       return [...node.children];
     }
+    const isNewest = this.#looks.begin();
     const session = this.#following.current;
     if (session === null || this.#server.state.kind !== "ready") {
       this.#view.message = "";
@@ -73,11 +76,16 @@ export class CheckpointTree implements vscode.TreeDataProvider<CheckpointNode>, 
       const nodes = checkpointNodes(checkpoint, items, session, Date.now(), l10n.t, pins);
       const artifacts = checkpoint.recentArtifacts.length;
       this.#server.log.info(`checkpoint ${sessionId}: seq ${session.seq}, ${artifacts} artifacts`);
-      this.#view.message = "";
+      if (isNewest()) {
+        this.#view.message = "";
+      }
       return received === null ? nodes : [...nodes, receivedNode(received, Date.now(), l10n.t)];
     } catch (error) {
       this.#server.log.warn(`checkpoint: ${error instanceof Error ? error.message : error}`);
-      this.#view.message = harmless(saysRefusal(error, l10n.t));
+      // Of a session that is no longer in view nothing is said above another.
+      if (isNewest()) {
+        this.#view.message = harmless(saysRefusal(error, l10n.t));
+      }
       return [];
     }
   }

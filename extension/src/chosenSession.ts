@@ -32,5 +32,7 @@ export function inView(
 
 /** Say that a session is to be chosen first. */
 export async function tellNoSession(): Promise<void> {
-  await vscode.window.showInformationMessage(l10n.t("Choose a session in the Codex view first."));
+  await vscode.window.showInformationMessage(
+    l10n.t("Choose a session in the Sessions view first."),
+  );
 }

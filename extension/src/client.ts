@@ -137,12 +137,16 @@ export class Server {
     return done;
   }
 
-  /** Ask; the answer is typed by the method. Refusals and failures reject, an end as `Unanswered`. */
+  /**
+   * Ask; a server that is being started is waited for.  The answer is typed by the method; refusals
+   * and failures reject, an end as `Unanswered`.
+   */
   async request<P, R, E>(
     type: RequestType<P, R, E>,
     params: P,
     token?: vscode.CancellationToken,
   ): Promise<R> {
+    await answering(this);
     const client = this.client;
     if (client === null) {
       throw new Error(whyDown(this.#state, l10n.t) ?? l10n.t("The server is not running."));

@@ -39,7 +39,7 @@ export class CompactionDesk {
       const asked = { sessionId, placement: "manual", force: false };
       const would = await longWork(
         this.#server,
-        l10n.t("Looking what a compaction would do"),
+        l10n.t("Looking at what a compaction would do"),
         ({ workDoneToken, cancelled }) => {
           const wish = { ...asked, into: "new", strategy: "checkpoint", workDoneToken };
           return this.#server.request(CompactPreviewRequest, wish, cancelled);
@@ -77,14 +77,16 @@ export class CompactionDesk {
       l10n.t("Undo"),
     ];
     const sentence = notice(done, l10n.t);
-    const chosen = await vscode.window.showInformationMessage(sentence, resume, report, undo);
-    if (chosen === resume && done.sessionId !== null) {
-      await openCodex(done.sessionId, session.cwd);
-    } else if (chosen === report) {
-      await this.#documents.openText(l10n.t("Compaction report"), reportText(done, l10n.t));
-    } else if (chosen === undo && done.compactionId !== null) {
-      await this.undo(done.compactionId);
-    }
+    await telling(async () => {
+      const chosen = await vscode.window.showInformationMessage(sentence, resume, report, undo);
+      if (chosen === resume && done.sessionId !== null) {
+        await openCodex(done.sessionId, session.cwd);
+      } else if (chosen === report) {
+        await this.#documents.openText(l10n.t("Compaction report"), reportText(done, l10n.t));
+      } else if (chosen === undo && done.compactionId !== null) {
+        await this.undo(done.compactionId);
+      }
+    });
   }
 
   /** Take a compaction back. */

@@ -11,6 +11,7 @@ import { basename, dirname, join } from "node:path";
 import * as vscode from "vscode";
 import type { Server } from "./client.ts";
 import { type ConnectionNode, connectionNodes, isSettled } from "./model/connection.ts";
+import { Newest } from "./model/newest.ts";
 import { harmless } from "./model/text.ts";
 import { type ConnectReport, ConnectRequest } from "./protocol.ts";
 import { saysRefusal } from "./refusals.ts";
@@ -42,6 +43,7 @@ export class ConnectionTree implements vscode.TreeDataProvider<ConnectionNode>, 
   #timer: NodeJS.Timeout | null = null;
   #report: ConnectReport | null = null;
   #askedAt = Number.NEGATIVE_INFINITY;
+  readonly #looks = new Newest();
 
   constructor(server: Server) {
     this.#server = server;
@@ -71,21 +73,31 @@ export class ConnectionTree implements vscode.TreeDataProvider<ConnectionNode>, 
     if (node !== undefined) {
       return [...node.children];
     }
+    // Who asked before the configuration was changed knows less than who asked after it.
+    const isNewest = this.#looks.begin();
     if (this.#server.state.kind !== "ready") {
       this.#view.message = "";
       return [];
     }
     try {
-      if (this.#report === null || this.#age() > FRESH_MS) {
-        this.#report = await this.#ask();
-        this.#askedAt = performance.now();
-        this.#watch(this.#report.codexHome);
+      let report = this.#report;
+      if (report === null || this.#age() > FRESH_MS) {
+        report = await this.#ask();
+        if (isNewest()) {
+          this.#report = report;
+          this.#askedAt = performance.now();
+          this.#watch(report.codexHome);
+        }
       }
-      this.#view.message = "";
-      return connectionNodes(this.#report, Date.now(), l10n.t);
+      if (isNewest()) {
+        this.#view.message = "";
+      }
+      return connectionNodes(report, Date.now(), l10n.t);
     } catch (error) {
       this.#server.log.warn(`connection: ${error instanceof Error ? error.message : error}`);
-      this.#view.message = harmless(saysRefusal(error, l10n.t));
+      if (isNewest()) {
+        this.#view.message = harmless(saysRefusal(error, l10n.t));
+      }
       return [];
     }
   }

@@ -7,6 +7,7 @@ import { doctorText } from "./model/doctor.ts";
 import { historyText } from "./model/history.ts";
 import { lossesText } from "./model/losses.ts";
 import { fileName, plain, subject } from "./model/text.ts";
+import { Told } from "./model/told.ts";
 import {
   CompactPreviewRequest,
   DoctorRequest,
@@ -46,7 +47,9 @@ export class Documents implements vscode.TextDocumentContentProvider, vscode.Dis
   readonly onDidChange = this.#emitter.event;
   readonly #server: Server;
   readonly #subscriptions: vscode.Disposable[];
-  readonly #told = new Map<string, string>();
+  readonly #told = new Told();
+  /** Those that nobody could answer, by their addresses. */
+  readonly #owed = new Set<string>();
 
   constructor(server: Server, feed: ChangeFeed) {
     this.#server = server;
@@ -86,13 +89,11 @@ export class Documents implements vscode.TextDocumentContentProvider, vscode.Dis
 
   /** Open a text that nobody could be asked for again. */
   async openText(name: string, text: string): Promise<void> {
-    const id = String(this.#told.size);
-    this.#told.set(id, text);
     const uri = vscode.Uri.from({
       scheme: SCHEME,
       authority: TOLD,
       path: `/${name}.txt`,
-      query: id,
+      query: this.#told.keep(text),
     });
     const opened = await vscode.workspace.openTextDocument(uri);
     await vscode.languages.setTextDocumentLanguage(opened, VIEW_LANGUAGE);
@@ -124,46 +125,54 @@ export class Documents implements vscode.TextDocumentContentProvider, vscode.Dis
     uri: vscode.Uri,
     token: vscode.CancellationToken,
   ): Promise<string> {
-    const sessionId = uri.query;
+    const address = uri.toString();
     try {
-      if (uri.authority === "doctor") {
-        return doctorText(await this.#server.request(DoctorRequest, {}, token), l10n.t);
-      }
-      if (uri.authority === "json") {
-        const shown = await this.#server.request(ShowRequest, { sessionId, turnId: null }, token);
-        return `${JSON.stringify(JSON.parse(shown.text), null, 2)}\n`;
-      }
-      if (uri.authority === "losses") {
-        const { items } = await this.#server.request(LossesRequest, { sessionId }, token);
-        return lossesText(items, l10n.t);
-      }
-      if (uri.authority === RECORD) {
-        const ref = uri.fragment;
-        return (await this.#server.request(RecordRequest, { sessionId, ref }, token)).text;
-      }
-      if (uri.authority === TOLD) {
-        const gone = l10n.t("This text was told once and was not kept. Ask for it again.");
-        return this.#told.get(uri.query) ?? `${gone}\n`;
-      }
-      if (uri.authority === NOW) {
-        const { items } = await this.#server.request(HistoryRequest, { sessionId }, token);
-        return historyText(items, l10n.t);
-      }
-      if (uri.authority === THEN) {
-        const wish = { sessionId, strategy: "checkpoint", placement: "manual", force: true };
-        const would = { ...wish, into: "new", workDoneToken: null };
-        const { replacement } = await this.#server.request(CompactPreviewRequest, would, token);
-        return historyText(replacement, l10n.t);
-      }
-      const asked = { sessionId, turnId: null, caps: null };
-      return (await this.#server.request(ViewRequest, asked, token)).text;
+      const text = await this.#textOf(uri, token);
+      this.#owed.delete(address);
+      return text;
     } catch (error) {
+      this.#owed.add(address);
       return `${plain(saysRefusal(error, l10n.t))}\n`;
     }
   }
 
   dispose(): void {
     vscode.Disposable.from(...this.#subscriptions, this.#emitter).dispose();
+  }
+
+  async #textOf(uri: vscode.Uri, token: vscode.CancellationToken): Promise<string> {
+    const sessionId = uri.query;
+    if (uri.authority === "doctor") {
+      return doctorText(await this.#server.request(DoctorRequest, {}, token), l10n.t);
+    }
+    if (uri.authority === "json") {
+      const shown = await this.#server.request(ShowRequest, { sessionId, turnId: null }, token);
+      return `${JSON.stringify(JSON.parse(shown.text), null, 2)}\n`;
+    }
+    if (uri.authority === "losses") {
+      const { items } = await this.#server.request(LossesRequest, { sessionId }, token);
+      return lossesText(items, l10n.t);
+    }
+    if (uri.authority === RECORD) {
+      const ref = uri.fragment;
+      return (await this.#server.request(RecordRequest, { sessionId, ref }, token)).text;
+    }
+    if (uri.authority === TOLD) {
+      const gone = l10n.t("This text was told once and was not kept. Ask for it again.");
+      return this.#told.text(uri.query) ?? `${gone}\n`;
+    }
+    if (uri.authority === NOW) {
+      const { items } = await this.#server.request(HistoryRequest, { sessionId }, token);
+      return historyText(items, l10n.t);
+    }
+    if (uri.authority === THEN) {
+      const wish = { sessionId, strategy: "checkpoint", placement: "manual", force: true };
+      const would = { ...wish, into: "new", workDoneToken: null };
+      const { replacement } = await this.#server.request(CompactPreviewRequest, would, token);
+      return historyText(replacement, l10n.t);
+    }
+    const asked = { sessionId, turnId: null, caps: null };
+    return (await this.#server.request(ViewRequest, asked, token)).text;
   }
 
   /** Only what is open asks again; while the server is away it stays as it is. */
@@ -173,7 +182,8 @@ export class Documents implements vscode.TextDocumentContentProvider, vscode.Dis
     }
     for (const { uri } of vscode.workspace.textDocuments) {
       const concerns = changes === null || changes.has(uri.query) || uri.authority === "doctor";
-      if (uri.scheme === SCHEME && concerns && !FIXED.has(uri.authority)) {
+      const mayChange = !FIXED.has(uri.authority) || this.#owed.has(uri.toString());
+      if (uri.scheme === SCHEME && concerns && mayChange) {
         this.#emitter.fire(uri);
       }
     }

@@ -3,6 +3,7 @@
 import * as vscode from "vscode";
 import type { Server } from "./client.ts";
 import { sessionsParams } from "./model/listing.ts";
+import { Newest } from "./model/newest.ts";
 import type { ServerState } from "./model/status.ts";
 import { DoctorRequest, SessionsRequest } from "./protocol.ts";
 
@@ -14,6 +15,7 @@ export interface Empty {
 
 export class Emptiness {
   readonly #server: Server;
+  readonly #told = new Newest();
 
   constructor(server: Server) {
     this.#server = server;
@@ -26,7 +28,11 @@ export class Emptiness {
 
   /** Say why the tree is empty; null when it is not. */
   async tell(empty: Empty | null): Promise<void> {
-    setContext("empty", empty === null ? "" : await this.#reason(empty));
+    const isNewest = this.#told.begin();
+    const reason = empty === null ? "" : await this.#reason(empty);
+    if (isNewest()) {
+      setContext("empty", reason);
+    }
   }
 
   async #reason({ isFiltered, hasFolder }: Empty): Promise<string> {

@@ -73,7 +73,6 @@ export function activate(context: vscode.ExtensionContext): void {
   };
   context.subscriptions.push(
     connections,
-    log,
     feed,
     following,
     tree,
@@ -127,4 +126,7 @@ function every(milliseconds: number, callback: () => void): vscode.Disposable {
 /** End the server with the window. */
 export async function deactivate(): Promise<void> {
   await running?.stop();
+  // Last, and by nobody else before: the end of the process is told there, and who writes into a
+  // log that is closed fails.
+  running?.log.dispose();
 }

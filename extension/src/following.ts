@@ -26,7 +26,7 @@ export class Following implements vscode.Disposable {
   readonly #emitter = new vscode.EventEmitter<Followed>();
   readonly onDidChange = this.#emitter.event;
   readonly #server: Server;
-  readonly #subscription: vscode.Disposable;
+  readonly #subscriptions: vscode.Disposable[];
   #chosen: string | null = null;
   #current: SessionSummary | null = null;
   #running: SessionSummary | null = null;
@@ -35,7 +35,11 @@ export class Following implements vscode.Disposable {
 
   constructor(server: Server, feed: ChangeFeed) {
     this.#server = server;
-    this.#subscription = feed.onDidChange((changes) => this.look(changes));
+    this.#subscriptions = [
+      feed.onDidChange((changes) => this.look(changes)),
+      // Where it looks for the running one has changed.
+      vscode.workspace.onDidChangeWorkspaceFolders(() => this.look(null)),
+    ];
   }
 
   /** The session in view. */
@@ -81,8 +85,7 @@ export class Following implements vscode.Disposable {
   }
 
   dispose(): void {
-    this.#subscription.dispose();
-    this.#emitter.dispose();
+    vscode.Disposable.from(...this.#subscriptions, this.#emitter).dispose();
   }
 
   async #look(changes: Changes): Promise<void> {

@@ -40,16 +40,16 @@ export function markerCommands(house: House): Commands {
     addMarker: onSession((session) => markers.add(session)),
     renameMarker: onSession((session, marker) => markers.rename(session, marker)),
     removeMarker: onSession((session, marker) => markers.remove(session, marker)),
-    copyMarkerId: async (target: Target) => {
-      if (target.kind === "marker") {
+    copyMarkerId: async (target?: Target) => {
+      if (target?.kind === "marker") {
         await vscode.env.clipboard.writeText(target.marker.checkpointId);
       }
     },
     showTurns: onSession((session) => markers.turns(session)),
     compareStates: onSession((session, marker) => markers.compare(session, marker)),
-    goToSession: async (target: Target) => {
-      const id = target.kind === "branch" ? target.branch.sessionId : null;
-      const session = target.kind === undefined ? target.sessionId : null;
+    goToSession: async (target?: Target) => {
+      const id = target?.kind === "branch" ? target.branch.sessionId : null;
+      const session = target?.kind === undefined ? (target?.sessionId ?? null) : null;
       await telling(() => branches.goTo(id ?? session ?? ""));
     },
     goToSource: onSession((session) => branches.go(session, "source")),
@@ -59,7 +59,7 @@ export function markerCommands(house: House): Commands {
     deleteBranch: onSession((session) => branches.delete(session)),
     pinFile: (target?: CheckpointNode | vscode.Uri) => pins.pin(target),
     pinLines: () => pins.pinLines(),
-    unpinFile: (node: CheckpointNode) => pins.unpin(node),
+    unpinFile: (node?: CheckpointNode) => pins.unpin(node?.pin ?? null),
   };
   return commands;
 }

@@ -22,6 +22,7 @@ import {
   RevokeNoteRequest,
   type SessionSummary,
 } from "./protocol.ts";
+import { pathForSessions } from "./workspace.ts";
 
 const { l10n } = vscode;
 
@@ -63,7 +64,7 @@ export class NoteDesk {
       return;
     }
     await inView(this.#following, async (session) => {
-      const uri = uriOfFile(session.cwd, target.fsPath);
+      const uri = uriOfFile(session.cwd, await pathForSessions(target));
       const anchors = await this.#anchors(session);
       if (!anchors.some(({ source, ref }) => source === "file" && ref === uri)) {
         const sentence = l10n.t(
@@ -122,7 +123,7 @@ export class NoteDesk {
 
   async #addFact(session: SessionSummary, file: string | null): Promise<void> {
     const title = l10n.t("Add a Fact");
-    const key = await askText(title, l10n.t("A short name for it, as auth.ttl"), "", (text) =>
+    const key = await askText(title, l10n.t("A short name for it, such as auth.ttl"), "", (text) =>
       isKey(text) ? null : l10n.t("Letters, digits and . _ - / : only, 128 at most."),
     );
     const value = key && (await askText(title, l10n.t("What is true?"), ""));

@@ -7,8 +7,9 @@ import type { Following } from "./following.ts";
 import type { CheckpointNode } from "./model/node.ts";
 import { uriOfFile } from "./model/payloads.ts";
 import { pathOf } from "./model/pins.ts";
-import { PinRequest, type SessionSummary, UnpinRequest } from "./protocol.ts";
+import { type Pin, PinRequest, type SessionSummary, UnpinRequest } from "./protocol.ts";
 import { tellDone } from "./telling.ts";
+import { pathForSessions } from "./workspace.ts";
 
 const { l10n } = vscode;
 
@@ -23,9 +24,11 @@ export class PinDesk {
 
   /** Pin the file of a row, of the explorer, or of the active editor. */
   pin(target: CheckpointNode | vscode.Uri | undefined): Promise<void> {
-    return inView(this.#following, (session) => {
-      const path = pathIn(session, target ?? vscode.window.activeTextEditor?.document.uri);
-      return path === null ? Promise.resolve() : this.#pin(session, path);
+    return inView(this.#following, async (session) => {
+      const path = await pathIn(session, target ?? vscode.window.activeTextEditor?.document.uri);
+      if (path !== null) {
+        await this.#pin(session, path);
+      }
     });
   }
 
@@ -33,11 +36,14 @@ export class PinDesk {
   pinLines(): Promise<void> {
     return inView(this.#following, async (session) => {
       const editor = vscode.window.activeTextEditor;
-      const path = pathIn(session, editor?.document.uri);
-      if (editor === undefined || path === null) {
+      if (editor === undefined) {
         return;
       }
       const { start, end } = editor.selection;
+      const path = await pathIn(session, editor.document.uri);
+      if (path === null) {
+        return;
+      }
       // A selection of whole lines ends before the first character of the next one.
       const last = end.character === 0 && end.line > start.line ? end.line : end.line + 1;
       await this.#pin(session, pathOf({ uri: path, start: start.line + 1, end: last }));
@@ -45,7 +51,7 @@ export class PinDesk {
   }
 
   /** Take the pin of a row away. */
-  unpin({ pin }: CheckpointNode): Promise<void> {
+  unpin(pin: Pin | null): Promise<void> {
     return inView(this.#following, async ({ sessionId }) => {
       if (pin !== null) {
         await this.#server.request(UnpinRequest, { sessionId, path: pathOf(pin) });
@@ -61,12 +67,12 @@ export class PinDesk {
 }
 
 /** How the checkpoint of a session names what is meant; null for what is no file. */
-function pathIn(
+async function pathIn(
   session: SessionSummary,
   target: CheckpointNode | vscode.Uri | undefined,
-): string | null {
+): Promise<string | null> {
   if (target instanceof vscode.Uri) {
-    return target.scheme === "file" ? uriOfFile(session.cwd, target.fsPath) : null;
+    return target.scheme === "file" ? uriOfFile(session.cwd, await pathForSessions(target)) : null;
   }
   const action = target?.action;
   return action?.kind === "open" || action?.kind === "compare" ? action.uri : null;

@@ -3,6 +3,7 @@
 import * as vscode from "vscode";
 import type { ChangeFeed } from "./changes.ts";
 import { answering, awake, type Server } from "./client.ts";
+import { Newest } from "./model/newest.ts";
 import type { Details, FromPage } from "./model/pages.ts";
 import { type Mode, nameOf } from "./model/restore.ts";
 import { whyDown } from "./model/status.ts";
@@ -35,6 +36,7 @@ export class RestoreReport {
   readonly #server: Server;
   readonly #operationId: string;
   readonly #ways: Ways;
+  readonly #loads = new Newest();
   #details: RestoreDetails | null = null;
 
   /** Show it in a panel. */
@@ -108,19 +110,25 @@ export class RestoreReport {
 
   async #load(): Promise<void> {
     const operationId = this.#operationId;
+    const isNewest = this.#loads.begin();
     try {
       await answering(this.#server);
       const details = await this.#server.request(RestoreDetailsRequest, { operationId });
-      this.#details = details;
-      this.page.panel.title = l10n.t("Restored “{0}”", nameOf(details.label, details.checkpointId));
       const [events, lineage, state] = await Promise.all([
         this.#server.request(AuditRequest, { sessionId: null, operationId }),
         this.#lineage(details),
         this.#state(details),
       ]);
+      if (!isNewest()) {
+        return;
+      }
+      this.#details = details;
+      this.page.panel.title = l10n.t("Restored “{0}”", nameOf(details.label, details.checkpointId));
       this.page.send({ kind: "details", details, events: events.items, lineage, state });
     } catch (error) {
-      this.page.complain(saysRefusal(error, l10n.t), true);
+      if (isNewest()) {
+        this.page.complain(saysRefusal(error, l10n.t), true);
+      }
     }
   }
 

@@ -5,6 +5,7 @@ import type { Server } from "./client.ts";
 import type { CompactionDesk } from "./compacting.ts";
 import { longWork } from "./longWork.ts";
 import { percentOf } from "./model/offer.ts";
+import { refusalText } from "./model/refusal.ts";
 import { openCodex } from "./openCodex.ts";
 import { type Resumed, ResumeRequest, type SessionSummary } from "./protocol.ts";
 import { telling } from "./telling.ts";
@@ -28,7 +29,7 @@ export class ResumeDesk {
     await telling(async () => {
       const found = await longWork(
         this.#server,
-        l10n.t("Looking how full the context is"),
+        l10n.t("Looking at how full the context is"),
         ({ workDoneToken, cancelled }) =>
           this.#server.request(
             ResumeRequest,
@@ -51,7 +52,8 @@ export class ResumeDesk {
       void this.#compaction.tell(session, found.compacted);
     } else if (found.notCompacted !== null) {
       const { code } = found.notCompacted;
-      void vscode.window.showInformationMessage(l10n.t("Not compacted before: {0}.", code));
+      const why = refusalText(code, {}, l10n.t);
+      void vscode.window.showInformationMessage(l10n.t("It was not compacted first. {0}", why));
     }
     switch (await choose(found)) {
       case "resume":

@@ -51,7 +51,7 @@ export function sessionCommands(house: House): Commands {
     search: async () => filter(await askForSearch(tree.filter)),
     filter: async () => filter(await askForFilter(tree.filter)),
     clearFilter: () => filter(NO_FILTER),
-    loadMore: (group: Group) => tree.showMore(group),
+    loadMore: (group?: Group) => group && tree.showMore(group),
     showOthers: () => tree.showOthers(),
     follow: () => following.choose(null),
   };

@@ -3,8 +3,9 @@
 import * as vscode from "vscode";
 import type { ChangeFeed } from "./changes.ts";
 import type { Server } from "./client.ts";
-import type { Emptiness } from "./emptiness.ts";
+import type { Emptiness, Empty } from "./emptiness.ts";
 import type { End } from "./model/branches.ts";
+import { KnownLosses } from "./model/knownLosses.ts";
 import {
   collect,
   type Filter,
@@ -14,12 +15,12 @@ import {
   NO_FILTER,
   sessionsParams,
 } from "./model/listing.ts";
+import { Newest } from "./model/newest.ts";
 import { family, isBranch } from "./model/sessions.ts";
-import { harmless } from "./model/text.ts";
+import { folderName, harmless } from "./model/text.ts";
 import {
   type Branch,
   BranchesRequest,
-  type Loss,
   LossesRequest,
   MarksRequest,
   type SessionSummary,
@@ -47,8 +48,8 @@ export class SessionTree implements vscode.TreeDataProvider<SessionNode>, vscode
   /** The rows of sessions that were given to the editor, and what each row stands below. */
   readonly #shown = new Map<string, SessionRow>();
   readonly #above = new WeakMap<SessionNode, SessionNode>();
-  /** What was found, and up to which record. */
-  readonly #losses = new Map<string, { readonly seq: number; readonly items: readonly Loss[] }>();
+  readonly #losses: KnownLosses;
+  readonly #looks = new Newest();
   #filter: Filter = NO_FILTER;
   #showOthers = false;
   #isStale = false;
@@ -56,6 +57,10 @@ export class SessionTree implements vscode.TreeDataProvider<SessionNode>, vscode
   constructor(server: Server, feed: ChangeFeed, emptiness: Emptiness) {
     this.#server = server;
     this.#emptiness = emptiness;
+    this.#losses = new KnownLosses(
+      (sessionId) => this.#askLosses(sessionId),
+      () => this.refresh(),
+    );
     this.view = vscode.window.createTreeView(SESSIONS_VIEW, { treeDataProvider: this });
     this.#subscriptions = [
       feed.onDidChange(() => this.refresh()),
@@ -141,13 +146,19 @@ export class SessionTree implements vscode.TreeDataProvider<SessionNode>, vscode
   }
 
   async #children(node?: SessionNode): Promise<SessionNode[]> {
+    // What an older look at the whole finds is shown no more, nor is what it has to say.
+    const isNewest = node === undefined ? this.#looks.begin() : () => true;
     if (this.#server.state.kind !== "ready") {
       this.view.message = "";
       return [];
     }
     try {
       if (node === undefined) {
-        const roots = await this.#roots();
+        const { roots, empty } = await this.#roots();
+        if (!isNewest()) {
+          return roots;
+        }
+        await this.#emptiness.tell(empty);
         const isQuiet = vscode.workspace.isTrusted || roots.length === 0;
         const restricted = l10n.t("Restricted Mode: nothing that this folder names is run.");
         // Above an empty tree it would take the place of the welcome text, which says the same.
@@ -162,13 +173,15 @@ export class SessionTree implements vscode.TreeDataProvider<SessionNode>, vscode
       return node.kind === "session" ? await this.#belowSession(node) : [];
     } catch (error) {
       this.#server.log.warn(`sessions: ${error instanceof Error ? error.message : error}`);
-      this.view.message = harmless(saysRefusal(error, l10n.t));
+      if (isNewest()) {
+        this.view.message = harmless(saysRefusal(error, l10n.t));
+      }
       return [];
     }
   }
 
   /** One folder's sessions stand at the top; of several folders each has its group. */
-  async #roots(): Promise<SessionNode[]> {
+  async #roots(): Promise<{ readonly roots: SessionNode[]; readonly empty: Empty | null }> {
     const paths = await workspacePaths();
     const isFiltered = isFilteredBy(this.#filter);
     const others = this.#group("others", l10n.t("Other Folders"), null, {
@@ -177,16 +190,15 @@ export class SessionTree implements vscode.TreeDataProvider<SessionNode>, vscode
     });
     const [first, ...rest] = paths;
     if (rest.length > 0) {
-      await this.#emptiness.tell(null);
-      return [...paths.map((path) => this.#group(path, nameOf(path), path)), others];
+      const groups = paths.map((path) => this.#group(path, folderName(path), path));
+      return { roots: [...groups, others], empty: null };
     }
     const below = await this.#below(this.#group("here", "", first ?? null));
     if (first !== undefined && (below.length > 0 || (await this.#hasOthers(others)))) {
       below.push(others);
     }
     const empty = { isFiltered, hasFolder: first !== undefined };
-    await this.#emptiness.tell(below.length > 0 ? null : empty);
-    return below;
+    return { roots: below, empty: below.length > 0 ? null : empty };
   }
 
   /** Whether other folders' sessions are to be shown although this one has none. */
@@ -209,7 +221,7 @@ export class SessionTree implements vscode.TreeDataProvider<SessionNode>, vscode
     const { roots, children } = family(listing.sessions);
     const nodeOf = (session: SessionSummary): SessionNode => {
       const below = (children.get(session.sessionId) ?? []).map(nodeOf);
-      const place = group.cwd === null ? nameOf(session.cwd ?? "") : "";
+      const place = group.cwd === null ? folderName(session.cwd ?? "") : "";
       return { kind: "session", group: group.id, place, session, children: below };
     };
     const shown = `${listing.sessions.length}${listing.more ? "+" : ""}`;
@@ -261,7 +273,7 @@ export class SessionTree implements vscode.TreeDataProvider<SessionNode>, vscode
     }
     const { sessionId } = session;
     const { items } = await this.#server.request(WindowsRequest, { sessionId });
-    const losses = this.#lossesOf(session);
+    const losses = this.#losses.of(session);
     const rows = items.map((window) => {
       const loss = losses.find(({ openedAtSeq }) => openedAtSeq === window.openedAtSeq) ?? null;
       return { kind: "window", group, of: sessionId, session, window, loss } as const;
@@ -269,33 +281,18 @@ export class SessionTree implements vscode.TreeDataProvider<SessionNode>, vscode
     return rows.reverse();
   }
 
-  /**
-   * What the compactions of a session lost, as far as it is known: finding out takes a look at all
-   * of its file, so the windows are shown before it.
-   */
-  #lossesOf({ sessionId, seq }: SessionSummary): readonly Loss[] {
-    const known = this.#losses.get(sessionId);
-    if (known?.seq === seq) {
-      return known.items;
+  /** What the compactions of a session lost; the windows are shown before it is known. */
+  async #askLosses(sessionId: string) {
+    try {
+      return (await this.#server.request(LossesRequest, { sessionId })).items;
+    } catch (error) {
+      this.#server.log.warn(`losses: ${error instanceof Error ? error.message : error}`);
+      return null;
     }
-    const items = known?.items ?? [];
-    this.#losses.set(sessionId, { seq, items });
-    void this.#server.request(LossesRequest, { sessionId }).then(
-      (found) => {
-        this.#losses.set(sessionId, { seq, items: found.items });
-        this.refresh();
-      },
-      (error) => this.#server.log.warn(`losses: ${error instanceof Error ? error.message : error}`),
-    );
-    return items;
   }
 
   #group(id: string, label: string, cwd: string | null, some: Partial<Group> = {}): Group {
     const limit = this.#wanted.get(id) ?? PAGE;
     return { kind: "group", id, label, cwd, without: [], isOpen: true, limit, ...some };
   }
-}
-
-function nameOf(path: string): string {
-  return path.split(/[\\/]/).findLast((part) => part !== "") ?? path;
 }

@@ -10,3 +10,13 @@ export async function workspacePaths(): Promise<readonly string[]> {
   const real = await Promise.all(paths.map((path) => realpath(path).catch(() => path)));
   return [...new Set(real)];
 }
+
+/** The path of a file as a session would name it: a link to its folder of this window is resolved. */
+export async function pathForSessions(file: vscode.Uri): Promise<string> {
+  const folder = vscode.workspace.getWorkspaceFolder(file)?.uri.fsPath;
+  if (folder === undefined) {
+    return file.fsPath;
+  }
+  const real = await realpath(folder).catch(() => folder);
+  return `${real}${file.fsPath.slice(folder.length)}`;
+}

@@ -94,7 +94,7 @@ test("a window says what opened it and how full it was before and after", () => 
     say,
   );
   assert.equal(first.description, "1h");
-  assert.match(first.tooltip, /Previous window id: none/);
+  assert.match(first.tooltip, /Previous window ID: none/);
   const hostile = windowRow({ ...window, trigger: "a\u202eb", strategy: "c\nd" }, null, NOW, say);
   assert.equal(hostile.description, "200,716 → ? tokens · a b · c d · 1h");
   assert.match(hostile.spoken, /a b, c d$/);

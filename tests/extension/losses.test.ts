@@ -72,9 +72,16 @@ test("the document names each thing with its record, and whether it is lost", ()
   assert.match(text, /\nCommands that failed: 1 of 1 lost\n {2}✗ pytest -q · exit code 1 · c3\n/);
   assert.match(
     text,
-    /4 files, 3 of them again although unchanged \(12,345 bytes\)\n {2}3× shop\.py/,
+    /\nReads of files since then: 4, of unchanged ones again: 3 \(12,345 bytes\)\n {2}3× shop\.py/,
   );
   assert.match(text, /\nIt goes round in circles: shop\.py\n/);
+});
+
+test("one that is not listed, and one byte, are told in the singular", () => {
+  const text = lossesText([loss({ notListed: 1, reads: 1, rereadsUnchanged: 1, bytes: 1 })], say);
+
+  assert.match(text, /\n1 more is not listed\.\n/);
+  assert.match(text, /: 1 \(1 byte\)\n/);
 });
 
 test("a session without compactions has lost nothing, and the document says so", () => {

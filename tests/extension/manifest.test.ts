@@ -126,6 +126,16 @@ test("what is translated is written where it is said, so that it is found", () =
   assert.ok(spoken().includes("Reading the session…"), "also where the call is broken in two");
 });
 
+test("what is said of many has its words for one", () => {
+  const said = spoken();
+  const missing = said.filter((text) =>
+    [...text.matchAll(/\{\d\} ((?!is\b|was\b)[a-z ]*?[a-z]+)s\b/g)].some(
+      ([, name]) => !said.some((other) => new RegExp(`\\b1 (more )?${name}\\b`).test(other)),
+    ),
+  );
+  assert.deepEqual(missing, []);
+});
+
 test("nothing is said to people but through the bundle", () => {
   const direct = /(?:show\w+Message|setStatusBarMessage)\(\s*["'`]/;
   const named = /\b(?:title|prompt|label|placeHolder|tooltip|description|spoken): ["'][^"']/;

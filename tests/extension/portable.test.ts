@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { importText, packName } from "../../extension/src/model/portable.ts";
+import { countWords, importText, packName } from "../../extension/src/model/portable.ts";
 import type { Imported } from "../../extension/src/protocol.ts";
 import { say, session } from "./values.ts";
 
@@ -41,7 +41,7 @@ test("before a pack becomes a session all that a model will be told is there to 
       "Made of session s1",
       "For the folder /home/dev/shop",
       "In it: session metadata, 6 turns, 4 steps of the plan, 2 notes, the checkpoint, " +
-        "3 file references, 2 mode changes, 5 artifacts, 1 markers",
+        "3 file references, 2 mode changes, 5 artifacts, 1 marker",
       "2: files are not here",
       "",
       "What a model will be told (about 90 tokens):",
@@ -53,6 +53,18 @@ test("before a pack becomes a session all that a model will be told is there to 
       "",
     ].join("\n"),
   );
+});
+
+test("what a pack holds once is told in the singular, pins only where there are some", () => {
+  const names = ["turns", "planSteps", "notes", "fileReferences", "modes", "artifacts", "markers"];
+  const ones = Object.fromEntries(names.map((name) => [name, 1]));
+
+  assert.equal(
+    countWords({ ...would.counts, ...ones, pins: 1 }, say),
+    "session metadata, 1 turn, 1 step of the plan, 1 note, the checkpoint, " +
+      "1 file reference, 1 mode change, 1 artifact, 1 marker, 1 pin",
+  );
+  assert.match(countWords({ ...would.counts, turns: 0 }, say), /, 0 turns, /);
 });
 
 test("a pack is called after its session, by nothing that a path could mean", () => {

@@ -98,13 +98,19 @@ test("a step of the slider lets one item in or out, up to both ends", () => {
 test("the outcome of a budget is a sentence, and says how much lets the next item in", () => {
   assert.equal(
     cutText(cutAt(LINES, 12), 12, say),
-    "1 of 3 items are in, for 10 tokens. 2 tokens more let the next one in.",
+    "Items in the pack: 1 of 3, for 10 tokens. 2 tokens more let the next one in.",
   );
   assert.equal(
     cutText(cutAt(LINES, 50), 50, say),
-    "3 of 3 items are in, for 20 tokens. Nothing is left out.",
+    "Items in the pack: 3 of 3, for 20 tokens. Nothing is left out.",
   );
   assert.equal(sliderText(cutAt(LINES, 12), 12, say), "12 tokens, 1 of 3 items");
+});
+
+test("a budget of one, and an item alone, are not spoken of as several", () => {
+  assert.match(cutText(cutAt(LINES, 13), 13, say), / 1 token more lets the next one in\.$/);
+  assert.equal(sliderText(cutAt(LINES.slice(0, 4), 1), 1, say), "1 token, 0 of 1 item");
+  assert.equal(sizeText(1, null, say), "1 token");
 });
 
 test("the two ways to go on have their exact names, and promise no more than they do", () => {

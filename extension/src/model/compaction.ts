@@ -3,7 +3,7 @@
 import type { Compacted, CompactionPiece, Loss, Window } from "../protocol.ts";
 import { lossWords } from "./losses.ts";
 import { occasion } from "./received.ts";
-import { type Appearance, age, dotted, listed, plain, type Say } from "./text.ts";
+import { type Appearance, age, counted, dotted, listed, plain, type Say } from "./text.ts";
 
 /** The figures in one line: `200,716 → ~2,140 tokens · 3 kept · 1 cut · 12 left out`. */
 export function figures(done: Compacted, say: Say): string {
@@ -85,8 +85,8 @@ export function windowRow(window: Window, loss: Loss | null, now: number, say: S
   const before = window.previousWindowId ?? (isFirst ? say("none") : say("not known"));
   const tooltip = [
     label,
-    say("Window id: {0}", plain(id)),
-    say("Previous window id: {0}", plain(before)),
+    say("Window ID: {0}", plain(id)),
+    say("Previous window ID: {0}", plain(before)),
     say("Opened at record {0}", window.openedAtSeq),
     ...receipt,
   ].join("\n");
@@ -110,7 +110,7 @@ function pieceLine(piece: CompactionPiece, say: Say): string {
     `${piece.place + 1}`,
     plain(piece.kind),
     plain(piece.author),
-    say("{0} tokens", piece.tokens),
+    counted(piece.tokens, say("1 token"), say("{0} tokens", piece.tokens)),
     plain(piece.fate),
     piece.at === null ? "" : plain(piece.at),
     piece.ref === null ? "" : plain(piece.ref),

@@ -1,6 +1,6 @@
 /** What a model sees, as a text that can be read and compared. Whatever it says stays text. */
 
-import type { Say } from "./text.ts";
+import { counted, type Say } from "./text.ts";
 
 /** An item of a history as Codex sends it. */
 export interface HistoryItem {
@@ -80,7 +80,8 @@ function partsOf(content: unknown): string {
 
 function shown(text: string, say: Say): string {
   const left = text.length - MOST;
-  const some = left > 0 ? `${text.slice(0, MOST)}… ${say("({0} more characters)", left)}` : text;
+  const more = counted(left, say("(1 more character)"), say("({0} more characters)", left));
+  const some = left > 0 ? `${text.slice(0, MOST)}… ${more}` : text;
   return some.replace(/\r\n?/g, "\n").replace(CONTROLS, " ").toWellFormed();
 }
 

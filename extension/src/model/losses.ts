@@ -1,7 +1,7 @@
 /** What compactions lost, in words: a document for a session, a few words for a window's row. */
 
 import type { Loss } from "../protocol.ts";
-import { dotted, plain, type Say } from "./text.ts";
+import { counted, dotted, plain, type Say } from "./text.ts";
 
 /** Something that was there before a compaction. */
 interface Kept {
@@ -65,7 +65,7 @@ function lossText(loss: Loss, say: Say): string {
     list(say("Open steps of the plan"), steps, say),
     list(say("Changed files"), files, say),
     list(say("Commands that failed"), commands, say),
-    loss.notListed > 0 ? [say("{0} more are not listed.", loss.notListed)] : [],
+    loss.notListed > 0 ? [notListed(loss.notListed, say)] : [],
     rereadLines(loss, say),
   ];
   const sealed = say("Part of the replacement is encrypted: nobody but the provider can read it.");
@@ -73,6 +73,10 @@ function lossText(loss: Loss, say: Say): string {
   return [title, "─".repeat(60), ...(loss.sealed ? [sealed, ""] : []), body.join("\n\n")].join(
     "\n",
   );
+}
+
+function notListed(count: number, say: Say): string {
+  return counted(count, say("1 more is not listed."), say("{0} more are not listed.", count));
 }
 
 function list(title: string, parts: readonly Kept[], say: Say): string[] {
@@ -93,11 +97,12 @@ function rereadLines(loss: Loss, say: Say): string[] {
   if (loss.reads === 0) {
     return [];
   }
+  const size = loss.bytes.toLocaleString("en-US");
   const heading = say(
-    "Read since then: {0} files, {1} of them again although unchanged ({2} bytes)",
+    "Reads of files since then: {0}, of unchanged ones again: {1} ({2})",
     loss.reads,
     loss.rereadsUnchanged,
-    loss.bytes.toLocaleString("en-US"),
+    counted(loss.bytes, say("1 byte"), say("{0} bytes", size)),
   );
   const rereads = loss.rereads.map(({ uri, times }) => `  ${times}× ${plain(uri)}`);
   const over = loss.loopOver.map(plain).join(", ");

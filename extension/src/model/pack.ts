@@ -1,7 +1,7 @@
 /** A state pack within a budget: what is in, what is left out, and what would come in next. */
 
 import type { PackLine } from "../protocol.ts";
-import type { Say } from "./text.ts";
+import { counted, listed, type Say } from "./text.ts";
 
 /** Where a budget ends a pack; lines before `lines` are in, the others are left out. */
 export interface Cut {
@@ -50,18 +50,26 @@ export function cutText(cut: Cut, budget: number, say: Say): string {
   const all = cut.included + cut.deferred;
   const count = (tokens: number) => tokens.toLocaleString("en-US");
   const held = count(cut.tokens);
-  const fits = say("{0} of {1} items are in, for {2} tokens.", cut.included, all, held);
+  const fits = say("Items in the pack: {0} of {1}, for {2} tokens.", cut.included, all, held);
   if (cut.next === null) {
     return `${fits} ${say("Nothing is left out.")}`;
   }
-  const more = count(cut.next.tokens - budget);
-  return `${fits} ${say("{0} tokens more let the next one in.", more)}`;
+  const more = cut.next.tokens - budget;
+  const enough = counted(
+    more,
+    say("1 token more lets the next one in."),
+    say("{0} tokens more let the next one in.", count(more)),
+  );
+  return `${fits} ${enough}`;
 }
 
 /** What the slider says of itself. */
 export function sliderText(cut: Cut, budget: number, say: Say): string {
   const all = cut.included + cut.deferred;
-  return say("{0} tokens, {1} of {2} items", budget, cut.included, all);
+  return listed(
+    counted(budget, say("1 token"), say("{0} tokens", budget)),
+    counted(all, say("{0} of 1 item", cut.included), say("{0} of {1} items", cut.included, all)),
+  );
 }
 
 function isItem({ id }: PackLine): boolean {

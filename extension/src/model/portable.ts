@@ -1,7 +1,7 @@
 /** A portable pack in words: what is in it, and what a model will be told. */
 
 import type { Imported, PackCounts, SessionSummary } from "../protocol.ts";
-import { fileName, listed, plain, type Say, subject } from "./text.ts";
+import { counted, fileName, listed, plain, type Say, subject } from "./text.ts";
 
 /** What to call the file. */
 export function packName(session: SessionSummary, say: Say): string {
@@ -10,17 +10,18 @@ export function packName(session: SessionSummary, say: Say): string {
 
 /** What a pack holds, in one line. */
 export function countWords(counts: PackCounts, say: Say): string {
+  const { turns, planSteps, notes, fileReferences, modes, artifacts, markers, pins } = counts;
   return listed(
     say("session metadata"),
-    say("{0} turns", counts.turns),
-    say("{0} steps of the plan", counts.planSteps),
-    say("{0} notes", counts.notes),
+    counted(turns, say("1 turn"), say("{0} turns", turns)),
+    counted(planSteps, say("1 step of the plan"), say("{0} steps of the plan", planSteps)),
+    counted(notes, say("1 note"), say("{0} notes", notes)),
     say("the checkpoint"),
-    say("{0} file references", counts.fileReferences),
-    say("{0} mode changes", counts.modes),
-    say("{0} artifacts", counts.artifacts),
-    say("{0} markers", counts.markers),
-    counts.pins === 0 ? "" : say("{0} pins", counts.pins),
+    counted(fileReferences, say("1 file reference"), say("{0} file references", fileReferences)),
+    counted(modes, say("1 mode change"), say("{0} mode changes", modes)),
+    counted(artifacts, say("1 artifact"), say("{0} artifacts", artifacts)),
+    counted(markers, say("1 marker"), say("{0} markers", markers)),
+    pins === 0 ? "" : counted(pins, say("1 pin"), say("{0} pins", pins)),
   );
 }
 

@@ -1,7 +1,7 @@
 /** Restores in words: the two ways to go on, figures, and rows to choose from. */
 
 import type { PackItem, RestoreEntry, SessionSummary } from "../protocol.ts";
-import { cut, dotted, harmless, iconless, plain, type Say, subject } from "./text.ts";
+import { counted, cut, dotted, harmless, iconless, plain, type Say, subject } from "./text.ts";
 
 export type Mode = "soft" | "hard";
 
@@ -66,7 +66,7 @@ export function sizeText(tokens: number | null, window: number | null, say: Say)
   }
   const shown = tokens.toLocaleString("en-US");
   if (!window) {
-    return say("{0} tokens", shown);
+    return counted(tokens, say("1 token"), say("{0} tokens", shown));
   }
   const share = Math.round((tokens * 100) / window);
   const percent = tokens > 0 && share === 0 ? say("less than 1%") : say("{0}%", share);

@@ -46,7 +46,7 @@ function originSection({ details }: Details, say: Say): Section {
       [say("Source"), source],
       [say("Branch"), branch],
       [say("Marker"), plain(details.label) || code(details.checkpointId)],
-      [say("Id of the marker"), code(details.checkpointId)],
+      [say("Marker ID"), code(details.checkpointId)],
       [say("Turn"), code(`${turn.turnId} (${turn.sessionId})`)],
       [say("Marked"), moment(details.markedAt)],
       [say("Restored"), moment(details.restoredAt)],

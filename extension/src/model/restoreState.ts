@@ -27,7 +27,7 @@ export function knownState(state: unknown, modes: readonly Fields[], say: Say): 
   return [
     ...(goal === "" ? [] : [facts("state", say("Known at the turn"), [[say("Task"), goal]], true)]),
     ...table("plan", say("Plan"), [say("Standing"), say("Step")], steps),
-    ...table("decisions", say("Decisions"), [say("Id"), say("Decision"), say("Standing")], decided),
+    ...table("decisions", say("Decisions"), [say("ID"), say("Decision"), say("Standing")], decided),
     ...table("facts", say("Facts"), [say("Key"), say("Value")], kept),
     ...table(
       "modes",

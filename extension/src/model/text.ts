@@ -94,6 +94,11 @@ export function subject(session: SessionSummary, say: Say): string {
   return (session.named || isFresh ? title || task : task || title) || say("No message yet");
 }
 
+/** The right words for a count: those for one, or those for any other number. */
+export function counted(count: number, one: string, many: string): string {
+  return count === 1 ? one : many;
+}
+
 /** The parts that are not empty, separated by a middle dot. */
 export function dotted(...parts: readonly string[]): string {
   return parts.filter((part) => part !== "").join(" · ");
@@ -108,6 +113,11 @@ export function listed(...parts: readonly string[]): string {
 export function fileName(text: string): string {
   const safe = text.replace(/[^\p{L}\p{N} _.-]+/gu, " ").replace(/\s+/g, " ");
   return cut(safe.trim(), 24).replace(/^\.+/, "") || "session";
+}
+
+/** What a folder is called, without the way to it. */
+export function folderName(path: string): string {
+  return path.split(/[\\/]/).findLast((part) => part !== "") ?? path;
 }
 
 /** A text for a label in which `$(name)` would become an icon: it stays as it is written. */
