@@ -23,12 +23,15 @@ from codex_checkpoints.service.restore_records import RestoreRecords
 from codex_checkpoints.service.sessions import Sessions
 from homes import Home, refusal, thread
 from rollouts import (
+    WINDOW,
     Form,
     Step,
     Writer,
     assistant,
     based_on,
+    compacted,
     environment,
+    event,
     injected,
     patch,
     record,
@@ -49,6 +52,9 @@ else:
 
 Json = dict[str, Any]
 MODES: tuple[RestoreMode, ...] = ("soft", "hard")
+
+
+KEPT = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "kept"}]}
 
 
 def oldest_mark(writer: Writer) -> None:
@@ -183,27 +189,42 @@ def test_an_old_file_is_restored_and_its_branch_is_one_that_codex_reads(
         assert all({"timestamp", "type", "payload"} <= line.keys() for line in found)
 
 
-SETTINGS = turn_context()
 STATED: dict[str, tuple[Step, ...]] = {
     "nothing": (),
     "the folder": (environment(),),
     "all that holds": (
         injected("<permissions instructions>\nread\n</permissions instructions>", role="developer"),
         injected("# AGENTS.md instructions for /home/ana\n\n<INSTRUCTIONS>\nx\n</INSTRUCTIONS>"),
+        injected("Be brief.", role="developer"),
         environment(),
     ),
-    "in a task of a newer version": (started("t9"), environment(), SETTINGS),
     "between marks of the oldest": (oldest_mark, environment(), oldest_mark),
 }
+TASK = (
+    started("t9"),
+    injected("<permissions instructions>\nread\n</permissions instructions>", role="developer"),
+    environment(),
+    record("world_state", {"full": True, "state": {}}),
+    turn_context(),
+)
+COMPACTED = (started("t9"), compacted("m", [KEPT]), environment(), turn_context())
 
 
-@pytest.mark.parametrize("stated", STATED.values(), ids=STATED)
-@pytest.mark.parametrize(("form", "events"), [("legacy", True), ("legacy", False), ("bare", True)])
+@pytest.mark.parametrize(
+    ("form", "events", "stated"),
+    [
+        pytest.param(form, events, stated, id=f"{form} {events} {name}")
+        for form, events in (("legacy", True), ("legacy", False), ("bare", True))
+        for name, stated in STATED.items()
+    ]
+    + [
+        pytest.param("legacy", True, TASK, id="a task of a newer version"),
+        pytest.param("legacy", True, COMPACTED, id="a task that begins with a compaction"),
+    ],
+)
 def test_a_soft_branch_of_an_old_file_holds_nothing_of_the_next_turn(
     home: Home, form: Form, events: bool, stated: tuple[Step, ...]
 ):
-    if not events:  # then there are no tasks either
-        stated = tuple(each for each in stated if each is not SETTINGS)
     worked = (environment(), user("Fix the login"), turn_context(), shell("make"), assistant("Ok."))
     later = (user("And the logout"), turn_context(), assistant("Done."))
     for number, told in ((1, worked), (2, (*worked, *stated, *later))):
@@ -218,6 +239,20 @@ def test_a_soft_branch_of_an_old_file_holds_nothing_of_the_next_turn(
         assert state(sessions, name) == state(sessions, thread(2), "1")
         again = Markers(sessions, stamps.now, stamps.new_id).mark(name, "again", None)
         assert again.turn == 1
+
+
+def test_a_hard_branch_of_an_old_turn_knows_nothing_of_the_task_behind_it(home: Home):
+    worked = (user("Fix the login"), turn_context(), tokens(900), assistant("Ok."))
+    planning = {"collaboration_mode_kind": "plan", "model_context_window": 1000}
+    later = (event("task_started", turn_id="t9", **planning), turn_context(), user("And so on"))
+    head = session("legacy", thread=thread(1), cwd=str(home.user))
+    home.put(rollout(head, *worked, *later))
+
+    with sessions_of(home) as sessions:
+        made = restored(sessions, "hard", turn="1").record
+
+        assert made.tokens.window == WINDOW
+        assert "plan" not in str(lines(sessions, made.session_id)[2])
 
 
 def test_a_message_without_an_answer_stays_the_end_of_its_turn(home: Home):

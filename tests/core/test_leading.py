@@ -2,10 +2,11 @@
 
 import pytest
 
-from codex_checkpoints.core.history.leading import leading
+from codex_checkpoints.core.history.leading import before_task, leading
 from rollouts import (
     Step,
     assistant,
+    complete,
     environment,
     event,
     injected,
@@ -23,6 +24,7 @@ DEVELOPER = injected(
     "<permissions instructions>\nread\n</permissions instructions>", role="developer"
 )
 ADVICE = injected("Be brief.", role="developer")
+HAPPENED = injected("<user_shell_command>\nls\n</user_shell_command>")
 PROMPT = injected("And the logout")
 
 
@@ -39,7 +41,8 @@ def counted(*steps: Step) -> int:
         ((assistant("Done."), PROMPT), 1),
         ((tokens(900), DEVELOPER, environment(), PROMPT), 3),
         ((user("Fix the login"), PROMPT), 1),
-        ((ADVICE, PROMPT), 1),
+        ((ADVICE, PROMPT), 2),
+        ((HAPPENED, environment(), PROMPT), 2),
         ((output("c1", "told"), environment()), 1),
         ((record("compacted", {"message": "m"}), PROMPT), 1),
     ],
@@ -48,11 +51,23 @@ def test_a_prompt_leads_in_and_what_is_stated_with_it(steps: tuple[Step, ...], e
     assert counted(*steps) == expected
 
 
-def test_what_a_newer_version_writes_leads_in_from_the_beginning_of_its_task():
-    assert counted(assistant("Done."), started(), DEVELOPER, turn_context(), PROMPT) == 4
+def test_a_task_begins_a_turn_before_all_that_goes_with_it():
+    told = rollout(
+        session("legacy"),
+        assistant("Done."),
+        started("t1"),
+        complete("t1"),
+        started("t2"),
+        record("world_state", {"task_started": 1}),
+        PROMPT,
+    ).splitlines()
+
+    assert before_task(told) == 5
+    assert before_task(told[:2]) == 2
+    assert before_task([b'"task_started" and no JSON']) == 1
 
 
-def test_settings_without_a_task_belong_to_the_turn_before():
+def test_settings_belong_to_the_turn_before():
     assert counted(event("user_message"), turn_context(), environment(), PROMPT) == 2
     assert counted(environment(), turn_context(), PROMPT) == 1
 

@@ -22,7 +22,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
-from codex_checkpoints.core.history.leading import leading
+from codex_checkpoints.core.history.leading import before_task, leading
 from codex_checkpoints.core.rollout.fields import is_object, load, object_of, text_of
 from codex_checkpoints.core.rollout.items import HistoryBase
 from codex_checkpoints.core.rollout.members import Member, payload_members
@@ -111,17 +111,18 @@ def parts_below(reader: RolloutReader, path: str, locate: Locate) -> tuple[Part,
     return tuple(part_of(reader, base, cut) for base, cut in reversed(below))
 
 
-def last_of(reader: RolloutReader, parts: Iterable[Part], turn: Turn, until: int) -> int:
+def last_of(
+    reader: RolloutReader, parts: Iterable[Part], turn: Turn, following: Turn, until: int
+) -> int:
     """Return the position of the last line that is a turn's own, of those up to `until`.
 
-    Where no record ends a turn there are lines of the next one before that begins.  Raises
+    That is for a turn that no record ends, and that lasts up to the `following` one.  Raises
     `UnreadableSource`.
     """
-    if turn.ended is not None:
-        return until
-    behind = min(until - turn.opened, _MOST_LEADING)
-    lines = islice(_chain(reader, map(_Sealed, parts)), until)
-    return until - leading(deque(lines, maxlen=behind))
+    lines = islice(_chain(reader, map(_Sealed, parts)), turn.opened, until)
+    if following.in_task:
+        return turn.opened + before_task(lines)
+    return until - leading(deque(lines, maxlen=_MOST_LEADING))
 
 
 def copied_history(

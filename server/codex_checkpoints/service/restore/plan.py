@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from attrs import evolve
+
 from codex_checkpoints.core.checkpoint.memory import Update
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.history import tokens
@@ -90,7 +92,7 @@ class Plan:
     """A restore that could be done: everything but its ids and its time.
 
     `parts` are the files that the branch rests on, that of the source last; `until` is the position
-    of the last line that is copied, or that was read where nothing is.
+    of the last line that was read, and that is copied into a soft branch.
     """
 
     source: Source
@@ -153,6 +155,7 @@ class Planner:
             raise unreadable(row, "a file that its history begins with is missing")
         passes = 4 if hard else 6  # a soft branch is copied, and its own windows are looked at
         self._sessions.pace.expect(passes * self._sessions.catalogue.chains.weight(row))
+        source = self._cut(source)
         # Before the source is read for the plan: then what is planned is told by these digests.
         locate = self._sessions.catalogue.chains.locator(row.path)
         own = part_of(self._reader, row.path)
@@ -176,7 +179,7 @@ class Planner:
             updates=updates,
             kept=None if hard else turns,
             turns=len(turns),
-            until=trace.scale.lines if hard else self._last(source, trace, parts),
+            until=source.until,
             seed=state.seed,
             tokens=_figures(trace, pack, head),
             caps=self._sessions.settings.caps_for(state.model).as_json(),
@@ -229,11 +232,18 @@ class Planner:
             raise UnreadableSource(CHANGED)
         return found
 
-    def _last(self, source: Source, trace: Trace, parts: tuple[Part, ...]) -> int:
-        """Return the position of the last line of the source that a copy holds."""
-        turns = trace.state.turns.turns
-        turn = next(each for each in turns if each.turn_id == source.marker.turn_id)
-        return last_of(self._reader, parts, turn, trace.scale.lines)
+    def _cut(self, source: Source) -> Source:
+        """Leave out what goes with the next turn, where no record ends the one of the marker."""
+        turns = source.opened.now().state.turns.turns
+        names = [each.turn_id for each in turns]
+        place = names.index(source.marker.turn_id)
+        turn, *following = turns[place : place + 2]
+        if turn.ended is not None or not following:
+            return source
+        path = source.row.path
+        locate = self._sessions.catalogue.chains.locator(path)
+        parts = (*parts_below(self._reader, path, locate), part_of(self._reader, path))
+        return evolve(source, until=last_of(self._reader, parts, turn, following[0], source.until))
 
     def _updates(self, source: Source, trace: Trace) -> tuple[Update, ...]:
         """Return what had been accepted by the end of the turn."""
