@@ -199,6 +199,31 @@ def test_a_turn_without_an_end_is_open(form: str):
     ]
 
 
+@pytest.mark.parametrize("named", [{}, {"turn_id": None}, {"turn_id": "t1"}])
+def test_where_no_task_begins_an_interruption_ends_the_newest_turn(named: dict[str, object]):
+    stop = event("turn_aborted", **named, reason="interrupted")
+    data = rollout(session("legacy"), user("a"), assistant("x"), user("b"), stop, user("c"))
+
+    assert [(name, end) for name, _, end in turns(data)] == [
+        ("turn-3", None),
+        ("turn-7", 8),
+        ("turn-10", None),
+    ]
+    assert [each.aborted for each in read(data).state.turns.turns] == [False, True, False]
+
+
+def test_an_interrupted_task_without_a_message_ends_no_turn_of_an_old_file():
+    data = rollout(session("legacy"), user("a"), assistant("x"), started("t9"), aborted("t9"))
+
+    assert [end for _, _, end in turns(data)] == [None]
+
+
+def test_an_interruption_before_anything_was_said_ends_nothing():
+    assert turns(rollout(session("legacy"), event("turn_aborted"), user("a"))) == [
+        ("turn-4", 4, None)
+    ]
+
+
 def test_only_the_first_end_of_a_turn_counts():
     data = rollout(session(), turn(user("a"), name="t1"), aborted("t1"), complete("t1"))
 

@@ -21,7 +21,7 @@ import orjson
 
 from codex_checkpoints.threads.contract import Look, Rollout, Row
 
-VERSION = 4
+VERSION = 5
 _BUSY_SECONDS = 5.0
 _PAUSE = 0.01
 

@@ -4,7 +4,8 @@ Rules (interfaces, "Turns"):
 
 1. A turn begins with the first user message of a task.  A further message in the same task steers
    the same turn.  A task without a user message (a manual compaction) belongs to the turn before.
-2. In files without task events each user message begins a turn, which ends where the next begins.
+2. In files without task events each user message begins a turn, which ends where it was aborted,
+   else where the next begins.
 3. A record that names a turn belongs to it wherever it stands.
 4. A rollback takes the newest turns that still count; what they held no longer counts.
 
@@ -125,6 +126,8 @@ class Turns:
         """Note the end of a task, and of its turn when it has one."""
         ending = turn_id if turn_id is not None else self.task
         place = self._places.get(ending) if ending is not None else self.nameless
+        if place is None and aborted and not self.task_open:
+            place = self._without_task()
         if place is not None and self.turns[place].ended is None:
             turn = self.turns[place]
             turn.ended, turn.ended_seq, turn.aborted = position, seq, aborted
@@ -189,6 +192,13 @@ class Turns:
         self.aliases.clear()
         self._places.clear()
         self.nameless = None
+
+    def _without_task(self) -> int | None:
+        """Return the newest turn if it is one without a task that has not ended."""
+        place = self._last_counting()
+        if place is None or self.turns[place].in_task or self.turns[place].ended is not None:
+            return None
+        return place
 
     def _last_counting(self) -> int | None:
         for place in range(len(self.turns) - 1, -1, -1):
