@@ -134,6 +134,19 @@ def test_what_was_typed_is_the_users_even_where_it_looks_like_machinery_to_the_h
     assert text_of(session("legacy"), user("one"), injected("two")) == "one"
 
 
+@pytest.mark.parametrize(
+    "said",
+    ["<task>fix it</task>", "<div>\nx\n</div>", "Warning: my account was flagged, find out why"],
+)
+@pytest.mark.parametrize("head", [session(), session("legacy")])
+def test_what_was_typed_may_look_like_machinery_of_a_kind_that_nobody_knows(head: Step, said: str):
+    data = rollout(head, turn(user("one")), turn(user(said)))
+
+    assert task(data) is not None
+    assert text_of(head, user("one"), user(said)) == " ".join(said.split())
+    assert len(read(data).state.turns.turns) == 2
+
+
 def test_a_view_that_somebody_pasted_is_not_the_users():
     pasted = "[SESSION_CHECKPOINT v1]\n\n[TASK]\n- x"
 

@@ -210,7 +210,7 @@ class Newest(Replay):
             return
         item = line.item.item if isinstance(line.item, ItemCompleted) else line.item
         match item:
-            case UserMessage(in_history=False) if contextual.is_human(item.texts):
+            case UserMessage(in_history=False) if contextual.is_typed(item.texts):
                 self._messages.append(_alone(line))
             case ToolCall() | CommandRun() | FilesChanged() | ToolRan() | FileViewed():
                 self._calls.append(_alone(line))

@@ -53,7 +53,8 @@ def _last_plan(state: State) -> Planned | None:
 
 def said(state: State, item: UserMessage, turn_id: str | None, line: Line) -> None:
     """Take a message that may be a person's."""
-    if not contextual.is_human(item.texts):
+    by_person = contextual.is_human if item.in_history else contextual.is_typed
+    if not by_person(item.texts):
         return
     ref = item.ref
     if ref is None or len(ref) > MAX_URI_CHARS:

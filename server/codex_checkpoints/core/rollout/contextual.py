@@ -70,20 +70,25 @@ def is_human(parts: Sequence[str]) -> bool:
     return not texts or not (is_summary(texts[0]) or is_ours(texts[0]))
 
 
+def is_typed(parts: Sequence[str]) -> bool:
+    """Tell the same of a message of which the file itself says that it was typed ("Task").
+
+    Then an element of an unknown name is what a person wrote, and so is what reads like a warning.
+    """
+    texts = [part for part in parts if not is_image_wrapper(part)]
+    if any(_is_known(text) for text in texts):
+        return False
+    return not texts or not (is_summary(texts[0]) or is_ours(texts[0]))
+
+
 def is_contextual(part: str) -> bool:
     """Tell whether a text part is injected context: one such part makes the message so (DSC-30)."""
     if not _FIRST.match(part):  # before a longer look: hardly any prompt begins so
         return False
     start, end = _bounds(part)
-    if end - start <= _WARNING_SEEN:
-        text = part[start:end]
-        if _WARNINGS.match(text) or _WINDOW_LINES.fullmatch(text):
-            return True
-    else:
-        text = part[start : start + _ENDS] + part[end - _ENDS : end]
-    return bool(
-        _KNOWN.fullmatch(text) or _EXTERNAL.fullmatch(text) or _is_one_block(part, start, end)
-    )
+    if end - start <= _WARNING_SEEN and _WARNINGS.match(part[start:end]):
+        return True
+    return _is_known(part) or _is_one_block(part, start, end)
 
 
 def is_image_wrapper(part: str) -> bool:
@@ -105,6 +110,20 @@ def request_of(text: str) -> str:
     """Return what follows the last heading with which editors introduce the request ("Task")."""
     found = text.rfind(_REQUEST)
     return text if found < 0 else text[found + len(_REQUEST) :]
+
+
+def _is_known(part: str) -> bool:
+    """Tell whether a text part is context of a kind that is known."""
+    if not _FIRST.match(part):
+        return False
+    start, end = _bounds(part)
+    if end - start <= _WARNING_SEEN:
+        text = part[start:end]
+        if _WINDOW_LINES.fullmatch(text):
+            return True
+    else:
+        text = part[start : start + _ENDS] + part[end - _ENDS : end]
+    return bool(_KNOWN.fullmatch(text) or _EXTERNAL.fullmatch(text))
 
 
 def _is_one_block(part: str, start: int, end: int) -> bool:
