@@ -1,6 +1,6 @@
 """The door that Codex's hooks call, as a process; what may go wrong, and that nothing comes of it.
 
-Which bundle stands in a window is held against the whole history by a law at the end.
+Which bundle stands, and in which window, is held against the whole history by a law at the end.
 What the real Codex makes of it is in `codex/test_hook.py`.
 """
 
@@ -237,6 +237,108 @@ def test_the_receipt_names_the_window_that_a_compaction_opened(home: Home):
         ("SessionStart", window),
         ("PostCompact", window),
     ]
+
+
+def opened(number: int) -> r.Step:
+    """Compact into a window of its own."""
+    nothing: list[object] = []
+    told = {"message": "", "replacement_history": nothing, "window_id": window_id(number)}
+    return r.record("compacted", told)
+
+
+def window_id(number: int) -> str:
+    return f"01a1f865-0000-7000-8000-{number:012x}"
+
+
+def begun(form: r.Form = "paginated", base: dict[str, object] | None = None) -> r.Step:
+    """Begin a session that names its first window, as Codex does."""
+    below: dict[str, Any] = {} if base is None else {"history_base": base}
+    return r.session(form, context_window={"window_id": window_id(0)}, **below)
+
+
+def told_windows(home: Home) -> list[tuple[str, str | None]]:
+    return [(each["source"], each["windowId"]) for each in receipts(home)]
+
+
+def test_a_bundle_that_stands_behind_a_compaction_stands_in_the_window_of_that(home: Home):
+    home.put(r.rollout(begun(), TURN, opened(1)))
+    text = given_to(home, "compact")
+    assert text is not None
+    grow(home, r.injected(text, role="developer"), r.turn(r.user("Mend the sesame.")))
+
+    assert given_to(home, "resume") is None
+    assert given_to(home, "compact") == text
+
+    assert told_windows(home) == [
+        ("compact", window_id(1)),
+        ("resume", window_id(1)),
+        ("compact", window_id(1)),
+    ]
+    first, second = home.json("windows", SESSION)
+    assert first["received"] is None
+    assert second["received"]["source"] == "compact"
+
+
+@pytest.mark.parametrize(("kept", "number"), [([TURN, opened(1)], 1), ([TURN], 0)])
+def test_a_revert_stays_in_the_window_that_it_goes_back_to(
+    home: Home, kept: list[r.Step], number: int
+):
+    cut = r.rollout(begun(), *kept)
+    ordinal = len(cut.splitlines())
+    taken_back = more(r.turn(r.user("Paint it.")), opened(2), thread=SESSION, ordinal=ordinal)
+    home.put(cut + taken_back)
+    head = begun(base=r.based_on(SESSION, ordinal, len(cut)))
+    path = home.put(r.rollout(head, r.turn(r.user("Paint it anew."))), segment=2)
+
+    for source in ("resume", "compact"):
+        said = answer(home, call(source=source), path)
+        text = said["hookSpecificOutput"]["additionalContext"]
+        ordinal += len(path.read_bytes().splitlines())
+        with path.open("ab") as file:
+            step = r.injected(text, role="developer")
+            file.write(more(step, thread=SESSION, ordinal=ordinal))
+
+    with home.house() as house:
+        assert Histories(house.sessions).history(SESSION).chain.current == window_id(number)
+    assert told_windows(home) == [("resume", window_id(number)), ("compact", window_id(number))]
+
+
+def test_a_call_of_a_sub_agent_is_about_its_own_thread(home: Home):
+    home.put(r.rollout(r.session(), TURN))
+    child = r.session(thread=thread(2), parent_thread_id=SESSION)
+    path = home.put(r.rollout(child, TURN, r.started("t2"), opened(1)), 2)
+    own = home.checkpoint(2).with_name
+
+    for event in ("PreCompact", "PostCompact"):
+        assert answer(home, call(event, trigger="auto", agent_id=thread(2)), path) is None
+
+    assert [each["sessionId"] for each in lines(own("receipts.jsonl"))] == [thread(2)] * 2
+    assert [each["turnId"] for each in lines(own("markers.jsonl"))] == ["t1"]
+    (event,) = lines(home.state / "audit.jsonl")
+    assert (event["type"], event["sessionId"], event["windowId"]) == (
+        "CodexCompacted",
+        thread(2),
+        window_id(1),
+    )
+    assert not home.checkpoint().with_name("receipts.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("agent", "code"),
+    [
+        (thread(2), "unknown_session"),
+        (thread(9), "unknown_session"),
+        ("../..", "invalid_payload"),
+        ("", "invalid_payload"),
+        (7, "invalid_payload"),
+    ],
+)
+def test_a_sub_agent_is_served_by_no_file_but_its_own(home: Home, agent: object, code: str):
+    home.put(WORK)
+    home.put(r.rollout(r.session(thread=thread(2)), TURN), 2)
+
+    assert ask(home, call("PreCompact", trigger="auto", agent_id=agent)).stdout == b""
+    assert [each for *_, each in failures(home)] == [code]
 
 
 def test_a_prompt_is_told_nothing_unless_it_is_asked_for(home: Home):
@@ -767,6 +869,8 @@ STEPS = st.one_of(
             r.turn(r.user("Go on."), r.assistant("Done.")),
             r.injected("Theirs.", role="developer"),
             r.compacted("Summed up.", []),
+            opened(1),
+            opened(2),
             OURS,
             r.compacted("As of old."),
             r.rollback(1),
@@ -780,15 +884,17 @@ STEPS = st.one_of(
 
 
 @example("paginated", [r.rollback(1), OURS])
+@example("legacy", [opened(1), r.turn(r.user("Go on.")), r.rollback(1), opened(2)])
 @given(st.sampled_from(FORMS), st.lists(STEPS, max_size=8))
 def test_the_end_of_a_session_tells_what_the_whole_of_it_would(form: r.Form, steps: list[r.Step]):
     with tempfile.TemporaryDirectory() as folder:
         home = Home(Path(folder))
-        home.put(r.rollout(r.session(form), r.turn(r.user("Mend it.")), *steps))
+        home.put(r.rollout(begun(form), r.turn(r.user("Mend it.")), *steps))
         with home.house() as house:
             row = house.sessions.find(SESSION)
-            whole = Histories(house.sessions).history(SESSION).items
+            whole = Histories(house.sessions).history(SESSION)
             for text in BUNDLES.values():
                 window = window_of(house.sessions, row, text)
                 stands = last_bundle(window.items) == text
-                assert stands == (last_bundle(whole) == text)
+                assert stands == (last_bundle(whole.items) == text)
+                assert window.window_id == whole.chain.current

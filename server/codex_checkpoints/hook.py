@@ -144,12 +144,20 @@ def call_of(data: bytes) -> Call | None:
         return None
     if "transcript_path" in told and told["transcript_path"] is None:
         return None  # Codex keeps no file of this session
-    session, transcript = _text(told, "session_id"), _text(told, "transcript_path")
+    session, transcript = _session_of(told), _text(told, "transcript_path")
     if _ID.fullmatch(session) is None or not transcript or "\0" in transcript:
         raise Failed("invalid_payload")
     from codex_checkpoints.service.connect.hooking import Call
 
     return Call(event, session.lower(), transcript, source[:_LONGEST_WORD])
+
+
+def _session_of(told: Mapping[str, object]) -> str:
+    """Return which thread a call is about; an empty text where it does not say.
+
+    For a sub-agent `session_id` names the session that it works for, and `agent_id` its own thread.
+    """
+    return _text(told, "session_id" if told.get("agent_id") is None else "agent_id")
 
 
 def answer_of(event: Event, text: str) -> bytes:

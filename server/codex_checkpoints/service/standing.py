@@ -32,6 +32,9 @@ _BLOCK = 1 << 18
 _LINE = 1 << 8
 """So far into a line its kind has been said."""
 
+_Rollouts = Sequence[tuple[str, int]]
+"""Rollouts of a session, the newest first, and up to which byte each belongs to it."""
+
 
 @frozen
 class Window:
@@ -46,34 +49,69 @@ def window_of(sessions: Sessions, row: Row, text: str) -> Window:
 
     Raises `UnreadableSource`, and what `Histories.history` refuses.
     """
-    reader = sessions.catalogue.reader
-    trace = trace_of(text)
-    if not row.rollout.compressed:
-        path, size = row.path, row.rollout.size
-        last = last_line_with(reader, path, size, (COMPACTION, trace, ROLLBACK))
-        if last is None and not _is_below(sessions, row, trace):
-            return Window((), _first_window(reader, path))
-        recent = None if last is None else _recent(reader, path, size, last, trace)
-        if recent is not None and recent.certain(text):
-            return Window(tuple(recent.items), recent.window_id or _first_window(reader, path))
+    near = None if row.rollout.compressed else _near_the_end(sessions, row, text)
+    if near is not None:
+        return near
     from codex_checkpoints.service.history import Histories  # noqa: PLC0415 - rarely needed
 
     history = Histories(sessions).history(row.session_id)
     return Window(tuple(history.items), history.chain.current)
 
 
-def _is_below(sessions: Sessions, row: Row, trace: bytes) -> bool:
-    """Return whether a text may stand in a rollout that this one builds on."""
-    reader = sessions.catalogue.reader
-    below, _ = bases_below(reader, row.path, sessions.catalogue.chains.locator(row.path))
+def _near_the_end(sessions: Sessions, row: Row, text: str) -> Window | None:
+    """Return the window as a few lines tell it, None where they do not."""
+    reader, trace = sessions.catalogue.reader, trace_of(text)
+    path, size = row.path, row.rollout.size
+    last = last_line_with(reader, path, size, (COMPACTION, trace, ROLLBACK))
+    recent = None if last is None else _recent(reader, path, size, last, trace)
+    if last is not None and (recent is None or not recent.certain(text)):
+        return None
+    if recent is not None and recent.compacted:
+        return Window(tuple(recent.items), recent.window_id)
+    below = _below(sessions, row)
+    if below is None:
+        return None
+    if recent is not None:
+        return _opened(reader, path, ((path, size), *below), tuple(recent.items))
+    if any(last_line_with(reader, *base, (trace,)) is not None for base in below):
+        return None
+    return _opened(reader, path, below, ())
+
+
+def _below(sessions: Sessions, row: Row) -> _Rollouts | None:
+    """Return the rollouts that this one builds on, and where each is cut.
+
+    None where one of them is compressed, so that it can only be read from its beginning.
+    """
+    bases, _ = bases_below(
+        sessions.catalogue.reader, row.path, sessions.catalogue.chains.locator(row.path)
+    )
     rows = sessions.catalogue.rows()
-    for path, _ in below:
+    below: list[tuple[str, int]] = []
+    for path, cut in bases:
         base = rows.get(path)
         if base is None or base.rollout.compressed:
-            return True
-        if last_line_with(reader, path, base.rollout.size, (trace,)) is not None:
-            return True
-    return False
+            return None
+        size = base.rollout.size
+        below.append((path, size if cut.end_offset is None else min(size, cut.end_offset)))
+    return below
+
+
+def _opened(
+    reader: RolloutReader, current: str, rollouts: _Rollouts, items: tuple[Item, ...]
+) -> Window | None:
+    """Return these items with the id of the window that the newest compaction opened.
+
+    The compaction is sought in `rollouts`; where there is none, the head of the current one tells
+    the first window.  None where a rollback may have brought an earlier window back.
+    """
+    for path, end in rollouts:
+        place = last_line_with(reader, path, end, (COMPACTION, ROLLBACK))
+        if place is not None:
+            recent = _read_alone(_line_at(reader, path, place, end), place)
+            certain = recent.compacted and not _is_behind_rollback(reader, path, place)
+            return Window(items, recent.window_id) if certain else None
+    return Window(items, _first_window(reader, current))
 
 
 def _recent(reader: RolloutReader, path: str, size: int, last: int, trace: bytes) -> Recent | None:
@@ -85,9 +123,7 @@ def _recent(reader: RolloutReader, path: str, size: int, last: int, trace: bytes
     """
     line = _line_at(reader, path, last, size)
     if COMPACTION in line and trace not in line:
-        recent = Recent(Place(0, last))
-        recent.lines.begin_file(None)
-        recent.lines.close(line)
+        recent = _read_alone(line, last)
     else:
         place = last_line_with(reader, path, size, (COMPACTION, trace))
         if place is None:
@@ -95,6 +131,13 @@ def _recent(reader: RolloutReader, path: str, size: int, last: int, trace: bytes
         last, recent = place, _read_from(reader, path, place)
     taken_back = recent.compacted and _is_behind_rollback(reader, path, last)
     return None if taken_back else recent
+
+
+def _read_alone(line: bytes, place: int) -> Recent:
+    recent = Recent(Place(0, place))
+    recent.lines.begin_file(None)
+    recent.lines.close(line)
+    return recent
 
 
 def _read_from(reader: RolloutReader, path: str, offset: int) -> Recent:

@@ -52,8 +52,8 @@ _ON_PROMPT = "resume"
 class Call:
     """One call of a hook, as Codex makes it.
 
-    `session` and `transcript` are Codex's words for the session and its file; `source` is why a
-    session starts or what set a compaction off.
+    `session` and `transcript` are Codex's words for the session, which may be that of a sub-agent,
+    and for its file; `source` is why a session starts or what set a compaction off.
     """
 
     event: Event
