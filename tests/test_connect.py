@@ -18,12 +18,13 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_checkpoints import wiring
+from codex_checkpoints import mcp_tools, wiring
 from codex_checkpoints.codex import config_file, config_text, file_edit, hooks_file, program
 from codex_checkpoints.codex.entries import (
     HOOKS,
     ON_PROMPT,
     ON_START,
+    TOOLS,
     Entries,
     handlers_of,
 )
@@ -50,6 +51,8 @@ CONFIGS = {
     "blanks at the end": 'model = "gpt"\n \t ',
     "CRLF": 'model = "gpt"\r\n\r\n[features]\r\napps = false\r\n',
     "CRLF without the last": "a = 1\r\n[b]\r\nc = 2",
+    "a comment that begins as ours": "a = 1\n# >>> codex-checkpoints is a tool\n\n[b]\nc = 2\n",
+    "comments like ours": "# >>> codex-checkpoints: mine\na = 1\n# <<< codex-checkpoints\n\n[b]\n",
     "both line ends": "a = 1\r\n[b]\nc = 2\n",
     "tabs": "[a]\n\tb\t=\t1\t# two\n",
     "an odd order": '[b.c]\nx = 1\n[a]\ny = 2\n[b]\nz = 3\n[mcp_servers.one]\ncommand = "x"\n[d]\n',
@@ -985,6 +988,48 @@ def test_a_server_that_a_person_switched_off_is_told_of(home: Path) -> None:
     assert [door.problem for door in look(home, HERE).doors] == ["untrusted", "disabled"]
 
 
+@pytest.mark.parametrize(
+    ("tools", "problem"),
+    [
+        ("enabled_tools = []", "disabled"),
+        ('enabled_tools = ["memory.read"]', "disabled"),
+        ('disabled_tools = ["memory.apply", "memory.read"]', "disabled"),
+        ('disabled_tools = ["memory.apply"]', "disabled"),
+        ('enabled_tools = ["memory.apply", "memory.read"]', None),
+        ('disabled_tools = ["another"]', None),
+    ],
+)
+def test_tools_that_a_person_left_out_are_told_of(
+    home: Path, tools: str, problem: str | None
+) -> None:
+    connect(home, HERE)
+    config = home / "config.toml"
+    config.write_text(config.read_text().replace("tool_timeout", f"{tools}\ntool_timeout", 1))
+
+    door = look(home, HERE).doors[1]
+
+    assert door.problem == problem
+    assert ("disabled_tools" in (door.way_out or "")) is (problem is not None)
+
+
+def test_the_tools_that_may_be_left_out_are_those_of_our_server() -> None:
+    assert [tool["name"] for tool in mcp_tools.described()] == [*TOOLS]
+
+
+def test_a_hook_that_a_person_switched_off_is_told_of_without_codex(home: Path) -> None:
+    connect(home, HERE)
+    config = home / "config.toml"
+    off = trusting(home).replace('"x"', '"x"\nenabled = false', 1)
+    config.write_text(config.read_text() + off)
+
+    seen = look(home, HERE)
+
+    assert seen.doors[0].problem == "disabled"
+    assert [hook.enabled for hook in seen.hooks] == [False, None, None]
+    config.write_text(config.read_text().replace("enabled = false", "enabled = true"))
+    assert look(home, HERE).doors[0].problem is None
+
+
 def test_a_program_that_is_gone_or_another_is_told(home: Path) -> None:
     connect(home)
     seen = look(home)
@@ -1115,9 +1160,19 @@ def test_files_that_cannot_be_read_are_told_of(home: Path) -> None:
         str(home / "config.toml"),
         str(home / "hooks.json"),
     ]
-    assert {(door.next, (door.way_out or "").partition(":")[0]) for door in seen.doors} == {
-        (None, "Correct `config.toml` first")
-    }
+    assert {
+        (door.problem, door.next, (door.way_out or "").partition(":")[0]) for door in seen.doors
+    } == {("unreadable", None, "Correct `config.toml` first")}
+
+
+def test_where_the_file_cannot_be_read_nobody_says_that_nothing_is_connected(own: Home) -> None:
+    (own.root / "config.toml").write_text("a = [\n")
+
+    shown = own.run("connect", "--status", env=NO_CODEX).stdout.decode()
+
+    assert shown.count("whether it is connected is not known") == 2
+    assert "not connected" not in shown
+    assert "Codex may read a newer form of it" in shown
 
 
 def test_what_failed_before_it_was_taken_out_is_no_problem_any_more(home: Path) -> None:
@@ -1508,7 +1563,8 @@ STATEMENTS = (
     '[[hooks.PreCompact]]\nhooks = [{ command = "{k}" }]',
     '[hooks.state."{k}:0"]\ntrusted_hash = "x"',
     "# {k}",
-    "# <<< codex {k}",
+    "# <<< codex-checkpoints {k}",
+    "# >>> codex-checkpoints {k}",
     "",
     "\t ",
 )

@@ -79,6 +79,17 @@ test("a door that is not connected has the button that connects it, and nothing 
   assert.equal(row?.isRemovable, false);
 });
 
+test("a door in a file that cannot be read is not called unconnected, and nothing is changed", () => {
+  const hook = { event: "PreCompact", configured: false, trust: null, enabled: null };
+  const hooks = [{ ...hook, lastRanAt: null, lastSession: null, failure: null }];
+  const some = { configured: false, trusted: null, lastRanAt: null, next: null } as const;
+  const row = rows({ doors: [door({ ...some, problem: "unreadable" })], hooks })[0];
+
+  assert.equal(row?.row.description, "not known: config.toml cannot be read");
+  assert.deepEqual(row?.children, []);
+  assert.equal(row?.isRemovable, false);
+});
+
 test("each advice of the server has a button of its own", () => {
   const steps = ["connect", "repair", "trust", "update_codex", "choose_home", "from the future"];
 

@@ -74,8 +74,9 @@ function doorNode(
     spoken: listed(label, state, used, advice),
     ...looks(door),
   };
-  const children = isHook ? hooks.map((hook) => hookNode(hook, now, say)) : [];
-  const isRemovable = door.problem !== "not_configured";
+  const isUnknown = door.problem === "unreadable";
+  const children = isHook && !isUnknown ? hooks.map((hook) => hookNode(hook, now, say)) : [];
+  const isRemovable = door.problem !== "not_configured" && !isUnknown;
   return { id: `door/${door.door}`, row, children, step, isRemovable };
 }
 
@@ -102,6 +103,7 @@ function looks({ problem }: ConnectDoor): Pick<Appearance, "icon" | "colour"> {
 function stateOf({ problem, trusted, failure, byHand }: ConnectDoor, say: Say): string {
   const words: Readonly<Record<string, string>> = {
     not_configured: say("not connected"),
+    unreadable: say("not known: config.toml cannot be read"),
     incomplete: say("some are missing or changed"),
     program_missing: say("what it calls is no longer there"),
     other_program: say("calls another installation"),

@@ -11,14 +11,15 @@ from collections.abc import Iterator, Sequence
 from codex_checkpoints.codex import entries
 from codex_checkpoints.codex.amending import amendment, stands
 from codex_checkpoints.codex.config_text import (
+    BEGIN,
+    END,
     GROUP,
     SERVER,
     Edit,
     Section,
-    begins,
     edited,
-    ends,
     hook_lines,
+    marks_in,
     newline_of,
     parsed,
     sections_of,
@@ -90,7 +91,7 @@ def _moves(body: str, wanted: Entries) -> Iterator[Edit]:
         if section.is_ours
         and not (wanted.has_server if section.place is None else section.place in places)
     ]
-    yield from _removals(body, going)
+    yield from _removals(body, sections, going)
     coming: list[_Coming] = []
     if wanted.has_server and not any(each.is_ours and each.place is None for each in sections):
         coming.append(_Coming(SERVER, server_lines(wanted)))
@@ -115,18 +116,19 @@ def _text_of(body: str, section: Section) -> str:
     return "".join(body[each.start : each.end] for each in section.said).rstrip("\r\n")
 
 
-def _removals(body: str, going: Sequence[Section]) -> Iterator[Edit]:
+def _removals(body: str, sections: Sequence[Section], going: Sequence[Section]) -> Iterator[Edit]:
     """Yield tables, and within our two comments the blank line that was put before each."""
     for section in going:
         yield from ((each.start, each.end, "") for each in section.said)
     starts = {section.header.start for section in going}
+    marks = marks_in(body, sections)
     within, blank = False, None
     for statement in statements(body):
         if blank is not None and within and statement.start in starts:
             yield blank.start, blank.end, ""
         blank = statement if statement.kind is Kind.BLANK else None
-        if statement.kind is Kind.COMMENT:
-            within = begins(body, statement) or (within and not ends(body, statement))
+        if statement.start in marks:
+            within = marks[statement.start] == BEGIN
 
 
 def _insertions(
@@ -137,7 +139,7 @@ def _insertions(
     Codex keeps the trust in a hook by its place, so that theirs have to stay the first.  Blank
     lines are put between our two comments alone: there they are known as ours.
     """
-    end = _second_comment(body)
+    end = _second_comment(body, sections)
     place = _place(body, sections, end)
     lines: dict[int, list[str]] = {}
     for each in coming:
@@ -164,7 +166,7 @@ def _place(body: str, sections: Sequence[Section], end: int | None) -> int:
     return max((each.end for each in said if each.end <= until), default=len(body))
 
 
-def _second_comment(body: str) -> int | None:
+def _second_comment(body: str, sections: Sequence[Section]) -> int | None:
     """Return where the comment at the end of our tables begins, the last of several."""
-    comments = (each for each in statements(body) if each.kind is Kind.COMMENT)
-    return max((c.start for c in comments if ends(body, c)), default=None)
+    marks = marks_in(body, sections)
+    return max((start for start, mark in marks.items() if mark == END), default=None)

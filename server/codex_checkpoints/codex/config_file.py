@@ -27,7 +27,8 @@ class Found:
     """What a text has of ours and of others: our hooks by event, our server, foreign hooks.
 
     `places` are where hooks that call us stand, by event; `trusted` are the names under which Codex
-    keeps that a person trusts a hook; `hooks_off` says that they have switched all hooks off.
+    keeps that a person trusts a hook, `switched_off` those of hooks that they switched off;
+    `hooks_off` says that they have switched all hooks off.
     `by_hand` and `servers_by_hand` call us and were written by a person: they count as foreign.
     """
 
@@ -37,6 +38,7 @@ class Found:
     foreign_hooks: bool
     places: Mapping[str, tuple[str, ...]] = Factory(dict[str, "tuple[str, ...]"])
     trusted: frozenset[str] = frozenset()
+    switched_off: frozenset[str] = frozenset()
     hooks_off: bool = False
     by_hand: Mapping[str, tuple[Written, ...]] = Factory(dict[str, "tuple[Written, ...]"])
     servers_by_hand: Mapping[str, Mapping[str, object]] = Factory(dict[str, "Mapping[str, object]"])
@@ -59,17 +61,15 @@ def found_in(text: str) -> Found:
     server = servers.get(SERVER_NAME)
     ours = entries.is_our_server(server)
     events = entries.groups_by_event(data.get("hooks"))
+    states = table(table(data.get("hooks")).get("state"))
     return Found(
         entries.written_in(events, entries.is_our_handler),
         table(server) if ours else None,
         server is not None and not ours,
         any(not entries.is_our_handler(h) for g in events.values() for h in entries.handlers_in(g)),
         {event: tuple(entries.places_of(groups)) for event, groups in events.items()},
-        frozenset(
-            name
-            for name, state in table(table(data.get("hooks")).get("state")).items()
-            if table(state).get("trusted_hash") is not None
-        ),
+        frozenset(n for n, s in states.items() if table(s).get("trusted_hash") is not None),
+        frozenset(n for n, s in states.items() if table(s).get("enabled") is False),
         any(table(data.get("features")).get(name) is False for name in _FEATURE),
         entries.written_by_hand(events),
         {
@@ -110,7 +110,7 @@ def without_entries(text: str) -> str | None:
 
     Raises `CannotEdit`.
     """
-    if found_in(text).nothing and config_text.BEGINS not in text:
+    if found_in(text).nothing and config_text.BEGIN not in text:
         return text
     left = config_text.without(text)
     if not _checked(text, left.text).nothing:

@@ -21,8 +21,7 @@ from codex_checkpoints.values import frozen
 
 BEGIN = "# >>> codex-checkpoints: added by `codex-checkpoints connect`, removed by `--remove`"
 END = "# <<< codex-checkpoints"
-BEGINS = "# >>> codex-checkpoints"
-"""What the first comment is known by; the second one by all of it."""
+"""A comment is one of the two only where it is all of the line: others may name us as well."""
 
 SERVER = ("mcp_servers", SERVER_NAME)
 GROUP = -1
@@ -49,7 +48,9 @@ def parsed(text: str) -> dict[str, object]:
         # A float is compared as it is written: not every one equals itself.
         return tomllib.loads(text.removeprefix("\ufeff"), parse_float=str)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise Unreadable(f"it is not valid TOML: {error}") from error
+        # Codex takes what TOML 1.1 allows; whether `tomllib` does hangs on the Python.
+        reason = "it is not valid TOML to this program, though Codex may read a newer form of it"
+        raise Unreadable(f"{reason}: {error}") from error
 
 
 def table(value: object) -> Mapping[str, object]:
@@ -192,16 +193,15 @@ def sections_of(body: str) -> Iterator[Section]:
 
 def _ours(body: str) -> list[Statement]:
     """Return what is to go: our tables and two comments, and the blank lines between those two."""
-    ours = {section.header.start for section in sections_of(body) if section.is_ours}
+    sections = list(sections_of(body))
+    ours = {section.header.start for section in sections if section.is_ours}
+    marks = marks_in(body, sections)
     found: list[Statement] = []
     within = mine = False
     for statement in statements(body):
         match statement.kind:
-            case Kind.COMMENT if begins(body, statement):
-                within = mine = True
-                found.append(statement)
-            case Kind.COMMENT if ends(body, statement):
-                within = mine = False
+            case Kind.COMMENT if statement.start in marks:
+                within = mine = marks[statement.start] == BEGIN
                 found.append(statement)
             case Kind.TABLE | Kind.ELEMENT:
                 mine = statement.start in ours
@@ -216,11 +216,19 @@ def _ours(body: str) -> list[Statement]:
     return found
 
 
-def begins(body: str, comment: Statement) -> bool:
-    """Say whether a comment is the one before our tables."""
-    return body[comment.start : comment.end].lstrip().startswith(BEGINS)
+def marks_in(body: str, sections: Iterable[Section]) -> dict[int, str]:
+    """Return which of our two comments begins at a place, `BEGIN` or `END`.
 
-
-def ends(body: str, comment: Statement) -> bool:
-    """Say whether a comment is the one behind our tables."""
-    return body[comment.start : comment.end].lstrip().startswith(END)
+    The second one is so short that a person may have written it: it is ours only somewhere behind
+    the first one, or behind a table of ours.
+    """
+    comments = [
+        (each.start, body[each.start : each.end].strip())
+        for each in statements(body)
+        if each.kind is Kind.COMMENT
+    ]
+    firsts = [start for start, text in comments if text == BEGIN]
+    tables = [section.header.start for section in sections if section.is_ours]
+    begun = min((*firsts, *tables), default=len(body))
+    seconds = (start for start, text in comments if text == END and start > begun)
+    return {**dict.fromkeys(firsts, BEGIN), **dict.fromkeys(seconds, END)}

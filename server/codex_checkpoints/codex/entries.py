@@ -21,6 +21,9 @@ SERVER_NAME = "codex-checkpoints"
 """Codex shows our tools in the namespace `mcp__codex_checkpoints`; nobody's own `memory` is near.
 """
 
+TOOLS = ("memory.apply", "memory.read")
+"""What our server offers, by the names under which a person may leave tools out."""
+
 SERVER_SECONDS = 20
 HOOK_SECONDS = 20
 
@@ -216,6 +219,20 @@ def words_of(server: object) -> list[str]:
     if not isinstance(command, str) or not isinstance(arguments, list):
         return []
     return [command, *(str(word) for word in cast("list[object]", arguments))]
+
+
+def offers_all(server: Mapping[str, object]) -> bool:
+    """Say whether Codex offers each of our tools to a model: a server may be off, or tools of it.
+
+    Only what `enabled_tools` names is offered where there is such a list, and nothing of what
+    `disabled_tools` names.
+    """
+    allowed, banned = server.get("enabled_tools"), server.get("disabled_tools")
+    return server.get("enabled") is not False and not any(
+        (isinstance(allowed, list) and tool not in allowed)
+        or (isinstance(banned, list) and tool in banned)
+        for tool in TOOLS
+    )
 
 
 def groups_by_event(hooks: object) -> dict[str, list[object]]:

@@ -59,7 +59,8 @@ def connect_lines(report: protocol.ConnectReport, way_out: str | None) -> list[s
             ran or ("never ran" if door.configured else None),
         ]
         lines.append(plain(f"{door.door:<12}{', '.join(word for word in words if word)}"))
-        lines += [_hook_line(hook) for hook in report.hooks if door.door == "hook"]
+        if door.door == "hook" and door.problem != "unreadable":
+            lines += map(_hook_line, report.hooks)
     for home in report.other_homes:
         state = "connected" if home.connected else "not connected"
         lines.append(f"Another Codex home is {state}: {plain(home.codex_home)}")
@@ -71,6 +72,8 @@ def connect_lines(report: protocol.ConnectReport, way_out: str | None) -> list[s
 def _connected(door: protocol.ConnectDoor) -> str:
     if door.by_hand:
         return "connected by hand"
+    if door.problem == "unreadable":
+        return "whether it is connected is not known"
     return "connected" if door.configured else "not connected"
 
 

@@ -60,11 +60,12 @@ class ConnectDoor:
     """One way in which Codex calls us: `hook` or `mcp`.
 
     `trusted` is null where that is not known, for the reason in `trustUnknown`; Codex asks for no
-    trust in an MCP server.  `problem` is null or `not_configured`, `incomplete`,
-    `program_missing`, `other_program`, `other_folders`, `no_hooks`, `disabled`, `untrusted`,
-    `failed`.  `next` is what helps: null or `connect`, `repair`, `trust`, `update_codex`,
-    `choose_home`; `wayOut` says it in a sentence.  `byHand` tells that a person
-    wrote something that calls it, which `connect` neither changes nor takes out.
+    trust in an MCP server.  `problem` is null or `not_configured`, `unreadable`
+    (whether it is configured is not known), `incomplete`, `program_missing`, `other_program`,
+    `other_folders`, `no_hooks`, `disabled`, `untrusted`, `failed`.  `next` is what helps:
+    null or `connect`, `repair`, `trust`, `update_codex`, `choose_home`; `wayOut` says it in a
+    sentence.  `byHand` tells that a person wrote something that calls it, which `connect` neither
+    changes nor takes out.
     """
 
     door: str

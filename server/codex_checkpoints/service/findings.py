@@ -40,7 +40,7 @@ _PROBLEMS: Mapping[str, tuple[str, str]] = {
     "other_program": ("info", "Codex calls another installation of this program."),
     "other_folders": ("warning", "Codex calls this program for another home or state folder."),
     "no_hooks": ("warning", "The version of Codex that is installed has no hooks that fit."),
-    "disabled": ("warning", "They are switched off in Codex."),
+    "disabled": ("warning", "They are switched off in Codex, or some of them."),
     "untrusted": ("warning", "Nobody has told Codex to trust them, so it does not call them."),
     "failed": ("warning", "The last call failed."),
 }
@@ -52,7 +52,8 @@ def of_connection(connection: Connection, rows: Iterable[Row]) -> Iterator[Findi
     Where nothing is connected that is nobody's trouble: only what is left over, or lies elsewhere,
     is told then.
     """
-    is_connected = any(door.problem != "not_configured" for door in connection.doors)
+    none = {"not_configured", "unreadable"}
+    is_connected = any(door.problem not in none for door in connection.doors)
     for door in connection.doors:
         yield from _of_door(connection, door)
     yield from _of_files(connection, is_connected=is_connected)

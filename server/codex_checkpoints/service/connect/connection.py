@@ -26,9 +26,9 @@ from codex_checkpoints.service.connect.doors import (
     Known,
     hook_door,
     hook_states,
+    in_the_dark,
     mcp_door,
     seen_of_us,
-    without_step,
 )
 from codex_checkpoints.service.connect.last_runs import LastCalls
 from codex_checkpoints.values import frozen
@@ -126,6 +126,7 @@ def look(
         wanted,
         ours.found,
         ours.recorded,
+        ours.switched_off,
         answer,
         asked.problem or (None if answer is not None else "not_asked"),
         asked.problem != "hooks_unknown" and program.has_hooks(asked.version),
@@ -134,7 +135,7 @@ def look(
     hooks = tuple(hook_states(known))
     doors = hook_door(known, hooks), mcp_door(known)
     if not ours.is_known:
-        doors = tuple(without_step(door) for door in doors)
+        doors = tuple(in_the_dark(door) for door in doors)
     problems += _called_twice(codex_home, ours.found)
     problems += dict.fromkeys((*_in_projects(around, codex_home), *_elsewhere(codex_home, answer)))
     in_files = tuple(problems)
@@ -142,7 +143,7 @@ def look(
     problems += [
         str(door.failure)
         for door in doors
-        if door.failure is not None and door.problem != "not_configured"
+        if door.failure is not None and door.problem not in {"not_configured", "unreadable"}
     ]
     return Connection(
         codex_home,
@@ -171,10 +172,14 @@ def _other_home(codex_home: str) -> OtherHome:
 
 @frozen
 class _Ours:
-    """What of ours stands in the two files, and for which events there is a record of trust."""
+    """What of ours stands in the two files, and for which events it is on record.
+
+    There may be a record of trust, or one that each of our hooks is switched off.
+    """
 
     found: Found
     recorded: frozenset[str]
+    switched_off: frozenset[str]
     is_known: bool = True
     """Whether `config.toml` could be read."""
 
@@ -205,8 +210,11 @@ def _ours(codex_home: str, problems: list[str]) -> _Ours:
         except OSError as error:
             unread.add(name)
             problems.append(f"{path} cannot be read: {error.strerror}")
-    recorded = frozenset(_recorded(places, found.trusted))
-    return _Ours(found, recorded, is_known=CONFIG not in unread)
+    recorded = {event for event, is_named in _named(places, found.trusted) if is_named}
+    off = list(_named(places, found.switched_off))
+    on = {event for event, is_named in off if not is_named}
+    switched_off = frozenset(event for event, _ in off if event not in on)
+    return _Ours(found, frozenset(recorded), switched_off, is_known=CONFIG not in unread)
 
 
 _Hooks = Mapping[str, tuple[Written, ...]]
@@ -242,19 +250,19 @@ _EACH_ANSWERS = "each is called, so Codex is given the same twice; take out what
 _EACH_OFFERS = "a model is offered the memory tools twice; take out what was added by hand"
 
 
-def _recorded(
-    places: Mapping[str, Mapping[str, tuple[str, ...]]], trusted: Iterable[str]
-) -> Iterator[str]:
-    """Yield the events of which a hook of ours is on record as trusted.
+def _named(
+    places: Mapping[str, Mapping[str, tuple[str, ...]]], records: Iterable[str]
+) -> Iterator[tuple[str, bool]]:
+    """Yield the event of each hook of ours, and whether it is named among the records of Codex.
 
-    Codex keeps a trust by the file, the event and the place; what it is worth, Codex alone knows.
+    Codex keeps them by the file, the event and the place; what a trust is worth it alone knows.
     """
-    names = {(os.path.realpath(path), *rest) for path, *rest in map(_key, trusted)}
+    names = {(os.path.realpath(path), *rest) for path, *rest in map(_key, records)}
     for path, events in places.items():
         for event, there in events.items():
             spelled = re.sub(r"(?<!^)(?=[A-Z])", "_", event).lower()
-            if any((os.path.realpath(path), spelled, place) in names for place in there):
-                yield event
+            for place in there:
+                yield event, (os.path.realpath(path), spelled, place) in names
 
 
 def _key(name: str) -> tuple[str, str, str]:

@@ -20,6 +20,7 @@ from codex_checkpoints.values import frozen
 
 Problem = Literal[
     "not_configured",
+    "unreadable",
     "incomplete",
     "program_missing",
     "other_program",
@@ -39,6 +40,7 @@ _CORRECT = "Correct `config.toml` first: nothing is changed in a file that canno
 _CONNECT = "Run `codex-checkpoints connect`: it shows what it would write, and asks."
 _WAYS_OUT: Mapping[Problem, tuple[Next | None, str]] = {
     "not_configured": ("connect", _CONNECT),
+    "unreadable": (None, _CORRECT),
     "incomplete": ("repair", _AGAIN),
     "program_missing": (
         "repair",
@@ -58,7 +60,10 @@ _WAYS_OUT: Mapping[Problem, tuple[Next | None, str]] = {
     ),
     "disabled": (
         "trust",
-        "Switch it on again: hooks with /hooks in Codex, or where `config.toml` says `false`.",
+        (
+            "Switch it on again: hooks with /hooks in Codex, or where `config.toml` says `false`; "
+            "tools where it says `enabled_tools` or `disabled_tools`."
+        ),
     ),
     "untrusted": ("trust", HOW_TO_TRUST),
     "failed": (
@@ -111,15 +116,17 @@ class Door:
 class Known:
     """What is known of one home: its files, what Codex says, why it says nothing, the last calls.
 
-    `recorded` are the events for which Codex has a record of trust, right or not; `silence` is None
-    where it has told which hooks it trusts; `has_hooks` says whether its version has any, None
-    where that is not known.
+    `recorded` are the events for which Codex has a record of trust, right or not, `switched_off`
+    those for which a person has switched off each hook of ours; `silence` is None where Codex has
+    told which hooks it trusts; `has_hooks` says whether its version has any, None where that is
+    not known.
     """
 
     home_is_there: bool
     wanted: Entries
     ours: Found
     recorded: frozenset[str]
+    switched_off: frozenset[str]
     answer: Answer | None
     silence: str | None
     has_hooks: bool | None
@@ -161,7 +168,8 @@ def _seen(
     """Return the trust in a hook that is configured, and whether it is switched on."""
     if hook is not None:
         return hook.trust, hook.enabled
-    is_off = known.ours.hooks_off or (known.answer is not None and known.answer.hooks is not None)
+    is_off = known.ours.hooks_off or event in known.switched_off
+    is_off = is_off or (known.answer is not None and known.answer.hooks is not None)
     # Without a record of trust there is none, unless somebody let them run all the same.
     untold = known.answer is None and event not in known.recorded and not was_called
     return "untrusted" if untold else None, False if is_off else None
@@ -217,7 +225,7 @@ def mcp_door(known: Known) -> Door:
     else:
         problem = _of_entries(known.wanted, words)
     is_to_correct = problem is not None and known.ours.server is None
-    if problem is None and server is not None and server.get("enabled") is False:
+    if problem is None and server is not None and not entries.offers_all(server):
         problem = "disabled"
     trusted = None if server is None else True
     called = known.calls.of([TOOLS])
@@ -232,11 +240,12 @@ def _told_of_hand(door: Door, *, is_to_correct: bool) -> Door:
     return evolve(door, by_hand=True)
 
 
-def without_step(door: Door) -> Door:
-    """Return a door that may be configured or not: whoever cannot read that file cannot help."""
+def in_the_dark(door: Door) -> Door:
+    """Return a door that may be configured or not: whoever cannot read that file cannot tell."""
     if door.problem != "not_configured":
         return door
-    return evolve(door, next=None, way_out=_CORRECT)
+    step, way_out = _WAYS_OUT["unreadable"]
+    return evolve(door, problem="unreadable", next=step, way_out=way_out)
 
 
 def _door(  # noqa: PLR0913, PLR0917 - each is a fact of its own
