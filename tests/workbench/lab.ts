@@ -1,11 +1,10 @@
 /** A throw-away machine: a home, a project, a CODEX_HOME, and an environment full of traps. */
 
-import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
+import { becomes } from "./waiting.ts";
 
 const CLI = join(import.meta.dirname, "..", "..", ".venv", "bin", "codex-checkpoints");
 
@@ -77,13 +76,8 @@ export class Lab {
       execFileSync("ps", ["-eo", "pid=,args="], { encoding: "utf8" })
         .split("\n")
         .filter((line) => line.includes(this.extensions) && line.endsWith("launch.py serve"));
-    let found = servers();
-    for (let tries = 0; found.length !== 1 && tries < 300; tries++) {
-      await sleep(100); // the one before may still be ending
-      found = servers();
-    }
-    assert.equal(found.length, 1, found.join("\n"));
-    return Number.parseInt(found[0] ?? "", 10);
+    await becomes(() => servers().length, 1); // the one before may still be ending
+    return Number.parseInt(servers()[0] ?? "", 10);
   }
 
   remove(): void {

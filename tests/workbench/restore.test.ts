@@ -10,7 +10,8 @@ import { CodexToResume, LATER, SAID, TASK } from "./codex_to_resume.ts";
 import { Lab } from "./lab.ts";
 import { inFront, isForEverybody } from "./pages.ts";
 import { fileOf } from "./rollouts.ts";
-import { becomes, shows, step, Workbench } from "./workbench.ts";
+import { becomes } from "./waiting.ts";
+import { shows, step, Workbench } from "./workbench.ts";
 
 const [SOFT, HARD] = ["Continue with context", "Reset context for performance"];
 const PROMPT = "And now?";

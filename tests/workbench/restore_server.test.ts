@@ -8,7 +8,8 @@ import type { Locator } from "playwright-core";
 import { Lab } from "./lab.ts";
 import { barriers, inFront } from "./pages.ts";
 import { fileOf, writeSession } from "./rollouts.ts";
-import { becomes, shows, step, Workbench } from "./workbench.ts";
+import { becomes } from "./waiting.ts";
+import { shows, step, Workbench } from "./workbench.ts";
 
 const [SOFT, HARD] = ["Continue with context", "Reset context for performance"];
 const REASON = "typed before it went";

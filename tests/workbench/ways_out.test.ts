@@ -7,7 +7,8 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { Lab } from "./lab.ts";
 import { writeSession } from "./rollouts.ts";
-import { becomes, shows, Workbench } from "./workbench.ts";
+import { becomes } from "./waiting.ts";
+import { shows, Workbench } from "./workbench.ts";
 
 test("without a folder of sessions the view says so, until there is one", async (t) => {
   const lab = new Lab();

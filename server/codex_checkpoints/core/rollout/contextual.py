@@ -8,7 +8,7 @@ Texts may be very long, so only their ends are looked at, and never a copy is ma
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from codex_checkpoints.core.rollout.ours import is_ours
 
@@ -64,10 +64,7 @@ def is_human(parts: Sequence[str]) -> bool:
 
     One without any text, an image alone for example, is; it just says nothing.
     """
-    texts = [part for part in parts if not is_image_wrapper(part)]
-    if any(is_contextual(text) for text in texts):
-        return False
-    return not texts or not (is_summary(texts[0]) or is_ours(texts[0]))
+    return _is_free_of(is_contextual, parts)
 
 
 def is_typed(parts: Sequence[str]) -> bool:
@@ -75,10 +72,7 @@ def is_typed(parts: Sequence[str]) -> bool:
 
     Then an element of an unknown name is what a person wrote, and so is what reads like a warning.
     """
-    texts = [part for part in parts if not is_image_wrapper(part)]
-    if any(_is_known(text) for text in texts):
-        return False
-    return not texts or not (is_summary(texts[0]) or is_ours(texts[0]))
+    return _is_free_of(_is_known, parts)
 
 
 def is_contextual(part: str) -> bool:
@@ -110,6 +104,14 @@ def request_of(text: str) -> str:
     """Return what follows the last heading with which editors introduce the request ("Task")."""
     found = text.rfind(_REQUEST)
     return text if found < 0 else text[found + len(_REQUEST) :]
+
+
+def _is_free_of(injected: Callable[[str], bool], parts: Sequence[str]) -> bool:
+    """Tell whether no part is injected, and the first is neither a summary nor ours."""
+    texts = [part for part in parts if not is_image_wrapper(part)]
+    if any(map(injected, texts)):
+        return False
+    return not texts or not (is_summary(texts[0]) or is_ours(texts[0]))
 
 
 def _is_known(part: str) -> bool:
