@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import attrs
 import orjson
@@ -217,6 +217,9 @@ def test_the_users_page_names_targets_of_the_makefile():
 # --- the protocol --------------------------------------------------------------------------------
 
 
+NAMES = {record: name for name, record in protocol.RECORDS.items()}
+
+
 def records() -> dict[str, type]:
     """Return every record of the wire by name, those inside others as well."""
     tops = [cls for method in protocol.METHODS for cls in (method.params, method.result)]
@@ -224,8 +227,8 @@ def records() -> dict[str, type]:
     found: dict[str, type] = {}
     while tops:
         cls = tops.pop()
-        if cls.__name__ not in found:
-            found[cls.__name__] = cls
+        if NAMES[cls] not in found:
+            found[NAMES[cls]] = cls
             hints = get_type_hints(cls).values()
             tops += [part for hint in hints for part in parts(hint) if wire.is_wire_record(part)]
     return dict(sorted(found.items()))
@@ -248,10 +251,12 @@ def in_words(hint: object) -> str:
     if origin is dict:
         values = "" if inner[1] is Any else f" of {in_words(inner[1])}"
         return f"object{values}"
+    if origin is Literal:
+        return in_words(str)
     if not isinstance(hint, type):
         raise TypeError(f"no words for {hint}")
     simple = {str: "string", int: "integer", bool: "boolean", Any: "any JSON value"}
-    return simple.get(hint) or f"[{hint.__name__}](#{hint.__name__.lower()})"
+    return simple.get(hint) or f"[{NAMES[hint]}](#{NAMES[hint].lower()})"
 
 
 def default(field: "attrs.Attribute[Any]") -> str:
@@ -275,6 +280,10 @@ def test_the_protocol_page_has_each_field_of_each_record(name: str, cls: type):
         + ([default(field)] if cls in asked else [])
         for field in attrs.fields(cls)
     ]
+
+
+def test_a_record_is_named_in_the_protocol_when_it_goes_over_the_wire():
+    assert records() == dict(sorted(protocol.RECORDS.items()))
 
 
 def test_the_protocol_page_has_each_record_and_no_other():

@@ -18,12 +18,11 @@ from attrs import AttrsInstance
 from cattrs import Converter, transform_error
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 
-from codex_checkpoints import protocol
 from codex_checkpoints.core.checkpoint.caps import camel
 
 T = TypeVar("T")
 
-_PACKAGE = f"{protocol.__name__}."
+_PACKAGE = f"{__name__.partition('.')[0]}."
 _SNAKE = re.compile(r"(?<=[a-z])_([a-z])")
 
 
@@ -55,7 +54,7 @@ def add_hooks(converter: Converter) -> Converter:
 
 
 def is_wire_record(cls: Any) -> TypeGuard[type[AttrsInstance]]:
-    """Return whether a class is one of `protocol`'s records."""
+    """Return whether a class is one of our records: `protocol` says which of them go out."""
     return attrs.has(cls) and cls.__module__.startswith(_PACKAGE)
 
 

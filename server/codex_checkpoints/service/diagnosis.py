@@ -18,7 +18,7 @@ from codex_checkpoints.values import frozen
 
 @frozen
 class Diagnosis:
-    """The state of one Codex home as this product sees it."""
+    """What was found, skipped and why; `skipped` counts what gave nothing, by reason."""
 
     codex_home: str
     state_dir: str

@@ -17,7 +17,7 @@ _RECENT = 20
 
 @frozen
 class Finding:
-    """One thing worth knowing: `severity` is `error`, `warning` or `info`."""
+    """One thing worth knowing, with a way out; `severity` is `error`, `warning` or `info`."""
 
     code: str
     severity: str

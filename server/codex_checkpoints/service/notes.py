@@ -51,10 +51,10 @@ _SHOWN = 80
 
 @frozen
 class Applied:
-    """An accepted update: where it stands, and which of its texts will be cut.
+    """An update that was accepted, or would be.
 
-    `update_id` is None for one that was only tried; `id` is the key of a fact or the id of a
-    decision, None for a plan.
+    `updateId` is null where it was only judged, `id` for a plan; `shortened` names the texts and
+    steps that are kept in part.
     """
 
     accepted: bool

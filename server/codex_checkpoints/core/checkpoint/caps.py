@@ -50,7 +50,7 @@ class Limits:
 
 @frozen
 class Caps:
-    """What a view shows at most; zero means an empty section (DSC-44)."""
+    """The caps a view was made with."""
 
     max_open_plan_steps: int = 12
     max_done_plan_steps: int = 5

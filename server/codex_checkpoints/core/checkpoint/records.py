@@ -24,7 +24,7 @@ NOTHING: Mapping[str, bool] = MappingProxyType({})
 
 @frozen
 class Evidence:
-    """Where a record comes from: a user message, an observed file or a tool call (DSC-16)."""
+    """What a note rests on; `source` is `user`, `file` or `tool_output`."""
 
     source: EvidenceSource
     ref: str

@@ -36,7 +36,7 @@ _PLACES = ("image_url", "audio_url", "file_data")
 
 @frozen
 class LeftOut:
-    """A payload that was left out: its media type as far as it is known, its size in bytes."""
+    """A payload that a note stands for: its media type, its size in bytes."""
 
     media: str
     size: int

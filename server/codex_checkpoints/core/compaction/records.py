@@ -85,7 +85,7 @@ class Sizes:
 
 @frozen
 class Windows:
-    """The chain of the source before, and that of the session where the work goes on."""
+    """The chain of the source, and that of the session where the work goes on."""
 
     before: Chain
     after: Chain

@@ -48,7 +48,7 @@ class Marker:
 
 @frozen
 class Pin:
-    """A file, or lines of one, that the user wants in every state pack (AGN-38)."""
+    """A file, or lines of one, that every state pack of the session offers."""
 
     uri: str
     start: int | None = None

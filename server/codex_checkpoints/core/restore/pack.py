@@ -34,9 +34,11 @@ longer than a pinned content may be."""
 
 @frozen
 class Deferred:
-    """An item that a pack does not show.
+    """One thing that a pack leaves out.
 
-    Of a pin it shows the name all the same, and of one out of `bound` the beginning.
+    `reason` is `budget`, `filtered` (a step that is done, a decision that another supersedes),
+    `missing` (a pinned file that is not there), `no_lines` (it has no such lines), `unreadable` or
+    `bound` (a pin that is shown in part, or too large to be read).
     """
 
     part: Part

@@ -89,7 +89,7 @@ _NOTICE = (
 
 @frozen
 class Item:
-    """One thing that a pack can show, by its part and a name that is unique there."""
+    """One thing that is carried; `part` is the part of a state pack that it belongs to."""
 
     part: Part
     id: str

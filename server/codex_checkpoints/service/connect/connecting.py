@@ -53,7 +53,10 @@ class Change:
 
 @frozen
 class Done:
-    """One file that was changed, and where its old bytes are kept."""
+    """A file of Codex's that was changed, or would be; `action` is `create`, `edit` or `delete`.
+
+    `diff` shows what comes and goes, and nothing of what stays.
+    """
 
     path: str
     action: str

@@ -79,7 +79,7 @@ _SURE = frozenset({"trusted", "managed"})
 
 @frozen
 class HookState:
-    """One of our hooks; `trust` is Codex's word for it, None where that is not known."""
+    """A hook of ours; `trust` is Codex's word: `trusted`, `untrusted`, `modified`, `managed`."""
 
     event: str
     configured: bool
@@ -92,11 +92,15 @@ class HookState:
 
 @frozen
 class Door:
-    """One of the two ways in which Codex calls us: `hook` or `mcp`.
+    """One way in which Codex calls us: `hook` or `mcp`.
 
-    `trusted` is None where that is not known, for the reason in `trust_unknown`; Codex asks for no
-    trust in an MCP server.  `next` is what helps against the problem, `way_out` says it;
-    `by_hand` tells of something that calls us and that `connect` did not write.
+    `trusted` is null where that is not known, for the reason in `trustUnknown`; Codex asks for no
+    trust in an MCP server.  `problem` is null or `not_configured`, `unreadable`
+    (whether it is configured is not known), `incomplete`, `program_missing`, `other_program`,
+    `other_folders`, `no_hooks`, `disabled`, `untrusted`, `failed`.  `next` is what helps:
+    null or `connect`, `repair`, `trust`, `update_codex`, `choose_home`; `wayOut` says it in a
+    sentence.  `byHand` tells that a person wrote something that calls it, which `connect` neither
+    changes nor takes out.
     """
 
     door: str

@@ -34,7 +34,7 @@ class Run:
 
 @frozen
 class Failure:
-    """A call of our hook that failed; no session where the call named none."""
+    """A call of ours that failed and that no good one has followed."""
 
     at: str
     session_id: str | None

@@ -50,7 +50,7 @@ _PACKED = "packDigest"
 
 @frozen
 class Verified:
-    """How much was checked, and what is wrong; files that are gone are `unavailable`."""
+    """How much was checked, and what is wrong with it; `unavailable` files were not checked."""
 
     events: int
     records: int

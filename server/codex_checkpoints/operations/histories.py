@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from codex_checkpoints.protocol.receipts import Receipt
+from codex_checkpoints.core.compaction.outline import Outline
+from codex_checkpoints.core.history.windows import Chain as WindowChain
+from codex_checkpoints.core.losses import records as losing
+from codex_checkpoints.core.losses.records import LostCommand, LostFile, LostText, Reread
+from codex_checkpoints.core.restore import difference
+from codex_checkpoints.operations.services import Services, SessionParams
+from codex_checkpoints.service.connect.receipts import Receipt, by_window, received
+from codex_checkpoints.service.differences import Place, compare
+from codex_checkpoints.service.history import Histories
+from codex_checkpoints.service.losing import losses_of
+from codex_checkpoints.service.outlines import outline as outlined
 from codex_checkpoints.values import frozen
-
-
-@frozen
-class WindowChain:
-    """Where a session stands among its context windows; what no record tells is null.
-
-    `number` counts from 0; `previous` is null in the first window.
-    """
-
-    first: str | None
-    previous: str | None
-    current: str | None
-    number: int | None
+from codex_checkpoints.wire import filled
 
 
 @frozen
@@ -69,85 +67,6 @@ class WindowList:
 
     items: tuple[Window, ...]
     next_cursor: str | None
-
-
-@frozen
-class OutlineTurn:
-    """A recent turn: its number from 1, its id, the window it began in, its first words."""
-
-    number: int
-    turn_id: str
-    window: int
-    text: str
-
-
-@frozen
-class OutlineChunk:
-    """A stretch of older turns, and of the windows they began in; `text` is of its first turn."""
-
-    first: int
-    last: int
-    first_window: int
-    last_window: int
-    text: str
-
-
-@frozen
-class Outline:
-    """What people see of a session, bounded: at most 16 chunks, then the recent turns."""
-
-    chunks: tuple[OutlineChunk, ...]
-    recent: tuple[OutlineTurn, ...]
-
-
-@frozen
-class LostText:
-    """The task, or an open step of the plan, and whether the replacement still holds its text.
-
-    `ref` is the message or the call it comes from, `seq` the record, null where none of this
-    session's own tells it.  `lost` is null where nobody can tell, since part of the replacement is
-    encrypted.
-    """
-
-    text: str
-    ref: str | None
-    seq: int | None
-    lost: bool | None
-
-
-@frozen
-class LostFile:
-    """A file that was changed in the window before, and whether the replacement names it.
-
-    `change` is `add`, `update`, `delete` or `move`; `ref` is the call that did it last.
-    """
-
-    uri: str
-    change: str
-    ref: str | None
-    seq: int
-    lost: bool | None
-
-
-@frozen
-class LostCommand:
-    """A command that had failed when it was run last, and whether the replacement names it."""
-
-    command: str
-    exit_code: int | None
-    ref: str | None
-    seq: int
-    lost: bool | None
-
-
-@frozen
-class Reread:
-    """A file that was read again unchanged, how often, and the last record that did it."""
-
-    uri: str
-    times: int
-    ref: str | None
-    seq: int
 
 
 @frozen
@@ -227,3 +146,94 @@ class Difference:
     decisions: tuple[dict[str, Any], ...]
     facts: tuple[dict[str, Any], ...]
     artifacts: tuple[dict[str, Any], ...]
+
+
+def history(services: Services, params: SessionParams) -> History:
+    """Return what Codex would send on resume."""
+    found = Histories(services.sessions).history(params.session_id)
+    return History(
+        items=tuple(dict(item) for item in found.items),
+        reconstructed=found.reconstructed,
+        windows=found.chain,
+        context_tokens=found.context.tokens,
+        context_tokens_source=found.context.source,
+        context_tokens_flagged=found.context.flagged,
+        context_window=found.context.window,
+    )
+
+
+def windows(services: Services, params: SessionParams) -> WindowList:
+    """Return the windows of a session, each with what Codex was given in it last."""
+    sessions = services.sessions
+    found = Histories(sessions).windows(params.session_id)
+    opened = sessions.compactions.opened(sessions.find(params.session_id).session_id)
+    given = by_window(received(sessions, params.session_id), found)
+    rows = (
+        filled(
+            Window,
+            each,
+            previous_window_id=each.previous_id,
+            opened_at_seq=each.opened_seq,
+            received=given.get(each.number),
+            compaction_id=opened.get(each.window_id or ""),
+        )
+        for each in found
+    )
+    return WindowList(tuple(rows), None)
+
+
+def outline(services: Services, params: SessionParams) -> Outline:
+    """Return the outline of a session."""
+    return outlined(services.sessions, params.session_id)
+
+
+def losses(services: Services, params: SessionParams) -> LossList:
+    """Return what each compaction of a session lost."""
+    return LossList(tuple(map(_loss, losses_of(services.sessions, params.session_id))), None)
+
+
+def _loss(loss: losing.Loss) -> Loss:
+    missed, since = loss.missed, loss.since
+    task = missed.task
+    return Loss(
+        number=loss.number,
+        window_id=loss.window_id,
+        opened_at_seq=loss.opened_seq,
+        opened_at=loss.opened_at,
+        trigger=loss.trigger,
+        strategy=loss.strategy,
+        counts=loss.counts,
+        sealed=missed.sealed,
+        task_present=None if task is None or task.lost is None else not task.lost,
+        task=task,
+        open_plan_steps=missed.open_plan_steps,
+        edited_files=missed.edited_files,
+        failing_commands=missed.failing_commands,
+        not_listed=missed.not_listed,
+        reads=since.reads,
+        rereads_unchanged=since.rereads_unchanged,
+        bytes=since.bytes,
+        rereads=since.rereads,
+        loop=bool(since.loop_over),
+        loop_over=since.loop_over,
+    )
+
+
+def diff(services: Services, params: DiffParams) -> Difference:
+    """Return what changed between two turns."""
+    before = Place(params.session_id, params.from_turn_id)
+    after = Place(params.to_session_id or params.session_id, params.to_turn_id)
+    compared = compare(services.sessions, before, after)
+    found = difference.json_of(compared.found)
+    return Difference(
+        session_id=compared.session_id,
+        from_turn_id=compared.from_turn,
+        to_session_id=compared.to_session,
+        to_turn_id=compared.to_turn,
+        task=found["task"],
+        plan=tuple(found["plan"]),
+        plan_reordered=found["planReordered"],
+        decisions=tuple(found["decisions"]),
+        facts=tuple(found["facts"]),
+        artifacts=tuple(found["artifacts"]),
+    )

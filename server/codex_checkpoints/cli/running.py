@@ -1,4 +1,7 @@
-"""`watch`: keep checkpoints current, and tell of each change."""
+"""`watch`, and `serve`, `mcp`, `hook`: what runs until it is stopped.
+
+The last three are the doors for programs, each loaded only when it is opened.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,10 @@ from collections.abc import Callable, Generator
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from codex_checkpoints.assembly import House
+from codex_checkpoints.assembly import Places
 from codex_checkpoints.cli import output
-from codex_checkpoints.cli.arguments import add_json
-from codex_checkpoints.cli.commands import DONE, Commands, refresh
+from codex_checkpoints.cli.arguments import add_json, port
+from codex_checkpoints.cli.commands import DONE, Commands, Terminal
 from codex_checkpoints.presentation import sessions as texts
 from codex_checkpoints.service import following
 from codex_checkpoints.service.following import Changed, Follower
@@ -22,32 +25,41 @@ if TYPE_CHECKING:
     from codex_checkpoints.watch.watcher import Watcher
 
 
-def add(commands: Commands) -> None:
-    """Add the command of this module."""
+def add_watch(commands: Commands) -> None:
+    """Add `watch`."""
     about = "follow the sessions and keep their checkpoints current"
     watch = commands.add("watch", about, _watch)
     watch.add_argument("--once", action="store_true", help="bring all up to date and end")
     add_json(watch, "one JSON object a change")
 
 
-def _watch(options: argparse.Namespace, house: House) -> int:
+def add_doors(commands: Commands) -> None:
+    """Add the doors for programs."""
+    about = "be the language server of an editor, on stdin and stdout"
+    serve = commands.add_alone("serve", about, _serve)
+    serve.add_argument("--tcp", metavar="PORT", type=port, help="on a loopback port, to debug")
+    commands.add_alone("mcp", "be the MCP server of Codex, on stdin and stdout", _mcp)
+    commands.add_alone("hook", "answer one call of a hook of Codex's, on stdin and stdout", _hook)
+
+
+def _watch(options: argparse.Namespace, services: Terminal) -> int:
     from codex_checkpoints.watch.watcher import Watcher
 
-    follower = Follower(house.sessions)
+    follower = Follower(services.sessions)
     if options.once:
-        refresh(house)
-        _tell(follower.keep_all(), house, options)
+        services.look_around()
+        _tell(follower.keep_all(), services, options)
         return DONE
     with _ending_on_signals():
         watcher = Watcher(follower.mark)
         try:
             for root in follower.trees():
                 watcher.follow_tree(root)
-            refresh(house)
-            count = len(house.sessions.catalogue.current())
-            output.say(f"following {count} sessions under {house.sessions.catalogue.place}")
-            _tell(follower.begin(), house, options)
-            _follow(follower, watcher, lambda change: _tell(change, house, options))
+            services.look_around()
+            count = len(services.sessions.catalogue.current())
+            output.say(f"following {count} sessions under {services.where.codex_home}")
+            _tell(follower.begin(), services, options)
+            _follow(follower, watcher, lambda change: _tell(change, services, options))
         finally:
             watcher.stop()
     return DONE
@@ -70,8 +82,8 @@ def _follow(follower: Follower, watcher: Watcher, tell: Callable[[Changed], None
             tell(change)
 
 
-def _tell(change: Changed, house: House, options: argparse.Namespace) -> None:
-    current = house.sessions.catalogue.current()
+def _tell(change: Changed, services: Terminal, options: argparse.Namespace) -> None:
+    current = services.sessions.catalogue.current()
     for session_id in change.session_ids:
         if options.json:
             output.write_json({"sessionId": session_id, "reason": change.reason}, indent=False)
@@ -97,3 +109,22 @@ def _ending_on_signals() -> Generator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def _serve(options: argparse.Namespace, where: Places) -> int:
+    from codex_checkpoints import server
+
+    server.serve(where, tcp=options.tcp)
+    return DONE
+
+
+def _mcp(options: argparse.Namespace, _where: Places) -> int:
+    from codex_checkpoints import mcp
+
+    return mcp.serve(options.codex_home, options.state_dir)
+
+
+def _hook(options: argparse.Namespace, _where: Places) -> int:
+    from codex_checkpoints import hook
+
+    return hook.serve(options.codex_home, options.state_dir)

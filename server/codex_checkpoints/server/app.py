@@ -1,9 +1,8 @@
-"""What every request is answered with: one client's service, its follower, its notifications.
+"""The server of one client: its sessions, its follower, its notifications.
 
 All work happens on one worker thread, so the service needs no locks, and the loop stays free to
 answer and to hear that a request was cancelled.  Only the loop's own thread ever sends: the
-observer's threads may do one thing, mark a path.  What a request means is told by the modules
-beside this one.
+observer's threads may do one thing, mark a path.  What a request means is told by `operations`.
 """
 
 from __future__ import annotations
@@ -12,15 +11,18 @@ import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, TypeVar, cast
 
+from attrs import evolve
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 
 from codex_checkpoints import assembly, protocol, wire
 from codex_checkpoints.assembly import House, Places
+from codex_checkpoints.operations.services import Services, Steps
 from codex_checkpoints.server.long_work import LongWork, reporting
 from codex_checkpoints.service import following
 from codex_checkpoints.service.compaction.settling import CompactionSettling
@@ -36,8 +38,44 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-class Desk:
-    """One client's server: the service on its worker thread, the follower, the notifications."""
+class Request(Services):
+    """One request at work: what it changed and showed, for its client to be told."""
+
+    def __init__(self, where: Places, house: House, follower: Follower | None, pace: Pace) -> None:
+        """Begin with nothing changed."""
+        super().__init__(where, house)
+        self._follower = follower
+        self._pace = pace
+        self.changes: list[tuple[tuple[str, ...], str]] = []
+        self.has_shown = False
+
+    def changed(self, session_ids: tuple[str, ...], reason: str) -> None:
+        """Keep what is to be told; a change of the memory is told once, by us."""
+        self.changes.append((session_ids, reason))
+        if reason == "memory" and self._follower is not None:
+            self._follower.take_as_told(session_ids[0])
+
+    def shown(self, session_id: str) -> None:
+        """Follow the files of a session that the client shows."""
+        if self._follower is not None:
+            self._follower.attend(session_id)
+            self.has_shown = True
+
+    def look_again(self) -> None:
+        """Look for files that are so new that nobody has told of them yet."""
+        self.sessions.refresh()
+
+    def is_cancelled(self) -> bool:
+        """Return whether it is called off and can still be stopped."""
+        return self._pace.cancelled
+
+    def commit(self) -> None:
+        """Go on to the end whatever comes, on any thread; raises `Cancelled` (`service.pace`)."""
+        self._pace.commit()
+
+
+class App:
+    """The server of one client, from `initialize` to its end."""
 
     def __init__(self, server: LanguageServer, where: Places) -> None:
         """Wait for `initialize`; nothing is opened before."""
@@ -48,12 +86,12 @@ class Desk:
         self._worker = ThreadPoolExecutor(1, "sessions")
         self._opening: asyncio.Future[House] | None = None
         self._house: House | None = None
-        self.follower: Follower | None = None
+        self._follower: Follower | None = None
         self._wake = asyncio.Event()
         self._watcher: Watcher | None = None
         self._indexing = asyncio.Lock()
-        self.moving = asyncio.Lock()
-        """Held while a session is put away, or back."""
+        self._alone = asyncio.Lock()
+        """Held by a request of which one runs at a time."""
         self._indexed = False
         self._waiting: set[int | str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -86,8 +124,8 @@ class Desk:
     async def begin(self) -> None:
         """Start to follow the session folders."""
         house = await self._open()
-        self.follower = Follower(house.sessions)
-        self._keep(self._follow(self.follower), "follow")
+        self._follower = Follower(house.sessions)
+        self._keep(self._follow(self._follower), "follow")
 
     async def end(self) -> None:
         """Stop following and save, once what had begun to write is whole."""
@@ -117,14 +155,34 @@ class Desk:
         for pace in tuple(self._calls.values()):
             pace.cancel()
 
-    # --- what requests use ------------------------------------------------------------------------
+    # --- requests ---------------------------------------------------------------------------------
 
-    @property
-    def problems(self) -> tuple[str, ...]:
-        """A sentence for each setting and option that was left aside."""
-        return self._wrong_options + (() if self._house is None else self._house.problems)
+    async def answer(self, method: protocol.Method, params: Any) -> Any:
+        """Return what a request comes to, and tell what it changed, also where it is refused."""
+        if method.apart:
+            return await asyncio.to_thread(method.run, self.where, params)
+        token = getattr(params, "work_done_token", None)
+        await self._ready(token if method.title is None else None)
+        house, pace = await self._open(), Pace()
+        house = evolve(house, problems=self._wrong_options + house.problems)
+        request = Request(self.where, house, self._follower, pace)
+        run = partial(method.run, request, params)
+        try:
+            if method.title is None:
+                return await _in_steps(run, self._work, asyncio.to_thread)
+            title = method.title
+            if method.preview is not None and params.dry_run:
+                title = method.preview
+            turn = self._alone if method.alone else contextlib.nullcontext()
+            async with self._calling(house.sessions, pace, title, token) as work, turn:
+                return await _in_steps(run, work.do, work.wait)
+        finally:
+            for session_ids, reason in request.changes:
+                self._tell(session_ids, reason)
+            if request.has_shown:
+                self._wake.set()  # there may be folders to watch
 
-    async def ready(self, token: int | str | None = None) -> Sessions:
+    async def _ready(self, token: int | str | None = None) -> Sessions:
         """Return the service when its index is current; report progress to `token`.
 
         Whoever comes second waits for the first, and hears of its progress as well.
@@ -137,7 +195,7 @@ class Desk:
                         await self._index(sessions)
         return sessions
 
-    async def work(self, function: Callable[..., T], *arguments: Any) -> T:
+    async def _work(self, function: Callable[..., T], *arguments: Any) -> T:
         """Run on the worker thread; raise `Cancelled` when the end has begun."""
         if self._ended:
             raise Cancelled
@@ -145,13 +203,14 @@ class Desk:
         return await loop.run_in_executor(self._worker, function, *arguments)
 
     @contextlib.asynccontextmanager
-    async def calling(self, title: str, token: int | str | None = None) -> AsyncGenerator[LongWork]:
+    async def _calling(
+        self, sessions: Sessions, pace: Pace, title: str, token: int | str | None
+    ) -> AsyncGenerator[LongWork]:
         """Have a block do what takes long, in pieces that its client may call off.
 
         Reports progress under a title to `token`.
         """
-        sessions = (await self._open()).sessions
-        pace, ended = Pace(), asyncio.get_running_loop().create_future()
+        ended = asyncio.get_running_loop().create_future()
         self._calls[ended] = pace
         try:
             with reporting(self._server.work_done_progress, token, title, pace):
@@ -160,20 +219,7 @@ class Desk:
             del self._calls[ended]
             ended.set_result(None)
 
-    async def long(
-        self, function: Callable[[], T], title: str = "", token: int | str | None = None
-    ) -> T:
-        """Run in one piece what takes long; as `calling`."""
-        async with self.calling(title, token) as work:
-            return await work.do(function)
-
-    async def attend(self, session_id: str) -> None:
-        """Follow the files of a session that the client shows."""
-        if self.follower is not None:
-            await self.work(self.follower.attend, session_id)
-            self._wake.set()  # there may be folders to watch
-
-    def tell(self, session_ids: tuple[str, ...], reason: str) -> None:
+    def _tell(self, session_ids: tuple[str, ...], reason: str) -> None:
         """Notify the client that sessions changed, and why; nothing where none did."""
         if session_ids:
             self._sent += 1
@@ -215,12 +261,12 @@ class Desk:
         """Index slice by slice: a cancelled request stops here, and what was read stays."""
         slices = sessions.catalogue.refresh()
         while True:
-            done: Progress | None = await self.work(next, slices, None)
+            done: Progress | None = await self._work(next, slices, None)
             if done is None:
                 break
             for token in tuple(self._waiting):
                 self._server.work_done_progress.report(token, _report(done))
-        await self.work(CompactionSettling(sessions).recover)
+        await self._work(CompactionSettling(sessions).recover)
         self._indexed = True
 
     async def _follow(self, follower: Follower) -> None:
@@ -241,17 +287,17 @@ class Desk:
         while True:
             try:
                 if not begun:
-                    await self.ready()
-                    changes = [await self.work(follower.begin)]
+                    await self._ready()
+                    changes = [await self._work(follower.begin)]
                     begun = True
                 elif missed or follower.folders() != folders:
                     folders = follower.folders()
                     await asyncio.to_thread(watcher.follow_folders, set(folders))
                     # A file may have changed before its folder was watched.
-                    changes = await self.work(follower.reconcile)
+                    changes = await self._work(follower.reconcile)
                     missed = False
                 else:
-                    changes = await self.work(await self._next_look(follower))
+                    changes = await self._work(await self._next_look(follower))
                 await self._tell_all(changes)
             except Cancelled:
                 raise
@@ -272,11 +318,10 @@ class Desk:
 
     async def _tell_all(self, changes: list[following.Changed]) -> None:
         for change in changes:
-            self.tell(change.session_ids, change.reason)
-        if self.follower is not None:
-            for each in await self.work(self.follower.take_strayed):
-                strayed = wire.filled(protocol.Strayed, each)
-                self._server.protocol.notify("checkpoints/strayed", strayed)
+            self._tell(change.session_ids, change.reason)
+        if self._follower is not None:
+            for each in await self._work(self._follower.take_strayed):
+                self._server.protocol.notify("checkpoints/strayed", each)
 
     def _keep(self, work: Awaitable[None], name: str) -> None:
         """Run something beside the requests; a failure is logged rather than lost."""
@@ -300,5 +345,34 @@ def _report(done: Progress) -> types.WorkDoneProgressReport:
     return types.WorkDoneProgressReport(message=message, percentage=share)
 
 
-Handlers = Mapping[str, Callable[[Desk, Any], Awaitable[Any]]]
-"""The handlers of a subject, by method."""
+async def _in_steps(
+    run: Callable[[], Any],
+    do: Callable[[Callable[[], Any]], Awaitable[Any]],
+    wait: Callable[[Callable[[], Any]], Awaitable[Any]],
+) -> Any:
+    """Return what an operation comes to: its steps by `do`, what it waits for by `wait`."""
+
+    def begin() -> tuple[bool, Any]:
+        outcome = run()
+        if not isinstance(outcome, Generator):
+            return True, outcome
+        steps.append(cast("Steps[Any]", outcome))
+        return advance(lambda: next(steps[0]))
+
+    def advance(step: Callable[[], Any]) -> tuple[bool, Any]:
+        try:
+            return False, step()
+        except StopIteration as end:
+            return True, end.value
+
+    steps: list[Steps[Any]] = []
+    has_ended, outcome = await do(begin)
+    while not has_ended:
+        try:
+            found = await wait(outcome)
+        except Exception as error:  # noqa: BLE001 - the operation says what it means
+            step = partial(steps[0].throw, error)
+        else:
+            step = partial(steps[0].send, found)
+        has_ended, outcome = await do(partial(advance, step))
+    return outcome

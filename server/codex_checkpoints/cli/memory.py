@@ -5,15 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 
-from codex_checkpoints import protocol, stamps, wire
-from codex_checkpoints.answers import notes as answers
-from codex_checkpoints.assembly import House, Places
+from codex_checkpoints.assembly import Places
 from codex_checkpoints.cli import output
 from codex_checkpoints.cli.arguments import OF_ANY, OF_OURS, add_json, whole, wrong
-from codex_checkpoints.cli.commands import DONE, Commands, in_house, refresh, refresh_for, told
-from codex_checkpoints.core.checkpoint.claims import MAX_PAYLOAD_BYTES, schema
-from codex_checkpoints.presentation import notes as texts
-from codex_checkpoints.service.notes import Notes
+from codex_checkpoints.cli.commands import DONE, Commands, Terminal, told, with_sessions
 
 
 def add(commands: Commands) -> None:
@@ -71,22 +66,27 @@ def _check_notes(options: argparse.Namespace) -> str | None:
 
 def _apply_or_schema(options: argparse.Namespace, where: Places) -> int:
     if options.schema:
+        from codex_checkpoints.core.checkpoint.claims import schema
+
         output.write_json(schema())
         return DONE
-    return in_house(_apply, options, where)
+    return with_sessions(_apply, options, where)
 
 
-def _apply(options: argparse.Namespace, house: House) -> int:
+def _apply(options: argparse.Namespace, services: Terminal) -> int:
+    from codex_checkpoints.operations.memory import apply_bytes
+    from codex_checkpoints.presentation.notes import applied_lines
+
     payload = _payload(options.file)
-    refresh(house)
-    notes = Notes(house.sessions, stamps.now, stamps.new_id)
-    ask = notes.try_out if options.dry_run else notes.apply
-    applied = wire.filled(protocol.Applied, ask(options.session, payload))
-    return told(options, applied, texts.applied_lines(applied))
+    services.look_around()
+    record = apply_bytes(services, options.session, payload, dry_run=options.dry_run)
+    return told(options, record, applied_lines(record))
 
 
 def _payload(file: str | None) -> bytes:
     """Read one payload, and no more than tells that it is too large."""
+    from codex_checkpoints.core.checkpoint.claims import MAX_PAYLOAD_BYTES
+
     if file is not None and file != "-":
         try:
             with open(file, "rb") as source:
@@ -98,20 +98,23 @@ def _payload(file: str | None) -> bytes:
     return sys.stdin.buffer.read(MAX_PAYLOAD_BYTES + 1)
 
 
-def _notes(options: argparse.Namespace, house: House) -> int:
-    refresh_for(house, options.session)
-    notes = Notes(house.sessions, stamps.now, stamps.new_id)
-    if options.what == "revoke":
-        revoked = notes.revoke(options.session, options.id, options.kind)
-        record = wire.filled(protocol.Revoked, revoked)
-        lines = texts.revoked_lines(record)
-    elif options.what == "record":
-        output.write(notes.record(options.session, options.id).encode())
+def _notes(options: argparse.Namespace, services: Terminal) -> int:
+    from codex_checkpoints.operations import memory
+    from codex_checkpoints.operations.services import SessionParams
+    from codex_checkpoints.presentation import notes as texts
+
+    session, width, colour = options.session, output.width(), output.colour()
+    services.look_around_for(session)
+    if options.what == "record":
+        found = memory.record(services, memory.RecordParams(session, options.id))
+        output.write(found.text.encode())
         return DONE
-    elif options.what == "anchors":
-        record = answers.anchor_list(notes.anchors(options.session, options.limit))
-        lines = texts.anchor_lines(record, width=output.width(), colour=output.colour())
-    else:
-        record = answers.note_list(notes.notes(options.session))
-        lines = texts.note_lines(record, width=output.width(), colour=output.colour())
-    return told(options, record, lines)
+    if options.what == "revoke":
+        params = memory.RevokeParams(session, options.id, options.kind)
+        revoked = memory.revoke_note(services, params)
+        return told(options, revoked, texts.revoked_lines(revoked))
+    if options.what == "anchors":
+        anchors = memory.anchors(services, memory.AnchorsParams(session, options.limit))
+        return told(options, anchors, texts.anchor_lines(anchors, width=width, colour=colour))
+    notes = memory.notes(services, SessionParams(session))
+    return told(options, notes, texts.note_lines(notes, width=width, colour=colour))
