@@ -6,13 +6,13 @@ from collections.abc import Iterable
 
 from codex_checkpoints import protocol
 from codex_checkpoints.codex.commands import resume
+from codex_checkpoints.core.checkpoint.canonical import kept
 from codex_checkpoints.core.restore import difference
 from codex_checkpoints.core.restore.lineage import Node, Tree
 from codex_checkpoints.core.restore.markers import Pin
 from codex_checkpoints.core.restore.pack import PackLine
 from codex_checkpoints.core.restore.records import Restore
 from codex_checkpoints.core.restore.summary import caution_text, summary_of
-from codex_checkpoints.core.restore.written import to_json
 from codex_checkpoints.core.rollout.fields import Json
 from codex_checkpoints.service.branches import Around
 from codex_checkpoints.service.differences import Compared
@@ -107,7 +107,7 @@ def _restore_entry(listed: Listed) -> protocol.RestoreEntry:
 def restore_details(listed: Listed) -> protocol.RestoreDetails:
     """Return everything about a restore."""
     record = listed.record
-    written, told = to_json(record), summary_of(record)
+    written, told = kept.write(record), summary_of(record)
     return filled(
         protocol.RestoreDetails,
         record,
@@ -165,7 +165,7 @@ def branches(around: Around) -> protocol.Branches:
 
 def lineage(tree: Tree, session_id: str) -> protocol.Lineage:
     """Return the tree that a session stands in."""
-    circles = tuple(to_json(link) for link in tree.circles)
+    circles = tuple(kept.write(link) for link in tree.circles)
     nodes = tuple(map(_node, tree.nodes))
     return protocol.Lineage(session_id, tree.root, nodes, circles, tree.omitted)
 

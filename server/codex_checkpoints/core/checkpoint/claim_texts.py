@@ -11,17 +11,17 @@ from typing import TypeGuard, assert_never
 
 import attrs
 
-from codex_checkpoints.core.checkpoint.caps import camel
 from codex_checkpoints.core.checkpoint.payloads import (
     Claim,
     DecisionClaim,
     FactClaim,
     PlanClaim,
-    is_object,
 )
 from codex_checkpoints.core.checkpoint.policy import standing_policy
 from codex_checkpoints.core.checkpoint.redaction import find_secret
 from codex_checkpoints.core.checkpoint.text import one_line
+from codex_checkpoints.core.codec import camel
+from codex_checkpoints.core.rollout.fields import is_object
 from codex_checkpoints.values import frozen
 
 

@@ -36,13 +36,13 @@ from codex_checkpoints.core.checkpoint.payloads import (
     DecisionClaim,
     FactClaim,
     PlanClaim,
-    is_object,
     read,
 )
 from codex_checkpoints.core.checkpoint.records import UNKNOWN_HASH
 from codex_checkpoints.core.checkpoint.schema import schema
 from codex_checkpoints.core.checkpoint.text import one_line
 from codex_checkpoints.core.checkpoint.verdicts import TASK, Accepted, Known, Rejected, misshapen
+from codex_checkpoints.core.rollout.fields import is_object
 
 __all__ = ["MAX_PAYLOAD_BYTES", "Accepted", "Known", "Rejected", "check", "schema"]
 

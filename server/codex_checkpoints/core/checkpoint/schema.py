@@ -7,23 +7,25 @@ the session.  What fits the schema may therefore still be refused; what does not
 
 from collections.abc import Mapping
 from types import UnionType
-from typing import Literal, get_args, get_origin
+from typing import Literal, Union, get_args, get_origin
 
 import attrs
 
-from codex_checkpoints.core.checkpoint.caps import camel
 from codex_checkpoints.core.checkpoint.payloads import (
     KINDS,
     MAX_DEPENDENCIES,
     MAX_NAME,
     DependencyClaim,
+    Name,
+    Text,
 )
+from codex_checkpoints.core.codec import camel
 from codex_checkpoints.core.rollout.controls import CONTROLS
 
-_FORMS: Mapping[str | None, Mapping[str, object]] = {
-    None: {},
-    "name": {"minLength": 1, "maxLength": MAX_NAME, "pattern": r"^[\p{L}\p{N}._/:-]+$"},
-    "text": {"pattern": rf"[^\s{CONTROLS}]"},
+_FORMS: Mapping[object, Mapping[str, object]] = {
+    str: {},
+    Name: {"minLength": 1, "maxLength": MAX_NAME, "pattern": r"^[\p{L}\p{N}._/:-]+$"},
+    Text: {"pattern": rf"[^\s{CONTROLS}]"},
 }
 
 
@@ -70,20 +72,22 @@ def _required(record: type[attrs.AttrsInstance]) -> list[str]:
     ]
 
 
-def _described(kind: object, about: Mapping[str, str | None]) -> dict[str, object]:
+def _described(kind: object, about: Mapping[str, str]) -> dict[str, object]:
     doc = about.get("doc")
-    return _part(kind, about.get("form")) | ({"description": doc} if doc else {})
+    return _part(kind) | ({"description": doc} if doc else {})
 
 
-def _part(kind: object, form: str | None) -> dict[str, object]:
+def _part(kind: object) -> dict[str, object]:
     origin, inner = get_origin(kind), get_args(kind)
-    if origin is UnionType:
-        return _part(inner[0], form)
+    if kind in _FORMS:
+        return {"type": "string", **_FORMS[kind]}
+    if origin in {Union, UnionType}:
+        return _part(inner[0])
     if origin is Literal:
         return {"type": "string", "enum": list(inner)}
     if origin is tuple:
         most = {"maxItems": MAX_DEPENDENCIES} if inner[0] is DependencyClaim else {}
-        return {"type": "array", "items": _part(inner[0], form), **most}
+        return {"type": "array", "items": _part(inner[0]), **most}
     if isinstance(kind, type) and attrs.has(kind):
         return {
             "type": "object",
@@ -91,6 +95,4 @@ def _part(kind: object, form: str | None) -> dict[str, object]:
             "required": _required(kind),
             "additionalProperties": False,
         }
-    if kind is str:
-        return {"type": "string", **_FORMS[form]}
     return {"type": "object", "additionalProperties": {"type": "boolean"}}

@@ -21,12 +21,12 @@ from typing import Any, Literal
 import orjson
 
 from codex_checkpoints.core.checkpoint import canonical
+from codex_checkpoints.core.checkpoint.canonical import kept
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.restore.carried import LinkKind
 from codex_checkpoints.core.restore.markers import Origin as MarkedBy
 from codex_checkpoints.core.restore.markers import Pin
 from codex_checkpoints.core.restore.trace import ModeChange
-from codex_checkpoints.core.restore.written import to_json
 from codex_checkpoints.values import frozen
 
 FORMAT = "codex-checkpoints-pack"
@@ -148,14 +148,14 @@ def json_of(pack: Pack) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "version": VERSION,
-        "origin": to_json(pack.origin),
+        "origin": kept.write(pack.origin),
         "checkpoint": canonical.to_json(pack.checkpoint),
-        "turns": [to_json(each) for each in pack.turns],
+        "turns": [kept.write(each) for each in pack.turns],
         "notes": [_note(each) for each in pack.notes],
-        "modes": [to_json(each) for each in pack.modes],
-        "markers": [to_json(each) for each in pack.markers],
-        "pins": [to_json(each) for each in pack.pins],
-        "lineage": [to_json(each) for each in pack.lineage],
+        "modes": [kept.write(each) for each in pack.modes],
+        "markers": [kept.write(each) for each in pack.markers],
+        "pins": [kept.write(each) for each in pack.pins],
+        "lineage": [kept.write(each) for each in pack.lineage],
     }
 
 
@@ -189,5 +189,5 @@ def _note(note: NoteEvent) -> dict[str, Any]:
     """Return a step of the history; a payload keeps the order of keys that it was written in."""
     where = {"seq": note.seq, "turnId": note.turn_id, "at": note.at}
     if note.revoked is not None:
-        return where | {"revoked": to_json(note.revoked)}
+        return where | {"revoked": kept.write(note.revoked)}
     return where | {"payload": dict(note.payload or {})}

@@ -12,36 +12,25 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
-from functools import cache
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Literal
 
-import attrs
 import orjson
-from cattrs import Converter, transform_error
-from cattrs.gen import make_dict_structure_fn, override
 
-from codex_checkpoints.core.checkpoint import canonical
-from codex_checkpoints.core.checkpoint.caps import MAX_VALUE_CHARS, camel
-from codex_checkpoints.core.checkpoint.records import Checkpoint
+from codex_checkpoints.core.checkpoint.canonical import kept
+from codex_checkpoints.core.checkpoint.caps import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.redaction import redact
 from codex_checkpoints.core.checkpoint.text import value
+from codex_checkpoints.core.codec import Codec, Form, Misfit
 from codex_checkpoints.core.portable.judging import LISTS, policies, too_long, too_many, wrong
 from codex_checkpoints.core.portable.pack import (
     FORMAT,
     MAX_BYTES,
     VERSION,
     NoteEvent,
-    Origin,
     Pack,
-    PackedLink,
-    PackedMarker,
-    PackedTurn,
-    Revoked,
 )
 from codex_checkpoints.core.portable.places import HIDDEN
-from codex_checkpoints.core.restore.markers import Pin
-from codex_checkpoints.core.restore.trace import ModeChange
 from codex_checkpoints.core.rollout.controls import CONTROLS
 from codex_checkpoints.core.rollout.fields import is_list, is_object
 
@@ -58,16 +47,6 @@ _LARGEST = 1 << 48
 """No session has so many records."""
 _LISTED = 8
 _UNSEEN = re.compile(f"[{CONTROLS}{HIDDEN}\\ud800-\\udfff]")
-_RECORDS: tuple[type[Any], ...] = (
-    Origin,
-    PackedTurn,
-    Revoked,
-    NoteEvent,
-    ModeChange,
-    PackedMarker,
-    Pin,
-    PackedLink,
-)
 
 
 class BadPack(ValueError):
@@ -179,57 +158,21 @@ def _structured(told: Mapping[str, Any]) -> Pack:
     if not all(is_list(told.get(name)) for name in LISTS):
         raise BadPack("invalid_payload", [f"{', '.join(LISTS)}: must be lists"])
     try:
-        return _reader().structure(told, Pack)
-    except canonical.BadCheckpoint:
-        raise BadPack("invalid_payload", ["checkpoint: not one of version 1"]) from None
-    except Exception as error:  # noqa: BLE001 - cattrs raises groups of whatever a hook raised
-        problems = (value(each, MAX_VALUE_CHARS) for each in transform_error(error, path="pack"))
+        return _codec.read(told, Pack)
+    except Misfit as misfit:
+        problems = (value(each.text("pack"), MAX_VALUE_CHARS) for each in misfit.problems)
         raise BadPack("invalid_payload", problems) from None
 
 
-@cache
-def _reader() -> Converter:
-    reader = Converter(forbid_extra_keys=True)
-    for kind in (int, str, bool):
-        reader.register_structure_hook(kind, _strict(kind))
-    reader.register_structure_hook(
-        Checkpoint, lambda told, _: canonical.from_bytes(orjson.dumps(told))
-    )
-    reader.register_structure_hook_func(lambda kind: kind == Mapping[str, object], _object)
-    for record in (*_RECORDS, Pack):
-        attrs.resolve_types(record)
-        structure: Callable[[Mapping[str, Any], object], object] = make_dict_structure_fn(
-            record, reader, _cattrs_forbid_extra_keys=True, **_names_of(record)
-        )
-        reader.register_structure_hook(record, structure)
-    # A step of the history has one of two keys, and never both.
-    whole = reader.get_structure_hook(NoteEvent)
-
-    def note(told: object, kind: type[NoteEvent]) -> NoteEvent:
-        if not is_object(told) or ("payload" in told) == ("revoked" in told):
-            raise TypeError("either payload or revoked")
-        found: NoteEvent = whole({"payload": None, "revoked": None} | told, kind)
-        return found
-
-    reader.register_structure_hook(NoteEvent, note)
-    return reader
+def _note(told: object) -> NoteEvent:
+    """Read a step of the history: it has one of two keys, and never both."""
+    if not is_object(told) or ("payload" in told) == ("revoked" in told):
+        raise TypeError("either payload or revoked")
+    return _inner.read({"payload": None, "revoked": None} | told, NoteEvent)
 
 
-def _names_of(record: type[Any]) -> dict[str, Any]:
-    return {each.name: override(rename=camel(each.name)) for each in attrs.fields(record)}
-
-
-def _strict(kind: type) -> Callable[[object, object], object]:
-    def check(told: object, _kind: object) -> object:
-        if type(told) is not kind:
-            message = f"expected {kind.__name__}"
-            raise TypeError(message)
-        return told
-
-    return check
-
-
-def _object(told: object, _kind: object) -> Mapping[str, object]:
-    if not is_object(told):
-        raise TypeError("expected an object")
-    return told
+_inner = Codec(closed=True)
+_codec = Codec(
+    closed=True,
+    own={**kept.own, NoteEvent: Form(_inner.write, _note)},
+)

@@ -12,12 +12,12 @@ from typing import Any
 
 import orjson
 
+from codex_checkpoints.core.checkpoint.canonical import kept
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.portable.pack import Pack, json_of
 from codex_checkpoints.core.portable.reading import BadPack, pack_in
 from codex_checkpoints.core.restore.records import Windows
 from codex_checkpoints.core.restore.sealing import sealed
-from codex_checkpoints.core.restore.written import from_json, to_json
 from codex_checkpoints.core.rollout.fields import object_of
 from codex_checkpoints.values import frozen
 
@@ -58,13 +58,13 @@ def line_of(made: Import) -> dict[str, Any]:
         made.windows,
         made.seed,
     )
-    return sealed(to_json(head) | {"pack": json_of(made.pack)})
+    return sealed(kept.write(head) | {"pack": json_of(made.pack)})
 
 
 def import_in(line: object) -> Import | None:
     """Read a line of `imports.jsonl`; None for what is no record."""
     told = object_of(line)
-    head, pack = from_json(told, _Head), _pack(object_of(told.get("pack")))
+    head, pack = kept.read_or_none(told, _Head), _pack(object_of(told.get("pack")))
     if head is None or pack is None:
         return None
     return Import(
@@ -86,7 +86,7 @@ def imports_in(lines: Iterable[object]) -> tuple[Import, ...]:
 
 def seed_in(lines: Iterable[object], session_id: str) -> Checkpoint | None:
     """Return what a session began with, None where it was not made of a pack."""
-    heads = (from_json(line, _Head) for line in lines)
+    heads = (kept.read_or_none(line, _Head) for line in lines)
     return next((each.seed for each in heads if each and each.session_id == session_id), None)
 
 

@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from codex_checkpoints.core.checkpoint.canonical import kept
 from codex_checkpoints.core.restore.carried import TurnSource
 from codex_checkpoints.core.restore.drift import Drift, Fallback, Missing
 from codex_checkpoints.core.restore.sealing import sealed
-from codex_checkpoints.core.restore.written import to_json
 from codex_checkpoints.values import frozen
 
 RestoreMode = Literal["soft", "hard"]
@@ -177,4 +177,4 @@ def type_of(event: Event) -> str:
 def line_of(operation: Operation, event: Event, *, step: int, at: str) -> dict[str, Any]:
     """Return the line of an event, sealed; `step` counts the events of the operation from 0."""
     head = {"type": type_of(event), "at": at}
-    return sealed(head | to_json(operation) | to_json(event) | {"step": step})
+    return sealed(head | kept.write(operation) | kept.write(event) | {"step": step})
