@@ -15,6 +15,7 @@ from functools import partial
 from itertools import repeat
 from types import NoneType, UnionType
 from typing import (
+    Annotated,
     Any,
     Literal,
     NamedTuple,
@@ -195,6 +196,8 @@ class Codec:
             return self._union(inner)
         if origin is tuple and Ellipsis not in inner:
             return partial(_fixed, [(each, self._reader(each)) for each in inner])
+        if origin is Annotated:
+            return self._reader(inner[0])
         if origin in {tuple, list}:
             return partial(_sequence, origin, (inner[0], self._reader(inner[0])))
         if isinstance(origin, type) and issubclass(origin, Mapping):
@@ -233,7 +236,7 @@ class Codec:
         return fields
 
     def _read_record(self, kind: type[Any], fields: list[_Field], value: object) -> Any:
-        told = _object(value, "type")
+        told = _object(value, "type", kind)
         parts: dict[str, Any] = {}
         missing: list[Problem] = []
         wrong: list[Problem] = []
@@ -274,7 +277,7 @@ def _same(value: Any) -> Any:
     return value
 
 
-def _misfit(what: Literal["type", "value", "mapping"] = "type") -> Misfit:
+def _misfit(what: Literal["type", "value"] = "type") -> Misfit:
     return Misfit([Problem("", what)])
 
 
@@ -328,9 +331,11 @@ def _list(value: object) -> list[object]:
     return cast("list[object]", value)
 
 
-def _object(value: object, what: Literal["type", "mapping"]) -> dict[str, object]:
+def _object(
+    value: object, what: Literal["type", "mapping"], kind: object = None
+) -> dict[str, object]:
     if type(value) is not dict:
-        raise _misfit(what)
+        raise Misfit([Problem("", what, kind)])
     return cast("dict[str, object]", value)
 
 
