@@ -16,8 +16,7 @@ from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.restore.carried import Ancestor, TurnSource
 from codex_checkpoints.core.restore.drift import Drift, Fallback, Missing
 from codex_checkpoints.core.restore.events import RestoreMode
-from codex_checkpoints.core.restore.pack import Deferred
-from codex_checkpoints.core.restore.pack_lines import Item
+from codex_checkpoints.core.restore.pack import Deferred, Item
 from codex_checkpoints.core.restore.references import References
 from codex_checkpoints.core.restore.sealing import sealed
 from codex_checkpoints.core.restore.trace import ModeChange
