@@ -23,6 +23,7 @@ from codex_checkpoints.core.checkpoint.records import (
     Fact,
     Plan,
     Step,
+    evidence_in,
 )
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.portable.pack import (
@@ -70,7 +71,7 @@ class Names:
         files = {uri for uri, each in checkpoint.artifacts.items() if each.kind == "file"}
         self._others = checkpoint.artifacts.keys() - files
         resting = {each.uri for fact in checkpoint.facts.values() for each in fact.depends_on}
-        evidence = {each.ref for each in _evidence_in(checkpoint) if each.source == "file"}
+        evidence = {each.ref for each in evidence_in(checkpoint) if each.source == "file"}
         told = {uri for event in history for uri in _uris_in(event.payload)}
         self._files = files | evidence
         # What else a note rests on may be a file or a command: a text, to be on the safe side.
@@ -241,15 +242,6 @@ class Names:
 
 def _time(at: str | None) -> str | None:
     return at if at is not None and is_time(at) else None
-
-
-def _evidence_in(checkpoint: Checkpoint) -> Iterable[Evidence]:
-    if checkpoint.task is not None:
-        yield checkpoint.task.evidence
-    if checkpoint.plan.evidence is not None:
-        yield checkpoint.plan.evidence
-    yield from (each.evidence for each in checkpoint.decisions)
-    yield from (each.evidence for each in checkpoint.facts.values())
 
 
 def _uris_in(payload: Mapping[str, object] | None) -> Iterable[str]:

@@ -17,7 +17,6 @@ from typing import Any, Literal
 
 import orjson
 
-from codex_checkpoints.core.checkpoint.canonical import kept
 from codex_checkpoints.core.checkpoint.caps import MAX_URI_CHARS, MAX_VALUE_CHARS, Limits
 from codex_checkpoints.core.checkpoint.claims import policy_in
 from codex_checkpoints.core.checkpoint.payloads import (
@@ -26,10 +25,10 @@ from codex_checkpoints.core.checkpoint.payloads import (
     FactClaim,
     read,
 )
-from codex_checkpoints.core.checkpoint.records import Checkpoint, Evidence
+from codex_checkpoints.core.checkpoint.records import Checkpoint, evidence_in
 from codex_checkpoints.core.checkpoint.redaction import redact
 from codex_checkpoints.core.checkpoint.text import value
-from codex_checkpoints.core.codec import Codec, Form, Misfit
+from codex_checkpoints.core.codec import Misfit
 from codex_checkpoints.core.portable.pack import (
     FORMAT,
     MAX_BYTES,
@@ -39,8 +38,8 @@ from codex_checkpoints.core.portable.pack import (
     MAX_NOTES,
     MAX_TURNS,
     VERSION,
-    NoteEvent,
     Pack,
+    form,
     is_id,
     is_time,
     is_version,
@@ -174,24 +173,10 @@ def _structured(told: Mapping[str, Any]) -> Pack:
     if not all(is_list(told.get(name)) for name in LISTS):
         raise BadPack("invalid_payload", [f"{', '.join(LISTS)}: must be lists"])
     try:
-        return _codec.read(told, Pack)
+        return form.read(told, Pack)
     except Misfit as misfit:
         problems = (value(each.text("pack"), MAX_VALUE_CHARS) for each in misfit.problems)
         raise BadPack("invalid_payload", problems) from None
-
-
-def _note(told: object) -> NoteEvent:
-    """Read a step of the history: it has one of two keys, and never both."""
-    if not is_object(told) or ("payload" in told) == ("revoked" in told):
-        raise TypeError("either payload or revoked")
-    return _inner.read({"payload": None, "revoked": None} | told, NoteEvent)
-
-
-_inner = Codec(closed=True)
-_codec = Codec(
-    closed=True,
-    own={**kept.own, NoteEvent: Form(_inner.write, _note)},
-)
 
 
 _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}", re.ASCII)
@@ -319,7 +304,7 @@ def _wrong_numbers(pack: Pack) -> Iterator[str]:
 def _wrong_files(pack: Pack) -> Iterator[str]:
     checkpoint = pack.checkpoint
     files = [each.uri for each in checkpoint.artifacts.values() if each.kind == "file"]
-    files += [each.ref for each in _evidence(checkpoint) if each.source == "file"]
+    files += [each.ref for each in evidence_in(checkpoint) if each.source == "file"]
     files += [pin.uri for pin in pack.pins]
     others = {each.uri for each in checkpoint.artifacts.values() if each.kind != "file"}
     resting = {each.uri for fact in checkpoint.facts.values() for each in fact.depends_on}
@@ -406,7 +391,7 @@ def _claims(checkpoint: Checkpoint) -> Iterator[tuple[str, Mapping[str, object]]
 
 
 def _names(pack: Pack) -> Iterator[str]:
-    yield from (each.ref for each in _evidence(pack.checkpoint) if each.source != "file")
+    yield from (each.ref for each in evidence_in(pack.checkpoint) if each.source != "file")
     for each in pack.markers:
         yield from (each.checkpoint_id, each.turn_id)
     for link in pack.lineage:
@@ -414,12 +399,3 @@ def _names(pack: Pack) -> Iterator[str]:
     for note in pack.notes:
         yield from (note.turn_id or "-", "-" if note.revoked is None else note.revoked.id)
     yield from (step.id for step in pack.checkpoint.plan.steps)
-
-
-def _evidence(checkpoint: Checkpoint) -> Iterator[Evidence]:
-    if checkpoint.task is not None:
-        yield checkpoint.task.evidence
-    if checkpoint.plan.evidence is not None:
-        yield checkpoint.plan.evidence
-    yield from (each.evidence for each in checkpoint.decisions)
-    yield from (each.evidence for each in checkpoint.facts.values())
