@@ -128,7 +128,7 @@ class Codec:
     def __attrs_post_init__(self) -> None:
         self._writers = dict.fromkeys((*_PLAIN, float), _same)
         self._writers |= {kind: form.write for kind, form in self.own.items()}
-        self._readers = {Any: _same, object: _same}
+        self._readers = {Any: _same, object: _same, None: partial(_exactly, NoneType)}
         self._readers |= {kind: partial(_exactly, kind) for kind in _PLAIN}
         self._readers |= {kind: partial(_owned, form.read) for kind, form in self.own.items()}
 
