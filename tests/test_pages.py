@@ -17,7 +17,7 @@ import pytest
 
 import rollouts as r
 from codex_checkpoints import cli, protocol, wire
-from codex_checkpoints.core.checkpoint.caps import camel
+from codex_checkpoints.core.codec import camel
 from codex_checkpoints.service.settings import Settings, read_settings
 from homes import Home
 

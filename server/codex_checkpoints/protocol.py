@@ -23,7 +23,7 @@ from codex_checkpoints.core.checkpoint.notes import Rest as NoteDependency
 from codex_checkpoints.core.checkpoint.records import Evidence as NoteEvidence
 from codex_checkpoints.core.compaction.outline import Chunk as OutlineChunk
 from codex_checkpoints.core.compaction.outline import Outline, OutlineTurn
-from codex_checkpoints.core.compaction.payload import LeftOut
+from codex_checkpoints.core.compaction.kinds import LeftOut
 from codex_checkpoints.core.compaction.records import Windows as CompactionWindows
 from codex_checkpoints.core.compaction.report import Piece as CompactionPiece
 from codex_checkpoints.core.history.windows import Chain as WindowChain
@@ -32,7 +32,7 @@ from codex_checkpoints.core.restore.carried import TurnSource
 from codex_checkpoints.core.restore.lineage import Window as LineageWindow
 from codex_checkpoints.core.restore.markers import Pin
 from codex_checkpoints.core.restore.pack import Deferred as DeferredItem
-from codex_checkpoints.core.restore.pack_lines import Item as PackItem
+from codex_checkpoints.core.restore.pack import Item as PackItem
 from codex_checkpoints.operations import (
     compactions,
     connecting,

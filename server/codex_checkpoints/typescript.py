@@ -21,7 +21,7 @@ from typing import Any, Literal, Union, cast, get_args, get_origin
 import attrs
 
 from codex_checkpoints import protocol
-from codex_checkpoints.core.checkpoint.caps import camel
+from codex_checkpoints.core.codec import camel
 
 TARGET = Path(__file__).resolve().parents[2] / "extension" / "src" / "protocol.ts"
 

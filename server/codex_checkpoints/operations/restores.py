@@ -11,10 +11,10 @@ from codex_checkpoints.core.restore import pack, records
 from codex_checkpoints.core.restore.carried import TurnSource
 from codex_checkpoints.core.restore.lineage import Window as LineageWindow
 from codex_checkpoints.core.restore.pack import Deferred as DeferredItem
-from codex_checkpoints.core.restore.pack_lines import Item as PackItem
+from codex_checkpoints.core.restore.pack import Item as PackItem
 from codex_checkpoints.core.restore.summary import caution_text
 from codex_checkpoints.core.restore.summary import summary_of as sentences_of
-from codex_checkpoints.core.restore.written import to_json
+from codex_checkpoints.core.checkpoint.canonical import kept
 from codex_checkpoints.operations.services import Services, SessionParams
 from codex_checkpoints.service import branches, lineages
 from codex_checkpoints.service.branches import Branch
@@ -352,7 +352,7 @@ def restore_details(services: Services, params: RestoreDetailsParams) -> Restore
     """Return everything about a restore."""
     listed = RestoreHistory(services.sessions).details(params.operation_id)
     record = listed.record
-    written, told = to_json(record), sentences_of(record)
+    written, told = kept.write(record), sentences_of(record)
     return filled(
         RestoreDetails,
         record,
@@ -396,7 +396,7 @@ def lineage(services: Services, params: SessionParams) -> Lineage:
     """Return the tree that a session stands in."""
     row = services.sessions.find(params.session_id)
     tree = lineages.lineage(services.sessions, params.session_id)
-    circles = tuple(to_json(link) for link in tree.circles)
+    circles = tuple(kept.write(link) for link in tree.circles)
     nodes = tuple(map(_node, tree.nodes))
     return Lineage(row.session_id, tree.root, nodes, circles, tree.omitted)
 

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from codex_checkpoints.core.compaction.payload import LeftOut, plain_message
-from codex_checkpoints.core.compaction.retained import select
+from codex_checkpoints.core.compaction.building import select
+from codex_checkpoints.core.compaction.kinds import LeftOut, plain_message
 from compactions import PNG, Item, image, pasts, user, with_parts
 
 SIZE = 3008

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 import attrs
 
+from codex_checkpoints.core.codec import camel
 from codex_checkpoints.values import frozen
 
 MAX_VALUE_CHARS = 160
@@ -28,12 +29,6 @@ DEFAULT_BUDGET = 8000
 
 class BadCaps(ValueError):
     """A cap that is missing, unknown, negative or not a whole number; the text says which."""
-
-
-def camel(name: str) -> str:
-    """Return a field name as JSON writes it: `max_value_chars` is `maxValueChars`."""
-    head, *rest = name.split("_")
-    return head + "".join(part.title() for part in rest)
 
 
 @frozen

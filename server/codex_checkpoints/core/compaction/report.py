@@ -9,8 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from codex_checkpoints.core.compaction.kinds import AUTHORS, Author, Kind, Past, kind_of
-from codex_checkpoints.core.compaction.payload import LeftOut
+from codex_checkpoints.core.compaction.kinds import AUTHORS, Author, Kind, LeftOut, Past, kind_of
 from codex_checkpoints.core.history.tokens import Source, of_item
 from codex_checkpoints.values import frozen
 

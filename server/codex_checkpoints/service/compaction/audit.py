@@ -12,8 +12,7 @@ from datetime import datetime
 
 import attrs
 
-from codex_checkpoints.core.compaction.record_lines import to_value
-from codex_checkpoints.core.compaction.records import Installed, Undone
+from codex_checkpoints.core.compaction.records import Installed, Undone, to_value
 from codex_checkpoints.core.restore.sealing import sealed
 from codex_checkpoints.core.rollout.turns import Turn
 from codex_checkpoints.journal import StorageError
