@@ -15,7 +15,7 @@ from codex_checkpoints.core.portable.pack import MAX_BYTES
 from codex_checkpoints.core.portable.reading import MAX_VALUES
 from codex_checkpoints.core.restore.markers import Pin, pinned
 from codex_checkpoints.core.rollout.fields import object_of
-from codex_checkpoints.journal import StorageError
+from codex_checkpoints.durable import StorageError
 from codex_checkpoints.records import IMPORTS, MARKERS, Records
 from codex_checkpoints.service.notes import Notes
 from codex_checkpoints.service.portable.importing import Importing

@@ -14,7 +14,7 @@ import pytest
 
 from codex_checkpoints import stamps
 from codex_checkpoints.core.restore.events import ORDER, RestoreMode
-from codex_checkpoints.journal import StorageError
+from codex_checkpoints.durable import StorageError
 from codex_checkpoints.records import MARKERS, Records
 from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.restore.plan import Wish

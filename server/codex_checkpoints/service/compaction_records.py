@@ -24,7 +24,7 @@ from codex_checkpoints.core.compaction.records import (
 )
 from codex_checkpoints.core.history.openings import Trigger
 from codex_checkpoints.core.history.windows import Chain
-from codex_checkpoints.journal import Journal, StorageError
+from codex_checkpoints.durable import Journal, StorageError
 from codex_checkpoints.records import COMPACTIONS, Records
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.threads.contract import UnreadableSource

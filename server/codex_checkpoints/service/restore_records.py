@@ -17,7 +17,7 @@ from codex_checkpoints.core.restore.events import Operation, StateTransferred
 from codex_checkpoints.core.restore.records import Restore, restore_in, restores_in
 from codex_checkpoints.core.restore.written import from_json, to_json
 from codex_checkpoints.core.rollout.fields import object_of
-from codex_checkpoints.journal import StorageError
+from codex_checkpoints.durable import StorageError
 from codex_checkpoints.records import RESTORES, Records
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.threads.contract import UnreadableSource

@@ -16,7 +16,7 @@ from codex_checkpoints.core.compaction.record_lines import to_value
 from codex_checkpoints.core.compaction.records import Installed, Undone
 from codex_checkpoints.core.restore.sealing import sealed
 from codex_checkpoints.core.rollout.turns import Turn
-from codex_checkpoints.journal import StorageError
+from codex_checkpoints.durable import StorageError
 from codex_checkpoints.service.compaction.hooks import Heard
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.stamps import in_text

@@ -22,7 +22,7 @@ from codex_checkpoints.core.compaction.records import (
     Undone,
     unsettled,
 )
-from codex_checkpoints.journal import StorageError
+from codex_checkpoints.durable import StorageError
 from codex_checkpoints.service.compaction_records import CompactionRecords, Shelf
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.threads.contract import Row, UnreadableSource

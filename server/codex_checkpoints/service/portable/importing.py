@@ -19,7 +19,7 @@ from codex_checkpoints.core.portable.records import Import, line_of
 from codex_checkpoints.core.restore.pack import tokens_of
 from codex_checkpoints.core.restore.sealing import sealed
 from codex_checkpoints.core.rollout.fields import object_of
-from codex_checkpoints.journal import StorageError
+from codex_checkpoints.durable import StorageError
 from codex_checkpoints.records import IMPORTS, MARKERS, Records
 from codex_checkpoints.service.import_records import ImportRecords
 from codex_checkpoints.service.portable.import_plan import ImportPlan, plan_import, thread_of

@@ -13,12 +13,12 @@ from typing import Literal
 
 from attrs import evolve
 
-from codex_checkpoints import pack_file
+from codex_checkpoints import durable
 from codex_checkpoints.core.portable.leaving import Left, Luggage, note_events, packed
 from codex_checkpoints.core.portable.pack import MAX_BYTES, Origin, Pack, to_bytes
 from codex_checkpoints.core.restore.sealing import digest_of, sealed
 from codex_checkpoints.core.restore.trace import in_order
-from codex_checkpoints.journal import StorageError
+from codex_checkpoints.durable import StorageError
 from codex_checkpoints.service.lineages import way_up
 from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.portable.past import chronicle_of, past_of, turns_of
@@ -75,16 +75,18 @@ class Packing:
         """
         found, data = self._packed(session, file)
         self._sessions.pace.commit()
-        put = pack_file.write if mode == "new" else pack_file.replace
         try:
-            put(file, data)
+            if mode == "new":
+                durable.publish(file, (data,))
+            else:
+                durable.replace(file, data)
         except FileExistsError as error:
             message = f"{file} is there already"
             hint = "Name another file, or say that it may be replaced: `--force` does."
             facts = {"file": file, "reason": "file_exists", "hint": hint}
             raise Refusal("conflict", message, facts) from error
         except OSError as error:
-            raise _unwritable(file, error.strerror or str(error)) from error
+            raise _unwritable(file, durable.reason_of(error)) from error
         if found.is_of_this_home:
             self._tell(found)
         return evolve(found, dry_run=False)

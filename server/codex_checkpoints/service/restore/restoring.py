@@ -26,7 +26,7 @@ from codex_checkpoints.core.restore.events import Operation, RestoreRequested, R
 from codex_checkpoints.core.restore.pack import PackLine, pack_lines
 from codex_checkpoints.core.restore.recording import Outcome, restore_of, transferred
 from codex_checkpoints.core.restore.records import Restore, Windows
-from codex_checkpoints.journal import Journal, StorageError
+from codex_checkpoints.durable import Journal, StorageError
 from codex_checkpoints.records import MARKERS, UPDATES, Records
 from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.reading.pace import Pace

@@ -14,7 +14,7 @@ from attrs import evolve
 
 from codex_checkpoints.core.restore.events import BranchCreated, RestoreCompleted
 from codex_checkpoints.core.restore.records import Restore, Windows
-from codex_checkpoints.journal import StorageError
+from codex_checkpoints.durable import StorageError
 from codex_checkpoints.records import MARKERS, UPDATES
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.reading.fingerprints import fingerprint

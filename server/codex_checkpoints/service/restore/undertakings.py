@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Iterable
 
 from codex_checkpoints.core.rollout.fields import object_of
-from codex_checkpoints.journal import StorageError
+from codex_checkpoints.durable import StorageError
 from codex_checkpoints.records import Records
 from codex_checkpoints.service.refusal import Refusal
 
