@@ -17,8 +17,8 @@ from codex_checkpoints.folder_options import folder_options
 from codex_checkpoints.presentation.next_commands import Named
 from codex_checkpoints.presentation.progress import Bar
 from codex_checkpoints.presentation.terminal import plain
-from codex_checkpoints.service.compaction.settling import CompactionSettling
 from codex_checkpoints.service.reading.catalogue import Progress
+from codex_checkpoints.service.recovery import recover_prepared
 
 DONE, REFUSED, INTERRUPTED = 0, 1, 130
 """Exit codes; argparse itself ends with 2 for wrong usage."""
@@ -134,7 +134,7 @@ def refresh(house: House) -> None:
     finally:
         if bar is not None:
             bar.clear()
-    CompactionSettling(house.sessions).recover()
+    recover_prepared(house.sessions)
 
 
 def refresh_for(house: House, session: str) -> None:

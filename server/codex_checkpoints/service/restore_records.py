@@ -25,7 +25,7 @@ from codex_checkpoints.values import frozen
 
 
 @frozen
-class Undertaking:
+class PreparedRestore:
     """A restore up to its publication: what is left to be told afterwards."""
 
     operation: Operation
@@ -94,7 +94,7 @@ class RestoreRecords:
         found = (from_json(each.get("operation"), Operation) for each in told)
         return next((each for each in found if each is not None), None)
 
-    def undertaken(self, session_id: str) -> Undertaking | None:
+    def undertaken(self, session_id: str) -> PreparedRestore | None:
         """Return the restore that is making a branch, or was when it was killed."""
         for line in self._records.undertaken(session_id):
             told = object_of(line)
@@ -102,7 +102,7 @@ class RestoreRecords:
             record = restore_in(told.get("record"))
             transferred = from_json(told.get("transferred"), StateTransferred)
             if operation is not None and record is not None and transferred is not None:
-                return Undertaking(operation, record, transferred)
+                return PreparedRestore(operation, record, transferred)
         return None
 
     def _of(self, session_id: str) -> tuple[Restore, ...]:
@@ -118,12 +118,12 @@ def begun_line(operation: Operation) -> dict[str, object]:
     return {"operation": to_json(operation)}
 
 
-def line_of(undertaking: Undertaking) -> dict[str, object]:
+def line_of(prepared: PreparedRestore) -> dict[str, object]:
     """Return an undertaking as JSON values."""
     return {
-        "operation": to_json(undertaking.operation),
-        "record": to_json(undertaking.record),
-        "transferred": to_json(undertaking.transferred),
+        "operation": to_json(prepared.operation),
+        "record": to_json(prepared.record),
+        "transferred": to_json(prepared.transferred),
     }
 
 
