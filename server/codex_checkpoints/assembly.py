@@ -98,11 +98,9 @@ def assemble(
         sessions.told_windows = (window, fast_window)
     if records.left_undertakings():
         # Rare, and what it loads would slow down every command.
-        from codex_checkpoints.service.portable.importing import Importing  # noqa: PLC0415
-        from codex_checkpoints.service.restore.restoring import Restoring  # noqa: PLC0415
+        from codex_checkpoints.service.recovery import recover  # noqa: PLC0415
 
-        Importing(sessions, stamps.now, stamps.new_id).recover()
-        Restoring(sessions, stamps.now, stamps.new_id).recover()
+        recover(sessions, stamps.now)
     return House(sessions, problems)
 
 

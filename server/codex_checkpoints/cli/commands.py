@@ -18,8 +18,8 @@ from codex_checkpoints.operations.services import Services
 from codex_checkpoints.presentation.next_commands import Named
 from codex_checkpoints.presentation.progress import Bar
 from codex_checkpoints.presentation.terminal import plain
-from codex_checkpoints.service.compaction.settling import CompactionSettling
 from codex_checkpoints.service.reading.catalogue import Progress
+from codex_checkpoints.service.recovery import recover_prepared
 
 DONE, REFUSED, INTERRUPTED = 0, 1, 130
 """Exit codes; argparse itself ends with 2 for wrong usage."""
@@ -108,7 +108,7 @@ class Terminal(Services):
         finally:
             if bar is not None:
                 bar.clear()
-        CompactionSettling(self.sessions).recover()
+        recover_prepared(self.sessions)
 
     def look_around_for(self, session: str) -> None:
         """Bring the index up to date, and say so where what is named is no session of Codex's.

@@ -25,10 +25,10 @@ from codex_checkpoints.assembly import House, Places
 from codex_checkpoints.operations.services import Services, Steps
 from codex_checkpoints.server.long_work import LongWork, reporting
 from codex_checkpoints.service import following
-from codex_checkpoints.service.compaction.settling import CompactionSettling
 from codex_checkpoints.service.following import Follower
 from codex_checkpoints.service.reading.catalogue import Progress
 from codex_checkpoints.service.reading.pace import Pace
+from codex_checkpoints.service.recovery import recover_prepared
 from codex_checkpoints.service.refusal import Cancelled
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.watch.watcher import Watcher
@@ -266,7 +266,7 @@ class App:
                 break
             for token in tuple(self._waiting):
                 self._server.work_done_progress.report(token, _report(done))
-        await self._work(CompactionSettling(sessions).recover)
+        await self._work(recover_prepared, sessions)
         self._indexed = True
 
     async def _follow(self, follower: Follower) -> None:

@@ -22,7 +22,7 @@ from codex_checkpoints.core.history.survey import Survey
 from codex_checkpoints.core.history.windows import Fragment
 from codex_checkpoints.core.rollout.fields import Json
 from codex_checkpoints.core.rollout.parsing import head_of
-from codex_checkpoints.journal import StorageError
+from codex_checkpoints.durable import StorageError
 from codex_checkpoints.service.compaction_records import Opened
 from codex_checkpoints.service.reading.first_pass import Digest, FirstPass
 from codex_checkpoints.service.reading.parts import Part, Taker, parts_below, read_parts

@@ -26,7 +26,7 @@ from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.seed import call_ids, user_refs
 from codex_checkpoints.core.checkpoint.text import value
-from codex_checkpoints.journal import Append, StorageError
+from codex_checkpoints.durable import Append, StorageError
 from codex_checkpoints.service.reading.session_file import SessionFile
 from codex_checkpoints.service.refusal import Refusal, misfit
 from codex_checkpoints.service.session_names import not_current

@@ -17,7 +17,7 @@ from codex_checkpoints.core.restore.chains import MAX_CHAIN
 from codex_checkpoints.core.restore.events import Operation, StateTransferred
 from codex_checkpoints.core.restore.records import Restore, restore_in, restores_in
 from codex_checkpoints.core.rollout.fields import object_of
-from codex_checkpoints.journal import StorageError
+from codex_checkpoints.durable import StorageError
 from codex_checkpoints.records import RESTORES, Records
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.threads.contract import UnreadableSource
@@ -25,7 +25,7 @@ from codex_checkpoints.values import frozen
 
 
 @frozen
-class Undertaking:
+class PreparedRestore:
     """A restore up to its publication: what is left to be told afterwards."""
 
     operation: Operation
@@ -94,7 +94,7 @@ class RestoreRecords:
         found = (kept.read_or_none(each.get("operation"), Operation) for each in told)
         return next((each for each in found if each is not None), None)
 
-    def undertaken(self, session_id: str) -> Undertaking | None:
+    def undertaken(self, session_id: str) -> PreparedRestore | None:
         """Return the restore that is making a branch, or was when it was killed."""
         for line in self._records.undertaken(session_id):
             told = object_of(line)
@@ -102,7 +102,7 @@ class RestoreRecords:
             record = restore_in(told.get("record"))
             transferred = kept.read_or_none(told.get("transferred"), StateTransferred)
             if operation is not None and record is not None and transferred is not None:
-                return Undertaking(operation, record, transferred)
+                return PreparedRestore(operation, record, transferred)
         return None
 
     def _of(self, session_id: str) -> tuple[Restore, ...]:
@@ -118,12 +118,12 @@ def begun_line(operation: Operation) -> dict[str, object]:
     return {"operation": kept.write(operation)}
 
 
-def line_of(undertaking: Undertaking) -> dict[str, object]:
+def line_of(prepared: PreparedRestore) -> dict[str, object]:
     """Return an undertaking as JSON values."""
     return {
-        "operation": kept.write(undertaking.operation),
-        "record": kept.write(undertaking.record),
-        "transferred": kept.write(undertaking.transferred),
+        "operation": kept.write(prepared.operation),
+        "record": kept.write(prepared.record),
+        "transferred": kept.write(prepared.transferred),
     }
 
 

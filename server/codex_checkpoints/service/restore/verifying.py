@@ -21,7 +21,7 @@ from codex_checkpoints.core.restore.events import verify as verify_events
 from codex_checkpoints.core.restore.records import restore_in
 from codex_checkpoints.core.restore.sealing import DIGEST, is_intact
 from codex_checkpoints.core.rollout.fields import Json, is_object, object_of, text_of
-from codex_checkpoints.journal import StorageError, Unreadable
+from codex_checkpoints.durable import StorageError, Unreadable
 from codex_checkpoints.records import IMPORTS, RESTORES
 from codex_checkpoints.service.compaction_records import CompactionRecords
 from codex_checkpoints.service.refusal import Refusal

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from codex_checkpoints import file_lock, unfinished
+from codex_checkpoints import durable, file_lock
 
 HOUR_AGO = time.time() - 3600
 
@@ -20,24 +20,24 @@ def path(tmp_path: Path) -> Iterator[Path]:
 
 
 def write(path: Path) -> None:
-    with unfinished.growing(str(path), 0o600) as file:
+    with durable.growing(str(path), 0o600) as file:
         os.write(file, b"all")
         os.close(file)
         path.rename(path.with_name("a"))
 
 
 def test_what_is_being_written_is_not_cleared_and_what_was_left_is(path: Path) -> None:
-    with unfinished.growing(str(path), 0o600) as file:
+    with durable.growing(str(path), 0o600) as file:
         os.close(file)
-        assert not unfinished.clear(str(path))
+        assert not durable.clear(str(path))
 
-    assert unfinished.clear(str(path))
-    assert not unfinished.clear(str(path))
+    assert durable.clear(str(path))
+    assert not durable.clear(str(path))
 
 
 def test_a_block_that_fails_takes_its_file_with_it(path: Path) -> None:
     def fail() -> None:
-        with unfinished.growing(str(path), 0o600) as file:
+        with durable.growing(str(path), 0o600) as file:
             os.close(file)
             raise ValueError("no")
 
@@ -48,7 +48,7 @@ def test_a_block_that_fails_takes_its_file_with_it(path: Path) -> None:
 def test_a_file_of_this_name_is_not_touched(path: Path) -> None:
     path.write_bytes(b"another's")
 
-    with pytest.raises(FileExistsError), unfinished.growing(str(path), 0o600):
+    with pytest.raises(FileExistsError), durable.growing(str(path), 0o600):
         pass
 
     assert path.read_bytes() == b"another's"
@@ -60,7 +60,7 @@ def test_a_link_is_not_followed(path: Path) -> None:
     target.write_bytes(b"mine")
     path.symlink_to(target)
 
-    assert not unfinished.clear(str(path))
+    assert not durable.clear(str(path))
 
     assert target.read_bytes() == b"mine"
     path.unlink()
@@ -100,6 +100,6 @@ def test_without_locks_files_are_written_and_age_tells_what_was_left(
     write(path)
     path.with_name("a").unlink()
     path.write_bytes(b"part")
-    assert not unfinished.clear(str(path))
+    assert not durable.clear(str(path))
     os.utime(path, (HOUR_AGO, HOUR_AGO))
-    assert unfinished.clear(str(path))
+    assert durable.clear(str(path))
