@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator
 
 from codex_checkpoints import unfinished
-from codex_checkpoints.core.rollout.lines import CHUNK
+from codex_checkpoints.core.rollout.reader import CHUNK
 from codex_checkpoints.threads import publishing
 from codex_checkpoints.threads.contract import Conflict, UnreadableSource, Unsupported
 from codex_checkpoints.threads.locks import WriterLock

@@ -14,7 +14,7 @@ import re
 from collections.abc import Generator, Iterable, Iterator
 
 from codex_checkpoints import unfinished
-from codex_checkpoints.core.rollout.lines import CHUNK
+from codex_checkpoints.core.rollout.reader import CHUNK
 from codex_checkpoints.threads.contract import Conflict, StorageFailed
 from codex_checkpoints.threads.locks import is_live
 from codex_checkpoints.threads.tree import parse_name, roots

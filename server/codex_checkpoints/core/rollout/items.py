@@ -134,6 +134,11 @@ class Named:
     name: str | None
 
 
+SHELLS = frozenset({"shell", "container.exec", "local_shell", "shell_command", "exec_command"})
+MCP = "mcp__"
+"""How the namespace or the name of a tool of an MCP server begins."""
+
+
 @frozen
 class ToolCall:
     """The model asks for a tool; what came of it stands in a later line.
@@ -146,6 +151,12 @@ class ToolCall:
     namespace: str | None
     arguments: object
     turn_id: str | None = None
+
+    @property
+    def is_command(self) -> bool:
+        """Return whether it is a call of a shell, of Codex's own and not of an MCP server."""
+        own = self.namespace is None or not self.namespace.startswith(MCP)
+        return self.name in SHELLS and own
 
 
 @frozen
@@ -242,3 +253,6 @@ Item = (
 )
 
 QUIET = Quiet()
+WORKED = Worked()
+ASSISTANT = AssistantMessage()
+COMPACTED = Compacted()

@@ -26,10 +26,11 @@ from attrs import evolve, field
 from codex_checkpoints.core.rollout import patch, shell
 from codex_checkpoints.core.rollout.fields import is_list, object_of, text_of, words_of
 from codex_checkpoints.core.rollout.items import (
+    MCP,
+    SHELLS,
     CommandRun,
     FilesChanged,
     FileViewed,
-    Item,
     ToolCall,
     ToolOutput,
     ToolRan,
@@ -88,7 +89,6 @@ class Script:
 Outcome = ToolOutput | CommandRun | FilesChanged | ToolRan | FileViewed
 """The items that tell what came of a call."""
 
-_SHELLS = frozenset({"shell", "container.exec", "local_shell", "shell_command", "exec_command"})
 _PATCHES = frozenset({"apply_patch", "applypatch"})
 _VIEWS = {"view_image": "path", "read_file": "file_path"}
 _SILENT = frozenset(
@@ -102,7 +102,6 @@ _SILENT = frozenset(
 )
 _OURS = frozenset({"memory.apply", "memory.read"})
 _OURS_TO_THE_MODEL = frozenset({"memory_apply", "memory_read"})
-_MCP = "mcp__"
 
 
 def called(call: ToolCall, texts: tuple[str, ...], *, shortened: bool = False) -> tuple[Seen, ...]:
@@ -111,10 +110,18 @@ def called(call: ToolCall, texts: tuple[str, ...], *, shortened: bool = False) -
     return tuple(seen for each in _expected_of(call) for seen in _happened(each, texts, digest))
 
 
-def needs_success(call: Item) -> bool:
+def needs_success(call: ToolCall) -> bool:
     """Return whether a call only applies patches, so that its answer says if it did anything."""
-    expected = _expected_of(call) if isinstance(call, ToolCall) else ()
+    if call.is_command and not _holds_patch(call.arguments):
+        return False
+    expected = _expected_of(call)
     return bool(expected) and all(each.needs is Needs.SUCCESS for each in expected)
+
+
+def _holds_patch(arguments: object) -> bool:
+    command = _first(arguments, "command", "cmd")
+    words = command if is_list(command) else (command,)
+    return any(isinstance(word, str) and patch.BEGIN in word for word in words)
 
 
 def _expected_of(call: ToolCall) -> tuple[Expected, ...]:
@@ -225,7 +232,7 @@ def _expected(call: ToolCall) -> tuple[Expected, ...]:
     if server is not None:
         ours = tool in _OURS_TO_THE_MODEL
         return () if ours else (Expected(Needs.TEXT, (_answer_of(f"{server}.{tool}", call),)),)
-    if name in _SHELLS:
+    if name in SHELLS:
         return _expected_of_shell(arguments, call.call_id)
     if name in _PATCHES:
         text = arguments if isinstance(arguments, str) else _first(arguments, "input", "patch")
@@ -296,10 +303,10 @@ def _changes(
 
 def _tool_name(call: ToolCall) -> tuple[str | None, str]:
     """Return (MCP server, tool); the server is None for a tool of Codex's own."""
-    if call.namespace is not None and call.namespace.startswith(_MCP):
-        return call.namespace.removeprefix(_MCP).strip("_") or None, call.name
-    if call.name.startswith(_MCP):
-        server, separator, tool = call.name.removeprefix(_MCP).partition("__")
+    if call.namespace is not None and call.namespace.startswith(MCP):
+        return call.namespace.removeprefix(MCP).strip("_") or None, call.name
+    if call.name.startswith(MCP):
+        server, separator, tool = call.name.removeprefix(MCP).partition("__")
         if separator and server and tool:
             return server, tool
     return None, call.name
