@@ -9,7 +9,6 @@ all artifacts the ones observed last are kept, ties by uri (DSC-28).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
 from attrs import Factory, evolve, field
 
@@ -21,13 +20,11 @@ from codex_checkpoints.core.rollout.items import (
     CommandRun,
     FilesChanged,
     FileViewed,
+    Seen,
     ToolCall,
     ToolRan,
 )
 from codex_checkpoints.values import define, frozen
-
-if TYPE_CHECKING:
-    from codex_checkpoints.core.rollout.tools import Seen
 
 Place = tuple[int, str | None, str | None]
 """Where something was observed: `seq`, the folder of the turn, the base of the session."""

@@ -17,8 +17,7 @@ from codex_checkpoints.core.losses.outcomes import UNKNOWN, Outcome, outcome_in,
 from codex_checkpoints.core.losses.records import Readings
 from codex_checkpoints.core.rollout import tools
 from codex_checkpoints.core.rollout.fields import object_of, text_of
-from codex_checkpoints.core.rollout.items import CommandRun, ToolCall
-from codex_checkpoints.core.rollout.tools import Seen
+from codex_checkpoints.core.rollout.items import CommandRun, Seen, ToolCall
 from codex_checkpoints.values import frozen
 
 _MAX_LOOP = 8

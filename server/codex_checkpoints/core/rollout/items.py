@@ -6,6 +6,10 @@ whether a message is the user's that of `contextual`.
 
 from __future__ import annotations
 
+from typing import Literal
+
+from attrs import field
+
 from codex_checkpoints.values import frozen
 
 
@@ -256,3 +260,28 @@ QUIET = Quiet()
 WORKED = Worked()
 ASSISTANT = AssistantMessage()
 COMPACTED = Compacted()
+
+
+# --- what a call met: read from items by `tools` --------------------------------------------------
+
+Action = Literal["read", "add", "update", "delete", "move", "run", "call"]
+
+
+@frozen
+class Seen:
+    """One thing a call met.
+
+    `name` is a path, the text of a command, or `<tool>/<call id>`; `folder` is where a path is
+    relative to, when the call says so; `hash` is that of a tool's recorded text.  `call_id` is that
+    of the patch that changed a file, and `script` the text of the command that read one: which
+    lines it read is told by that alone.
+    """
+
+    kind: Literal["file", "command", "tool_output"]
+    name: str
+    action: Action
+    folder: str | None = None
+    hash: str | None = None
+    # How it came about is no part of what was met.
+    call_id: str | None = field(default=None, eq=False, kw_only=True)
+    script: str | None = field(default=None, eq=False, kw_only=True)

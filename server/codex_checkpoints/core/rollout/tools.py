@@ -19,46 +19,25 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Literal
 
-from attrs import evolve, field
+from attrs import evolve
 
 from codex_checkpoints.core.rollout import patch, shell
 from codex_checkpoints.core.rollout.fields import is_list, object_of, text_of, words_of
 from codex_checkpoints.core.rollout.items import (
     MCP,
     SHELLS,
+    Action,
     CommandRun,
     FilesChanged,
     FileViewed,
+    Seen,
     ToolCall,
     ToolOutput,
     ToolRan,
 )
 from codex_checkpoints.core.rollout.turns import Steps
 from codex_checkpoints.values import frozen
-
-Action = Literal["read", "add", "update", "delete", "move", "run", "call"]
-
-
-@frozen
-class Seen:
-    """One thing a call met.
-
-    `name` is a path, the text of a command, or `<tool>/<call id>`; `folder` is where a path is
-    relative to, when the call says so; `hash` is that of a tool's recorded text.  `call_id` is that
-    of the patch that changed a file, and `script` the text of the command that read one: which
-    lines it read is told by that alone.
-    """
-
-    kind: Literal["file", "command", "tool_output"]
-    name: str
-    action: Action
-    folder: str | None = None
-    hash: str | None = None
-    # How it came about is no part of what was met.
-    call_id: str | None = field(default=None, eq=False, kw_only=True)
-    script: str | None = field(default=None, eq=False, kw_only=True)
 
 
 class Needs(StrEnum):
