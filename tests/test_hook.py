@@ -776,9 +776,6 @@ OTHERS = {
 }
 OTHERS_OF_OURS = {
     # how messages and calls are read: a look at a session that has hardly grown has none
-    "core.checkpoint.messages",
-    "core.checkpoint.sightings",
-    "core.checkpoint.work",
     "core.rollout.contextual",
     "core.rollout.paths",
     "core.rollout.shell",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from codex_checkpoints import stamps
 from codex_checkpoints.core.checkpoint.records import Checkpoint
-from codex_checkpoints.core.checkpoint.seed import Seeds
+from codex_checkpoints.core.checkpoint.state import Seeds
 from codex_checkpoints.records import Records
 from codex_checkpoints.service.reading.catalogue import Catalogue
 from codex_checkpoints.service.sessions import Sessions
