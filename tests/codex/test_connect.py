@@ -17,9 +17,9 @@ from codex.product import run
 from codex.scripted_model import Answer, Json, call, say
 from codex_checkpoints.codex.entries import HOOKS, Entries
 from codex_checkpoints.service.connect import connecting
-from codex_checkpoints.service.connect.connection import Connection, Surroundings
-from codex_checkpoints.service.connect.connector import Connector
+from codex_checkpoints.service.connect.connecting import Connector
 from codex_checkpoints.service.connect.doors import HOW_TO_TRUST
+from codex_checkpoints.service.connect.status import Connection, Surroundings
 
 pytestmark = pytest.mark.codex
 

@@ -10,9 +10,8 @@ from codex_checkpoints.wire import filled
 
 if TYPE_CHECKING:
     # Connecting is rare, and what it loads would slow down every command.
-    from codex_checkpoints.service.connect.connector import Report
-    from codex_checkpoints.service.connect.doors import Door, HookState
-    from codex_checkpoints.service.connect.last_runs import Failure
+    from codex_checkpoints.service.connect.connecting import Report
+    from codex_checkpoints.service.connect.doors import Door, Failure, HookState
 
 
 def connect_report(report: Report) -> protocol.ConnectReport:

@@ -20,7 +20,7 @@ from codex_checkpoints.presentation import connecting as texts
 from codex_checkpoints.service.refusal import Refusal
 
 if TYPE_CHECKING:
-    from codex_checkpoints.service.connect.connector import Connector
+    from codex_checkpoints.service.connect.connecting import Connector
 
 
 def add(commands: Commands) -> None:

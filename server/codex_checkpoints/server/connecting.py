@@ -8,7 +8,7 @@ import os
 from codex_checkpoints import assembly, protocol, wiring
 from codex_checkpoints.answers import connecting as answers
 from codex_checkpoints.server.desk import Desk, Handlers
-from codex_checkpoints.service.connect.connector import Connector
+from codex_checkpoints.service.connect.connecting import Connector
 from codex_checkpoints.service.diagnosis import diagnose
 from codex_checkpoints.wire import BadParams
 
