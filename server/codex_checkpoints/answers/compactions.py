@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from codex_checkpoints import protocol
 from codex_checkpoints.answers.sessions import offer
-from codex_checkpoints.codex.commands import resume
+from codex_checkpoints.codex import resume
 from codex_checkpoints.wire import filled
 
 if TYPE_CHECKING:

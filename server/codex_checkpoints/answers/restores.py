@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from codex_checkpoints import protocol
-from codex_checkpoints.codex.commands import resume
+from codex_checkpoints.codex import resume
 from codex_checkpoints.core.restore import difference
 from codex_checkpoints.core.restore.lineage import Node, Tree
 from codex_checkpoints.core.restore.markers import Pin
