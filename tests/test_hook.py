@@ -856,7 +856,7 @@ def test_the_newest_failure_is_told_of_whatever_stands_in_the_audit(home: Home):
 
     called = doors.LastCalls(str(home.state)).of(["SessionStart"])
 
-    assert called.ran is None
+    assert called.last_ran_at is None
     assert str(called.failure) == "the hook failed at 1: a"
 
 

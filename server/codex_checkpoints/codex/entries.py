@@ -113,14 +113,10 @@ class Entries:
         """Return the line that Codex gives to a shell."""
         return join((*self.program, "hook", *self.options))
 
-    def calls_alike(self, hooks: Mapping[str, Sequence[Written]]) -> bool:
-        """Say whether the hooks are those that are wanted, each calls this program, and once."""
-        found = {event: [each.command for each in there] for event, there in hooks.items()}
-        return found == {hook.event: [self.hook_command] for hook in self.hooks}
-
     def stand_in(self, hooks: Mapping[str, Sequence[Written]]) -> bool:
-        """Say whether the hooks are those that are wanted, and are called as they ought to be."""
-        return self.calls_alike(hooks) and all(
+        """Say whether these hooks are those that are wanted, each once and called as it ought."""
+        found = {event: [each.command for each in there] for event, there in hooks.items()}
+        return found == {hook.event: [self.hook_command] for hook in self.hooks} and all(
             hook.is_said_by(each) for hook in self.hooks for each in hooks[hook.event]
         )
 

@@ -145,6 +145,22 @@ class Known:
     has_hooks: bool | None
     calls: LastCalls
 
+    @property
+    def events(self) -> frozenset[str]:
+        """Return the events on which anything calls us."""
+        return frozenset(self.ours.hooks.calling)
+
+    @property
+    def lacking(self) -> frozenset[str]:
+        """Return the events of which we are not told, or not as often as we ought to be."""
+        ours, events = self.ours.hooks.ours, self.events
+        return frozenset(
+            hook.event
+            for hook in self.wanted.hooks
+            if hook.event not in events
+            or not all(hook.is_said_by(each) for each in ours.get(hook.event, ()))
+        )
+
 
 def hooks_of_us(answer: Answer | None) -> tuple[SeenHook, ...]:
     """Return which of the hooks that Codex sees call us."""
@@ -157,20 +173,20 @@ def hook_states(known: Known) -> Iterator[HookState]:
     seen = {hook.event: hook for hook in hooks_of_us(known.answer)}
     due = (hook.event for hook in known.wanted.hooks)
     events = tuple(dict.fromkeys((*due, *known.ours.hooks.calling)))
-    lacking = _lacking(known)
+    there, lacking = known.events, known.lacking
     was_called = known.calls.of(events) != Called()
     for event in events:
         called = known.calls.of([event])
         trust, enabled = None, None
-        if _is_there(known, event):
+        if event in there:
             trust, enabled = _seen(known, event, seen.get(event), was_called=was_called)
         yield HookState(
             event,
-            _is_there(known, event) and event not in lacking,
+            event in there and event not in lacking,
             trust,
             enabled,
-            None if called.ran is None else called.ran.at,
-            None if called.ran is None else called.ran.session,
+            called.last_ran_at,
+            called.last_session,
             called.failure,
         )
 
@@ -188,25 +204,10 @@ def _seen(
     return "untrusted" if untold else None, False if is_off else None
 
 
-def _is_there(known: Known, event: str) -> bool:
-    return event in known.ours.hooks.calling
-
-
-def _lacking(known: Known) -> frozenset[str]:
-    """Return the events of which we are not told, or not as often as we ought to be."""
-    wanted = known.wanted.hooks
-    changed = (
-        hook.event
-        for hook in wanted
-        if not all(hook.is_said_by(each) for each in known.ours.hooks.ours.get(hook.event, ()))
-    )
-    return frozenset((*changed, *(h.event for h in wanted if not _is_there(known, h.event))))
-
-
 def hook_door(known: Known, hooks: Sequence[HookState]) -> Door:
     """Return the state of our hooks together."""
-    there = [hook for hook in hooks if _is_there(known, hook.event)]
-    lacking = _lacking(known)
+    there = [hook for hook in hooks if hook.event in known.events]
+    lacking = known.lacking
     calls, by_hand = (
         [entries.split(each.command) for found in written.values() for each in found]
         for written in (known.ours.hooks.ours, known.ours.hooks.by_hand)
@@ -273,15 +274,15 @@ def _door(  # noqa: PLR0913, PLR0917 - each is a fact of its own
     step, way_out = (None, None) if problem is None else _WAYS_OUT[problem]
     if not known.home_is_there:
         step, way_out = "choose_home", _NO_HOME
-    elif problem is None and trust[0] is None and called.ran is None:
+    elif problem is None and trust[0] is None and called.last_ran_at is None:
         step, way_out = "trust", HOW_TO_TRUST
     return Door(
         door,
         configured,
         trust[0],
         trust[1],
-        None if called.ran is None else called.ran.at,
-        None if called.ran is None else called.ran.session,
+        called.last_ran_at,
+        called.last_session,
         called.failure,
         problem,
         step,
@@ -353,7 +354,8 @@ class Failure:
 class Called:
     """The last call that went well, and the last that failed unless a good one came later."""
 
-    ran: Run | None = None
+    last_ran_at: str | None = None
+    last_session: str | None = None
     failure: Failure | None = None
 
 
@@ -367,18 +369,14 @@ class LastCalls:
 
     def of(self, names: Iterable[str]) -> Called:
         """Return the last calls of some hooks, named by their events, or of the `TOOLS`."""
-        wanted = tuple(names)
-        ran = _newest(self._ran.get(name) for name in wanted)
-        standing = [self._standing(name) for name in wanted]
-        if TOOLS not in wanted:
-            nameless = self._failed.get(_ANY)
-            standing += [nameless if nameless and not _is_before(nameless.at, ran) else None]
-        failure = max((each for each in standing if each), key=lambda each: each.at, default=None)
-        return Called(ran, failure)
-
-    def _standing(self, name: str) -> Failure | None:
-        failure = self._failed.get(name)
-        return None if failure and _is_before(failure.at, self._ran.get(name)) else failure
+        good = {name: self._ran.get(name) for name in names}
+        ran = max(filter(None, good.values()), key=lambda run: run.at, default=None)
+        if TOOLS not in good:
+            good[_ANY] = ran  # a failure that names no event stands until any hook ran
+        failed = ((self._failed.get(name), run) for name, run in good.items())
+        standing = (each for each, run in failed if each and not (run and run.at > each.at))
+        failure = max(standing, key=lambda each: each.at, default=None)
+        return Called(ran and ran.at, ran and ran.session, failure)
 
 
 def _runs(state_dir: str) -> dict[str, Run]:
@@ -389,7 +387,7 @@ def _runs(state_dir: str) -> dict[str, Run]:
             for receipt in _tail(os.path.join(session.path, RECEIPTS)):
                 at, door = text_of(receipt.get("at")), text_of(receipt.get("door"))
                 name = (text_of(receipt.get("event")) or _ANY) if door == "hook" else TOOLS
-                if at is not None and not _is_before(at, found.get(name)):
+                if at is not None and not (name in found and found[name].at > at):
                     found[name] = Run(at, session.name)
     return found
 
@@ -402,14 +400,6 @@ def _failures(state_dir: str) -> dict[str, Failure]:
             name = text_of(event.get("event")) or _ANY
             found[name] = Failure(at, text_of(event.get("sessionId")), code)
     return found
-
-
-def _newest(runs: Iterable[Run | None]) -> Run | None:
-    return max((run for run in runs if run is not None), key=lambda run: run.at, default=None)
-
-
-def _is_before(at: str, run: Run | None) -> bool:
-    return run is not None and run.at > at
 
 
 def _tail(path: str) -> Iterator[Mapping[str, object]]:
