@@ -14,7 +14,7 @@ import pytest
 from attrs import evolve
 
 from codex.child import Child
-from codex.codex_cli import HERE, PATIENCE, AppServer, CodexHome, codex_command
+from codex.codex_cli import HERE, PATIENCE, AppServer, CodexHome, Message, codex_command
 from codex.conftest import MakeHome
 from codex.product import run
 from codex.scripted_model import Answer, Json, call, say
@@ -52,8 +52,6 @@ else:
         if "id" in asked:
             print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
 """
-
-Heard = dict[str, Json]
 
 
 class Connected:
@@ -94,17 +92,17 @@ class Connected:
             edit: Json = {"keyPath": "hooks.state", "value": state, "mergeStrategy": "upsert"}
             server.call("config/batchWrite", {"edits": [edit], "reloadUserConfig": True})
 
-    def calls(self) -> list[Heard]:
+    def calls(self) -> list[Message]:
         path = self.folder / "calls.jsonl"
         lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
         return [json.loads(line) for line in lines]
 
 
-def hooks(server: AppServer, home: CodexHome) -> list[Heard]:
+def hooks(server: AppServer, home: CodexHome) -> list[Message]:
     listed = server.call("hooks/list", {"cwds": [str(home.project)]})
-    (entry,) = cast("list[Heard]", listed["data"])
+    (entry,) = cast("list[Message]", listed["data"])
     assert entry["warnings"] == entry["errors"] == []
-    return cast("list[Heard]", entry["hooks"])
+    return cast("list[Message]", entry["hooks"])
 
 
 def files(home: CodexHome) -> dict[str, bytes]:

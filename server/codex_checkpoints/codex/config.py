@@ -248,7 +248,7 @@ def _tables(layout: _Layout, wanted: Entries) -> tuple[list[str], list[Section]]
         place = None if there is None else f"{hook.event}:{there.group_number}"
         old = [] if there is None else layout.ours(f"{place}:{there.number}")
         outer = layout.ours(place) if place and old else []
-        is_right = there is not None and there.written.matcher == hook.matcher
+        is_right = there is not None and there.matcher == hook.matcher
         add(f"[[hooks.{hook.event}]]", group, outer, set() if is_right else {"matcher"})
         ours = {"command"} if hook.context_limit is None else {"command", "additionalContextLimit"}
         add(f"[[hooks.{hook.event}.hooks]]", _table(handler), old, ours)

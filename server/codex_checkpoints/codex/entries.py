@@ -50,33 +50,6 @@ class Hook:
     matcher: str | None = None
     context_limit: int | None = None
 
-    def is_said_by(self, written: Written) -> bool:
-        """Say whether a handler is called for this, and may say as much; whom it calls aside."""
-        limits = (None, written.context_limit)
-        return written.matcher == self.matcher and self.context_limit in limits
-
-
-@frozen
-class Written:
-    """A handler that calls us, as a file has it; `matcher` is None where it narrows nothing."""
-
-    command: str
-    matcher: str | None
-    context_limit: object
-
-    def occasions(self, event: str) -> tuple[str, ...]:
-        """Return for which occasions of an event it is called, of those that we answer."""
-        return tuple(each for each in _OCCASIONS.get(event, ()) if self._takes(each))
-
-    def _takes(self, occasion: str) -> bool:
-        if self.matcher is None:
-            return True
-        if _PLAIN_MATCHER.fullmatch(self.matcher):
-            return occasion in self.matcher.split("|")
-        with contextlib.suppress(re.error):
-            return re.search(self.matcher, occasion) is not None
-        return False
-
 
 ON_START = Hook("SessionStart", "resume|compact|fork", context_limit=0)
 """The view goes back in where a window begins anew; 0 lets all of it through (DSC-54, DSC-59).
@@ -113,11 +86,11 @@ class Entries:
         """Return the line that Codex gives to a shell."""
         return join((*self.program, "hook", *self.options))
 
-    def stand_in(self, hooks: Mapping[str, Sequence[Written]]) -> bool:
+    def stand_in(self, hooks: ByEvent) -> bool:
         """Say whether these hooks are those that are wanted, each once and called as it ought."""
         found = {event: [each.command for each in there] for event, there in hooks.items()}
         return found == {hook.event: [self.hook_command] for hook in self.hooks} and all(
-            hook.is_said_by(each) for hook in self.hooks for each in hooks[hook.event]
+            each.is_for(hook) for hook in self.hooks for each in hooks[hook.event]
         )
 
     def server(self) -> dict[str, object]:
@@ -225,6 +198,9 @@ Events = Mapping[str, Sequence[object]]
 """The groups of each event, as a file has them."""
 
 
+ByEvent = Mapping[str, "Sequence[Handler]"]
+
+
 @frozen
 class Hooks:
     """The hooks of a file, by their events: ours, and those that a person wrote to call us.
@@ -233,47 +209,44 @@ class Hooks:
     of all that are not ours.
     """
 
-    ours: Mapping[str, tuple[Written, ...]] = Factory(dict[str, "tuple[Written, ...]"])
-    by_hand: Mapping[str, tuple[Written, ...]] = Factory(dict[str, "tuple[Written, ...]"])
-    places: Mapping[str, tuple[str, ...]] = Factory(dict[str, "tuple[str, ...]"])
-    others: Mapping[str, tuple[str, ...]] = Factory(dict[str, "tuple[str, ...]"])
+    ours: ByEvent = Factory(dict[str, "Sequence[Handler]"])
+    by_hand: ByEvent = Factory(dict[str, "Sequence[Handler]"])
+    places: Mapping[str, Sequence[str]] = Factory(dict[str, "Sequence[str]"])
+    others: Mapping[str, Sequence[str]] = Factory(dict[str, "Sequence[str]"])
 
     @property
-    def calling(self) -> Mapping[str, tuple[Written, ...]]:
+    def calling(self) -> ByEvent:
         """Return all that call us, whoever wrote them."""
         return joined(self.ours, self.by_hand)
 
 
-def joined(*several: Mapping[str, tuple[Written, ...]]) -> dict[str, tuple[Written, ...]]:
+def joined(*several: ByEvent) -> ByEvent:
     """Return the handlers of several by event."""
     events = dict.fromkeys(event for each in several for event in each)
-    return {event: sum((each.get(event, ()) for each in several), ()) for event in events}
+    return {event: [h for each in several for h in each.get(event, ())] for event in events}
 
 
 def hooks_in(events: Events) -> Hooks:
     """Return the hooks among the groups of each event."""
-    ours: dict[str, tuple[Written, ...]] = {}
-    by_hand: dict[str, tuple[Written, ...]] = {}
-    places: dict[str, tuple[str, ...]] = {}
-    others: dict[str, tuple[str, ...]] = {}
+    ours, by_hand, calling, others = (dict[str, list[Handler]]() for _ in range(4))
     for event, groups in events.items():
-        handlers = list(handlers_in(groups))
-        mine = tuple(each for each in handlers if is_our_handler(each.said))
-        rest = tuple(each for each in handlers if not is_our_handler(each.said))
-        calls = (each.written for each in rest if _calls_our_hook(each.said))
-        if mine:
-            ours[event] = tuple(each.written for each in mine)
-        if answered := tuple(each for each in calls if each.occasions(event)):
-            by_hand[event] = answered
-        if rest:
-            others[event] = tuple(each.place for each in rest)
-        places[event] = tuple(each.place for each in handlers if _calls_our_hook(each.said))
-    return Hooks(ours, by_hand, places, others)
+        for each in handlers_in(groups):
+            calls = _calls_our_hook(each.said)
+            (ours if is_our_handler(each.said) else others).setdefault(event, []).append(each)
+            if calls:
+                calling.setdefault(event, []).append(each)
+            if calls and each.occasions(event) and not is_our_handler(each.said):
+                by_hand.setdefault(event, []).append(each)
+    return Hooks(ours, by_hand, _places(calling), _places(others))
+
+
+def _places(found: Mapping[str, Sequence[Handler]]) -> dict[str, list[str]]:
+    return {event: [each.place for each in there] for event, there in found.items()}
 
 
 @frozen
 class Handler:
-    """A handler and its group, each with its number."""
+    """A handler of a hook in its group, each with its number."""
 
     group_number: int
     number: int
@@ -286,14 +259,33 @@ class Handler:
         return f"{self.group_number}:{self.number}"
 
     @property
-    def written(self) -> Written:
-        """Return when it is called, and whom it calls."""
+    def command(self) -> str:
+        """Return the line that Codex gives to a shell."""
+        return str(_field(self.said, "command"))
+
+    @property
+    def matcher(self) -> str | None:
+        """Return what narrows it; None where nothing does."""
         matcher = _field(self.group, "matcher")
-        return Written(
-            str(_field(self.said, "command")),
-            matcher if isinstance(matcher, str) and matcher not in _WHATEVER else None,
-            _field(self.said, "additionalContextLimit"),
-        )
+        return matcher if isinstance(matcher, str) and matcher not in _WHATEVER else None
+
+    def is_for(self, hook: Hook) -> bool:
+        """Say whether it is called for this, and may say as much; whom it calls aside."""
+        limits = (None, _field(self.said, "additionalContextLimit"))
+        return self.matcher == hook.matcher and hook.context_limit in limits
+
+    def occasions(self, event: str) -> tuple[str, ...]:
+        """Return for which occasions of its event it is called, of those that we answer."""
+        return tuple(each for each in _OCCASIONS.get(event, ()) if self._takes(each))
+
+    def _takes(self, occasion: str) -> bool:
+        if self.matcher is None:
+            return True
+        if _PLAIN_MATCHER.fullmatch(self.matcher):
+            return occasion in self.matcher.split("|")
+        with contextlib.suppress(re.error):
+            return re.search(self.matcher, occasion) is not None
+        return False
 
 
 def events_of(hooks: object) -> dict[str, list[object]]:

@@ -91,7 +91,7 @@ def _with_hook(text: str, wanted: Entries, hook: Hook) -> str:
         matcher = "" if hook.matcher is None else f'"matcher": {json.dumps(hook.matcher)}, '
         return _with_group(text, hook.event, f'{{{matcher}"hooks": [{new}]}}')
     new = text[group.value : handler.value] + new + text[handler.end : group.end]
-    if there.written.matcher != hook.matcher:
+    if there.matcher != hook.matcher:
         new = spans.said_anew(new, {"matcher": hook.matcher})
     return text[: group.value] + new + text[group.end :]
 

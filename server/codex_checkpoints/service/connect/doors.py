@@ -158,7 +158,7 @@ class Known:
             hook.event
             for hook in self.wanted.hooks
             if hook.event not in events
-            or not all(hook.is_said_by(each) for each in ours.get(hook.event, ()))
+            or not all(each.is_for(hook) for each in ours.get(hook.event, ()))
         )
 
 

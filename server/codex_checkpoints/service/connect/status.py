@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from attrs import evolve
 
@@ -219,7 +219,7 @@ def _read(path: str, problems: list[str]) -> Found | None:
 
 
 def _named(
-    places: Mapping[str, Mapping[str, tuple[str, ...]]], records: Iterable[str]
+    places: Mapping[str, Mapping[str, Sequence[str]]], records: Iterable[str]
 ) -> Iterator[tuple[str, bool]]:
     """Yield the event of each hook of ours, and whether it is named among the records of Codex.
 
