@@ -15,7 +15,7 @@ import attrs
 import pytest
 
 from codex_checkpoints import presentation, protocol
-from codex_checkpoints.codex.commands import resume
+from codex_checkpoints.codex import resume
 from codex_checkpoints.presentation.next_commands import Named
 from codex_checkpoints.presentation.restores import verify_lines
 from codex_checkpoints.presentation.terminal import LogLine

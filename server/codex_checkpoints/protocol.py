@@ -21,9 +21,9 @@ from codex_checkpoints.core.checkpoint.caps import Caps as EffectiveCaps
 from codex_checkpoints.core.checkpoint.notes import Note
 from codex_checkpoints.core.checkpoint.notes import Rest as NoteDependency
 from codex_checkpoints.core.checkpoint.records import Evidence as NoteEvidence
+from codex_checkpoints.core.compaction.kinds import LeftOut
 from codex_checkpoints.core.compaction.outline import Chunk as OutlineChunk
 from codex_checkpoints.core.compaction.outline import Outline, OutlineTurn
-from codex_checkpoints.core.compaction.kinds import LeftOut
 from codex_checkpoints.core.compaction.records import Windows as CompactionWindows
 from codex_checkpoints.core.compaction.report import Piece as CompactionPiece
 from codex_checkpoints.core.history.windows import Chain as WindowChain
@@ -127,11 +127,11 @@ from codex_checkpoints.operations.sessions import (
 from codex_checkpoints.service.branches import Branch
 from codex_checkpoints.service.compaction.hooks import Heard as HookOutcome
 from codex_checkpoints.service.connect.connecting import Done as ConnectChange
-from codex_checkpoints.service.connect.connection import OtherHome as ConnectHome
 from codex_checkpoints.service.connect.doors import Door as ConnectDoor
+from codex_checkpoints.service.connect.doors import Failure as ConnectFailure
 from codex_checkpoints.service.connect.doors import HookState as ConnectHook
-from codex_checkpoints.service.connect.last_runs import Failure as ConnectFailure
 from codex_checkpoints.service.connect.receipts import Receipt
+from codex_checkpoints.service.connect.status import OtherHome as ConnectHome
 from codex_checkpoints.service.diagnosis import Diagnosis as DoctorReport
 from codex_checkpoints.service.findings import Finding as DoctorFinding
 from codex_checkpoints.service.listing import TurnSummary as TurnEntry

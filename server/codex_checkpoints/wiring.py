@@ -11,8 +11,8 @@ from collections.abc import Mapping
 
 from codex_checkpoints.codex import program
 from codex_checkpoints.codex.entries import HOOKS, ON_PROMPT, Entries
-from codex_checkpoints.service.connect.connection import Surroundings
-from codex_checkpoints.service.connect.connector import Connector
+from codex_checkpoints.service.connect.connecting import Connector
+from codex_checkpoints.service.connect.status import Surroundings
 from codex_checkpoints.service.settings import Settings
 
 _STATE = "codex-checkpoints"

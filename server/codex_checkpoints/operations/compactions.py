@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from codex_checkpoints.codex.commands import resume as resume_command
+from codex_checkpoints.codex import resume as resume_command
 from codex_checkpoints.core.compaction.records import Into
 from codex_checkpoints.core.compaction.records import Windows as CompactionWindows
 from codex_checkpoints.core.compaction.report import Piece as CompactionPiece

@@ -7,11 +7,11 @@ import os
 from codex_checkpoints import assembly, wiring
 from codex_checkpoints.assembly import Places
 from codex_checkpoints.operations.services import Services, Steps, elsewhere
+from codex_checkpoints.service.connect.connecting import Connector
 from codex_checkpoints.service.connect.connecting import Done as ConnectChange
-from codex_checkpoints.service.connect.connection import OtherHome as ConnectHome
-from codex_checkpoints.service.connect.connector import Connector
 from codex_checkpoints.service.connect.doors import Door as ConnectDoor
 from codex_checkpoints.service.connect.doors import HookState as ConnectHook
+from codex_checkpoints.service.connect.status import OtherHome as ConnectHome
 from codex_checkpoints.service.diagnosis import Diagnosis as DoctorReport
 from codex_checkpoints.service.diagnosis import diagnose
 from codex_checkpoints.values import frozen

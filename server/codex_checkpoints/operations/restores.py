@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from codex_checkpoints import stamps
-from codex_checkpoints.codex.commands import resume
+from codex_checkpoints.codex import resume
+from codex_checkpoints.core.checkpoint.canonical import kept
 from codex_checkpoints.core.restore import lineage as trees
 from codex_checkpoints.core.restore import pack, records
 from codex_checkpoints.core.restore.carried import TurnSource
@@ -14,7 +15,6 @@ from codex_checkpoints.core.restore.pack import Deferred as DeferredItem
 from codex_checkpoints.core.restore.pack import Item as PackItem
 from codex_checkpoints.core.restore.summary import caution_text
 from codex_checkpoints.core.restore.summary import summary_of as sentences_of
-from codex_checkpoints.core.checkpoint.canonical import kept
 from codex_checkpoints.operations.services import Services, SessionParams
 from codex_checkpoints.service import branches, lineages
 from codex_checkpoints.service.branches import Branch

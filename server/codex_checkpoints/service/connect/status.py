@@ -1,37 +1,37 @@
 """How Codex and we are connected: for each door whether it is configured, trusted, and in use.
 
-It only looks.  What is to be written, and how, is known to `connecting`.
+This module only looks; `connecting` changes files.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from attrs import evolve
 
-from codex_checkpoints.codex import config_file, file_edit, hooks_file, program
+from codex_checkpoints.codex import config, file_edit, hooks, program
 from codex_checkpoints.codex.app_server import AskingFailed
-from codex_checkpoints.codex.config_file import Found
-from codex_checkpoints.codex.entries import SERVER_NAME, CannotEdit, Entries, Written
+from codex_checkpoints.codex.config import Found
+from codex_checkpoints.codex.entries import SERVER_NAME, CannotEdit, Entries, Hooks, joined
 from codex_checkpoints.codex.file_edit import NotWritable, TooLong
 from codex_checkpoints.codex.program import Answer
-from codex_checkpoints.service.connect.connecting import CONFIG, HOOKS
 from codex_checkpoints.service.connect.doors import (
     Door,
     HookState,
     Known,
+    LastCalls,
     hook_door,
     hook_states,
-    in_the_dark,
+    hooks_of_us,
     mcp_door,
-    seen_of_us,
+    unreadable,
 )
-from codex_checkpoints.service.connect.last_runs import LastCalls
 from codex_checkpoints.values import frozen
+
+CONFIG, HOOKS = "config.toml", "hooks.json"
 
 
 @frozen
@@ -117,7 +117,7 @@ def asked(codex_home: str, around: Surroundings) -> Asked:
 def look(
     codex_home: str, state_dir: str, wanted: Entries, around: Surroundings, asked: Asked
 ) -> Connection:
-    """Say how things stand; `asked` is what Codex itself says to it."""
+    """Report how things stand; `asked` is what Codex itself says to it."""
     problems: list[str] = []
     ours = _ours(codex_home, problems)
     answer = asked.answer
@@ -132,10 +132,10 @@ def look(
         asked.problem != "hooks_unknown" and program.has_hooks(asked.version),
         LastCalls(state_dir),
     )
-    hooks = tuple(hook_states(known))
-    doors = hook_door(known, hooks), mcp_door(known)
+    states = tuple(hook_states(known))
+    doors = hook_door(known, states), mcp_door(known)
     if not ours.is_known:
-        doors = tuple(in_the_dark(door) for door in doors)
+        doors = tuple(map(unreadable, doors))
     problems += _called_twice(codex_home, ours.found)
     problems += dict.fromkeys((*_in_projects(around, codex_home), *_elsewhere(codex_home, answer)))
     in_files = tuple(problems)
@@ -145,22 +145,19 @@ def look(
         for door in doors
         if door.failure is not None and door.problem not in {"not_configured", "unreadable"}
     ]
+    backups = (file_edit.copies(os.path.join(codex_home, name)) for name in (CONFIG, HOOKS))
     return Connection(
         codex_home,
         asked.path,
         asked.version,
         asked.problem,
         doors,
-        hooks,
-        tuple(_other_home(home) for home in around.other_homes),
+        states,
+        tuple(map(_other_home, around.other_homes)),
         tuple(problems),
-        doors[0].way_out if ours.found.hooks else None,
+        doors[0].way_out if ours.found.hooks.ours else None,
         in_files,
-        tuple(
-            path
-            for name in (CONFIG, HOOKS)
-            for path in file_edit.copies(os.path.join(codex_home, name))
-        ),
+        tuple(path for copies in backups for path in copies),
     )
 
 
@@ -170,118 +167,106 @@ def _other_home(codex_home: str) -> OtherHome:
     return OtherHome(codex_home, not _ours(codex_home, []).found.calls_nobody, has_sessions)
 
 
+# --- files ---------------------------------------------------------------------------------------
+
+
 @frozen
 class _Ours:
-    """What of ours stands in the two files, and for which events it is on record.
+    """What of ours stands in the two files, and for which events Codex has a record.
 
-    There may be a record of trust, or one that each of our hooks is switched off.
+    The record may be one of trust, or one that each of our hooks is switched off; `is_known` says
+    whether `config.toml` could be read.
     """
 
     found: Found
     recorded: frozenset[str]
     switched_off: frozenset[str]
-    is_known: bool = True
-    """Whether `config.toml` could be read."""
+    is_known: bool
 
 
 def _ours(codex_home: str, problems: list[str]) -> _Ours:
     """Return what of ours stands in the two files; what cannot be read goes to the problems."""
-    found = Found({}, None, foreign_server=False, foreign_hooks=False)
-    places: dict[str, Mapping[str, tuple[str, ...]]] = {}
-    unread: set[str] = set()
-    for name in (CONFIG, HOOKS):
-        path = os.path.join(codex_home, name)
-        try:
-            data = file_edit.read(path).data
-            text = (data or b"").decode()
-            if name == CONFIG:
-                found = config_file.found_in(text)
-                places[path] = found.places
-            elif text.strip():
-                found = evolve(
-                    found,
-                    hooks=_joined(found.hooks, hooks_file.hooks_in(text)),
-                    by_hand=_joined(found.by_hand, hooks_file.by_hand_in(text)),
-                )
-                places[path] = hooks_file.places_in(text)
-        except (CannotEdit, UnicodeDecodeError, TooLong, NotWritable) as error:
-            unread.add(name)
-            problems.append(f"{path} cannot be read: {error}")
-        except OSError as error:
-            unread.add(name)
-            problems.append(f"{path} cannot be read: {error.strerror}")
-    recorded = {event for event, is_named in _named(places, found.trusted) if is_named}
-    off = list(_named(places, found.switched_off))
+    paths = [os.path.join(codex_home, name) for name in (CONFIG, HOOKS)]
+    read = [_read(path, problems) for path in paths]
+    there = [found or Found() for found in read]
+    both = [found.hooks for found in there]
+    hooks = Hooks(joined(*(each.ours for each in both)), joined(*(each.by_hand for each in both)))
+    places = {path: each.places for path, each in zip(paths, both, strict=True)}
+    config = there[0]
+    recorded = {event for event, is_named in _named(places, config.trusted) if is_named}
+    off = list(_named(places, config.switched_off))
     on = {event for event, is_named in off if not is_named}
-    switched_off = frozenset(event for event, _ in off if event not in on)
-    return _Ours(found, frozenset(recorded), switched_off, is_known=CONFIG not in unread)
+    return _Ours(
+        evolve(config, hooks=hooks),
+        frozenset(recorded),
+        frozenset(event for event, _ in off if event not in on),
+        read[0] is not None,
+    )
 
 
-_Hooks = Mapping[str, tuple[Written, ...]]
+def _read(path: str, problems: list[str]) -> Found | None:
+    """Return what a file of Codex's has for us; None where it cannot be read."""
+    try:
+        text = (file_edit.read(path).data or b"").decode()
+        if os.path.basename(path) == CONFIG:
+            return config.found_in(text)
+        return Found(hooks.found_in(text)) if text.strip() else Found()
+    except (CannotEdit, UnicodeDecodeError, TooLong, NotWritable) as error:
+        problems.append(f"{path} cannot be read: {error}")
+    except OSError as error:
+        problems.append(f"{path} cannot be read: {error.strerror}")
+    return None
 
 
-def _joined(one: _Hooks, other: _Hooks) -> _Hooks:
-    return {
-        event: (*one.get(event, ()), *other.get(event, ()))
-        for event in dict.fromkeys((*one, *other))
-    }
+def _named(
+    places: Mapping[str, Mapping[str, Sequence[str]]], records: Iterable[str]
+) -> Iterator[tuple[str, bool]]:
+    """Yield the event of each hook of ours, and whether it is named among the records of Codex.
+
+    Codex keeps them as `<path>:<event>:<group>:<handler>`; what a trust is worth it alone knows.
+    """
+    keys = (name.rsplit(":", 3) for name in records)
+    names = {(os.path.realpath(key[0]), ":".join(key[1:])) for key in keys}
+    for path, events in places.items():
+        for event, there in events.items():
+            spelled = re.sub(r"(?<!^)(?=[A-Z])", "_", event).lower()
+            for place in there:
+                yield event, (os.path.realpath(path), f"{spelled}:{place}") in names
+
+
+# --- problems ------------------------------------------------------------------------------------
+
+_EACH_ANSWERS = "each is called, so Codex is given the same twice; take out what was added by hand"
+_EACH_OFFERS = "a model is offered the memory tools twice; take out what was added by hand"
 
 
 def _called_twice(codex_home: str, found: Found) -> Iterator[str]:
-    """Tell of what Codex would call more than once for the same: it would be told all of it again.
+    """Report what Codex would call more than once for the same occasion.
 
     Where a person wrote a call of ours in their own words, nobody takes out either.
     """
-    for event, there in _joined(found.hooks, found.by_hand).items():
+    for event, there in found.hooks.calling.items():
         calls = Counter(occasion for each in there for occasion in each.occasions(event))
         if max(calls.values(), default=0) > 1:
             yield f"{codex_home} has our hook for {event} more than once: {_EACH_ANSWERS}"
-    servers = {
-        **found.servers_by_hand,
-        **({} if found.server is None else {SERVER_NAME: found.server}),
-    }
+    servers = dict(found.servers_by_hand)
+    if found.server is not None:
+        servers[SERVER_NAME] = found.server
     names = sorted(name for name, table in servers.items() if table.get("enabled") is not False)
     if len(names) > 1:
         path = os.path.join(codex_home, CONFIG)
         yield f"{path} has our MCP server more than once, as {', '.join(names)}: {_EACH_OFFERS}"
 
 
-_EACH_ANSWERS = "each is called, so Codex is given the same twice; take out what was added by hand"
-_EACH_OFFERS = "a model is offered the memory tools twice; take out what was added by hand"
-
-
-def _named(
-    places: Mapping[str, Mapping[str, tuple[str, ...]]], records: Iterable[str]
-) -> Iterator[tuple[str, bool]]:
-    """Yield the event of each hook of ours, and whether it is named among the records of Codex.
-
-    Codex keeps them by the file, the event and the place; what a trust is worth it alone knows.
-    """
-    names = {(os.path.realpath(path), *rest) for path, *rest in map(_key, records)}
-    for path, events in places.items():
-        for event, there in events.items():
-            spelled = re.sub(r"(?<!^)(?=[A-Z])", "_", event).lower()
-            for place in there:
-                yield event, (os.path.realpath(path), spelled, place) in names
-
-
-def _key(name: str) -> tuple[str, str, str]:
-    """Take apart `<path>:<event>:<group>:<handler>`."""
-    rest, _, handler = name.rpartition(":")
-    rest, _, group = rest.rpartition(":")
-    path, _, event = rest.rpartition(":")
-    return path, event, f"{group}:{handler}"
-
-
 def _elsewhere(codex_home: str, answer: Answer | None) -> Iterator[str]:
-    """Tell of hooks of ours that a project's own configuration has as well: both would run."""
-    for path in dict.fromkeys(hook.path for hook in seen_of_us(answer)):
+    """Report hooks of ours that Codex sees in a project's own configuration: both would run."""
+    for path in dict.fromkeys(hook.path for hook in hooks_of_us(answer)):
         if os.path.realpath(os.path.dirname(path)) != os.path.realpath(codex_home):
             yield _twice(path)
 
 
 def _in_projects(around: Surroundings, codex_home: str) -> Iterator[str]:
-    """Tell the same without asking Codex: of the folder at hand and those above it."""
+    """Report the same without asking Codex: of the folder at hand and those above it."""
     homes = {os.path.realpath(home) for home in (codex_home, *around.other_homes)}
     folder = os.path.abspath(around.cwd)
     while folder != (above := os.path.dirname(folder)):
@@ -289,21 +274,11 @@ def _in_projects(around: Surroundings, codex_home: str) -> Iterator[str]:
         folder = above
         if os.path.realpath(project) in homes or not os.path.isdir(project):
             continue
-        for name, read in ((CONFIG, _in_config), (HOOKS, _in_hooks)):
+        for name in (CONFIG, HOOKS):
             path = os.path.join(project, name)
-            with contextlib.suppress(CannotEdit, OSError, ValueError, TooLong, NotWritable):
-                data = file_edit.read(path).data
-                if data is not None and read(data.decode()):
-                    yield _twice(path)
-
-
-def _in_config(text: str) -> _Hooks:
-    found = config_file.found_in(text)
-    return found.hooks or found.by_hand
-
-
-def _in_hooks(text: str) -> _Hooks:
-    return hooks_file.hooks_in(text) or hooks_file.by_hand_in(text)
+            found = _read(path, [])
+            if found is not None and found.hooks.calling:
+                yield _twice(path)
 
 
 def _twice(path: str) -> str:
