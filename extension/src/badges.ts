@@ -18,7 +18,7 @@ export function provideBadges(): vscode.Disposable {
       if (uri.scheme !== SCHEME || !text) {
         return undefined;
       }
-      const tooltip = vscode.l10n.t("context {0} percent", text);
+      const tooltip = `context ${text} percent`;
       const colour = alert === "alert" ? "list.warningForeground" : undefined;
       return new vscode.FileDecoration(
         text,

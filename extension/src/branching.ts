@@ -21,8 +21,6 @@ import type { SessionTree } from "./sessionTree.ts";
 import type { States } from "./states.ts";
 import { tellDone, telling } from "./telling.ts";
 
-const { l10n } = vscode;
-
 export class BranchDesk {
   readonly #server: Server;
   readonly #tree: SessionTree;
@@ -53,14 +51,14 @@ export class BranchDesk {
       if (codeOf(error) !== "unknown_session") {
         throw error;
       }
-      await vscode.window.showInformationMessage(l10n.t("This session is no longer here."));
+      await vscode.window.showInformationMessage("This session is no longer here.");
       return;
     }
     this.#following.choose(session);
     if (!(await this.#tree.reveal(session.sessionId))) {
       const sentence = session.archived
-        ? l10n.t("This session is archived. The Checkpoint view shows it.")
-        : l10n.t("This session is not in the list as it is now. The Checkpoint view shows it.");
+        ? "This session is archived. The Checkpoint view shows it."
+        : "This session is not in the list as it is now. The Checkpoint view shows it.";
       void vscode.window.showInformationMessage(sentence);
     }
   }
@@ -70,11 +68,11 @@ export class BranchDesk {
     return telling(async () => {
       const { source, items } = await this.#around(session);
       if (end === "source" && source === null) {
-        await vscode.window.showInformationMessage(l10n.t("This session began by itself."));
+        await vscode.window.showInformationMessage("This session began by itself.");
         return;
       }
       if (end === "branch" && items.length === 0) {
-        await vscode.window.showInformationMessage(l10n.t("This session has no branch."));
+        await vscode.window.showInformationMessage("This session has no branch.");
         return;
       }
       const other = end === "source" ? source : await askBranch(session, items);
@@ -91,13 +89,13 @@ export class BranchDesk {
       if (source === null || !source.available) {
         const sentence =
           source === null
-            ? l10n.t("This session began by itself.")
-            : l10n.t("The source of this session is no longer here.");
+            ? "This session began by itself."
+            : "The source of this session is no longer here.";
         await vscode.window.showInformationMessage(sentence);
         return;
       }
-      const left = placeNow(source.sessionId, l10n.t("source"));
-      const right = placeNow(session.sessionId, l10n.t("branch"));
+      const left = placeNow(source.sessionId, "source");
+      const right = placeNow(session.sessionId, "branch");
       await this.#states.compare(session, left, right);
     });
   }
@@ -110,22 +108,22 @@ export class BranchDesk {
         { location: { viewId: "codexCheckpoints.sessions" } },
         () => this.#server.request(LineageRequest, { sessionId }),
       );
-      const choices = lineageChoices(lineage, l10n.t).map((choice) => ({ ...choice }));
+      const choices = lineageChoices(lineage).map((choice) => ({ ...choice }));
       const asText = {
-        label: l10n.t("Open as Text"),
-        detail: l10n.t("With every id, window and cut."),
+        label: "Open as Text",
+        detail: "With every id, window and cut.",
         iconPath: new vscode.ThemeIcon("list-tree"),
         alwaysShow: true,
       };
-      const title = titleFor(l10n.t("Lineage"), session);
+      const title = titleFor("Lineage", session);
       const chosen = await vscode.window.showQuickPick<vscode.QuickPickItem>([...choices, asText], {
         title,
-        placeHolder: l10n.t("Go to a session of this tree"),
+        placeHolder: "Go to a session of this tree",
         matchOnDetail: true,
       });
       const node = choices.find((choice) => choice === chosen);
       if (chosen === asText) {
-        await this.#documents.openText(l10n.t("Lineage"), lineageText(lineage, l10n.t));
+        await this.#documents.openText("Lineage", lineageText(lineage));
       } else if (node !== undefined) {
         await this.#goToNode(node);
       }
@@ -136,25 +134,22 @@ export class BranchDesk {
   delete(session: SessionSummary): Promise<void> {
     const words = (error: unknown) =>
       codeOf(error) === "conflict"
-        ? l10n.t(
-            "Not deleted: only a session that was made here, and of which nothing came, can go.",
-          )
+        ? "Not deleted: only a session that was made here, and of which nothing came, can go."
         : codeOf(error) === "session_live"
-          ? l10n.t("Not deleted: another program has this session open.")
+          ? "Not deleted: another program has this session open."
           : null;
     return telling(async () => {
-      const take = l10n.t("Delete");
-      const stays = l10n.t(
-        "Its session file is removed for good. What it was made of stays as it is, and so does the record of how it was made.",
-      );
+      const take = "Delete";
+      const stays =
+        "Its session file is removed for good. What it was made of stays as it is, and so does the record of how it was made.";
       const sure = await vscode.window.showWarningMessage(
-        l10n.t("Delete this session?"),
-        { modal: true, detail: `${subject(session, l10n.t)}\n\n${stays}` },
+        "Delete this session?",
+        { modal: true, detail: `${subject(session)}\n\n${stays}` },
         take,
       );
       if (sure === take) {
         await this.#server.request(DeleteRequest, { sessionId: session.sessionId });
-        tellDone(l10n.t("The session is deleted"));
+        tellDone("The session is deleted");
       }
     }, words);
   }
@@ -163,7 +158,7 @@ export class BranchDesk {
     if (opens) {
       await this.goTo(id);
     } else {
-      const sentence = l10n.t("There is no session to show for this entry.");
+      const sentence = "There is no session to show for this entry.";
       await vscode.window.showInformationMessage(sentence);
     }
   }

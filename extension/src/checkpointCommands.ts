@@ -6,8 +6,6 @@ import type { Action, CheckpointNode } from "./model/node.ts";
 import { openArtifact } from "./openArtifact.ts";
 import { showWhatChanged } from "./whatChanged.ts";
 
-const { l10n } = vscode;
-
 /** Make the table of them. */
 export function checkpointCommands({ following, documents, notes }: House): Commands {
   const folder = () => following.current?.cwd ?? null;
@@ -29,7 +27,7 @@ export function checkpointCommands({ following, documents, notes }: House): Comm
     copyText: onRow(async ({ action }) => {
       if (action !== null) {
         await vscode.env.clipboard.writeText(textOf(action));
-        vscode.window.setStatusBarMessage(l10n.t("Copied"), 2000);
+        vscode.window.setStatusBarMessage("Copied", 2000);
       }
     }),
     addNote: () => notes.add(),

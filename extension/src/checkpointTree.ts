@@ -14,8 +14,6 @@ import { NotesRequest, PinsRequest, SessionRequest, ShowRequest } from "./protoc
 import { saysRefusal } from "./refusals.ts";
 import { treeItem } from "./treeItem.ts";
 
-const { l10n } = vscode;
-
 const CHECKPOINT_VIEW = "codexCheckpoints.checkpoint";
 
 export class CheckpointTree implements vscode.TreeDataProvider<CheckpointNode>, vscode.Disposable {
@@ -73,18 +71,18 @@ export class CheckpointTree implements vscode.TreeDataProvider<CheckpointNode>, 
         this.#server.request(PinsRequest, { sessionId }),
       ]);
       const checkpoint: Checkpoint = JSON.parse(text);
-      const nodes = checkpointNodes(checkpoint, items, session, Date.now(), l10n.t, pins);
+      const nodes = checkpointNodes(checkpoint, items, session, Date.now(), pins);
       const artifacts = checkpoint.recentArtifacts.length;
       this.#server.log.info(`checkpoint ${sessionId}: seq ${session.seq}, ${artifacts} artifacts`);
       if (isNewest()) {
         this.#view.message = "";
       }
-      return received === null ? nodes : [...nodes, receivedNode(received, Date.now(), l10n.t)];
+      return received === null ? nodes : [...nodes, receivedNode(received, Date.now())];
     } catch (error) {
       this.#server.log.warn(`checkpoint: ${error instanceof Error ? error.message : error}`);
       // Of a session that is no longer in view nothing is said above another.
       if (isNewest()) {
-        this.#view.message = harmless(saysRefusal(error, l10n.t));
+        this.#view.message = harmless(saysRefusal(error));
       }
       return [];
     }
@@ -98,11 +96,7 @@ export class CheckpointTree implements vscode.TreeDataProvider<CheckpointNode>, 
     this.#view.description =
       session === null
         ? ""
-        : dotted(
-            session.live ? l10n.t("running") : "",
-            meter(session, l10n.t),
-            cut(subject(session, l10n.t), 60),
-          );
+        : dotted(session.live ? "running" : "", meter(session), cut(subject(session), 60));
     if (session === null || concerns(changes, session.sessionId)) {
       this.#view.visible ? this.#refresh() : this.#forget();
     }
@@ -120,10 +114,10 @@ export class CheckpointTree implements vscode.TreeDataProvider<CheckpointNode>, 
 /** What a click does; the row itself goes along. */
 function commandOf(action: Action, node: CheckpointNode): vscode.Command {
   const names = {
-    open: ["openArtifact", l10n.t("Open File")],
-    copy: ["copyText", l10n.t("Copy")],
-    record: ["showRecord", l10n.t("Show the Record")],
-    compare: ["showWhatChanged", l10n.t("Show What Changed")],
+    open: ["openArtifact", "Open File"],
+    copy: ["copyText", "Copy"],
+    record: ["showRecord", "Show the Record"],
+    compare: ["showWhatChanged", "Show What Changed"],
   } as const;
   const [command, title] = names[action.kind];
   return { command: `codexCheckpoints.${command}`, title, arguments: [node] };

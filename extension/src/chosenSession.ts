@@ -6,8 +6,6 @@ import type { SessionSummary } from "./protocol.ts";
 import type { SessionNode } from "./sessionItem.ts";
 import { telling } from "./telling.ts";
 
-const { l10n } = vscode;
-
 /** The session of a row, else the one in view. */
 export function chosenSession(following: Following, node?: SessionNode): SessionSummary | null {
   return node?.kind === "session" ? node.session : following.current;
@@ -32,7 +30,5 @@ export function inView(
 
 /** Say that a session is to be chosen first. */
 export async function tellNoSession(): Promise<void> {
-  await vscode.window.showInformationMessage(
-    l10n.t("Choose a session in the Sessions view first."),
-  );
+  await vscode.window.showInformationMessage("Choose a session in the Sessions view first.");
 }

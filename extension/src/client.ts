@@ -21,8 +21,6 @@ import {
 } from "./protocol.ts";
 import * as settings from "./settings.ts";
 
-const { l10n } = vscode;
-
 /** Says in the log what it would otherwise show: the view and the status bar speak to people. */
 class QuietClient extends LanguageClient {
   override error(message: string, data?: unknown): void {
@@ -33,7 +31,7 @@ class QuietClient extends LanguageClient {
 /** The server ended before it answered: whether it did what it was asked for is not known. */
 export class Unanswered extends Error {
   constructor() {
-    super(l10n.t("The server ended before it answered."));
+    super("The server ended before it answered.");
   }
 }
 
@@ -68,7 +66,7 @@ export function answering(server: Server): Promise<void> {
 
 /** The same for a person who asks once more: a server that is down is started first. */
 export function awake(server: Server): Promise<void> {
-  return whyDown(server.state, l10n.t) === null ? answering(server) : server.restart();
+  return whyDown(server.state) === null ? answering(server) : server.restart();
 }
 
 /** The one server of this window. */
@@ -149,7 +147,7 @@ export class Server {
     await answering(this);
     const client = this.client;
     if (client === null) {
-      throw new Error(whyDown(this.#state, l10n.t) ?? l10n.t("The server is not running."));
+      throw new Error(whyDown(this.#state) ?? "The server is not running.");
     }
     const began = performance.now();
     let outcome = "failed";
@@ -180,7 +178,7 @@ export class Server {
     try {
       const command = await serverCommand(this.#seeker);
       if (command === null) {
-        const reason = l10n.t("Codex Checkpoints needs Python 3.11 to 3.14, and found none.");
+        const reason = "Codex Checkpoints needs Python 3.11 to 3.14, and found none.";
         this.become({ kind: "noPython", reason });
         return;
       }
@@ -201,11 +199,8 @@ export class Server {
       }
       const reason =
         settings.serverCommand() === null
-          ? l10n.t("Codex Checkpoints could not start its server.")
-          : l10n.t(
-              "The command in the setting {0} did not start.",
-              "codexCheckpoints.server.command",
-            );
+          ? "Codex Checkpoints could not start its server."
+          : `The command in the setting codexCheckpoints.server.command did not start.`;
       this.become({ kind: "failed", reason });
     }
   }

@@ -15,8 +15,6 @@ import {
 } from "./protocol.ts";
 import { telling } from "./telling.ts";
 
-const { l10n } = vscode;
-
 /** Where the work is to go on, and who says what of it stays. */
 interface Target extends vscode.QuickPickItem {
   readonly into: string;
@@ -39,7 +37,7 @@ export class CompactionDesk {
       const asked = { sessionId, placement: "manual", force: false };
       const would = await longWork(
         this.#server,
-        l10n.t("Looking at what a compaction would do"),
+        "Looking at what a compaction would do",
         ({ workDoneToken, cancelled }) => {
           const wish = { ...asked, into: "new", strategy: "checkpoint", workDoneToken };
           return this.#server.request(CompactPreviewRequest, wish, cancelled);
@@ -49,13 +47,12 @@ export class CompactionDesk {
         return;
       }
       await this.#documents.compareHistories(session);
-      const target = await askTarget(figures(would, l10n.t));
+      const target = await askTarget(figures(would));
       if (target === undefined) {
         return;
       }
       const { into, strategy } = target;
-      const title =
-        strategy === "codex" ? l10n.t("Codex writes its summary") : l10n.t("Compacting");
+      const title = strategy === "codex" ? "Codex writes its summary" : "Compacting";
       const done = await longWork(this.#server, title, ({ workDoneToken, cancelled }) =>
         this.#server.request(
           CompactRequest,
@@ -71,18 +68,14 @@ export class CompactionDesk {
 
   /** Say quietly what was done, with the ways on from there. */
   async tell(session: SessionSummary, done: Compacted): Promise<void> {
-    const [resume, report, undo] = [
-      l10n.t("Resume in Terminal"),
-      l10n.t("Open Report"),
-      l10n.t("Undo"),
-    ];
-    const sentence = notice(done, l10n.t);
+    const [resume, report, undo] = ["Resume in Terminal", "Open Report", "Undo"];
+    const sentence = notice(done);
     await telling(async () => {
       const chosen = await vscode.window.showInformationMessage(sentence, resume, report, undo);
       if (chosen === resume && done.sessionId !== null) {
         await openCodex(done.sessionId, session.cwd);
       } else if (chosen === report) {
-        await this.#documents.openText(l10n.t("Compaction report"), reportText(done, l10n.t));
+        await this.#documents.openText("Compaction report", reportText(done));
       } else if (chosen === undo && done.compactionId !== null) {
         await this.undo(done.compactionId);
       }
@@ -95,8 +88,8 @@ export class CompactionDesk {
       const { into } = await this.#server.request(UncompactRequest, { compactionId });
       const sentence =
         into === "new"
-          ? l10n.t("The compaction is taken back: go on in the session that it was made from.")
-          : l10n.t("The compaction is taken back: the session has its history again.");
+          ? "The compaction is taken back: go on in the session that it was made from."
+          : "The compaction is taken back: the session has its history again.";
       vscode.window.setStatusBarMessage(sentence, 8000);
     });
   }
@@ -104,38 +97,38 @@ export class CompactionDesk {
 
 async function askTarget(title: string): Promise<Target | undefined> {
   const own: vscode.QuickPickItem = {
-    label: l10n.t("With a summary that Codex asks its model for"),
+    label: "With a summary that Codex asks its model for",
     kind: vscode.QuickPickItemKind.Separator,
   };
-  const summary = l10n.t("Takes a model call, in a fork that is put away afterwards.");
+  const summary = "Takes a model call, in a fork that is put away afterwards.";
   const items: (Target | vscode.QuickPickItem)[] = [
     {
-      label: l10n.t("Into a New Session"),
-      detail: l10n.t("This session stays as it is; the new one goes on from its checkpoint."),
+      label: "Into a New Session",
+      detail: "This session stays as it is; the new one goes on from its checkpoint.",
       into: "new",
       strategy: "checkpoint",
     },
     {
-      label: l10n.t("In Place"),
-      detail: l10n.t("Appended to this session, while Codex does not have it open."),
+      label: "In Place",
+      detail: "Appended to this session, while Codex does not have it open.",
       into: "in-place",
       strategy: "checkpoint",
     },
     own,
     {
-      label: l10n.t("Into a New Session, Summarised by Codex"),
+      label: "Into a New Session, Summarised by Codex",
       detail: summary,
       into: "new",
       strategy: "codex",
     },
     {
-      label: l10n.t("In Place, Summarised by Codex"),
+      label: "In Place, Summarised by Codex",
       detail: summary,
       into: "in-place",
       strategy: "codex",
     },
   ];
-  const placeHolder = l10n.t("Left: what the model sees now. Right: what it would see.");
+  const placeHolder = "Left: what the model sees now. Right: what it would see.";
   const chosen = await vscode.window.showQuickPick(items, {
     title,
     placeHolder,

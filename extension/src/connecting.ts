@@ -9,8 +9,6 @@ import { type ConnectReport, ConnectRequest } from "./protocol.ts";
 import { telling } from "./telling.ts";
 import { workspacePaths } from "./workspace.ts";
 
-const { l10n } = vscode;
-
 const CONNECTED = "codexCheckpoints.connected";
 
 type Change = "connect" | "remove";
@@ -48,11 +46,9 @@ export class ConnectionDesk {
       this.#server.log.info(`connection: ${error instanceof Error ? error.message : error}`);
       return;
     }
-    const again = l10n.t("Connect Again…");
+    const again = "Connect Again…";
     const chosen = await vscode.window.showWarningMessage(
-      l10n.t(
-        "Codex calls Codex Checkpoints where it no longer is, so it is not given checkpoints back. Connect it again.",
-      ),
+      "Codex calls Codex Checkpoints where it no longer is, so it is not given checkpoints back. Connect it again.",
       again,
     );
     if (chosen === again) {
@@ -62,15 +58,13 @@ export class ConnectionDesk {
 
   /** Say how hooks come to be trusted: only Codex asks for that, and only its user answers. */
   async explainTrust(): Promise<void> {
-    const start = l10n.t("Start Codex in Terminal");
+    const start = "Start Codex in Terminal";
     const chosen = await vscode.window.showInformationMessage(
-      l10n.t(
-        "Codex calls a hook only when you trust it. Start Codex: it shows new hooks and asks; /hooks shows them later. The Connection view shows when it is done.",
-      ),
+      "Codex calls a hook only when you trust it. Start Codex: it shows new hooks and asks; /hooks shows them later. The Connection view shows when it is done.",
       start,
     );
     if (chosen === start) {
-      const terminal = vscode.window.createTerminal({ name: l10n.t("Codex") });
+      const terminal = vscode.window.createTerminal({ name: "Codex" });
       terminal.show();
       terminal.sendText("codex");
     }
@@ -79,9 +73,7 @@ export class ConnectionDesk {
   /** Say what an older Codex lacks; how it is updated depends on how it was installed. */
   async explainUpdate(): Promise<void> {
     await vscode.window.showInformationMessage(
-      l10n.t(
-        "This version of Codex has no hooks, so it cannot be given the checkpoint back. Update Codex in the way you installed it; the memory tools work without.",
-      ),
+      "This version of Codex has no hooks, so it cannot be given the checkpoint back. Update Codex in the way you installed it; the memory tools work without.",
     );
   }
 
@@ -110,16 +102,15 @@ export class ConnectionDesk {
 
   /** The changes lie open behind the question: it is about somebody else's files. */
   async #isAgreed(change: Change, preview: ConnectReport): Promise<boolean> {
-    const name = change === "connect" ? l10n.t("Connect Codex") : l10n.t("Disconnect Codex");
-    await this.#documents.openText(name, changesText(preview, l10n.t));
-    const yes = change === "connect" ? l10n.t("Connect") : l10n.t("Disconnect");
+    const name = change === "connect" ? "Connect Codex" : "Disconnect Codex";
+    await this.#documents.openText(name, changesText(preview));
+    const yes = change === "connect" ? "Connect" : "Disconnect";
     const question =
       change === "connect"
-        ? l10n.t("Let Codex call Codex Checkpoints?")
-        : l10n.t("Take Codex Checkpoints out of Codex's configuration?");
-    const detail = l10n.t(
-      "The document shows every line that changes. The rest of each file stays as it is, and a copy of it is kept beside it.",
-    );
+        ? "Let Codex call Codex Checkpoints?"
+        : "Take Codex Checkpoints out of Codex's configuration?";
+    const detail =
+      "The document shows every line that changes. The rest of each file stays as it is, and a copy of it is kept beside it.";
     const answer = await vscode.window.showWarningMessage(question, { modal: true, detail }, yes);
     return answer === yes;
   }
@@ -130,13 +121,13 @@ export class ConnectionDesk {
     if (change === "connect" && hook?.trusted !== true) {
       void this.explainTrust();
     } else {
-      vscode.window.setStatusBarMessage(l10n.t("Codex's configuration is changed"), 4000);
+      vscode.window.setStatusBarMessage("Codex's configuration is changed", 4000);
     }
   }
 }
 
 function nothingToDo(change: Change): string {
   return change === "connect"
-    ? l10n.t("Codex is connected already: nothing is to be written.")
-    : l10n.t("Nothing of Codex Checkpoints stands in Codex's configuration.");
+    ? "Codex is connected already: nothing is to be written."
+    : "Nothing of Codex Checkpoints stands in Codex's configuration.";
 }

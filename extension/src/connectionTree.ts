@@ -18,8 +18,6 @@ import { saysRefusal } from "./refusals.ts";
 import { treeItem } from "./treeItem.ts";
 import { workspacePaths } from "./workspace.ts";
 
-const { l10n } = vscode;
-
 const CONNECTION_VIEW = "codexCheckpoints.connection";
 
 /** What is known is good for so long. */
@@ -92,11 +90,11 @@ export class ConnectionTree implements vscode.TreeDataProvider<ConnectionNode>, 
       if (isNewest()) {
         this.#view.message = "";
       }
-      return connectionNodes(report, Date.now(), l10n.t);
+      return connectionNodes(report, Date.now());
     } catch (error) {
       this.#server.log.warn(`connection: ${error instanceof Error ? error.message : error}`);
       if (isNewest()) {
-        this.#view.message = harmless(saysRefusal(error, l10n.t));
+        this.#view.message = harmless(saysRefusal(error));
       }
       return [];
     }

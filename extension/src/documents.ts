@@ -20,8 +20,6 @@ import {
 } from "./protocol.ts";
 import { saysRefusal } from "./refusals.ts";
 
-const { l10n } = vscode;
-
 export const SCHEME = "codex-checkpoints";
 
 /** Lines wrap in it, and nothing covers their ends; package.json says so. */
@@ -102,7 +100,7 @@ export class Documents implements vscode.TextDocumentContentProvider, vscode.Dis
 
   /** Show what the model sees now beside what it would see after a compaction. */
   async compareHistories(session: SessionSummary): Promise<void> {
-    const name = fileName(subject(session, l10n.t));
+    const name = fileName(subject(session));
     const address = (authority: string, path: string) =>
       vscode.Uri.from({ scheme: SCHEME, authority, path, query: session.sessionId });
     const [now, then] = [
@@ -112,13 +110,9 @@ export class Documents implements vscode.TextDocumentContentProvider, vscode.Dis
     // Who compares again wants what is so by now, also where both are still open.
     this.#emitter.fire(now);
     this.#emitter.fire(then);
-    await vscode.commands.executeCommand(
-      "vscode.diff",
-      now,
-      then,
-      l10n.t("{0}: now ↔ compacted", name),
-      { preview: true },
-    );
+    await vscode.commands.executeCommand("vscode.diff", now, then, `${name}: now ↔ compacted`, {
+      preview: true,
+    });
   }
 
   async provideTextDocumentContent(
@@ -132,7 +126,7 @@ export class Documents implements vscode.TextDocumentContentProvider, vscode.Dis
       return text;
     } catch (error) {
       this.#owed.add(address);
-      return `${plain(saysRefusal(error, l10n.t))}\n`;
+      return `${plain(saysRefusal(error))}\n`;
     }
   }
 
@@ -143,7 +137,7 @@ export class Documents implements vscode.TextDocumentContentProvider, vscode.Dis
   async #textOf(uri: vscode.Uri, token: vscode.CancellationToken): Promise<string> {
     const sessionId = uri.query;
     if (uri.authority === "doctor") {
-      return doctorText(await this.#server.request(DoctorRequest, {}, token), l10n.t);
+      return doctorText(await this.#server.request(DoctorRequest, {}, token));
     }
     if (uri.authority === "json") {
       const shown = await this.#server.request(ShowRequest, { sessionId, turnId: null }, token);
@@ -151,25 +145,25 @@ export class Documents implements vscode.TextDocumentContentProvider, vscode.Dis
     }
     if (uri.authority === "losses") {
       const { items } = await this.#server.request(LossesRequest, { sessionId }, token);
-      return lossesText(items, l10n.t);
+      return lossesText(items);
     }
     if (uri.authority === RECORD) {
       const ref = uri.fragment;
       return (await this.#server.request(RecordRequest, { sessionId, ref }, token)).text;
     }
     if (uri.authority === TOLD) {
-      const gone = l10n.t("This text was told once and was not kept. Ask for it again.");
+      const gone = "This text was told once and was not kept. Ask for it again.";
       return this.#told.text(uri.query) ?? `${gone}\n`;
     }
     if (uri.authority === NOW) {
       const { items } = await this.#server.request(HistoryRequest, { sessionId }, token);
-      return historyText(items, l10n.t);
+      return historyText(items);
     }
     if (uri.authority === THEN) {
       const wish = { sessionId, strategy: "checkpoint", placement: "manual", force: true };
       const would = { ...wish, into: "new", workDoneToken: null };
       const { replacement } = await this.#server.request(CompactPreviewRequest, would, token);
-      return historyText(replacement, l10n.t);
+      return historyText(replacement);
     }
     const asked = { sessionId, turnId: null, caps: null };
     return (await this.#server.request(ViewRequest, asked, token)).text;
@@ -191,7 +185,7 @@ export class Documents implements vscode.TextDocumentContentProvider, vscode.Dis
 }
 
 function addressOf(document: Document, session: SessionSummary | null): vscode.Uri {
-  const name = session === null ? "" : fileName(subject(session, l10n.t));
+  const name = session === null ? "" : fileName(subject(session));
   const paths = {
     view: `/${name} – view.txt`,
     json: `/${name} – checkpoint.json`,

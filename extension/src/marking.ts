@@ -17,8 +17,6 @@ import {
 import type { States } from "./states.ts";
 import { tellDone, telling } from "./telling.ts";
 
-const { l10n } = vscode;
-
 interface Action extends vscode.QuickPickItem {
   readonly run: () => Promise<void>;
 }
@@ -35,7 +33,7 @@ export class MarkerDesk {
   /** Ask for a turn and a label; Enter twice marks the last complete turn. */
   add(session: SessionSummary): Promise<void> {
     return telling(async () => {
-      const title = l10n.t("Add a Marker");
+      const title = "Add a Marker";
       const chosen = await askTurn(this.#server, session, title, "toMark");
       if (chosen !== undefined) {
         await this.#mark(session, chosen.choice.turn);
@@ -46,11 +44,11 @@ export class MarkerDesk {
   /** Ask for a turn, then for what to do with it. */
   turns(session: SessionSummary): Promise<void> {
     return telling(async () => {
-      const chosen = await askTurn(this.#server, session, l10n.t("Turns"), "toSee");
+      const chosen = await askTurn(this.#server, session, "Turns", "toSee");
       if (chosen !== undefined) {
         const { number } = chosen.choice.turn;
-        const title = titleFor(l10n.t("Turn {0}", number), session);
-        const placeHolder = l10n.t("What to do with it?");
+        const title = titleFor(`Turn ${number}`, session);
+        const placeHolder = "What to do with it?";
         const actions = this.#actions(session, chosen);
         await (await vscode.window.showQuickPick(actions, { title, placeHolder }))?.run();
       }
@@ -60,9 +58,9 @@ export class MarkerDesk {
   /** Ask for another label. */
   rename(session: SessionSummary, marker: Marker | null): Promise<void> {
     return telling(async () => {
-      const title = l10n.t("Rename a Marker");
+      const title = "Rename a Marker";
       const meant = marker ?? (await askMarker(this.#server, session, title));
-      const label = meant && (await askLabel(title, cut(labelOf(meant, l10n.t), 160)));
+      const label = meant && (await askLabel(title, cut(labelOf(meant), 160)));
       if (meant && label) {
         const { sessionId } = session;
         const { checkpointId } = meant;
@@ -74,23 +72,23 @@ export class MarkerDesk {
   /** Take a marker away, once the person is sure. */
   remove(session: SessionSummary, marker: Marker | null): Promise<void> {
     return telling(async () => {
-      const title = l10n.t("Remove a Marker");
+      const title = "Remove a Marker";
       const meant = marker ?? (await askMarker(this.#server, session, title));
       if (meant === undefined) {
         return;
       }
-      const take = l10n.t("Remove");
-      const stays = l10n.t("The turn stays, and so do notes and branches that were made at it.");
+      const take = "Remove";
+      const stays = "The turn stays, and so do notes and branches that were made at it.";
       const sure = await vscode.window.showWarningMessage(
-        l10n.t("Remove this marker?"),
-        { modal: true, detail: `${labelOf(meant, l10n.t)}\n${stays}` },
+        "Remove this marker?",
+        { modal: true, detail: `${labelOf(meant)}\n${stays}` },
         take,
       );
       if (sure === take) {
         const { sessionId } = session;
         const { checkpointId } = meant;
         await this.#server.request(UnmarkRequest, { sessionId, checkpointId });
-        tellDone(l10n.t("The marker is removed"));
+        tellDone("The marker is removed");
       }
     });
   }
@@ -98,11 +96,11 @@ export class MarkerDesk {
   /** Ask for what is not said yet of two states, and show them side by side. */
   compare(session: SessionSummary, marker: Marker | null): Promise<void> {
     return telling(async () => {
-      const title = l10n.t("Compare States");
+      const title = "Compare States";
       const one =
         marker === null
           ? await askPlace(this.#server, session, title, null)
-          : placeOfMarker(marker, l10n.t);
+          : placeOfMarker(marker);
       if (one !== undefined) {
         await this.#compareWith(session, one);
       }
@@ -110,7 +108,7 @@ export class MarkerDesk {
   }
 
   async #compareWith(session: SessionSummary, one: Place): Promise<void> {
-    const title = l10n.t("Compare “{0}” with", one.words);
+    const title = `Compare “${one.words}” with`;
     const other = await askPlace(this.#server, session, title, one);
     if (other !== undefined) {
       await this.#states.compare(session, one, other);
@@ -119,19 +117,19 @@ export class MarkerDesk {
 
   #actions(session: SessionSummary, { choice, markers }: ChosenTurn): readonly Action[] {
     const { turn } = choice;
-    const here = placeOfTurn(session.sessionId, turn, l10n.t);
-    const now = placeNow(session.sessionId, l10n.t("now"));
+    const here = placeOfTurn(session.sessionId, turn);
+    const now = placeNow(session.sessionId, "now");
     const whenComplete: Action[] = [
       {
-        label: l10n.t("Add Marker…"),
+        label: "Add Marker…",
         iconPath: new vscode.ThemeIcon("bookmark"),
         run: async () => {
           await this.#mark(session, turn);
         },
       },
       {
-        label: l10n.t("Restore from Here…"),
-        detail: l10n.t("Opens a branch at a marker on this turn; nothing is taken back here."),
+        label: "Restore from Here…",
+        detail: "Opens a branch at a marker on this turn; nothing is taken back here.",
         iconPath: new vscode.ThemeIcon("git-branch"),
         run: () => this.#restore(session, turn, markers),
       },
@@ -139,23 +137,23 @@ export class MarkerDesk {
     return [
       ...(turn.ended ? whenComplete : []),
       {
-        label: l10n.t("Show View Text"),
-        detail: l10n.t("What a model would be told of the session at the end of this turn."),
+        label: "Show View Text",
+        detail: "What a model would be told of the session at the end of this turn.",
         iconPath: new vscode.ThemeIcon("open-preview"),
         run: () => this.#states.open("view", session, here),
       },
       {
-        label: l10n.t("Show Checkpoint JSON"),
+        label: "Show Checkpoint JSON",
         iconPath: new vscode.ThemeIcon("json"),
         run: () => this.#states.open("checkpoint", session, here),
       },
       {
-        label: l10n.t("Compare with Now"),
+        label: "Compare with Now",
         iconPath: new vscode.ThemeIcon("diff"),
         run: () => this.#states.compare(session, here, now),
       },
       {
-        label: l10n.t("Compare with…"),
+        label: "Compare with…",
         iconPath: new vscode.ThemeIcon("compare-changes"),
         run: () => this.#compareWith(session, here),
       },
@@ -179,15 +177,15 @@ export class MarkerDesk {
   }
 
   async #mark(session: SessionSummary, turn: TurnEntry): Promise<Marker | undefined> {
-    const title = titleFor(l10n.t("Add a Marker on Turn {0}", turn.number), session);
-    const label = await askLabel(title, l10n.t("Turn {0}", turn.number));
+    const title = titleFor(`Add a Marker on Turn ${turn.number}`, session);
+    const label = await askLabel(title, `Turn ${turn.number}`);
     if (!label) {
       return undefined;
     }
     const { sessionId } = session;
     const { turnId } = turn;
     const marker = await this.#server.request(MarkRequest, { sessionId, label, turnId });
-    tellDone(l10n.t("Turn {0} is marked", turn.number));
+    tellDone(`Turn ${turn.number} is marked`);
     return marker;
   }
 }

@@ -24,8 +24,6 @@ import {
 } from "./protocol.ts";
 import { pathForSessions } from "./workspace.ts";
 
-const { l10n } = vscode;
-
 /** How many messages and calls are offered as evidence. */
 const OFFERED = 60;
 
@@ -43,12 +41,12 @@ export class NoteDesk {
     const kinds = [
       {
         of: "fact",
-        label: l10n.t("Fact"),
-        detail: l10n.t("Something learned, and what shows it."),
+        label: "Fact",
+        detail: "Something learned, and what shows it.",
       },
-      { of: "decision", label: l10n.t("Decision"), detail: l10n.t("Something settled, and why.") },
+      { of: "decision", label: "Decision", detail: "Something settled, and why." },
     ];
-    const title = l10n.t("Add a Note");
+    const title = "Add a Note";
     const chosen = await vscode.window.showQuickPick(kinds, { title });
     if (chosen?.of === "fact") {
       await inView(this.#following, (session) => this.#addFact(session, null));
@@ -67,9 +65,8 @@ export class NoteDesk {
       const uri = uriOfFile(session.cwd, await pathForSessions(target));
       const anchors = await this.#anchors(session);
       if (!anchors.some(({ source, ref }) => source === "file" && ref === uri)) {
-        const sentence = l10n.t(
-          "The session in view has not met this file, so no fact of it can rest on the file.",
-        );
+        const sentence =
+          "The session in view has not met this file, so no fact of it can rest on the file.";
         await vscode.window.showInformationMessage(sentence);
         return;
       }
@@ -83,8 +80,8 @@ export class NoteDesk {
       return;
     }
     await inView(this.#following, async (session) => {
-      const title = l10n.t("Verify a Fact Again");
-      const value = await askText(title, l10n.t("What is true now?"), fact.value ?? "");
+      const title = "Verify a Fact Again";
+      const value = await askText(title, "What is true now?", fact.value ?? "");
       const anchors = await this.#anchors(session);
       const newer = anchors.filter(({ source, seq }) => source === "file" || seq > fact.seq);
       const evidence = value && (await askEvidence(title, newer));
@@ -103,9 +100,9 @@ export class NoteDesk {
       return;
     }
     await inView(this.#following, async (session) => {
-      const take = l10n.t("Revoke");
+      const take = "Revoke";
       const sure = await vscode.window.showWarningMessage(
-        note.kind === "fact" ? l10n.t("Revoke this fact?") : l10n.t("Revoke this decision?"),
+        note.kind === "fact" ? "Revoke this fact?" : "Revoke this decision?",
         {
           modal: true,
           detail: plain(
@@ -122,11 +119,11 @@ export class NoteDesk {
   }
 
   async #addFact(session: SessionSummary, file: string | null): Promise<void> {
-    const title = l10n.t("Add a Fact");
-    const key = await askText(title, l10n.t("A short name for it, such as auth.ttl"), "", (text) =>
-      isKey(text) ? null : l10n.t("Letters, digits and . _ - / : only, 128 at most."),
+    const title = "Add a Fact";
+    const key = await askText(title, "A short name for it, such as auth.ttl", "", (text) =>
+      isKey(text) ? null : "Letters, digits and . _ - / : only, 128 at most.",
     );
-    const value = key && (await askText(title, l10n.t("What is true?"), ""));
+    const value = key && (await askText(title, "What is true?", ""));
     if (!key || !value) {
       return;
     }
@@ -140,9 +137,9 @@ export class NoteDesk {
   }
 
   async #addDecision(session: SessionSummary): Promise<void> {
-    const title = l10n.t("Add a Decision");
-    const decision = await askText(title, l10n.t("What was decided?"), "");
-    const rationale = decision && (await askText(title, l10n.t("Why?"), ""));
+    const title = "Add a Decision";
+    const decision = await askText(title, "What was decided?", "");
+    const rationale = decision && (await askText(title, "Why?", ""));
     if (!decision || !rationale) {
       return;
     }
@@ -164,7 +161,7 @@ export class NoteDesk {
 
   async #apply({ sessionId }: SessionSummary, payload: object): Promise<void> {
     await this.#server.request(ApplyUpdateRequest, { sessionId, payload, dryRun: false });
-    vscode.window.setStatusBarMessage(l10n.t("Noted"), 2000);
+    vscode.window.setStatusBarMessage("Noted", 2000);
   }
 }
 
@@ -175,23 +172,23 @@ async function askText(
   problem: (text: string) => string | null = () => null,
 ): Promise<string | undefined> {
   const validateInput = (text: string) =>
-    text.trim() === "" ? l10n.t("Say something.") : problem(text.trim());
+    text.trim() === "" ? "Say something." : problem(text.trim());
   const options = { title, prompt, value, ignoreFocusOut: true, validateInput };
   return (await vscode.window.showInputBox(options))?.trim();
 }
 
 async function askEvidence(title: string, anchors: readonly Anchor[]): Promise<Anchor | undefined> {
   const kinds: Record<string, string> = {
-    user: l10n.t("message of the user"),
-    tool_output: l10n.t("output of a tool"),
-    file: l10n.t("file"),
+    user: "message of the user",
+    tool_output: "output of a tool",
+    file: "file",
   };
   const items = anchors.map((anchor) => ({
     label: iconless(cut(plain(anchor.text || anchor.ref), 120)),
     description: kinds[anchor.source] ?? "",
     anchor,
   }));
-  const placeHolder = l10n.t("What shows it?");
+  const placeHolder = "What shows it?";
   const options = { title, placeHolder, matchOnDescription: true, ignoreFocusOut: true };
   return (await vscode.window.showQuickPick(items, options))?.anchor;
 }
@@ -208,7 +205,7 @@ async function askDependencies(
     picked: evidence.source === "file" && ref === evidence.ref,
     ref,
   }));
-  const placeHolder = l10n.t("Which files does it rest on? When one changes, the fact is suspect.");
+  const placeHolder = "Which files does it rest on? When one changes, the fact is suspect.";
   const options = { title, placeHolder, canPickMany: true, ignoreFocusOut: true } as const;
   return (await vscode.window.showQuickPick(items, options))?.map(({ ref }) => ref);
 }
@@ -221,13 +218,13 @@ async function askReplaced(
   if (standing.length === 0) {
     return { supersedes: null };
   }
-  const none = { label: l10n.t("It replaces none"), description: "", supersedes: null };
+  const none = { label: "It replaces none", description: "", supersedes: null };
   const items = standing.map(({ id, decision }) => ({
     label: iconless(cut(plain(decision ?? ""), 120)),
     description: iconless(plain(id)),
     supersedes: id,
   }));
-  const placeHolder = l10n.t("Which decision does it replace?");
+  const placeHolder = "Which decision does it replace?";
   const options = { title, placeHolder, ignoreFocusOut: true };
   return vscode.window.showQuickPick([none, ...items], options);
 }

@@ -12,8 +12,6 @@ import type { SessionSummary } from "./protocol.ts";
 import { turnOff } from "./settings.ts";
 import { telling } from "./telling.ts";
 
-const { l10n } = vscode;
-
 /** Tell of it once; the setting turns it off. */
 export function offerCompaction(
   following: Following,
@@ -31,21 +29,15 @@ async function hint(session: SessionSummary, compaction: CompactionDesk): Promis
   if (session.offer === null) {
     return;
   }
-  const compact = l10n.t("Compact…");
-  const off = l10n.t("Turn Off");
+  const compact = "Compact…";
+  const off = "Turn Off";
   const share = percentOf(session.offer);
   const [sentence, actions] = session.live
     ? [
-        l10n.t(
-          "The running session's context is {0}% full. When you have ended it in Codex, it can be compacted without a model.",
-          share,
-        ),
+        `The running session's context is ${share}% full. When you have ended it in Codex, it can be compacted without a model.`,
         [off],
       ]
-    : [
-        l10n.t("The session's context is {0}% full: compact it before you go on?", share),
-        [compact, off],
-      ];
+    : [`The session's context is ${share}% full: compact it before you go on?`, [compact, off]];
   const chosen = await vscode.window.showInformationMessage(sentence, ...actions);
   if (chosen === compact) {
     await compaction.compact(session);

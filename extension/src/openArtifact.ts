@@ -3,8 +3,6 @@
 import * as vscode from "vscode";
 import { artifactPath } from "./model/artifact.ts";
 
-const { l10n } = vscode;
-
 /** Open it if it is a file that is there; say so if not. Its name is never shown as markup. */
 export async function openArtifact(cwd: string | null, uri: string): Promise<void> {
   const file = await artifactAt(cwd, uri);
@@ -17,7 +15,7 @@ export async function openArtifact(cwd: string | null, uri: string): Promise<voi
 export async function artifactAt(cwd: string | null, uri: string): Promise<vscode.Uri | null> {
   const path = artifactPath(cwd, uri);
   if (path === null) {
-    void vscode.window.showWarningMessage(l10n.t("This place is not opened from a checkpoint."));
+    void vscode.window.showWarningMessage("This place is not opened from a checkpoint.");
     return null;
   }
   const target = vscode.Uri.file(path);
@@ -25,11 +23,11 @@ export async function artifactAt(cwd: string | null, uri: string): Promise<vscod
     const { type } = await vscode.workspace.fs.stat(target);
     // A pipe or a device would never end.
     if ((type & vscode.FileType.File) === 0) {
-      void vscode.window.showWarningMessage(l10n.t("This is not a file."));
+      void vscode.window.showWarningMessage("This is not a file.");
       return null;
     }
   } catch {
-    void vscode.window.showInformationMessage(l10n.t("This file is no longer there."));
+    void vscode.window.showInformationMessage("This file is no longer there.");
     return null;
   }
   return target;

@@ -3,8 +3,6 @@
 import * as vscode from "vscode";
 import { isPlainId } from "./model/sessions.ts";
 
-const { l10n } = vscode;
-
 /** Open a terminal where the session worked, and resume it there. */
 export async function openCodex(sessionId: string, cwd: string | null): Promise<void> {
   // What is typed into a shell must be nothing but an id.
@@ -14,7 +12,7 @@ export async function openCodex(sessionId: string, cwd: string | null): Promise<
   }
   const folder = cwd === null ? undefined : await folderAt(cwd);
   const terminal = vscode.window.createTerminal({
-    name: l10n.t("Codex"),
+    name: "Codex",
     ...(folder === undefined ? {} : { cwd: folder }),
   });
   terminal.show();
@@ -24,7 +22,7 @@ export async function openCodex(sessionId: string, cwd: string | null): Promise<
 /** Say why a session is not given to a shell. */
 export async function tellNoPlainId(): Promise<void> {
   await vscode.window.showWarningMessage(
-    l10n.t("This session's id is not one that Codex gives, so it is not handed to a shell."),
+    "This session's id is not one that Codex gives, so it is not handed to a shell.",
   );
 }
 

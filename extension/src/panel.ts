@@ -2,20 +2,11 @@
 
 import { randomBytes } from "node:crypto";
 import * as vscode from "vscode";
-import { type FromPage, fromPage, type ToPage, type Trouble } from "./model/pages.ts";
+import { type FromPage, fromPage, type ToPage } from "./model/pages.ts";
 import { harmless, plain } from "./model/text.ts";
-
-const { l10n } = vscode;
 
 /** The pages there are; each is a script and the common style in `dist/webview`. */
 export type PageName = "preview" | "details";
-
-/** What a page is sent, but for its translations. */
-export type Message = ToPage extends infer Each
-  ? Each extends ToPage
-    ? Omit<Each, "words">
-    : never
-  : never;
 
 /** Where the pages lie. */
 export function pagesAt(extension: vscode.Uri): vscode.Uri {
@@ -67,17 +58,15 @@ export class Page implements vscode.Disposable {
   }
 
   /** Send something; what is no longer there hears nothing. */
-  send(message: Message): void {
+  send(message: ToPage): void {
     if (!this.#isGone) {
-      const words = l10n.bundle ?? {};
-      void this.panel.webview.postMessage({ ...message, words });
+      void this.panel.webview.postMessage(message);
     }
   }
 
   /** Say what did not work. */
   complain(sentence: string, again: boolean): void {
-    const trouble: Omit<Trouble, "words"> = { kind: "trouble", sentence: plain(sentence), again };
-    this.send(trouble);
+    this.send({ kind: "trouble", sentence: plain(sentence), again });
   }
 
   dispose(): void {
@@ -94,9 +83,6 @@ export function openPanel(viewType: string, title: string): vscode.WebviewPanel 
 function html(webview: vscode.Webview, folder: vscode.Uri, name: PageName): string {
   const at = (file: string) => webview.asWebviewUri(vscode.Uri.joinPath(folder, file)).toString();
   const nonce = randomBytes(24).toString("base64url");
-  const waiting = l10n
-    .t("Reading the session…")
-    .replace(/[&<]/g, (sign) => `&#${sign.charCodeAt(0)};`);
   const policy = [
     "default-src 'none'",
     "base-uri 'none'",
@@ -115,7 +101,7 @@ function html(webview: vscode.Webview, folder: vscode.Uri, name: PageName): stri
 <title>${name}</title>
 </head>
 <body>
-<main id="page" class="${name}"><p class="waiting quiet" role="status">${waiting}</p></main>
+<main id="page" class="${name}"><p class="waiting quiet" role="status">Reading the session…</p></main>
 <script nonce="${nonce}" src="${at(`${name}.js`)}"></script>
 </body>
 </html>`;

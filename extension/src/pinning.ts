@@ -11,8 +11,6 @@ import { type Pin, PinRequest, type SessionSummary, UnpinRequest } from "./proto
 import { tellDone } from "./telling.ts";
 import { pathForSessions } from "./workspace.ts";
 
-const { l10n } = vscode;
-
 export class PinDesk {
   readonly #server: Server;
   readonly #following: Following;
@@ -55,14 +53,14 @@ export class PinDesk {
     return inView(this.#following, async ({ sessionId }) => {
       if (pin !== null) {
         await this.#server.request(UnpinRequest, { sessionId, path: pathOf(pin) });
-        tellDone(l10n.t("The pin is taken away"));
+        tellDone("The pin is taken away");
       }
     });
   }
 
   async #pin({ sessionId }: SessionSummary, path: string): Promise<void> {
     await this.#server.request(PinRequest, { sessionId, path });
-    tellDone(l10n.t("Pinned to the session in view"));
+    tellDone("Pinned to the session in view");
   }
 }
 

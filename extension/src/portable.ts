@@ -17,8 +17,6 @@ import {
 import { telling } from "./telling.ts";
 import { workspacePaths } from "./workspace.ts";
 
-const { l10n } = vscode;
-
 export class PackDesk {
   readonly #server: Server;
   readonly #documents: Documents;
@@ -31,10 +29,10 @@ export class PackDesk {
   /** Ask where to, and write the pack. */
   async export(session: SessionSummary): Promise<void> {
     const [folder] = await workspacePaths();
-    const name = packName(session, l10n.t);
+    const name = packName(session);
     const target = await vscode.window.showSaveDialog({
-      title: l10n.t("Export What This Session Knows"),
-      filters: { [l10n.t("Checkpoint packs")]: ["json"] },
+      title: "Export What This Session Knows",
+      filters: { "Checkpoint packs": ["json"] },
       ...(folder === undefined
         ? {}
         : { defaultUri: vscode.Uri.joinPath(vscode.Uri.file(folder), name) }),
@@ -46,17 +44,14 @@ export class PackDesk {
       // The dialog has asked already whether to replace a file.
       const wish = { file: target.fsPath, force: true, dryRun: false };
       const { sessionId } = session;
-      const done = await longWork(
-        this.#server,
-        l10n.t("Exporting"),
-        ({ workDoneToken, cancelled }) =>
-          this.#server.request(ExportRequest, { sessionId, ...wish, workDoneToken }, cancelled),
+      const done = await longWork(this.#server, "Exporting", ({ workDoneToken, cancelled }) =>
+        this.#server.request(ExportRequest, { sessionId, ...wish, workDoneToken }, cancelled),
       );
       if (done === undefined) {
         return;
       }
-      const words = countWords(done.counts, l10n.t);
-      const sentence = l10n.t("Exported: {0}. Nothing of the conversation is in it.", words);
+      const words = countWords(done.counts);
+      const sentence = `Exported: ${words}. Nothing of the conversation is in it.`;
       const left = done.leftBehind.map(({ message }) => harmless(message));
       const told = [sentence, ...left].join(" ");
       await vscode.window.showInformationMessage(told);
@@ -67,8 +62,8 @@ export class PackDesk {
   async import(): Promise<void> {
     const [pack] =
       (await vscode.window.showOpenDialog({
-        title: l10n.t("Import a Checkpoint Pack"),
-        filters: { [l10n.t("Checkpoint packs")]: ["json"] },
+        title: "Import a Checkpoint Pack",
+        filters: { "Checkpoint packs": ["json"] },
       })) ?? [];
     const cwd = pack === undefined ? undefined : await askFolder();
     if (pack === undefined || cwd === undefined) {
@@ -76,27 +71,24 @@ export class PackDesk {
     }
     await telling(async () => {
       const wish = { file: pack.fsPath, cwd };
-      const would = await this.#asked(l10n.t("Reading the pack"), { ...wish, dryRun: true });
+      const would = await this.#asked("Reading the pack", { ...wish, dryRun: true });
       if (would === undefined) {
         return;
       }
-      await this.#documents.openText(l10n.t("Import"), importText(would, l10n.t));
-      const yes = l10n.t("Import");
-      const detail = l10n.t(
-        "It was made elsewhere: the document shows all that a model will be told. It becomes a new session for {0}.",
-        cwd,
-      );
-      const question = l10n.t("Make a session of this pack?");
+      await this.#documents.openText("Import", importText(would));
+      const yes = "Import";
+      const detail = `It was made elsewhere: the document shows all that a model will be told. It becomes a new session for ${cwd}.`;
+      const question = "Make a session of this pack?";
       const answer = await vscode.window.showWarningMessage(question, { modal: true, detail }, yes);
       if (answer !== yes) {
         return;
       }
-      const done = await this.#asked(l10n.t("Importing"), { ...wish, dryRun: false });
+      const done = await this.#asked("Importing", { ...wish, dryRun: false });
       if (done === undefined) {
         return;
       }
-      const resume = l10n.t("Resume in Terminal");
-      const sentence = l10n.t("Imported: {0}.", countWords(done.counts, l10n.t));
+      const resume = "Resume in Terminal";
+      const sentence = `Imported: ${countWords(done.counts)}.`;
       const chosen = await vscode.window.showInformationMessage(sentence, resume);
       if (chosen === resume && done.sessionId !== null) {
         await openCodex(done.sessionId, done.cwd);
@@ -116,7 +108,7 @@ export class PackDesk {
 async function askFolder(): Promise<string | undefined> {
   const paths = await workspacePaths();
   if (paths.length > 1) {
-    const title = l10n.t("For which folder is the session?");
+    const title = "For which folder is the session?";
     return vscode.window.showQuickPick([...paths], { title });
   }
   if (paths[0] !== undefined) {
@@ -124,7 +116,7 @@ async function askFolder(): Promise<string | undefined> {
   }
   const [folder] =
     (await vscode.window.showOpenDialog({
-      title: l10n.t("For which folder is the session?"),
+      title: "For which folder is the session?",
       canSelectFiles: false,
       canSelectFolders: true,
     })) ?? [];

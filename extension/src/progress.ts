@@ -7,8 +7,6 @@ import { sessionsParams } from "./model/listing.ts";
 import { SessionsRequest } from "./protocol.ts";
 import { SESSIONS_VIEW } from "./sessionTree.ts";
 
-const { l10n } = vscode;
-
 /** Have the server read the session folders; afterwards it is ready. */
 export async function firstIndex(server: Server): Promise<void> {
   const client = server.client;
@@ -35,7 +33,7 @@ export async function firstIndex(server: Server): Promise<void> {
     server.log.error(`index: ${error instanceof Error ? error.message : error}`);
     // A server that is gone has said so already.
     if (server.client === client) {
-      server.become({ kind: "failed", reason: l10n.t("The sessions could not be read.") });
+      server.become({ kind: "failed", reason: "The sessions could not be read." });
     }
   } finally {
     listening.dispose();

@@ -2,7 +2,6 @@
 
 import { ResponseError } from "vscode-languageclient/node";
 import { refusalText } from "./model/refusal.ts";
-import type { Say } from "./model/text.ts";
 
 /** The server's own word for why it would not; empty where the error is not a refusal of its. */
 export function codeOf(error: unknown): string {
@@ -10,10 +9,10 @@ export function codeOf(error: unknown): string {
 }
 
 /** A sentence for a refusal or a failure. */
-export function saysRefusal(error: unknown, say: Say): string {
+export function saysRefusal(error: unknown): string {
   if (error instanceof ResponseError) {
     const code = codeOf(error) || String(error.code);
-    return refusalText(code, Object(error.data?.facts), say);
+    return refusalText(code, Object(error.data?.facts));
   }
   return error instanceof Error ? error.message : String(error);
 }

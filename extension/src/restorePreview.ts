@@ -21,8 +21,6 @@ import {
 } from "./protocol.ts";
 import { saysRefusal } from "./refusals.ts";
 
-const { l10n } = vscode;
-
 /** Who hears what comes of it. */
 export interface Outcome {
   /** The branch is open. */
@@ -112,7 +110,7 @@ export class RestorePreview {
   /** The server came or went, or the session is not what it was: what is shown may not hold. */
   async #changed(): Promise<void> {
     const { state } = this.#server;
-    const down = whyDown(state, l10n.t);
+    const down = whyDown(state);
     if (down !== null) {
       this.#complain(down);
     } else if (state.kind === "ready" && !this.#isBusy && !(await this.#isStill())) {
@@ -149,7 +147,7 @@ export class RestorePreview {
     const { token } = this.#asking;
     const options = {
       location: vscode.ProgressLocation.Window,
-      title: l10n.t("Reading the session"),
+      title: "Reading the session",
     };
     try {
       await answering(this.#server);
@@ -158,7 +156,7 @@ export class RestorePreview {
         const { ground, ...told } = answer;
         const { label, checkpointId } = told.would;
         this.#shown = JSON.stringify(ground);
-        this.page.panel.title = l10n.t("Restore “{0}”", nameOf(label, checkpointId));
+        this.page.panel.title = `Restore “${nameOf(label, checkpointId)}”`;
         this.page.send({ kind: "preview", ...this.#of, wish, ...told });
         if (this.#aside !== null) {
           this.page.complain(this.#aside, false);
@@ -166,7 +164,7 @@ export class RestorePreview {
       }
     } catch (error) {
       if (!token.isCancellationRequested) {
-        this.#complain(saysRefusal(error, l10n.t));
+        this.#complain(saysRefusal(error));
       }
     }
   }
@@ -174,7 +172,7 @@ export class RestorePreview {
   /** Say why nothing can be shown; what a person asks next may work. */
   #complain(sentence: string): void {
     this.#shown = undefined;
-    const unsure = l10n.t("Whether the branch was opened is seen when the server runs again.");
+    const unsure = "Whether the branch was opened is seen when the server runs again.";
     this.page.complain(this.#unsureSince === null ? sentence : `${sentence} ${unsure}`, true);
   }
 
@@ -185,7 +183,7 @@ export class RestorePreview {
     const would = await this.#server.request(RestorePreviewRequest, asked, token);
     const source = await this.#source(would.sourceSessionId);
     const turn = ground.marker?.turnNumber ?? null;
-    return { would, source: sessionName(source, would.sourceSessionId, l10n.t), turn, ground };
+    return { would, source: sessionName(source, would.sourceSessionId), turn, ground };
   }
 
   /** Open the branch; one that was cancelled, or could not be, leaves the page as it was. */
@@ -198,14 +196,11 @@ export class RestorePreview {
     const began = Date.now();
     try {
       await answering(this.#server);
-      const done = await longWork(
-        this.#server,
-        l10n.t("Restoring"),
-        ({ workDoneToken, cancelled }) =>
-          this.#server.request(RestoreRequest, { ...this.#params(wish), workDoneToken }, cancelled),
+      const done = await longWork(this.#server, "Restoring", ({ workDoneToken, cancelled }) =>
+        this.#server.request(RestoreRequest, { ...this.#params(wish), workDoneToken }, cancelled),
       );
       if (done === undefined) {
-        this.page.complain(l10n.t("Cancelled. Nothing was written."), false);
+        this.page.complain("Cancelled. Nothing was written.", false);
       } else {
         this.page.dispose();
         this.#outcome.done(done);
@@ -215,7 +210,7 @@ export class RestorePreview {
         this.#unsureSince = began;
         await this.#look();
       } else {
-        this.page.complain(saysRefusal(error, l10n.t), false);
+        this.page.complain(saysRefusal(error), false);
       }
     } finally {
       this.#isBusy = false;
@@ -235,14 +230,14 @@ export class RestorePreview {
       this.#unsureSince = null;
       const made = doneSince(items, checkpointId, began);
       if (made === undefined) {
-        this.#aside = l10n.t("The server ended before it answered. No branch was opened.");
+        this.#aside = "The server ended before it answered. No branch was opened.";
       } else {
         this.page.dispose();
         this.#outcome.found(made.operationId);
       }
       return made === undefined;
     } catch (error) {
-      this.#complain(saysRefusal(error, l10n.t));
+      this.#complain(saysRefusal(error));
       return false;
     }
   }

@@ -17,8 +17,6 @@ import {
 } from "./protocol.ts";
 import { saysRefusal } from "./refusals.ts";
 
-const { l10n } = vscode;
-
 /** What a person can do from here. */
 export interface Ways {
   readonly resume: (sessionId: string) => void;
@@ -54,7 +52,7 @@ export class RestoreReport {
     const subscription = feed.onDidChange((changes) => {
       const ends = [this.#details?.sessionId, this.#details?.sourceSessionId];
       const concerns = changes === null || ends.some((id) => id !== undefined && changes.has(id));
-      const down = whyDown(server.state, l10n.t);
+      const down = whyDown(server.state);
       if (down !== null) {
         this.page.complain(down, true);
       } else if (concerns && panel.visible && server.state.kind === "ready") {
@@ -123,11 +121,11 @@ export class RestoreReport {
         return;
       }
       this.#details = details;
-      this.page.panel.title = l10n.t("Restored “{0}”", nameOf(details.label, details.checkpointId));
+      this.page.panel.title = `Restored “${nameOf(details.label, details.checkpointId)}”`;
       this.page.send({ kind: "details", details, events: events.items, lineage, state });
     } catch (error) {
       if (isNewest()) {
-        this.page.complain(saysRefusal(error, l10n.t), true);
+        this.page.complain(saysRefusal(error), true);
       }
     }
   }

@@ -16,8 +16,6 @@ import { RestoreReport } from "./restoreReport.ts";
 import type { ResumeDesk } from "./resuming.ts";
 import { telling } from "./telling.ts";
 
-const { l10n } = vscode;
-
 /** The kinds of tabs, under which the editor keeps them over a reload. */
 const PREVIEW = "codexCheckpoints.restorePreview";
 const DETAILS = "codexCheckpoints.restoreDetails";
@@ -77,7 +75,7 @@ export class RestoreDesk implements vscode.Disposable {
       open.show();
       return;
     }
-    this.#report(openPanel(DETAILS, l10n.t("Restore")), operationId);
+    this.#report(openPanel(DETAILS, "Restore"), operationId);
   }
 
   /** Choose among the restores of a session, or all. */
@@ -85,13 +83,13 @@ export class RestoreDesk implements vscode.Disposable {
     await telling(async () => {
       const { items } = await this.#house.server.request(RestoresRequest, { sessionId });
       if (items.length === 0) {
-        await vscode.window.showInformationMessage(l10n.t("Nothing was restored yet."));
+        await vscode.window.showInformationMessage("Nothing was restored yet.");
         return;
       }
       const time = (stamp: string) => localTime(stamp, vscode.env.language);
-      const choices = restoreChoices(items, time, l10n.t);
-      const placeHolder = l10n.t("Which restore? The newest comes first.");
-      const options = { title: l10n.t("Restores"), placeHolder, matchOnDetail: true };
+      const choices = restoreChoices(items, time);
+      const placeHolder = "Which restore? The newest comes first.";
+      const options = { title: "Restores", placeHolder, matchOnDetail: true };
       const chosen = await vscode.window.showQuickPick(choices, options);
       if (chosen !== undefined) {
         await this.details(chosen.operationId);
@@ -110,7 +108,7 @@ export class RestoreDesk implements vscode.Disposable {
       return null;
     }
     const { sessionId } = session;
-    const marker = await askMarker(this.#house.server, session, l10n.t("Restore from a Marker"));
+    const marker = await askMarker(this.#house.server, session, "Restore from a Marker");
     return marker === undefined ? null : { sessionId, checkpointId: marker.checkpointId };
   }
 
@@ -121,7 +119,7 @@ export class RestoreDesk implements vscode.Disposable {
       return;
     }
     const wish = { mode: mode ?? "soft", budget: null, window: 0, reason: "" } as const;
-    const panel = openPanel(PREVIEW, l10n.t("Restore"));
+    const panel = openPanel(PREVIEW, "Restore");
     this.#previewIn(panel, { ...place, wish });
   }
 
@@ -168,7 +166,7 @@ export class RestoreDesk implements vscode.Disposable {
 
   /** One quiet notice, with the ways on. */
   async #offer(done: Restored): Promise<void> {
-    const [details, resume] = [l10n.t("Details"), l10n.t("Resume in Terminal")];
+    const [details, resume] = ["Details", "Resume in Terminal"];
     const chosen = await vscode.window.showInformationMessage(notice(done), details, resume);
     if (chosen === details) {
       await this.details(done.operationId);

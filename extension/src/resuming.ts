@@ -10,8 +10,6 @@ import { openCodex } from "./openCodex.ts";
 import { type Resumed, ResumeRequest, type SessionSummary } from "./protocol.ts";
 import { telling } from "./telling.ts";
 
-const { l10n } = vscode;
-
 /** What a person does about a context that is nearly full. */
 type Choice = "resume" | "compact" | "newer";
 
@@ -29,7 +27,7 @@ export class ResumeDesk {
     await telling(async () => {
       const found = await longWork(
         this.#server,
-        l10n.t("Looking at how full the context is"),
+        "Looking at how full the context is",
         ({ workDoneToken, cancelled }) =>
           this.#server.request(
             ResumeRequest,
@@ -45,15 +43,15 @@ export class ResumeDesk {
 
   async #goOn(session: SessionSummary, found: Resumed): Promise<void> {
     if (found.live) {
-      void vscode.window.showInformationMessage(l10n.t("Codex has this session open already."));
+      void vscode.window.showInformationMessage("Codex has this session open already.");
       return;
     }
     if (found.compacted !== null) {
       void this.#compaction.tell(session, found.compacted);
     } else if (found.notCompacted !== null) {
       const { code } = found.notCompacted;
-      const why = refusalText(code, {}, l10n.t);
-      void vscode.window.showInformationMessage(l10n.t("It was not compacted first. {0}", why));
+      const why = refusalText(code, {});
+      void vscode.window.showInformationMessage(`It was not compacted first. ${why}`);
     }
     switch (await choose(found)) {
       case "resume":
@@ -74,22 +72,20 @@ export class ResumeDesk {
 async function choose({ offer, continuedBy }: Resumed): Promise<Choice | undefined> {
   const items: (vscode.QuickPickItem & { readonly choice: Choice })[] = [];
   if (continuedBy !== null) {
-    const label = l10n.t("Resume the Session It Goes On In");
-    const detail = l10n.t("This one was compacted into a new session.");
+    const label = "Resume the Session It Goes On In";
+    const detail = "This one was compacted into a new session.";
     items.push({ label, detail, choice: "newer" });
   }
   if (offer !== null) {
-    const label = l10n.t("Compact First…");
-    const detail = l10n.t("Go on from the checkpoint instead of the whole history.");
+    const label = "Compact First…";
+    const detail = "Go on from the checkpoint instead of the whole history.";
     items.push({ label, detail, choice: "compact" });
   }
   if (items.length === 0) {
     return "resume";
   }
-  const resume = { label: l10n.t("Resume as It Is"), choice: "resume" } as const;
+  const resume = { label: "Resume as It Is", choice: "resume" } as const;
   const title =
-    offer === null
-      ? l10n.t("Its work went on elsewhere")
-      : l10n.t("Its context is {0}% full", percentOf(offer));
+    offer === null ? "Its work went on elsewhere" : `Its context is ${percentOf(offer)}% full`;
   return (await vscode.window.showQuickPick([...items, resume], { title }))?.choice;
 }

@@ -12,8 +12,6 @@ import {
 } from "./protocol.ts";
 import { telling } from "./telling.ts";
 
-const { l10n } = vscode;
-
 /** As many as the server keeps of a name. */
 const LONGEST_NAME = 160;
 
@@ -27,8 +25,8 @@ export class SessionDesk {
   /** Ask for a name; an empty one takes the name back. */
   async rename(session: SessionSummary): Promise<void> {
     const name = await vscode.window.showInputBox({
-      title: l10n.t("Rename the Session"),
-      prompt: l10n.t("What to call it. Leave empty to call it by its first message."),
+      title: "Rename the Session",
+      prompt: "What to call it. Leave empty to call it by its first message.",
       value: cut(plain(session.title ?? ""), LONGEST_NAME),
     });
     if (name !== undefined) {
@@ -42,11 +40,8 @@ export class SessionDesk {
   /** Put it among the archived ones. */
   async archive({ sessionId }: SessionSummary): Promise<void> {
     await telling(async () => {
-      await longWork(
-        this.#server,
-        l10n.t("Archiving the session"),
-        ({ workDoneToken, cancelled }) =>
-          this.#server.request(ArchiveRequest, { sessionId, workDoneToken }, cancelled),
+      await longWork(this.#server, "Archiving the session", ({ workDoneToken, cancelled }) =>
+        this.#server.request(ArchiveRequest, { sessionId, workDoneToken }, cancelled),
       );
     });
   }
@@ -54,11 +49,8 @@ export class SessionDesk {
   /** Put it back among the others. */
   async unarchive({ sessionId }: SessionSummary): Promise<void> {
     await telling(async () => {
-      await longWork(
-        this.#server,
-        l10n.t("Putting the session back"),
-        ({ workDoneToken, cancelled }) =>
-          this.#server.request(UnarchiveRequest, { sessionId, workDoneToken }, cancelled),
+      await longWork(this.#server, "Putting the session back", ({ workDoneToken, cancelled }) =>
+        this.#server.request(UnarchiveRequest, { sessionId, workDoneToken }, cancelled),
       );
     });
   }

@@ -9,8 +9,6 @@ import { badgeOf, hasBelow, sessionRow, standsFor } from "./model/sessions.ts";
 import type { Branch, Loss, Marker, SessionSummary, Window } from "./protocol.ts";
 import { treeItem } from "./treeItem.ts";
 
-const { l10n } = vscode;
-
 /** A part of the tree with its own length. */
 export interface Group {
   readonly kind: "group";
@@ -81,7 +79,7 @@ export function sessionItem(node: SessionNode): vscode.TreeItem {
       return treeItem(`group/${id}/${isOpen}`, { ...looks, colour: null }, state);
     }
     case "session": {
-      const row = sessionRow(node.session, Date.now(), l10n.t, node.place);
+      const row = sessionRow(node.session, Date.now(), node.place);
       const id = `${node.group}/${node.session.sessionId}`;
       const hasMore = node.children.length > 0 || hasBelow(node.session);
       const item = treeItem(id, row, hasMore ? Collapsed : None);
@@ -91,29 +89,29 @@ export function sessionItem(node: SessionNode): vscode.TreeItem {
     }
     case "marker": {
       const { group, session, marker } = node;
-      const row = markerRow(marker, session, Date.now(), l10n.t);
+      const row = markerRow(marker, session, Date.now());
       const item = treeItem(`${group}/${session.sessionId}/marker/${marker.checkpointId}`, row);
       item.contextValue = isDetached(marker, session) ? "marker detached" : "marker";
       return item;
     }
     case "branch": {
       const { group, of, branch, end } = node;
-      const row = branchRow(branch, end, Date.now(), l10n.t);
+      const row = branchRow(branch, end, Date.now());
       const item = treeItem(`${group}/${of}/${end}/${branch.sessionId}`, row);
       item.contextValue = branch.kind === "restore" ? `${end} restored` : end;
       const command = "codexCheckpoints.goToSession";
-      item.command = { command, title: l10n.t("Go to the Session"), arguments: [node] };
+      item.command = { command, title: "Go to the Session", arguments: [node] };
       return item;
     }
     case "window": {
-      const row = windowRow(node.window, node.loss, Date.now(), l10n.t);
+      const row = windowRow(node.window, node.loss, Date.now());
       const item = treeItem(`${node.group}/${node.of}/window/${node.window.number}`, row);
       item.contextValue = node.window.compactionId === null ? "window" : "window ours";
       return item;
     }
     case "more": {
-      const label = l10n.t("Load more");
-      const description = l10n.t("{0} shown", node.group.limit);
+      const label = "Load more";
+      const description = `${node.group.limit} shown`;
       const looks = { label, description, tooltip: label, spoken: label, icon: "ellipsis" };
       const item = treeItem(`more/${node.group.id}`, { ...looks, colour: null });
       const command = "codexCheckpoints.loadMore";

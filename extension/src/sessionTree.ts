@@ -31,8 +31,6 @@ import { saysRefusal } from "./refusals.ts";
 import { type Group, type SessionNode, type SessionRow, sessionItem } from "./sessionItem.ts";
 import { workspacePaths } from "./workspace.ts";
 
-const { l10n } = vscode;
-
 export const SESSIONS_VIEW = "codexCheckpoints.sessions";
 
 const PAGE = 50;
@@ -77,7 +75,7 @@ export class SessionTree implements vscode.TreeDataProvider<SessionNode>, vscode
   set filter(filter: Filter) {
     this.#filter = filter;
     this.#wanted.clear();
-    this.view.description = filterText(filter, l10n.t);
+    this.view.description = filterText(filter);
     this.refresh();
   }
 
@@ -160,21 +158,21 @@ export class SessionTree implements vscode.TreeDataProvider<SessionNode>, vscode
         }
         await this.#emptiness.tell(empty);
         const isQuiet = vscode.workspace.isTrusted || roots.length === 0;
-        const restricted = l10n.t("Restricted Mode: nothing that this folder names is run.");
+        const restricted = "Restricted Mode: nothing that this folder names is run.";
         // Above an empty tree it would take the place of the welcome text, which says the same.
         this.view.message = isQuiet ? "" : restricted;
         return roots;
       }
       if (node.kind === "group") {
         const below = await this.#below(node);
-        const nothing = { kind: "note", group: node.id, text: l10n.t("No sessions") } as const;
+        const nothing = { kind: "note", group: node.id, text: "No sessions" } as const;
         return below.length === 0 ? [nothing] : below;
       }
       return node.kind === "session" ? await this.#belowSession(node) : [];
     } catch (error) {
       this.#server.log.warn(`sessions: ${error instanceof Error ? error.message : error}`);
       if (isNewest()) {
-        this.view.message = harmless(saysRefusal(error, l10n.t));
+        this.view.message = harmless(saysRefusal(error));
       }
       return [];
     }
@@ -184,7 +182,7 @@ export class SessionTree implements vscode.TreeDataProvider<SessionNode>, vscode
   async #roots(): Promise<{ readonly roots: SessionNode[]; readonly empty: Empty | null }> {
     const paths = await workspacePaths();
     const isFiltered = isFilteredBy(this.#filter);
-    const others = this.#group("others", l10n.t("Other Folders"), null, {
+    const others = this.#group("others", "Other Folders", null, {
       without: paths,
       isOpen: this.#showOthers || isFiltered,
     });

@@ -15,8 +15,6 @@ import {
 } from "./protocol.ts";
 import { saysRefusal } from "./refusals.ts";
 
-const { l10n } = vscode;
-
 /** The session stands in the query, the turn in the fragment; without one it is now. */
 const STATE_SCHEME = "codex-checkpoints-state";
 
@@ -54,14 +52,14 @@ export class States implements vscode.TextDocumentContentProvider, vscode.Dispos
   async compare(session: SessionSummary, one: Place, other: Place): Promise<void> {
     const [left, right] = inOrder(one, other);
     const found = await this.#difference(left, right);
-    const name = fileName(subject(session, l10n.t));
+    const name = fileName(subject(session));
     const documents = await Promise.all(
       [left, right].map((place) => opened(addressOf("view", session, place))),
     );
     await vscode.commands.executeCommand(
       "vscode.diff",
       ...documents.map(({ uri }) => uri),
-      comparisonTitle(name, left, right, found, l10n.t),
+      comparisonTitle(name, left, right, found),
       { preview: true },
     );
   }
@@ -78,7 +76,7 @@ export class States implements vscode.TextDocumentContentProvider, vscode.Dispos
       }
       return (await this.#server.request(ViewRequest, { ...asked, caps: null }, token)).text;
     } catch (error) {
-      return `${plain(saysRefusal(error, l10n.t))}\n`;
+      return `${plain(saysRefusal(error))}\n`;
     }
   }
 
@@ -102,7 +100,7 @@ async function opened(uri: vscode.Uri): Promise<vscode.TextDocument> {
 }
 
 function addressOf(shape: Shape, session: SessionSummary, place: Place): vscode.Uri {
-  const name = fileName(subject(session, l10n.t));
+  const name = fileName(subject(session));
   const end = shape === "view" ? "view.txt" : "checkpoint.json";
   return vscode.Uri.from({
     scheme: STATE_SCHEME,

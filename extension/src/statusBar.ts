@@ -5,8 +5,6 @@ import type { Server } from "./client.ts";
 import type { Following } from "./following.ts";
 import { statusOf } from "./model/status.ts";
 
-const { l10n } = vscode;
-
 export class StatusBar implements vscode.Disposable {
   readonly #item: vscode.StatusBarItem;
   readonly #subscriptions: vscode.Disposable[];
@@ -17,7 +15,7 @@ export class StatusBar implements vscode.Disposable {
       vscode.StatusBarAlignment.Left,
       0,
     );
-    this.#item.name = l10n.t("Codex Checkpoints");
+    this.#item.name = "Codex Checkpoints";
     const show = () => this.#show(server, following);
     this.#subscriptions = [server.onDidChangeState(show), following.onDidChange(show)];
     show();
@@ -29,7 +27,7 @@ export class StatusBar implements vscode.Disposable {
   }
 
   #show(server: Server, following: Following): void {
-    const status = statusOf(server.state, following.running, l10n.t);
+    const status = statusOf(server.state, following.running);
     this.#item.text = status.text;
     this.#item.tooltip = status.tooltip;
     this.#item.accessibilityInformation = { label: status.spoken };

@@ -4,8 +4,6 @@ import * as vscode from "vscode";
 import { harmless } from "./model/text.ts";
 import { saysRefusal } from "./refusals.ts";
 
-const { l10n } = vscode;
-
 /** Do it; a refusal becomes one notification, by `words` where those say more. */
 export async function telling(
   work: () => Promise<void>,
@@ -14,7 +12,7 @@ export async function telling(
   try {
     await work();
   } catch (error) {
-    const sentence = words(error) ?? saysRefusal(error, l10n.t);
+    const sentence = words(error) ?? saysRefusal(error);
     void vscode.window.showWarningMessage(harmless(sentence));
   }
 }

@@ -4,23 +4,21 @@ import * as vscode from "vscode";
 import type { Server } from "./client.ts";
 import { serverCommand } from "./settings.ts";
 
-const { l10n } = vscode;
-
 /** One sentence and its buttons for each failure to start; a server that was killed shows elsewhere. */
 export function tellOfTrouble(server: Server): vscode.Disposable {
   return server.onDidChangeState(async (state) => {
     if (state.kind !== "noPython" && state.kind !== "failed") {
       return;
     }
-    const settings = { title: l10n.t("Open Settings"), command: "codexCheckpoints.openSettings" };
-    const again = { title: l10n.t("Start Again"), command: "codexCheckpoints.restart" };
+    const settings = { title: "Open Settings", command: "codexCheckpoints.openSettings" };
+    const again = { title: "Start Again", command: "codexCheckpoints.restart" };
     const choose = {
-      title: l10n.t("Choose Interpreter"),
+      title: "Choose Interpreter",
       command: "codexCheckpoints.choosePython",
     };
     const named = serverCommand() === null ? again : settings;
     const wayOut = state.kind === "noPython" ? choose : named;
-    const log = { title: l10n.t("Show Log"), command: "codexCheckpoints.showLog" };
+    const log = { title: "Show Log", command: "codexCheckpoints.showLog" };
     const chosen = await vscode.window.showErrorMessage(state.reason, wayOut, log);
     if (chosen !== undefined) {
       await vscode.commands.executeCommand(chosen.command);

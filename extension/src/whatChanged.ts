@@ -5,8 +5,6 @@ import * as vscode from "vscode";
 import { plain } from "./model/text.ts";
 import { artifactAt } from "./openArtifact.ts";
 
-const { l10n } = vscode;
-
 /** How many earlier states of the file are looked at. */
 const LOOKED_AT = 50;
 
@@ -35,12 +33,12 @@ export async function showWhatChanged(
   }
   const earlier = await earlierState(file, hash);
   if (earlier === null) {
-    const sentence = l10n.t("Git does not know what the file was then; it is shown as it is now.");
+    const sentence = "Git does not know what the file was then; it is shown as it is now.";
     vscode.window.setStatusBarMessage(sentence, 5000);
     await vscode.commands.executeCommand("vscode.open", file, { preview: true });
     return;
   }
-  const title = l10n.t("{0}: when noted ↔ now", plain(file.path.split("/").at(-1) ?? ""));
+  const title = `${plain(file.path.split("/").at(-1) ?? "")}: when noted ↔ now`;
   await vscode.commands.executeCommand("vscode.diff", earlier, file, title, { preview: true });
 }
 

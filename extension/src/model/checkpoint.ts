@@ -4,7 +4,7 @@ import type { Note, Pin, SessionSummary } from "../protocol.ts";
 import { type CheckpointNode, node, section } from "./node.ts";
 import { decisionsNode, factsNode } from "./notes.ts";
 import { isPinned, pinsNode } from "./pins.ts";
-import { age, cut, dotted, listed, meter, plain, type Say } from "./text.ts";
+import { age, cut, dotted, listed, meter, plain } from "./text.ts";
 
 /** `checkpoint_v1.json`, as far as it is shown. */
 export interface Checkpoint {
@@ -29,27 +29,26 @@ export function checkpointNodes(
   notes: readonly Note[],
   session: SessionSummary,
   now: number,
-  say: Say,
   pins: readonly Pin[] = [],
 ): CheckpointNode[] {
-  const pinned = pinsNode(pins, say);
+  const pinned = pinsNode(pins);
   return [
-    taskNode(checkpoint, say),
-    planNode(checkpoint, say),
-    artifactsNode(checkpoint, pins, say),
+    taskNode(checkpoint),
+    planNode(checkpoint),
+    artifactsNode(checkpoint, pins),
     ...(pinned === null ? [] : [pinned]),
-    factsNode(notes, say),
-    decisionsNode(notes, say),
-    countsNode(checkpoint, session, now, say),
+    factsNode(notes),
+    decisionsNode(notes),
+    countsNode(checkpoint, session, now),
   ];
 }
 
-function taskNode(checkpoint: Checkpoint, say: Say): CheckpointNode {
-  const task = plain(checkpoint.task?.text ?? "") || say("No task yet");
-  return node("task", { label: task, spoken: listed(say("Task"), task), icon: "target" });
+function taskNode(checkpoint: Checkpoint): CheckpointNode {
+  const task = plain(checkpoint.task?.text ?? "") || "No task yet";
+  return node("task", { label: task, spoken: listed("Task", task), icon: "target" });
 }
 
-function planNode(checkpoint: Checkpoint, say: Say): CheckpointNode {
+function planNode(checkpoint: Checkpoint): CheckpointNode {
   const { steps, done } = checkpoint.plan;
   const finished = steps.filter((step) => done[step.id] === true).length;
   const children = steps.map((step) => {
@@ -57,38 +56,37 @@ function planNode(checkpoint: Checkpoint, say: Say): CheckpointNode {
     const label = plain(step.text);
     return node(`plan/${step.id}`, {
       label,
-      spoken: listed(label, isDone ? say("done") : say("open")),
+      spoken: listed(label, isDone ? "done" : "open"),
       icon: isDone ? "pass-filled" : "circle-large-outline",
       colour: isDone ? "charts.green" : null,
     });
   });
-  const count = steps.length === 0 ? say("none") : say("{0} of {1} done", finished, steps.length);
-  return section("plan", say("Plan"), count, "checklist", children);
+  const count = steps.length === 0 ? "none" : `${finished} of ${steps.length} done`;
+  return section("plan", "Plan", count, "checklist", children);
 }
 
-function artifactsNode(checkpoint: Checkpoint, pins: readonly Pin[], say: Say): CheckpointNode {
+function artifactsNode(checkpoint: Checkpoint, pins: readonly Pin[]): CheckpointNode {
   const children = checkpoint.recentArtifacts.map((uri) =>
-    artifactNode(checkpoint.artifacts[uri] ?? { uri, kind: "file" }, isPinned(pins, uri), say),
+    artifactNode(checkpoint.artifacts[uri] ?? { uri, kind: "file" }, isPinned(pins, uri)),
   );
   const total = Object.keys(checkpoint.artifacts).length;
-  const some =
-    total > children.length ? say("{0} of {1}", children.length, total) : `${children.length}`;
-  const count = total === 0 ? say("none") : some;
-  return section("artifacts", say("Recent Artifacts"), count, "files", children);
+  const some = total > children.length ? `${children.length} of ${total}` : `${children.length}`;
+  const count = total === 0 ? "none" : some;
+  return section("artifacts", "Recent Artifacts", count, "files", children);
 }
 
-function artifactNode(artifact: Artifact, pinned: boolean, say: Say): CheckpointNode {
+function artifactNode(artifact: Artifact, pinned: boolean): CheckpointNode {
   const label = cut(plain(artifact.uri), 400);
   const id = `artifacts/${artifact.kind}/${artifact.uri}`;
   if (artifact.kind === "file") {
-    const hash = shortHash(artifact.hash, say);
+    const hash = shortHash(artifact.hash);
     return node(
       id,
       {
         label,
         description: hash,
-        tooltip: `${label}\n${plain(artifact.hash ?? say("no hash"))}`,
-        spoken: listed(say("file {0}", label), pinned ? say("pinned") : "", hash),
+        tooltip: `${label}\n${plain(artifact.hash ?? "no hash")}`,
+        spoken: listed(`file ${label}`, pinned ? "pinned" : "", hash),
         icon: pinned ? "pinned" : "file",
       },
       {
@@ -102,7 +100,7 @@ function artifactNode(artifact: Artifact, pinned: boolean, say: Say): Checkpoint
     id,
     {
       label,
-      spoken: isCommand ? say("command {0}", label) : say("output of {0}", label),
+      spoken: isCommand ? `command ${label}` : `output of ${label}`,
       icon: isCommand ? "terminal" : "output",
     },
     { action: { kind: "copy", text: artifact.uri } },
@@ -110,29 +108,24 @@ function artifactNode(artifact: Artifact, pinned: boolean, say: Say): Checkpoint
 }
 
 /** The first eight digits; a hash of size and time alone is called weak. */
-function shortHash(hash: string | undefined, say: Say): string {
+function shortHash(hash: string | undefined): string {
   if (hash === undefined) {
-    return say("no hash");
+    return "no hash";
   }
   const [kind = "", value = ""] = hash.split(":", 2);
-  return kind === "sha256" ? plain(value).slice(0, 8) : say("weak hash");
+  return kind === "sha256" ? plain(value).slice(0, 8) : "weak hash";
 }
 
-function countsNode(
-  checkpoint: Checkpoint,
-  session: SessionSummary,
-  now: number,
-  say: Say,
-): CheckpointNode {
+function countsNode(checkpoint: Checkpoint, session: SessionSummary, now: number): CheckpointNode {
   const counts: [string, string, string][] = [
-    ["context", say("Context"), meter(session, say)],
-    ["turns", say("Turns"), String(session.turns)],
-    ["windows", say("Windows"), String(session.windows)],
-    ["compactions", say("Compactions"), String(session.compactions)],
-    ["artifacts", say("Artifacts"), String(Object.keys(checkpoint.artifacts).length)],
-    ["seq", say("Records"), String(session.seq)],
-    ["updated", say("Last record"), age(session.updatedAt, now, say)],
-    ["folder", say("Folder"), plain(session.cwd ?? "")],
+    ["context", "Context", meter(session)],
+    ["turns", "Turns", String(session.turns)],
+    ["windows", "Windows", String(session.windows)],
+    ["compactions", "Compactions", String(session.compactions)],
+    ["artifacts", "Artifacts", String(Object.keys(checkpoint.artifacts).length)],
+    ["seq", "Records", String(session.seq)],
+    ["updated", "Last record", age(session.updatedAt, now)],
+    ["folder", "Folder", plain(session.cwd ?? "")],
   ];
   const children = counts
     .filter(([, , value]) => value !== "")
@@ -140,8 +133,8 @@ function countsNode(
       node(`counts/${id}`, { label, description: value, icon: "symbol-number" }),
     );
   const count = dotted(
-    say("turns: {0}", session.turns),
-    session.compactions === 0 ? "" : say("compactions: {0}", session.compactions),
+    `turns: ${session.turns}`,
+    session.compactions === 0 ? "" : `compactions: ${session.compactions}`,
   );
-  return { ...section("counts", say("Counts"), count, "graph", children), unfolded: false };
+  return { ...section("counts", "Counts", count, "graph", children), unfolded: false };
 }

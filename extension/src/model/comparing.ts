@@ -2,7 +2,7 @@
 
 import type { Difference, Marker } from "../protocol.ts";
 import { labelOf } from "./markers.ts";
-import { cut, dotted, fileName, type Say } from "./text.ts";
+import { cut, dotted, fileName } from "./text.ts";
 
 /** A state: a session at the end of a turn, or as it is now. */
 export interface Place {
@@ -24,15 +24,14 @@ export function placeNow(sessionId: string, words: string): Place {
 export function placeOfTurn(
   sessionId: string,
   { turnId, number }: { readonly turnId: string; readonly number: number },
-  say: Say,
 ): Place {
-  return { sessionId, turnId, number, words: say("turn {0}", number) };
+  return { sessionId, turnId, number, words: `turn ${number}` };
 }
 
 /** The state at a marker; it may be a turn of the source. */
-export function placeOfMarker(marker: Marker, say: Say): Place {
+export function placeOfMarker(marker: Marker): Place {
   const { sessionId, turnId, turnNumber: number } = marker;
-  return { sessionId, turnId, number, words: fileName(labelOf(marker, say)) };
+  return { sessionId, turnId, number, words: fileName(labelOf(marker)) };
 }
 
 /** Two states with the earlier one at the left, as far as that is known. */
@@ -52,22 +51,21 @@ export function comparisonTitle(
   left: Place,
   right: Place,
   found: Difference | null,
-  say: Say,
 ): string {
-  const title = say("{0}: {1} ↔ {2}", name, cut(left.words, 40), cut(right.words, 40));
-  return dotted(title, found === null ? "" : differenceWords(found, say));
+  const title = `${name}: ${cut(left.words, 40)} ↔ ${cut(right.words, 40)}`;
+  return dotted(title, found === null ? "" : differenceWords(found));
 }
 
 /** How much differs, a word a kind. */
-export function differenceWords(found: Difference, say: Say): string {
+export function differenceWords(found: Difference): string {
   const { task, plan, planReordered, decisions, facts, artifacts } = found;
-  const steps = plan.length > 0 ? say("plan {0}", plan.length) : "";
+  const steps = plan.length > 0 ? `plan ${plan.length}` : "";
   const words = dotted(
-    task === null ? "" : say("task"),
-    steps || (planReordered ? say("order of the plan") : ""),
-    decisions.length === 0 ? "" : say("decisions {0}", decisions.length),
-    facts.length === 0 ? "" : say("facts {0}", facts.length),
-    artifacts.length === 0 ? "" : say("artifacts {0}", artifacts.length),
+    task === null ? "" : "task",
+    steps || (planReordered ? "order of the plan" : ""),
+    decisions.length === 0 ? "" : `decisions ${decisions.length}`,
+    facts.length === 0 ? "" : `facts ${facts.length}`,
+    artifacts.length === 0 ? "" : `artifacts ${artifacts.length}`,
   );
-  return words || say("nothing differs");
+  return words || "nothing differs";
 }

@@ -1,14 +1,14 @@
 /** The doctor's report as text. */
 
 import type { DoctorReport } from "../protocol.ts";
-import { plain, type Say } from "./text.ts";
+import { plain } from "./text.ts";
 
 /** Where we look, how much is there, and each finding with its way out. */
-export function doctorText(report: DoctorReport, say: Say): string {
+export function doctorText(report: DoctorReport): string {
   const head = [
-    say("Codex home: {0}", plain(report.codexHome)),
-    say("State folder: {0}", plain(report.stateDir)),
-    say("Sessions: {0}", report.sessions),
+    `Codex home: ${plain(report.codexHome)}`,
+    `State folder: ${plain(report.stateDir)}`,
+    `Sessions: ${report.sessions}`,
   ];
   const findings = report.findings.map((finding) =>
     [
@@ -19,13 +19,13 @@ export function doctorText(report: DoctorReport, say: Say): string {
     ].join("\n"),
   );
   if (findings.length === 0) {
-    findings.push(say("Nothing to report: everything that is there can be read."));
+    findings.push("Nothing to report: everything that is there can be read.");
   }
   const skipped = Object.entries(report.skipped).map(
     ([reason, count]) => `    ${reason}: ${count}`,
   );
   if (skipped.length > 0) {
-    findings.push([say("Left aside, by reason:"), ...skipped].join("\n"));
+    findings.push(["Left aside, by reason:", ...skipped].join("\n"));
   }
   return `${[head.join("\n"), ...findings].join("\n\n")}\n`;
 }

@@ -1,6 +1,6 @@
 /** What a model sees, as a text that can be read and compared. Whatever it says stays text. */
 
-import { counted, type Say } from "./text.ts";
+import { counted } from "./text.ts";
 
 /** An item of a history as Codex sends it. */
 export interface HistoryItem {
@@ -23,11 +23,11 @@ const CONTROLS =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\u{e0000}-\u{e007f}]/gu;
 
 /** Items one below the other, each under a line that says what it is. */
-export function historyText(items: readonly HistoryItem[], say: Say): string {
+export function historyText(items: readonly HistoryItem[]): string {
   if (items.length === 0) {
-    return `${say("(nothing)")}\n`;
+    return `${"(nothing)"}\n`;
   }
-  return items.map((item) => `──── ${kindOf(item)}\n${shown(contentOf(item), say)}\n`).join("\n");
+  return items.map((item) => `──── ${kindOf(item)}\n${shown(contentOf(item))}\n`).join("\n");
 }
 
 function kindOf(item: HistoryItem): string {
@@ -78,9 +78,9 @@ function partsOf(content: unknown): string {
     .join("\n");
 }
 
-function shown(text: string, say: Say): string {
+function shown(text: string): string {
   const left = text.length - MOST;
-  const more = counted(left, say("(1 more character)"), say("({0} more characters)", left));
+  const more = counted(left, "(1 more character)", `(${left} more characters)`);
   const some = left > 0 ? `${text.slice(0, MOST)}… ${more}` : text;
   return some.replace(/\r\n?/g, "\n").replace(CONTROLS, " ").toWellFormed();
 }

@@ -1,7 +1,7 @@
 /** Which sessions a person wants to see, and how as many as are shown are asked for. */
 
 import type { SessionList, SessionSummary, SessionsParams } from "../protocol.ts";
-import { dotted, plain, type Say } from "./text.ts";
+import { dotted, plain } from "./text.ts";
 
 /** Which sessions a person wants to see. */
 export interface Filter {
@@ -19,12 +19,12 @@ export function isFiltered(filter: Filter): boolean {
 }
 
 /** What is looked for, in short. */
-export function filterText(filter: Filter, say: Say): string {
+export function filterText(filter: Filter): string {
   return dotted(
     filter.search === "" ? "" : `“${plain(filter.search)}”`,
-    filter.running ? say("running") : "",
-    filter.suspect ? say("suspect") : "",
-    filter.archived ? say("archived") : "",
+    filter.running ? "running" : "",
+    filter.suspect ? "suspect" : "",
+    filter.archived ? "archived" : "",
   );
 }
 

@@ -2,32 +2,31 @@
 
 import type { Note, NoteDependency, NoteEvidence } from "../protocol.ts";
 import { type CheckpointNode, node, section } from "./node.ts";
-import { listed, plain, type Say } from "./text.ts";
+import { listed, plain } from "./text.ts";
 
 /** The facts of a session: what can no longer be relied on comes first. */
-export function factsNode(notes: readonly Note[], say: Say): CheckpointNode {
+export function factsNode(notes: readonly Note[]): CheckpointNode {
   const facts = notes.filter(({ kind }) => kind === "fact");
   const suspect = facts.filter(isSuspect);
   const valid = facts.filter((fact) => !isSuspect(fact));
-  const children = [...suspect, ...valid].map((fact) => factNode(fact, say));
-  const count =
-    facts.length === 0 ? say("none") : say("{0} valid, {1} suspect", valid.length, suspect.length);
-  return section("facts", say("Facts"), count, "lightbulb", children);
+  const children = [...suspect, ...valid].map((fact) => factNode(fact));
+  const count = facts.length === 0 ? "none" : `${valid.length} valid, ${suspect.length} suspect`;
+  return section("facts", "Facts", count, "lightbulb", children);
 }
 
 /** The decisions of a session; those that a later one replaced are folded below. */
-export function decisionsNode(notes: readonly Note[], say: Say): CheckpointNode {
+export function decisionsNode(notes: readonly Note[]): CheckpointNode {
   const decisions = notes.filter(({ kind }) => kind === "decision");
   const standing = decisions.filter(({ supersededBy }) => supersededBy === null);
   const superseded = decisions.filter(({ supersededBy }) => supersededBy !== null);
-  const children = standing.map((decision) => decisionNode(decision, say));
+  const children = standing.map((decision) => decisionNode(decision));
   if (superseded.length > 0) {
-    const rows = superseded.map((decision) => decisionNode(decision, say));
-    const folded = section("superseded", say("Superseded"), `${rows.length}`, "history", rows);
+    const rows = superseded.map((decision) => decisionNode(decision));
+    const folded = section("superseded", "Superseded", `${rows.length}`, "history", rows);
     children.push({ ...folded, unfolded: false });
   }
-  const count = standing.length === 0 ? say("none") : `${standing.length}`;
-  return section("decisions", say("Decisions"), count, "law", children);
+  const count = standing.length === 0 ? "none" : `${standing.length}`;
+  return section("decisions", "Decisions", count, "law", children);
 }
 
 /** Whether a fact can no longer be relied on. */
@@ -35,11 +34,11 @@ export function isSuspect(note: Note): boolean {
   return note.status === "SUSPECT";
 }
 
-function factNode(fact: Note, say: Say): CheckpointNode {
+function factNode(fact: Note): CheckpointNode {
   const label = plain(`${fact.id} = ${fact.value ?? ""}`);
   const failing = fact.dependsOn.find(({ uri }) => uri === fact.why);
-  const why = failing === undefined ? "" : whatFails(failing, say);
-  const standing = isSuspect(fact) ? say("SUSPECT") : say("VALID");
+  const why = failing === undefined ? "" : whatFails(failing);
+  const standing = isSuspect(fact) ? "SUSPECT" : "VALID";
   return node(
     `facts/${fact.id}`,
     {
@@ -53,14 +52,14 @@ function factNode(fact: Note, say: Say): CheckpointNode {
     {
       note: fact,
       children: [
-        evidenceNode(`facts/${fact.id}`, fact.evidence, say),
-        ...fact.dependsOn.map((each) => dependencyNode(`facts/${fact.id}`, each, say)),
+        evidenceNode(`facts/${fact.id}`, fact.evidence),
+        ...fact.dependsOn.map((each) => dependencyNode(`facts/${fact.id}`, each)),
       ],
     },
   );
 }
 
-function decisionNode(decision: Note, say: Say): CheckpointNode {
+function decisionNode(decision: Note): CheckpointNode {
   const id = `decisions/${decision.id}`;
   const label = plain(decision.decision ?? "");
   const topic = plain(decision.topic ?? "");
@@ -69,15 +68,13 @@ function decisionNode(decision: Note, say: Say): CheckpointNode {
   const replacing = decision.supersededBy === null ? "" : plain(decision.supersededBy);
   const children = [node(`${id}/why`, { label: rationale, icon: "comment" })];
   if (replaced !== "") {
-    children.push(
-      node(`${id}/supersedes`, { label: say("replaces {0}", replaced), icon: "history" }),
-    );
+    children.push(node(`${id}/supersedes`, { label: `replaces ${replaced}`, icon: "history" }));
   }
   if (replacing !== "") {
-    const replacedBy = say("replaced by {0}", replacing);
+    const replacedBy = `replaced by ${replacing}`;
     children.push(node(`${id}/supersededBy`, { label: replacedBy, icon: "arrow-right" }));
   }
-  children.push(evidenceNode(id, decision.evidence, say));
+  children.push(evidenceNode(id, decision.evidence));
   return node(
     id,
     {
@@ -91,31 +88,31 @@ function decisionNode(decision: Note, say: Say): CheckpointNode {
   );
 }
 
-function evidenceNode(id: string, evidence: NoteEvidence, say: Say): CheckpointNode {
+function evidenceNode(id: string, evidence: NoteEvidence): CheckpointNode {
   const ref = plain(evidence.ref);
   if (evidence.source === "file") {
-    const label = say("from file {0}", ref);
+    const label = `from file ${ref}`;
     const action = { kind: "open", uri: evidence.ref } as const;
     return node(`${id}/evidence`, { label, icon: "file" }, { action });
   }
   const isUser = evidence.source === "user";
-  const label = isUser ? say("from a message of the user") : say("from the output of a tool");
+  const label = isUser ? "from a message of the user" : "from the output of a tool";
   const action = { kind: "record", ref: evidence.ref } as const;
   const icon = isUser ? "account" : "output";
   return node(`${id}/evidence`, { label, tooltip: `${label}\n${ref}`, icon }, { action });
 }
 
-function dependencyNode(id: string, each: NoteDependency, say: Say): CheckpointNode {
+function dependencyNode(id: string, each: NoteDependency): CheckpointNode {
   const uri = plain(each.uri);
   const rowId = `${id}/depends/${each.uri}`;
   if (each.holds) {
     const action = { kind: "open", uri: each.uri } as const;
     const isWeak = each.current?.startsWith("stat:") ?? false;
-    const description = isWeak ? say("unchanged in size and time") : say("unchanged");
+    const description = isWeak ? "unchanged in size and time" : "unchanged";
     const row = { label: uri, description, icon: isWeak ? "question" : "pass" };
     return node(rowId, row, { action });
   }
-  const description = whatFails(each, say, say("changed since"));
+  const description = whatFails(each, "changed since");
   const row = { label: uri, description, icon: "diff-modified", colour: "list.warningForeground" };
   const hash = each.hash ?? "";
   const canCompare = hash.startsWith("sha256:") && each.current !== null;
@@ -126,13 +123,13 @@ function dependencyNode(id: string, each: NoteDependency, say: Say): CheckpointN
 }
 
 /** Why a dependency no longer holds, in a few words. */
-function whatFails(each: NoteDependency, say: Say, changed?: string): string {
+function whatFails(each: NoteDependency, changed?: string): string {
   const uri = plain(each.uri);
   if (each.hash === "unknown:") {
-    return changed === undefined ? say("{0} was not seen", uri) : say("not seen when it was noted");
+    return changed === undefined ? `${uri} was not seen` : "not seen when it was noted";
   }
   if (each.current === null) {
-    return changed === undefined ? say("{0} cannot be seen", uri) : say("cannot be seen now");
+    return changed === undefined ? `${uri} cannot be seen` : "cannot be seen now";
   }
-  return changed ?? say("{0} changed", uri);
+  return changed ?? `${uri} changed`;
 }

@@ -1,7 +1,7 @@
 /** A state pack within a budget: what is in, what is left out, and what would come in next. */
 
 import type { PackLine } from "../protocol.ts";
-import { counted, listed, type Say } from "./text.ts";
+import { counted, listed } from "./text.ts";
 
 /** Where a budget ends a pack; lines before `lines` are in, the others are left out. */
 export interface Cut {
@@ -46,29 +46,29 @@ export function oneLess(lines: readonly PackLine[], budget: number): number {
 }
 
 /** The outcome of a budget in a sentence or two, also for a screen reader. */
-export function cutText(cut: Cut, budget: number, say: Say): string {
+export function cutText(cut: Cut, budget: number): string {
   const all = cut.included + cut.deferred;
   const count = (tokens: number) => tokens.toLocaleString("en-US");
   const held = count(cut.tokens);
-  const fits = say("Items in the pack: {0} of {1}, for {2} tokens.", cut.included, all, held);
+  const fits = `Items in the pack: ${cut.included} of ${all}, for ${held} tokens.`;
   if (cut.next === null) {
-    return `${fits} ${say("Nothing is left out.")}`;
+    return `${fits} ${"Nothing is left out."}`;
   }
   const more = cut.next.tokens - budget;
   const enough = counted(
     more,
-    say("1 token more lets the next one in."),
-    say("{0} tokens more let the next one in.", count(more)),
+    "1 token more lets the next one in.",
+    `${count(more)} tokens more let the next one in.`,
   );
   return `${fits} ${enough}`;
 }
 
 /** What the slider says of itself. */
-export function sliderText(cut: Cut, budget: number, say: Say): string {
+export function sliderText(cut: Cut, budget: number): string {
   const all = cut.included + cut.deferred;
   return listed(
-    counted(budget, say("1 token"), say("{0} tokens", budget)),
-    counted(all, say("{0} of 1 item", cut.included), say("{0} of {1} items", cut.included, all)),
+    counted(budget, "1 token", `${budget} tokens`),
+    counted(all, `${cut.included} of 1 item`, `${cut.included} of ${all} items`),
   );
 }
 

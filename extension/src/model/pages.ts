@@ -8,13 +8,8 @@
 import type { LineageNode, RestoreDetails, Restored } from "../protocol.ts";
 import { type Mode, modeOf, type Wish, wishOf } from "./restore.ts";
 
-/** What every page needs to speak: the translations, where there are any. */
-export interface Words {
-  readonly words: Readonly<Record<string, string>>;
-}
-
 /** A restore as it would be. */
-export interface Preview extends Words {
+export interface Preview {
   readonly kind: "preview";
   readonly sessionId: string;
   readonly checkpointId: string;
@@ -27,7 +22,7 @@ export interface Preview extends Words {
 }
 
 /** A restore as it was. */
-export interface Details extends Words {
+export interface Details {
   readonly kind: "details";
   readonly details: RestoreDetails;
   readonly events: readonly Readonly<Record<string, unknown>>[];
@@ -38,7 +33,7 @@ export interface Details extends Words {
 }
 
 /** Something did not work; `again` says whether asking once more may help. */
-export interface Trouble extends Words {
+export interface Trouble {
   readonly kind: "trouble";
   readonly sentence: string;
   readonly again: boolean;

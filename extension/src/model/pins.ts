@@ -2,28 +2,28 @@
 
 import type { Pin } from "../protocol.ts";
 import { type CheckpointNode, node, section } from "./node.ts";
-import { cut, listed, plain, type Say } from "./text.ts";
+import { cut, listed, plain } from "./text.ts";
 
 /** The pins of a session, the newest first; null where it has none. */
-export function pinsNode(pins: readonly Pin[], say: Say): CheckpointNode | null {
+export function pinsNode(pins: readonly Pin[]): CheckpointNode | null {
   if (pins.length === 0) {
     return null;
   }
   const children = [...pins].reverse().map((pin) => {
-    const lines = linesOf(pin, say);
+    const lines = linesOf(pin);
     const label = cut(plain(pin.uri), 400);
     return node(
       `pins/${pathOf(pin)}`,
       {
         label,
         description: lines,
-        spoken: listed(say("pinned file {0}", label), lines),
+        spoken: listed(`pinned file ${label}`, lines),
         icon: "pinned",
       },
       { action: { kind: "open", uri: pin.uri }, pin },
     );
   });
-  return section("pins", say("Pinned Files"), `${pins.length}`, "pin", children);
+  return section("pins", "Pinned Files", `${pins.length}`, "pin", children);
 }
 
 /** How the server is told which: `src/a.py`, `src/a.py#L3`, `src/a.py#L3-L9`. */
@@ -39,11 +39,9 @@ export function isPinned(pins: readonly Pin[], uri: string): boolean {
   return pins.some((pin) => pin.uri === uri && pin.start === null);
 }
 
-function linesOf({ start, end }: Pin, say: Say): string {
+function linesOf({ start, end }: Pin): string {
   if (start === null) {
     return "";
   }
-  return end === null || end === start
-    ? say("line {0}", start)
-    : say("lines {0} to {1}", start, end);
+  return end === null || end === start ? `line ${start}` : `lines ${start} to ${end}`;
 }

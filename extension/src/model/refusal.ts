@@ -1,7 +1,5 @@
 /** What the server would not do, in words for a person: by its code, and what its facts say. */
 
-import type { Say } from "./text.ts";
-
 /** What is used of a refusal's facts. */
 interface Facts {
   readonly hint?: unknown;
@@ -12,65 +10,65 @@ interface Facts {
 }
 
 /** A sentence for a refusal, and the server's own advice where it has one. */
-export function refusalText(code: string, facts: Facts, say: Say): string {
+export function refusalText(code: string, facts: Facts): string {
   const advice = typeof facts.hint === "string" ? facts.hint : "";
-  return `${sentence(code, facts, say) ?? say("Not done: {0}.", code)} ${advice}`.trim();
+  return `${sentence(code, facts) ?? `Not done: ${code}.`} ${advice}`.trim();
 }
 
-function sentence(code: string, facts: Facts, say: Say): string | null {
+function sentence(code: string, facts: Facts): string | null {
   switch (code) {
     // Somebody else took away what a page or a row still shows.
     case "unknown_session":
-      return say("This session is no longer here.");
+      return "This session is no longer here.";
     case "unknown_checkpoint":
-      return say("This marker is no longer here.");
+      return "This marker is no longer here.";
     case "unknown_turn":
-      return say("This turn is no longer here.");
+      return "This turn is no longer here.";
     case "unknown_operation":
-      return say("This restore is no longer here.");
+      return "This restore is no longer here.";
     case "unknown_compaction":
-      return say("This compaction is no longer here.");
+      return "This compaction is no longer here.";
     case "unknown_note":
-      return say("This note is no longer here.");
+      return "This note is no longer here.";
     case "unreadable_source":
       return typeof facts.file === "string"
-        ? say("This file cannot be read.")
-        : say("The file of this session cannot be read.");
+        ? "This file cannot be read."
+        : "The file of this session cannot be read.";
     case "storage_error":
-      return say("Not done: a file could not be read or written.");
+      return "Not done: a file could not be read or written.";
     case "session_live":
-      return say("Not done: another program has this session open.");
+      return "Not done: another program has this session open.";
     case "turn_not_complete":
-      return say("Not done: the turn is not complete yet.");
+      return "Not done: the turn is not complete yet.";
     case "not_smaller":
-      return say("Not done: the context would not become smaller.");
+      return "Not done: the context would not become smaller.";
     case "item_too_large":
-      return say("Not done: what has to stay does not fit into the context window.");
+      return "Not done: what has to stay does not fit into the context window.";
     case "codex_failed":
-      return say("Not done: Codex made no summary.");
+      return "Not done: Codex made no summary.";
     case "timed_out":
-      return say("Not done: it took too long.");
+      return "Not done: it took too long.";
     case "blocked_by_hook":
-      return say("Not done: a hook that runs before a compaction did not allow it.");
+      return "Not done: a hook that runs before a compaction did not allow it.";
     case "conflict":
-      return conflict(facts.reason, say);
+      return conflict(facts.reason);
     default:
       return null;
   }
 }
 
 /** What stands in the way; null where the code has to do. */
-function conflict(reason: unknown, say: Say): string | null {
+function conflict(reason: unknown): string | null {
   switch (reason) {
     case "imported":
-      return say("Not done: this pack was imported already.");
+      return "Not done: this pack was imported already.";
     case "undone":
-      return say("Not done: the compaction was taken back already.");
+      return "Not done: the compaction was taken back already.";
     case "later_compaction":
-      return say("Not done: a later compaction is to be taken back first.");
+      return "Not done: a later compaction is to be taken back first.";
     case "gone_on":
     case "later_window":
-      return say("Not done: the session went on meanwhile.");
+      return "Not done: the session went on meanwhile.";
     default:
       return null;
   }

@@ -1,7 +1,7 @@
 /** Restores in words: the two ways to go on, figures, and rows to choose from. */
 
 import type { PackItem, RestoreEntry, SessionSummary } from "../protocol.ts";
-import { counted, cut, dotted, harmless, iconless, plain, type Say, subject } from "./text.ts";
+import { counted, cut, dotted, harmless, iconless, plain, subject } from "./text.ts";
 
 export type Mode = "soft" | "hard";
 
@@ -34,19 +34,15 @@ export function wishOf(value: unknown): Wish {
 }
 
 /** What the two ways are called, everywhere. */
-export function modeLabel(mode: string, say: Say): string {
-  return mode === "hard" ? say("Reset context for performance") : say("Continue with context");
+export function modeLabel(mode: string): string {
+  return mode === "hard" ? "Reset context for performance" : "Continue with context";
 }
 
 /** What each of them does, in a sentence. */
-export function modeAbout(mode: Mode, say: Say): string {
+export function modeAbout(mode: Mode): string {
   return mode === "hard"
-    ? say(
-        "The branch begins with a fresh context and a short pack of what was recorded; the conversation stays behind in the source.",
-      )
-    : say(
-        "The branch takes the conversation up to the marker along; the context stays as full as it was there.",
-      );
+    ? "The branch begins with a fresh context and a short pack of what was recorded; the conversation stays behind in the source."
+    : "The branch takes the conversation up to the marker along; the context stays as full as it was there.";
 }
 
 /** The name that a marker goes by. */
@@ -60,17 +56,17 @@ export function notice(done: { readonly headline: string; readonly carried: stri
 }
 
 /** A size: `87,856 of 258,400 tokens (34%)`. */
-export function sizeText(tokens: number | null, window: number | null, say: Say): string {
+export function sizeText(tokens: number | null, window: number | null): string {
   if (tokens === null) {
-    return say("not known");
+    return "not known";
   }
   const shown = tokens.toLocaleString("en-US");
   if (!window) {
-    return counted(tokens, say("1 token"), say("{0} tokens", shown));
+    return counted(tokens, "1 token", `${shown} tokens`);
   }
   const share = Math.round((tokens * 100) / window);
-  const percent = tokens > 0 && share === 0 ? say("less than 1%") : say("{0}%", share);
-  return say("{0} of {1} tokens ({2})", shown, window.toLocaleString("en-US"), percent);
+  const percent = tokens > 0 && share === 0 ? "less than 1%" : `${share}%`;
+  return `${shown} of ${window.toLocaleString("en-US")} tokens (${percent})`;
 }
 
 /** How much of the window is in use, 0 to 1; null where that is not known. */
@@ -79,33 +75,33 @@ export function shareOf(tokens: number | null, window: number | null): number | 
 }
 
 /** What a part of a pack is called. */
-export function partName(part: string, say: Say): string {
+export function partName(part: string): string {
   const names: Record<string, string> = {
-    notice: say("Notice and lineage"),
-    mode: say("Mode and reason"),
-    notes: say("Notes"),
-    files: say("Files"),
-    pinned: say("Pinned"),
-    window: say("Last messages"),
+    notice: "Notice and lineage",
+    mode: "Mode and reason",
+    notes: "Notes",
+    files: "Files",
+    pinned: "Pinned",
+    window: "Last messages",
   };
   return names[part] ?? part;
 }
 
 /** What an item of a pack is called: a note by its kind, all else by its own name. */
-export function itemName({ part, id }: PackItem, say: Say): string {
+export function itemName({ part, id }: PackItem): string {
   if (part !== "notes") {
     return id;
   }
   const [, kind, own] = /^(task|step|decision|fact)(?::(.*))?$/s.exec(id) ?? [];
   switch (kind) {
     case "task":
-      return say("The task");
+      return "The task";
     case "step":
-      return say("Step {0}", own ?? "");
+      return `Step ${own ?? ""}`;
     case "decision":
-      return say("Decision {0}", own ?? "");
+      return `Decision ${own ?? ""}`;
     case "fact":
-      return say("Fact {0}", own ?? "");
+      return `Fact ${own ?? ""}`;
     default:
       return id;
   }
@@ -123,16 +119,15 @@ export interface Choice {
 export function restoreChoices(
   restores: readonly RestoreEntry[],
   time: (stamp: string) => string,
-  say: Say,
 ): Choice[] {
   return restores.toReversed().map((each) => ({
     label: iconless(nameOf(each.label, each.checkpointId)),
     description: time(each.restoredAt),
     detail: iconless(
       dotted(
-        modeLabel(each.mode, say),
-        each.branchAvailable ? "" : say("the branch is gone"),
-        each.sourceAvailable ? "" : say("the source is gone"),
+        modeLabel(each.mode),
+        each.branchAvailable ? "" : "the branch is gone",
+        each.sourceAvailable ? "" : "the source is gone",
       ),
     ),
     operationId: each.operationId,
@@ -151,6 +146,6 @@ export function doneSince(
 }
 
 /** What a session is called where it may be gone. */
-export function sessionName(session: SessionSummary | null, id: string, say: Say): string {
-  return session === null ? plain(id) : cut(subject(session, say), 80);
+export function sessionName(session: SessionSummary | null, id: string): string {
+  return session === null ? plain(id) : cut(subject(session), 80);
 }

@@ -11,22 +11,22 @@ import {
   referenceSections,
 } from "./restoreLists.ts";
 import { knownState } from "./restoreState.ts";
-import { plain, type Say } from "./text.ts";
+import { plain } from "./text.ts";
 
 /** All sections, in their order. */
-export function detailSections(told: Details, say: Say): Section[] {
+export function detailSections(told: Details): Section[] {
   const { details } = told;
   return [
-    originSection(told, say),
-    lineageSection(told, say),
-    carriedSection(details, say),
-    resetSection(details, say),
-    ...packSections(details, say),
-    ...knownState(details.state ?? told.state, details.modes, say),
-    ...referenceSections(details, say),
-    ...differenceSections(details, say),
-    capsSection(details, say),
-    ...eventSections(told, say),
+    originSection(told),
+    lineageSection(told),
+    carriedSection(details),
+    resetSection(details),
+    ...packSections(details),
+    ...knownState(details.state ?? told.state, details.modes),
+    ...referenceSections(details),
+    ...differenceSections(details),
+    capsSection(details),
+    ...eventSections(told),
   ];
 }
 
@@ -35,42 +35,42 @@ function session(id: string, title: string | null, there: boolean): Value {
   return { kind: "session", id, name: plain(title ?? "") || id, there };
 }
 
-function originSection({ details }: Details, say: Say): Section {
+function originSection({ details }: Details): Section {
   const { sourceTurn: turn } = details;
   const source = session(details.sourceSessionId, details.sourceTitle, details.sourceAvailable);
   const branch = session(details.sessionId, details.branchTitle, details.branchAvailable);
   return facts(
     "origin",
-    say("Where it came from"),
+    "Where it came from",
     [
-      [say("Source"), source],
-      [say("Branch"), branch],
-      [say("Marker"), plain(details.label) || code(details.checkpointId)],
-      [say("Marker ID"), code(details.checkpointId)],
-      [say("Turn"), code(`${turn.turnId} (${turn.sessionId})`)],
-      [say("Marked"), moment(details.markedAt)],
-      [say("Restored"), moment(details.restoredAt)],
-      [say("Mode"), modeLabel(details.mode, say)],
-      [say("Reason"), details.reason],
-      [say("Operation"), code(details.operationId)],
-      [say("Version of the rules"), String(details.semantics)],
+      ["Source", source],
+      ["Branch", branch],
+      ["Marker", plain(details.label) || code(details.checkpointId)],
+      ["Marker ID", code(details.checkpointId)],
+      ["Turn", code(`${turn.turnId} (${turn.sessionId})`)],
+      ["Marked", moment(details.markedAt)],
+      ["Restored", moment(details.restoredAt)],
+      ["Mode", modeLabel(details.mode)],
+      ["Reason", details.reason],
+      ["Operation", code(details.operationId)],
+      ["Version of the rules", String(details.semantics)],
     ],
     true,
   );
 }
 
 /** The branch, its source, and so on up to the first session. */
-function lineageSection({ details, lineage }: Details, say: Say): Section {
+function lineageSection({ details, lineage }: Details): Section {
   const known = new Map(lineage.map((node) => [node.id, node]));
   const name = (id: string, title: string | null, there: boolean): Value => {
     const node = known.get(id);
     return node === undefined ? session(id, title, there) : session(id, node.title, node.available);
   };
   const ways: Record<string, string> = {
-    compaction: say("by a compaction"),
-    fork: say("by a fork"),
-    subagent: say("as a subagent"),
-    import: say("by a pack"),
+    compaction: "by a compaction",
+    fork: "by a fork",
+    subagent: "as a subagent",
+    import: "by a pack",
   };
   const own: [string, Value, string, string | null, boolean] = [
     details.sessionId,
@@ -97,12 +97,12 @@ function lineageSection({ details, lineage }: Details, say: Say): Section {
     first === ""
       ? session(details.sourceSessionId, details.sourceTitle, details.sourceAvailable)
       : name(first, null, true);
-  const head = [say("Session"), say("Opened at turn"), say("Marker")];
-  const body = { kind: "table", head, rows: [...rows, [root, say("the first"), ""]] } as const;
-  return { id: "lineage", title: say("Lineage"), count: body.rows.length, isOpen: true, body };
+  const head = ["Session", "Opened at turn", "Marker"];
+  const body = { kind: "table", head, rows: [...rows, [root, "the first", ""]] } as const;
+  return { id: "lineage", title: "Lineage", count: body.rows.length, isOpen: true, body };
 }
 
-function carriedSection(details: RestoreDetails, say: Say): Section {
+function carriedSection(details: RestoreDetails): Section {
   const { files, chunks, system } = details.references;
   const shown = (part: string) => details.included.filter((item) => item.part === part).length;
   const left = (part: string) =>
@@ -110,18 +110,18 @@ function carriedSection(details: RestoreDetails, say: Say): Section {
   const of = (part: string) =>
     details.pack === null && details.budget === null
       ? String(shown(part))
-      : say("{0} in the pack, {1} left out", shown(part), left(part));
+      : `${shown(part)} in the pack, ${left(part)} left out`;
   return facts(
     "carried",
-    say("Carried over"),
+    "Carried over",
     [
-      [say("Identity and lineage"), say("always")],
-      [say("Notes"), of("notes")],
-      [say("Files"), String(objects(files).length)],
-      [say("Lines that were read"), String(objects(chunks).length)],
-      [say("Patches and tool outputs"), String(objects(system).length)],
-      [say("Pinned"), String(details.pinned.length)],
-      [say("Conversation"), details.contextReset ? say("none") : say("up to the marker")],
+      ["Identity and lineage", "always"],
+      ["Notes", of("notes")],
+      ["Files", String(objects(files).length)],
+      ["Lines that were read", String(objects(chunks).length)],
+      ["Patches and tool outputs", String(objects(system).length)],
+      ["Pinned", String(details.pinned.length)],
+      ["Conversation", details.contextReset ? "none" : "up to the marker"],
     ],
     true,
   );
@@ -132,27 +132,27 @@ function isLeftOut(reason: string): boolean {
   return reason === "budget" || reason === "filtered";
 }
 
-function resetSection({ contextReset, windows }: RestoreDetails, say: Say): Section {
+function resetSection({ contextReset, windows }: RestoreDetails): Section {
   const id = (name: string): Value => {
     const found = word(windows, name);
-    return found === "" ? say("not known") : code(found);
+    return found === "" ? "not known" : code(found);
   };
   return facts(
     "reset",
-    say("What was reset"),
+    "What was reset",
     [
       contextReset
-        ? [say("Reset"), say("the context and the chain of the model; the source keeps both")]
-        : [say("Reset"), say("nothing; the context went along")],
-      [say("Window of the source"), id("source")],
-      [say("First window of the branch"), id("first")],
-      [say("Current window of the branch"), id("current")],
+        ? ["Reset", "the context and the chain of the model; the source keeps both"]
+        : ["Reset", "nothing; the context went along"],
+      ["Window of the source", id("source")],
+      ["First window of the branch", id("first")],
+      ["Current window of the branch", id("current")],
     ],
     true,
   );
 }
 
-function capsSection({ caps }: RestoreDetails, say: Say): Section {
+function capsSection({ caps }: RestoreDetails): Section {
   const rows = Object.entries(caps).map(([name, most]) => [name, String(most)] as const);
-  return facts("caps", say("Limits of a view for this model"), rows);
+  return facts("caps", "Limits of a view for this model", rows);
 }

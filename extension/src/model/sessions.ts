@@ -12,36 +12,35 @@ import {
   meter,
   percent,
   plain,
-  type Say,
   subject,
 } from "./text.ts";
 
 /** How a session looks in the tree; `place` is its folder's name where that is worth saying. */
-export function sessionRow(session: SessionSummary, now: number, say: Say, place = ""): Appearance {
-  const about = subject(session, say);
+export function sessionRow(session: SessionSummary, now: number, place = ""): Appearance {
+  const about = subject(session);
   const marks = [
-    session.live ? say("running") : "",
-    isBranch(session) ? say("branch") : "",
-    session.continuedBy === null ? "" : say("continued"),
-    session.suspectFacts > 0 ? say("{0} suspect", session.suspectFacts) : "",
+    session.live ? "running" : "",
+    isBranch(session) ? "branch" : "",
+    session.continuedBy === null ? "" : "continued",
+    session.suspectFacts > 0 ? `${session.suspectFacts} suspect` : "",
   ];
-  const since = age(session.updatedAt, now, say);
+  const since = age(session.updatedAt, now);
   const model = plain(session.model ?? "");
   const share = percent(session);
   return {
     // Short, so that what follows is seen at the usual width; all of it is in the tooltip.
     label: cut(about, 40),
-    description: dotted(...marks, plain(place), since, model, meter(session, say)),
-    tooltip: sessionFacts(session, say).join("\n"),
+    description: dotted(...marks, plain(place), since, model, meter(session)),
+    tooltip: sessionFacts(session).join("\n"),
     spoken: listed(
       about,
       ...marks,
-      session.parentSession === null ? "" : say("subagent"),
-      session.archived ? say("archived") : "",
+      session.parentSession === null ? "" : "subagent",
+      session.archived ? "archived" : "",
       plain(place),
       since,
       model,
-      share === null ? "" : say("context {0} percent", share),
+      share === null ? "" : `context ${share} percent`,
     ),
     ...sessionIcon(session),
   };
@@ -101,31 +100,28 @@ export function badgeOf(session: SessionSummary): Badge {
 }
 
 /** One line a fact, for tooltips. */
-function sessionFacts(session: SessionSummary, say: Say): string[] {
+function sessionFacts(session: SessionSummary): string[] {
   const [title, task] = [session.title, session.task].map((text) => cut(plain(text ?? ""), 160));
   const tokens = session.contextTokens;
-  const source =
-    session.contextTokensSource === "estimated" ? say("estimated") : say("as Codex reported");
+  const source = session.contextTokensSource === "estimated" ? "estimated" : "as Codex reported";
   const facts: [string, string | undefined][] = [
-    [say("Title"), title === task ? "" : title],
-    [say("Task"), task],
-    [say("Folder"), plain(session.cwd ?? "")],
-    [say("Session"), plain(session.sessionId)],
-    [say("Made"), session.madeBy === null ? "" : madeWords(session.madeBy, null, say)],
-    [say("Model"), plain(session.model ?? "")],
+    ["Title", title === task ? "" : title],
+    ["Task", task],
+    ["Folder", plain(session.cwd ?? "")],
+    ["Session", plain(session.sessionId)],
+    ["Made", session.madeBy === null ? "" : madeWords(session.madeBy, null)],
+    ["Model", plain(session.model ?? "")],
     [
-      say("Context"),
-      tokens === null
-        ? ""
-        : say("{0} of {1} tokens ({2})", tokens, session.contextWindow ?? "?", source),
+      "Context",
+      tokens === null ? "" : `${tokens} of ${session.contextWindow ?? "?"} tokens (${source})`,
     ],
-    [say("Turns"), String(session.turns)],
-    [say("Compactions"), String(session.compactions)],
-    [say("Markers"), session.markers === 0 ? "" : String(session.markers)],
-    [say("Branches"), session.branches === 0 ? "" : String(session.branches)],
-    [say("Suspect facts"), session.suspectFacts === 0 ? "" : String(session.suspectFacts)],
-    [say("Last record"), plain(session.updatedAt).replace(/^(.{10})T(.{5}).*Z$/, "$1 $2 UTC")],
-    [say("Codex"), plain(session.cliVersion ?? "")],
+    ["Turns", String(session.turns)],
+    ["Compactions", String(session.compactions)],
+    ["Markers", session.markers === 0 ? "" : String(session.markers)],
+    ["Branches", session.branches === 0 ? "" : String(session.branches)],
+    ["Suspect facts", session.suspectFacts === 0 ? "" : String(session.suspectFacts)],
+    ["Last record", plain(session.updatedAt).replace(/^(.{10})T(.{5}).*Z$/, "$1 $2 UTC")],
+    ["Codex", plain(session.cliVersion ?? "")],
   ];
   return facts.filter(([, value]) => value).map(([name, value]) => `${name}: ${value}`);
 }

@@ -1,7 +1,7 @@
 /** What the status bar says: how the server is, and how full the running session's context is. */
 
 import type { SessionSummary } from "../protocol.ts";
-import { cut, isNearlyFull, listed, meter, percent, type Say, subject } from "./text.ts";
+import { cut, isNearlyFull, listed, meter, percent, subject } from "./text.ts";
 
 /** How the server is. */
 export type ServerState =
@@ -13,14 +13,14 @@ export type ServerState =
   | { readonly kind: "failed"; readonly reason: string };
 
 /** Why nothing can be asked until somebody starts the server again; null where it can, or soon. */
-export function whyDown(state: ServerState, say: Say): string | null {
+export function whyDown(state: ServerState): string | null {
   switch (state.kind) {
     case "starting":
     case "indexing":
     case "ready":
       return null;
     case "stopped":
-      return say("The server has stopped.");
+      return "The server has stopped.";
     case "noPython":
     case "failed":
       return state.reason;
@@ -39,48 +39,43 @@ export interface Status {
 }
 
 /** The status for a state; `running` is the session being worked on here, if one is. */
-export function statusOf(state: ServerState, running: SessionSummary | null, say: Say): Status {
+export function statusOf(state: ServerState, running: SessionSummary | null): Status {
   switch (state.kind) {
     case "starting":
-      return quiet("$(sync~spin) Codex", say("Codex Checkpoints is starting"));
+      return quiet("$(sync~spin) Codex", "Codex Checkpoints is starting");
     case "indexing":
       return quiet(
-        state.percent === null
-          ? "$(sync~spin) Codex"
-          : `$(sync~spin) Codex ${say("{0}%", state.percent)}`,
-        say("Codex Checkpoints is reading your sessions"),
+        state.percent === null ? "$(sync~spin) Codex" : `$(sync~spin) Codex ${`${state.percent}%`}`,
+        "Codex Checkpoints is reading your sessions",
       );
     case "ready":
       return running === null
-        ? quiet("$(bookmark) Codex", say("Codex Checkpoints: no session is running here"))
-        : runningStatus(running, say);
+        ? quiet("$(bookmark) Codex", "Codex Checkpoints: no session is running here")
+        : runningStatus(running);
     case "stopped":
-      return loud("$(debug-disconnect) Codex", "warning", say("The server has stopped"), say);
+      return loud("$(debug-disconnect) Codex", "warning", "The server has stopped");
     case "noPython":
     case "failed":
-      return loud("$(error) Codex", "error", state.reason, say);
+      return loud("$(error) Codex", "error", state.reason);
     default:
       return state satisfies never;
   }
 }
 
-function runningStatus(session: SessionSummary, say: Say): Status {
+function runningStatus(session: SessionSummary): Status {
   const share = percent(session);
-  const name = cut(subject(session, say), 80);
+  const name = cut(subject(session), 80);
   const tooltip = [
     name,
-    share === null ? "" : say("Context: {0} full", meter(session, say)),
-    session.suspectFacts > 0 ? say("Suspect facts: {0}", session.suspectFacts) : "",
-    say("Click to open the checkpoint"),
+    share === null ? "" : `Context: ${meter(session)} full`,
+    session.suspectFacts > 0 ? `Suspect facts: ${session.suspectFacts}` : "",
+    "Click to open the checkpoint",
   ];
   return {
     // Nothing from a session stands in the text: `$(…)` would become an icon there.
-    text: share === null ? "$(pulse) Codex" : `$(pulse) ${bar(share)} ${meter(session, say)}`,
+    text: share === null ? "$(pulse) Codex" : `$(pulse) ${bar(share)} ${meter(session)}`,
     tooltip: tooltip.filter((line) => line !== "").join("\n"),
-    spoken: listed(
-      say("Codex session running"),
-      share === null ? "" : say("context {0} percent", share),
-    ),
+    spoken: listed("Codex session running", share === null ? "" : `context ${share} percent`),
     alert: isNearlyFull(session) ? "warning" : "none",
     click: "open",
   };
@@ -96,7 +91,7 @@ function quiet(text: string, tooltip: string): Status {
   return { text, tooltip, spoken: tooltip, alert: "none", click: "open" };
 }
 
-function loud(text: string, alert: "warning" | "error", reason: string, say: Say): Status {
-  const tooltip = `${reason}\n${say("Click to start it again")}`;
-  return { text, tooltip, spoken: listed(reason, say("restart")), alert, click: "restart" };
+function loud(text: string, alert: "warning" | "error", reason: string): Status {
+  const tooltip = `${reason}\n${"Click to start it again"}`;
+  return { text, tooltip, spoken: listed(reason, "restart"), alert, click: "restart" };
 }

@@ -5,7 +5,7 @@ import type { Body, Section, Value } from "../model/report.ts";
 import { modeLabel, nameOf } from "../model/restore.ts";
 import { detailSections } from "../model/restoreDetails.ts";
 import { button, type Child, el, fill, page, time } from "./draw.ts";
-import { keep, kept, listen, say, tell } from "./editor.ts";
+import { keep, kept, listen, tell } from "./editor.ts";
 import { figures } from "./figures.ts";
 import { troubleBox } from "./trouble.ts";
 
@@ -24,34 +24,32 @@ function show(told: Details): void {
     window: details.contextWindow,
     isEstimate: isHard,
   };
-  const reset = details.contextReset ? say("Context reset") : say("Context not reset");
-  const sentences = [modeLabel(details.mode, say), " · ", reset, " · "];
+  const reset = details.contextReset ? "Context reset" : "Context not reset";
+  const sentences = [modeLabel(details.mode), " · ", reset, " · "];
   fill(
     page(),
     el(
       "header",
       {},
-      el("h1", {}, say("Restored “{0}”", nameOf(details.label, details.checkpointId))),
+      el("h1", {}, `Restored “${nameOf(details.label, details.checkpointId)}”`),
       el("p", { class: "quiet" }, ...sentences, time(details.restoredAt)),
     ),
     actions(told),
     warnings(told),
-    el("section", { class: "block" }, el("h2", {}, say("Context")), figures(both)),
-    ...detailSections(told, say).map(section),
+    el("section", { class: "block" }, el("h2", {}, "Context"), figures(both)),
+    ...detailSections(told).map(section),
   );
   page().setAttribute("data-ready", operationId);
 }
 
 function actions({ details }: Details): HTMLElement {
   const { branchAvailable: isThere, sourceAvailable: hasSource, contextReset } = details;
-  const resume = button(say("Resume in Terminal"), { class: "first" }, () =>
-    tell({ kind: "resume" }),
-  );
-  const compare = button(say("Compare with Source"), { class: "second" }, () =>
+  const resume = button("Resume in Terminal", { class: "first" }, () => tell({ kind: "resume" }));
+  const compare = button("Compare with Source", { class: "second" }, () =>
     tell({ kind: "compare" }),
   );
   const another = button(
-    contextReset ? say("Restore Again…") : say("Reset context for performance"),
+    contextReset ? "Restore Again…" : "Reset context for performance",
     { class: "second" },
     () => tell({ kind: "another", mode: "hard" }),
   );
@@ -63,7 +61,7 @@ function actions({ details }: Details): HTMLElement {
 
 function warnings({ details }: Details): HTMLElement | null {
   const list = details.warnings.map(({ message }) => el("li", {}, message));
-  const looks = { class: "warnings", aria: { label: say("Warnings") } };
+  const looks = { class: "warnings", aria: { label: "Warnings" } };
   return list.length === 0 ? null : el("ul", looks, ...list);
 }
 
@@ -129,7 +127,7 @@ function value(one: Value): Child {
         ? button(one.name, { class: "link", title: one.id }, () =>
             tell({ kind: "goTo", sessionId: one.id }),
           )
-        : el("span", { title: one.id }, one.name, " ", el("em", {}, say("no longer here")));
+        : el("span", { title: one.id }, one.name, " ", el("em", {}, "no longer here"));
     default:
       return one satisfies never;
   }
@@ -138,7 +136,7 @@ function value(one: Value): Child {
 /** Say what does not work above what is there; nothing of it goes. */
 function complain(trouble: Trouble): void {
   if (drawn === "") {
-    fill(page(), el("h1", {}, say("Restore")), troubleBox(trouble));
+    fill(page(), el("h1", {}, "Restore"), troubleBox(trouble));
   } else {
     calm();
     page().prepend(troubleBox(trouble));

@@ -1,7 +1,6 @@
 /** The editor, as a page sees it: what it says, what it is told, what it keeps. */
 
 import type { FromPage, ToPage } from "../model/pages.ts";
-import type { Say } from "../model/text.ts";
 
 interface Api {
   postMessage(message: FromPage): void;
@@ -11,7 +10,6 @@ interface Api {
 declare function acquireVsCodeApi(): Api;
 
 const api = acquireVsCodeApi();
-let words: Readonly<Record<string, string>> = {};
 
 /** Say something to the editor. */
 export function tell(message: FromPage): void {
@@ -23,7 +21,6 @@ export function listen(hear: (message: ToPage) => void): void {
   window.addEventListener("message", ({ data, origin }: MessageEvent<ToPage>) => {
     // The editor speaks from the frame around this one, which has the same origin.
     if (origin === window.origin) {
-      words = data.words;
       hear(data);
     }
   });
@@ -39,7 +36,3 @@ export function kept(): unknown {
 export function keep(state: unknown): void {
   api.setState(state);
 }
-
-/** Translate, and fill in; an argument is never read again. */
-export const say: Say = (message, ...args) =>
-  (words[message] ?? message).replace(/\{(\d)\}/g, (_, at) => String(args[Number(at)]));

@@ -2,7 +2,6 @@
 
 import { shareOf, sizeText } from "../model/restore.ts";
 import { bar, el } from "./draw.ts";
-import { say } from "./editor.ts";
 
 /** Sizes in tokens; null where they are not known. */
 export interface Figures {
@@ -19,15 +18,15 @@ export function figures({ before, after, window, isEstimate }: Figures): HTMLEle
     el("dt", {}, name),
     el("dd", {}, bar(shareOf(tokens, window)), el("span", { class: "size" }, about)),
   ];
-  const afterwards = sizeText(after, window, say);
+  const afterwards = sizeText(after, window);
   return el(
     "dl",
     { class: "figures" },
-    ...row(say("At the marker"), before, sizeText(before, window, say)),
+    ...row("At the marker", before, sizeText(before, window)),
     ...row(
-      say("In the branch"),
+      "In the branch",
       after,
-      isEstimate && after !== null ? say("about {0}", afterwards) : afterwards,
+      isEstimate && after !== null ? `about ${afterwards}` : afterwards,
     ),
   );
 }

@@ -4,7 +4,6 @@ import { type Cut, costOf, cutText, oneLess, oneMore, sliderText } from "../mode
 import { MOST_MESSAGES, type Mode, modeAbout, modeLabel, type Wish } from "../model/restore.ts";
 import type { PackLine } from "../protocol.ts";
 import { button, type Child, el, fill } from "./draw.ts";
-import { say } from "./editor.ts";
 
 /** How long a wait before a screen reader is told where the slider came to rest. */
 const REST_MS = 300;
@@ -17,13 +16,13 @@ export function modeChoice(chosen: Mode, choose: (mode: Mode) => void): HTMLElem
     input.name = "mode";
     input.checked = mode === chosen;
     input.addEventListener("change", () => choose(mode));
-    const name = el("label", {}, modeLabel(mode, say));
+    const name = el("label", {}, modeLabel(mode));
     name.htmlFor = input.id;
-    const about = el("p", { id: `about-${mode}`, class: "quiet" }, modeAbout(mode, say));
+    const about = el("p", { id: `about-${mode}`, class: "quiet" }, modeAbout(mode));
     about.addEventListener("click", () => input.click());
     return el("div", { class: "card" }, input, el("div", {}, name, about));
   };
-  const legend = el("legend", {}, say("How to go on"));
+  const legend = el("legend", {}, "How to go on");
   return el("fieldset", { class: "modes" }, legend, card("soft"), card("hard"));
 }
 
@@ -31,7 +30,7 @@ export function modeChoice(chosen: Mode, choose: (mode: Mode) => void): HTMLElem
 export class Budget {
   readonly element: HTMLElement;
   readonly #slider = el("input", { id: "budget" });
-  readonly #number = el("input", { aria: { label: say("Budget in tokens") } });
+  readonly #number = el("input", { aria: { label: "Budget in tokens" } });
   readonly #outcome = el("p", { id: "outcome", class: "quiet" });
   readonly #told = el("p", { class: "told", role: "status" });
   readonly #more: HTMLButtonElement;
@@ -54,7 +53,7 @@ export class Budget {
       window.clearTimeout(this.#timer);
       this.#timer = window.setTimeout(() => fill(this.#told, this.#outcomeText()), REST_MS);
     };
-    this.#more = button(say("One More Line"), { class: "second" }, () =>
+    this.#more = button("One More Line", { class: "second" }, () =>
       choose(oneMore(this.#lines, this.#budget)),
     );
     this.#slider.addEventListener("input", () => choose(this.#slider.valueAsNumber));
@@ -77,9 +76,9 @@ export class Budget {
         choose(budget);
       }
     });
-    const name = el("label", {}, say("Budget of the pack"));
+    const name = el("label", {}, "Budget of the pack");
     name.htmlFor = this.#slider.id;
-    const row = el("div", { class: "budget" }, this.#slider, this.#number, say("tokens"));
+    const row = el("div", { class: "budget" }, this.#slider, this.#number, "tokens");
     const below = el("div", { class: "outcome" }, this.#outcome, this.#more);
     this.element = el("div", { class: "field" }, name, row, below, this.#told);
   }
@@ -97,7 +96,7 @@ export class Budget {
     this.#slider.value = String(budget);
     const share = this.#slider.valueAsNumber / Math.max(1, costOf(this.#lines));
     this.#slider.style.setProperty("--filled", `${share * 100}%`);
-    this.#slider.setAttribute("aria-valuetext", sliderText(cut, budget, say));
+    this.#slider.setAttribute("aria-valuetext", sliderText(cut, budget));
     if (this.#number.valueAsNumber !== budget) {
       this.#number.value = String(budget);
     }
@@ -106,7 +105,7 @@ export class Budget {
   }
 
   #outcomeText(): string {
-    return cutText(this.#cut(this.#budget), this.#budget, say);
+    return cutText(this.#cut(this.#budget), this.#budget);
   }
 }
 
@@ -123,11 +122,8 @@ export function messagesField(wish: Wish, choose: (count: number) => void): HTML
       choose(count);
     }
   });
-  const about = say(
-    "At the end of the pack, as far as the budget reaches. 0 to {0}.",
-    MOST_MESSAGES,
-  );
-  return field(say("Last messages of yours"), input, about);
+  const about = `At the end of the pack, as far as the budget reaches. 0 to ${MOST_MESSAGES}.`;
+  return field("Last messages of yours", input, about);
 }
 
 /** Why. */
@@ -137,7 +133,7 @@ export function reasonField(wish: Wish, choose: (reason: string) => void): HTMLE
   input.maxLength = 160;
   input.value = wish.reason;
   input.addEventListener("input", () => choose(input.value));
-  return field(say("Reason"), input, say("A few words, kept with the restore. Not needed."));
+  return field("Reason", input, "A few words, kept with the restore. Not needed.");
 }
 
 function field(label: string, input: HTMLInputElement, about: string): HTMLElement {

@@ -4,11 +4,10 @@ import { type Cut, cutAt } from "../model/pack.ts";
 import { itemName, partName } from "../model/restore.ts";
 import type { PackItem, PackLine, Restored } from "../protocol.ts";
 import { type Child, el, fill } from "./draw.ts";
-import { say } from "./editor.ts";
 
 /** A pack of which a budget shows so much. */
 export class Pack {
-  readonly element = el("section", { class: "goods", aria: { label: say("State pack") } });
+  readonly element = el("section", { class: "goods", aria: { label: "State pack" } });
   readonly #inside = el("ol", { class: "pack" });
   readonly #outside = el("ol", { class: "pack out" });
   readonly #insideTitle = el("h2");
@@ -44,8 +43,8 @@ export class Pack {
       });
       fill(this.#inside, ...this.#rows.slice(0, cut.lines));
       fill(this.#outside, ...this.#rows.slice(cut.lines));
-      fill(this.#insideTitle, say("The branch begins with this ({0})", cut.included));
-      fill(this.#outsideTitle, say("Left out for lack of budget ({0})", cut.deferred));
+      fill(this.#insideTitle, `The branch begins with this (${cut.included})`);
+      fill(this.#outsideTitle, `Left out for lack of budget (${cut.deferred})`);
       this.#outsideTitle.hidden = cut.deferred === 0;
       this.#outside.hidden = cut.deferred === 0;
       this.#inside.classList.toggle("nothing", cut.lines === 0);
@@ -62,21 +61,19 @@ export function along(would: Restored, turn: number | null): HTMLElement {
     parts.set(item.part, [...(parts.get(item.part) ?? []), item]);
   }
   const conversation =
-    turn === null
-      ? say("The conversation up to the marker")
-      : say("The conversation up to turn {0}", turn);
+    turn === null ? "The conversation up to the marker" : `The conversation up to turn ${turn}`;
   const groups = [...parts].flatMap(([part, items]) => [
-    el("h3", {}, `${partName(part, say)} (${items.length})`),
+    el("h3", {}, `${partName(part)} (${items.length})`),
     el(
       "ul",
       { class: part === "notes" ? "items words" : "items" },
-      ...items.map((item) => el("li", {}, itemName(item, say))),
+      ...items.map((item) => el("li", {}, itemName(item))),
     ),
   ]);
   return el(
     "section",
-    { class: "goods", aria: { label: say("What travels along") } },
-    el("h2", {}, say("What travels along")),
+    { class: "goods", aria: { label: "What travels along" } },
+    el("h2", {}, "What travels along"),
     el("p", {}, conversation),
     ...groups,
   );
@@ -91,8 +88,8 @@ function lineRow({ text, id }: PackLine): HTMLElement {
 
 function shortenedList(items: readonly PackItem[]): Child[] {
   return [
-    el("h3", {}, say("Shortened ({0})", items.length)),
-    el("p", { class: "quiet" }, say("Longer than a pinned content may be in a pack.")),
+    el("h3", {}, `Shortened (${items.length})`),
+    el("p", { class: "quiet" }, "Longer than a pinned content may be in a pack."),
     el("ul", { class: "items" }, ...items.map(({ id }) => el("li", {}, id))),
   ];
 }

@@ -3,7 +3,7 @@
 import type { Preview, Trouble } from "../model/pages.ts";
 import { nameOf, type Wish, wishOf } from "../model/restore.ts";
 import { button, el, fill, page, time } from "./draw.ts";
-import { keep, listen, say, tell } from "./editor.ts";
+import { keep, listen, tell } from "./editor.ts";
 import { figures } from "./figures.ts";
 import { Budget, messagesField, modeChoice, reasonField } from "./form.ts";
 import { along, Pack } from "./goods.ts";
@@ -50,13 +50,13 @@ class PreviewPage {
       messagesField(this.#wish, (window) => this.#ask({ window })),
     );
     const reason = reasonField(this.#wish, (text) => this.#ask({ reason: text }, REST_MS));
-    this.#restore = button(say("Restore"), { class: "first" }, () => {
+    this.#restore = button("Restore", { class: "first" }, () => {
       this.#restore.disabled = true;
       fill(this.#trouble);
       tell({ kind: "restore", wish: this.#wish });
     });
-    const cancel = button(say("Cancel"), { class: "second" }, () => tell({ kind: "cancel" }));
-    const promise = say("Opens a new session. The source stays as it is.");
+    const cancel = button("Cancel", { class: "second" }, () => tell({ kind: "cancel" }));
+    const promise = "Opens a new session. The source stays as it is.";
     const form = el(
       "form",
       { class: "left" },
@@ -68,7 +68,7 @@ class PreviewPage {
       el(
         "p",
         { class: "quiet" },
-        say("Only what was recorded goes over. Note down what must not be lost."),
+        "Only what was recorded goes over. Note down what must not be lost.",
       ),
       this.#trouble,
       el("div", { class: "buttons" }, this.#restore, cancel),
@@ -124,12 +124,12 @@ class PreviewPage {
 
   #showHead(): void {
     const { would, source, turn } = this.#preview;
-    const where = turn === null ? source : say("Turn {0} of “{1}”", turn, source);
+    const where = turn === null ? source : `Turn ${turn} of “${source}”`;
     const name = nameOf(would.label, would.checkpointId);
     fill(
       this.#head,
-      el("h1", {}, say("Restore “{0}”", name)),
-      el("p", { class: "quiet" }, where, " · ", say("marked"), " ", time(would.markedAt)),
+      el("h1", {}, `Restore “${name}”`),
+      el("p", { class: "quiet" }, where, " · ", "marked", " ", time(would.markedAt)),
     );
   }
 
@@ -138,7 +138,7 @@ class PreviewPage {
     const isEstimate = packTokens !== null && tokensAfter !== null;
     const after = isEstimate ? tokensAfter - (asked ?? 0) + packTokens : tokensAfter;
     const both = { before: tokensBefore, after, window: contextWindow, isEstimate };
-    fill(this.#context, el("h2", {}, say("Context")), figures(both));
+    fill(this.#context, el("h2", {}, "Context"), figures(both));
   }
 
   #showWarnings(): void {
@@ -149,7 +149,7 @@ class PreviewPage {
       { class: "warnings" },
       ...others.map((each) => el("li", {}, each.message)),
     );
-    list.setAttribute("aria-label", say("Warnings"));
+    list.setAttribute("aria-label", "Warnings");
     fill(this.#warnings, others.length === 0 ? null : list);
   }
 
@@ -181,7 +181,7 @@ listen((message) => {
     }
   } else if (message.kind === "trouble") {
     if (shown === null) {
-      fill(page(), el("h1", {}, say("Restore")), troubleBox(message));
+      fill(page(), el("h1", {}, "Restore"), troubleBox(message));
     } else {
       shown.complain(message);
     }
