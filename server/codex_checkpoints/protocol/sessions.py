@@ -49,9 +49,10 @@ class SessionSummary:
 
     `contextTokensSource` is `reported` or `estimated`; `continuedBy` the session that a compaction
     made current; `parentSession` the one whose subagent this is; `named` whether the title is a
-    name that somebody gave; `offer` what speaks for a compaction now, null where nothing does;
-    `branches` how many sessions came of it; `madeBy` is `restore`, `compaction`, `import`, or null
-    for a session that Codex made.
+    name that somebody gave; `nearlyFull` whether what is in use has reached the trigger of its
+    window; `offer` what speaks for a compaction now, null where nothing does; `branches` how many
+    sessions came of it; `madeBy` is `restore`, `compaction`, `import`, or null for a session that
+    Codex made.
     """
 
     session_id: str
@@ -79,6 +80,7 @@ class SessionSummary:
     markers: int
     branches: int
     made_by: str | None
+    nearly_full: bool
     offer: Offer | None
 
 

@@ -44,6 +44,7 @@ class Summary:
     markers: int
     branches: int
     made_by: str | None
+    nearly_full: bool
     offer: Offer | None
 
 
