@@ -1,18 +1,23 @@
 /** The tree of one session's checkpoint. */
 
 import * as vscode from "vscode";
-import type { Changes } from "./changes.ts";
+import type { App, Commands } from "./app.ts";
 import type { Server } from "./client.ts";
-import type { Followed, Following } from "./following.ts";
-import { type Checkpoint, checkpointNodes } from "./model/checkpoint.ts";
-import { Newest } from "./model/newest.ts";
-import type { Action, CheckpointNode } from "./model/node.ts";
-import { isSuspect } from "./model/notes.ts";
-import { receivedNode } from "./model/received.ts";
+import { openArtifact, showWhatChanged } from "./files.ts";
+import type { Changes, Followed, Following } from "./following.ts";
+import {
+  type Action,
+  type Checkpoint,
+  type CheckpointNode,
+  checkpointNodes,
+  isSuspect,
+  receivedNode,
+} from "./model/checkpoint.ts";
+import { Newest } from "./model/status.ts";
 import { cut, dotted, harmless, meter, subject } from "./model/text.ts";
 import { NotesRequest, PinsRequest, SessionRequest, ShowRequest } from "./protocol.ts";
-import { saysRefusal } from "./refusals.ts";
-import { treeItem } from "./treeItem.ts";
+import { errorText } from "./requests.ts";
+import { treeItem } from "./rows.ts";
 
 const CHECKPOINT_VIEW = "codexCheckpoints.checkpoint";
 
@@ -82,7 +87,7 @@ export class CheckpointTree implements vscode.TreeDataProvider<CheckpointNode>, 
       this.#server.log.warn(`checkpoint: ${error instanceof Error ? error.message : error}`);
       // Of a session that is no longer in view nothing is said above another.
       if (isNewest()) {
-        this.#view.message = harmless(saysRefusal(error));
+        this.#view.message = harmless(errorText(error));
       }
       return [];
     }
@@ -137,4 +142,32 @@ function menuOf(node: CheckpointNode): string {
 
 function concerns(changes: Changes, sessionId: string): boolean {
   return changes === null || changes.has(sessionId);
+}
+
+/** Make the table of commands about its rows. */
+export function checkpointCommands({ following, documents }: App): Commands {
+  const folder = () => following.current?.cwd ?? null;
+  // By a key of a person's own it may be called without a row.
+  const onRow = (act: (action: Action) => unknown) => (row?: CheckpointNode) =>
+    row?.action ? act(row.action) : undefined;
+  return {
+    openArtifact: onRow((action) =>
+      action.kind === "open" || action.kind === "compare"
+        ? openArtifact(folder(), action.uri)
+        : undefined,
+    ),
+    showWhatChanged: onRow((action) =>
+      action.kind === "compare" ? showWhatChanged(folder(), action.uri, action.hash) : undefined,
+    ),
+    showRecord: onRow((action) =>
+      action.kind === "record" && following.current !== null
+        ? documents.openRecord(following.current, action.ref)
+        : undefined,
+    ),
+    copyText: onRow(async (action) => {
+      const text = "uri" in action ? action.uri : "ref" in action ? action.ref : action.text;
+      await vscode.env.clipboard.writeText(text);
+      vscode.window.setStatusBarMessage("Copied", 2000);
+    }),
+  };
 }

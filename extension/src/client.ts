@@ -10,7 +10,7 @@ import {
   LanguageClient,
   ResponseError,
 } from "vscode-languageclient/node";
-import { end } from "./ending.ts";
+import { end } from "./install.ts";
 import { begin, forget, type Seeker, serverCommand } from "./launch.ts";
 import { type ServerState, whyDown } from "./model/status.ts";
 import {

@@ -2,19 +2,19 @@
 
 import * as vscode from "vscode";
 import type { Server } from "./client.ts";
-import { Drift } from "./model/drift.ts";
+import { openArtifact } from "./files.ts";
+import { Drift } from "./model/status.ts";
 import { iconless } from "./model/text.ts";
-import { openArtifact } from "./openArtifact.ts";
 import { SessionRequest, type Strayed } from "./protocol.ts";
+import { attempt } from "./requests.ts";
 import { turnOff } from "./settings.ts";
-import { telling } from "./telling.ts";
 
 /** One warning for what strays in a session, however much of it comes until it is answered. */
 export function warnOfDrift(server: Server): vscode.Disposable {
   const drift = new Drift();
   return server.onDidStray((strayed) => {
     if (drift.add(strayed)) {
-      void telling(() => warn(server, drift, strayed));
+      void attempt(() => warn(server, drift, strayed));
     }
   });
 }

@@ -2,7 +2,7 @@
 
 import { randomBytes } from "node:crypto";
 import * as vscode from "vscode";
-import { type FromPage, fromPage, type ToPage } from "./model/pages.ts";
+import { type FromPage, fromPage, type ToPage } from "./model/restore.ts";
 import { harmless, plain } from "./model/text.ts";
 
 /** The pages there are; each is a script and the common style in `dist/webview`. */

@@ -3,11 +3,14 @@
 import * as vscode from "vscode";
 import type { Server } from "./client.ts";
 import { titleOf } from "./model/branches.ts";
-import { type Place, placeNow, placeOfMarker, placeOfTurn } from "./model/comparing.ts";
 import {
   labelOf,
   labelProblem,
   offered,
+  type Place,
+  placeNow,
+  placeOfMarker,
+  placeOfTurn,
   standingOf,
   type TurnChoice,
   turnChoices,

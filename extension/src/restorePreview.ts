@@ -1,11 +1,17 @@
 /** The preview of a restore: looked at in a tab, changed at will, done by one button. */
 
 import * as vscode from "vscode";
-import type { ChangeFeed } from "./changes.ts";
 import { answering, awake, type Server, Unanswered } from "./client.ts";
-import { longWork } from "./longWork.ts";
-import type { FromPage, PreviewState } from "./model/pages.ts";
-import { doneSince, nameOf, sessionName, type Wish, wishOf } from "./model/restore.ts";
+import type { ChangeFeed } from "./following.ts";
+import {
+  doneSince,
+  type FromPage,
+  nameOf,
+  type PreviewState,
+  sessionName,
+  type Wish,
+  wishOf,
+} from "./model/restore.ts";
 import { whyDown } from "./model/status.ts";
 import { Page } from "./panel.ts";
 import {
@@ -19,7 +25,7 @@ import {
   SessionRequest,
   type SessionSummary,
 } from "./protocol.ts";
-import { saysRefusal } from "./refusals.ts";
+import { errorText, longRequest } from "./requests.ts";
 
 /** Who hears what comes of it. */
 export interface Outcome {
@@ -164,7 +170,7 @@ export class RestorePreview {
       }
     } catch (error) {
       if (!token.isCancellationRequested) {
-        this.#complain(saysRefusal(error));
+        this.#complain(errorText(error));
       }
     }
   }
@@ -196,9 +202,8 @@ export class RestorePreview {
     const began = Date.now();
     try {
       await answering(this.#server);
-      const done = await longWork(this.#server, "Restoring", ({ workDoneToken, cancelled }) =>
-        this.#server.request(RestoreRequest, { ...this.#params(wish), workDoneToken }, cancelled),
-      );
+      const asked = this.#params(wish);
+      const done = await longRequest(this.#server, "Restoring", RestoreRequest, asked);
       if (done === undefined) {
         this.page.complain("Cancelled. Nothing was written.", false);
       } else {
@@ -210,7 +215,7 @@ export class RestorePreview {
         this.#unsureSince = began;
         await this.#look();
       } else {
-        this.page.complain(saysRefusal(error), false);
+        this.page.complain(errorText(error), false);
       }
     } finally {
       this.#isBusy = false;
@@ -237,7 +242,7 @@ export class RestorePreview {
       }
       return made === undefined;
     } catch (error) {
-      this.#complain(saysRefusal(error));
+      this.#complain(errorText(error));
       return false;
     }
   }

@@ -1,12 +1,10 @@
 /** The details of a restore that was, in a tab that is there again after a reload. */
 
 import * as vscode from "vscode";
-import type { ChangeFeed } from "./changes.ts";
 import { answering, awake, type Server } from "./client.ts";
-import { Newest } from "./model/newest.ts";
-import type { Details, FromPage } from "./model/pages.ts";
-import { type Mode, nameOf } from "./model/restore.ts";
-import { whyDown } from "./model/status.ts";
+import type { ChangeFeed } from "./following.ts";
+import { type Details, type FromPage, type Mode, nameOf } from "./model/restore.ts";
+import { Newest, whyDown } from "./model/status.ts";
 import { Page } from "./panel.ts";
 import {
   AuditRequest,
@@ -15,7 +13,7 @@ import {
   RestoreDetailsRequest,
   ShowRequest,
 } from "./protocol.ts";
-import { saysRefusal } from "./refusals.ts";
+import { errorText } from "./requests.ts";
 
 /** What a person can do from here. */
 export interface Ways {
@@ -125,7 +123,7 @@ export class RestoreReport {
       this.page.send({ kind: "details", details, events: events.items, lineage, state });
     } catch (error) {
       if (isNewest()) {
-        this.page.complain(saysRefusal(error), true);
+        this.page.complain(errorText(error), true);
       }
     }
   }

@@ -1,20 +1,23 @@
 /** Restores for a person: choose a marker, look at what would come, go on, look back at any time. */
 
 import * as vscode from "vscode";
-import type { ChangeFeed } from "./changes.ts";
-import { tellNoSession } from "./chosenSession.ts";
-import type { Server } from "./client.ts";
-import type { Following } from "./following.ts";
-import { detailsState, type PreviewState, previewState } from "./model/pages.ts";
-import { type Mode, notice, restoreChoices } from "./model/restore.ts";
-import { localTime } from "./model/time.ts";
+import { type App, askToChoose, type Commands } from "./app.ts";
+import { resume } from "./compaction.ts";
+import {
+  detailsState,
+  type Mode,
+  notice,
+  type PreviewState,
+  previewState,
+  restoreChoices,
+} from "./model/restore.ts";
+import { localTime } from "./model/text.ts";
 import { openPanel, pagesAt } from "./panel.ts";
 import { askMarker } from "./picking.ts";
 import { type Restored, RestoresRequest, SessionRequest } from "./protocol.ts";
+import { attempt } from "./requests.ts";
 import { RestorePreview } from "./restorePreview.ts";
 import { RestoreReport } from "./restoreReport.ts";
-import type { ResumeDesk } from "./resuming.ts";
-import { telling } from "./telling.ts";
 
 /** The kinds of tabs, under which the editor keeps them over a reload. */
 const PREVIEW = "codexCheckpoints.restorePreview";
@@ -26,23 +29,15 @@ export interface Place {
   readonly checkpointId: string;
 }
 
-/** Whom restores work with. */
-interface Neighbours {
-  readonly server: Server;
-  readonly feed: ChangeFeed;
-  readonly following: Following;
-  readonly resuming: ResumeDesk;
-}
-
-export class RestoreDesk implements vscode.Disposable {
-  readonly #house: Neighbours;
+export class Restores implements vscode.Disposable {
+  readonly #app: App;
   readonly #folder: vscode.Uri;
   readonly #previews = new Map<string, RestorePreview>();
   readonly #reports = new Map<string, RestoreReport>();
   readonly #subscriptions: vscode.Disposable[];
 
-  constructor(house: Neighbours, extension: vscode.Uri) {
-    this.#house = house;
+  constructor(app: App, extension: vscode.Uri) {
+    this.#app = app;
     this.#folder = pagesAt(extension);
     this.#subscriptions = [
       vscode.window.registerWebviewPanelSerializer(PREVIEW, {
@@ -56,7 +51,7 @@ export class RestoreDesk implements vscode.Disposable {
 
   /** Open the preview of a restore; without a place, of a marker to be chosen. */
   async restore(place: Place | null, mode: Mode | null = null): Promise<void> {
-    await telling(async () => {
+    await attempt(async () => {
       const chosen = place ?? (await this.#askPlace());
       if (chosen !== null) {
         this.#preview(chosen, mode);
@@ -80,8 +75,8 @@ export class RestoreDesk implements vscode.Disposable {
 
   /** Choose among the restores of a session, or all. */
   async list(sessionId: string | null): Promise<void> {
-    await telling(async () => {
-      const { items } = await this.#house.server.request(RestoresRequest, { sessionId });
+    await attempt(async () => {
+      const { items } = await this.#app.server.request(RestoresRequest, { sessionId });
       if (items.length === 0) {
         await vscode.window.showInformationMessage("Nothing was restored yet.");
         return;
@@ -102,13 +97,13 @@ export class RestoreDesk implements vscode.Disposable {
   }
 
   async #askPlace(): Promise<Place | null> {
-    const session = this.#house.following.current;
+    const session = this.#app.following.current;
     if (session === null) {
-      await tellNoSession();
+      await askToChoose();
       return null;
     }
     const { sessionId } = session;
-    const marker = await askMarker(this.#house.server, session, "Restore from a Marker");
+    const marker = await askMarker(this.#app.server, session, "Restore from a Marker");
     return marker === undefined ? null : { sessionId, checkpointId: marker.checkpointId };
   }
 
@@ -134,7 +129,7 @@ export class RestoreDesk implements vscode.Disposable {
 
   #previewIn(panel: vscode.WebviewPanel, state: PreviewState): void {
     const key = keyOf(state);
-    const { server, feed } = this.#house;
+    const { server, feed } = this.#app;
     const outcome = {
       done: (restored: Restored) => void this.#offer(restored),
       found: (operationId: string) => void this.details(operationId),
@@ -154,7 +149,7 @@ export class RestoreDesk implements vscode.Disposable {
   }
 
   #report(panel: vscode.WebviewPanel, operationId: string): void {
-    const { server, feed } = this.#house;
+    const { server, feed } = this.#app;
     const ways = {
       resume: (sessionId: string) => void this.#resume(sessionId),
       another: (place: Place, mode: Mode) => void this.restore(place, mode),
@@ -176,11 +171,41 @@ export class RestoreDesk implements vscode.Disposable {
   }
 
   #resume(sessionId: string): Promise<void> {
-    return telling(async () => {
-      const { summary } = await this.#house.server.request(SessionRequest, { sessionId });
-      await this.#house.resuming.resume(summary);
+    return attempt(async () => {
+      const { summary } = await this.#app.server.request(SessionRequest, { sessionId });
+      await resume(this.#app, summary);
     });
   }
+}
+
+/** Make the table of commands. */
+export function restoreCommands(restores: Restores): Commands {
+  return {
+    restoreMarker: (on?: Called) => restores.restore(placeOf(on)),
+    continueWithContext: (on?: Called) => restores.restore(placeOf(on), "soft"),
+    resetContext: (on?: Called) => restores.restore(placeOf(on), "hard"),
+    showRestoreDetails: (on?: Called) =>
+      restores.details(idIn(on, "operationId") ?? idIn(on?.branch, "operationId")),
+    showRestores: (on?: Called) => restores.list(idIn(on?.session, "sessionId")),
+  };
+}
+
+/** What rows and other commands call these with: ids, or the row that has them. */
+interface Called {
+  readonly session?: unknown;
+  readonly marker?: unknown;
+  readonly branch?: unknown;
+}
+
+function placeOf(on: Called | undefined): Place | null {
+  const sessionId = idIn(on, "sessionId") ?? idIn(on?.session, "sessionId");
+  const checkpointId = idIn(on, "checkpointId") ?? idIn(on?.marker, "checkpointId");
+  return sessionId === null || checkpointId === null ? null : { sessionId, checkpointId };
+}
+
+function idIn(some: unknown, name: string): string | null {
+  const value = (Object(some) as Record<string, unknown>)[name];
+  return typeof value === "string" ? value : null;
 }
 
 function keyOf({ sessionId, checkpointId }: Place): string {

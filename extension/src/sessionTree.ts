@@ -1,35 +1,44 @@
 /** The tree of sessions: those of this workspace, then the others, each as many as were asked for. */
 
 import * as vscode from "vscode";
-import type { ChangeFeed } from "./changes.ts";
 import type { Server } from "./client.ts";
-import type { Emptiness, Empty } from "./emptiness.ts";
-import type { End } from "./model/branches.ts";
-import { KnownLosses } from "./model/knownLosses.ts";
+import type { ChangeFeed } from "./following.ts";
+import { branchRow, type End } from "./model/branches.ts";
+import { KnownLosses, windowRow } from "./model/compaction.ts";
+import { isDetached, markerRow } from "./model/markers.ts";
 import {
+  badgeOf,
   collect,
   type Filter,
+  family,
   filterText,
+  hasBelow,
+  isBranch,
   isFiltered as isFilteredBy,
   isWanted,
   NO_FILTER,
+  sessionRow,
   sessionsParams,
-} from "./model/listing.ts";
-import { Newest } from "./model/newest.ts";
-import { family, isBranch } from "./model/sessions.ts";
+  standsFor,
+} from "./model/sessions.ts";
+import { Newest, type ServerState } from "./model/status.ts";
 import { folderName, harmless } from "./model/text.ts";
 import {
   type Branch,
   BranchesRequest,
+  DoctorRequest,
+  type Loss,
   LossesRequest,
+  type Marker,
   MarksRequest,
   type SessionSummary,
   SessionsRequest,
+  type Window,
   WindowsRequest,
 } from "./protocol.ts";
-import { saysRefusal } from "./refusals.ts";
-import { type Group, type SessionNode, type SessionRow, sessionItem } from "./sessionItem.ts";
-import { workspacePaths } from "./workspace.ts";
+import { errorText } from "./requests.ts";
+import { badgeUri, treeItem } from "./rows.ts";
+import { setContext, workspacePaths } from "./settings.ts";
 
 export const SESSIONS_VIEW = "codexCheckpoints.sessions";
 
@@ -172,7 +181,7 @@ export class SessionTree implements vscode.TreeDataProvider<SessionNode>, vscode
     } catch (error) {
       this.#server.log.warn(`sessions: ${error instanceof Error ? error.message : error}`);
       if (isNewest()) {
-        this.view.message = harmless(saysRefusal(error));
+        this.view.message = harmless(errorText(error));
       }
       return [];
     }
@@ -292,5 +301,167 @@ export class SessionTree implements vscode.TreeDataProvider<SessionNode>, vscode
   #group(id: string, label: string, cwd: string | null, some: Partial<Group> = {}): Group {
     const limit = this.#wanted.get(id) ?? PAGE;
     return { kind: "group", id, label, cwd, without: [], isOpen: true, limit, ...some };
+  }
+}
+
+/** A part of the tree with its own length. */
+export interface Group {
+  readonly kind: "group";
+  readonly id: string;
+  readonly label: string;
+  readonly cwd: string | null;
+  /** Sessions of these folders are shown elsewhere. */
+  readonly without: readonly string[];
+  readonly isOpen: boolean;
+  /** How many are shown. */
+  readonly limit: number;
+}
+
+/** A session, with its subagents below it. */
+export interface SessionRow {
+  readonly kind: "session";
+  readonly group: string;
+  /** The folder's name, where that is not clear from the group. */
+  readonly place: string;
+  readonly session: SessionSummary;
+  readonly children: readonly SessionNode[];
+}
+
+/** A marker below its session. */
+export interface MarkerRow {
+  readonly kind: "marker";
+  readonly group: string;
+  readonly session: SessionSummary;
+  readonly marker: Marker;
+}
+
+/** A row that leads to the source of a session, or to a branch; that has its own row elsewhere. */
+export interface BranchRow {
+  readonly kind: "branch";
+  readonly group: string;
+  /** The session below which it stands. */
+  readonly of: string;
+  readonly branch: Branch;
+  readonly end: End;
+}
+
+export type SessionNode =
+  | Group
+  | SessionRow
+  | MarkerRow
+  | BranchRow
+  | {
+      readonly kind: "window";
+      readonly group: string;
+      readonly of: string;
+      readonly window: Window;
+      /** What the compaction that opened it lost; null where that is not known yet. */
+      readonly loss: Loss | null;
+      readonly session: SessionSummary;
+    }
+  | { readonly kind: "more"; readonly group: Group }
+  | { readonly kind: "note"; readonly group: string; readonly text: string };
+
+/** Make the tree item of a row. */
+export function sessionItem(node: SessionNode): vscode.TreeItem {
+  const { None, Collapsed, Expanded } = vscode.TreeItemCollapsibleState;
+  switch (node.kind) {
+    case "group": {
+      const { id, label, isOpen } = node;
+      // Open and folded have different ids, or the editor would keep it as it was.
+      const looks = { label, description: "", tooltip: label, spoken: label, icon: "folder" };
+      const state = isOpen ? Expanded : Collapsed;
+      return treeItem(`group/${id}/${isOpen}`, { ...looks, colour: null }, state);
+    }
+    case "session": {
+      const row = sessionRow(node.session, Date.now(), node.place);
+      const id = `${node.group}/${node.session.sessionId}`;
+      const hasMore = node.children.length > 0 || hasBelow(node.session);
+      const item = treeItem(id, row, hasMore ? Collapsed : None);
+      item.contextValue = standsFor(node.session);
+      item.resourceUri = badgeUri(badgeOf(node.session));
+      return item;
+    }
+    case "marker": {
+      const { group, session, marker } = node;
+      const row = markerRow(marker, session, Date.now());
+      const item = treeItem(`${group}/${session.sessionId}/marker/${marker.checkpointId}`, row);
+      item.contextValue = isDetached(marker, session) ? "marker detached" : "marker";
+      return item;
+    }
+    case "branch": {
+      const { group, of, branch, end } = node;
+      const row = branchRow(branch, end, Date.now());
+      const item = treeItem(`${group}/${of}/${end}/${branch.sessionId}`, row);
+      item.contextValue = branch.kind === "restore" ? `${end} restored` : end;
+      const command = "codexCheckpoints.goToSession";
+      item.command = { command, title: "Go to the Session", arguments: [node] };
+      return item;
+    }
+    case "window": {
+      const row = windowRow(node.window, node.loss, Date.now());
+      const item = treeItem(`${node.group}/${node.of}/window/${node.window.number}`, row);
+      item.contextValue = node.window.compactionId === null ? "window" : "window ours";
+      return item;
+    }
+    case "more": {
+      const label = "Load more";
+      const description = `${node.group.limit} shown`;
+      const looks = { label, description, tooltip: label, spoken: label, icon: "ellipsis" };
+      const item = treeItem(`more/${node.group.id}`, { ...looks, colour: null });
+      const command = "codexCheckpoints.loadMore";
+      item.command = { command, title: label, arguments: [node.group] };
+      return item;
+    }
+    case "note": {
+      const looks = { label: node.text, description: "", tooltip: node.text, spoken: node.text };
+      return treeItem(`note/${node.group}`, { ...looks, icon: "info", colour: null });
+    }
+    default:
+      return node satisfies never;
+  }
+}
+
+/** What is known about an empty tree. */
+export interface Empty {
+  readonly isFiltered: boolean;
+  readonly hasFolder: boolean;
+}
+
+export class Emptiness {
+  readonly #server: Server;
+  readonly #told = new Newest();
+
+  constructor(server: Server) {
+    this.#server = server;
+  }
+
+  /** Say how the server is: it is the first reason for an empty tree. */
+  server(state: ServerState): void {
+    setContext("state", state.kind);
+  }
+
+  /** Say why the tree is empty; null when it is not. */
+  async tell(empty: Empty | null): Promise<void> {
+    const isNewest = this.#told.begin();
+    const reason = empty === null ? "" : await this.#reason(empty);
+    if (isNewest()) {
+      setContext("empty", reason);
+    }
+  }
+
+  async #reason({ isFiltered, hasFolder }: Empty): Promise<string> {
+    if (isFiltered) {
+      return "filtered";
+    }
+    if (hasFolder) {
+      const any = await this.#server.request(SessionsRequest, sessionsParams({ limit: 1 }));
+      if (any.items.length > 0) {
+        return "notHere";
+      }
+    }
+    const report = await this.#server.request(DoctorRequest, {});
+    const missing = ["codex_home_missing", "sessions_folder_missing"];
+    return report.findings.some(({ code }) => missing.includes(code)) ? "noFolder" : "noSessions";
   }
 }

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { receivedNode } from "../../extension/src/model/checkpoint.ts";
 import {
   type ConnectionNode,
   changesText,
   connectionNodes,
   isSettled,
 } from "../../extension/src/model/connection.ts";
-import { receivedNode } from "../../extension/src/model/received.ts";
 import type { ConnectDoor, ConnectReport, Receipt } from "../../extension/src/protocol.ts";
 
 const NOW = Date.parse("2026-11-20T12:00:00.000Z");

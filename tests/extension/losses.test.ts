@@ -1,8 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { windowRow } from "../../extension/src/model/compaction.ts";
-import { lossesText, lossWords } from "../../extension/src/model/losses.ts";
-import { Hints, percentOf } from "../../extension/src/model/offer.ts";
+import {
+  Hints,
+  lossesText,
+  lossWords,
+  percentOf,
+  windowRow,
+} from "../../extension/src/model/compaction.ts";
 import type { Loss, Offer, Window } from "../../extension/src/protocol.ts";
 import { session } from "./values.ts";
 

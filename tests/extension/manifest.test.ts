@@ -14,13 +14,9 @@ const OF_THE_EDITOR = new Set(["workbench.trust.manage", "codexCheckpoints.sessi
 const commands: { command: string; title: string }[] = manifest.contributes.commands;
 
 test("each command of the manifest is registered, and the reverse", () => {
-  const files = readdirSync("extension/src").filter((name) => /ommands\.ts$/.test(name));
-  const tables = files.map((name) => {
-    const source = text(join("extension/src", name));
-    return (
-      /(?:const commands: Commands =|return) \{\n( {4}\w.*?)\n {2}\};/s.exec(source)?.[1] ?? ""
-    );
-  });
+  const tables = sources.map(
+    (source) => /\): Commands \{\n.*?return \{\n(.*?)\n {2}\};/s.exec(source)?.[1] ?? "",
+  );
   const registered = [...tables.join("\n").matchAll(/^ {4}(\w+):/gm)].map(([, name]) => name);
 
   assert.deepEqual(

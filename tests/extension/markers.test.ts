@@ -6,23 +6,20 @@ import {
   lineageText,
   madeWords,
 } from "../../extension/src/model/branches.ts";
-import { checkpointNodes } from "../../extension/src/model/checkpoint.ts";
+import { checkpointNodes, pathOf, pinsNode } from "../../extension/src/model/checkpoint.ts";
 import {
   comparisonTitle,
   differenceWords,
   inOrder,
-  placeNow,
-  placeOfMarker,
-  placeOfTurn,
-} from "../../extension/src/model/comparing.ts";
-import {
   isDetached,
   labelProblem,
   markerRow,
   offered,
+  placeNow,
+  placeOfMarker,
+  placeOfTurn,
   turnChoices,
 } from "../../extension/src/model/markers.ts";
-import { pathOf, pinsNode } from "../../extension/src/model/pins.ts";
 import { hasBelow, sessionRow, standsFor } from "../../extension/src/model/sessions.ts";
 import type {
   Branch,

@@ -1,12 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { artifactPath } from "../../extension/src/model/artifact.ts";
-import { checkpointNodes } from "../../extension/src/model/checkpoint.ts";
-import { doctorText } from "../../extension/src/model/doctor.ts";
-import { collect } from "../../extension/src/model/listing.ts";
-import type { CheckpointNode } from "../../extension/src/model/node.ts";
+import { type CheckpointNode, checkpointNodes } from "../../extension/src/model/checkpoint.ts";
+import { artifactPath, doctorText } from "../../extension/src/model/documents.ts";
 import {
   badgeOf,
+  collect,
   family,
   followedOf,
   isPlainId,
@@ -241,7 +239,7 @@ test("a badge tells how full a context is, from one percent on", () => {
 });
 
 test("the status bar shows the meter of the running session, or what is wrong", () => {
-  const full = session({ live: true, contextTokens: 232_560 });
+  const full = session({ live: true, contextTokens: 232_560, nearlyFull: true });
 
   assert.equal(statusOf({ kind: "ready" }, session({ live: true })).text, "$(pulse) ▱▱▱▱▱ 4%");
   assert.equal(statusOf({ kind: "ready" }, full).text, "$(pulse) ▰▰▰▰▱ 90%");
@@ -250,6 +248,13 @@ test("the status bar shows the meter of the running session, or what is wrong", 
   assert.equal(statusOf({ kind: "stopped" }, full).click, "restart");
   assert.equal(statusOf({ kind: "noPython", reason: "none" }, null).alert, "error");
   assert.match(statusOf({ kind: "indexing", percent: 40 }, null).text, /40%/);
+});
+
+test("a context is nearly full when the server says so, whatever its share", () => {
+  const [full, early] = [session({ contextTokens: 258_000 }), session({ nearlyFull: true })];
+  assert.deepEqual([badgeOf(full).alert, badgeOf(early).alert], [false, true]);
+  const alerts = [full, early].map((each) => statusOf({ kind: "ready" }, each).alert);
+  assert.deepEqual(alerts, ["none", "warning"]);
 });
 
 test("a file is opened where it lies, and no place on another machine", () => {

@@ -1,14 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { CheckpointNode } from "../../extension/src/model/node.ts";
-import { decisionsNode, factsNode } from "../../extension/src/model/notes.ts";
+import {
+  type CheckpointNode,
+  decisionsNode,
+  factsNode,
+} from "../../extension/src/model/checkpoint.ts";
 import {
   decisionPayload,
   factPayload,
   freeDecisionId,
   isKey,
   uriOfFile,
-} from "../../extension/src/model/payloads.ts";
+} from "../../extension/src/model/notes.ts";
 import { harmless, iconless } from "../../extension/src/model/text.ts";
 import type { Note } from "../../extension/src/protocol.ts";
 import { note } from "./values.ts";

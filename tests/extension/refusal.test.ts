@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { refusalText } from "../../extension/src/model/refusal.ts";
+import { refusalText } from "../../extension/src/model/status.ts";
 
 test("what the server would not do is told in words, and its advice stands behind", () => {
   assert.equal(

@@ -6,26 +6,25 @@ import {
   costOf,
   cutAt,
   cutText,
-  oneLess,
-  oneMore,
-  sliderText,
-} from "../../extension/src/model/pack.ts";
-import { detailsState, fromPage, previewState } from "../../extension/src/model/pages.ts";
-import type { Section } from "../../extension/src/model/report.ts";
-import {
+  detailsState,
   doneSince,
+  fromPage,
   itemName,
   modeAbout,
   modeLabel,
   nameOf,
   notice,
+  oneLess,
+  oneMore,
+  previewState,
   restoreChoices,
   shareOf,
   sizeText,
+  sliderText,
   wishOf,
 } from "../../extension/src/model/restore.ts";
-import { detailSections } from "../../extension/src/model/restoreDetails.ts";
-import { localTime, utcTime } from "../../extension/src/model/time.ts";
+import { detailSections, type Section } from "../../extension/src/model/restoreDetails.ts";
+import { localTime, utcTime } from "../../extension/src/model/text.ts";
 import type { PackLine, RestoreDetails, RestoreEntry } from "../../extension/src/protocol.ts";
 
 const HOSTILE = "\u001b[31m<script>x</script>\u202e [a](command:b) $(trash)\n";

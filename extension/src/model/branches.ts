@@ -1,8 +1,7 @@
 /** Branches in words: where a session came from, what came of it, and the whole tree. */
 
 import type { Branch, Lineage, LineageNode } from "../protocol.ts";
-import { type Appearance, age, cut, dotted, iconless, listed, plain } from "./text.ts";
-import { utcTime } from "./time.ts";
+import { type Appearance, age, cut, dotted, iconless, listed, plain, utcTime } from "./text.ts";
 
 /** Which end of a step a row points to. */
 export type End = "source" | "branch";

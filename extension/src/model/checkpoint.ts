@@ -1,10 +1,14 @@
 /** What the tree of one checkpoint shows: task, plan, artifacts, counts; facts and decisions are `notes`. */
 
-import type { Note, Pin, SessionSummary } from "../protocol.ts";
-import { type CheckpointNode, node, section } from "./node.ts";
-import { decisionsNode, factsNode } from "./notes.ts";
-import { isPinned, pinsNode } from "./pins.ts";
-import { age, cut, dotted, listed, meter, plain } from "./text.ts";
+import type {
+  Note,
+  NoteDependency,
+  NoteEvidence,
+  Pin,
+  Receipt,
+  SessionSummary,
+} from "../protocol.ts";
+import { type Appearance, age, ago, cut, dotted, listed, meter, plain } from "./text.ts";
 
 /** `checkpoint_v1.json`, as far as it is shown. */
 export interface Checkpoint {
@@ -137,4 +141,259 @@ function countsNode(checkpoint: Checkpoint, session: SessionSummary, now: number
     session.compactions === 0 ? "" : `compactions: ${session.compactions}`,
   );
   return { ...section("counts", "Counts", count, "graph", children), unfolded: false };
+}
+
+/** What a click on a row does. */
+export type Action =
+  | { readonly kind: "open"; readonly uri: string }
+  | { readonly kind: "copy"; readonly text: string }
+  /** Shows a record of the session that is cited as evidence. */
+  | { readonly kind: "record"; readonly ref: string }
+  /** Shows a file beside what it was when it had this hash. */
+  | { readonly kind: "compare"; readonly uri: string; readonly hash: string };
+
+/** A row with those below it. */
+export interface CheckpointNode {
+  /** Stays the same while the checkpoint changes, so that unfolded rows stay unfolded. */
+  readonly id: string;
+  readonly row: Appearance;
+  readonly children: readonly CheckpointNode[];
+  readonly unfolded: boolean;
+  readonly action: Action | null;
+  /** The fact or decision that the row stands for. */
+  readonly note: Note | null;
+  /** The pin that the row stands for. */
+  readonly pin: Pin | null;
+}
+
+/** Make a row; what is not said of its looks follows from its label. */
+export function node(
+  id: string,
+  some: Partial<Appearance> & { readonly label: string; readonly icon: string },
+  more: Partial<CheckpointNode> = {},
+): CheckpointNode {
+  const description = some.description ?? "";
+  const row: Appearance = {
+    description,
+    tooltip: some.label,
+    spoken: listed(some.label, description),
+    colour: null,
+    ...some,
+  };
+  const none = { action: null, note: null, pin: null };
+  return { id, row, children: [], unfolded: false, ...none, ...more };
+}
+
+/** Make a row that is unfolded while it has others below it. */
+export function section(
+  id: string,
+  label: string,
+  description: string,
+  icon: string,
+  children: readonly CheckpointNode[],
+): CheckpointNode {
+  // The editor remembers a row without children as folded: the first ones come to another row.
+  const name = children.length === 0 ? `${id}/empty` : id;
+  return node(name, { label, description, icon }, { children, unfolded: true });
+}
+
+/** The pins of a session, the newest first; null where it has none. */
+export function pinsNode(pins: readonly Pin[]): CheckpointNode | null {
+  if (pins.length === 0) {
+    return null;
+  }
+  const children = [...pins].reverse().map((pin) => {
+    const lines = linesOf(pin);
+    const label = cut(plain(pin.uri), 400);
+    return node(
+      `pins/${pathOf(pin)}`,
+      {
+        label,
+        description: lines,
+        spoken: listed(`pinned file ${label}`, lines),
+        icon: "pinned",
+      },
+      { action: { kind: "open", uri: pin.uri }, pin },
+    );
+  });
+  return section("pins", "Pinned Files", `${pins.length}`, "pin", children);
+}
+
+/** How the server is told which: `src/a.py`, `src/a.py#L3`, `src/a.py#L3-L9`. */
+export function pathOf({ uri, start, end }: Pin): string {
+  if (start === null) {
+    return uri;
+  }
+  return end === null || end === start ? `${uri}#L${start}` : `${uri}#L${start}-L${end}`;
+}
+
+/** Whether a file is pinned as a whole. */
+export function isPinned(pins: readonly Pin[], uri: string): boolean {
+  return pins.some((pin) => pin.uri === uri && pin.start === null);
+}
+
+function linesOf({ start, end }: Pin): string {
+  if (start === null) {
+    return "";
+  }
+  return end === null || end === start ? `line ${start}` : `lines ${start} to ${end}`;
+}
+
+/** The row that says so below a checkpoint. */
+export function receivedNode(receipt: Receipt, now: number): CheckpointNode {
+  const label = receipt.isCurrent
+    ? "Codex received this checkpoint"
+    : "Codex received an earlier checkpoint";
+  const when = ago(receipt.at, now);
+  return node("received", {
+    label,
+    description: when,
+    tooltip: [label, plain(receipt.at), occasion(receipt), plain(receipt.digest)].join("\n"),
+    spoken: listed(label, when, occasion(receipt)),
+    icon: receipt.isCurrent ? "check-all" : "history",
+  });
+}
+
+/** What it was given for. */
+export function occasion({ door, event, source }: Receipt): string {
+  if (door !== "hook") {
+    return "It asked for it.";
+  }
+  const occasions: Readonly<Record<string, string>> = {
+    compact: "After it had compacted the session.",
+    resume: "When the session was resumed.",
+    fork: "When the session was forked.",
+  };
+  const known = occasions[source ?? ""];
+  return known ?? (event === "UserPromptSubmit" ? "With a prompt." : "");
+}
+
+/** The facts of a session: what can no longer be relied on comes first. */
+export function factsNode(notes: readonly Note[]): CheckpointNode {
+  const facts = notes.filter(({ kind }) => kind === "fact");
+  const suspect = facts.filter(isSuspect);
+  const valid = facts.filter((fact) => !isSuspect(fact));
+  const children = [...suspect, ...valid].map((fact) => factNode(fact));
+  const count = facts.length === 0 ? "none" : `${valid.length} valid, ${suspect.length} suspect`;
+  return section("facts", "Facts", count, "lightbulb", children);
+}
+
+/** The decisions of a session; those that a later one replaced are folded below. */
+export function decisionsNode(notes: readonly Note[]): CheckpointNode {
+  const decisions = notes.filter(({ kind }) => kind === "decision");
+  const standing = decisions.filter(({ supersededBy }) => supersededBy === null);
+  const superseded = decisions.filter(({ supersededBy }) => supersededBy !== null);
+  const children = standing.map((decision) => decisionNode(decision));
+  if (superseded.length > 0) {
+    const rows = superseded.map((decision) => decisionNode(decision));
+    const folded = section("superseded", "Superseded", `${rows.length}`, "history", rows);
+    children.push({ ...folded, unfolded: false });
+  }
+  const count = standing.length === 0 ? "none" : `${standing.length}`;
+  return section("decisions", "Decisions", count, "law", children);
+}
+
+/** Whether a fact can no longer be relied on. */
+export function isSuspect(note: Note): boolean {
+  return note.status === "SUSPECT";
+}
+
+function factNode(fact: Note): CheckpointNode {
+  const label = plain(`${fact.id} = ${fact.value ?? ""}`);
+  const failing = fact.dependsOn.find(({ uri }) => uri === fact.why);
+  const why = failing === undefined ? "" : whatFails(failing);
+  const standing = isSuspect(fact) ? "SUSPECT" : "VALID";
+  return node(
+    `facts/${fact.id}`,
+    {
+      label,
+      description: isSuspect(fact) ? why || standing : "",
+      tooltip: [label, standing, why].filter((line) => line !== "").join("\n"),
+      spoken: listed(standing, label, why),
+      icon: isSuspect(fact) ? "warning" : "pass",
+      colour: isSuspect(fact) ? "list.warningForeground" : null,
+    },
+    {
+      note: fact,
+      children: [
+        evidenceNode(`facts/${fact.id}`, fact.evidence),
+        ...fact.dependsOn.map((each) => dependencyNode(`facts/${fact.id}`, each)),
+      ],
+    },
+  );
+}
+
+function decisionNode(decision: Note): CheckpointNode {
+  const id = `decisions/${decision.id}`;
+  const label = plain(decision.decision ?? "");
+  const topic = plain(decision.topic ?? "");
+  const rationale = plain(decision.rationale ?? "");
+  const replaced = decision.supersedes === null ? "" : plain(decision.supersedes);
+  const replacing = decision.supersededBy === null ? "" : plain(decision.supersededBy);
+  const children = [node(`${id}/why`, { label: rationale, icon: "comment" })];
+  if (replaced !== "") {
+    children.push(node(`${id}/supersedes`, { label: `replaces ${replaced}`, icon: "history" }));
+  }
+  if (replacing !== "") {
+    const replacedBy = `replaced by ${replacing}`;
+    children.push(node(`${id}/supersededBy`, { label: replacedBy, icon: "arrow-right" }));
+  }
+  children.push(evidenceNode(id, decision.evidence));
+  return node(
+    id,
+    {
+      label,
+      description: topic,
+      tooltip: `${label}\n${rationale}`,
+      spoken: listed(topic, label, rationale),
+      icon: "law",
+    },
+    { note: decision, children },
+  );
+}
+
+function evidenceNode(id: string, evidence: NoteEvidence): CheckpointNode {
+  const ref = plain(evidence.ref);
+  if (evidence.source === "file") {
+    const label = `from file ${ref}`;
+    const action = { kind: "open", uri: evidence.ref } as const;
+    return node(`${id}/evidence`, { label, icon: "file" }, { action });
+  }
+  const isUser = evidence.source === "user";
+  const label = isUser ? "from a message of the user" : "from the output of a tool";
+  const action = { kind: "record", ref: evidence.ref } as const;
+  const icon = isUser ? "account" : "output";
+  return node(`${id}/evidence`, { label, tooltip: `${label}\n${ref}`, icon }, { action });
+}
+
+function dependencyNode(id: string, each: NoteDependency): CheckpointNode {
+  const uri = plain(each.uri);
+  const rowId = `${id}/depends/${each.uri}`;
+  if (each.holds) {
+    const action = { kind: "open", uri: each.uri } as const;
+    const isWeak = each.current?.startsWith("stat:") ?? false;
+    const description = isWeak ? "unchanged in size and time" : "unchanged";
+    const row = { label: uri, description, icon: isWeak ? "question" : "pass" };
+    return node(rowId, row, { action });
+  }
+  const description = whatFails(each, "changed since");
+  const row = { label: uri, description, icon: "diff-modified", colour: "list.warningForeground" };
+  const hash = each.hash ?? "";
+  const canCompare = hash.startsWith("sha256:") && each.current !== null;
+  const action = canCompare
+    ? ({ kind: "compare", uri: each.uri, hash } as const)
+    : ({ kind: "open", uri: each.uri } as const);
+  return node(rowId, row, { action });
+}
+
+/** Why a dependency no longer holds, in a few words. */
+function whatFails(each: NoteDependency, changed?: string): string {
+  const uri = plain(each.uri);
+  if (each.hash === "unknown:") {
+    return changed === undefined ? `${uri} was not seen` : "not seen when it was noted";
+  }
+  if (each.current === null) {
+    return changed === undefined ? `${uri} cannot be seen` : "cannot be seen now";
+  }
+  return changed ?? `${uri} changed`;
 }

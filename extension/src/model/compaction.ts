@@ -1,8 +1,14 @@
 /** A compaction in words: what it would do, what it did, and a window of a session. */
 
-import type { Compacted, CompactionPiece, Loss, Window } from "../protocol.ts";
-import { lossWords } from "./losses.ts";
-import { occasion } from "./received.ts";
+import type {
+  Compacted,
+  CompactionPiece,
+  Loss,
+  Offer,
+  SessionSummary,
+  Window,
+} from "../protocol.ts";
+import { occasion } from "./checkpoint.ts";
 import { type Appearance, age, counted, dotted, listed, plain } from "./text.ts";
 
 /** The figures in one line: `200,716 → ~2,140 tokens · 3 kept · 1 cut · 12 left out`. */
@@ -106,4 +112,174 @@ function pieceLine(piece: CompactionPiece): string {
     piece.at === null ? "" : plain(piece.at),
     piece.ref === null ? "" : plain(piece.ref),
   );
+}
+
+/** Something that was there before a compaction. */
+interface Kept {
+  readonly name: string;
+  readonly ref: string | null;
+  readonly lost: boolean | null;
+}
+
+/** How many things a compaction lost; null where part of it is encrypted and nothing is known. */
+function lostCount(loss: Loss): number | null {
+  const parts = [loss.task, ...loss.openPlanSteps, ...loss.editedFiles, ...loss.failingCommands];
+  const known = parts.filter((part) => part !== null && part.lost !== null);
+  if (known.length === 0 && loss.sealed) {
+    return null;
+  }
+  return known.filter((part) => part?.lost === true).length;
+}
+
+/** The words beside a window: what it lost, and what was read again in it. */
+export function lossWords(loss: Loss): string {
+  const count = lostCount(loss);
+  return dotted(
+    count === null ? "losses not known" : count === 0 ? "" : `${count} lost`,
+    loss.rereadsUnchanged === 0 ? "" : `${loss.rereadsUnchanged} read again`,
+    loss.loop ? "going round in circles" : "",
+  );
+}
+
+/** The losses of all compactions of a session, the newest first. */
+export function lossesText(losses: readonly Loss[]): string {
+  if (losses.length === 0) {
+    return `${"This session was never compacted, so nothing was lost."}\n`;
+  }
+  const head = [
+    "What each compaction lost: what was there before it, and is not in its replacement.",
+    "✗ lost   ✓ still there   ? nobody can tell",
+  ];
+  const parts = losses.toReversed().map((loss) => lossText(loss));
+  return `${[head.join("\n"), ...parts].join("\n\n\n")}\n`;
+}
+
+function lossText(loss: Loss): string {
+  const name = loss.number === null ? "A window that was rolled back" : `Window ${loss.number}`;
+  const title = dotted(
+    name,
+    plain(loss.trigger ?? ""),
+    plain(loss.strategy ?? ""),
+    plain(loss.openedAt ?? ""),
+    `record ${loss.openedAtSeq}`,
+  );
+  const task = loss.task === null ? [] : [{ ...loss.task, name: loss.task.text }];
+  const steps = loss.openPlanSteps.map((step) => ({ ...step, name: step.text }));
+  const files = loss.editedFiles.map((file) => ({ ...file, name: `${file.change} ${file.uri}` }));
+  const commands = loss.failingCommands.map((each) => ({
+    ...each,
+    name: dotted(each.command, each.exitCode === null ? "" : `exit code ${each.exitCode}`),
+  }));
+  const lists = [
+    list("Last request", task),
+    list("Open steps of the plan", steps),
+    list("Changed files", files),
+    list("Commands that failed", commands),
+    loss.notListed > 0 ? [notListed(loss.notListed)] : [],
+    rereadLines(loss),
+  ];
+  const sealed = "Part of the replacement is encrypted: nobody but the provider can read it.";
+  const body = lists.filter((lines) => lines.length > 0).map((lines) => lines.join("\n"));
+  return [title, "─".repeat(60), ...(loss.sealed ? [sealed, ""] : []), body.join("\n\n")].join(
+    "\n",
+  );
+}
+
+function notListed(count: number): string {
+  return counted(count, "1 more is not listed.", `${count} more are not listed.`);
+}
+
+function list(title: string, parts: readonly Kept[]): string[] {
+  if (parts.length === 0) {
+    return [];
+  }
+  const lost = parts.filter((part) => part.lost === true).length;
+  const heading = `${title}: ${lost} of ${parts.length} lost`;
+  return [heading, ...parts.map(({ name, ref, lost: isLost }) => line(name, ref, isLost))];
+}
+
+function line(name: string, ref: string | null, lost: boolean | null): string {
+  const sign = lost === null ? "?" : lost ? "✗" : "✓";
+  return `  ${sign} ${dotted(plain(name), plain(ref ?? ""))}`;
+}
+
+function rereadLines(loss: Loss): string[] {
+  if (loss.reads === 0) {
+    return [];
+  }
+  const size = loss.bytes.toLocaleString("en-US");
+  const heading = `Reads of files since then: ${loss.reads}, of unchanged ones again: ${loss.rereadsUnchanged} (${counted(loss.bytes, "1 byte", `${size} bytes`)})`;
+  const rereads = loss.rereads.map(({ uri, times }) => `  ${times}× ${plain(uri)}`);
+  const over = loss.loopOver.map(plain).join(", ");
+  const loop = loss.loop ? [`It goes round in circles: ${over}`] : [];
+  return [heading, ...rereads, ...loop];
+}
+
+/** Finds out; null where nobody could tell. */
+export type AskLosses = (sessionId: string) => Promise<readonly Loss[] | null>;
+
+export class KnownLosses {
+  /** What was found, and up to which record. */
+  readonly #known = new Map<string, { readonly seq: number; readonly items: readonly Loss[] }>();
+  readonly #asking = new Set<string>();
+  readonly #ask: AskLosses;
+  readonly #found: () => void;
+
+  /** `found` hears that there is news. */
+  constructor(ask: AskLosses, found: () => void) {
+    this.#ask = ask;
+    this.#found = found;
+  }
+
+  /**
+   * What is known of a session by now.  Where that is not up to its last record it is asked for,
+   * one question at a time; one without an answer is asked again at the next look.
+   */
+  of({ sessionId, seq }: SessionSummary): readonly Loss[] {
+    const known = this.#known.get(sessionId);
+    if (known?.seq !== seq && !this.#asking.has(sessionId)) {
+      void this.#look(sessionId, seq);
+    }
+    return known?.items ?? [];
+  }
+
+  async #look(sessionId: string, seq: number): Promise<void> {
+    this.#asking.add(sessionId);
+    const items = await this.#ask(sessionId);
+    this.#asking.delete(sessionId);
+    if (items !== null) {
+      this.#known.set(sessionId, { seq, items });
+      this.#found();
+    }
+  }
+}
+
+/** How full the window is that the server goes by, in percent. */
+export function percentOf(offer: Offer): number {
+  return Math.floor((offer.tokens * 100) / offer.window);
+}
+
+/** Remembers of which sessions a person has been told. */
+export class Hints {
+  /** The windows that a session had when they were told. */
+  readonly #told = new Map<string, number>();
+  readonly #since: number;
+
+  /** What was done before `since` is nobody's concern now. */
+  constructor(since: number) {
+    this.#since = since;
+  }
+
+  /**
+   * Whether to tell of a session now.  While a turn is open nothing is offered, which says nothing
+   * of the context: only a later window may be told of again.
+   */
+  isDue({ sessionId, windows, offer, updatedAt }: SessionSummary): boolean {
+    const isTold = windows <= (this.#told.get(sessionId) ?? 0);
+    if (offer === null || isTold || Date.parse(updatedAt) < this.#since) {
+      return false;
+    }
+    this.#told.set(sessionId, windows);
+    return true;
+  }
 }

@@ -1,7 +1,15 @@
 /** Restores in words: the two ways to go on, figures, and rows to choose from. */
 
-import type { PackItem, RestoreEntry, SessionSummary } from "../protocol.ts";
-import { counted, cut, dotted, harmless, iconless, plain, subject } from "./text.ts";
+import type {
+  LineageNode,
+  PackItem,
+  PackLine,
+  RestoreDetails,
+  Restored,
+  RestoreEntry,
+  SessionSummary,
+} from "../protocol.ts";
+import { counted, cut, dotted, harmless, iconless, listed, plain, subject } from "./text.ts";
 
 export type Mode = "soft" | "hard";
 
@@ -148,4 +156,182 @@ export function doneSince(
 /** What a session is called where it may be gone. */
 export function sessionName(session: SessionSummary | null, id: string): string {
   return session === null ? plain(id) : cut(subject(session), 80);
+}
+
+/** Where a budget ends a pack; lines before `lines` are in, the others are left out. */
+export interface Cut {
+  readonly lines: number;
+  /** What the lines that are in cost. */
+  readonly tokens: number;
+  readonly included: number;
+  readonly deferred: number;
+  /** The first item that is left out. */
+  readonly next: PackLine | null;
+}
+
+/** Find where a budget ends a pack. */
+export function cutAt(lines: readonly PackLine[], budget: number): Cut {
+  const outside = lines.findIndex(({ tokens }) => tokens > budget);
+  const at = outside === -1 ? lines.length : outside;
+  const items = lines.filter(isItem).length;
+  const included = lines.slice(0, at).filter(isItem).length;
+  return {
+    lines: at,
+    tokens: lines[at - 1]?.tokens ?? 0,
+    included,
+    deferred: items - included,
+    next: lines.slice(at).find(isItem) ?? null,
+  };
+}
+
+/** The smallest budget that holds everything. */
+export function costOf(lines: readonly PackLine[]): number {
+  return lines.at(-1)?.tokens ?? 0;
+}
+
+/** The smallest budget that holds one item more. */
+export function oneMore(lines: readonly PackLine[], budget: number): number {
+  return cutAt(lines, budget).next?.tokens ?? budget;
+}
+
+/** The smallest budget that holds all but the last item that is in now. */
+export function oneLess(lines: readonly PackLine[], budget: number): number {
+  const held = lines.slice(0, cutAt(lines, budget).lines).filter(isItem);
+  return held.at(-2)?.tokens ?? 0;
+}
+
+/** The outcome of a budget in a sentence or two, also for a screen reader. */
+export function cutText(cut: Cut, budget: number): string {
+  const all = cut.included + cut.deferred;
+  const count = (tokens: number) => tokens.toLocaleString("en-US");
+  const held = count(cut.tokens);
+  const fits = `Items in the pack: ${cut.included} of ${all}, for ${held} tokens.`;
+  if (cut.next === null) {
+    return `${fits} ${"Nothing is left out."}`;
+  }
+  const more = cut.next.tokens - budget;
+  const enough = counted(
+    more,
+    "1 token more lets the next one in.",
+    `${count(more)} tokens more let the next one in.`,
+  );
+  return `${fits} ${enough}`;
+}
+
+/** What the slider says of itself. */
+export function sliderText(cut: Cut, budget: number): string {
+  const all = cut.included + cut.deferred;
+  return listed(
+    counted(budget, "1 token", `${budget} tokens`),
+    counted(all, `${cut.included} of 1 item`, `${cut.included} of ${all} items`),
+  );
+}
+
+function isItem({ id }: PackLine): boolean {
+  return id !== null;
+}
+
+/** A restore as it would be. */
+export interface Preview {
+  readonly kind: "preview";
+  readonly sessionId: string;
+  readonly checkpointId: string;
+  /** The wish that was answered. */
+  readonly wish: Wish;
+  readonly would: Restored;
+  readonly source: string;
+  /** The number of the marker's turn, where the session still has it. */
+  readonly turn: number | null;
+}
+
+/** A restore as it was. */
+export interface Details {
+  readonly kind: "details";
+  readonly details: RestoreDetails;
+  readonly events: readonly Readonly<Record<string, unknown>>[];
+  /** The tree that both sessions stand in, as far as it is known. */
+  readonly lineage: readonly LineageNode[];
+  /** The state at the turn, where it can still be told. */
+  readonly state: unknown;
+}
+
+/** Something did not work; `again` says whether asking once more may help. */
+export interface Trouble {
+  readonly kind: "trouble";
+  readonly sentence: string;
+  readonly again: boolean;
+}
+
+export type ToPage = Preview | Details | Trouble;
+
+export type FromPage =
+  /** It is drawn and can be sent something. */
+  | { readonly kind: "ready" }
+  /** What it was told did not work may work now. */
+  | { readonly kind: "again" }
+  /** What a person chose, for the next time that the page is drawn. */
+  | { readonly kind: "wish"; readonly wish: Wish }
+  /** What would come of another wish? */
+  | { readonly kind: "preview"; readonly wish: Wish }
+  | { readonly kind: "restore"; readonly wish: Wish }
+  | { readonly kind: "cancel" }
+  | { readonly kind: "goTo"; readonly sessionId: string }
+  | { readonly kind: "resume" }
+  | { readonly kind: "compare" }
+  /** Open the preview of another restore from the same marker. */
+  | { readonly kind: "another"; readonly mode: Mode };
+
+/** Read what a page says; null for what none of ours would say. */
+export function fromPage(value: unknown): FromPage | null {
+  const { kind, wish, sessionId, mode } = Object(value) as Record<string, unknown>;
+  switch (kind) {
+    case "ready":
+    case "again":
+    case "cancel":
+    case "resume":
+    case "compare":
+      return { kind };
+    case "wish":
+    case "preview":
+    case "restore":
+      return { kind, wish: wishOf(wish) };
+    case "goTo":
+      return typeof sessionId === "string" ? { kind, sessionId } : null;
+    case "another":
+      return { kind, mode: modeOf(mode) };
+    default:
+      return null;
+  }
+}
+
+/** What the editor keeps of a preview while its window is reloaded. */
+export interface PreviewState {
+  readonly sessionId: string;
+  readonly checkpointId: string;
+  readonly wish: Wish;
+}
+
+/** What it keeps of details. */
+export interface DetailsState {
+  readonly operationId: string;
+  /** The sections that a person opened or folded. */
+  readonly folds: Readonly<Record<string, boolean>>;
+}
+
+/** Read what was kept of a preview. */
+export function previewState(value: unknown): PreviewState | null {
+  const { sessionId, checkpointId, wish } = Object(value) as Record<string, unknown>;
+  return typeof sessionId === "string" && typeof checkpointId === "string"
+    ? { sessionId, checkpointId, wish: wishOf(wish) }
+    : null;
+}
+
+/** Read what was kept of details. */
+export function detailsState(value: unknown): DetailsState | null {
+  const { operationId, folds } = Object(value) as Record<string, unknown>;
+  if (typeof operationId !== "string") {
+    return null;
+  }
+  const known = Object.entries(Object(folds)).filter(([, open]) => typeof open === "boolean");
+  return { operationId, folds: Object.fromEntries(known) as Record<string, boolean> };
 }

@@ -1,13 +1,12 @@
 /** What the tree of sessions shows, and which session is the one to follow. */
 
-import type { SessionSummary } from "../protocol.ts";
+import type { SessionList, SessionSummary, SessionsParams } from "../protocol.ts";
 import { madeWords } from "./branches.ts";
 import {
   type Appearance,
   age,
   cut,
   dotted,
-  isNearlyFull,
   listed,
   meter,
   percent,
@@ -96,7 +95,7 @@ export function badgeOf(session: SessionSummary): Badge {
   const share = percent(session) ?? 0;
   // A bare 0 says nothing.
   const text = share < 1 ? "" : String(Math.min(99, share));
-  return { text, alert: isNearlyFull(session) || session.suspectFacts > 0 };
+  return { text, alert: session.nearlyFull || session.suspectFacts > 0 };
 }
 
 /** One line a fact, for tooltips. */
@@ -185,4 +184,65 @@ export function followedOf(sessions: readonly SessionSummary[]): SessionSummary 
 /** Whether a session's id may stand in a command: it is neither an option nor anything else. */
 export function isPlainId(sessionId: string): boolean {
   return /^[A-Za-z0-9][\w-]*$/.test(sessionId);
+}
+
+/** Which sessions a person wants to see. */
+export interface Filter {
+  readonly search: string;
+  readonly archived: boolean;
+  readonly running: boolean;
+  readonly suspect: boolean;
+}
+
+export const NO_FILTER: Filter = { search: "", archived: false, running: false, suspect: false };
+
+/** Whether anything is left out. */
+export function isFiltered(filter: Filter): boolean {
+  return filter.search !== "" || filter.archived || filter.running || filter.suspect;
+}
+
+/** What is looked for, in short. */
+export function filterText(filter: Filter): string {
+  return dotted(
+    filter.search === "" ? "" : `“${plain(filter.search)}”`,
+    filter.running ? "running" : "",
+    filter.suspect ? "suspect" : "",
+    filter.archived ? "archived" : "",
+  );
+}
+
+/** Whether a session is wanted, as far as the server does not decide that. */
+export function isWanted(session: SessionSummary, filter: Filter): boolean {
+  return (!filter.running || session.live) && (!filter.suspect || session.suspectFacts > 0);
+}
+
+/** Params with what is not said left open. */
+export function sessionsParams(some: Partial<SessionsParams>): SessionsParams {
+  const all = { archived: false, search: null, limit: null, cursor: null, workDoneToken: null };
+  return { cwd: null, outside: [], ...all, ...some };
+}
+
+/** The sessions a part of the tree shows, and whether there are more. */
+export interface Listing {
+  readonly sessions: readonly SessionSummary[];
+  readonly more: boolean;
+}
+
+/**
+ * Ask for as many sessions as are to be shown. Where some are left out here, further pages are
+ * asked for until there are enough.
+ */
+export async function collect(
+  ask: (cursor: string | null, limit: number) => Promise<SessionList>,
+  wanted: number,
+  keep: ((session: SessionSummary) => boolean) | null,
+): Promise<Listing> {
+  const sessions: SessionSummary[] = [];
+  let cursor: string | null = null;
+  do {
+    const page: SessionList = await ask(cursor, keep === null ? wanted : Math.max(wanted, 500));
+    sessions.push(...(keep === null ? page.items : page.items.filter(keep)));
+    cursor = page.nextCursor;
+  } while (cursor !== null && sessions.length < wanted);
+  return { sessions: sessions.slice(0, wanted), more: cursor !== null || sessions.length > wanted };
 }

@@ -1,7 +1,7 @@
 /** What the status bar says: how the server is, and how full the running session's context is. */
 
-import type { SessionSummary } from "../protocol.ts";
-import { cut, isNearlyFull, listed, meter, percent, subject } from "./text.ts";
+import type { SessionSummary, Strayed } from "../protocol.ts";
+import { cut, listed, meter, percent, plain, subject } from "./text.ts";
 
 /** How the server is. */
 export type ServerState =
@@ -76,7 +76,7 @@ function runningStatus(session: SessionSummary): Status {
     text: share === null ? "$(pulse) Codex" : `$(pulse) ${bar(share)} ${meter(session)}`,
     tooltip: tooltip.filter((line) => line !== "").join("\n"),
     spoken: listed("Codex session running", share === null ? "" : `context ${share} percent`),
-    alert: isNearlyFull(session) ? "warning" : "none",
+    alert: session.nearlyFull ? "warning" : "none",
     click: "open",
   };
 }
@@ -94,4 +94,114 @@ function quiet(text: string, tooltip: string): Status {
 function loud(text: string, alert: "warning" | "error", reason: string): Status {
   const tooltip = `${reason}\n${"Click to start it again"}`;
   return { text, tooltip, spoken: listed(reason, "restart"), alert, click: "restart" };
+}
+
+/** What is used of a refusal's facts. */
+interface Facts {
+  readonly hint?: unknown;
+  /** The file that is no session's. */
+  readonly file?: unknown;
+  /** What the conflict is with. */
+  readonly reason?: unknown;
+}
+
+/** A sentence for a refusal, and the server's own advice where it has one. */
+export function refusalText(code: string, facts: Facts): string {
+  const advice = typeof facts.hint === "string" ? facts.hint : "";
+  return `${sentence(code, facts) ?? `Not done: ${code}.`} ${advice}`.trim();
+}
+
+function sentence(code: string, facts: Facts): string | null {
+  switch (code) {
+    // Somebody else took away what a page or a row still shows.
+    case "unknown_session":
+      return "This session is no longer here.";
+    case "unknown_checkpoint":
+      return "This marker is no longer here.";
+    case "unknown_turn":
+      return "This turn is no longer here.";
+    case "unknown_operation":
+      return "This restore is no longer here.";
+    case "unknown_compaction":
+      return "This compaction is no longer here.";
+    case "unknown_note":
+      return "This note is no longer here.";
+    case "unreadable_source":
+      return typeof facts.file === "string"
+        ? "This file cannot be read."
+        : "The file of this session cannot be read.";
+    case "storage_error":
+      return "Not done: a file could not be read or written.";
+    case "session_live":
+      return "Not done: another program has this session open.";
+    case "turn_not_complete":
+      return "Not done: the turn is not complete yet.";
+    case "not_smaller":
+      return "Not done: the context would not become smaller.";
+    case "item_too_large":
+      return "Not done: what has to stay does not fit into the context window.";
+    case "codex_failed":
+      return "Not done: Codex made no summary.";
+    case "timed_out":
+      return "Not done: it took too long.";
+    case "blocked_by_hook":
+      return "Not done: a hook that runs before a compaction did not allow it.";
+    case "conflict":
+      return conflict(facts.reason);
+    default:
+      return null;
+  }
+}
+
+/** What stands in the way; null where the code has to do. */
+function conflict(reason: unknown): string | null {
+  switch (reason) {
+    case "imported":
+      return "Not done: this pack was imported already.";
+    case "undone":
+      return "Not done: the compaction was taken back already.";
+    case "later_compaction":
+      return "Not done: a later compaction is to be taken back first.";
+    case "gone_on":
+    case "later_window":
+      return "Not done: the session went on meanwhile.";
+    default:
+      return null;
+  }
+}
+
+/** Begun with each question; what it returns says whether that question is still the newest. */
+export class Newest {
+  #begun = 0;
+
+  begin(): () => boolean {
+    this.#begun += 1;
+    const own = this.#begun;
+    return () => own === this.#begun;
+  }
+}
+
+/** A file to choose; the name comes from a rollout, and is shown as plain text. */
+export interface StrayedFile {
+  readonly uri: string;
+  readonly label: string;
+}
+
+/** The files of each session whose warning nobody has answered yet. */
+export class Drift {
+  readonly #waiting = new Map<string, Set<string>>();
+
+  /** Take a notice; whether a warning is due, since none of its session is shown. */
+  add({ sessionId, uris }: Strayed): boolean {
+    const known = this.#waiting.get(sessionId);
+    this.#waiting.set(sessionId, new Set([...(known ?? []), ...uris]));
+    return known === undefined;
+  }
+
+  /** All that came while the warning was shown; the next notice is warned of again. */
+  take(sessionId: string): readonly StrayedFile[] {
+    const uris = this.#waiting.get(sessionId) ?? [];
+    this.#waiting.delete(sessionId);
+    return [...uris].map((uri) => ({ uri, label: plain(uri) }));
+  }
 }

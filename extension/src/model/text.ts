@@ -64,14 +64,6 @@ export function percent(session: SessionSummary): number | null {
   return Math.floor((session.contextTokens * 100) / session.contextWindow);
 }
 
-/** From here on a compaction is near: worth a colour. */
-const NEARLY_FULL = 85;
-
-/** Whether a compaction is near. */
-export function isNearlyFull(session: SessionSummary): boolean {
-  return (percent(session) ?? 0) >= NEARLY_FULL;
-}
-
 /** The context meter: `34%`, with `~` where the figure is an estimate. */
 export function meter(session: SessionSummary): string {
   const share = percent(session);
@@ -125,4 +117,20 @@ export function iconless(text: string): string {
 /** A text for a notification, where `[text](target)` would become a link: it stays text. */
 export function harmless(text: string): string {
   return plain(text).replaceAll("](", "] (");
+}
+
+/** A stamp in the reader's time zone; as it is written where it is no time. */
+export function localTime(stamp: string, language: string, timeZone?: string): string {
+  const time = new Date(stamp);
+  if (Number.isNaN(time.getTime())) {
+    return stamp;
+  }
+  const zone = timeZone === undefined ? {} : { timeZone };
+  const looks = { dateStyle: "medium", timeStyle: "medium", ...zone } as const;
+  return new Intl.DateTimeFormat(language, looks).format(time);
+}
+
+/** The same moment in UTC, to the second. */
+export function utcTime(stamp: string): string {
+  return stamp.replace(/^(.{10})T(.{8}).*Z$/, "$1 $2 UTC");
 }

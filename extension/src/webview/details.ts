@@ -1,13 +1,28 @@
 /** The page of a restore that was: read-only, and the way to both of its sessions. */
 
-import { type Details, type DetailsState, detailsState, type Trouble } from "../model/pages.ts";
-import type { Body, Section, Value } from "../model/report.ts";
-import { modeLabel, nameOf } from "../model/restore.ts";
-import { detailSections } from "../model/restoreDetails.ts";
-import { button, type Child, el, fill, page, time } from "./draw.ts";
-import { keep, kept, listen, tell } from "./editor.ts";
-import { figures } from "./figures.ts";
-import { troubleBox } from "./trouble.ts";
+import {
+  type Details,
+  type DetailsState,
+  detailsState,
+  modeLabel,
+  nameOf,
+  type Trouble,
+} from "../model/restore.ts";
+import { type Body, detailSections, type Section, type Value } from "../model/restoreDetails.ts";
+import {
+  button,
+  type Child,
+  el,
+  figures,
+  fill,
+  keep,
+  kept,
+  listen,
+  page,
+  tell,
+  time,
+  troubleBox,
+} from "./draw.ts";
 
 let state: DetailsState | null = detailsState(kept());
 

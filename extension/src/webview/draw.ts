@@ -4,8 +4,8 @@
  * Every string goes through `plain`, so nothing that controls a renderer comes through either.
  */
 
-import { plain } from "../model/text.ts";
-import { localTime, utcTime } from "../model/time.ts";
+import { type FromPage, shareOf, sizeText, type ToPage, type Trouble } from "../model/restore.ts";
+import { localTime, plain, utcTime } from "../model/text.ts";
 
 export type Child = Node | string | null;
 
@@ -90,4 +90,75 @@ export function page(): HTMLElement {
     throw new Error("the page has no place");
   }
   return found;
+}
+
+interface Api {
+  postMessage(message: FromPage): void;
+  getState(): unknown;
+  setState(state: unknown): void;
+}
+declare function acquireVsCodeApi(): Api;
+
+const api = acquireVsCodeApi();
+
+/** Say something to the editor. */
+export function tell(message: FromPage): void {
+  api.postMessage(message);
+}
+
+/** Hear what the editor says; ready from now on. */
+export function listen(hear: (message: ToPage) => void): void {
+  window.addEventListener("message", ({ data, origin }: MessageEvent<ToPage>) => {
+    // The editor speaks from the frame around this one, which has the same origin.
+    if (origin === window.origin) {
+      hear(data);
+    }
+  });
+  tell({ kind: "ready" });
+}
+
+/** What was kept, also over a reload of the window. */
+export function kept(): unknown {
+  return api.getState();
+}
+
+/** Keep something. */
+export function keep(state: unknown): void {
+  api.setState(state);
+}
+
+/** Draw it; a screen reader hears it at once. */
+export function troubleBox({ sentence, again }: Trouble): HTMLElement {
+  const retry = again
+    ? button("Try Again", { class: "second" }, () => tell({ kind: "again" }))
+    : null;
+  return el("div", { class: "trouble" }, el("p", { role: "alert" }, sentence), retry);
+}
+
+/** Sizes in tokens; null where they are not known. */
+export interface Figures {
+  readonly before: number | null;
+  readonly after: number | null;
+  readonly window: number | null;
+  /** Whether the size afterwards is an estimate. */
+  readonly isEstimate: boolean;
+}
+
+/** Draw both. */
+export function figures({ before, after, window, isEstimate }: Figures): HTMLElement {
+  const row = (name: string, tokens: number | null, about: string) => [
+    el("dt", {}, name),
+    el("dd", {}, bar(shareOf(tokens, window)), el("span", { class: "size" }, about)),
+  ];
+  const afterwards = sizeText(after, window);
+  return el(
+    "dl",
+    { class: "figures" },
+    ...row("At the marker", before, sizeText(before, window)),
+    ...row(
+      "In the branch",
+      after,
+      isEstimate && after !== null ? `about ${afterwards}` : afterwards,
+    ),
+  );
 }

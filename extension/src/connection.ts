@@ -1,22 +1,139 @@
-/**
- * The view of how Codex and we are connected.
- *
- * Asking starts Codex for a moment, so it is asked only while the view is seen: when it opens, when
- * a person says so, when Codex's configuration changes - there Codex notes that it may call us -
- * and, until all is trusted, when they come back from a terminal or to this window.
- */
+/** Connects Codex with us and takes that back, after a person has seen what is written. */
 
 import { realpathSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import * as vscode from "vscode";
+import type { App, Commands } from "./app.ts";
 import type { Server } from "./client.ts";
-import { type ConnectionNode, connectionNodes, isSettled } from "./model/connection.ts";
-import { Newest } from "./model/newest.ts";
+import {
+  type ConnectionNode,
+  changesText,
+  connectionNodes,
+  isSettled,
+} from "./model/connection.ts";
+import { Newest } from "./model/status.ts";
 import { harmless } from "./model/text.ts";
 import { type ConnectReport, ConnectRequest } from "./protocol.ts";
-import { saysRefusal } from "./refusals.ts";
-import { treeItem } from "./treeItem.ts";
-import { workspacePaths } from "./workspace.ts";
+import { attempt, errorText } from "./requests.ts";
+import { treeItem } from "./rows.ts";
+import { workspacePaths } from "./settings.ts";
+import { openCodex } from "./terminal.ts";
+
+const CONNECTED = "codexCheckpoints.connected";
+
+type Change = "connect" | "remove";
+
+/** Make the table of commands. */
+export function connectionCommands(app: App, tree: ConnectionTree): Commands {
+  return {
+    connect: () => makeChange(app, tree, "connect"),
+    disconnect: () => makeChange(app, tree, "remove"),
+    explainTrust: () => explainTrust(),
+    explainUpdate: () => explainUpdate(),
+    chooseHome: () =>
+      vscode.commands.executeCommand("workbench.action.openSettings", "codexCheckpoints.codexHome"),
+    refreshConnection: () => tree.refresh(),
+  };
+}
+
+/** Say once that Codex calls what is gone: an update of this extension moves it. */
+export async function warnWhenLost(app: App, tree: ConnectionTree): Promise<void> {
+  try {
+    const { doors } = await ask(app, "connect", true);
+    if (!doors.some(({ problem }) => problem === "program_missing")) {
+      return;
+    }
+  } catch (error) {
+    // What is wrong with Codex's configuration is told where a person asks for it.
+    app.server.log.info(`connection: ${error instanceof Error ? error.message : error}`);
+    return;
+  }
+  const again = "Connect Again…";
+  const chosen = await vscode.window.showWarningMessage(
+    "Codex calls Codex Checkpoints where it no longer is, so it is not given checkpoints back. Connect it again.",
+    again,
+  );
+  if (chosen === again) {
+    await makeChange(app, tree, "connect");
+  }
+}
+
+/** Say how hooks come to be trusted: only Codex asks for that, and only its user answers. */
+async function explainTrust(): Promise<void> {
+  const start = "Start Codex in Terminal";
+  const chosen = await vscode.window.showInformationMessage(
+    "Codex calls a hook only when you trust it. Start Codex: it shows new hooks and asks; /hooks shows them later. The Connection view shows when it is done.",
+    start,
+  );
+  if (chosen === start) {
+    await openCodex();
+  }
+}
+
+/** Say what an older Codex lacks; how it is updated depends on how it was installed. */
+async function explainUpdate(): Promise<void> {
+  await vscode.window.showInformationMessage(
+    "This version of Codex has no hooks, so it cannot be given the checkpoint back. Update Codex in the way you installed it; the memory tools work without.",
+  );
+}
+
+async function makeChange(app: App, tree: ConnectionTree, change: Change): Promise<void> {
+  await attempt(async () => {
+    const preview = await ask(app, change, true);
+    if (preview.changes.length === 0) {
+      await vscode.window.showInformationMessage(nothingToDo(change));
+    } else if (await isAgreed(app, change, preview)) {
+      const done = await ask(app, change, false);
+      reportDone(app, change, done);
+    }
+  });
+  tree.refresh();
+}
+
+async function ask({ server }: App, change: Change, dryRun: boolean): Promise<ConnectReport> {
+  const [cwd] = vscode.workspace.isTrusted ? await workspacePaths() : [];
+  const wish = { dryRun, remove: change === "remove", status: false, cwd: cwd ?? null };
+  const report = await server.request(ConnectRequest, wish);
+  // The walkthrough ticks its step off when it is done, and not when somebody only looked.
+  const isConnected = report.doors.every(({ configured }) => configured);
+  void vscode.commands.executeCommand("setContext", CONNECTED, isConnected);
+  return report;
+}
+
+/** The changes lie open behind the question: it is about somebody else's files. */
+async function isAgreed(
+  { documents }: App,
+  change: Change,
+  preview: ConnectReport,
+): Promise<boolean> {
+  const name = change === "connect" ? "Connect Codex" : "Disconnect Codex";
+  await documents.openText(name, changesText(preview));
+  const yes = change === "connect" ? "Connect" : "Disconnect";
+  const question =
+    change === "connect"
+      ? "Let Codex call Codex Checkpoints?"
+      : "Take Codex Checkpoints out of Codex's configuration?";
+  const detail =
+    "The document shows every line that changes. The rest of each file stays as it is, and a copy of it is kept beside it.";
+  const answer = await vscode.window.showWarningMessage(question, { modal: true, detail }, yes);
+  return answer === yes;
+}
+
+function reportDone({ server }: App, change: Change, done: ConnectReport): void {
+  server.log.info(`${change}: ${done.changes.length} files`);
+  const [hook] = done.doors;
+  if (change === "connect" && hook?.trusted !== true) {
+    void explainTrust();
+  } else {
+    vscode.window.setStatusBarMessage("Codex's configuration is changed", 4000);
+  }
+}
+
+function nothingToDo(change: Change): string {
+  return change === "connect"
+    ? "Codex is connected already: nothing is to be written."
+    : "Nothing of Codex Checkpoints stands in Codex's configuration.";
+}
 
 const CONNECTION_VIEW = "codexCheckpoints.connection";
 
@@ -94,7 +211,7 @@ export class ConnectionTree implements vscode.TreeDataProvider<ConnectionNode>, 
     } catch (error) {
       this.#server.log.warn(`connection: ${error instanceof Error ? error.message : error}`);
       if (isNewest()) {
-        this.#view.message = harmless(saysRefusal(error));
+        this.#view.message = harmless(errorText(error));
       }
       return [];
     }

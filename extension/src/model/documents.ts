@@ -1,6 +1,8 @@
 /** What a model sees, as a text that can be read and compared. Whatever it says stays text. */
 
-import { counted } from "./text.ts";
+import { randomUUID } from "node:crypto";
+import type { DoctorReport } from "../protocol.ts";
+import { counted, plain } from "./text.ts";
 
 /** An item of a history as Codex sends it. */
 export interface HistoryItem {
@@ -91,4 +93,66 @@ function shownLine(text: string): string {
     .replace(CONTROLS, " ")
     .toWellFormed()
     .slice(0, 120);
+}
+
+/** Where we look, how much is there, and each finding with its way out. */
+export function doctorText(report: DoctorReport): string {
+  const head = [
+    `Codex home: ${plain(report.codexHome)}`,
+    `State folder: ${plain(report.stateDir)}`,
+    `Sessions: ${report.sessions}`,
+  ];
+  const findings = report.findings.map((finding) =>
+    [
+      `${finding.severity.toUpperCase()}  ${finding.code} (${finding.count})`,
+      `    ${plain(finding.message)}`,
+      ...(finding.path === null ? [] : [`    ${plain(finding.path)}`]),
+      `    → ${plain(finding.wayOut)}`,
+    ].join("\n"),
+  );
+  if (findings.length === 0) {
+    findings.push("Nothing to report: everything that is there can be read.");
+  }
+  const skipped = Object.entries(report.skipped).map(
+    ([reason, count]) => `    ${reason}: ${count}`,
+  );
+  if (skipped.length > 0) {
+    findings.push(["Left aside, by reason:", ...skipped].join("\n"));
+  }
+  return `${[head.join("\n"), ...findings].join("\n\n")}\n`;
+}
+
+/** The texts of this window.  A reload forgets them, while the editor keeps the names in its tabs. */
+export class KeptTexts {
+  readonly #texts = new Map<string, string>();
+
+  /** Keep a text; its name is new, so that no tab of before is taken for this one. */
+  keep(text: string): string {
+    const name = randomUUID();
+    this.#texts.set(name, text);
+    return name;
+  }
+
+  /** The text of a name; undefined where it was not kept. */
+  text(name: string): string | undefined {
+    return this.#texts.get(name);
+  }
+}
+
+/** The absolute path, or null when it must not be opened. */
+export function artifactPath(cwd: string | null, uri: string): string | null {
+  const isWindows = /^[A-Za-z]:[\\/]|^\\\\/.test(cwd ?? uri);
+  const isAbsolute = isWindows ? /^[A-Za-z]:[\\/]/.test(uri) : uri.startsWith("/");
+  if (isAbsolute) {
+    return isRemote(uri) ? null : uri;
+  }
+  if (cwd === null || isRemote(uri) || uri.includes("\0")) {
+    return null;
+  }
+  return `${cwd.replace(/[\\/]+$/, "")}/${uri}`;
+}
+
+/** Merely opening `\\host\share` sends the user's credentials there. */
+function isRemote(uri: string): boolean {
+  return /^[\\/]{2}/.test(uri) || /^[a-z][a-z0-9+.-]+:/i.test(uri);
 }

@@ -1,26 +1,24 @@
-/** Opens a session in a terminal, with the Codex that is installed. */
+/** Starts the Codex that is installed, in a terminal. */
 
 import * as vscode from "vscode";
 import { isPlainId } from "./model/sessions.ts";
 
-/** Open a terminal where the session worked, and resume it there. */
-export async function openCodex(sessionId: string, cwd: string | null): Promise<void> {
+/** Start Codex; with a session, where that worked, to resume it. */
+export async function openCodex(sessionId?: string, cwd?: string | null): Promise<void> {
   // What is typed into a shell must be nothing but an id.
-  if (!isPlainId(sessionId)) {
-    await tellNoPlainId();
+  if (sessionId !== undefined && !isPlainId(sessionId)) {
+    await refuseId();
     return;
   }
-  const folder = cwd === null ? undefined : await folderAt(cwd);
-  const terminal = vscode.window.createTerminal({
-    name: "Codex",
-    ...(folder === undefined ? {} : { cwd: folder }),
-  });
+  const folder = cwd ? await folderAt(cwd) : undefined;
+  const where = folder === undefined ? {} : { cwd: folder };
+  const terminal = vscode.window.createTerminal({ name: "Codex", ...where });
   terminal.show();
-  terminal.sendText(`codex resume ${sessionId}`);
+  terminal.sendText(sessionId === undefined ? "codex" : `codex resume ${sessionId}`);
 }
 
 /** Say why a session is not given to a shell. */
-export async function tellNoPlainId(): Promise<void> {
+export async function refuseId(): Promise<void> {
   await vscode.window.showWarningMessage(
     "This session's id is not one that Codex gives, so it is not handed to a shell.",
   );
