@@ -4,7 +4,7 @@ import * as vscode from "vscode";
 import type { App, Commands } from "./app.ts";
 import type { Server } from "./client.ts";
 import { openArtifact, showWhatChanged } from "./files.ts";
-import type { Changes, Followed, Following } from "./following.ts";
+import type { Followed, Following } from "./following.ts";
 import {
   type Action,
   type Checkpoint,
@@ -13,36 +13,27 @@ import {
   isSuspect,
   receivedNode,
 } from "./model/checkpoint.ts";
-import { Newest } from "./model/status.ts";
-import { cut, dotted, harmless, meter, subject } from "./model/text.ts";
+import { cut, dotted, meter, subject } from "./model/text.ts";
 import { NotesRequest, PinsRequest, SessionRequest, ShowRequest } from "./protocol.ts";
-import { errorText } from "./requests.ts";
-import { treeItem } from "./rows.ts";
+import { Tree, treeItem } from "./rows.ts";
 
 const CHECKPOINT_VIEW = "codexCheckpoints.checkpoint";
 
-export class CheckpointTree implements vscode.TreeDataProvider<CheckpointNode>, vscode.Disposable {
-  readonly #emitter = new vscode.EventEmitter<undefined>();
-  readonly onDidChangeTreeData = this.#emitter.event;
-  readonly #server: Server;
+export class CheckpointTree extends Tree<CheckpointNode> {
   readonly #following: Following;
-  readonly #view: vscode.TreeView<CheckpointNode>;
-  readonly #subscriptions: vscode.Disposable[];
-  readonly #looks = new Newest();
   #isStale = false;
 
   constructor(server: Server, following: Following) {
-    this.#server = server;
+    super(CHECKPOINT_VIEW, server);
     this.#following = following;
-    this.#view = vscode.window.createTreeView(CHECKPOINT_VIEW, { treeDataProvider: this });
-    this.#subscriptions = [
-      following.onDidChange((followed) => this.#heard(followed)),
-      this.#view.onDidChangeVisibility(({ visible }) => {
+    this.subscriptions.push(
+      following.onDidChange((followed) => this.#update(followed)),
+      this.view.onDidChangeVisibility(({ visible }) => {
         if (visible && this.#isStale) {
-          this.#refresh();
+          this.redraw();
         }
       }),
-    ];
+    );
   }
 
   getTreeItem(node: CheckpointNode): vscode.TreeItem {
@@ -56,63 +47,46 @@ export class CheckpointTree implements vscode.TreeDataProvider<CheckpointNode>, 
     return item;
   }
 
-  async getChildren(node?: CheckpointNode): Promise<CheckpointNode[]> {
-    if (node !== undefined) {
-      return [...node.children];
-    }
-    const isNewest = this.#looks.begin();
+  protected override known(node: CheckpointNode): readonly CheckpointNode[] {
+    return node.children;
+  }
+
+  protected async rows(_: unknown, isNewest: () => boolean): Promise<CheckpointNode[]> {
     const session = this.#following.current;
-    if (session === null || this.#server.state.kind !== "ready") {
-      this.#view.message = "";
+    if (session === null) {
+      this.view.message = "";
       return [];
     }
     this.#isStale = false;
-    try {
-      const { sessionId } = session;
-      const [{ text }, { items }, { received }, { items: pins }] = await Promise.all([
-        this.#server.request(ShowRequest, { sessionId, turnId: null }),
-        this.#server.request(NotesRequest, { sessionId }),
-        this.#server.request(SessionRequest, { sessionId }),
-        this.#server.request(PinsRequest, { sessionId }),
-      ]);
-      const checkpoint: Checkpoint = JSON.parse(text);
-      const nodes = checkpointNodes(checkpoint, items, session, Date.now(), pins);
-      const artifacts = checkpoint.recentArtifacts.length;
-      this.#server.log.info(`checkpoint ${sessionId}: seq ${session.seq}, ${artifacts} artifacts`);
-      if (isNewest()) {
-        this.#view.message = "";
-      }
-      return received === null ? nodes : [...nodes, receivedNode(received, Date.now())];
-    } catch (error) {
-      this.#server.log.warn(`checkpoint: ${error instanceof Error ? error.message : error}`);
-      // Of a session that is no longer in view nothing is said above another.
-      if (isNewest()) {
-        this.#view.message = harmless(errorText(error));
-      }
-      return [];
+    const { sessionId } = session;
+    const [{ text }, { items }, { received }, { items: pins }] = await Promise.all([
+      this.server.request(ShowRequest, { sessionId, turnId: null }),
+      this.server.request(NotesRequest, { sessionId }),
+      this.server.request(SessionRequest, { sessionId }),
+      this.server.request(PinsRequest, { sessionId }),
+    ]);
+    const checkpoint: Checkpoint = JSON.parse(text);
+    const nodes = checkpointNodes(checkpoint, items, session, Date.now(), pins);
+    const artifacts = checkpoint.recentArtifacts.length;
+    this.server.log.info(`checkpoint ${sessionId}: seq ${session.seq}, ${artifacts} artifacts`);
+    if (isNewest()) {
+      this.view.message = "";
     }
+    return received === null ? nodes : [...nodes, receivedNode(received, Date.now())];
   }
 
-  dispose(): void {
-    vscode.Disposable.from(...this.#subscriptions, this.#view, this.#emitter).dispose();
-  }
-
-  #heard({ session, changes }: Followed): void {
-    this.#view.description =
+  #update({ session, changes }: Followed): void {
+    this.view.description =
       session === null
         ? ""
         : dotted(session.live ? "running" : "", meter(session), cut(subject(session), 60));
-    if (session === null || concerns(changes, session.sessionId)) {
-      this.#view.visible ? this.#refresh() : this.#forget();
+    if (session === null || changes === null || changes.has(session.sessionId)) {
+      if (this.view.visible) {
+        this.redraw();
+      } else {
+        this.#isStale = true;
+      }
     }
-  }
-
-  #refresh(): void {
-    this.#emitter.fire(undefined);
-  }
-
-  #forget(): void {
-    this.#isStale = true;
   }
 }
 
@@ -138,10 +112,6 @@ function menuOf(node: CheckpointNode): string {
   }
   const menus = { open: "file", copy: "copyable", record: "record", compare: "changedFile" };
   return node.action === null ? "" : menus[node.action.kind];
-}
-
-function concerns(changes: Changes, sessionId: string): boolean {
-  return changes === null || changes.has(sessionId);
 }
 
 /** Make the table of commands about its rows. */

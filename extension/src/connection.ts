@@ -11,11 +11,9 @@ import {
   connectionNodes,
   isSettled,
 } from "./model/connection.ts";
-import { Newest } from "./model/status.ts";
-import { harmless } from "./model/text.ts";
 import { type ConnectReport, ConnectRequest } from "./protocol.ts";
-import { attempt, errorText } from "./requests.ts";
-import { treeItem } from "./rows.ts";
+import { attempt } from "./requests.ts";
+import { Tree, treeItem } from "./rows.ts";
 import { workspacePaths } from "./settings.ts";
 import { openCodex } from "./terminal.ts";
 
@@ -148,33 +146,26 @@ const WRITTEN_MS = 500;
 
 const CONFIGURATION = ["config.toml", "hooks.json"];
 
-export class ConnectionTree implements vscode.TreeDataProvider<ConnectionNode>, vscode.Disposable {
-  readonly #emitter = new vscode.EventEmitter<undefined>();
-  readonly onDidChangeTreeData = this.#emitter.event;
-  readonly #server: Server;
-  readonly #view: vscode.TreeView<ConnectionNode>;
-  readonly #subscriptions: vscode.Disposable[];
+export class ConnectionTree extends Tree<ConnectionNode> {
   #watched: { readonly codexHome: string; readonly watchers: vscode.Disposable } | null = null;
   #timer: NodeJS.Timeout | null = null;
   #report: ConnectReport | null = null;
   #askedAt = Number.NEGATIVE_INFINITY;
-  readonly #looks = new Newest();
 
   constructor(server: Server) {
-    this.#server = server;
-    this.#view = vscode.window.createTreeView(CONNECTION_VIEW, { treeDataProvider: this });
-    this.#subscriptions = [
+    super(CONNECTION_VIEW, server);
+    this.subscriptions.push(
       server.onDidChangeState(({ kind }) => kind === "ready" && this.refresh()),
-      this.#view.onDidChangeVisibility(() => this.#lookWhenOlderThan(FRESH_MS)),
+      this.view.onDidChangeVisibility(() => this.#lookWhenOlderThan(FRESH_MS)),
       vscode.window.onDidChangeWindowState(({ focused }) => focused && this.#lookUnlessSettled()),
       vscode.window.onDidCloseTerminal(() => this.#lookUnlessSettled()),
-    ];
+    );
   }
 
   /** Ask anew, at once when the view is seen, else as soon as it is. */
   refresh(): void {
     this.#askedAt = Number.NEGATIVE_INFINITY;
-    this.#emitter.fire(undefined);
+    this.redraw();
   }
 
   getTreeItem(node: ConnectionNode): vscode.TreeItem {
@@ -184,53 +175,41 @@ export class ConnectionTree implements vscode.TreeDataProvider<ConnectionNode>, 
     return item;
   }
 
-  async getChildren(node?: ConnectionNode): Promise<ConnectionNode[]> {
-    if (node !== undefined) {
-      return [...node.children];
-    }
-    // Who asked before the configuration was changed knows less than who asked after it.
-    const isNewest = this.#looks.begin();
-    if (this.#server.state.kind !== "ready") {
-      this.#view.message = "";
-      return [];
-    }
-    try {
-      let report = this.#report;
-      if (report === null || this.#age() > FRESH_MS) {
-        report = await this.#ask();
-        if (isNewest()) {
-          this.#report = report;
-          this.#askedAt = performance.now();
-          this.#watch(report.codexHome);
-        }
-      }
-      if (isNewest()) {
-        this.#view.message = "";
-      }
-      return connectionNodes(report, Date.now());
-    } catch (error) {
-      this.#server.log.warn(`connection: ${error instanceof Error ? error.message : error}`);
-      if (isNewest()) {
-        this.#view.message = harmless(errorText(error));
-      }
-      return [];
-    }
+  protected override known(node: ConnectionNode): readonly ConnectionNode[] {
+    return node.children;
   }
 
-  dispose(): void {
+  protected async rows(_: unknown, isNewest: () => boolean): Promise<ConnectionNode[]> {
+    let report = this.#report;
+    if (report === null || this.#age() > FRESH_MS) {
+      report = await this.#ask();
+      // Who asked before the configuration was changed knows less than who asked after it.
+      if (isNewest()) {
+        this.#report = report;
+        this.#askedAt = performance.now();
+        this.#watch(report.codexHome);
+      }
+    }
+    if (isNewest()) {
+      this.view.message = "";
+    }
+    return connectionNodes(report, Date.now());
+  }
+
+  override dispose(): void {
     clearTimeout(this.#timer ?? undefined);
     this.#watched?.watchers.dispose();
-    vscode.Disposable.from(...this.#subscriptions, this.#view, this.#emitter).dispose();
+    super.dispose();
   }
 
   async #ask(): Promise<ConnectReport> {
     const [cwd] = vscode.workspace.isTrusted ? await workspacePaths() : [];
     const wish = { dryRun: false, remove: false, status: true, cwd: cwd ?? null };
     const report = await vscode.window.withProgress({ location: { viewId: CONNECTION_VIEW } }, () =>
-      this.#server.request(ConnectRequest, wish),
+      this.server.request(ConnectRequest, wish),
     );
     const doors = report.doors.map(({ door, problem, trusted }) => `${door} ${problem ?? trusted}`);
-    this.#server.log.info(`connection: ${doors.join(", ")}`);
+    this.server.log.info(`connection: ${doors.join(", ")}`);
     return report;
   }
 
@@ -275,7 +254,7 @@ export class ConnectionTree implements vscode.TreeDataProvider<ConnectionNode>, 
   }
 
   #lookWhenOlderThan(milliseconds: number): void {
-    if (this.#view.visible && this.#age() > milliseconds) {
+    if (this.view.visible && this.#age() > milliseconds) {
       this.refresh();
     }
   }

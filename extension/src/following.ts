@@ -49,11 +49,6 @@ export class Following implements vscode.Disposable {
     return this.#running;
   }
 
-  /** Whether a person chose the session in view. */
-  get isChosen(): boolean {
-    return this.#chosen !== null;
-  }
-
   /** Show this session from now on; null goes back to following. */
   choose(session: SessionSummary | null): void {
     this.#chosen = session?.sessionId ?? null;

@@ -22,7 +22,7 @@ import {
   standsFor,
 } from "./model/sessions.ts";
 import { Newest, type ServerState } from "./model/status.ts";
-import { folderName, harmless } from "./model/text.ts";
+import { folderName } from "./model/text.ts";
 import {
   type Branch,
   BranchesRequest,
@@ -36,44 +36,36 @@ import {
   type Window,
   WindowsRequest,
 } from "./protocol.ts";
-import { errorText } from "./requests.ts";
-import { badgeUri, treeItem } from "./rows.ts";
+import { badgeUri, Tree, treeItem } from "./rows.ts";
 import { setContext, workspacePaths } from "./settings.ts";
 
 export const SESSIONS_VIEW = "codexCheckpoints.sessions";
 
 const PAGE = 50;
 
-export class SessionTree implements vscode.TreeDataProvider<SessionNode>, vscode.Disposable {
-  readonly #emitter = new vscode.EventEmitter<SessionNode | undefined>();
-  readonly onDidChangeTreeData = this.#emitter.event;
-  readonly view: vscode.TreeView<SessionNode>;
-  readonly #server: Server;
+export class SessionTree extends Tree<SessionNode> {
   readonly #emptiness: Emptiness;
-  readonly #subscriptions: vscode.Disposable[];
   readonly #wanted = new Map<string, number>();
   /** The rows of sessions that were given to the editor, and what each row stands below. */
   readonly #shown = new Map<string, SessionRow>();
   readonly #above = new WeakMap<SessionNode, SessionNode>();
   readonly #losses: KnownLosses;
-  readonly #looks = new Newest();
   #filter: Filter = NO_FILTER;
   #showOthers = false;
   #isStale = false;
 
   constructor(server: Server, feed: ChangeFeed, emptiness: Emptiness) {
-    this.#server = server;
+    super(SESSIONS_VIEW, server);
     this.#emptiness = emptiness;
     this.#losses = new KnownLosses(
       (sessionId) => this.#askLosses(sessionId),
       () => this.refresh(),
     );
-    this.view = vscode.window.createTreeView(SESSIONS_VIEW, { treeDataProvider: this });
-    this.#subscriptions = [
+    this.subscriptions.push(
       feed.onDidChange(() => this.refresh()),
       this.view.onDidChangeVisibility(() => this.#isStale && this.refresh()),
       vscode.workspace.onDidChangeWorkspaceFolders(() => this.refresh()),
-    ];
+    );
   }
 
   get filter(): Filter {
@@ -104,7 +96,7 @@ export class SessionTree implements vscode.TreeDataProvider<SessionNode>, vscode
   refresh(): void {
     this.#isStale = !this.view.visible;
     if (this.view.visible) {
-      this.#emitter.fire(undefined);
+      this.redraw();
     }
   }
 
@@ -128,19 +120,15 @@ export class SessionTree implements vscode.TreeDataProvider<SessionNode>, vscode
     return this.#above.get(node);
   }
 
-  dispose(): void {
-    vscode.Disposable.from(...this.#subscriptions, this.view, this.#emitter).dispose();
-  }
-
   getTreeItem(node: SessionNode): vscode.TreeItem {
     return sessionItem(node);
   }
 
-  async getChildren(node?: SessionNode): Promise<SessionNode[]> {
+  override async getChildren(node?: SessionNode): Promise<SessionNode[]> {
     if (node === undefined) {
       this.#shown.clear();
     }
-    const children = await this.#children(node);
+    const children = await super.getChildren(node);
     for (const child of children) {
       if (node !== undefined) {
         this.#above.set(child, node);
@@ -152,39 +140,27 @@ export class SessionTree implements vscode.TreeDataProvider<SessionNode>, vscode
     return children;
   }
 
-  async #children(node?: SessionNode): Promise<SessionNode[]> {
-    // What an older look at the whole finds is shown no more, nor is what it has to say.
-    const isNewest = node === undefined ? this.#looks.begin() : () => true;
-    if (this.#server.state.kind !== "ready") {
-      this.view.message = "";
-      return [];
-    }
-    try {
-      if (node === undefined) {
-        const { roots, empty } = await this.#roots();
-        if (!isNewest()) {
-          return roots;
-        }
+  protected async rows(
+    node: SessionNode | undefined,
+    isNewest: () => boolean,
+  ): Promise<SessionNode[]> {
+    if (node === undefined) {
+      const { roots, empty } = await this.#roots();
+      if (isNewest()) {
         await this.#emptiness.tell(empty);
         const isQuiet = vscode.workspace.isTrusted || roots.length === 0;
         const restricted = "Restricted Mode: nothing that this folder names is run.";
         // Above an empty tree it would take the place of the welcome text, which says the same.
         this.view.message = isQuiet ? "" : restricted;
-        return roots;
       }
-      if (node.kind === "group") {
-        const below = await this.#below(node);
-        const nothing = { kind: "note", group: node.id, text: "No sessions" } as const;
-        return below.length === 0 ? [nothing] : below;
-      }
-      return node.kind === "session" ? await this.#belowSession(node) : [];
-    } catch (error) {
-      this.#server.log.warn(`sessions: ${error instanceof Error ? error.message : error}`);
-      if (isNewest()) {
-        this.view.message = harmless(errorText(error));
-      }
-      return [];
+      return roots;
     }
+    if (node.kind === "group") {
+      const below = await this.#below(node);
+      const nothing = { kind: "note", group: node.id, text: "No sessions" } as const;
+      return below.length === 0 ? [nothing] : below;
+    }
+    return node.kind === "session" ? this.#belowSession(node) : [];
   }
 
   /** One folder's sessions stand at the top; of several folders each has its group. */
@@ -221,7 +197,7 @@ export class SessionTree implements vscode.TreeDataProvider<SessionNode>, vscode
     const isPicky = this.#filter.running || this.#filter.suspect;
     const listing = await collect(
       (cursor, limit) =>
-        this.#server.request(SessionsRequest, sessionsParams({ ...asked, cursor, limit })),
+        this.server.request(SessionsRequest, sessionsParams({ ...asked, cursor, limit })),
       group.limit,
       isPicky ? (each) => isWanted(each, this.#filter) : null,
     );
@@ -232,7 +208,7 @@ export class SessionTree implements vscode.TreeDataProvider<SessionNode>, vscode
       return { kind: "session", group: group.id, place, session, children: below };
     };
     const shown = `${listing.sessions.length}${listing.more ? "+" : ""}`;
-    this.#server.log.info(`sessions ${group.id === "others" ? "others" : "here"}: ${shown}`);
+    this.server.log.info(`sessions ${group.id === "others" ? "others" : "here"}: ${shown}`);
     const nodes = roots.map(nodeOf);
     return listing.more ? [...nodes, { kind: "more", group }] : nodes;
   }
@@ -253,7 +229,7 @@ export class SessionTree implements vscode.TreeDataProvider<SessionNode>, vscode
       return [];
     }
     const { sessionId } = session;
-    const { items } = await this.#server.request(MarksRequest, { sessionId });
+    const { items } = await this.server.request(MarksRequest, { sessionId });
     return items.map((marker) => ({ kind: "marker", group, session, marker }) as const).reverse();
   }
 
@@ -264,7 +240,7 @@ export class SessionTree implements vscode.TreeDataProvider<SessionNode>, vscode
       return none;
     }
     const { sessionId } = session;
-    const { source, items } = await this.#server.request(BranchesRequest, { sessionId });
+    const { source, items } = await this.server.request(BranchesRequest, { sessionId });
     const rowOf = (branch: Branch, end: End) =>
       ({ kind: "branch", group, of: sessionId, branch, end }) as const;
     return {
@@ -279,7 +255,7 @@ export class SessionTree implements vscode.TreeDataProvider<SessionNode>, vscode
       return [];
     }
     const { sessionId } = session;
-    const { items } = await this.#server.request(WindowsRequest, { sessionId });
+    const { items } = await this.server.request(WindowsRequest, { sessionId });
     const losses = this.#losses.of(session);
     const rows = items.map((window) => {
       const loss = losses.find(({ openedAtSeq }) => openedAtSeq === window.openedAtSeq) ?? null;
@@ -291,9 +267,9 @@ export class SessionTree implements vscode.TreeDataProvider<SessionNode>, vscode
   /** What the compactions of a session lost; the windows are shown before it is known. */
   async #askLosses(sessionId: string) {
     try {
-      return (await this.#server.request(LossesRequest, { sessionId })).items;
+      return (await this.server.request(LossesRequest, { sessionId })).items;
     } catch (error) {
-      this.#server.log.warn(`losses: ${error instanceof Error ? error.message : error}`);
+      this.server.log.warn(`losses: ${error instanceof Error ? error.message : error}`);
       return null;
     }
   }
