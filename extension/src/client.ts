@@ -104,7 +104,7 @@ export class Server {
     return this.#client?.isRunning() === true ? this.#client : null;
   }
 
-  /** Say how it is; whoever shows it hears of it. */
+  /** Set the state and announce it. */
   become(state: ServerState): void {
     if (state.kind !== this.#state.kind) {
       this.log.info(`server: ${state.kind}`);
@@ -113,7 +113,7 @@ export class Server {
     this.#stateChanged.fire(state);
   }
 
-  /** Start, or start anew; several wishes are met one after the other. */
+  /** Start, or start anew; several calls run one after the other. */
   restart(): Promise<void> {
     return this.#next(async () => {
       // Said before the old one ends: who asks meanwhile waits for the new one.
@@ -128,10 +128,10 @@ export class Server {
     return this.#next(() => this.#stop());
   }
 
-  /** Do this when what was wished before is done, or failed. */
-  #next(wish: () => Promise<void>): Promise<void> {
-    const done = this.#queue.then(wish);
-    this.#queue = done.catch(() => {}); // who wished it hears of it
+  /** Do this when what was asked before is done, or failed. */
+  #next(work: () => Promise<void>): Promise<void> {
+    const done = this.#queue.then(work);
+    this.#queue = done.catch(() => {}); // whoever asked sees it fail
     return done;
   }
 
@@ -221,7 +221,7 @@ export class Server {
             return { action: CloseAction.DoNotRestart, handled: true };
           },
         },
-        // The process is begun by us, and heard already.
+        // The process is started by us, and its output is read already.
         stdioOptions: { stdout: () => {}, stderr: () => {} },
       },
     );

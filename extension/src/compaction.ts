@@ -18,12 +18,6 @@ import type { SessionNode } from "./sessionTree.ts";
 import { turnOff } from "./settings.ts";
 import { openCodex } from "./terminal.ts";
 
-/** Where the work is to go on, and who says what of it stays. */
-interface Place extends vscode.QuickPickItem {
-  readonly into: string;
-  readonly strategy: string;
-}
-
 /** Make the table of commands. */
 export function compactionCommands(app: App): Commands {
   return {
@@ -83,38 +77,27 @@ async function undo({ server }: App, compactionId: string): Promise<void> {
   vscode.window.setStatusBarMessage(sentence, 8000);
 }
 
-async function askPlace(title: string): Promise<Place | undefined> {
-  const own: vscode.QuickPickItem = {
+/** Ask where the work is to go on, and who says what stays of it. */
+async function askPlace(title: string) {
+  const own = {
     label: "With a summary that Codex asks its model for",
     kind: vscode.QuickPickItemKind.Separator,
   };
+  const place = (label: string, detail: string, into: string, strategy: string) => ({
+    label,
+    detail,
+    into,
+    strategy,
+  });
+  const stays = "This session stays as it is; the new one goes on from its checkpoint.";
+  const appended = "Appended to this session, while Codex does not have it open.";
   const summary = "Takes a model call, in a fork that is put away afterwards.";
-  const items: (Place | vscode.QuickPickItem)[] = [
-    {
-      label: "Into a New Session",
-      detail: "This session stays as it is; the new one goes on from its checkpoint.",
-      into: "new",
-      strategy: "checkpoint",
-    },
-    {
-      label: "In Place",
-      detail: "Appended to this session, while Codex does not have it open.",
-      into: "in-place",
-      strategy: "checkpoint",
-    },
+  const items = [
+    place("Into a New Session", stays, "new", "checkpoint"),
+    place("In Place", appended, "in-place", "checkpoint"),
     own,
-    {
-      label: "Into a New Session, Summarised by Codex",
-      detail: summary,
-      into: "new",
-      strategy: "codex",
-    },
-    {
-      label: "In Place, Summarised by Codex",
-      detail: summary,
-      into: "in-place",
-      strategy: "codex",
-    },
+    place("Into a New Session, Summarised by Codex", summary, "new", "codex"),
+    place("In Place, Summarised by Codex", summary, "in-place", "codex"),
   ];
   const placeHolder = "Left: what the model sees now. Right: what it would see.";
   const options = { title, placeHolder, ignoreFocusOut: true };

@@ -90,8 +90,8 @@ async function makeChange(app: App, tree: ConnectionTree, change: Change): Promi
 
 async function ask({ server }: App, change: Change, dryRun: boolean): Promise<ConnectReport> {
   const [cwd] = vscode.workspace.isTrusted ? await workspacePaths() : [];
-  const wish = { dryRun, remove: change === "remove", status: false, cwd: cwd ?? null };
-  const report = await server.request(ConnectRequest, wish);
+  const asked = { dryRun, remove: change === "remove", status: false, cwd: cwd ?? null };
+  const report = await server.request(ConnectRequest, asked);
   // The walkthrough ticks its step off when it is done, and not when somebody only looked.
   const isConnected = report.doors.every(({ configured }) => configured);
   void vscode.commands.executeCommand("setContext", CONNECTED, isConnected);
@@ -204,9 +204,9 @@ export class ConnectionTree extends Tree<ConnectionNode> {
 
   async #ask(): Promise<ConnectReport> {
     const [cwd] = vscode.workspace.isTrusted ? await workspacePaths() : [];
-    const wish = { dryRun: false, remove: false, status: true, cwd: cwd ?? null };
+    const asked = { dryRun: false, remove: false, status: true, cwd: cwd ?? null };
     const report = await vscode.window.withProgress({ location: { viewId: CONNECTION_VIEW } }, () =>
-      this.server.request(ConnectRequest, wish),
+      this.server.request(ConnectRequest, asked),
     );
     const doors = report.doors.map(({ door, problem, trusted }) => `${door} ${problem ?? trusted}`);
     this.server.log.info(`connection: ${doors.join(", ")}`);

@@ -36,10 +36,10 @@ const VIEW_LANGUAGE = "codex-checkpoint-view";
 export type Document = "view" | "json" | "losses" | "doctor";
 
 /** Of these the lines wrap. */
-const WRAPPED = new Set(["view", "losses", "told"]);
+const WRAPPED = new Set(["view", "losses", "text"]);
 
 /** These stay as they were when they were opened: a record never changes. */
-const FIXED = new Set(["record", "told", "now", "then"]);
+const FIXED = new Set(["record", "text", "now", "then"]);
 
 export class Documents implements vscode.TextDocumentContentProvider, vscode.Disposable {
   readonly #emitter = new vscode.EventEmitter<vscode.Uri>();
@@ -83,7 +83,7 @@ export class Documents implements vscode.TextDocumentContentProvider, vscode.Dis
 
   /** Open a text that nobody could be asked for again. */
   async openText(name: string, text: string): Promise<void> {
-    await show(address("told", `/${name}.txt`, this.#texts.keep(text)));
+    await show(address("text", `/${name}.txt`, this.#texts.keep(text)));
   }
 
   /** Open a session as it was at the end of a turn. */
@@ -150,8 +150,8 @@ export class Documents implements vscode.TextDocumentContentProvider, vscode.Dis
         return lossesText((await server.request(LossesRequest, { sessionId }, token)).items);
       case "record":
         return (await server.request(RecordRequest, { sessionId, ref: fragment }, token)).text;
-      case "told": {
-        const gone = "This text was told once and was not kept. Ask for it again.\n";
+      case "text": {
+        const gone = "This text was shown once and was not kept. Ask for it again.\n";
         return this.#texts.text(uri.query) ?? gone;
       }
       case "now":

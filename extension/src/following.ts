@@ -54,12 +54,12 @@ export class Following implements vscode.Disposable {
     this.#chosen = session?.sessionId ?? null;
     if (session !== null) {
       this.#current = session;
-      this.#tell({ session, changes: null });
+      this.#publish({ session, changes: null });
     }
     this.look(null);
   }
 
-  /** Find out again; wishes that arrive meanwhile become one more look. */
+  /** Find out again; what is asked meanwhile become one more look. */
   look(changes: Changes): void {
     if (this.#looking !== null) {
       const both = this.#again === undefined ? changes : union(this.#again, changes);
@@ -83,7 +83,7 @@ export class Following implements vscode.Disposable {
   async #look(changes: Changes): Promise<void> {
     if (this.#server.state.kind !== "ready") {
       this.#running = null;
-      this.#tell({ session: this.#current, changes: null });
+      this.#publish({ session: this.#current, changes: null });
       return;
     }
     try {
@@ -100,13 +100,13 @@ export class Following implements vscode.Disposable {
       const next = found ?? followedOf(here);
       const isOther = next?.sessionId !== this.#current?.sessionId;
       this.#current = next;
-      this.#tell({ session: next, changes: isOther ? null : changes });
+      this.#publish({ session: next, changes: isOther ? null : changes });
     } catch (error) {
       this.#server.log.warn(`following: ${error instanceof Error ? error.message : error}`);
     }
   }
 
-  #tell(followed: Followed): void {
+  #publish(followed: Followed): void {
     setContext("hasSession", followed.session !== null);
     setContext("chosen", this.#chosen !== null);
     setContext("hasSource", followed.session !== null && isBranch(followed.session));

@@ -1,4 +1,4 @@
-/** Which command is the server, and how its process is begun and heard. */
+/** Which command is the server, and how its process is started and read. */
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
@@ -37,7 +37,7 @@ export async function serverCommand(seeker: Seeker): Promise<readonly string[] |
     return [...remembered.command, ...ISOLATED, launcher, "serve"];
   }
   const around = { launcher, folder, environment: process.env, timeout: 10_000 };
-  const found = await findPython(sources, around, (attempt) => log.info(told(attempt)));
+  const found = await findPython(sources, around, (attempt) => log.info(attemptText(attempt)));
   if (found === null) {
     return null;
   }
@@ -92,7 +92,7 @@ function passOn(line: string, log: vscode.LogOutputChannel): void {
   }
 }
 
-function told({ candidate, version, reason }: Attempt): string {
+function attemptText({ candidate, version, reason }: Attempt): string {
   const what = `${candidate.command.join(" ")} (${candidate.origin})`;
   return reason === null ? `found ${what}: Python ${version}` : `not ${what}: ${reason}`;
 }

@@ -20,12 +20,12 @@ export class Page implements vscode.Disposable {
   readonly #subscriptions: vscode.Disposable[];
   #isGone = false;
 
-  /** Fill a panel with a page, and hear what it says. */
+  /** Fill a panel with a page, and handle what it says. */
   constructor(
     folder: vscode.Uri,
     name: PageName,
     panel: vscode.WebviewPanel,
-    hear: (said: FromPage) => void,
+    handle: (message: FromPage) => void,
     gone: () => void,
   ) {
     this.panel = panel;
@@ -33,9 +33,9 @@ export class Page implements vscode.Disposable {
     this.#name = name;
     this.#subscriptions = [
       panel.webview.onDidReceiveMessage((value: unknown) => {
-        const said = fromPage(value);
-        if (said !== null) {
-          hear(said);
+        const message = fromPage(value);
+        if (message !== null) {
+          handle(message);
         }
       }),
       panel.onDidDispose(() => {

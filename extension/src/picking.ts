@@ -36,7 +36,7 @@ export async function askTurn(
   server: Server,
   session: SessionSummary,
   title: string,
-  wish: "toMark" | "toSee",
+  purpose: "toMark" | "toSee",
 ): Promise<ChosenTurn | undefined> {
   const { turns, markers } = await turnsOf(server, session);
   const choices = turnChoices(turns, markers, Date.now());
@@ -49,7 +49,7 @@ export async function askTurn(
   const chosen = await pick(items, first, {
     title: titleFor(title, session),
     placeholder: "Which turn? The newest is at the top.",
-    refuses: ({ choice }) => (wish === "toMark" ? choice.refusal : null),
+    refuses: ({ choice }) => (purpose === "toMark" ? choice.refusal : null),
   });
   return chosen === undefined ? undefined : { choice: chosen.choice, markers };
 }

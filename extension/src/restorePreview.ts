@@ -8,9 +8,9 @@ import {
   type FromPage,
   nameOf,
   type PreviewState,
+  type RestoreOptions,
+  readOptions,
   sessionName,
-  type Wish,
-  wishOf,
 } from "./model/restore.ts";
 import { whyDown } from "./model/status.ts";
 import { Page } from "./panel.ts";
@@ -42,7 +42,7 @@ export class RestorePreview {
   readonly #server: Server;
   readonly #outcome: Outcome;
   readonly #of: Pick<PreviewState, "sessionId" | "checkpointId">;
-  #wish: Wish;
+  #options: RestoreOptions;
   #asking = new vscode.CancellationTokenSource();
   #isBusy = false;
   /** When the restore began of which nobody knows yet what became; else null. */
@@ -64,7 +64,7 @@ export class RestorePreview {
     this.#server = server;
     this.#outcome = outcome;
     this.#of = { sessionId: begin.sessionId, checkpointId: begin.checkpointId };
-    this.#wish = begin.wish;
+    this.#options = begin.options;
     const subscription = feed.onDidChange((changes) => {
       if (panel.visible && (changes === null || changes.has(begin.sessionId))) {
         void this.#changed();
@@ -74,7 +74,7 @@ export class RestorePreview {
       folder,
       "preview",
       panel,
-      (said) => void this.#hear(said),
+      (message) => void this.#handle(message),
       () => {
         subscription.dispose();
         this.#asking.cancel();
@@ -84,29 +84,29 @@ export class RestorePreview {
   }
 
   /** Come to the front, with another way to go on if one is wanted. */
-  show(mode: Wish["mode"] | null): void {
+  show(mode: RestoreOptions["mode"] | null): void {
     this.page.panel.reveal();
-    if (mode !== null && mode !== this.#wish.mode) {
-      this.#wish = { ...this.#wish, mode };
+    if (mode !== null && mode !== this.#options.mode) {
+      this.#options = { ...this.#options, mode };
       this.page.restart();
     }
   }
 
-  async #hear(said: FromPage): Promise<void> {
-    switch (said.kind) {
+  async #handle(message: FromPage): Promise<void> {
+    switch (message.kind) {
       case "ready":
         return this.#look();
       case "again":
         await awake(this.#server);
         return this.#look();
-      case "wish":
-        this.#wish = said.wish;
+      case "options":
+        this.#options = message.options;
         return;
       case "preview":
         this.#aside = null;
-        return this.#preview(said.wish);
+        return this.#preview(message.options);
       case "restore":
-        return this.#restore(said.wish);
+        return this.#restore(message.options);
       case "cancel":
         return this.page.dispose();
       default:
@@ -124,7 +124,7 @@ export class RestorePreview {
     }
   }
 
-  /** Whether the session is still here, and what is said of it as the page shows it. */
+  /** Whether the session is still here, and what is message of it as the page shows it. */
   async #isStill(): Promise<boolean> {
     try {
       const { sessionId } = this.#of;
@@ -141,29 +141,26 @@ export class RestorePreview {
   /** Show what would come, once it is known that it has not come yet. */
   async #look(): Promise<void> {
     if (this.#unsureSince === null || (await this.#isUndone(this.#unsureSince))) {
-      await this.#preview(this.#wish);
+      await this.#preview(this.#options);
     }
   }
 
-  /** Answer the newest wish alone; nobody waits for those before it. */
-  async #preview(wish: Wish): Promise<void> {
-    this.#wish = wish;
+  /** Answer the newest question alone; nobody waits for those before it. */
+  async #preview(options: RestoreOptions): Promise<void> {
+    this.#options = options;
     this.#asking.cancel();
     this.#asking = new vscode.CancellationTokenSource();
     const { token } = this.#asking;
-    const options = {
-      location: vscode.ProgressLocation.Window,
-      title: "Reading the session",
-    };
+    const busy = { location: vscode.ProgressLocation.Window, title: "Reading the session" };
     try {
       await answering(this.#server);
-      const answer = await vscode.window.withProgress(options, () => this.#answer(wish, token));
+      const answer = await vscode.window.withProgress(busy, () => this.#answer(options, token));
       if (!token.isCancellationRequested) {
         const { ground, ...told } = answer;
         const { label, checkpointId } = told.would;
         this.#shown = JSON.stringify(ground);
         this.page.panel.title = `Restore “${nameOf(label, checkpointId)}”`;
-        this.page.send({ kind: "preview", ...this.#of, wish, ...told });
+        this.page.send({ kind: "preview", ...this.#of, options, ...told });
         if (this.#aside !== null) {
           this.page.complain(this.#aside, false);
         }
@@ -182,8 +179,8 @@ export class RestorePreview {
     this.page.complain(this.#unsureSince === null ? sentence : `${sentence} ${unsure}`, true);
   }
 
-  async #answer(wish: Wish, token: vscode.CancellationToken) {
-    const asked = { ...this.#params(wish), workDoneToken: null };
+  async #answer(options: RestoreOptions, token: vscode.CancellationToken) {
+    const asked = { ...this.#params(options), workDoneToken: null };
     // Looked at before: what changes meanwhile is asked for twice, and never missed.
     const ground = await this.#ground();
     const would = await this.#server.request(RestorePreviewRequest, asked, token);
@@ -193,7 +190,7 @@ export class RestorePreview {
   }
 
   /** Open the branch; one that was cancelled, or could not be, leaves the page as it was. */
-  async #restore(wish: Wish): Promise<void> {
+  async #restore(options: RestoreOptions): Promise<void> {
     if (this.#isBusy) {
       return;
     }
@@ -202,7 +199,7 @@ export class RestorePreview {
     const began = Date.now();
     try {
       await answering(this.#server);
-      const asked = this.#params(wish);
+      const asked = this.#params(options);
       const done = await longRequest(this.#server, "Restoring", RestoreRequest, asked);
       if (done === undefined) {
         this.page.complain("Cancelled. Nothing was written.", false);
@@ -247,8 +244,8 @@ export class RestorePreview {
     }
   }
 
-  #params(wish: Wish) {
-    const { mode, budget, window, reason } = wishOf(wish);
+  #params(options: RestoreOptions) {
+    const { mode, budget, window, reason } = readOptions(options);
     return { ...this.#of, mode, budget, window, reason: reason === "" ? null : reason };
   }
 

@@ -61,7 +61,7 @@ export class RestoreReport {
       folder,
       "details",
       panel,
-      (said) => void this.#hear(said),
+      (message) => void this.#handle(message),
       () => {
         subscription.dispose();
         ways.gone();
@@ -74,11 +74,11 @@ export class RestoreReport {
     this.page.panel.reveal();
   }
 
-  async #hear(said: FromPage): Promise<void> {
-    if (said.kind === "again") {
+  async #handle(message: FromPage): Promise<void> {
+    if (message.kind === "again") {
       await awake(this.#server);
     }
-    if (said.kind === "ready" || said.kind === "again") {
+    if (message.kind === "ready" || message.kind === "again") {
       return this.#load();
     }
     const details = this.#details;
@@ -87,10 +87,10 @@ export class RestoreReport {
     }
     await answering(this.#server);
     const { sessionId, sourceSessionId, checkpointId } = details;
-    switch (said.kind) {
+    switch (message.kind) {
       case "goTo":
         await vscode.commands.executeCommand("codexCheckpoints.goToSession", {
-          sessionId: said.sessionId,
+          sessionId: message.sessionId,
         });
         return;
       case "compare":
@@ -99,7 +99,7 @@ export class RestoreReport {
       case "resume":
         return this.#ways.resume(sessionId);
       case "another":
-        return this.#ways.another({ sessionId: sourceSessionId, checkpointId }, said.mode);
+        return this.#ways.another({ sessionId: sourceSessionId, checkpointId }, message.mode);
       default:
     }
   }

@@ -113,9 +113,9 @@ export class Restores implements vscode.Disposable {
       open.show(mode);
       return;
     }
-    const wish = { mode: mode ?? "soft", budget: null, window: 0, reason: "" } as const;
+    const options = { mode: mode ?? "soft", budget: null, window: 0, reason: "" } as const;
     const panel = openPanel(PREVIEW, "Restore");
-    this.#previewIn(panel, { ...place, wish });
+    this.#previewIn(panel, { ...place, options });
   }
 
   #previewAgain(panel: vscode.WebviewPanel, kept: unknown): void {

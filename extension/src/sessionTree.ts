@@ -147,7 +147,7 @@ export class SessionTree extends Tree<SessionNode> {
     if (node === undefined) {
       const { roots, empty } = await this.#roots();
       if (isNewest()) {
-        await this.#emptiness.tell(empty);
+        await this.#emptiness.show(empty);
         const isQuiet = vscode.workspace.isTrusted || roots.length === 0;
         const restricted = "Restricted Mode: nothing that this folder names is run.";
         // Above an empty tree it would take the place of the welcome text, which says the same.
@@ -406,7 +406,7 @@ export interface Empty {
 
 export class Emptiness {
   readonly #server: Server;
-  readonly #told = new Newest();
+  readonly #looks = new Newest();
 
   constructor(server: Server) {
     this.#server = server;
@@ -418,8 +418,8 @@ export class Emptiness {
   }
 
   /** Say why the tree is empty; null when it is not. */
-  async tell(empty: Empty | null): Promise<void> {
-    const isNewest = this.#told.begin();
+  async show(empty: Empty | null): Promise<void> {
+    const isNewest = this.#looks.begin();
     const reason = empty === null ? "" : await this.#reason(empty);
     if (isNewest()) {
       setContext("empty", reason);

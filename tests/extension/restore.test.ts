@@ -17,11 +17,11 @@ import {
   oneLess,
   oneMore,
   previewState,
+  readOptions,
   restoreChoices,
   shareOf,
   sizeText,
   sliderText,
-  wishOf,
 } from "../../extension/src/model/restore.ts";
 import { detailSections, type Section } from "../../extension/src/model/restoreDetails.ts";
 import { localTime, utcTime } from "../../extension/src/model/text.ts";
@@ -119,25 +119,28 @@ test("the two ways to go on have their exact names, and promise no more than the
 });
 
 test("what a page asks for is read strictly", () => {
-  const wish = { mode: "hard", budget: 40, window: 2, reason: "why" };
-  assert.deepEqual(fromPage({ kind: "restore", wish }), { kind: "restore", wish });
+  const options = { mode: "hard", budget: 40, window: 2, reason: "why" };
+  assert.deepEqual(fromPage({ kind: "restore", options }), { kind: "restore", options });
   assert.deepEqual(fromPage({ kind: "goTo", sessionId: "s1" }), { kind: "goTo", sessionId: "s1" });
   assert.deepEqual(fromPage({ kind: "again", mode: "hard" }), { kind: "again" });
   for (const value of [null, 1, "ready", {}, { kind: "run" }, { kind: "goTo", sessionId: 1 }]) {
     assert.equal(fromPage(value), null);
   }
-  assert.deepEqual(wishOf({ mode: "merge", budget: 1.5, window: 9, reason: `a\u0000${HOSTILE}` }), {
-    mode: "soft",
-    budget: null,
-    window: 5,
-    reason: "a [31m<script>x</script>  [a](command:b) $(trash)",
-  });
+  assert.deepEqual(
+    readOptions({ mode: "merge", budget: 1.5, window: 9, reason: `a\u0000${HOSTILE}` }),
+    {
+      mode: "soft",
+      budget: null,
+      window: 5,
+      reason: "a [31m<script>x</script>  [a](command:b) $(trash)",
+    },
+  );
 });
 
 test("what the editor kept of a page is read strictly too", () => {
-  const wish = wishOf({});
+  const options = readOptions({});
   const place = { sessionId: "s", checkpointId: "c" };
-  assert.deepEqual(previewState({ ...place, wish: 3 }), { ...place, wish });
+  assert.deepEqual(previewState({ ...place, options: 3 }), { ...place, options });
   assert.equal(previewState({ sessionId: "s" }), null);
   assert.deepEqual(detailsState({ operationId: "o", folds: { pack: true, x: 1 } }), {
     operationId: "o",

@@ -259,10 +259,10 @@ export function percentOf(offer: Offer): number {
   return Math.floor((offer.tokens * 100) / offer.window);
 }
 
-/** Remembers of which sessions a person has been told. */
+/** Remembers of which sessions a person has been shown. */
 export class Hints {
-  /** The windows that a session had when they were told. */
-  readonly #told = new Map<string, number>();
+  /** The windows that a session had when they were shown. */
+  readonly #shown = new Map<string, number>();
   readonly #since: number;
 
   /** What was done before `since` is nobody's concern now. */
@@ -272,14 +272,14 @@ export class Hints {
 
   /**
    * Whether to tell of a session now.  While a turn is open nothing is offered, which says nothing
-   * of the context: only a later window may be told of again.
+   * of the context: only a later window may be shown of again.
    */
   isDue({ sessionId, windows, offer, updatedAt }: SessionSummary): boolean {
-    const isTold = windows <= (this.#told.get(sessionId) ?? 0);
-    if (offer === null || isTold || Date.parse(updatedAt) < this.#since) {
+    const isShown = windows <= (this.#shown.get(sessionId) ?? 0);
+    if (offer === null || isShown || Date.parse(updatedAt) < this.#since) {
       return false;
     }
-    this.#told.set(sessionId, windows);
+    this.#shown.set(sessionId, windows);
     return true;
   }
 }

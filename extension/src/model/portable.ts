@@ -34,9 +34,9 @@ export function importText(would: Imported): string {
     `In it: ${countWords(would.counts)}`,
     ...would.leftBehind.map(({ message, count }) => `${count}: ${plain(message)}`),
   ];
-  const told = `What a model will be told (about ${would.handoffTokens} tokens):`;
+  const about = `What a model will be told (about ${would.handoffTokens} tokens):`;
   const lines = would.handoff.split("\n").map(plainLine);
-  return `${head.join("\n")}\n\n${told}\n\n${lines.join("\n")}\n`;
+  return `${head.join("\n")}\n\n${about}\n\n${lines.join("\n")}\n`;
 }
 
 /** One line of the text; indentation is part of what it says. */

@@ -14,7 +14,7 @@ import { counted, cut, dotted, harmless, iconless, listed, plain, subject } from
 export type Mode = "soft" | "hard";
 
 /** How somebody wants to go on; `budget` null is that of the settings. */
-export interface Wish {
+export interface RestoreOptions {
   readonly mode: Mode;
   readonly budget: number | null;
   readonly window: number;
@@ -25,16 +25,16 @@ export interface Wish {
 export const MOST_MESSAGES = 5;
 
 /** Read a mode; continuity first where it is none. */
-export function modeOf(value: unknown): Mode {
+export function readMode(value: unknown): Mode {
   return value === "hard" ? "hard" : "soft";
 }
 
-/** Read a wish as it came from a page, or out of what the editor kept of one. */
-export function wishOf(value: unknown): Wish {
+/** Read a options as it came from a page, or out of what the editor kept of one. */
+export function readOptions(value: unknown): RestoreOptions {
   const { mode, budget, window, reason } = Object(value) as Record<string, unknown>;
   const whole = (some: unknown) => (Number.isSafeInteger(some) ? Math.max(0, Number(some)) : null);
   return {
-    mode: modeOf(mode),
+    mode: readMode(mode),
     budget: whole(budget),
     window: Math.min(whole(window) ?? 0, MOST_MESSAGES),
     reason: typeof reason === "string" ? cut(plain(reason), 160) : "",
@@ -236,8 +236,8 @@ export interface Preview {
   readonly kind: "preview";
   readonly sessionId: string;
   readonly checkpointId: string;
-  /** The wish that was answered. */
-  readonly wish: Wish;
+  /** The options that was answered. */
+  readonly options: RestoreOptions;
   readonly would: Restored;
   readonly source: string;
   /** The number of the marker's turn, where the session still has it. */
@@ -270,10 +270,10 @@ export type FromPage =
   /** What it was told did not work may work now. */
   | { readonly kind: "again" }
   /** What a person chose, for the next time that the page is drawn. */
-  | { readonly kind: "wish"; readonly wish: Wish }
-  /** What would come of another wish? */
-  | { readonly kind: "preview"; readonly wish: Wish }
-  | { readonly kind: "restore"; readonly wish: Wish }
+  | { readonly kind: "options"; readonly options: RestoreOptions }
+  /** What would come of another options? */
+  | { readonly kind: "preview"; readonly options: RestoreOptions }
+  | { readonly kind: "restore"; readonly options: RestoreOptions }
   | { readonly kind: "cancel" }
   | { readonly kind: "goTo"; readonly sessionId: string }
   | { readonly kind: "resume" }
@@ -283,7 +283,7 @@ export type FromPage =
 
 /** Read what a page says; null for what none of ours would say. */
 export function fromPage(value: unknown): FromPage | null {
-  const { kind, wish, sessionId, mode } = Object(value) as Record<string, unknown>;
+  const { kind, options, sessionId, mode } = Object(value) as Record<string, unknown>;
   switch (kind) {
     case "ready":
     case "again":
@@ -291,14 +291,14 @@ export function fromPage(value: unknown): FromPage | null {
     case "resume":
     case "compare":
       return { kind };
-    case "wish":
+    case "options":
     case "preview":
     case "restore":
-      return { kind, wish: wishOf(wish) };
+      return { kind, options: readOptions(options) };
     case "goTo":
       return typeof sessionId === "string" ? { kind, sessionId } : null;
     case "another":
-      return { kind, mode: modeOf(mode) };
+      return { kind, mode: readMode(mode) };
     default:
       return null;
   }
@@ -308,7 +308,7 @@ export function fromPage(value: unknown): FromPage | null {
 export interface PreviewState {
   readonly sessionId: string;
   readonly checkpointId: string;
-  readonly wish: Wish;
+  readonly options: RestoreOptions;
 }
 
 /** What it keeps of details. */
@@ -320,9 +320,9 @@ export interface DetailsState {
 
 /** Read what was kept of a preview. */
 export function previewState(value: unknown): PreviewState | null {
-  const { sessionId, checkpointId, wish } = Object(value) as Record<string, unknown>;
+  const { sessionId, checkpointId, options } = Object(value) as Record<string, unknown>;
   return typeof sessionId === "string" && typeof checkpointId === "string"
-    ? { sessionId, checkpointId, wish: wishOf(wish) }
+    ? { sessionId, checkpointId, options: readOptions(options) }
     : null;
 }
 

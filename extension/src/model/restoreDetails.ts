@@ -5,19 +5,19 @@ import { type Details, modeLabel, partName } from "./restore.ts";
 import { plain } from "./text.ts";
 
 /** All sections, in their order. */
-export function detailSections(told: Details): Section[] {
-  const { details } = told;
+export function detailSections(shown: Details): Section[] {
+  const { details } = shown;
   return [
-    originSection(told),
-    lineageSection(told),
+    originSection(shown),
+    lineageSection(shown),
     carriedSection(details),
     resetSection(details),
     ...packSections(details),
-    ...knownState(details.state ?? told.state, details.modes),
+    ...knownState(details.state ?? shown.state, details.modes),
     ...referenceSections(details),
     ...differenceSections(details),
     capsSection(details),
-    ...eventSections(told),
+    ...eventSections(shown),
   ];
 }
 
@@ -149,7 +149,7 @@ function capsSection({ caps }: RestoreDetails): Section {
 }
 
 /** The text of the pack, what it shows and what it leaves out. */
-export function packSections(details: RestoreDetails): Section[] {
+function packSections(details: RestoreDetails): Section[] {
   const { included, deferred, pack, budget, packTokens } = details;
   const reasons: Record<string, string> = {
     budget: "no tokens left",
@@ -159,138 +159,86 @@ export function packSections(details: RestoreDetails): Section[] {
     unreadable: "not to be read",
     bound: "longer than a pinned content may be",
   };
-  const title = budget === null ? "Carried items" : "In the pack";
-  const text: Section = {
-    id: "pack",
-    title: `State pack, ${packTokens ?? 0} of ${budget ?? 0} tokens`,
-    count: null,
-    isOpen: false,
-    body:
-      pack === null
-        ? {
-            kind: "sentence",
-            text: "Its text stood in the branch, which is gone or has changed.",
-          }
-        : { kind: "text", text: pack },
-  };
+  const gone = "Its text stood in the branch, which is gone or has changed.";
+  const body: Body =
+    pack === null ? { kind: "sentence", text: gone } : { kind: "text", text: pack };
+  const title = `State pack, ${packTokens ?? 0} of ${budget ?? 0} tokens`;
+  const part: Column = ["Part", (each) => partName(word(each, "part"))];
+  const why: Column = ["Why", (each) => reasons[word(each, "reason")] ?? word(each, "reason")];
   return [
-    ...(budget === null ? [] : [text]),
-    ...table(
+    ...(budget === null ? [] : [{ id: "pack", title, count: null, isOpen: false, body }]),
+    ...list(
       "included",
-      title,
-      ["Part", "Item"],
-      included.map(({ part, id }) => [partName(part), code(id)]),
+      budget === null ? "Carried items" : "In the pack",
+      included,
+      part,
+      coded("Item", "id"),
     ),
-    ...table(
-      "deferred",
-      "Left out of the pack",
-      ["Part", "Item", "Why"],
-      deferred.map(({ part, id, reason }) => [partName(part), code(id), reasons[reason] ?? reason]),
-    ),
+    ...list("deferred", "Left out of the pack", deferred, part, coded("Item", "id"), why),
   ];
 }
 
 /** What went over by name: files, their lines, patches and outputs, pins. */
-export function referenceSections({ references, pinned }: RestoreDetails): Section[] {
+function referenceSections({ references, pinned }: RestoreDetails): Section[] {
   const { files, chunks, system } = references;
-  const yes = (is: boolean) => (is ? "yes" : "no");
+  const file = coded("File", "uri");
+  const hash = hashed("Hash", "hash");
+  const lines = (each: Fields) => `${word(each, "start")} to ${word(each, "end")}`;
+  const kind = (each: Fields) => (word(each, "kind") === "patch" ? "patch" : "tool output");
   return [
-    ...table(
+    ...list(
       "files",
       "Files",
-      ["File", "Changed", "Read by the model", "Bytes", "Hash"],
-      objects(files).map((file) => [
-        code(word(file, "uri")),
-        yes(flag(file, "touched")),
-        yes(flag(file, "sentToModel")),
-        word(file, "size"),
-        hash(word(file, "hash")),
-      ]),
+      files,
+      file,
+      yes("Changed", "touched"),
+      yes("Read by the model", "sentToModel"),
+      written("Bytes", "size"),
+      hash,
     ),
-    ...table(
-      "chunks",
-      "Lines that were read",
-      ["File", "Lines", "Hash"],
-      objects(chunks).map((chunk) => [
-        code(word(chunk, "uri")),
-        `${word(chunk, "start")} to ${word(chunk, "end")}`,
-        hash(word(chunk, "hash")),
-      ]),
-    ),
-    ...table(
+    ...list("chunks", "Lines that were read", chunks, file, ["Lines", lines], hash),
+    ...list(
       "system",
       "Patches and tool outputs",
-      ["Kind", "Name", "Hash"],
-      objects(system).map((each) => [
-        word(each, "kind") === "patch" ? "patch" : "tool output",
-        code(word(each, "id")),
-        hash(word(each, "hash")),
-      ]),
+      system,
+      ["Kind", kind],
+      coded("Name", "id"),
+      hash,
     ),
-    ...table(
+    ...list(
       "pinned",
       "Pinned",
-      ["File", "Lines", "Hash"],
-      pinned.map((pin) => [
-        code(word(pin, "uri")),
-        word(pin, "start") === "" ? "all" : `${word(pin, "start")} to ${word(pin, "end")}`,
-        hash(word(pin, "hash")),
-      ]),
+      pinned,
+      file,
+      ["Lines", (pin) => (word(pin, "start") === "" ? "all" : lines(pin))],
+      hash,
     ),
   ];
 }
 
 /** What is not as it was when the marker was made. */
-export function differenceSections({ drift, missing, fallbacks }: RestoreDetails): Section[] {
+function differenceSections({ drift, missing, fallbacks }: RestoreDetails): Section[] {
+  const file = coded("File", "uri");
+  const then = hashed("Then", "then");
+  const what = (each: Fields) => FALLBACKS[word(each, "fallback")] ?? word(each, "fallback");
   return [
-    ...table(
-      "drift",
-      "Changed since the marker",
-      ["File", "Then", "Now"],
-      drift.map((each) => [
-        code(word(each, "uri")),
-        hash(word(each, "then")),
-        hash(word(each, "now")),
-      ]),
-    ),
-    ...table(
-      "missing",
-      "No longer there",
-      ["File", "Then"],
-      missing.map((each) => [code(word(each, "uri")), hash(word(each, "then"))]),
-    ),
-    ...table(
-      "fallbacks",
-      "Made do with",
-      ["What", "File"],
-      fallbacks.map((each) => [fallbackWords(word(each, "fallback")), code(word(each, "uri"))]),
-    ),
+    ...list("drift", "Changed since the marker", drift, file, then, hashed("Now", "now")),
+    ...list("missing", "No longer there", missing, file, then),
+    ...list("fallbacks", "Made do with", fallbacks, ["What", what], file),
   ];
 }
 
 /** What was made do with; a soft branch that was to name the lines of its source may hold them. */
-function fallbackWords(fallback: string): string {
-  switch (fallback) {
-    case "weak_hash":
-      return "size and time in place of the content";
-    case "file_only_store":
-      return "the session files alone";
-    case "copied_legacy":
-      return "a copy of the lines: the source has an older format";
-    case "copied_compressed":
-      return "a copy of the lines: the source is compressed";
-    case "copied_windows":
-      return "a copy of the lines: the source was compacted";
-    case "copied_in_base":
-      return "a copy of the lines: the turn stands in a file before that of the source";
-    case "copied_damaged":
-      return "a copy of the lines: the source has bytes that are no text";
-    case "earlier_unknown":
-      return "what the source began with: nothing tells what was read and changed before";
-    default:
-      return fallback;
-  }
-}
+const FALLBACKS: Readonly<Record<string, string>> = {
+  weak_hash: "size and time in place of the content",
+  file_only_store: "the session files alone",
+  copied_legacy: "a copy of the lines: the source has an older format",
+  copied_compressed: "a copy of the lines: the source is compressed",
+  copied_windows: "a copy of the lines: the source was compacted",
+  copied_in_base: "a copy of the lines: the turn stands in a file before that of the source",
+  copied_damaged: "a copy of the lines: the source has bytes that are no text",
+  earlier_unknown: "what the source began with: nothing tells what was read and changed before",
+};
 
 /** The fields that all events of an operation share. */
 const SHARED = new Set([
@@ -299,52 +247,55 @@ const SHARED = new Set([
 ]);
 
 /** What was written down while it happened. */
-export function eventSections({ events }: Details): Section[] {
-  const rows = events.map((event): Value[] => {
-    const own = Object.entries(event).filter(([name]) => !SHARED.has(name));
-    const text = own.map(([name, value]) => `${name}=${JSON.stringify(value)}`).join(" ");
-    return [moment(word(event, "at")), code(word(event, "type")), code(text)];
-  });
-  return table("events", "Events", ["When", "What", "Facts"], rows);
+function eventSections({ events }: Details): Section[] {
+  const own = (event: Fields) => {
+    const fields = Object.entries(event).filter(([name]) => !SHARED.has(name));
+    return code(fields.map(([name, value]) => `${name}=${JSON.stringify(value)}`).join(" "));
+  };
+  const when = (event: Fields) => moment(word(event, "at"));
+  return list("events", "Events", events, ["When", when], coded("What", "type"), ["Facts", own]);
 }
 
-/** A hash without what all of them begin with, short enough to compare by eye. */
-function hash(text: string): Value {
-  return code(text.replace(/^sha256:/, "").slice(0, 16));
-}
-
-/** The sections about it; few where the state can no longer be told. */
-export function knownState(state: unknown, modes: readonly Fields[]): Section[] {
+/** What was known at the turn; little where the state can no longer be read. */
+function knownState(state: unknown, modes: readonly Fields[]): Section[] {
   const { task, plan, decisions, facts: found } = Object(state) as Fields;
-  const { steps: all, done: ticks } = Object(plan) as Fields;
-  const done = Object(ticks) as Fields;
-  const steps = objects(all).map((step): Value[] => [
-    done[word(step, "id")] === true ? "done" : "open",
-    word(step, "text"),
-  ]);
-  const decided = objects(decisions).map((each): Value[] => [
-    code(word(each, "decisionId")),
-    word(each, "decision"),
-    word(each, "supersededBy") === "" ? "" : "replaced",
-  ]);
-  const kept = Object.entries(Object(found) as Fields).map(([key, fact]): Value[] => [
-    code(key),
-    word(fact, "value"),
-  ]);
+  const { steps, done } = Object(plan) as Fields;
+  const isDone = (step: Fields) => (Object(done) as Fields)[word(step, "id")] === true;
+  const known = Object.entries(Object(found) as Fields).map(([key, fact]) => ({
+    key,
+    value: word(fact, "value"),
+  }));
   const goal = plain(word(task, "text"));
   return [
     ...(goal === "" ? [] : [facts("state", "Known at the turn", [["Task", goal]], true)]),
-    ...table("plan", "Plan", ["Standing", "Step"], steps),
-    ...table("decisions", "Decisions", ["ID", "Decision", "Standing"], decided),
-    ...table("facts", "Facts", ["Key", "Value"], kept),
-    ...table(
+    ...list(
+      "plan",
+      "Plan",
+      steps,
+      ["Standing", (step) => (isDone(step) ? "done" : "open")],
+      written("Step", "text"),
+    ),
+    ...list(
+      "decisions",
+      "Decisions",
+      decisions,
+      coded("ID", "decisionId"),
+      written("Decision", "decision"),
+      ["Standing", (each) => (word(each, "supersededBy") === "" ? "" : "replaced")],
+    ),
+    ...list("facts", "Facts", known, coded("Key", "key"), written("Value", "value")),
+    ...list(
       "modes",
       "Modes",
-      ["Mode", "From record", "Turn"],
-      modes.map((each) => [word(each, "mode"), word(each, "seq"), code(word(each, "turnId"))]),
+      modes,
+      written("Mode", "mode"),
+      written("From record", "seq"),
+      coded("Turn", "turnId"),
     ),
   ];
 }
+
+// --- what sections are made of -------------------------------------------------------------------
 
 /** One thing to show; a string is plain text. */
 export type Value =
@@ -380,7 +331,7 @@ export interface Section {
 }
 
 /** A section of one fact a row. */
-export function facts(
+function facts(
   id: string,
   title: string,
   rows: readonly (readonly [string, Value])[],
@@ -389,46 +340,64 @@ export function facts(
   return { id, title, count: null, isOpen, body: { kind: "facts", rows } };
 }
 
+/** A column of a list: its heading, and what it shows of an item. */
+type Column = readonly [string, (each: Fields) => Value];
+
 /** A section that lists things, none where there are none. */
-export function table(
-  id: string,
-  title: string,
-  head: readonly string[],
-  rows: readonly (readonly Value[])[],
-  isOpen = false,
-): Section[] {
-  const body = { kind: "table", head, rows } as const;
-  return rows.length === 0 ? [] : [{ id, title, count: rows.length, isOpen, body }];
+function list(id: string, title: string, items: unknown, ...columns: Column[]): Section[] {
+  const rows = objects(items).map((each) => columns.map(([, show]) => show(each)));
+  const body = { kind: "table", head: columns.map(([name]) => name), rows } as const;
+  return rows.length === 0 ? [] : [{ id, title, count: rows.length, isOpen: false, body }];
+}
+
+function written(name: string, field: string): Column {
+  return [name, (each) => word(each, field)];
+}
+
+function coded(name: string, field: string): Column {
+  return [name, (each) => code(word(each, field))];
+}
+
+function yes(name: string, field: string): Column {
+  return [name, (each) => (each[field] === true ? "yes" : "no")];
+}
+
+/** A hash without what all of them begin with, short enough to compare by eye. */
+function hashed(name: string, field: string): Column {
+  return [
+    name,
+    (each) =>
+      code(
+        word(each, field)
+          .replace(/^sha256:/, "")
+          .slice(0, 16),
+      ),
+  ];
 }
 
 /** A text in the letters of a terminal. */
-export function code(text: string): Value {
+function code(text: string): Value {
   return { kind: "code", text };
 }
 
 /** A moment. */
-export function moment(stamp: string): Value {
+function moment(stamp: string): Value {
   return { kind: "time", stamp };
 }
 
 // --- what the records of the wire leave open -----------------------------------------------------
 
-export type Fields = Readonly<Record<string, unknown>>;
+type Fields = Readonly<Record<string, unknown>>;
 
 /** Read a list of objects out of an answer; what is none is left out. */
-export function objects(value: unknown): Fields[] {
+function objects(value: unknown): Fields[] {
   return Array.isArray(value)
     ? value.filter((each) => typeof each === "object" && each !== null)
     : [];
 }
 
 /** Read a field as a word, empty where there is none. */
-export function word(fields: unknown, name: string): string {
+function word(fields: unknown, name: string): string {
   const value = (Object(fields) as Fields)[name];
   return typeof value === "string" || typeof value === "number" ? String(value) : "";
-}
-
-/** Read a field that is yes or no. */
-export function flag(fields: unknown, name: string): boolean {
-  return (Object(fields) as Fields)[name] === true;
 }

@@ -96,78 +96,45 @@ function loud(text: string, alert: "warning" | "error", reason: string): Status 
   return { text, tooltip, spoken: listed(reason, "restart"), alert, click: "restart" };
 }
 
-/** What is used of a refusal's facts. */
-interface Facts {
-  readonly hint?: unknown;
-  /** The file that is no session's. */
-  readonly file?: unknown;
-  /** What the conflict is with. */
-  readonly reason?: unknown;
-}
+/** A sentence for each refusal; what its facts say may make it another one. */
+const REFUSALS: Readonly<Record<string, string>> = {
+  // Somebody else removed what a page or a row still shows.
+  unknown_session: "This session is no longer here.",
+  unknown_checkpoint: "This marker is no longer here.",
+  unknown_turn: "This turn is no longer here.",
+  unknown_operation: "This restore is no longer here.",
+  unknown_compaction: "This compaction is no longer here.",
+  unknown_note: "This note is no longer here.",
+  unreadable_source: "The file of this session cannot be read.",
+  storage_error: "Not done: a file could not be read or written.",
+  session_live: "Not done: another program has this session open.",
+  turn_not_complete: "Not done: the turn is not complete yet.",
+  not_smaller: "Not done: the context would not become smaller.",
+  item_too_large: "Not done: what has to stay does not fit into the context window.",
+  codex_failed: "Not done: Codex made no summary.",
+  timed_out: "Not done: it took too long.",
+  blocked_by_hook: "Not done: a hook that runs before a compaction did not allow it.",
+};
 
-/** A sentence for a refusal, and the server's own advice where it has one. */
-export function refusalText(code: string, facts: Facts): string {
-  const advice = typeof facts.hint === "string" ? facts.hint : "";
-  return `${sentence(code, facts) ?? `Not done: ${code}.`} ${advice}`.trim();
-}
+/** What a conflict is with, by the `reason` of its facts. */
+const CONFLICTS: Readonly<Record<string, string>> = {
+  imported: "Not done: this pack was imported already.",
+  undone: "Not done: the compaction was taken back already.",
+  later_compaction: "Not done: a later compaction is to be taken back first.",
+  gone_on: "Not done: the session went on meanwhile.",
+  later_window: "Not done: the session went on meanwhile.",
+};
 
-function sentence(code: string, facts: Facts): string | null {
-  switch (code) {
-    // Somebody else took away what a page or a row still shows.
-    case "unknown_session":
-      return "This session is no longer here.";
-    case "unknown_checkpoint":
-      return "This marker is no longer here.";
-    case "unknown_turn":
-      return "This turn is no longer here.";
-    case "unknown_operation":
-      return "This restore is no longer here.";
-    case "unknown_compaction":
-      return "This compaction is no longer here.";
-    case "unknown_note":
-      return "This note is no longer here.";
-    case "unreadable_source":
-      return typeof facts.file === "string"
-        ? "This file cannot be read."
-        : "The file of this session cannot be read.";
-    case "storage_error":
-      return "Not done: a file could not be read or written.";
-    case "session_live":
-      return "Not done: another program has this session open.";
-    case "turn_not_complete":
-      return "Not done: the turn is not complete yet.";
-    case "not_smaller":
-      return "Not done: the context would not become smaller.";
-    case "item_too_large":
-      return "Not done: what has to stay does not fit into the context window.";
-    case "codex_failed":
-      return "Not done: Codex made no summary.";
-    case "timed_out":
-      return "Not done: it took too long.";
-    case "blocked_by_hook":
-      return "Not done: a hook that runs before a compaction did not allow it.";
-    case "conflict":
-      return conflict(facts.reason);
-    default:
-      return null;
-  }
-}
-
-/** What stands in the way; null where the code has to do. */
-function conflict(reason: unknown): string | null {
-  switch (reason) {
-    case "imported":
-      return "Not done: this pack was imported already.";
-    case "undone":
-      return "Not done: the compaction was taken back already.";
-    case "later_compaction":
-      return "Not done: a later compaction is to be taken back first.";
-    case "gone_on":
-    case "later_window":
-      return "Not done: the session went on meanwhile.";
-    default:
-      return null;
-  }
+/** A sentence for a refusal by its code and facts, and the server's own advice where it has one. */
+export function refusalText(code: string, facts: Readonly<Record<string, unknown>>): string {
+  const { hint, file, reason } = facts;
+  const isNoSession = code === "unreadable_source" && typeof file === "string";
+  const sentence = isNoSession
+    ? "This file cannot be read."
+    : code === "conflict"
+      ? CONFLICTS[String(reason)]
+      : REFUSALS[code];
+  return `${sentence ?? `Not done: ${code}.`} ${typeof hint === "string" ? hint : ""}`.trim();
 }
 
 /** Begun with each question; what it returns says whether that question is still the newest. */

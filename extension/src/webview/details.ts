@@ -19,7 +19,7 @@ import {
   kept,
   listen,
   page,
-  tell,
+  send,
   time,
   troubleBox,
 } from "./draw.ts";
@@ -27,8 +27,8 @@ import {
 let state: DetailsState | null = detailsState(kept());
 
 /** Draw all of it; what a person opened stays open. */
-function show(told: Details): void {
-  const { details } = told;
+function show(shown: Details): void {
+  const { details } = shown;
   const { operationId } = details;
   state = { operationId, folds: state?.operationId === operationId ? state.folds : {} };
   keep(state);
@@ -49,24 +49,24 @@ function show(told: Details): void {
       el("h1", {}, `Restored “${nameOf(details.label, details.checkpointId)}”`),
       el("p", { class: "quiet" }, ...sentences, time(details.restoredAt)),
     ),
-    actions(told),
-    warnings(told),
+    actions(shown),
+    warnings(shown),
     el("section", { class: "block" }, el("h2", {}, "Context"), figures(both)),
-    ...detailSections(told).map(section),
+    ...detailSections(shown).map(section),
   );
   page().setAttribute("data-ready", operationId);
 }
 
 function actions({ details }: Details): HTMLElement {
   const { branchAvailable: isThere, sourceAvailable: hasSource, contextReset } = details;
-  const resume = button("Resume in Terminal", { class: "first" }, () => tell({ kind: "resume" }));
+  const resume = button("Resume in Terminal", { class: "first" }, () => send({ kind: "resume" }));
   const compare = button("Compare with Source", { class: "second" }, () =>
-    tell({ kind: "compare" }),
+    send({ kind: "compare" }),
   );
   const another = button(
     contextReset ? "Restore Again…" : "Reset context for performance",
     { class: "second" },
-    () => tell({ kind: "another", mode: "hard" }),
+    () => send({ kind: "another", mode: "hard" }),
   );
   resume.disabled = !isThere;
   compare.disabled = !isThere || !hasSource;
@@ -140,7 +140,7 @@ function value(one: Value): Child {
     case "session":
       return one.there
         ? button(one.name, { class: "link", title: one.id }, () =>
-            tell({ kind: "goTo", sessionId: one.id }),
+            send({ kind: "goTo", sessionId: one.id }),
           )
         : el("span", { title: one.id }, one.name, " ", el("em", {}, "no longer here"));
     default:

@@ -102,19 +102,19 @@ declare function acquireVsCodeApi(): Api;
 const api = acquireVsCodeApi();
 
 /** Say something to the editor. */
-export function tell(message: FromPage): void {
+export function send(message: FromPage): void {
   api.postMessage(message);
 }
 
 /** Hear what the editor says; ready from now on. */
-export function listen(hear: (message: ToPage) => void): void {
+export function listen(handle: (message: ToPage) => void): void {
   window.addEventListener("message", ({ data, origin }: MessageEvent<ToPage>) => {
     // The editor speaks from the frame around this one, which has the same origin.
     if (origin === window.origin) {
-      hear(data);
+      handle(data);
     }
   });
-  tell({ kind: "ready" });
+  send({ kind: "ready" });
 }
 
 /** What was kept, also over a reload of the window. */
@@ -130,7 +130,7 @@ export function keep(state: unknown): void {
 /** Draw it; a screen reader hears it at once. */
 export function troubleBox({ sentence, again }: Trouble): HTMLElement {
   const retry = again
-    ? button("Try Again", { class: "second" }, () => tell({ kind: "again" }))
+    ? button("Try Again", { class: "second" }, () => send({ kind: "again" }))
     : null;
   return el("div", { class: "trouble" }, el("p", { role: "alert" }, sentence), retry);
 }

@@ -15,10 +15,10 @@ import {
   oneMore,
   type Preview,
   partName,
+  type RestoreOptions,
+  readOptions,
   sliderText,
   type Trouble,
-  type Wish,
-  wishOf,
 } from "../model/restore.ts";
 import type { PackItem, PackLine, Restored } from "../protocol.ts";
 import {
@@ -30,7 +30,7 @@ import {
   keep,
   listen,
   page,
-  tell,
+  send,
   time,
   troubleBox,
 } from "./draw.ts";
@@ -49,15 +49,15 @@ class PreviewPage {
   readonly #pack = new Pack();
   readonly #budget: Budget;
   readonly #hardOnly: HTMLElement;
-  readonly #goods = el("div", { class: "right" });
+  readonly #contents = el("div", { class: "right" });
   readonly #restore: HTMLButtonElement;
   #preview: Preview;
-  #wish: Wish;
+  #options: RestoreOptions;
   #timer: number | undefined;
 
   constructor(preview: Preview) {
     this.#preview = preview;
-    this.#wish = preview.wish;
+    this.#options = preview.options;
     this.#budget = new Budget(
       (budget) => {
         const cut = this.#pack.cut(budget);
@@ -66,27 +66,27 @@ class PreviewPage {
       },
       (budget) => {
         this.#keep({ budget });
-        tell({ kind: "wish", wish: this.#wish });
+        send({ kind: "options", options: this.#options });
       },
     );
     this.#hardOnly = el(
       "div",
       {},
       this.#budget.element,
-      messagesField(this.#wish, (window) => this.#ask({ window })),
+      messagesField(this.#options, (window) => this.#ask({ window })),
     );
-    const reason = reasonField(this.#wish, (text) => this.#ask({ reason: text }, REST_MS));
+    const reason = reasonField(this.#options, (text) => this.#ask({ reason: text }, REST_MS));
     this.#restore = button("Restore", { class: "first" }, () => {
       this.#restore.disabled = true;
       fill(this.#trouble);
-      tell({ kind: "restore", wish: this.#wish });
+      send({ kind: "restore", options: this.#options });
     });
-    const cancel = button("Cancel", { class: "second" }, () => tell({ kind: "cancel" }));
+    const cancel = button("Cancel", { class: "second" }, () => send({ kind: "cancel" }));
     const promise = "Opens a new session. The source stays as it is.";
     const form = el(
       "form",
       { class: "left" },
-      modeChoice(this.#wish.mode, (mode) => this.#ask({ mode })),
+      modeChoice(this.#options.mode, (mode) => this.#ask({ mode })),
       this.#context,
       this.#warnings,
       this.#hardOnly,
@@ -101,20 +101,20 @@ class PreviewPage {
       el("p", { class: "quiet" }, promise),
     );
     form.addEventListener("submit", (event) => event.preventDefault());
-    fill(page(), this.#head, el("div", { class: "columns" }, form, this.#goods));
+    fill(page(), this.#head, el("div", { class: "columns" }, form, this.#contents));
     this.show(preview);
   }
 
   /** Show an answer, unless another one is on its way. */
   show(preview: Preview): void {
-    const { mode, window, reason } = wishOf(this.#wish);
-    const told = preview.wish;
-    if (told.mode !== mode || told.window !== window || told.reason !== reason) {
+    const { mode, window, reason } = readOptions(this.#options);
+    const shown = preview.options;
+    if (shown.mode !== mode || shown.window !== window || shown.reason !== reason) {
       return;
     }
     this.#preview = preview;
     const { would } = preview;
-    const isHard = told.mode === "hard";
+    const isHard = shown.mode === "hard";
     this.#hardOnly.hidden = !isHard;
     this.#restore.disabled = false;
     this.#calm();
@@ -122,13 +122,13 @@ class PreviewPage {
     this.#showWarnings();
     if (isHard) {
       this.#pack.show(would);
-      fill(this.#goods, this.#pack.element);
-      this.#budget.show(would.lines, this.#wish.budget ?? would.budget ?? 0);
+      fill(this.#contents, this.#pack.element);
+      this.#budget.show(would.lines, this.#options.budget ?? would.budget ?? 0);
     } else {
-      fill(this.#goods, along(would, preview.turn));
+      fill(this.#contents, along(would, preview.turn));
       this.#showContext(null);
     }
-    page().setAttribute("data-ready", told.mode);
+    page().setAttribute("data-ready", shown.mode);
   }
 
   /** Say what did not work; what a person has chosen stays. */
@@ -179,18 +179,18 @@ class PreviewPage {
     fill(this.#warnings, others.length === 0 ? null : list);
   }
 
-  #keep(change: Partial<Wish>): void {
-    this.#wish = { ...this.#wish, ...change };
+  #keep(change: Partial<RestoreOptions>): void {
+    this.#options = { ...this.#options, ...change };
     const { sessionId, checkpointId } = this.#preview;
-    keep({ sessionId, checkpointId, wish: this.#wish });
+    keep({ sessionId, checkpointId, options: this.#options });
   }
 
-  #ask(change: Partial<Wish>, rest = 0): void {
+  #ask(change: Partial<RestoreOptions>, rest = 0): void {
     // What is seen is what is done: until the other branch is shown, it cannot be made.
     this.#restore.disabled ||= change.reason === undefined;
     this.#keep(change);
     window.clearTimeout(this.#timer);
-    const ask = () => tell({ kind: "preview", wish: this.#wish });
+    const ask = () => send({ kind: "preview", options: this.#options });
     this.#timer = window.setTimeout(ask, rest);
   }
 }
@@ -200,8 +200,8 @@ listen((message) => {
   if (message.kind === "preview") {
     if (shown === null) {
       shown = new PreviewPage(message);
-      const { sessionId, checkpointId, wish } = message;
-      keep({ sessionId, checkpointId, wish });
+      const { sessionId, checkpointId, options } = message;
+      keep({ sessionId, checkpointId, options });
     } else {
       shown.show(message);
     }
@@ -214,7 +214,7 @@ listen((message) => {
   }
 });
 
-/** How long a wait before a screen reader is told where the slider came to rest. */
+/** How long a wait before a screen reader is shown where the slider came to rest. */
 const RESTED_MS = 300;
 
 /** The two ways to go on. */
@@ -241,7 +241,7 @@ export class Budget {
   readonly #slider = el("input", { id: "budget" });
   readonly #number = el("input", { aria: { label: "Budget in tokens" } });
   readonly #outcome = el("p", { id: "outcome", class: "quiet" });
-  readonly #told = el("p", { class: "told", role: "status" });
+  readonly #shown = el("p", { class: "shown", role: "status" });
   readonly #more: HTMLButtonElement;
   readonly #cut: (budget: number) => Cut;
   #lines: readonly PackLine[] = [];
@@ -260,7 +260,7 @@ export class Budget {
       this.#set(budget);
       changed(this.#budget);
       window.clearTimeout(this.#timer);
-      this.#timer = window.setTimeout(() => fill(this.#told, this.#outcomeText()), RESTED_MS);
+      this.#timer = window.setTimeout(() => fill(this.#shown, this.#outcomeText()), RESTED_MS);
     };
     this.#more = button("One More Line", { class: "second" }, () =>
       choose(oneMore(this.#lines, this.#budget)),
@@ -289,7 +289,7 @@ export class Budget {
     name.htmlFor = this.#slider.id;
     const row = el("div", { class: "budget" }, this.#slider, this.#number, "tokens");
     const below = el("div", { class: "outcome" }, this.#outcome, this.#more);
-    this.element = el("div", { class: "field" }, name, row, below, this.#told);
+    this.element = el("div", { class: "field" }, name, row, below, this.#shown);
   }
 
   /** Begin with these lines, within this budget. */
@@ -319,12 +319,15 @@ export class Budget {
 }
 
 /** How many of the user's last messages come along. */
-export function messagesField(wish: Wish, choose: (count: number) => void): HTMLElement {
+export function messagesField(
+  options: RestoreOptions,
+  choose: (count: number) => void,
+): HTMLElement {
   const input = el("input", { id: "messages", aria: { describedby: "about-messages" } });
   input.type = "number";
   input.min = "0";
   input.max = String(MOST_MESSAGES);
-  input.value = String(wish.window);
+  input.value = String(options.window);
   input.addEventListener("input", () => {
     const count = input.valueAsNumber;
     if (Number.isInteger(count) && count >= 0 && count <= MOST_MESSAGES) {
@@ -336,11 +339,14 @@ export function messagesField(wish: Wish, choose: (count: number) => void): HTML
 }
 
 /** Why. */
-export function reasonField(wish: Wish, choose: (reason: string) => void): HTMLElement {
+export function reasonField(
+  options: RestoreOptions,
+  choose: (reason: string) => void,
+): HTMLElement {
   const input = el("input", { id: "reason", aria: { describedby: "about-reason" } });
   input.type = "text";
   input.maxLength = 160;
-  input.value = wish.reason;
+  input.value = options.reason;
   input.addEventListener("input", () => choose(input.value));
   return field("Reason", input, "A few words, kept with the restore. Not needed.");
 }
@@ -354,7 +360,7 @@ function field(label: string, input: HTMLInputElement, about: string): HTMLEleme
 
 /** A pack of which a budget shows so much. */
 export class Pack {
-  readonly element = el("section", { class: "goods", aria: { label: "State pack" } });
+  readonly element = el("section", { class: "contents", aria: { label: "State pack" } });
   readonly #inside = el("ol", { class: "pack" });
   readonly #outside = el("ol", { class: "pack out" });
   readonly #insideTitle = el("h2");
@@ -419,7 +425,7 @@ export function along(would: Restored, turn: number | null): HTMLElement {
   ]);
   return el(
     "section",
-    { class: "goods", aria: { label: "What travels along" } },
+    { class: "contents", aria: { label: "What travels along" } },
     el("h2", {}, "What travels along"),
     el("p", {}, conversation),
     ...groups,
