@@ -41,7 +41,6 @@ export function inView(app: App, act: (session: SessionSummary) => Promise<void>
   return onSession(app, act)();
 }
 
-/** Ask a person to choose a session first. */
 export async function askToChoose(): Promise<void> {
   await vscode.window.showInformationMessage("Choose a session in the Sessions view first.");
 }

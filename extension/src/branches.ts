@@ -15,7 +15,6 @@ import {
 } from "./protocol.ts";
 import { attempt, codeOf, showDone } from "./requests.ts";
 
-/** Make the table of commands. */
 export function branchCommands(app: App): Commands {
   return {
     goToSession: async (target?: Target) => {

@@ -114,7 +114,6 @@ function menuOf(node: CheckpointNode): string {
   return node.action === null ? "" : menus[node.action.kind];
 }
 
-/** Make the table of commands about its rows. */
 export function checkpointCommands({ following, documents }: App): Commands {
   const folder = () => following.current?.cwd ?? null;
   // By a key of a person's own it may be called without a row.

@@ -69,7 +69,6 @@ export function awake(server: Server): Promise<void> {
   return whyDown(server.state) === null ? answering(server) : server.restart();
 }
 
-/** The one server of this window. */
 export class Server {
   readonly #stateChanged = new vscode.EventEmitter<ServerState>();
   readonly #sessionsChanged = new vscode.EventEmitter<Changed>();
@@ -123,7 +122,6 @@ export class Server {
     });
   }
 
-  /** Stop for good. */
   stop(): Promise<void> {
     return this.#next(() => this.#stop());
   }

@@ -18,7 +18,6 @@ import type { SessionNode } from "./sessionTree.ts";
 import { turnOff } from "./settings.ts";
 import { openCodex } from "./terminal.ts";
 
-/** Make the table of commands. */
 export function compactionCommands(app: App): Commands {
   return {
     compactSession: onSession(app, (session) => compact(app, session)),

@@ -21,7 +21,6 @@ const CONNECTED = "codexCheckpoints.connected";
 
 type Change = "connect" | "remove";
 
-/** Make the table of commands. */
 export function connectionCommands(app: App, tree: ConnectionTree): Commands {
   return {
     connect: () => makeChange(app, tree, "connect"),
@@ -98,7 +97,7 @@ async function ask({ server }: App, change: Change, dryRun: boolean): Promise<Co
   return report;
 }
 
-/** The changes lie open behind the question: it is about somebody else's files. */
+/** Show the changes behind the question: it is about somebody else's files. */
 async function isAgreed(
   { documents }: App,
   change: Change,
@@ -135,13 +134,13 @@ function nothingToDo(change: Change): string {
 
 const CONNECTION_VIEW = "codexCheckpoints.connection";
 
-/** What is known is good for so long. */
+/** So long a report is shown without asking again. */
 const FRESH_MS = 60_000;
 
-/** Who comes back has perhaps been to Codex, and it may write several times; not more often. */
+/** Codex may write several times, and people come and go: ask no more often than this. */
 const AGAIN_MS = 5_000;
 
-/** What is being written is looked at when it is done. */
+/** Wait so long for a file that is being written. */
 const WRITTEN_MS = 500;
 
 const CONFIGURATION = ["config.toml", "hooks.json"];

@@ -35,7 +35,6 @@ const VIEW_LANGUAGE = "codex-checkpoint-view";
 /** What can be shown of a session as it is now, and of the server. */
 export type Document = "view" | "json" | "losses" | "doctor";
 
-/** Of these the lines wrap. */
 const WRAPPED = new Set(["view", "losses", "text"]);
 
 /** These stay as they were when they were opened: a record never changes. */
@@ -76,7 +75,6 @@ export class Documents implements vscode.TextDocumentContentProvider, vscode.Dis
     await show(there?.uri ?? address(document, paths[document], query));
   }
 
-  /** Open a record that is cited as evidence. */
   async openRecord({ sessionId }: SessionSummary, ref: string): Promise<void> {
     await show(address("record", `/${fileName(ref)} – record.json`, sessionId, ref));
   }
@@ -86,7 +84,6 @@ export class Documents implements vscode.TextDocumentContentProvider, vscode.Dis
     await show(address("text", `/${name}.txt`, this.#texts.keep(text)));
   }
 
-  /** Open a session as it was at the end of a turn. */
   async openState(shape: "view" | "json", session: SessionSummary, place: Place): Promise<void> {
     await show(stateAddress(shape, session, place));
   }

@@ -115,7 +115,6 @@ function every(milliseconds: number, callback: () => void): vscode.Disposable {
   return new vscode.Disposable(() => clearInterval(timer));
 }
 
-/** End the server with the window. */
 export async function deactivate(): Promise<void> {
   await running?.stop();
   // Last, and by nobody else before: the end of the process is told there, and who writes into a

@@ -13,7 +13,7 @@ export async function openArtifact(cwd: string | null, uri: string): Promise<voi
   }
 }
 
-/** Find the file that a session calls so; null, once a person has been told why, where there is none. */
+/** Find a file of a session; null where there is none, and a person has read why. */
 export async function artifactAt(cwd: string | null, uri: string): Promise<vscode.Uri | null> {
   const path = artifactPath(cwd, uri);
   if (path === null) {

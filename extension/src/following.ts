@@ -39,7 +39,6 @@ export class Following implements vscode.Disposable {
     ];
   }
 
-  /** The session in view. */
   get current(): SessionSummary | null {
     return this.#current;
   }
@@ -59,7 +58,7 @@ export class Following implements vscode.Disposable {
     this.look(null);
   }
 
-  /** Find out again; what is asked meanwhile become one more look. */
+  /** Find out again; calls that come meanwhile become one more look. */
   look(changes: Changes): void {
     if (this.#looking !== null) {
       const both = this.#again === undefined ? changes : union(this.#again, changes);
@@ -183,7 +182,6 @@ export class ChangeFeed implements vscode.Disposable {
     ];
   }
 
-  /** Anything may have changed. */
   everything(): void {
     this.#gathered = null;
     this.#soon();

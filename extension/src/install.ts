@@ -156,10 +156,10 @@ function whyNot(error: ExecFileException, errors: string): string {
 
 // --- the end of a process --------------------------------------------------------------------------
 
-/** How long a process that was told to end may take, before it is ended. */
+/** How long a process may take to end by itself before it is killed. */
 const PATIENCE_MS = 2000;
 
-/** End a process where the polite way did not; it is gone on return. */
+/** End a process, by force where it does not end by itself; it is gone on return. */
 export async function end(child: ChildProcess, patience = PATIENCE_MS): Promise<void> {
   if (!hasEnded(child)) {
     child.kill();

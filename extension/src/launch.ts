@@ -54,7 +54,7 @@ export async function forget({ memory }: Seeker): Promise<boolean> {
 }
 
 interface Remembered {
-  /** What it was found by: with other settings it does not count. */
+  /** How it was found: with other settings it does not count. */
   readonly key: string;
   readonly command: readonly string[];
 }
@@ -80,7 +80,7 @@ export async function begin(
   return child;
 }
 
-/** One of the server's own log lines, at its level. */
+/** Write one of the server's log lines, at its level. */
 function passOn(line: string, log: vscode.LogOutputChannel): void {
   const [, level, text] = /^(DEBUG|INFO|WARNING) (.*)$/.exec(line) ?? [];
   if (text === undefined) {

@@ -15,7 +15,6 @@ import {
 } from "./protocol.ts";
 import { showDone } from "./requests.ts";
 
-/** Make the table of commands. */
 export function markerCommands(app: App): Commands {
   return {
     addMarker: onSession(app, (session) => add(app, session)),
@@ -60,7 +59,6 @@ async function rename(app: App, session: SessionSummary, marker: Marker | null):
   }
 }
 
-/** Remove a marker, once the person is sure. */
 async function remove(app: App, session: SessionSummary, marker: Marker | null): Promise<void> {
   const meant = marker ?? (await askMarker(app.server, session, "Remove a Marker"));
   if (meant === undefined) {
@@ -80,7 +78,7 @@ async function remove(app: App, session: SessionSummary, marker: Marker | null):
   }
 }
 
-/** Ask for what is not said yet of two states, and show them side by side. */
+/** Ask for the states that were not given, and show both side by side. */
 async function compare(app: App, session: SessionSummary, marker: Marker | null): Promise<void> {
   const one =
     marker === null

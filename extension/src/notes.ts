@@ -19,7 +19,6 @@ import { pathForSessions } from "./settings.ts";
 /** How many messages and calls are offered as evidence. */
 const OFFERED = 60;
 
-/** Make the table of commands. */
 export function noteCommands(app: App): Commands {
   return {
     addNote: () => add(app),

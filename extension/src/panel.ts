@@ -8,7 +8,6 @@ import { harmless, plain } from "./model/text.ts";
 /** The pages there are; each is a script and the common style in `dist/webview`. */
 export type PageName = "preview" | "details";
 
-/** Where the pages lie. */
 export function pagesAt(extension: vscode.Uri): vscode.Uri {
   return vscode.Uri.joinPath(extension, "dist", "webview");
 }
@@ -57,14 +56,13 @@ export class Page implements vscode.Disposable {
     this.panel.webview.html = html(this.panel.webview, this.#folder, this.#name);
   }
 
-  /** Send something; what is no longer there hears nothing. */
+  /** Send something, unless the panel is gone. */
   send(message: ToPage): void {
     if (!this.#isGone) {
       void this.panel.webview.postMessage(message);
     }
   }
 
-  /** Say what did not work. */
   complain(sentence: string, again: boolean): void {
     this.send({ kind: "trouble", sentence: plain(sentence), again });
   }
@@ -74,7 +72,6 @@ export class Page implements vscode.Disposable {
   }
 }
 
-/** Open an empty panel. */
 export function openPanel(viewType: string, title: string): vscode.WebviewPanel {
   const column = vscode.ViewColumn.Active;
   return vscode.window.createWebviewPanel(viewType, harmless(title), column, {});

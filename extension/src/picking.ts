@@ -62,7 +62,6 @@ export async function askLabel(title: string, value: string): Promise<string | u
   return (await vscode.window.showInputBox(options))?.trim();
 }
 
-/** Ask for a marker of a session. */
 export async function askMarker(
   server: Server,
   session: SessionSummary,

@@ -8,7 +8,6 @@ import { PinRequest, type SessionSummary, UnpinRequest } from "./protocol.ts";
 import { showDone } from "./requests.ts";
 import { pathForSessions } from "./settings.ts";
 
-/** Make the table of commands. */
 export function pinCommands(app: App): Commands {
   const pin = async ({ sessionId }: SessionSummary, path: string | null) => {
     if (path !== null) {

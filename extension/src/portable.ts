@@ -11,7 +11,6 @@ import { openCodex } from "./terminal.ts";
 
 const FILTERS = { "Checkpoint packs": ["json"] };
 
-/** Make the table of commands. */
 export function packCommands(app: App): Commands {
   return {
     exportSession: onSession(app, (session) => exportPack(app, session)),

@@ -27,13 +27,10 @@ import {
 } from "./protocol.ts";
 import { errorText, longRequest } from "./requests.ts";
 
-/** Who hears what comes of it. */
 export interface Outcome {
-  /** The branch is open. */
   readonly done: (restored: Restored) => void;
   /** It turned out to be open, after the server that opened it ended without a word. */
   readonly found: (operationId: string) => void;
-  /** The tab was closed. */
   readonly gone: () => void;
 }
 
@@ -52,7 +49,6 @@ export class RestorePreview {
   /** What the page was made of, as text; undefined while the page tells of trouble. */
   #shown: string | undefined;
 
-  /** Show it in a panel. */
   constructor(
     server: Server,
     feed: ChangeFeed,
@@ -172,7 +168,7 @@ export class RestorePreview {
     }
   }
 
-  /** Say why nothing can be shown; what a person asks next may work. */
+  /** Show why nothing can be shown; what a person asks next may work. */
   #complain(sentence: string): void {
     this.#shown = undefined;
     const unsure = "Whether the branch was opened is seen when the server runs again.";

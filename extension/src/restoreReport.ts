@@ -15,7 +15,6 @@ import {
 } from "./protocol.ts";
 import { errorText } from "./requests.ts";
 
-/** What a person can do from here. */
 export interface Ways {
   readonly resume: (sessionId: string) => void;
   /** Open the preview of another restore from the same marker. */
@@ -23,7 +22,6 @@ export interface Ways {
     place: { readonly sessionId: string; readonly checkpointId: string },
     mode: Mode,
   ) => void;
-  /** The tab was closed. */
   readonly gone: () => void;
 }
 
@@ -35,7 +33,6 @@ export class RestoreReport {
   readonly #loads = new Newest();
   #details: RestoreDetails | null = null;
 
-  /** Show it in a panel. */
   constructor(
     server: Server,
     feed: ChangeFeed,
@@ -69,7 +66,6 @@ export class RestoreReport {
     );
   }
 
-  /** Come to the front. */
   show(): void {
     this.page.panel.reveal();
   }

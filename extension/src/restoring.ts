@@ -19,11 +19,9 @@ import { attempt } from "./requests.ts";
 import { RestorePreview } from "./restorePreview.ts";
 import { RestoreReport } from "./restoreReport.ts";
 
-/** The kinds of tabs, under which the editor keeps them over a reload. */
 const PREVIEW = "codexCheckpoints.restorePreview";
 const DETAILS = "codexCheckpoints.restoreDetails";
 
-/** A marker by its session. */
 export interface Place {
   readonly sessionId: string;
   readonly checkpointId: string;
@@ -159,7 +157,6 @@ export class Restores implements vscode.Disposable {
     this.#reports.set(operationId, made);
   }
 
-  /** One quiet notice, with the ways on. */
   async #offer(done: Restored): Promise<void> {
     const [details, resume] = ["Details", "Resume in Terminal"];
     const chosen = await vscode.window.showInformationMessage(notice(done), details, resume);
@@ -178,7 +175,6 @@ export class Restores implements vscode.Disposable {
   }
 }
 
-/** Make the table of commands. */
 export function restoreCommands(restores: Restores): Commands {
   return {
     restoreMarker: (on?: Called) => restores.restore(placeOf(on)),

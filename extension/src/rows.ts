@@ -63,7 +63,6 @@ export abstract class Tree<Row> implements vscode.TreeDataProvider<Row>, vscode.
   }
 }
 
-/** Make a tree item; the id keeps a row unfolded and selected while its text changes. */
 export function treeItem(
   id: string,
   row: Appearance,
@@ -88,7 +87,6 @@ export function badgeUri({ text, alert }: Badge): vscode.Uri {
   return vscode.Uri.from({ scheme: SCHEME, path: `/${alert ? "alert" : "calm"}/${text}` });
 }
 
-/** Have the editor draw them. */
 export function provideBadges(): vscode.Disposable {
   return vscode.window.registerFileDecorationProvider({
     provideFileDecoration(uri) {

@@ -86,7 +86,6 @@ export class SessionTree extends Tree<SessionNode> {
     this.refresh();
   }
 
-  /** Show twice as many. */
   showMore(group: Group): void {
     this.#wanted.set(group.id, 2 * group.limit);
     this.refresh();
@@ -223,7 +222,6 @@ export class SessionTree extends Tree<SessionNode> {
     return [...source, ...markers, ...branches, ...row.children, ...windows];
   }
 
-  /** The markers of a session, the newest first. */
   async #markers({ group, session }: SessionRow): Promise<SessionNode[]> {
     if (session.markers === 0) {
       return [];
@@ -249,7 +247,6 @@ export class SessionTree extends Tree<SessionNode> {
     };
   }
 
-  /** The windows of a session that was compacted, the newest first. */
   async #windows({ group, session }: SessionRow): Promise<SessionNode[]> {
     if (session.compactions === 0) {
       return [];
@@ -289,7 +286,6 @@ export interface Group {
   /** Sessions of these folders are shown elsewhere. */
   readonly without: readonly string[];
   readonly isOpen: boolean;
-  /** How many are shown. */
   readonly limit: number;
 }
 
@@ -303,7 +299,6 @@ export interface SessionRow {
   readonly children: readonly SessionNode[];
 }
 
-/** A marker below its session. */
 export interface MarkerRow {
   readonly kind: "marker";
   readonly group: string;
@@ -338,7 +333,6 @@ export type SessionNode =
   | { readonly kind: "more"; readonly group: Group }
   | { readonly kind: "note"; readonly group: string; readonly text: string };
 
-/** Make the tree item of a row. */
 export function sessionItem(node: SessionNode): vscode.TreeItem {
   const { None, Collapsed, Expanded } = vscode.TreeItemCollapsibleState;
   switch (node.kind) {
@@ -398,7 +392,6 @@ export function sessionItem(node: SessionNode): vscode.TreeItem {
   }
 }
 
-/** What is known about an empty tree. */
 export interface Empty {
   readonly isFiltered: boolean;
   readonly hasFolder: boolean;

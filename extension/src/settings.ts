@@ -47,7 +47,6 @@ export function pythonSetting(): string {
   return path("python");
 }
 
-/** Whether each request leaves a line in the log. */
 export function isTracing(): boolean {
   return vscode.workspace.getConfiguration(SECTION).get("trace") === "requests";
 }
@@ -108,7 +107,6 @@ function path(name: string): string {
   return typeof value === "string" ? value.replace(/^~(?=[\\/]|$)/, homedir()) : "";
 }
 
-/** Set a context key of ours, for `when` clauses. */
 export function setContext(name: string, value: unknown): void {
   void vscode.commands.executeCommand("setContext", `codexCheckpoints.${name}`, value);
 }

@@ -27,7 +27,6 @@ interface Artifact {
   readonly hash?: string;
 }
 
-/** All rows of a checkpoint. */
 export function checkpointNodes(
   checkpoint: Checkpoint,
   notes: readonly Note[],
@@ -143,7 +142,6 @@ function countsNode(checkpoint: Checkpoint, session: SessionSummary, now: number
   return { ...section("counts", "Counts", count, "graph", children), unfolded: false };
 }
 
-/** What a click on a row does. */
 export type Action =
   | { readonly kind: "open"; readonly uri: string }
   | { readonly kind: "copy"; readonly text: string }
@@ -152,7 +150,6 @@ export type Action =
   /** Shows a file beside what it was when it had this hash. */
   | { readonly kind: "compare"; readonly uri: string; readonly hash: string };
 
-/** A row with those below it. */
 export interface CheckpointNode {
   /** Stays the same while the checkpoint changes, so that unfolded rows stay unfolded. */
   readonly id: string;
@@ -160,9 +157,7 @@ export interface CheckpointNode {
   readonly children: readonly CheckpointNode[];
   readonly unfolded: boolean;
   readonly action: Action | null;
-  /** The fact or decision that the row stands for. */
   readonly note: Note | null;
-  /** The pin that the row stands for. */
   readonly pin: Pin | null;
 }
 
@@ -227,7 +222,6 @@ export function pathOf({ uri, start, end }: Pin): string {
   return end === null || end === start ? `${uri}#L${start}` : `${uri}#L${start}-L${end}`;
 }
 
-/** Whether a file is pinned as a whole. */
 export function isPinned(pins: readonly Pin[], uri: string): boolean {
   return pins.some((pin) => pin.uri === uri && pin.start === null);
 }
@@ -293,7 +287,6 @@ export function decisionsNode(notes: readonly Note[]): CheckpointNode {
   return section("decisions", "Decisions", count, "law", children);
 }
 
-/** Whether a fact can no longer be relied on. */
 export function isSuspect(note: Note): boolean {
   return note.status === "SUSPECT";
 }

@@ -21,7 +21,6 @@ export function figures(done: Compacted): string {
   );
 }
 
-/** What was done, for the quiet notice. */
 export function notice(done: Compacted): string {
   const change = `${tokens(done.tokensBefore, done.tokensBeforeSource)} → ${after(done)} tokens`;
   return done.into === "new"
@@ -29,7 +28,6 @@ export function notice(done: Compacted): string {
     : `Compacted in place: ${change}. Nothing that was there is gone.`;
 }
 
-/** The whole report as a document. */
 export function reportText(done: Compacted): string {
   const rows: [string, string][] = [
     ["Compaction", done.compactionId ?? "not done yet"],
@@ -114,7 +112,6 @@ function pieceLine(piece: CompactionPiece): string {
   );
 }
 
-/** Something that was there before a compaction. */
 interface Kept {
   readonly name: string;
   readonly ref: string | null;
@@ -215,7 +212,7 @@ function rereadLines(loss: Loss): string[] {
   return [heading, ...rereads, ...loop];
 }
 
-/** Finds out; null where nobody could tell. */
+/** Finds out; null where that failed. */
 export type AskLosses = (sessionId: string) => Promise<readonly Loss[] | null>;
 
 export class KnownLosses {
@@ -265,7 +262,7 @@ export class Hints {
   readonly #shown = new Map<string, number>();
   readonly #since: number;
 
-  /** What was done before `since` is nobody's concern now. */
+  /** Sessions that were last written before `since` are left alone. */
   constructor(since: number) {
     this.#since = since;
   }

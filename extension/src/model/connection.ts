@@ -6,7 +6,6 @@ import { type Appearance, ago, cut, dotted, listed, plain } from "./text.ts";
 /** What the button of a row does; `""` where nothing is to be done. */
 export type Step = "connect" | "repair" | "trust" | "update" | "home" | "";
 
-/** A row with those below it. */
 export interface ConnectionNode {
   /** Stays the same while the connection changes, so that unfolded rows stay unfolded. */
   readonly id: string;

@@ -16,7 +16,6 @@ import {
 /** As many code points as the server keeps of a label. */
 const LONGEST_LABEL = 160;
 
-/** One marker as a row below a session. */
 export function markerRow(marker: Marker, session: SessionSummary, now: number): Appearance {
   const label = labelOf(marker);
   const standing = standingOf(marker, session);
@@ -122,16 +121,13 @@ export interface Place {
   readonly turnId: string | null;
   /** The number of the turn; null where that is not known. */
   readonly number: number | null;
-  /** What to call it. */
   readonly words: string;
 }
 
-/** The state of a session as it is now. */
 export function placeNow(sessionId: string, words: string): Place {
   return { sessionId, turnId: null, number: null, words };
 }
 
-/** The state at the end of a turn. */
 export function placeOfTurn(
   sessionId: string,
   { turnId, number }: { readonly turnId: string; readonly number: number },

@@ -2,7 +2,6 @@
 
 import type { Anchor, Note } from "../protocol.ts";
 
-/** What a person said of a fact. */
 export interface FactStatement {
   readonly key: string;
   readonly value: string;
@@ -10,7 +9,6 @@ export interface FactStatement {
   readonly dependsOn: readonly string[];
 }
 
-/** What a person said of a decision. */
 export interface DecisionStatement {
   readonly decisionId: string;
   readonly decision: string;
@@ -19,7 +17,6 @@ export interface DecisionStatement {
   readonly evidence: Anchor;
 }
 
-/** The payload of a fact. */
 export function factPayload(fact: FactStatement): object {
   return {
     kind: "fact",
@@ -30,7 +27,6 @@ export function factPayload(fact: FactStatement): object {
   };
 }
 
-/** The payload of a decision. */
 export function decisionPayload(decision: DecisionStatement): object {
   const { decisionId, rationale, supersedes } = decision;
   return {

@@ -3,12 +3,10 @@
 import type { Imported, PackCounts, SessionSummary } from "../protocol.ts";
 import { counted, fileName, listed, plain, subject } from "./text.ts";
 
-/** What to call the file. */
 export function packName(session: SessionSummary): string {
   return `${fileName(subject(session))}.pack.json`;
 }
 
-/** What a pack holds, in one line. */
 export function countWords(counts: PackCounts): string {
   const { turns, planSteps, notes, fileReferences, modes, artifacts, markers, pins } = counts;
   return listed(

@@ -29,7 +29,7 @@ export function readMode(value: unknown): Mode {
   return value === "hard" ? "hard" : "soft";
 }
 
-/** Read a options as it came from a page, or out of what the editor kept of one. */
+/** Read options as they came from a page, or as the editor kept them. */
 export function readOptions(value: unknown): RestoreOptions {
   const { mode, budget, window, reason } = Object(value) as Record<string, unknown>;
   const whole = (some: unknown) => (Number.isSafeInteger(some) ? Math.max(0, Number(some)) : null);
@@ -46,14 +46,12 @@ export function modeLabel(mode: string): string {
   return mode === "hard" ? "Reset context for performance" : "Continue with context";
 }
 
-/** What each of them does, in a sentence. */
 export function modeAbout(mode: Mode): string {
   return mode === "hard"
     ? "The branch begins with a fresh context and a short pack of what was recorded; the conversation stays behind in the source."
     : "The branch takes the conversation up to the marker along; the context stays as full as it was there.";
 }
 
-/** The name that a marker goes by. */
 export function nameOf(label: string, checkpointId: string): string {
   return cut(plain(label), 80) || plain(checkpointId);
 }
@@ -82,7 +80,6 @@ export function shareOf(tokens: number | null, window: number | null): number | 
   return tokens === null || !window ? null : Math.min(1, Math.max(0, tokens / window));
 }
 
-/** What a part of a pack is called. */
 export function partName(part: string): string {
   const names: Record<string, string> = {
     notice: "Notice and lineage",
@@ -115,7 +112,6 @@ export function itemName({ part, id }: PackItem): string {
   }
 }
 
-/** A row of a list to choose from. */
 export interface Choice {
   readonly label: string;
   readonly description: string;
@@ -161,11 +157,9 @@ export function sessionName(session: SessionSummary | null, id: string): string 
 /** Where a budget ends a pack; lines before `lines` are in, the others are left out. */
 export interface Cut {
   readonly lines: number;
-  /** What the lines that are in cost. */
   readonly tokens: number;
   readonly included: number;
   readonly deferred: number;
-  /** The first item that is left out. */
   readonly next: PackLine | null;
 }
 
@@ -218,7 +212,6 @@ export function cutText(cut: Cut, budget: number): string {
   return `${fits} ${enough}`;
 }
 
-/** What the slider says of itself. */
 export function sliderText(cut: Cut, budget: number): string {
   const all = cut.included + cut.deferred;
   return listed(
@@ -236,7 +229,7 @@ export interface Preview {
   readonly kind: "preview";
   readonly sessionId: string;
   readonly checkpointId: string;
-  /** The options that was answered. */
+  /** The options that this answers. */
   readonly options: RestoreOptions;
   readonly would: Restored;
   readonly source: string;
@@ -249,7 +242,6 @@ export interface Details {
   readonly kind: "details";
   readonly details: RestoreDetails;
   readonly events: readonly Readonly<Record<string, unknown>>[];
-  /** The tree that both sessions stand in, as far as it is known. */
   readonly lineage: readonly LineageNode[];
   /** The state at the turn, where it can still be told. */
   readonly state: unknown;
@@ -267,11 +259,11 @@ export type ToPage = Preview | Details | Trouble;
 export type FromPage =
   /** It is drawn and can be sent something. */
   | { readonly kind: "ready" }
-  /** What it was told did not work may work now. */
+  /** What did not work may work now. */
   | { readonly kind: "again" }
   /** What a person chose, for the next time that the page is drawn. */
   | { readonly kind: "options"; readonly options: RestoreOptions }
-  /** What would come of another options? */
+  /** What would come of other options? */
   | { readonly kind: "preview"; readonly options: RestoreOptions }
   | { readonly kind: "restore"; readonly options: RestoreOptions }
   | { readonly kind: "cancel" }
@@ -311,14 +303,12 @@ export interface PreviewState {
   readonly options: RestoreOptions;
 }
 
-/** What it keeps of details. */
 export interface DetailsState {
   readonly operationId: string;
   /** The sections that a person opened or folded. */
   readonly folds: Readonly<Record<string, boolean>>;
 }
 
-/** Read what was kept of a preview. */
 export function previewState(value: unknown): PreviewState | null {
   const { sessionId, checkpointId, options } = Object(value) as Record<string, unknown>;
   return typeof sessionId === "string" && typeof checkpointId === "string"
@@ -326,7 +316,6 @@ export function previewState(value: unknown): PreviewState | null {
     : null;
 }
 
-/** Read what was kept of details. */
 export function detailsState(value: unknown): DetailsState | null {
   const { operationId, folds } = Object(value) as Record<string, unknown>;
   if (typeof operationId !== "string") {

@@ -4,7 +4,6 @@ import type { RestoreDetails } from "../protocol.ts";
 import { type Details, modeLabel, partName } from "./restore.ts";
 import { plain } from "./text.ts";
 
-/** All sections, in their order. */
 export function detailSections(shown: Details): Section[] {
   const { details } = shown;
   return [
@@ -321,7 +320,7 @@ export type Body =
   | { readonly kind: "sentence"; readonly text: string };
 
 export interface Section {
-  /** Stays the same in every language: what a person opened stays open. */
+  /** Stays the same from one drawing to the next: what a person opened stays open. */
   readonly id: string;
   readonly title: string;
   /** How many there are, where that is worth saying. */
@@ -380,7 +379,6 @@ function code(text: string): Value {
   return { kind: "code", text };
 }
 
-/** A moment. */
 function moment(stamp: string): Value {
   return { kind: "time", stamp };
 }

@@ -98,7 +98,6 @@ export function badgeOf(session: SessionSummary): Badge {
   return { text, alert: session.nearlyFull || session.suspectFacts > 0 };
 }
 
-/** One line a fact, for tooltips. */
 function sessionFacts(session: SessionSummary): string[] {
   const [title, task] = [session.title, session.task].map((text) => cut(plain(text ?? ""), 160));
   const tokens = session.contextTokens;
@@ -186,7 +185,6 @@ export function isPlainId(sessionId: string): boolean {
   return /^[A-Za-z0-9][\w-]*$/.test(sessionId);
 }
 
-/** Which sessions a person wants to see. */
 export interface Filter {
   readonly search: string;
   readonly archived: boolean;
@@ -196,12 +194,10 @@ export interface Filter {
 
 export const NO_FILTER: Filter = { search: "", archived: false, running: false, suspect: false };
 
-/** Whether anything is left out. */
 export function isFiltered(filter: Filter): boolean {
   return filter.search !== "" || filter.archived || filter.running || filter.suspect;
 }
 
-/** What is looked for, in short. */
 export function filterText(filter: Filter): string {
   return dotted(
     filter.search === "" ? "" : `“${plain(filter.search)}”`,

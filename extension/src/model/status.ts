@@ -3,7 +3,6 @@
 import type { SessionSummary, Strayed } from "../protocol.ts";
 import { cut, listed, meter, percent, plain, subject } from "./text.ts";
 
-/** How the server is. */
 export type ServerState =
   | { readonly kind: "starting" }
   | { readonly kind: "indexing"; readonly percent: number | null }
@@ -148,7 +147,6 @@ export class Newest {
   }
 }
 
-/** A file to choose; the name comes from a rollout, and is shown as plain text. */
 export interface StrayedFile {
   readonly uri: string;
   readonly label: string;

@@ -18,7 +18,6 @@ export interface Looks {
   readonly aria?: Readonly<Record<string, string>>;
 }
 
-/** Make an element. */
 export function el<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   looks: Looks = {},
@@ -56,7 +55,6 @@ function inert(text: string): string {
   return plain(`|${text}|`).slice(1, -1);
 }
 
-/** Make a button. */
 export function button(label: string, looks: Looks, press: () => void): HTMLButtonElement {
   const made = el("button", looks, label);
   made.type = "button";
@@ -83,7 +81,6 @@ export function bar(share: number | null): HTMLElement | null {
   return el("span", { class: "bar", aria: { hidden: "true" } }, filled);
 }
 
-/** The place of the page. */
 export function page(): HTMLElement {
   const found = document.getElementById("page");
   if (found === null) {
@@ -101,12 +98,11 @@ declare function acquireVsCodeApi(): Api;
 
 const api = acquireVsCodeApi();
 
-/** Say something to the editor. */
 export function send(message: FromPage): void {
   api.postMessage(message);
 }
 
-/** Hear what the editor says; ready from now on. */
+/** Handle what the editor sends; ready from now on. */
 export function listen(handle: (message: ToPage) => void): void {
   window.addEventListener("message", ({ data, origin }: MessageEvent<ToPage>) => {
     // The editor speaks from the frame around this one, which has the same origin.
@@ -122,12 +118,10 @@ export function kept(): unknown {
   return api.getState();
 }
 
-/** Keep something. */
 export function keep(state: unknown): void {
   api.setState(state);
 }
 
-/** Draw it; a screen reader hears it at once. */
 export function troubleBox({ sentence, again }: Trouble): HTMLElement {
   const retry = again
     ? button("Try Again", { class: "second" }, () => send({ kind: "again" }))
@@ -144,7 +138,6 @@ export interface Figures {
   readonly isEstimate: boolean;
 }
 
-/** Draw both. */
 export function figures({ before, after, window, isEstimate }: Figures): HTMLElement {
   const row = (name: string, tokens: number | null, about: string) => [
     el("dt", {}, name),

@@ -131,7 +131,7 @@ class PreviewPage {
     page().setAttribute("data-ready", shown.mode);
   }
 
-  /** Say what did not work; what a person has chosen stays. */
+  /** Show what did not work; what a person has chosen stays. */
   complain(trouble: Trouble): void {
     fill(this.#trouble, troubleBox(trouble));
     this.#trouble.scrollIntoView({ block: "nearest" });
@@ -214,10 +214,9 @@ listen((message) => {
   }
 });
 
-/** How long a wait before a screen reader is shown where the slider came to rest. */
+/** How long a wait before a screen reader says where the slider came to rest. */
 const RESTED_MS = 300;
 
-/** The two ways to go on. */
 export function modeChoice(chosen: Mode, choose: (mode: Mode) => void): HTMLElement {
   const card = (mode: Mode) => {
     const input = el("input", { id: `mode-${mode}`, aria: { describedby: `about-${mode}` } });
@@ -241,14 +240,14 @@ export class Budget {
   readonly #slider = el("input", { id: "budget" });
   readonly #number = el("input", { aria: { label: "Budget in tokens" } });
   readonly #outcome = el("p", { id: "outcome", class: "quiet" });
-  readonly #shown = el("p", { class: "shown", role: "status" });
+  readonly #shown = el("p", { class: "spoken", role: "status" });
   readonly #more: HTMLButtonElement;
   readonly #cut: (budget: number) => Cut;
   #lines: readonly PackLine[] = [];
   #budget = 0;
   #timer: number | undefined;
 
-  /** `cut` shows a budget and says what it holds; `changed` hears what a person chose. */
+  /** `cut` shows a budget and says what it holds; `changed` is called with what a person chose. */
   constructor(cut: (budget: number) => Cut, changed: (budget: number) => void) {
     this.#cut = cut;
     this.#slider.type = "range";
@@ -292,7 +291,6 @@ export class Budget {
     this.element = el("div", { class: "field" }, name, row, below, this.#shown);
   }
 
-  /** Begin with these lines, within this budget. */
   show(lines: readonly PackLine[], budget: number): void {
     this.#lines = lines;
     this.#slider.max = String(costOf(lines));
@@ -318,7 +316,6 @@ export class Budget {
   }
 }
 
-/** How many of the user's last messages come along. */
 export function messagesField(
   options: RestoreOptions,
   choose: (count: number) => void,
@@ -338,7 +335,6 @@ export function messagesField(
   return field("Last messages of yours", input, about);
 }
 
-/** Why. */
 export function reasonField(
   options: RestoreOptions,
   choose: (reason: string) => void,
@@ -369,7 +365,6 @@ export class Pack {
   #rows: HTMLElement[] = [];
   #at = -1;
 
-  /** Take the lines of another pack. */
   show(would: Restored): void {
     this.#lines = would.lines;
     this.#rows = would.lines.map(lineRow);
