@@ -1,11 +1,39 @@
-/** Shows a file beside what it was when a fact was noted, where git still knows that. */
+/** Opens a file that a session worked on. */
 
 import { createHash } from "node:crypto";
 import * as vscode from "vscode";
+import { artifactPath } from "./model/documents.ts";
 import { plain } from "./model/text.ts";
-import { artifactAt } from "./openArtifact.ts";
 
-const { l10n } = vscode;
+/** Open it if it is a file that is there; say so if not. Its name is never shown as markup. */
+export async function openArtifact(cwd: string | null, uri: string): Promise<void> {
+  const file = await artifactAt(cwd, uri);
+  if (file !== null) {
+    await vscode.commands.executeCommand("vscode.open", file, { preview: true });
+  }
+}
+
+/** Find a file of a session; null where there is none, and a person has read why. */
+export async function artifactAt(cwd: string | null, uri: string): Promise<vscode.Uri | null> {
+  const path = artifactPath(cwd, uri);
+  if (path === null) {
+    void vscode.window.showWarningMessage("This place is not opened from a checkpoint.");
+    return null;
+  }
+  const target = vscode.Uri.file(path);
+  try {
+    const { type } = await vscode.workspace.fs.stat(target);
+    // A pipe or a device would never end.
+    if ((type & vscode.FileType.File) === 0) {
+      void vscode.window.showWarningMessage("This is not a file.");
+      return null;
+    }
+  } catch {
+    void vscode.window.showInformationMessage("This file is no longer there.");
+    return null;
+  }
+  return target;
+}
 
 /** How many earlier states of the file are looked at. */
 const LOOKED_AT = 50;
@@ -35,12 +63,12 @@ export async function showWhatChanged(
   }
   const earlier = await earlierState(file, hash);
   if (earlier === null) {
-    const sentence = l10n.t("Git does not know what the file was then; it is shown as it is now.");
+    const sentence = "Git does not know what the file was then; it is shown as it is now.";
     vscode.window.setStatusBarMessage(sentence, 5000);
     await vscode.commands.executeCommand("vscode.open", file, { preview: true });
     return;
   }
-  const title = l10n.t("{0}: when noted ↔ now", plain(file.path.split("/").at(-1) ?? ""));
+  const title = `${plain(file.path.split("/").at(-1) ?? "")}: when noted ↔ now`;
   await vscode.commands.executeCommand("vscode.diff", earlier, file, title, { preview: true });
 }
 

@@ -1,14 +1,42 @@
-/** Work of the server that takes a while: shown as it goes on, and stopped when a person says so. */
+/** Does what a person asked for, and says in words why the server would not. */
 
 import * as vscode from "vscode";
+import type { RequestType } from "vscode-jsonrpc";
 import { LSPErrorCodes, ResponseError, WorkDoneProgress } from "vscode-languageclient/node";
 import type { Server } from "./client.ts";
+import { refusalText } from "./model/status.ts";
+import { harmless } from "./model/text.ts";
 
-/** What a long request is sent with. */
-export interface Asking {
-  /** Names the work to the server, which tells how far it is. */
-  readonly workDoneToken: string;
-  readonly cancelled: vscode.CancellationToken;
+/** Do it; a refusal becomes one notification, by `words` where those say more. */
+export async function attempt(
+  work: () => Promise<void>,
+  words: (error: unknown) => string | null = () => null,
+): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    const sentence = words(error) ?? errorText(error);
+    void vscode.window.showWarningMessage(harmless(sentence));
+  }
+}
+
+/** Say for a moment that something was done. */
+export function showDone(sentence: string): void {
+  vscode.window.setStatusBarMessage(sentence, 3000);
+}
+
+/** The server's own word for why it would not; empty where the error is not a refusal of its. */
+export function codeOf(error: unknown): string {
+  return error instanceof ResponseError ? String(error.data?.code ?? "") : "";
+}
+
+/** A sentence for a refusal or a failure. */
+export function errorText(error: unknown): string {
+  if (error instanceof ResponseError) {
+    const code = codeOf(error) || String(error.code);
+    return refusalText(code, Object(error.data?.facts));
+  }
+  return error instanceof Error ? error.message : String(error);
 }
 
 let asked = 0;
@@ -17,14 +45,19 @@ let asked = 0;
 const QUIET_MS = 700;
 
 /**
- * Run a request; where it takes a while, with a notification that tells how far it is and can
- * cancel it.  Undefined when it was cancelled: then nothing was done.
+ * Send a request that may take a while: then a notification shows how far it is and can cancel it.
+ * Undefined when it was cancelled: then nothing was done.
  */
-export async function longWork<T>(
+export async function longRequest<
+  P extends { readonly workDoneToken: string | number | null },
+  R,
+  E,
+>(
   server: Server,
   title: string,
-  run: (asking: Asking) => Promise<T>,
-): Promise<T | undefined> {
+  type: RequestType<P, R, E>,
+  params: Omit<P, "workDoneToken">,
+): Promise<R | undefined> {
   asked += 1;
   const workDoneToken = `work-${asked}`;
   const stopping = new vscode.CancellationTokenSource();
@@ -36,7 +69,7 @@ export async function longWork<T>(
       show();
     }
   });
-  const work = run({ workDoneToken, cancelled: stopping.token });
+  const work = server.request(type, { ...params, workDoneToken } as P, stopping.token);
   try {
     if (!(await endsSoon(work))) {
       const options = { location: vscode.ProgressLocation.Notification, title, cancellable: true };
