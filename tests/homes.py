@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+import python
 from codex_checkpoints import assembly
 from codex_checkpoints.assembly import House, Places
 from codex_checkpoints.service.refusal import Refusal
@@ -137,7 +138,7 @@ class Home:
         output: int = subprocess.PIPE,
     ) -> subprocess.CompletedProcess[bytes]:
         """Run a command to its end; `before` is what runs it, as `nice` would."""
-        return subprocess.run(
+        return python.run(
             [*before, sys.executable, "-m", "codex_checkpoints", *arguments],
             env=self.environment(env),
             cwd=cwd,
@@ -158,7 +159,7 @@ class Home:
         self, *arguments: str, env: Mapping[str, str | None] | None = None
     ) -> subprocess.Popen[bytes]:
         """Start a command in a process group of its own, as a terminal does."""
-        return subprocess.Popen(
+        return python.Popen(
             [sys.executable, "-m", "codex_checkpoints", *arguments],
             env=self.environment(env),
             stdin=subprocess.DEVNULL,

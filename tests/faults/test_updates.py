@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+import python
 from homes import SERVER, WAIT, Home, chat, snapshot, thread
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="kills and mounts as POSIX does")
@@ -120,7 +121,7 @@ def test_a_writer_that_is_killed_leaves_all_or_nothing_and_the_next_goes_on(
 
 
 def test_a_writer_waits_for_the_one_before_it(home: Home, tmp_path: Path):
-    holder = subprocess.Popen(
+    holder = python.Popen(
         [sys.executable, "-c", HOLD, str(home.state), thread(1)],
         env=home.environment(),
         stdin=subprocess.PIPE,
