@@ -27,6 +27,12 @@ SERVER = Path(__file__).parents[1] / "server"
 WAIT = 20.0
 """Seconds until something that must come counts as missing."""
 
+PRODUCT = """
+import runpy
+runpy.run_module("codex_checkpoints", run_name="__main__", alter_sys=True)
+"""
+"""The program of `-m codex_checkpoints`, behind something else."""
+
 T = TypeVar("T")
 
 
@@ -134,12 +140,17 @@ class Home:
         *arguments: str | bytes,
         env: Mapping[str, str | None] | None = None,
         before: Sequence[str] = (),
+        first: str = "",
         cwd: str | Path | None = None,
         output: int = subprocess.PIPE,
     ) -> subprocess.CompletedProcess[bytes]:
-        """Run a command to its end; `before` is what runs it, as `nice` would."""
+        """Run a command to its end.
+
+        `before` is what runs it, as `nice` would; `first` is Python that is executed before it.
+        """
+        product = ["-c", first + PRODUCT] if first else ["-m", "codex_checkpoints"]
         return python.run(
-            [*before, sys.executable, "-m", "codex_checkpoints", *arguments],
+            [*before, sys.executable, *product, *arguments],
             env=self.environment(env),
             cwd=cwd,
             stdin=subprocess.DEVNULL,

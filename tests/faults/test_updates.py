@@ -9,13 +9,12 @@ import sys
 import time
 from collections.abc import Generator
 from pathlib import Path
-from textwrap import dedent
 from typing import Any
 
 import pytest
 
 import python
-from homes import SERVER, WAIT, Home, chat, snapshot, thread
+from homes import WAIT, Home, chat, snapshot, thread
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="kills and mounts as POSIX does")
 
@@ -99,14 +98,9 @@ def test_a_writer_that_is_killed_leaves_all_or_nothing_and_the_next_goes_on(
     before = [f"e{number}" for number in range(earlier)]
     for key in before:
         assert home.run("apply", thread(1), payload(tmp_path, key)).returncode == 0
-    (tmp_path / "sitecustomize.py").write_text(dedent(DIE))
-    paths = os.pathsep.join([str(tmp_path), str(SERVER)])
 
     killed = home.run(
-        "apply",
-        thread(1),
-        payload(tmp_path, "killed"),
-        env={"PYTHONPATH": paths, "DIE_AT": point},
+        "apply", thread(1), payload(tmp_path, "killed"), first=DIE, env={"DIE_AT": point}
     )
     assert killed.returncode == -signal.SIGKILL, killed.stderr
 
