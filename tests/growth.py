@@ -4,13 +4,13 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-ENOUGH = 0.004
+ENOUGH = 0.003
 """Seconds of processor time that can be told from nothing."""
 
-TIMES = 4
-"""How many times larger the second input is; work that is quadratic takes 16 times as long."""
+TIMES = 8
+"""How many times larger the second input is; work that is quadratic takes 64 times as long."""
 
-MOST = 8.0
+MOST = 24.0
 
 
 def takes_time_in_proportion(

@@ -99,8 +99,7 @@ def execute(program: Program) -> None:
     os.environ.clear()
     os.environ.update(program.environment)
     time.tzset()
-    for stream in (sys.stdout, sys.stderr):
-        cast("io.TextIOWrapper", stream).reconfigure(line_buffering=stream.isatty())
+    cast("io.TextIOWrapper", sys.stdout).reconfigure(line_buffering=sys.stdout.isatty())
     way, what, *arguments = program.arguments
     sys.argv[:] = [way, *arguments]
     if way == "-m":
