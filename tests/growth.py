@@ -22,7 +22,7 @@ def takes_time_in_proportion(
     so long that work of any other growth would have shown it.
     """
     size = first
-    while (small := _seconds(work, make(size))) < ENOUGH and size < 64 * first:
+    while (small := _seconds(work, make(size))) < ENOUGH and size < 16 * first:
         size *= 2
     small, large = max(small, ENOUGH), _seconds(work, make(size * TIMES))
     for _ in range(5):  # what else the machine does may have been in the way
