@@ -19,6 +19,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+import python
 import rollouts as r
 from codex_checkpoints import hook, stamps
 from codex_checkpoints.core.compaction.how_to import bundle, handoff
@@ -59,7 +60,7 @@ def ask(
     if not isinstance(told, bytes):
         where = {"transcript_path": str(path or home.path())}
         told = json.dumps({**where, **told}).encode()
-    done = subprocess.run(
+    done = python.run(
         [sys.executable, "-m", "codex_checkpoints", "hook", *options],
         input=told,
         env=home.environment(),
@@ -684,7 +685,7 @@ def test_a_reader_that_has_gone_is_no_failure_to_anybody(home: Home):
     os.close(reading)
     told = call(source="resume", transcript_path=str(home.path()))
     try:
-        done = subprocess.run(
+        done = python.run(
             [sys.executable, "-m", "codex_checkpoints", "hook"],
             input=json.dumps(told).encode(),
             env=home.environment(),
@@ -705,7 +706,7 @@ def test_a_reader_that_has_gone_is_no_failure_to_anybody(home: Home):
 def test_a_killed_call_leaves_the_next_one_alone(home: Home):
     home.put(WORK)
     told = json.dumps(call(source="resume", transcript_path=str(home.path()))).encode()
-    with subprocess.Popen(
+    with python.Popen(
         [sys.executable, "-m", "codex_checkpoints", "hook"],
         env=home.environment(),
         stdin=subprocess.PIPE,
@@ -721,7 +722,7 @@ def test_a_killed_call_leaves_the_next_one_alone(home: Home):
 def at_once(home: Home, told: Mapping[str, object], count: int) -> list[bytes]:
     """Call the hook several times at once; what each said."""
     started = [
-        subprocess.Popen(
+        python.Popen(
             [sys.executable, "-m", "codex_checkpoints", "hook"],
             env=home.environment(),
             stdin=subprocess.PIPE,

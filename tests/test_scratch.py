@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import sys
 import threading
 import time
@@ -12,6 +11,7 @@ from typing import Any, cast
 import pytest
 from attrs import evolve
 
+import python
 from codex_checkpoints import file_lock, hook_process, stamps
 from codex_checkpoints.codex import program
 from codex_checkpoints.codex.app_server import AskingFailed, Declined, Patience
@@ -286,7 +286,7 @@ def test_codex_knows_by_its_surroundings_that_it_works_on_a_fork(folder: Path) -
 def test_a_hook_that_is_called_for_a_fork_says_and_notes_nothing(tmp_path: Path) -> None:
     home = Home(tmp_path)
 
-    done = subprocess.run(
+    done = python.run(
         [sys.executable, "-m", "codex_checkpoints", "hook"],
         env=home.environment({"CODEX_CHECKPOINTS_SCRATCH": "1"}),
         input=b"{ no call",
