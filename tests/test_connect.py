@@ -764,6 +764,19 @@ def test_a_hooks_file_with_one_name_twice_is_left_or_restored(home: Path) -> Non
     assert tree(home) == {"hooks.json": text.encode()}
 
 
+def test_what_only_looks_like_our_hook_in_the_hooks_file_is_left(home: Path) -> None:
+    ours = WANTED.group(HOOKS[1])
+    looks = {"Stop": {"x": ours}, "PreCompact": [{"hooks": {"x": handlers_of(ours)[0]}}]}
+    text = json.dumps({"hooks": {"SessionStart": [json.loads(THEIRS)], **looks}})
+    (home / "hooks.json").write_text(text)
+
+    connect(home)
+    assert connect(home, MOVED) != ()
+    disconnect(home)
+
+    assert (home / "hooks.json").read_text() == text
+
+
 def test_a_hooks_file_with_ours_that_no_longer_parses_is_named(home: Path) -> None:
     (home / "hooks.json").write_text(HOOKS_FILES["one line"] % THEIRS)
     connect(home)

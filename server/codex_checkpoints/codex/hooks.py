@@ -45,7 +45,7 @@ def with_hooks(text: str, wanted: Entries) -> str:
 def without_hooks(text: str) -> str:
     """Return the text without our hooks.  Raises `CannotEdit`."""
     result = text
-    while (at := next((at for at in _handlers(result) if _is_ours(result, at)), None)) is not None:
+    while (at := next(_ours(result), None)) is not None:
         result = _without(result, at)
     _check(text, result)
     if found_in(result).ours:
@@ -72,6 +72,11 @@ class _At:
         """Return its event, its group and the handler itself."""
         return self.events[self.event], self.groups[self.group], self.handlers[self.handler]
 
+    @property
+    def place(self) -> tuple[str | None, str]:
+        """Return its event and its place there, as Codex counts."""
+        return self.events[self.event].name, f"{self.group}:{self.handler}"
+
 
 def _with_hook(text: str, wanted: Entries, hook: Hook) -> str:
     """Say a group of ours anew in its place, or put a group at the end of its event.
@@ -81,7 +86,7 @@ def _with_hook(text: str, wanted: Entries, hook: Hook) -> str:
     there = entries.to_replace(_events(_parsed(text)).get(hook.event, ()))
     if there is None:
         return _with_group(text, hook.event, json.dumps(wanted.group(hook), ensure_ascii=False))
-    at = next(at for at in _handlers(text) if _place(at) == (hook.event, there.place))
+    at = next(at for at in _ours(text) if at.place == (hook.event, there.place))
     _, group, handler = at.parts
     said: dict[str, object] = {"command": wanted.hook_command}
     if hook.context_limit is not None:
@@ -101,8 +106,7 @@ def _too_many(text: str, wanted: Entries) -> _At | None:
     events = _events(_parsed(text))
     due = {hook.event: entries.to_replace(events.get(hook.event, ())) for hook in wanted.hooks}
     kept = {(event, there.place) for event, there in due.items() if there is not None}
-    ours = (at for at in _handlers(text) if _place(at) is not None and _is_ours(text, at))
-    return next((at for at in ours if _place(at) not in kept), None)
+    return next((at for at in _ours(text) if at.place not in kept), None)
 
 
 def _with_group(text: str, event: str, group: str) -> str:
@@ -145,28 +149,24 @@ def _without(text: str, at: _At) -> str:
     return spans.without(text, at.events, at.event)
 
 
-def _handlers(text: str) -> Iterator[_At]:
+def _ours(text: str) -> Iterator[_At]:
+    """Yield our handlers; of an event that is named twice a parser sees the last alone."""
     hooks = spans.member(text, spans.first(text), "hooks")
     events = [] if hooks is None else list(spans.parts(text, hooks.value))
+    last = {event.name: at for at, event in enumerate(events)}
     for at, event in enumerate(events):
-        groups = list(spans.parts(text, event.value))
+        groups = _listed(text, event) if last[event.name] == at else []
         for number, group in enumerate(groups):
             inner = spans.member(text, group.value, "hooks")
-            handlers = [] if inner is None else list(spans.parts(text, inner.value))
-            for which in range(len(handlers)):
-                yield _At(events, at, groups, number, handlers, which)
+            handlers = [] if inner is None else _listed(text, inner)
+            for which, handler in enumerate(handlers):
+                if entries.is_our_handler(json.loads(text[handler.value : handler.end])):
+                    yield _At(events, at, groups, number, handlers, which)
 
 
-def _place(at: _At) -> tuple[str, str] | None:
-    """Return its event and place; None where a parser sees a later event of the name."""
-    event = at.parts[0].name or ""
-    is_read = event not in {later.name for later in at.events[at.event + 1 :]}
-    return (event, f"{at.group}:{at.handler}") if is_read else None
-
-
-def _is_ours(text: str, at: _At) -> bool:
-    handler = at.parts[-1]
-    return entries.is_our_handler(json.loads(text[handler.value : handler.end]))
+def _listed(text: str, part: Part) -> list[Part]:
+    """Return the values of an array; none for another value."""
+    return list(spans.parts(text, part.value)) if text[part.value] == "[" else []
 
 
 # --- meaning -------------------------------------------------------------------------------------
