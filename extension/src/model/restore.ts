@@ -95,19 +95,9 @@ export function itemName({ part, id }: PackItem): string {
   if (part !== "notes") {
     return id;
   }
-  const [, kind, own] = /^(task|step|decision|fact)(?::(.*))?$/s.exec(id) ?? [];
-  switch (kind) {
-    case "task":
-      return "The task";
-    case "step":
-      return `Step ${own ?? ""}`;
-    case "decision":
-      return `Decision ${own ?? ""}`;
-    case "fact":
-      return `Fact ${own ?? ""}`;
-    default:
-      return id;
-  }
+  const names: Record<string, string> = { step: "Step", decision: "Decision", fact: "Fact" };
+  const [, kind = "", own = ""] = /^(step|decision|fact)(?::(.*))?$/s.exec(id) ?? [];
+  return /^task(:|$)/.test(id) ? "The task" : kind === "" ? id : `${names[kind]} ${own}`;
 }
 
 export interface Choice {
