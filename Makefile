@@ -25,8 +25,8 @@ HAS_NODE = node --version >/dev/null 2>&1 && npm --version >/dev/null 2>&1
 NEEDS_NODE = $(HAS_NODE) || { echo 'Node 20 or newer is needed here, with npm.' >&2; exit 1; }
 
 VSIX = dist/codex-checkpoints-$(shell sed -n 's/^  "version": "\(.*\)",$$/\1/p' package.json).vsix
-GOES_IN = package.json package-lock.json package.nls.json .vscodeignore README.md LICENSE \
-	$(shell find extension l10n server/codex_checkpoints -type f ! -name '*.pyc' ! -name '.*')
+GOES_IN = package.json package-lock.json .vscodeignore README.md LICENSE \
+	$(shell find extension server/codex_checkpoints -type f ! -name '*.pyc' ! -name '.*')
 
 # What `make run` is to do otherwise; `make run RUN=--help` lists it.
 RUN =
@@ -34,10 +34,14 @@ RUN =
 BROWSERS = chromium chromium-browser google-chrome google-chrome-stable
 WORKBENCH = tests/workbench/node_modules
 
-# The workbench and the browser are not ours, and a walk can fail by them: what failed is walked once
-# more, both times are told with what was seen, and what fails twice has failed.
-WALKS = VSIX='$(CURDIR)/$(VSIX)' $(WORKBENCH)/.node24/node --test --test-concurrency=1 \
-	--test-reporter=spec --test-rerun-failures=build/walks.json 'tests/workbench/*.test.ts'
+# The workbench and the browser are not ours, and a test can fail by them: what failed runs once
+# more, both results are shown, and what fails twice has failed.  Tests run two at a time, but for
+# those that hold something to a time.
+END_TO_END = VSIX='$(CURDIR)/$(VSIX)' $(WORKBENCH)/.node24/node --test --test-reporter=spec
+TIMED = tests/workbench/codex_at_work.test.ts tests/workbench/many_sessions.test.ts
+UNTIMED = $(filter-out $(TIMED),$(wildcard tests/workbench/*.test.ts))
+RUN_TIMED = $(END_TO_END) --test-concurrency=1 --test-rerun-failures=build/timed.json $(TIMED)
+RUN_UNTIMED = $(END_TO_END) --test-concurrency=2 --test-rerun-failures=build/untimed.json $(UNTIMED)
 
 help:
 	@echo 'make run           open an editor with the extension in it: VS Code, else one in the browser'
@@ -99,8 +103,9 @@ e2e: setup node_modules/.ok tests/codex/node_modules/.ok $(WORKBENCH)/.ok $(VSIX
 		echo 'A browser is needed: $(BROWSERS). On Debian: apt-get install chromium' >&2; exit 1
 	$(BIN)/pytest -q tests/test_vsix.py
 	node_modules/.bin/tsc -p tests/workbench
-	@mkdir -p build && rm -f build/walks.json
-	$(WALKS) || { echo 'What failed above is walked once more:'; $(WALKS); }
+	@mkdir -p build && rm -f build/timed.json build/untimed.json
+	$(RUN_UNTIMED) || { echo 'What failed above runs once more:'; $(RUN_UNTIMED); }
+	$(RUN_TIMED) || { echo 'What failed above runs once more:'; $(RUN_TIMED); }
 
 bench: setup
 	$(BIN)/python bench/run.py

@@ -25,7 +25,7 @@ from codex_checkpoints import hook, stamps
 from codex_checkpoints.core.compaction.how_to import bundle, handoff
 from codex_checkpoints.core.compaction.injection import last_bundle
 from codex_checkpoints.core.restore.sealing import is_intact
-from codex_checkpoints.service.connect import last_runs
+from codex_checkpoints.service.connect import doors
 from codex_checkpoints.service.connect.hooking import Call, Hooking
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.losing import LONGEST_WINDOW
@@ -777,9 +777,6 @@ OTHERS = {
 }
 OTHERS_OF_OURS = {
     # how messages and calls are read: a look at a session that has hardly grown has none
-    "core.checkpoint.messages",
-    "core.checkpoint.sightings",
-    "core.checkpoint.work",
     "core.rollout.contextual",
     "core.rollout.paths",
     "core.rollout.shell",
@@ -855,9 +852,9 @@ def test_the_newest_failure_is_told_of_whatever_stands_in_the_audit(home: Home):
     text = "".join(json.dumps(event) + "\n" for event in events)
     (home.state / "audit.jsonl").write_text(text + "{torn", encoding="utf-8")
 
-    called = last_runs.LastCalls(str(home.state)).of(["SessionStart"])
+    called = doors.LastCalls(str(home.state)).of(["SessionStart"])
 
-    assert called.ran is None
+    assert called.last_ran_at is None
     assert str(called.failure) == "the hook failed at 1: a"
 
 

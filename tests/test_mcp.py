@@ -29,7 +29,7 @@ from mcp.client.stdio import stdio_client
 import python
 from codex_checkpoints import __version__, mcp, mcp_calls
 from codex_checkpoints.core.checkpoint import claims, payloads
-from codex_checkpoints.core.checkpoint.caps import camel
+from codex_checkpoints.core.codec import camel
 from codex_checkpoints.mcp_messages import MAX_LINE
 from fitting import fits, texts
 from homes import WAIT, Home, chat, snapshot, thread

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codex_checkpoints.core.checkpoint.lookalikes import readings
-from codex_checkpoints.core.checkpoint.policy import RULES, standing_policy
+from codex_checkpoints.core.checkpoint.policy import RULES, readings, standing_policy
 from growth import takes_time_in_proportion
 
 POLICIES = [

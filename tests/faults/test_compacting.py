@@ -14,9 +14,9 @@ from codex_checkpoints.core.compaction.records import Into
 from codex_checkpoints.outside import outside
 from codex_checkpoints.service.compaction.compacting import Compacting
 from codex_checkpoints.service.compaction.request import Request
-from codex_checkpoints.service.compaction.settling import CompactionSettling
 from codex_checkpoints.service.compaction.undoing import Undoing
 from codex_checkpoints.service.history import Histories
+from codex_checkpoints.service.recovery import recover_prepared
 from homes import Home, refusal, thread
 from rollouts import assistant, plan, rollout, session, tokens, turn, user
 
@@ -185,7 +185,7 @@ def test_taking_back_is_done_or_the_compaction_stands(home: Home, fault: Fault, 
     assert done.returncode in {0, 1, 130, -signal.SIGKILL}, done.stderr
     assert b"Traceback" not in done.stderr
     with home.house() as house:
-        CompactionSettling(house.sessions).recover()
+        recover_prepared(house.sessions)
         now = Histories(house.sessions).history(thread(1)).items
         pointer = house.sessions.compactions.continued_by(thread(1))
         kinds = [each["type"] for each in records(home, thread(1)) if each["type"] != "prepared"]

@@ -667,8 +667,8 @@ def test_metadata_is_written_in_one_place():
     for call, home_of_it in (
         ("_index.put(", "threads/local_store.py"),
         ("_names.give(", "threads/local_store.py"),
-        ("_ours.give(", "threads/given_names.py"),
-        ("_codex.add(", "threads/given_names.py"),
+        ("_ours.give(", "threads/names.py"),
+        ("_codex.add(", "threads/names.py"),
         ("append_line(", None),
     ):
         users = {
@@ -676,7 +676,7 @@ def test_metadata_is_written_in_one_place():
             for path in package.rglob("*.py")
             if call in path.read_text(encoding="utf-8")
         }
-        expected = {"threads/lines.py", "threads/metadata.py", "threads/names.py"}
+        expected = {"durable.py", "threads/names.py"}
         assert users == ({home_of_it} if home_of_it else expected)
 
 

@@ -5,8 +5,8 @@ import random
 
 import pytest
 
-from codex_checkpoints.core.compaction.payload import LeftOut, plain_message
-from codex_checkpoints.core.compaction.retained import select
+from codex_checkpoints.core.compaction.building import select
+from codex_checkpoints.core.compaction.kinds import LeftOut, plain_message
 from compactions import PNG, Item, image, pasts, user, with_parts
 from growth import takes_time_in_proportion
 
