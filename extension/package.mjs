@@ -18,9 +18,7 @@ const vsix = `dist/${name}-${version}.vsix`;
 /** Every file of the package fits one of these, and each of these has a file. */
 const EXPECTED = [
   /^package\.json$/,
-  /^package\.nls\.json$/,
   /^(LICENSE|dist\/README\.md)$/,
-  /^l10n\/bundle\.l10n\.json$/,
   /^dist\/extension\.js$/,
   /^dist\/webview\/(details|preview)\.js$/,
   /^dist\/webview\/pages\.css$/,

@@ -47,7 +47,17 @@ LISTED = [
 ]
 """The keys of the interfaces page, in its order."""
 
-ADDED = ["continuedBy", "turns", "seq", "named", "markers", "branches", "madeBy", "offer"]
+ADDED = [
+    "continuedBy",
+    "turns",
+    "seq",
+    "named",
+    "markers",
+    "branches",
+    "madeBy",
+    "nearlyFull",
+    "offer",
+]
 
 COMMANDS = [
     *("sessions", "show", "view", "apply", "notes", "rename", "archive", "unarchive", "delete"),
@@ -154,6 +164,7 @@ def test_sessions_prints_exactly_the_keys_of_the_interfaces_page(home: Home) -> 
         "markers": 0,
         "branches": 0,
         "madeBy": None,
+        "nearlyFull": False,
         "offer": None,
     }
 

@@ -17,7 +17,7 @@ import pytest
 import ana
 import pages
 from codex_checkpoints import protocol, wire
-from codex_checkpoints.core.checkpoint.caps import camel
+from codex_checkpoints.core.codec import camel
 from codex_checkpoints.service.settings import Settings, read_settings
 from homes import Home
 
@@ -184,6 +184,10 @@ def test_the_protocol_page_has_each_field_of_each_record():
     assert [
         row for row in rows(page) if row[-1] in {"", "?"} and len(row) == 3 + (row[-1] == "")
     ] == []
+
+
+def test_a_record_is_named_in_the_protocol_when_it_goes_over_the_wire():
+    assert pages.records() == dict(sorted(protocol.RECORDS.items()))
 
 
 def test_the_protocol_page_has_each_record_and_no_other():

@@ -20,7 +20,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from unittest import mock
 
 import attrs
@@ -96,6 +96,9 @@ def cli_page(page: str) -> str:
 # --- the protocol ------------------------------------------------------------------------------
 
 
+NAMES = {record: name for name, record in protocol.RECORDS.items()}
+
+
 def records() -> dict[str, type]:
     """Return every record of the wire by name, those inside others as well."""
     tops = [cls for method in protocol.METHODS for cls in (method.params, method.result)]
@@ -103,8 +106,8 @@ def records() -> dict[str, type]:
     found: dict[str, type] = {}
     while tops:
         cls = tops.pop()
-        if cls.__name__ not in found:
-            found[cls.__name__] = cls
+        if NAMES[cls] not in found:
+            found[NAMES[cls]] = cls
             hints = get_type_hints(cls).values()
             tops += [part for hint in hints for part in parts(hint) if attrs.has(part)]
     return dict(sorted(found.items()))
@@ -127,10 +130,12 @@ def in_words(hint: object) -> str:
     if origin is dict:
         values = "" if inner[1] is Any else f" of {in_words(inner[1])}"
         return f"object{values}"
+    if origin is Literal:
+        return in_words(str)
     if not isinstance(hint, type):
         raise TypeError(f"no words for {hint}")
     simple = {str: "string", int: "integer", bool: "boolean", Any: "any JSON value"}
-    return simple.get(hint) or f"[{hint.__name__}](#{hint.__name__.lower()})"
+    return simple.get(hint) or f"[{NAMES[hint]}](#{NAMES[hint].lower()})"
 
 
 def default(field: "attrs.Attribute[Any]") -> str:

@@ -16,12 +16,12 @@ import sys
 import types
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, Union, cast, get_args, get_origin
 
 import attrs
 
 from codex_checkpoints import protocol
-from codex_checkpoints.core.checkpoint.caps import camel
+from codex_checkpoints.core.codec import camel
 
 TARGET = Path(__file__).resolve().parents[2] / "extension" / "src" / "protocol.ts"
 
@@ -38,7 +38,7 @@ _SIMPLE: dict[object, str] = {
     type(None): "null",
     Any: "unknown",
 }
-_TABLE = {protocol.Method, protocol.Event}
+_NAMES = {record: name for name, record in protocol.RECORDS.items()}
 _WIDTH = 100
 
 
@@ -69,25 +69,21 @@ def difference() -> str:
 
 def generate() -> str:
     """Return the whole TypeScript file."""
-    records = [
-        value
-        for value in vars(protocol).values()
-        if isinstance(value, type) and attrs.has(value) and value not in _TABLE
-    ]
-    parts = [_HEAD, *map(_interface, records), _codes(), *map(_request, protocol.METHODS)]
+    records = (_interface(name, record) for name, record in protocol.RECORDS.items())
+    parts = [_HEAD, *records, _codes(), *map(_request, protocol.METHODS)]
     return "\n".join([*parts, *map(_notification, protocol.EVENTS)])
 
 
-def _interface(record: type) -> str:
+def _interface(name: str, record: type[attrs.AttrsInstance]) -> str:
     attrs.resolve_types(record)
     fields = "\n".join(
         f"  readonly {camel(field.name)}: {_type(field.type)};" for field in attrs.fields(record)
     )
     body = f"{{\n{fields}\n}}" if fields else "{}"
-    keyword = f"interface {record.__name__} {body}"
+    keyword = f"interface {name} {body}"
     if not fields:
         # An empty interface would admit everything.
-        keyword = f"type {record.__name__} = Readonly<Record<string, never>>;"
+        keyword = f"type {name} = Readonly<Record<string, never>>;"
     return f"{_comment(record.__doc__)}export {keyword}\n"
 
 
@@ -97,12 +93,12 @@ def _type(kind: object) -> str:
     if simple is not None:
         return simple
     if isinstance(kind, type) and attrs.has(kind):
-        return kind.__name__
+        return _NAMES[kind]
     origin, inner = get_origin(kind), get_args(kind)
     if origin in {types.UnionType, Union}:
         return " | ".join(map(_type, inner))
     if origin is Literal:
-        return " | ".join(f'"{value}"' for value in inner)
+        return _SIMPLE[type(cast("object", inner[0]))]
     if origin is tuple and inner[1:] == (...,):
         item = _type(inner[0])
         return f"readonly ({item})[]" if " | " in item else f"readonly {item}[]"
@@ -127,12 +123,12 @@ def _codes() -> str:
 
 
 def _request(method: protocol.Method) -> str:
-    kind = f"RequestType<{method.params.__name__}, {method.result.__name__}, Refused>"
+    kind = f"RequestType<{_NAMES[method.params]}, {_NAMES[method.result]}, Refused>"
     return _constant(f"{_constant_name(method.name)}Request", kind, method.name)
 
 
 def _notification(event: protocol.Event) -> str:
-    kind = f"NotificationType<{event.params.__name__}>"
+    kind = f"NotificationType<{_NAMES[event.params]}>"
     return _constant(f"{_constant_name(event.name)}Notification", kind, event.name)
 
 
