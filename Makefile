@@ -1,8 +1,8 @@
 # Each target does its own set-up: `make run` and `make test` are all that a fresh machine needs.
 # Written for any make from 3.81 on, and any POSIX shell.
 
-.PHONY: help run watch package setup test lint types contracts extension unit codex-cli e2e bench \
-	requirements clean
+.PHONY: help run watch package setup fetched test lint types contracts extension unit codex e2e \
+	bench requirements clean
 .SUFFIXES:
 
 # Whose python makes .venv: PYTHON=…, else the first of these that runs and is new enough.
@@ -48,7 +48,9 @@ help:
 	@echo '                   (Ctrl-C ends it; RUN=--help lists what can be chosen)'
 	@echo 'make watch         follow your Codex sessions in this terminal (Ctrl-C ends it)'
 	@echo 'make package       the extension as one file: $(VSIX)'
-	@echo 'make test          lint, types, contracts, units, extension: all that needs no browser'
+	@echo 'make test          lint, types, contracts, tests, extension: all that needs neither Codex'
+	@echo '                   nor a browser'
+	@echo 'make codex         the tests with the real Codex CLI, which npm installs into tests/codex'
 	@echo 'make e2e           the packaged extension in a real workbench; pictures in build/workbench'
 	@echo 'make bench         the figures of the README'
 	@echo 'make clean         remove what was installed and built'
@@ -63,9 +65,15 @@ watch: setup
 
 package: $(VSIX)
 
-test: lint types contracts extension unit
+# First what reads the source, two at a time; the tests use two cores by themselves.
+test: setup
+	@$(MAKE) --no-print-directory -j2 types lint contracts extension
+	@$(MAKE) --no-print-directory unit
 
 setup: .venv/.ok
+
+# All that the tests need from elsewhere; `make -j4 fetched` waits for everything at once.
+fetched: .venv/.ok node_modules/.ok tests/codex/node_modules/.ok $(WORKBENCH)/.ok
 
 lint: setup
 	$(BIN)/ruff check
@@ -84,20 +92,11 @@ extension: setup
 		echo 'No node and npm here: the extension is not checked.'; \
 	fi
 
-unit: setup codex-cli
-	@if [ ! -f tests/codex/package.json ] || { $(HAS_NODE); }; then \
-		set -x; $(PYTEST); \
-	else \
-		set -x; $(PYTEST) -m 'not codex'; \
-	fi
+unit: setup
+	$(PYTEST) -m 'not codex'
 
-codex-cli:
-	@if [ ! -f tests/codex/package.json ]; then :; \
-	elif $(HAS_NODE); then \
-		$(MAKE) --no-print-directory tests/codex/node_modules/.ok; \
-	else \
-		echo 'No node and npm here: the tests with the real Codex CLI are left out.'; \
-	fi
+codex: setup tests/codex/node_modules/.ok
+	$(PYTEST) -m codex
 
 e2e: setup node_modules/.ok tests/codex/node_modules/.ok $(WORKBENCH)/.ok $(VSIX)
 	@for name in $(BROWSERS); do command -v "$$name" >/dev/null && exit 0; done; \

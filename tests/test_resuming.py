@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import python
 from codex_checkpoints import file_lock
 from homes import WAIT, Home, more, snapshot, thread
 from peer import Peer
@@ -583,7 +584,7 @@ def on_a_terminal(
 
     ours, theirs = pty.openpty()
     try:
-        return subprocess.run(
+        return python.run(
             [sys.executable, "-m", "codex_checkpoints", *arguments],
             env=home.environment(env),
             stdin=theirs,

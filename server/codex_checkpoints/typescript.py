@@ -16,13 +16,14 @@ import sys
 import types
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, Union, cast, get_args, get_origin
 
 import attrs
 
 from codex_checkpoints import protocol
-from codex_checkpoints.core.checkpoint.caps import MAX_VALUE_CHARS, camel
+from codex_checkpoints.core.checkpoint.caps import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.payloads import MAX_NAME
+from codex_checkpoints.core.codec import camel
 from codex_checkpoints.core.restore.carried import MAX_WINDOW
 
 TARGET = Path(__file__).resolve().parents[2] / "extension" / "src" / "protocol.ts"
@@ -41,7 +42,7 @@ _SIMPLE: dict[object, str] = {
     type(None): "null",
     Any: "unknown",
 }
-_TABLE = {protocol.Method, protocol.Event}
+_NAMES = {record: name for name, record in protocol.RECORDS.items()}
 _WIDTH = 100
 
 
@@ -96,25 +97,21 @@ def limits() -> str:
 
 def generate() -> str:
     """Return the whole TypeScript file."""
-    records = [
-        value
-        for value in vars(protocol).values()
-        if isinstance(value, type) and attrs.has(value) and value not in _TABLE
-    ]
-    parts = [_HEAD, *map(_interface, records), _codes(), *map(_request, protocol.METHODS)]
+    records = (_interface(name, record) for name, record in protocol.RECORDS.items())
+    parts = [_HEAD, *records, _codes(), *map(_request, protocol.METHODS)]
     return "\n".join([*parts, *map(_notification, protocol.EVENTS)])
 
 
-def _interface(record: type) -> str:
+def _interface(name: str, record: type[attrs.AttrsInstance]) -> str:
     attrs.resolve_types(record)
     fields = "\n".join(
         f"  readonly {camel(field.name)}: {_type(field.type)};" for field in attrs.fields(record)
     )
     body = f"{{\n{fields}\n}}" if fields else "{}"
-    keyword = f"interface {record.__name__} {body}"
+    keyword = f"interface {name} {body}"
     if not fields:
         # An empty interface would admit everything.
-        keyword = f"type {record.__name__} = Readonly<Record<string, never>>;"
+        keyword = f"type {name} = Readonly<Record<string, never>>;"
     return f"{_comment(record.__doc__)}export {keyword}\n"
 
 
@@ -124,12 +121,12 @@ def _type(kind: object) -> str:
     if simple is not None:
         return simple
     if isinstance(kind, type) and attrs.has(kind):
-        return kind.__name__
+        return _NAMES[kind]
     origin, inner = get_origin(kind), get_args(kind)
     if origin in {types.UnionType, Union}:
         return " | ".join(map(_type, inner))
     if origin is Literal:
-        return " | ".join(f'"{value}"' for value in inner)
+        return _SIMPLE[type(cast("object", inner[0]))]
     if origin is tuple and inner[1:] == (...,):
         item = _type(inner[0])
         return f"readonly ({item})[]" if " | " in item else f"readonly {item}[]"
@@ -154,12 +151,12 @@ def _codes() -> str:
 
 
 def _request(method: protocol.Method) -> str:
-    kind = f"RequestType<{method.params.__name__}, {method.result.__name__}, Refused>"
+    kind = f"RequestType<{_NAMES[method.params]}, {_NAMES[method.result]}, Refused>"
     return _constant(f"{_constant_name(method.name)}Request", kind, method.name)
 
 
 def _notification(event: protocol.Event) -> str:
-    kind = f"NotificationType<{event.params.__name__}>"
+    kind = f"NotificationType<{_NAMES[event.params]}>"
     return _constant(f"{_constant_name(event.name)}Notification", kind, event.name)
 
 

@@ -12,6 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self, TypeVar
 
+import python
+
 T = TypeVar("T")
 
 GRACE = 10.0
@@ -60,7 +62,7 @@ class Child:
     ) -> None:
         self.log = log
         with log.open("ab") as errors:
-            self._process = subprocess.Popen(
+            self._process = python.Popen(
                 command,
                 cwd=cwd,
                 env=environment,

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self, cast
 
+import python
 from codex.child import Child, clean_environment
 from codex.codex_cli import CodexHome
 from codex.scripted_model import Json
@@ -37,7 +38,7 @@ def environment(home: CodexHome) -> dict[str, str]:
 
 def run(home: CodexHome, *arguments: str) -> bytes:
     """Run a command to its good end; what it printed."""
-    done = subprocess.run(
+    done = python.run(
         product(*arguments),
         cwd=home.root,
         env=environment(home),

@@ -31,6 +31,7 @@ from codex_checkpoints.core.history.reconstruct import History, history_of
 from codex_checkpoints.core.history.survey import Survey
 from codex_checkpoints.threads import locks, writer
 from codex_checkpoints.threads.contract import Item
+from codex_checkpoints.threads.lines import line_of
 
 pytestmark = [
     pytest.mark.codex,
@@ -62,11 +63,11 @@ def script() -> list[Answer]:
 def history_in(path: Path) -> History:
     data = path.read_bytes()
     survey = Survey()
-    survey.lines.feed(data)
+    survey.reader.feed(data)
     outline = survey.outline()
     choice = choose(outline)
     rebuild = Rebuild(choice, outline.start)
-    rebuild.lines.feed(data[rebuild.start.offset :])
+    rebuild.reader.feed(data[rebuild.start.offset :])
     return history_of(outline, choice, rebuild.result())
 
 
@@ -149,7 +150,7 @@ def test_codex_lists_and_sends_a_session_that_begins_with_a_replacement(
     items = [Item("session_meta", made.meta), *items_of(made.lines)]
     target = path.parent / f"rollout-2026-11-20T10-00-00-{name}.jsonl"
     written = [
-        writer.line_of(item, None if legacy else ordinal, now) for ordinal, item in enumerate(items)
+        line_of(item, None if legacy else ordinal, now) for ordinal, item in enumerate(items)
     ]
     writer.publish(str(target), written, str(home.codex_home / "codex-checkpoints"))
 

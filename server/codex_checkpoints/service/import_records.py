@@ -8,7 +8,7 @@ from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.portable.arriving import links_of
 from codex_checkpoints.core.portable.records import Import, imports_in, seed_in
 from codex_checkpoints.core.restore.chains import Link
-from codex_checkpoints.journal import StorageError
+from codex_checkpoints.durable import StorageError
 from codex_checkpoints.records import IMPORTS, Records
 from codex_checkpoints.service.restore_records import storing
 from codex_checkpoints.threads.contract import UnreadableSource

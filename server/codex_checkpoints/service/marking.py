@@ -17,7 +17,7 @@ from codex_checkpoints.core.restore import markers
 from codex_checkpoints.core.restore.markers import Marker, Origin, Pin, Shelf
 from codex_checkpoints.core.rollout.paths import uri_of
 from codex_checkpoints.core.rollout.turns import Turn
-from codex_checkpoints.journal import Append, StorageError
+from codex_checkpoints.durable import Append, StorageError
 from codex_checkpoints.records import MARKERS
 from codex_checkpoints.service.reading.session_file import SessionFile
 from codex_checkpoints.service.reading.turn_names import end_of, find_turn, has_ended
