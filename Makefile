@@ -25,8 +25,8 @@ HAS_NODE = node --version >/dev/null 2>&1 && npm --version >/dev/null 2>&1
 NEEDS_NODE = $(HAS_NODE) || { echo 'Node 20 or newer is needed here, with npm.' >&2; exit 1; }
 
 VSIX = dist/codex-checkpoints-$(shell sed -n 's/^  "version": "\(.*\)",$$/\1/p' package.json).vsix
-GOES_IN = package.json package-lock.json .vscodeignore README.md LICENSE \
-	$(shell find extension server/codex_checkpoints -type f ! -name '*.pyc' ! -name '.*')
+GOES_IN = package.json package-lock.json .vscodeignore README.md LICENSE docs/editor.png \
+	docs/terminal.png $(shell find extension server/codex_checkpoints -type f ! -name '*.pyc' ! -name '.*')
 
 # What `make run` is to do otherwise; `make run RUN=--help` lists it.
 RUN =
