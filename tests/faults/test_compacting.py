@@ -212,7 +212,7 @@ def _settled(home: Home) -> bool:
     audit = home.state / "audit.jsonl"
     lines = audit.read_bytes().splitlines() if audit.exists() else []
     events = [json.loads(line)["type"] for line in lines if line.endswith(b"}")]
-    assert not (home.state / "restoring").exists()
+    assert not list((home.state / "restoring").glob("*"))
     assert not list(home.root.rglob("*.tmp"))
     if found:
         assert (found, events) == (["Prepared", "Installed"], ["CompactionInstalled"])
