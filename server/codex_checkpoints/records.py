@@ -1,7 +1,7 @@
 """Our own durable files, below the state folder (interfaces, "Files").
 
 A file is either replaced whole (written beside, flushed, renamed) or only grows by whole lines.
-Nothing else of ours is ever written, but for the index.  How a file grows is known to `journal`,
+Nothing else of ours is ever written, but for the index.  How that is done is known to `durable`,
 what the records mean to `core`; Codex's own files belong to `threads`.
 """
 

@@ -2,7 +2,7 @@
 
 The files are the truth.  The index remembers what readers told, so that nothing is read for a list;
 it may be absent, old, damaged or locked, and is then told again.  Names that people gave lie in
-files as well, see `given_names` (STO-10).  Every write to a session file happens in `writer`, under
+files as well, see `names` (STO-10).  Every write to a session file happens in `writer`, under
 the locks of `locks`.
 """
 
