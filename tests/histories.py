@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 
 from codex_checkpoints.core.history.choice import choose
-from codex_checkpoints.core.history.envelope import Place
 from codex_checkpoints.core.history.forms import Item
-from codex_checkpoints.core.history.lines import CHUNK, Lines
 from codex_checkpoints.core.history.rebuild import Rebuild
 from codex_checkpoints.core.history.reconstruct import History, Window, history_of, windows_of
 from codex_checkpoints.core.history.survey import Survey
 from codex_checkpoints.core.rollout.fields import list_of, object_of
+from codex_checkpoints.core.rollout.reader import CHUNK, Place, Reader
 
 Base = tuple[bytes, int | None]
 """A file of the chain, and the ordinal at which it is cut."""
@@ -19,11 +18,11 @@ def history(data: bytes, *bases: Base, chunk: int = CHUNK) -> History:
     """Return the history of a file, with the files below it, the oldest first."""
     chain = [*bases, (data, None)]
     survey = Survey()
-    _feed(survey.lines, chain, Place(0, 0), chunk)
+    _feed(survey.reader, chain, Place(0, 0), chunk)
     outline = survey.outline()
     choice = choose(outline)
     rebuild = Rebuild(choice, outline.start)
-    _feed(rebuild.lines, chain, rebuild.start, chunk)
+    _feed(rebuild.reader, chain, rebuild.start, chunk)
     assert rebuild.found
     return history_of(outline, choice, rebuild.result())
 
@@ -31,25 +30,25 @@ def history(data: bytes, *bases: Base, chunk: int = CHUNK) -> History:
 def windows(data: bytes, *bases: Base) -> tuple[Window, ...]:
     """Return the windows of a file."""
     survey = Survey()
-    _feed(survey.lines, [*bases, (data, None)], Place(0, 0), CHUNK)
+    _feed(survey.reader, [*bases, (data, None)], Place(0, 0), CHUNK)
     outline = survey.outline()
     return windows_of(outline, choose(outline))
 
 
-def _feed(lines: Lines, chain: Sequence[Base], start: Place, chunk: int) -> None:
+def _feed(reader: Reader, chain: Sequence[Base], start: Place, chunk: int) -> None:
     for number, (data, limit) in enumerate(chain[start.file :], start.file):
         if number > start.file:
-            lines.next_file(limit)
+            reader.next_file(limit)
         else:
-            lines.begin_file(limit)
+            reader.begin_file(limit)
         at = start.offset if number == start.file else 0
         rest = b""
-        while at < len(data) and not lines.stopped:
+        while at < len(data) and not reader.stopped:
             rest += data[at : at + chunk]
             at += chunk
-            rest = rest[lines.feed(rest) :]
-        if not lines.stopped:
-            lines.close(rest)
+            rest = rest[reader.feed(rest) :]
+        if not reader.stopped:
+            reader.close(rest)
 
 
 def said(found: History) -> list[str]:

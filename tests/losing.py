@@ -4,20 +4,17 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from codex_checkpoints.core.losses.account import Account
 from codex_checkpoints.core.losses.records import Loss
-from reading import accepted, read_on
+from reading import accepted, read_with
 
 
 def losses(
     data: bytes,
     updates: Iterable[Mapping[str, object]] = (),
     *,
-    hot: bool = True,
     pieces: Sequence[int] = (),
 ) -> tuple[Loss, ...]:
     """Return what the compactions of a file lost."""
-    account = read_on(Account(accepted(updates), hot=hot), data, pieces)
-    assert isinstance(account, Account)
-    return account.losses()
+    return read_with(Account(accepted(updates)), data, pieces).losses()
 
 
 def gone(loss: Loss) -> dict[str, bool | None]:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 from codex_checkpoints.core.checkpoint.caps import Limits
 from codex_checkpoints.core.checkpoint.memory import Update, update_of
@@ -17,13 +18,33 @@ OFFERED = 1 << 16
 """How many bytes a reader of files offers at a time."""
 
 
-def read(data: bytes, *, hot: bool = True, pieces: Sequence[int] = ()) -> Replay:
+class Beside(Protocol):
+    """A fold that has a replay beside it."""
+
+    replay: Replay
+
+
+F = TypeVar("F", bound=Beside)
+
+
+def read(data: bytes, *, pieces: Sequence[int] = ()) -> Replay:
     """Read a whole file, as it is offered from a disk or in pieces that end at these offsets."""
-    return read_on(Replay(hot=hot), data, pieces)
+    return read_on(Replay(), data, pieces)
 
 
 def read_on(replay: Replay, data: bytes, pieces: Sequence[int] = ()) -> Replay:
     """Go on with the bytes that follow those a replay has consumed."""
+    return replay.with_tail(data[_offered(replay, data, pieces) :])
+
+
+def read_with(fold: F, data: bytes, pieces: Sequence[int] = ()) -> F:
+    """Read a whole file for a fold."""
+    fold.replay.close(data[_offered(fold.replay, data, pieces) :])
+    return fold
+
+
+def _offered(replay: Replay, data: bytes, pieces: Sequence[int]) -> int:
+    """Offer bytes as they come; return where the unfinished last line begins."""
     at = 0
     for end in (*sorted(pieces), len(data)):
         while at < end:
@@ -31,12 +52,11 @@ def read_on(replay: Replay, data: bytes, pieces: Sequence[int] = ()) -> Replay:
             at += consumed
             if not consumed or replay.stopped:
                 break
-    replay.rest()
     # What a long line without end has taken is not read yet.
     begun = at - replay.pending
     if replay.pending:
         replay.drop_unfinished()
-    return replay.with_tail(data[begun:])
+    return begun
 
 
 def checkpoint(
@@ -55,10 +75,10 @@ def accepted(lines: Iterable[Json]) -> list[Update]:
     return [update for update in found if update is not None]
 
 
-def told(story: Path, *, hot: bool = True) -> Checkpoint:
-    """Read a story of `golden/` with one of the two readers."""
+def told(story: Path) -> Checkpoint:
+    """Read a story of `golden/`."""
     bases = {path.stem.removeprefix("base-"): str(path) for path in story.glob("base-*.jsonl")}
-    session = open_session(FileReader(), str(story / "rollout.jsonl"), bases.get, hot=hot)
+    session = open_session(FileReader(), str(story / "rollout.jsonl"), bases.get)
     assert session.problems == ()
 
     updates, hashes = story / "updates.jsonl", story / "hashes.json"

@@ -18,8 +18,7 @@ from codex_checkpoints import file_lock, hook_process, stamps
 from codex_checkpoints.core.checkpoint.canonical import from_bytes
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.compaction.kinds import kind_of
-from codex_checkpoints.core.compaction.record_lines import record_of
-from codex_checkpoints.core.compaction.records import Installed, Into, Undone, digest_of
+from codex_checkpoints.core.compaction.records import Installed, Into, Undone, digest_of, record_of
 from codex_checkpoints.core.restore.sealing import is_intact
 from codex_checkpoints.core.rollout.fields import texts_of
 from codex_checkpoints.service.compaction.compacting import Compacting

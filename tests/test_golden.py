@@ -40,10 +40,9 @@ def test_a_story_says_why_it_is_told(story: Path):
     assert (story / "README").read_text(encoding="utf-8").strip()
 
 
-@pytest.mark.parametrize("hot", [True, False], ids=["quick reader", "plain reader"])
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.name)
-def test_a_story_ends_as_expected(story: Path, hot: bool, golden: Callable[[Path, bytes], None]):
-    checkpoint = told(story, hot=hot)
+def test_a_story_ends_as_expected(story: Path, golden: Callable[[Path, bytes], None]):
+    checkpoint = told(story)
     data = to_bytes(checkpoint)
 
     golden(story / "checkpoint.json", data)

@@ -56,12 +56,6 @@ def test_the_losses_do_not_depend_on_how_the_bytes_arrive(data: bytes, places: l
 
 
 @half()
-@given(data=compacting())
-def test_the_quick_reader_and_the_plain_one_find_the_same(data: bytes):
-    assert losses(data, hot=False) == losses(data)
-
-
-@half()
 @given(data=ANY)
 def test_there_is_a_loss_for_each_window_but_the_first(data: bytes):
     found = losses(data)

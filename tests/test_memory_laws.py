@@ -14,7 +14,7 @@ from codex_checkpoints.core.checkpoint.memory import replay as remembered
 from codex_checkpoints.core.checkpoint.records import status_of
 from codex_checkpoints.core.checkpoint.replay import Replay
 from generated import NEW_CALLS, sessions
-from reading import accepted, read, read_on
+from reading import accepted, read, read_on, read_with
 from updates import V1, V2, Line
 
 HASHES: list[dict[str, str]] = [
@@ -144,7 +144,7 @@ def test_what_the_end_of_a_session_has_to_cite_is_found_without_the_rest(
     begin, end = ends[int(place * (len(ends) - 1))], ends[-1]
     whole = read(data[:end])
     everything = Newest(limit)
-    read_on(everything, data[:end])
+    read_with(everything, data[:end])
 
     near = Newest.near_the_end(whole, data[begin:end], whole.state.turns, limit)
 

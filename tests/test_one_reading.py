@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 import generated
 from codex_checkpoints import cli
 from codex_checkpoints.core.compaction.records import Installed, Into
-from codex_checkpoints.core.compaction.source import Inspection
 from codex_checkpoints.core.history.marks import Outline
+from codex_checkpoints.core.history.survey import Survey
 from codex_checkpoints.service.compaction.compacting import Compacting
 from codex_checkpoints.service.compaction.request import Request
 from codex_checkpoints.service.compaction.undoing import Undoing
@@ -290,7 +290,7 @@ def nowhere(_rollout_id: str) -> None:
     return None
 
 
-def found(survey: Inspection) -> tuple[Outline, object, object]:
+def found(survey: Survey) -> tuple[Outline, object, object]:
     return survey.outline(), survey.head, survey.last_report
 
 

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from codex_checkpoints import stamps, wire
-from codex_checkpoints.answers import portable as answers
 from codex_checkpoints.core.portable.pack import MAX_BYTES
 from codex_checkpoints.core.portable.reading import MAX_VALUES
 from codex_checkpoints.core.restore.markers import Pin, pinned
 from codex_checkpoints.core.rollout.fields import object_of
 from codex_checkpoints.durable import StorageError
+from codex_checkpoints.operations.portable import exported
 from codex_checkpoints.records import IMPORTS, MARKERS, Records
 from codex_checkpoints.service.notes import Notes
 from codex_checkpoints.service.portable.importing import Importing
@@ -77,7 +77,7 @@ class Two:
         with self.there.house() as house:
             parts = house.sessions, [str(self.there.user)], stamps.now, stamps.new_id
             written = Packing(*parts).write(thread(1), str(self.file))
-        return wire.unstructure(answers.exported(written))
+        return wire.unstructure(exported(written))
 
     def taken(self, *more: str) -> Json:
         return self.here.json("import", str(self.file), "--cwd", str(self.shop), *more)

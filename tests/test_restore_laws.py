@@ -33,19 +33,20 @@ from codex_checkpoints.core.restore.markers import (
     unpinned,
 )
 from codex_checkpoints.core.restore.pack import (
+    HEADINGS,
+    Item,
     items_of,
     pack_lines,
     state_pack,
     tokens_of,
 )
-from codex_checkpoints.core.restore.pack_lines import HEADINGS, Item
 from codex_checkpoints.core.restore.recording import restore_of, transferred
 from codex_checkpoints.core.restore.records import line_of, restore_in
 from codex_checkpoints.core.restore.references import references_of
 from codex_checkpoints.core.restore.sealing import is_intact
 from codex_checkpoints.core.restore.trace import Trace
 from generated import damaged, hostile_lines, sessions
-from reading import read, read_on
+from reading import read, read_with
 from restoring import CARRIED, MADE, SOURCE, carried, outcome, sections_in
 
 PLENTY = 1_000_000
@@ -140,9 +141,8 @@ def test_nothing_that_was_said_or_printed_gets_into_pack_or_record(
         ),
         r.turn(r.user("the task"), r.assistant(said)),
     )
-    trace = read_on(Trace(), data)
-    assert isinstance(trace, Trace)
-    checkpoint = trace.checkpoint((), {"a.py": "sha256:1"})
+    trace = read_with(Trace(), data)
+    checkpoint = trace.replay.checkpoint((), {"a.py": "sha256:1"})
     traces = trace.traces()
     goods = carried(
         checkpoint,
@@ -163,9 +163,8 @@ def test_nothing_that_was_said_or_printed_gets_into_pack_or_record(
 # --- the trace -------------------------------------------------------------------------------
 
 
-def found_by(trace: object) -> object:
-    assert isinstance(trace, Trace)
-    turns = trace.state.turns.turns
+def found_by(trace: Trace) -> object:
+    turns = trace.replay.state.turns.turns
     return trace.traces(), [trace.window(5, turn.turn_id) for turn in turns]
 
 
@@ -173,16 +172,10 @@ def found_by(trace: object) -> object:
 @given(ANY)
 def test_a_trace_gives_the_checkpoint_that_a_replay_gives(data: bytes):
     hashes = {"a.py": "sha256:1"}
-    plain, traced = read(data), read_on(Trace(), data)
+    plain, traced = read(data), read_with(Trace(), data).replay
 
     assert to_bytes(traced.checkpoint((), hashes)) == to_bytes(plain.checkpoint((), hashes))
     assert sorted(traced.files()) == sorted(plain.files())
-
-
-@examples(0.4)
-@given(ANY)
-def test_the_quick_trace_finds_what_the_plain_one_finds(data: bytes):
-    assert found_by(read_on(Trace(), data)) == found_by(read_on(Trace(hot=False), data))
 
 
 @examples(0.4)
@@ -190,7 +183,7 @@ def test_the_quick_trace_finds_what_the_plain_one_finds(data: bytes):
 def test_a_trace_does_not_depend_on_how_the_bytes_arrive(data: bytes, pieces: list[int]):
     ends = [end for end in pieces if end < len(data)]
 
-    assert found_by(read_on(Trace(), data, ends)) == found_by(read_on(Trace(), data))
+    assert found_by(read_with(Trace(), data, ends)) == found_by(read_with(Trace(), data))
 
 
 # --- records ---------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from codex_checkpoints import stamps
 from codex_checkpoints.core.checkpoint.records import Checkpoint
-from codex_checkpoints.core.checkpoint.seed import Seeds
+from codex_checkpoints.core.checkpoint.state import Seeds
 from codex_checkpoints.records import Records
 from codex_checkpoints.service.reading.catalogue import Catalogue
 from codex_checkpoints.service.sessions import Sessions
@@ -31,7 +31,7 @@ from codex_checkpoints.threads.local_store import LocalThreadStore
 from codex_checkpoints.values import frozen
 
 if TYPE_CHECKING:
-    from codex_checkpoints.codex.archive import CodexArchive
+    from codex_checkpoints.codex.program import CodexArchive
     from codex_checkpoints.service.thread_manager import IsReferredTo
 
 
@@ -106,7 +106,7 @@ def assemble(
 
 def _codex(codex_home: str, environment: Mapping[str, str]) -> CodexArchive:
     """Return what asks the Codex CLI; a door that Codex waits for asks it nothing."""
-    from codex_checkpoints.codex.archive import CodexArchive  # noqa: PLC0415
+    from codex_checkpoints.codex.program import CodexArchive  # noqa: PLC0415
 
     return CodexArchive(codex_home, environment)
 

@@ -63,11 +63,11 @@ def script() -> list[Answer]:
 def history_in(path: Path) -> History:
     data = path.read_bytes()
     survey = Survey()
-    survey.lines.feed(data)
+    survey.reader.feed(data)
     outline = survey.outline()
     choice = choose(outline)
     rebuild = Rebuild(choice, outline.start)
-    rebuild.lines.feed(data[rebuild.start.offset :])
+    rebuild.reader.feed(data[rebuild.start.offset :])
     return history_of(outline, choice, rebuild.result())
 
 

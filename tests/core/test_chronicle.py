@@ -2,8 +2,8 @@
 
 import pytest
 
-from codex_checkpoints.core.portable.chronicle import Chronicle
-from reading import read_on
+from codex_checkpoints.core.restore.trace import Trace
+from reading import read_with
 from rollouts import (
     Form,
     Step,
@@ -26,14 +26,12 @@ STEPS: tuple[Step, ...] = (
 )
 
 
-def chronicle(data: bytes, *, hot: bool = True, last: int | None = None) -> Chronicle:
-    found = read_on(Chronicle(hot=hot, last=last), data)
-    assert isinstance(found, Chronicle)
-    return found
+def chronicle(data: bytes, last: int | None = None) -> Trace:
+    return read_with(Trace(last=last), data)
 
 
-def ends(found: Chronicle) -> list[str | None]:
-    return [found.ended_at(each) for each in found.state.turns.turns]
+def ends(found: Trace) -> list[str | None]:
+    return [found.ended_at(each) for each in found.replay.state.turns.turns]
 
 
 def stamps_of(data: bytes, kinds: set[bytes]) -> list[str]:
@@ -42,12 +40,11 @@ def stamps_of(data: bytes, kinds: set[bytes]) -> list[str]:
     return [line.split(b'"')[3].decode() for line in lines]
 
 
-@pytest.mark.parametrize("hot", [True, False], ids=["quick", "plain"])
 @pytest.mark.parametrize("form", ["paginated", "legacy"])
-def test_a_turn_ended_when_the_record_of_its_end_was_written(form: Form, hot: bool):
+def test_a_turn_ended_when_the_record_of_its_end_was_written(form: Form):
     data = rollout(session(form), *STEPS)
 
-    found = ends(chronicle(data, hot=hot))
+    found = ends(chronicle(data))
 
     assert found == [*stamps_of(data, {b'"task_complete"', b'"turn_aborted"'}), None]
 
@@ -65,7 +62,7 @@ def test_an_end_in_a_last_line_without_its_line_end_counts():
 def test_what_comes_behind_the_last_record_that_counts_is_not_told():
     data = rollout(session(), *STEPS)
     whole = chronicle(data)
-    first = whole.state.turns.turns[0]
+    first = whole.replay.state.turns.turns[0]
     assert first.ended_seq is not None
 
     found = chronicle(data, last=first.ended_seq)

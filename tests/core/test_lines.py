@@ -34,7 +34,6 @@ from rollouts import (
     user,
 )
 
-BOTH = pytest.mark.parametrize("hot", [True, False], ids=["quick reader", "plain reader"])
 LONG = 100_000
 HEAD = rollout(session())
 
@@ -51,7 +50,6 @@ def numbered(*ordinals: object) -> bytes:
 # --- numbers -------------------------------------------------------------------------------------
 
 
-@BOTH
 @pytest.mark.parametrize(
     ("ordinals", "seq"),
     [
@@ -72,14 +70,11 @@ def numbered(*ordinals: object) -> bytes:
         ([2**53 - 1], 2**53 - 1),
     ],
 )
-def test_with_ordinals_the_number_is_the_highest_one_so_far(
-    ordinals: list[object], seq: int, hot: bool
-):
-    assert read(numbered(*ordinals), hot=hot).seq == seq
+def test_with_ordinals_the_number_is_the_highest_one_so_far(ordinals: list[object], seq: int):
+    assert read(numbered(*ordinals)).seq == seq
 
 
-@BOTH
-def test_without_ordinals_every_line_that_is_not_blank_has_a_number(hot: bool):
+def test_without_ordinals_every_line_that_is_not_blank_has_a_number():
     data = rollout(
         session("legacy"),
         blank(),
@@ -92,7 +87,7 @@ def test_without_ordinals_every_line_that_is_not_blank_has_a_number(hot: bool):
         blank(),
     )
 
-    assert read(data, hot=hot).seq == 1 + 2 + 3 + 1
+    assert read(data).seq == 1 + 2 + 3 + 1
 
 
 def test_before_the_first_line_the_number_is_zero():
@@ -102,12 +97,11 @@ def test_before_the_first_line_the_number_is_zero():
     assert checkpoint(b"").task is None
 
 
-@BOTH
-def test_an_envelope_without_an_object_inside_still_has_its_number(hot: bool):
+def test_an_envelope_without_an_object_inside_still_has_its_number():
     for payload in (b"", b',"payload":null', b',"payload":[1]', b',"payload":"x"'):
         line = b'{"timestamp":"2026-11-20T10:00:00.000Z","ordinal":9,"type":"beat"' + payload
 
-        assert read(HEAD + line + b"}\n", hot=hot).seq == 9
+        assert read(HEAD + line + b"}\n").seq == 9
 
 
 def test_the_order_is_the_place_in_the_file_never_the_time():
@@ -142,23 +136,21 @@ def test_a_line_ends_at_a_line_feed_alone(wall: str):
     assert task(data) is not None
 
 
-@BOTH
-def test_a_carriage_return_before_the_line_feed_is_dropped(hot: bool):
+def test_a_carriage_return_before_the_line_feed_is_dropped():
     data = rollout(session("legacy"), user("hello"), shell("ls"), blank())
 
-    assert read(crlf(data), hot=hot).seq == read(data).seq
-    assert to_json(crlf(data), hot=hot) == to_json(data)
+    assert read(crlf(data)).seq == read(data).seq
+    assert to_json(crlf(data)) == to_json(data)
 
 
-def to_json(data: bytes, *, hot: bool = True) -> object:
-    found = read(data, hot=hot).checkpoint((), {})
+def to_json(data: bytes) -> object:
+    found = read(data).checkpoint((), {})
     return found.task, found.plan, dict(found.artifacts)
 
 
-@BOTH
 @pytest.mark.parametrize("end", [b"\r\n", b" \n", b"\t\r\n"], ids=repr)
 @pytest.mark.parametrize("length", [10, LONG])
-def test_white_space_behind_an_object_changes_nothing(end: bytes, length: int, hot: bool):
+def test_white_space_behind_an_object_changes_nothing(end: bytes, length: int):
     data = rollout(
         session(),
         user("x" * length),
@@ -168,9 +160,9 @@ def test_white_space_behind_an_object_changes_nothing(end: bytes, length: int, h
     )
     spaced = data.replace(b"\n", end)
 
-    assert read(spaced, hot=hot).seq == read(data).seq
-    assert to_json(spaced, hot=hot) == to_json(data)
-    assert read(spaced, hot=hot).scale.skipped == {}
+    assert read(spaced).seq == read(data).seq
+    assert to_json(spaced) == to_json(data)
+    assert read(spaced).scale.skipped == {}
 
 
 def test_a_last_line_counts_as_soon_as_it_is_whole():
@@ -198,11 +190,10 @@ def test_a_whole_last_line_that_goes_on_was_none():
     assert task(before + b"{}") == ("first", "u1")
 
 
-@BOTH
-def test_a_mark_at_the_beginning_of_the_file_is_no_part_of_its_first_line(hot: bool):
+def test_a_mark_at_the_beginning_of_the_file_is_no_part_of_its_first_line():
     for data in (rollout(session(), user("hello")), rollout(session("bare"), user("hello")), HEAD):
         for end in (b"", b"\n"):
-            marked = read(b"\xef\xbb\xbf" + data[:-1] + end, hot=hot)
+            marked = read(b"\xef\xbb\xbf" + data[:-1] + end)
 
             assert marked.seq == read(data).seq
             assert marked.state.head == read(data).state.head
@@ -211,7 +202,6 @@ def test_a_mark_at_the_beginning_of_the_file_is_no_part_of_its_first_line(hot: b
 # --- lines that cannot be read -------------------------------------------------------------------
 
 
-@BOTH
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
@@ -232,31 +222,29 @@ def test_a_mark_at_the_beginning_of_the_file_is_no_part_of_its_first_line(hot: b
         (b'{"timestamp":"x","ordinal":1,"type":"turn_context","payload":{}}', "repeated_ordinal"),
     ],
 )
-def test_a_line_that_gives_nothing_is_passed_over_and_counted(line: bytes, reason: str, hot: bool):
+def test_a_line_that_gives_nothing_is_passed_over_and_counted(line: bytes, reason: str):
     data = rollout(session(), user("before"), raw(line + b"\n"), user("after"))
 
-    replay = read(data, hot=hot)
+    replay = read(data)
 
     assert replay.scale.skipped.get(reason) == 1
     assert task(data) == ("after", "u2")
 
 
-@BOTH
-def test_a_torn_line_and_then_its_repeat_are_one(hot: bool):
+def test_a_torn_line_and_then_its_repeat_are_one():
     """A line was torn, ended by a line feed, and written again whole (upstream #24425)."""
     patched = item("FileChange", id="c1", status="completed", changes={"/home/ana/shop/a.py": {}})
 
     for lose in range(1, 150):
         data = rollout(session(), user("x"), torn(patched, lose), patched)
 
-        assert read(data, hot=hot).seq == 3
-        found = read(data, hot=hot).checkpoint((), {}).artifacts
+        assert read(data).seq == 3
+        found = read(data).checkpoint((), {}).artifacts
         assert {uri: each.last_observed_seq for uri, each in found.items()} == {"a.py": 3}
 
 
-@BOTH
 @pytest.mark.parametrize("lose", [1, 2, 3, 20])
-def test_a_torn_line_gives_nothing_even_where_its_end_looks_whole(lose: int, hot: bool):
+def test_a_torn_line_gives_nothing_even_where_its_end_looks_whole(lose: int):
     legacy = rollout(
         session("legacy"),
         user("x"),
@@ -278,35 +266,33 @@ def test_a_torn_line_gives_nothing_even_where_its_end_looks_whole(lose: int, hot
         (legacy, {"a.py": ("file", 9), "b.py": ("file", 8)}),
         (paginated, {"ls": ("command", 4), "a.py": ("file", 5)}),
     ):
-        replay = read(data, hot=hot)
+        replay = read(data)
         found = replay.checkpoint((), {}).artifacts
         assert {uri: (a.kind, a.last_observed_seq) for uri, a in found.items()} == expected
 
 
-@BOTH
 @pytest.mark.parametrize("length", [10, LONG])
-def test_a_last_line_that_cannot_be_read_moves_no_number(length: int, hot: bool):
+def test_a_last_line_that_cannot_be_read_moves_no_number(length: int):
     good = rollout(session(), user("x"))
     bad = rollout(session(), user("x"), reasoning("y" * length)).replace(b"yyy", b"\xff", 1)
 
-    assert read(good, hot=hot).seq == 2
+    assert read(good).seq == 2
     for tail in (b"", b'{"timest', b"\n", b"x" * LONG):
-        assert read(bad + tail, hot=hot).seq == 2
-        assert read(bad + tail, hot=hot, pieces=[len(bad), len(bad) + 4]).seq == 2
+        assert read(bad + tail).seq == 2
+        assert read(bad + tail, pieces=[len(bad), len(bad) + 4]).seq == 2
 
 
-@BOTH
 @pytest.mark.parametrize("lose", [1, 2, 9])
 @pytest.mark.parametrize("length", [10, LONG])
-def test_the_number_of_a_torn_line_is_that_of_the_next_one(length: int, lose: int, hot: bool):
+def test_the_number_of_a_torn_line_is_that_of_the_next_one(length: int, lose: int):
     """Codex counts on from the last line that it can read."""
     torn_off = rollout(session(), user("x"), torn(reasoning("y" * length), lose))
     again = rollout(session(), user("x"), torn(reasoning("y" * length), lose), reasoning("z"))
 
-    assert read(torn_off, hot=hot).seq == 2
+    assert read(torn_off).seq == 2
     for end in (b"", b"\n", b"\n\n", b" \n"):
-        assert read(torn_off + end, hot=hot).seq == 2
-        assert read(again[:-1] + end, hot=hot).seq == 3
+        assert read(torn_off + end).seq == 2
+        assert read(again[:-1] + end).seq == 3
 
 
 def test_half_a_surrogate_pair_is_a_replacement_character():
@@ -323,20 +309,18 @@ def test_an_escaped_nul_is_a_control_character():
 # --- long lines ----------------------------------------------------------------------------------
 
 
-@BOTH
 @pytest.mark.parametrize("around", [-1, 0, 1])
-def test_a_line_may_be_as_long_as_what_is_offered_at_a_time(around: int, hot: bool):
+def test_a_line_may_be_as_long_as_what_is_offered_at_a_time(around: int):
     for step in (user, reasoning):
         base = len(rollout(session(), step("")))
         padding = "y" * (OFFERED - base + around)
         data = rollout(session(), step(padding), complete(), user("after"))
 
-        assert read(data, hot=hot).seq == read(data, hot=False).seq
+        assert read(data).seq == read(data).seq
         assert task(data) == ("after", "u2" if step is user else "u1")
 
 
-@BOTH
-def test_a_long_line_counts_like_a_short_one(hot: bool):
+def test_a_long_line_counts_like_a_short_one():
     text = "word " * LONG
     data = rollout(
         session(),
@@ -349,7 +333,7 @@ def test_a_long_line_counts_like_a_short_one(hot: bool):
         complete(),
     )
 
-    replay = read(data, hot=hot)
+    replay = read(data)
     found = replay.checkpoint((), {})
 
     assert replay.seq == data.count(b"\n") - 1
@@ -400,19 +384,17 @@ def test_a_needed_line_that_stays_too_long_is_given_up_and_counted():
 # --- forms ---------------------------------------------------------------------------------------
 
 
-@BOTH
-def test_keys_may_stand_in_any_order(hot: bool):
+def test_keys_may_stand_in_any_order():
     line = {"payload": {"message": "hello", "type": "user_message"}, "type": "event_msg"}
     data = rollout(session("legacy"), raw(json.dumps(line | {"timestamp": "x"}).encode() + b"\n"))
 
-    found = read(data, hot=hot).checkpoint((), {}).task
+    found = read(data).checkpoint((), {}).task
 
     assert found is not None
     assert found.text == "hello"
 
 
-@BOTH
-def test_a_key_that_stands_twice_counts_as_json_has_it(hot: bool):
+def test_a_key_that_stands_twice_counts_as_json_has_it():
     """Neither Codex nor a person writes this; both readers must still agree."""
     twice = rollout(session(), user("x")) + (
         b'{"timestamp":"2026-11-20T10:00:09.000Z","ordinal":9,"type":"turn_context",'
@@ -420,7 +402,7 @@ def test_a_key_that_stands_twice_counts_as_json_has_it(hot: bool):
     )
     data = twice + rollout(session(), image_of("a.png"))[len(HEAD) :].replace(b":1,", b":10,")
 
-    (found,) = read(data, hot=hot).checkpoint((), {}).artifacts
+    (found,) = read(data).checkpoint((), {}).artifacts
     assert found == "two/a.png"
 
 

@@ -16,7 +16,7 @@ from codex_checkpoints.core.checkpoint.records import (
     Task,
 )
 from codex_checkpoints.core.checkpoint.replay import Replay
-from codex_checkpoints.core.checkpoint.seed import call_ids, user_refs
+from codex_checkpoints.core.checkpoint.state import call_ids, user_refs
 from rollouts import Form, compacted, plan, rollout, session, shell, turn, user
 
 SEED = Checkpoint(
@@ -46,7 +46,6 @@ def grown(form: Form, *steps: Any, seed: Checkpoint | None = SEED) -> Replay:  #
     if seed is not None:
         replay.sow(seed)
     replay.feed(rollout(session(form=form), compacted("", []), NAMING, *steps))
-    replay.rest()
     return replay
 
 

@@ -239,24 +239,13 @@ def test_a_call_without_a_name_or_a_number_gives_nothing():
     assert met("legacy", *nameless, output("c1", DONE)) == {}
 
 
-@pytest.mark.parametrize(
-    "hot",
-    [
-        pytest.param(
-            True,
-            marks=pytest.mark.xfail(reason="it takes what waited for a call, readable or not"),
-            id="quick reader",
-        ),
-        pytest.param(False, id="plain reader"),
-    ],
-)
-def test_a_call_that_cannot_be_read_does_not_decide_its_number(hot: bool):
+def test_a_call_that_cannot_be_read_does_not_decide_its_number():
     """No Codex gives a number twice; damage and a second call of that number are two accidents."""
     asked = call("exec_command", {"cmd": "ls"}, "c1")
     steps = [user("x"), asked, output("c1", "x"), asked, output("c1", "x")]
     spoilt = rollout(session("legacy"), *steps).replace(b'"exec_', b'"\xffexec_', 1)
 
-    assert set(read(spoilt, hot=hot).checkpoint((), {}).artifacts) == {"ls"}
+    assert set(read(spoilt).checkpoint((), {}).artifacts) == {"ls"}
 
 
 def test_an_outcome_without_its_call_gives_nothing():

@@ -35,9 +35,9 @@ BOTH = pytest.mark.parametrize("form", ["paginated", "legacy"])
 ERROR = {"message": "stream disconnected", "codex_error_info": "other"}
 
 
-def turns(data: bytes, *, hot: bool = True) -> list[tuple[str, int, int | None]]:
+def turns(data: bytes) -> list[tuple[str, int, int | None]]:
     """Name each turn that counts, with the numbers of the records that open and end it."""
-    state = read(data, hot=hot).state
+    state = read(data).state
     return [
         (each.turn_id, each.opened_seq, each.ended_seq)
         for each in state.turns.turns
@@ -138,14 +138,13 @@ def test_once_events_tell_what_was_typed_the_history_opens_no_turn():
     assert task(data) == ("a", "seq:5")
 
 
-@pytest.mark.parametrize("hot", [True, False], ids=["quick reader", "plain reader"])
-def test_messages_of_the_history_may_be_spelt_in_many_ways(hot: bool):
+def test_messages_of_the_history_may_be_spelt_in_many_ways():
     lines = rollout(session("legacy", events=False), *map(user, "abcdef")).split(b"\n")
     lines[2] = lines[2].replace(b'","type"', b'", "type"', 1)
     lines[4] = lines[4].replace(b".000Z", b"Z", 1)
     lines[5] = lines[5].replace(b'"text":"e"', b'"text":"' + b"e " * 50_000 + b'"')
 
-    assert turns(b"\n".join(lines), hot=hot) == [(f"turn-{n}", n, None) for n in range(2, 8)]
+    assert turns(b"\n".join(lines)) == [(f"turn-{n}", n, None) for n in range(2, 8)]
 
 
 def test_the_old_names_of_the_events_are_understood():
@@ -237,7 +236,6 @@ def test_the_end_of_another_task_ends_no_turn():
     assert turns(data) == [("t1", 3, 7)]
 
 
-@pytest.mark.parametrize("hot", [True, False], ids=["quick reader", "plain reader"])
 @pytest.mark.parametrize(
     ("steps", "ended"),
     [
@@ -260,9 +258,9 @@ def test_the_end_of_another_task_ends_no_turn():
     "head", [session("legacy", events=False), session("legacy"), session("bare")]
 )
 def test_in_old_files_an_answer_ends_the_turn_while_it_is_the_last_item(
-    head: Step, steps: list[Step], ended: bool, hot: bool
+    head: Step, steps: list[Step], ended: bool
 ):
-    assert read(rollout(head, *steps), hot=hot).state.ends_with_answer is ended
+    assert read(rollout(head, *steps)).state.ends_with_answer is ended
 
 
 # --- what belongs to it --------------------------------------------------------------------------
@@ -425,9 +423,8 @@ def test_inherited_lines_give_no_figures_of_their_own():
     inherited = [started(), user("parent's"), shell("make"), patch(add="parent.py")]
     data = rollout(session(subagent_history_start_ordinal=50), *inherited)
 
-    for hot in (True, False):
-        found = read(data, hot=hot).checkpoint(accepted([]), {})
-        assert (found.task, found.plan.steps, found.recent_artifacts) == (None, (), ())
+    found = read(data).checkpoint(accepted([]), {})
+    assert (found.task, found.plan.steps, found.recent_artifacts) == (None, (), ())
 
 
 def test_the_state_at_a_turn_is_that_of_everything_up_to_its_end():
@@ -437,9 +434,8 @@ def test_the_state_at_a_turn_is_that_of_everything_up_to_its_end():
     for each in whole.state.turns.turns:
         assert each.ended is not None
         replay = Replay()
-        replay.stop_after(each.ended)
+        replay.reader.until = each.ended
         replay.feed(data)
-        replay.rest()
 
         found = replay.checkpoint((), {})
         assert replay.stopped

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from attrs import frozen
 
+import python
 from codex_checkpoints.threads import locks, writer
 from codex_checkpoints.threads.contract import Conflict, Item, StorageFailed
 from codex_checkpoints.threads.lines import line_of
@@ -148,7 +149,7 @@ class Remains:
 def died_in(tmp_path: Path, what: str, home: Home) -> list[Remains]:
     """Do something in copies of a home, dying at every step."""
     arguments = [what, str(home.root), thread(1), str(ITEMS[0].payload["text"])]
-    done = subprocess.run(
+    done = python.run(
         [sys.executable, "-c", dedent(WORKSHOP), *arguments],
         env=home.environment() | {"PYTHONPATH": str(SERVER)},
         cwd=tmp_path,

@@ -19,6 +19,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import python
 from codex_checkpoints.service.reading.catalogue import Catalogue
 from codex_checkpoints.threads import tree
 from codex_checkpoints.threads.contract import (
@@ -618,7 +619,7 @@ def test_processes_that_write_and_list_at_once_lose_nothing(home: Home, store: L
         store.create_thread(new(number, mode), AT)
     command = [sys.executable, "-c", WORKER, str(home.root)]
     workers = [
-        subprocess.Popen(
+        python.Popen(
             [*command, who, seconds, *threads],
             env=home.environment({"PYTHONPATH": str(SERVER)}),
             stdout=subprocess.PIPE,

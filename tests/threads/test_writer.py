@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import python
 from codex_checkpoints import durable
 from codex_checkpoints.threads import locks, writer
 from codex_checkpoints.threads.contract import (
@@ -735,7 +736,7 @@ def test_two_processes_append_at_once_and_nothing_is_lost_or_mixed(home: Home) -
     command = [sys.executable, "-c", APPEND, str(home.root), str(path), thread(1)]
     env = home.environment() | {"PYTHONPATH": str(SERVER)}
     both = [
-        subprocess.Popen(
+        python.Popen(
             [*command, who, str(seconds())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from codex_checkpoints.core.checkpoint.records import Checkpoint
-from codex_checkpoints.core.checkpoint.seed import Seeds
+from codex_checkpoints.core.checkpoint.state import Seeds
 from codex_checkpoints.core.compaction.records import Installed
 from codex_checkpoints.durable import StorageError
 from codex_checkpoints.records import IMPORTS, Records

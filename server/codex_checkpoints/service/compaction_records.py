@@ -13,14 +13,15 @@ from collections.abc import Generator
 from contextlib import AbstractContextManager
 
 from codex_checkpoints.core.checkpoint.records import Checkpoint
-from codex_checkpoints.core.compaction.record_lines import record_of, to_value
 from codex_checkpoints.core.compaction.records import (
     Installed,
     Record,
     Strategy,
     Undone,
+    record_of,
     seed_of,
     standing,
+    to_value,
     unsettled,
 )
 from codex_checkpoints.core.history.openings import Trigger

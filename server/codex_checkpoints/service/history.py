@@ -14,7 +14,6 @@ from attrs import evolve
 from codex_checkpoints.core.compaction.kinds import Past
 from codex_checkpoints.core.compaction.source import Retracing
 from codex_checkpoints.core.history.choice import Choice, choose
-from codex_checkpoints.core.history.envelope import Place
 from codex_checkpoints.core.history.marks import Outline
 from codex_checkpoints.core.history.rebuild import Rebuild
 from codex_checkpoints.core.history.reconstruct import History, Window, history_of, windows_of
@@ -22,6 +21,7 @@ from codex_checkpoints.core.history.survey import Survey
 from codex_checkpoints.core.history.windows import Fragment
 from codex_checkpoints.core.rollout.fields import Json
 from codex_checkpoints.core.rollout.parsing import head_of
+from codex_checkpoints.core.rollout.reader import Place
 from codex_checkpoints.durable import StorageError
 from codex_checkpoints.service.compaction_records import Opened
 from codex_checkpoints.service.reading.first_pass import Digest, FirstPass
@@ -142,12 +142,12 @@ class Histories:
             raise unreadable(row.path, str(error)) from error
         surveyed = _surveyed(survey.outline(), parts)
         outline, choice = surveyed.outline, surveyed.choice
-        rebuild = Retracing(choice, outline.start, shift)
-        self._rebuild(row, rebuild, parts)
+        retracing = Retracing(choice, outline.start, shift)
+        self._rebuild(row, retracing.rebuild, parts)
         above = None if first.cut is None else (*parts[:-1], Part(row.path, None, first.cut))
         return Traced(
-            history_of(outline, choice, rebuild.result()),
-            rebuild.past(),
+            history_of(outline, choice, retracing.rebuild.result()),
+            retracing.past(),
             shift=shift,
             from_seq=shift + (outline.opened_seq if choice.base is None else choice.base.seq),
             to_seq=shift + outline.seq,
@@ -169,9 +169,9 @@ class Histories:
 
     def past(self, row: Row, surveyed: Surveyed, shift: int) -> tuple[Past, ...]:
         """Return these items with their places, numbered as `traced` does; raises as `items`."""
-        rebuild = Retracing(surveyed.choice, surveyed.outline.start, shift)
-        self._rebuild(row, rebuild, surveyed.parts)
-        return rebuild.past()
+        retracing = Retracing(surveyed.choice, surveyed.outline.start, shift)
+        self._rebuild(row, retracing.rebuild, surveyed.parts)
+        return retracing.past()
 
     def first_pass(
         self, path: str, cut: int | None = None, digest: Digest | None = None
@@ -188,8 +188,7 @@ class Histories:
             raise unreadable(row.path, str(error)) from error
         if head is None or head.originator != OURS:
             return 0  # what nobody of us made begins with nothing
-        replay = self._sessions.open(row.path)[1].now()
-        return replay.seq - replay.scale.seq
+        return self._sessions.open(row.path)[1].replay.scale.shift
 
     def _survey(self, row: Row) -> Surveyed:
         locate, survey = self._sessions.catalogue.chains.locator(row.path), Survey()

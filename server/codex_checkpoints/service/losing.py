@@ -49,7 +49,8 @@ def losses_of(sessions: Sessions, session: str) -> tuple[Loss, ...]:
     row, opened = sessions.open(session)
     source = _source_of(sessions, row.path)
     account = Account(sessions.projections.updates_of(opened), source=source)
-    return _told(sessions, row, sessions.catalogue.read_with(account, row))
+    sessions.catalogue.read_with(account.replay, row)
+    return _told(sessions, row, account)
 
 
 def newest_loss(sessions: Sessions, row: Row) -> Loss | None:
@@ -132,17 +133,17 @@ def _read_from(
     sessions: Sessions, row: Row, account: Account, opened: SessionFile, start: int
 ) -> Account:
     """Read the end of a session, numbered as the whole of it is."""
+    replay, seed = account.replay, opened.replay.state.seed
     if opened.head is not None:
-        account.begin(opened.head)
-    seed = opened.replay.state.seed
+        replay.begin(opened.head)
     if seed is not None:
-        account.sow(seed)
+        replay.sow(seed)
     try:
-        _, rest = sessions.catalogue.reader.read(row.path, start, account.feed)
+        _, rest = sessions.catalogue.reader.read(row.path, start, replay.feed)
     except UnreadableSource as error:
         message = f"{row.path} cannot be read: {error}"
         raise Refusal("unreadable_source", message, {"reason": str(error)}) from error
-    account.close(rest)
+    replay.close(rest)
     return account
 
 
@@ -220,12 +221,14 @@ def _as_it_was(
     catalogue, account = sessions.catalogue, Account(source=before)
     reader = _UpTo(catalogue.reader, path, source.bytes_before)
     try:
-        opened = read_with(account, reader, path, catalogue.chains.locator(path), catalogue.seeds)
+        locate = catalogue.chains.locator(path)
+        opened = read_with(account.replay, reader, path, locate, catalogue.seeds)
     except UnreadableSource:
         return None
     if reader.read_bytes.digest != source.prefix:
         return None
-    return account.with_tail(opened.tail) if opened.tail else account
+    account.replay.close(opened.tail)
+    return account
 
 
 class _UpTo(PacedReader):

@@ -24,7 +24,7 @@ from codex_checkpoints.core.checkpoint.memory import Memory
 from codex_checkpoints.core.checkpoint.notes import Note, NoteKind, notes_of
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.checkpoint.replay import Replay
-from codex_checkpoints.core.checkpoint.seed import call_ids, user_refs
+from codex_checkpoints.core.checkpoint.state import call_ids, user_refs
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.durable import Append, StorageError
 from codex_checkpoints.service.reading.session_file import SessionFile
@@ -51,10 +51,10 @@ _SHOWN = 80
 
 @frozen
 class Applied:
-    """An accepted update: where it stands, and which of its texts will be cut.
+    """An update that was accepted, or would be.
 
-    `update_id` is None for one that was only tried; `id` is the key of a fact or the id of a
-    decision, None for a plan.
+    `updateId` is null where it was only judged, `id` for a plan; `shortened` names the texts and
+    steps that are kept in part.
     """
 
     accepted: bool
@@ -183,7 +183,9 @@ class Notes:
         call.
         """
         row, _ = self._sessions.open(session)
-        found = self._sessions.catalogue.read_with(Citation(ref), row).records()
+        citation = Citation(ref)
+        self._sessions.catalogue.read_with(citation.replay, row)
+        found = citation.records()
         if not found:
             message = f"session {row.session_id} has no message and no call {value(ref, _SHOWN)!r}"
             hint = "Name the `ref` of an anchor that `notes anchors` lists."
@@ -210,10 +212,12 @@ class Notes:
                     break
                 turns = opened.now().state.turns
                 newest = Newest.near_the_end(opened.replay, lines, turns, limit)
-                newest = newest.with_tail(opened.tail) if opened.tail else newest
+                newest.replay.close(opened.tail)
                 if newest.is_enough:
                     return newest
-        return self._sessions.catalogue.read_with(Newest(limit), row)
+        newest = Newest(limit)
+        self._sessions.catalogue.read_with(newest.replay, row)
+        return newest
 
     def _place(self, row: Row, opened: SessionFile, calls: _Calls | None = None) -> _Place:
         replay = opened.now()
@@ -260,7 +264,8 @@ class _Calls:
         if not isinstance(call_id, str):
             return False
         if call_id not in self._known:
-            search = self._sessions.catalogue.read_with(CallSearch(call_id), self._row)
+            search = CallSearch(call_id)
+            self._sessions.catalogue.read_with(search.replay, self._row)
             self._known[call_id] = search.found
         return self._known[call_id]
 

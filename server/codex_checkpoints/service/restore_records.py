@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 
+from codex_checkpoints.core.checkpoint.canonical import kept
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.restore import records as lines
 from codex_checkpoints.core.restore.chains import MAX_CHAIN
 from codex_checkpoints.core.restore.events import Operation, StateTransferred
 from codex_checkpoints.core.restore.records import Restore, restore_in, restores_in
-from codex_checkpoints.core.restore.written import from_json, to_json
 from codex_checkpoints.core.rollout.fields import object_of
 from codex_checkpoints.records import RESTORES, Records
 from codex_checkpoints.service.refusal import keeping
@@ -84,16 +84,16 @@ class RestoreRecords:
     def begun(self, session_id: str) -> Operation | None:
         """Return the operation that is to make a branch, or was when it was killed."""
         told = (object_of(line) for line in self._records.undertaken(session_id))
-        found = (from_json(each.get("operation"), Operation) for each in told)
+        found = (kept.read_or_none(each.get("operation"), Operation) for each in told)
         return next((each for each in found if each is not None), None)
 
     def undertaken(self, session_id: str) -> PreparedRestore | None:
         """Return the restore that is making a branch, or was when it was killed."""
         for line in self._records.undertaken(session_id):
             told = object_of(line)
-            operation = from_json(told.get("operation"), Operation)
+            operation = kept.read_or_none(told.get("operation"), Operation)
             record = restore_in(told.get("record"))
-            transferred = from_json(told.get("transferred"), StateTransferred)
+            transferred = kept.read_or_none(told.get("transferred"), StateTransferred)
             if operation is not None and record is not None and transferred is not None:
                 return PreparedRestore(operation, record, transferred)
         return None
@@ -108,15 +108,15 @@ class RestoreRecords:
 
 def begun_line(operation: Operation) -> dict[str, object]:
     """Return an undertaking of which nothing but its operation is known yet."""
-    return {"operation": to_json(operation)}
+    return {"operation": kept.write(operation)}
 
 
 def line_of(prepared: PreparedRestore) -> dict[str, object]:
     """Return an undertaking as JSON values."""
     return {
-        "operation": to_json(prepared.operation),
-        "record": to_json(prepared.record),
-        "transferred": to_json(prepared.transferred),
+        "operation": kept.write(prepared.operation),
+        "record": kept.write(prepared.record),
+        "transferred": kept.write(prepared.transferred),
     }
 
 

@@ -16,11 +16,10 @@ from codex_checkpoints.core.compaction.recent import (
     last_trace,
     trace_of,
 )
-from codex_checkpoints.core.history.envelope import Place, load_line, said_by
 from codex_checkpoints.core.history.forms import Item
-from codex_checkpoints.core.history.lines import CHUNK
+from codex_checkpoints.core.history.survey import Survey
 from codex_checkpoints.core.history.window_ids import first_window
-from codex_checkpoints.core.rollout.parsing import BOM
+from codex_checkpoints.core.rollout.reader import CHUNK, Place
 from codex_checkpoints.service.reading.session_file import bases_below
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.threads.contract import RolloutReader, Row
@@ -135,16 +134,16 @@ def _recent(reader: RolloutReader, path: str, size: int, last: int, trace: bytes
 
 def _read_alone(line: bytes, place: int) -> Recent:
     recent = Recent(Place(0, place))
-    recent.lines.begin_file(None)
-    recent.lines.close(line)
+    recent.reader.begin_file(None)
+    recent.reader.close(line)
     return recent
 
 
 def _read_from(reader: RolloutReader, path: str, offset: int) -> Recent:
     recent = Recent(Place(0, offset))
-    recent.lines.begin_file(None)
-    _, rest = reader.read(path, offset, recent.lines.feed)
-    recent.lines.close(rest)
+    recent.reader.begin_file(None)
+    _, rest = reader.read(path, offset, recent.reader.feed)
+    recent.reader.close(rest)
     return recent
 
 
@@ -157,9 +156,9 @@ def _is_behind_rollback(reader: RolloutReader, path: str, place: int) -> bool:
 
 
 def _first_window(reader: RolloutReader, path: str) -> str | None:
-    head = load_line(reader.first_line(path).removeprefix(BOM))
-    kind, said = said_by(head, first=True)
-    return first_window(said) if kind == "session_meta" else None
+    survey = Survey()
+    survey.reader.close(reader.first_line(path))
+    return first_window(survey.head)
 
 
 def last_line_with(

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Generator, Iterator
 from typing import Protocol
 
-from codex_checkpoints.core.rollout.lines import CHUNK
+from codex_checkpoints.core.rollout.reader import CHUNK
 from codex_checkpoints.threads import tree
 from codex_checkpoints.threads.contract import Feed, Identity, Mark, Reading, UnreadableSource
 

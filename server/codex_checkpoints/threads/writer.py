@@ -27,7 +27,7 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from datetime import datetime
 
 from codex_checkpoints import durable
-from codex_checkpoints.core.rollout.lines import CHUNK
+from codex_checkpoints.core.rollout.reader import CHUNK
 from codex_checkpoints.threads import lines as session_lines
 from codex_checkpoints.threads.contract import (
     Conflict,

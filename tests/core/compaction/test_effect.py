@@ -41,7 +41,7 @@ def rolled_back(turns: int) -> r.Step:
 
 def outline(data: bytes) -> Outline:
     survey = Survey()
-    survey.lines.close(data[survey.lines.feed(data) :])
+    survey.reader.close(data[survey.reader.feed(data) :])
     return survey.outline()
 
 

@@ -5,18 +5,15 @@ import pytest
 import rollouts as r
 from codex_checkpoints.core.restore.gathering import Span
 from codex_checkpoints.core.restore.trace import MAX_MESSAGE_CHARS, Message, ModeChange, Trace
-from reading import read_on, seq_of
+from reading import read_with, seq_of
 from rollouts import Form, Step
 
 FORMS = pytest.mark.parametrize("form", ["paginated", "legacy", "bare"])
-QUICK = pytest.mark.parametrize("hot", [True, False], ids=["quick reader", "plain reader"])
 
 
-def trace(data: bytes, *, hot: bool = True) -> Trace:
+def trace(data: bytes) -> Trace:
     """Read a whole file."""
-    found = read_on(Trace(hot=hot), data)
-    assert isinstance(found, Trace)
-    return found
+    return read_with(Trace(), data)
 
 
 def session(form: Form, *steps: Step) -> bytes:
@@ -36,9 +33,8 @@ def begun(turn: str, mode: str) -> Step:
     return r.event("task_started", turn_id=turn, collaboration_mode_kind=mode)
 
 
-@QUICK
 @FORMS
-def test_a_file_was_touched_or_sent_to_the_model_or_both(form: Form, hot: bool):
+def test_a_file_was_touched_or_sent_to_the_model_or_both(form: Form):
     data = session(
         form,
         r.shell("cat read.py", reads=["read.py"]),
@@ -51,7 +47,7 @@ def test_a_file_was_touched_or_sent_to_the_model_or_both(form: Form, hot: bool):
         r.image("shot.png"),
     )
 
-    traces = trace(data, hot=hot).traces()
+    traces = trace(data).traces()
 
     assert traces.sent == {"read.py", "both.py", "shot.png"}
     assert traces.touched == {"both.py", "made.py", "gone.py", "old.py", "new.py"}
@@ -65,9 +61,8 @@ def test_a_patch_that_failed_touches_nothing(form: Form):
     assert traces.patches == ()
 
 
-@QUICK
 @FORMS
-def test_a_patch_is_named_by_its_call_newest_first(form: Form, hot: bool):
+def test_a_patch_is_named_by_its_call_newest_first(form: Form):
     script = "apply_patch <<'EOF'\n" + r.patch_text(update="b.py") + "\nEOF\n"
     data = session(
         form,
@@ -75,12 +70,11 @@ def test_a_patch_is_named_by_its_call_newest_first(form: Form, hot: bool):
         r.shell(script, output="Success. Updated", call="p2"),
     )
 
-    assert trace(data, hot=hot).traces().patches == ("p2", "p1")
+    assert trace(data).traces().patches == ("p2", "p1")
 
 
-@QUICK
 @FORMS
-def test_a_partial_read_is_kept_where_its_lines_are_named(form: Form, hot: bool):
+def test_a_partial_read_is_kept_where_its_lines_are_named(form: Form):
     data = session(
         form,
         r.shell("sed -n '10,20p' a.py", reads=["a.py"]),
@@ -89,7 +83,7 @@ def test_a_partial_read_is_kept_where_its_lines_are_named(form: Form, hot: bool)
         r.shell("sed -n '7,$p' open.py; tail -n 4 end.py; cat whole.py"),
     )
 
-    assert trace(data, hot=hot).traces().spans == (
+    assert trace(data).traces().spans == (
         Span("c.py", 9, 9),
         Span("c.py", 1, 3),
         Span("sub/b.py", 1, 5),
@@ -106,8 +100,7 @@ def test_of_many_partial_reads_the_newest_are_kept():
     assert [span.start for span in spans] == [20, *range(80, 20, -1), 19, 18, 17]
 
 
-@QUICK
-def test_modes_are_kept_as_changes_by_sequence(hot: bool):
+def test_modes_are_kept_as_changes_by_sequence():
     data = r.rollout(
         r.session(),
         begun("t1", "default"),
@@ -120,7 +113,7 @@ def test_modes_are_kept_as_changes_by_sequence(hot: bool):
         in_mode({"mode": "default"}),
     )
 
-    assert trace(data, hot=hot).traces().modes == (
+    assert trace(data).traces().modes == (
         ModeChange(1, "default", "t1"),
         ModeChange(seq_of(data, "task_started", '"t2"'), "plan", "t2"),
         ModeChange(seq_of(data, "turn_context"), "default", "t1"),
@@ -133,14 +126,13 @@ def test_no_mode_is_made_up():
     assert trace(session("paginated", *strange)).traces().modes == ()
 
 
-@QUICK
-def test_the_task_that_only_names_a_file_of_ours_tells_no_mode(hot: bool):
+def test_the_task_that_only_names_a_file_of_ours_tells_no_mode():
     named = (r.compacted("x", []), begun("n", "default"), r.user("name", turn="n"))
     data = r.rollout(
         r.session(), *named, r.complete("n"), begun("t1", "plan"), r.user("go", turn="t1")
     )
 
-    found = trace(data, hot=hot)
+    found = trace(data)
 
     assert [change.mode for change in found.traces().modes] == ["plan"]
     assert [message.text for message in found.window(5, "t1")] == ["go"]
@@ -162,9 +154,8 @@ def test_what_a_subagent_inherited_tells_nothing():
     assert [message.text for message in found.window(5, "t1")] == ["ours"]
 
 
-@QUICK
 @FORMS
-def test_the_window_holds_the_last_messages_up_to_a_turn(form: Form, hot: bool):
+def test_the_window_holds_the_last_messages_up_to_a_turn(form: Form):
     data = r.rollout(
         r.session(form),
         r.environment(),
@@ -172,8 +163,8 @@ def test_the_window_holds_the_last_messages_up_to_a_turn(form: Form, hot: bool):
         r.turn(r.user("two"), name="t2"),
         r.turn(r.user("three\nlines"), name="t3"),
     )
-    found = trace(data, hot=hot)
-    turns = [turn.turn_id for turn in found.state.turns.turns]
+    found = trace(data)
+    turns = [turn.turn_id for turn in found.replay.state.turns.turns]
 
     def window(count: int, turn_id: str) -> list[str]:
         return [message.text for message in found.window(count, turn_id)]
@@ -208,13 +199,6 @@ def test_a_message_of_the_window_is_cut_and_keeps_no_secret():
     assert second.text == "é" * (MAX_MESSAGE_CHARS - 1) + "…"
 
 
-def test_a_trace_is_never_saved():
-    found = trace(session("paginated", r.patch(update="a.py")))
-
-    assert found.save() is None
-    assert Trace.load({}) is None
-
-
 def test_a_file_without_a_name_that_could_be_kept_leaves_no_trace():
     data = session("legacy", r.shell(f"cat {'d/' * 600}a.py"), r.patch(update="../shop"))
 
@@ -246,4 +230,3 @@ def test_a_later_compaction_names_nothing():
     )
 
     assert [change.mode for change in trace(data).traces().modes] == ["plan"]
-    assert trace(data, hot=False).traces() == trace(data).traces()

@@ -10,21 +10,24 @@ import json
 
 import orjson
 
+from codex_checkpoints.core.checkpoint.reducer import counting
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.rollout.fields import is_list, is_object, object_of
 from codex_checkpoints.core.rollout.items import (
+    AssistantMessage,
     CommandRun,
     FilesChanged,
     FileViewed,
     Item,
-    ItemCompleted,
+    Quiet,
     ToolCall,
     ToolOutput,
     ToolRan,
+    Unknown,
     UserMessage,
+    Worked,
 )
-from codex_checkpoints.core.rollout.lines import Line
-from codex_checkpoints.core.rollout.parsing import item_of
+from codex_checkpoints.core.rollout.reader import NOTED, Line
 from codex_checkpoints.values import frozen
 
 MOST_RECORDS = 8
@@ -34,6 +37,7 @@ MOST_TEXT = 20_000
 """Of a longer text in a record this many code points are shown."""
 
 _BY_SEQ = "seq:"
+_NOBODY_CITES = AssistantMessage | Quiet | Unknown | Worked
 
 
 @frozen
@@ -44,42 +48,45 @@ class Record:
     text: str
 
 
-class Citation(Replay):
+class Citation:
     """A session read for the records of one anchor."""
 
     def __init__(self, ref: str) -> None:
         """Look for the message or the call with this id; `seq:<number>` names a message."""
-        super().__init__()
+        self.replay = Replay()
+        self.replay.beside(self)
         self._ref = ref
         number = ref.removeprefix(_BY_SEQ)
         self._seq = int(number) if number != ref and number.isdecimal() else None
         self._needle = orjson.dumps(ref)
         self._found: list[tuple[int, bytes]] = []
 
-    def feed(self, data: bytes) -> int:
-        """Look through the whole lines in `data`."""
-        lines, consumed = self._lines(data)
-        for line in lines:
-            if len(self._found) < MOST_RECORDS and self._is_cited(line):
-                self._found.append((line.seq, line.raw))
-        return consumed
+    def wants(self, kind: str | None, tag: str | None, inner: str | None) -> int:  # noqa: ARG002
+        """Want no line that a checkpoint does not want."""
+        return NOTED
+
+    def take(self, line: Line) -> None:
+        """Keep a line that is cited."""
+        if len(self._found) < MOST_RECORDS and self._is_cited(line):
+            self._found.append((line.seq, line.raw))
 
     def records(self) -> tuple[Record, ...]:
         """Return what was found, in the order of the session."""
         return tuple(Record(seq, _shown(raw)) for seq, raw in self._found)
 
     def _is_cited(self, line: Line) -> bool:
+        item = counting(self.replay.state, line.item)
+        if isinstance(item, _NOBODY_CITES) or (
+            isinstance(item, ToolOutput) and self.replay.state.paginated
+        ):
+            return False
         if self._seq is not None:
             return line.seq == self._seq
-        if self._needle not in line.raw:
-            return False
-        return _id_of(item_of(line.raw) if line.item is None else line.item) == self._ref
+        return self._needle in line.raw and _id_of(item) == self._ref
 
 
 def _id_of(item: Item) -> str | None:
     """Return the id by which an item may be cited."""
-    if isinstance(item, ItemCompleted):
-        item = item.item
     match item:
         case UserMessage(ref=ref):
             return ref

@@ -1,38 +1,64 @@
-"""What a session observed last: artifacts, read no sooner than somebody asks.
+"""What a session observed: the artifacts it met last, read no sooner than somebody asks.
 
-A checkpoint shows the newest 256 artifacts, a session may run fifty thousand commands.  So an
-observation is queued as it came, and read only when it is among the newest.  The outcome is the
-same as reading each one at once: an artifact is what its newest observation says, and of all
-artifacts the ones observed last are kept, ties by uri (DSC-28).  How one is read is known to
-`sightings`.
+A checkpoint shows the newest 256 artifacts, a session may run fifty thousand commands, and it takes
+time to read what files a command names.  So a command waits in a queue and is read only when it is
+among the newest.  The outcome is the same: an artifact is what its newest observation says, and of
+all artifacts the ones observed last are kept, ties by uri (DSC-28).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Mapping
 
-from attrs import Factory, field
+from attrs import Factory, evolve, field
 
-from codex_checkpoints.core.checkpoint.caps import Limits
-from codex_checkpoints.core.checkpoint.place import Place
-from codex_checkpoints.core.checkpoint.records import ArtifactKind
-from codex_checkpoints.core.rollout.glimpse import is_whole, without_output
-from codex_checkpoints.values import define
+from codex_checkpoints.core.checkpoint.caps import MAX_URI_CHARS, MAX_VALUE_CHARS, Limits
+from codex_checkpoints.core.checkpoint.records import Artifact, ArtifactKind, Checkpoint
+from codex_checkpoints.core.checkpoint.text import value
+from codex_checkpoints.core.rollout.fields import is_list, object_of, text_of
+from codex_checkpoints.core.rollout.items import (
+    CommandRun,
+    FilesChanged,
+    FileViewed,
+    Seen,
+    ToolCall,
+    ToolRan,
+)
+from codex_checkpoints.values import define, frozen
 
-if TYPE_CHECKING:
-    from codex_checkpoints.core.rollout.tools import Seen
+Place = tuple[int, str | None, str | None]
+"""Where something was observed: `seq`, the folder of the turn, the base of the session."""
 
 _QUEUE = 4096
-_QUEUE_BYTES = 1 << 22
+_QUEUE_CHARS = 1 << 22
 _LONG = 1 << 16
-"""An observation that is told in more bytes than this is read at once."""
+"""A command of more code points than this is read at once."""
 _LIMITS = Limits()
 _EDITS = frozenset({"add", "update", "delete", "move"})
+_ENCODED_CONTROL = "%(?:[01][0-9A-F]|7F|C2%[89][0-9A-F]|E2%80%A[89A-E]|E2%81%A[6-9])"
+
+
+@frozen
+class Observation:
+    """One thing that happened: an item that says so, or a call with the texts of its answer."""
+
+    place: Place
+    item: ToolCall | CommandRun | FilesChanged | ToolRan | FileViewed
+    texts: tuple[str, ...] = ()
+    shortened: bool = False
+
+    def seen(self) -> tuple[Seen, ...]:
+        """Return what was met."""
+        # To read a call takes many modules, and a short look at a session has none to read.
+        from codex_checkpoints.core.rollout import tools  # noqa: PLC0415
+
+        if isinstance(self.item, ToolCall):
+            return tools.called(self.item, self.texts, shortened=self.shortened)
+        return tools.seen_by(self.item, shortened=self.shortened)
 
 
 @define
-class Met:
+class FileObservation:
     """What is kept of an artifact; an `opaque` name cannot be hashed.
 
     `edited` is the `seq` of its newest change, -1 where it was only met otherwise.
@@ -50,123 +76,112 @@ class Met:
         return self.kind == "file" and not self.opaque
 
 
-class _Queued(NamedTuple):
-    """One observation: what was `seen`, or else the line that tells it.
-
-    That is the line of an item, or of a call with the line of its answer; the answer to a `plain`
-    call need only be whole.
-    """
-
-    place: Place
-    line: bytes
-    answer: bytes | None = None
-    plain: bool = False
-    seen: tuple[Seen, ...] | None = None
-
-
 @define
 class Observations:
     """The artifacts of a session, and the observations not read yet."""
 
-    artifacts: dict[str, Met] = Factory(dict[str, Met])
+    artifacts: dict[str, FileObservation] = Factory(dict[str, FileObservation])
     left_out: int = 0
     """Observed things without a name that could be kept, among those that were read."""
-    _queue: list[_Queued] = field(init=False, factory=list[_Queued])
+    _queue: list[Observation | tuple[Place, tuple[Seen, ...]]] = field(init=False, factory=list)
     _size: int = field(init=False, default=0)
-    _thin: int = field(init=False, default=0)
 
-    def tell(
-        self, place: Place, line: bytes, answer: bytes | None = None, *, plain: bool = False
-    ) -> None:
-        """Queue an observation by the line that tells it."""
-        size = len(line) if answer is None else len(line) + len(answer)
-        queued = _Queued(place, line, answer, plain)
-        if size > _LONG:
-            queued = _thinned(queued)
-            size = len(queued.line) + len(queued.answer or b"")
-        if size > _LONG:
-            self.add(place, _read(queued))
-            return
-        self._queue.append(queued)
-        self._size += size
-        if self._size > _QUEUE_BYTES or len(self._queue) > _QUEUE:
-            self._relieve()
+    def begin(self, seed: Checkpoint) -> None:
+        """Begin with the artifacts of a checkpoint."""
+        self.artifacts = {uri: _from_seed(artifact) for uri, artifact in seed.artifacts.items()}
 
-    def add(self, place: Place, seen: tuple[Seen, ...]) -> None:
-        """Queue what was seen."""
-        if seen:
-            self._queue.append(_Queued(place, b"", seen=seen))
-        if len(self._queue) > _QUEUE:
-            self._relieve()
+    def observe(self, observation: Observation) -> None:
+        """Take an observation."""
+        waiting, size = _slim(observation)
+        if size > _LONG or not size:
+            seen = observation.seen()
+            if seen:
+                self._queue.append((observation.place, seen))
+        else:
+            self._queue.append(waiting)
+            self._size += size
+        if self._size > _QUEUE_CHARS or len(self._queue) > _QUEUE:
+            self.settle()
 
     def settle(self) -> None:
         """Read what is queued, newest first, until nothing older can be among the kept."""
-        queue, self._queue, self._size, self._thin = self._queue, [], 0, 0
-        newest: dict[str, Met] = {}
+        queue, self._queue, self._size = self._queue, [], 0
+        newest: dict[str, FileObservation] = {}
         cut = -1
         for queued in reversed(queue):
-            seq = queued.place[0]
-            if seq < cut:
+            queued_seen = isinstance(queued, tuple)
+            place, seen = queued if queued_seen else (queued.place, ())
+            if place[0] < cut:
                 break
-            for uri, met in self._named(queued):
-                kept = newest.setdefault(uri, met)
-                kept.edited = max(kept.edited, met.edited)
+            for uri, observed in self._named(place, seen if queued_seen else queued.seen()):
+                kept = newest.setdefault(uri, observed)
+                kept.edited = max(kept.edited, observed.edited)
             if len(newest) >= _LIMITS.max_artifacts_total and cut < 0:
-                cut = seq
+                cut = place[0]
         for uri in newest.keys() & self.artifacts.keys():
             newest[uri].edited = max(newest[uri].edited, self.artifacts[uri].edited)
         if newest:
             self.artifacts = _newest(self.artifacts | newest, _LIMITS.max_artifacts_total)
 
-    def _relieve(self) -> None:
-        """Let go of what commands printed; if that is not enough, read what is queued."""
-        queue = self._queue
-        queue[self._thin :] = [_thinned(queued) for queued in queue[self._thin :]]
-        self._thin = len(queue)
-        self._size = sum(len(queued.line) + len(queued.answer or b"") for queued in queue)
-        if self._size > _QUEUE_BYTES * 3 // 4 or len(queue) > _QUEUE:
-            self.settle()
-
-    def kept(self, limits: Limits) -> Mapping[str, Met]:
+    def kept(self, limits: Limits) -> Mapping[str, FileObservation]:
         """Return the artifacts a checkpoint holds."""
         self.settle()
         return _newest(self.artifacts, limits.max_artifacts_total)
 
-    def _named(self, queued: _Queued) -> list[tuple[str, Met]]:
-        """Return what one observation names, the last of its parts first."""
-        from codex_checkpoints.core.checkpoint.sightings import name_of  # noqa: PLC0415 - as below
-
-        found: list[tuple[str, Met]] = []
-        for seen in reversed(_read(queued)):
-            uri, opaque = name_of(seen, queued.place)
+    def _named(self, place: Place, seen: tuple[Seen, ...]) -> Iterator[tuple[str, FileObservation]]:
+        """Yield what one observation names, the last of its parts first."""
+        for each in reversed(seen):
+            uri, opaque = name_of(each, place)
             if uri is None:
                 self.left_out += 1
             else:
-                seq = queued.place[0]
-                edited = seq if seen.action in _EDITS else -1
-                found.append((uri, Met(seen.kind, seq, seen.hash, opaque, edited)))
-        return found
+                edited = place[0] if each.action in _EDITS else -1
+                yield uri, FileObservation(each.kind, place[0], each.hash, opaque, edited)
 
 
-def _newest(artifacts: dict[str, Met], total: int) -> dict[str, Met]:
+def name_of(seen: Seen, place: Place) -> tuple[str | None, bool]:
+    """Return the uri of what was seen, and whether its name was changed on the way."""
+    from codex_checkpoints.core.rollout.paths import encoded, uri_of  # noqa: PLC0415 - as above
+
+    if seen.kind == "command":
+        return value(seen.name, MAX_VALUE_CHARS) or None, False
+    if seen.kind == "tool_output":
+        name = encoded(seen.name)
+        return (name if len(name) <= MAX_URI_CHARS else None), False
+    _, folder, base = place
+    found = uri_of(seen.name, folder=seen.folder, turn_folder=folder, base=base)
+    return (None, False) if found is None else (found.uri, found.encoded)
+
+
+def _slim(observation: Observation) -> tuple[Observation, int]:
+    """Return a command without what it printed, and its length; 0 for anything else."""
+    item = observation.item
+    if isinstance(item, CommandRun):
+        size = sum(map(len, item.argv))
+        return evolve(observation, item=evolve(item, printed=None)), size
+    if not isinstance(item, ToolCall) or not item.is_command:
+        return observation, 0
+    told = object_of(item.arguments)
+    command = told.get("command", told.get("cmd"))
+    words = command if is_list(command) else [command]
+    size = sum(len(text_of(word) or "") for word in words)
+    applied = any("Success." in text for text in observation.texts)
+    return evolve(observation, texts=("Success.",) if applied else ()), size
+
+
+def _newest(artifacts: dict[str, FileObservation], total: int) -> dict[str, FileObservation]:
     if len(artifacts) <= total:
         return artifacts
     order = sorted(artifacts, key=lambda uri: (artifacts[uri].seq, uri))
     return {uri: artifacts[uri] for uri in order[len(order) - total :]}
 
 
-def _thinned(queued: _Queued) -> _Queued:
-    if queued.answer is None:
-        return queued._replace(line=without_output(queued.line))
-    if queued.plain and is_whole(queued.answer):
-        return queued._replace(answer=None)
-    return queued
+def _from_seed(artifact: Artifact) -> FileObservation:
+    """Return an artifact as it is observed; the hash of a file is that of now, not of then."""
+    import re  # noqa: PLC0415 - few sessions have a seed
 
-
-def _read(queued: _Queued) -> tuple[Seen, ...]:
-    if queued.seen is not None:
-        return queued.seen
-    # To read a call takes many modules, and a short look at a session has none to read.
-    from codex_checkpoints.core.checkpoint.sightings import seen_in  # noqa: PLC0415
-
-    return seen_in(queued.line, queued.answer)
+    if artifact.kind != "file":
+        return FileObservation(artifact.kind, artifact.last_observed_seq, artifact.hash)
+    # A name that was changed on the way never had a hash, and no file has it.
+    opaque = artifact.hash is None and re.search(_ENCODED_CONTROL, artifact.uri) is not None
+    return FileObservation("file", artifact.last_observed_seq, None, opaque)

@@ -32,14 +32,14 @@ def checkpoint_of(
     """Return the checkpoint at `seq`, where the state stands."""
     remembered = memory.replay(updates, state.turns.counts, limits, state.seed)
     artifacts = {
-        uri: Artifact(uri, met.kind, hashes.get(uri) if met.hashable else met.hash, met.seq)
-        for uri, met in state.observations.kept(limits).items()
+        uri: Artifact(uri, each.kind, hashes.get(uri) if each.hashable else each.hash, each.seq)
+        for uri, each in state.observations.kept(limits).items()
     }
     recent = sorted(artifacts, key=lambda uri: (-artifacts[uri].last_observed_seq, uri))
     return Checkpoint(
         seq,
         task_of(state),
-        _plan(state, remembered, limits),
+        plan_of(state, remembered, limits),
         remembered.decisions,
         artifacts,
         remembered.facts,
@@ -56,7 +56,8 @@ def task_of(state: State) -> Task | None:
     return Task(last.text, Evidence("user", last.ref))
 
 
-def _plan(state: State, remembered: memory.Memory, limits: Limits) -> Plan:
+def plan_of(state: State, remembered: memory.Memory, limits: Limits) -> Plan:
+    """Return the plan: the newer one of the last recorded and the last accepted."""
     plans = [turn.planned for turn in state.turns.counting() if turn.planned is not None]
     if state.planned is not None:
         plans.append(state.planned)

@@ -1,4 +1,4 @@
-"""State + lines -> state: the rules by which a session becomes what we keep of it.
+"""State + line -> state: the rules by which a session becomes what we keep of it.
 
 1. The head is the first `session_meta`; later ones are somebody else's (ROL-4).
 2. The task is the last message with a text that a person typed in a turn that still counts.
@@ -11,178 +11,151 @@
 6. In a file whose second record is a `compacted` one, which is how we make them, the first task
    only names the session for people.
 
-Nothing fails here: an item of a wrong shape was left out when it was parsed.  What people said is
-taken by `messages`, calls and what came of them by `work`: both are loaded with the first line that
-needs them, for a short look at a session has none.  Hashes of files, accepted updates and bounds
-come in where a checkpoint is asked for, in `projection`.
+Nothing fails here: an item of a wrong shape was left out when it was parsed.  Hashes of files,
+accepted updates and bounds come in where a checkpoint is asked for, in `projection`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from codex_checkpoints.core.checkpoint.caps import MAX_VALUE_CHARS
+from codex_checkpoints.core.checkpoint.caps import MAX_URI_CHARS, MAX_VALUE_CHARS
+from codex_checkpoints.core.checkpoint.observations import Observation
 from codex_checkpoints.core.checkpoint.state import NAMED, State
 from codex_checkpoints.core.checkpoint.text import value
-from codex_checkpoints.core.rollout.glimpse import call_id_of, keeps_folder, may_patch
+from codex_checkpoints.core.rollout.events import EVENTS, ITEMS
 from codex_checkpoints.core.rollout.items import (
+    QUIET,
     AssistantMessage,
+    CommandRun,
     Compacted,
+    FilesChanged,
+    FileViewed,
     Item,
+    ItemCompleted,
     Named,
     RolledBack,
     SessionMeta,
     TaskEnded,
     TaskStarted,
     Tokens,
+    ToolCall,
+    ToolOutput,
+    ToolRan,
     TurnContext,
+    Unknown,
     UserMessage,
     Worked,
 )
-from codex_checkpoints.core.rollout.lines import Line
-from codex_checkpoints.core.rollout.parsing import item_of
-from codex_checkpoints.core.rollout.wishes import (
-    ANSWER,
-    CALL,
-    COMPACTED,
-    CONTEXT,
-    HISTORY,
-    OUTPUT,
-    PATCH,
-    PLAIN_CALL,
-    RUN,
-    WORK,
+from codex_checkpoints.core.rollout.parsing import LINES
+from codex_checkpoints.core.rollout.reader import NOTED, WORDS, Line, Scale
+from codex_checkpoints.core.rollout.responses import RESPONSES, quiet, worked
+from codex_checkpoints.core.rollout.turns import Planned, Said, Steps
+
+_EVENTS_BESIDE_ITEMS = frozenset(
+    {
+        "user_message",
+        "patch_apply_end",
+        "exec_command_end",
+        "mcp_tool_call_end",
+        "view_image_tool_call",
+    }
 )
-
-_CALLS = frozenset({CALL, PLAIN_CALL, PATCH})
-_HISTORY_WAITS = frozenset({HISTORY, CONTEXT, ANSWER, WORK})
+"""Events that repeat in a paginated file what its items say (ROL-14)."""
 
 
-def begin(state: State, head: SessionMeta) -> None:
-    """Take a head: who the session is and where its paths begin."""
-    state.head = head
-    state.base = head.cwd
-    state.own_from = -1 if head.inherited_below is None else head.inherited_below
+class Reducer:
+    """The fold over a session's lines that keeps what a checkpoint is made of."""
+
+    def __init__(self, state: State, scale: Scale) -> None:
+        """Go on from a state; `scale` is that of the reader."""
+        self._state = state
+        self._scale = scale
+
+    def wants(self, kind: str | None, tag: str | None, inner: str | None) -> int:
+        """Return whether a long line is read: most are outputs and images."""
+        match kind:
+            case None:
+                return WORDS
+            case "response_item":
+                return WORDS if self._wants_response(tag, inner) else NOTED
+            case "event_msg":
+                return WORDS if self._wants_event(tag, inner) else NOTED
+            case _:
+                return NOTED if kind == "compacted" or LINES.get(kind) is quiet else WORDS
+
+    def _wants_response(self, tag: str | None, inner: str | None) -> bool:
+        if tag is None or tag not in RESPONSES:
+            return True
+        if self._scale.paginated:
+            return tag == "function_call"  # it may be a plan
+        if tag == "message":
+            return inner is None or (inner == "user" and not self._state.typed)
+        return RESPONSES[tag] not in {quiet, worked}
+
+    def _wants_event(self, tag: str | None, inner: str | None) -> bool:
+        paginated = self._scale.paginated
+        if tag == "item_completed" and inner in ITEMS:
+            return paginated and ITEMS[inner] is not quiet
+        return EVENTS.get(tag or "") is not quiet and not (
+            paginated and tag in _EVENTS_BESIDE_ITEMS
+        )
+
+    def take(self, line: Line) -> None:  # noqa: C901, PLR0912 - a case for each kind of item
+        """Take the next line."""
+        state, item = self._state, line.item
+        state.paginated = self._scale.paginated
+        if item is QUIET:
+            return
+        if line.seq < state.own_from and not isinstance(item, TurnContext):
+            if isinstance(item, Unknown):
+                self._scale.count("unknown_type")
+            return
+        match item:
+            case ToolCall():
+                state.worked_at = line.position
+                _call(state, item, line)
+            case ToolOutput():
+                if not state.paginated:
+                    _answer(state, item, line)
+            case ItemCompleted():
+                if state.paginated:
+                    _completed(state, item, line)
+            case CommandRun() | FilesChanged() | ToolRan() | FileViewed():
+                if not state.paginated:
+                    _event(state, item, line)
+            case UserMessage():
+                if not state.paginated:
+                    _message(state, item, line)
+            case AssistantMessage():
+                state.answered_at = line.position
+            case Worked():
+                state.worked_at = line.position
+            case Tokens():
+                state.tokens, state.tokens_at = item, line.position
+                state.window = state.window if item.window is None else item.window
+            case TurnContext():
+                state.turn_folder = item.cwd or state.turn_folder
+                state.model = state.model if item.model is None else item.model
+            case TaskStarted():
+                _task_started(state, item)
+            case TaskEnded():
+                _task_ended(state, item, line)
+            case SessionMeta():
+                if state.head is None:
+                    state.begin(item)
+            case RolledBack(turns=turns):
+                state.turns.roll_back(turns)
+            case Compacted():
+                _compacted(state, line)
+            case Named(name=name):
+                state.name = None if name is None else value(name, MAX_VALUE_CHARS)
+            case Unknown():
+                self._scale.count("unknown_type")
+            case _:
+                pass
 
 
-def reduce(state: State, lines: Iterable[Line]) -> None:
-    """Apply lines to the state, in place."""
-    context: Line | None = None
-    history: list[Line] = []
-    for line in lines:
-        wish = line.wish
-        if history and wish not in _HISTORY_WAITS:
-            _settle_history(state, history, line)
-        if line.seq < state.own_from and wish != CONTEXT:
-            if isinstance(line.item, TurnContext):
-                _take(state, line.item, line)
-        elif line.item is not None:
-            _take(state, line.item, line)
-        elif wish == RUN:
-            place = line.seq, state.turn_folder, state.base
-            state.observations.tell(place, line.raw)
-        elif wish == OUTPUT:
-            from codex_checkpoints.core.checkpoint.work import take_answer  # noqa: PLC0415
-
-            take_answer(state, _call_id(line), line)
-        elif wish in _CALLS:
-            _call_line(state, line)
-        elif wish == CONTEXT:
-            key, prefix = state.folder_key, line.prefix
-            if key and prefix and keeps_folder(line.data, prefix.end(), line.end, key):
-                context = line
-            else:
-                _take(state, item_of(line.raw), line)
-        elif wish == HISTORY:
-            history.append(line)
-        else:
-            _take_newest(state, line)
-    _settle_history(state, history, None)
-    if context is not None:
-        state.hold_context(context.position, context.raw)
-
-
-# --- lines that were judged by their prefix alone ------------------------------------------------
-
-
-def _settle_history(state: State, history: list[Line], before: Line | None) -> None:
-    """Read the user messages of the model's history, unless they are void by now."""
-    said = None if before is None else before.item
-    event = isinstance(said, UserMessage) and not said.in_history
-    if state.base is None or not (state.typed or event):
-        for line in history:
-            _take(state, item_of(line.raw), line)
-    history.clear()
-
-
-def _take_newest(state: State, line: Line) -> None:
-    if line.wish == ANSWER:
-        state.answered_at = max(state.answered_at, line.position)
-    elif line.wish == WORK:
-        state.worked_at = max(state.worked_at, line.position)
-    elif line.wish == COMPACTED and (not line.raw or isinstance(item_of(line.raw), Compacted)):
-        # One torn at a brace is none; one longer than a chunk was not kept to be looked at.
-        _compacted(state, line)
-
-
-def _call_line(state: State, line: Line) -> None:
-    raw = line.raw
-    call_id = _call_id(line) if line.wish == PATCH else call_id_of(raw)
-    if call_id is None or call_id in state.calls.waiting:
-        # Before it takes another's place it must prove that it is a call at all.
-        _take(state, item_of(raw), line)
-    else:
-        state.worked_at = line.position
-        state.calls.wait(call_id, raw, plain=line.wish == PLAIN_CALL and not may_patch(raw))
-
-
-def _call_id(line: Line) -> str:
-    """Return the call id in the prefix of an answer or a patch."""
-    prefix = line.prefix
-    found = None if prefix is None or prefix.lastindex is None else prefix[prefix.lastindex - 1]
-    return (found or b"").decode(errors="replace")
-
-
-# --- lines that were read ------------------------------------------------------------------------
-
-
-def _take(state: State, item: Item, line: Line) -> None:
-    match item:
-        case SessionMeta():
-            if state.head is None:
-                begin(state, item)
-        case TurnContext():
-            if item.cwd:
-                state.set_folder(item.cwd)
-            state.set_model(item.model, line.position)
-        case TaskStarted():
-            _task_started(state, item, line)
-        case TaskEnded():
-            _task_ended(state, item, line)
-        case RolledBack(turns=turns):
-            state.turns.roll_back(turns)
-        case UserMessage():
-            from codex_checkpoints.core.checkpoint.messages import take_message  # noqa: PLC0415
-
-            take_message(state, item, line)
-        case Tokens():
-            state.set_tokens(item, line.position)
-        case Compacted():
-            _compacted(state, line)
-        case Named(name=name):
-            state.name = None if name is None else value(name, MAX_VALUE_CHARS)
-        case AssistantMessage():
-            state.answered_at = line.position
-        case Worked():
-            state.worked_at = line.position
-        case _:
-            from codex_checkpoints.core.checkpoint.work import take_work  # noqa: PLC0415
-
-            take_work(state, item, line)
-
-
-def _task_started(state: State, item: TaskStarted, line: Line) -> None:
-    state.set_window(item.window, line.position)
+def _task_started(state: State, item: TaskStarted) -> None:
+    state.window = state.window if item.window is None else item.window
     if state.naming == "due":
         state.naming = item.turn_id or ""
         return
@@ -201,3 +174,165 @@ def _compacted(state: State, line: Line) -> None:
     state.compacted_at = line.position
     if line.position == 2 and state.naming is None:  # noqa: PLR2004 - the second record
         state.naming = "due"
+
+
+# --- what people said ----------------------------------------------------------------------------
+
+
+def _message(state: State, item: UserMessage, line: Line) -> None:
+    """Take a message of role user that stands outside an item."""
+    state.worked_at = line.position
+    if item.in_history:
+        if state.typed:
+            return
+        if state.base is None:
+            state.base = _folder_in(item)
+    elif not state.typed:
+        # From here on events say who typed what; what the history seemed to say is void.
+        state.typed = True
+        state.first_text = None
+        state.planned = _last_plan(state)
+        state.turns.forget()
+    _said(state, item, item.turn_id, line)
+
+
+def _folder_in(item: UserMessage) -> str | None:
+    """Find the folder of a session that has no other place for it (ROL-16)."""
+    import re  # noqa: PLC0415 - for the oldest files alone
+
+    for text in item.texts:
+        if "<environment_context>" in text[:256]:
+            found = re.compile(r"<cwd>([^<]{1,4096})</cwd>").search(text, 0, 65_536)
+            if found is not None:
+                return found[1]
+    return None
+
+
+def _last_plan(state: State) -> Planned | None:
+    plans = [turn.planned for turn in state.turns.counting() if turn.planned is not None]
+    return plans[-1] if plans else state.planned
+
+
+def _said(state: State, item: UserMessage, turn_id: str | None, line: Line) -> None:
+    """Take a message that may be a person's."""
+    from codex_checkpoints.core.rollout import contextual  # noqa: PLC0415 - as `tools`
+
+    by_person = contextual.is_human if item.in_history else contextual.is_typed
+    if not by_person(item.texts):
+        return
+    text = words_of(item, MAX_VALUE_CHARS)
+    if state.first_text is None:
+        state.first_text = text or None
+    if state.naming not in NAMED:
+        return
+    ref = ref_of(item, line)
+    turn = state.turns.user_message(turn_id, line.position, line.seq, line.stamp)
+    turn.messages.append(ref)
+    if text:
+        turn.said = Said(text, ref, line.seq, state.next_order())
+
+
+def counting(state: State, item: Item) -> Item:
+    """Return what counts of an item in a file of this kind (ROL-14).
+
+    A paginated file has items for what happened, an older one has events; where events say what a
+    person typed, the messages of the history say nothing.
+    """
+    match item:
+        case ItemCompleted():
+            return item.item if state.paginated else QUIET
+        case CommandRun() | FilesChanged() | ToolRan() | FileViewed():
+            return QUIET if state.paginated else item
+        case UserMessage(in_history=in_history):
+            return QUIET if state.paginated or (in_history and state.typed) else item
+        case _:
+            return item
+
+
+def ref_of(item: UserMessage, line: Line) -> str:
+    """Return by what a message is cited: its id, else its number."""
+    return f"seq:{line.seq}" if item.ref is None or len(item.ref) > MAX_URI_CHARS else item.ref
+
+
+def words_of(item: UserMessage, limit: int) -> str:
+    """Return what was said, as a value."""
+    from codex_checkpoints.core.rollout import contextual  # noqa: PLC0415 - as `tools`
+
+    parts = [part for part in item.texts if not contextual.is_image_wrapper(part)]
+    return value(contextual.request_of("\n".join(parts)), limit)
+
+
+# --- what the model did --------------------------------------------------------------------------
+
+
+def _completed(state: State, completed: ItemCompleted, line: Line) -> None:
+    """Take an item of a paginated file."""
+    match completed.item:
+        case UserMessage() as item:
+            _said(state, item, completed.turn_id, line)
+        case CommandRun() | FilesChanged() | ToolRan() | FileViewed() as item:
+            state.observe(Observation(_place(state, line), item, shortened=line.shortened))
+        case _:
+            pass
+
+
+def _call(state: State, item: ToolCall, line: Line) -> None:
+    """Take a call: a plan counts at once, anything else when its outcome comes."""
+    from codex_checkpoints.core.rollout import tools  # noqa: PLC0415 - it loads many modules
+
+    if item.name == "update_plan" and item.namespace is None:
+        _plan_call(state, tools.plan_of(item.arguments), item, line)
+    elif state.paginated:
+        pass
+    elif tools.is_script(item):
+        reading = tools.read_script(item)
+        state.unread_calls += reading.unread
+        for steps in reading.plans:
+            _plan_call(state, steps, item, line)
+        if reading.expected:
+            state.calls.wait(item, len(line.raw))
+    else:
+        state.calls.wait(item, len(line.raw))
+
+
+def _plan_call(state: State, steps: Steps | None, call: ToolCall, line: Line) -> None:
+    if steps is None:
+        state.unread_calls += 1
+        return
+    kept = tuple((value(text, MAX_VALUE_CHARS), done) for text, done in steps)
+    planned = Planned(kept, call.call_id[:MAX_URI_CHARS], line.seq, state.next_order())
+    turn = state.turns.at(call.turn_id)
+    if turn is None:
+        state.planned = planned
+    else:
+        turn.planned = planned
+
+
+def _answer(state: State, item: ToolOutput, line: Line) -> None:
+    """Take the answer to a call that waits."""
+    from codex_checkpoints.core.rollout import tools  # noqa: PLC0415 - it loads many modules
+
+    state.worked_at = line.position
+    asked = state.calls.waiting.get(item.call_id)
+    if asked is None:
+        return
+    done = any("Success." in text for text in item.texts)
+    if not done and tools.needs_success(asked.call):
+        state.calls.end(item.call_id)  # not decided: an event may still say that it was done
+        return
+    state.calls.decide(item.call_id)
+    state.observe(Observation(_place(state, line), asked.call, item.texts, line.shortened))
+
+
+def _event(
+    state: State, item: CommandRun | FilesChanged | ToolRan | FileViewed, line: Line
+) -> None:
+    """Take an event that says what came of a call, unless its answer came before."""
+    if item.call_id and item.call_id in state.calls.decided:
+        return
+    state.observe(Observation(_place(state, line), item, shortened=line.shortened))
+    state.calls.decide(item.call_id)
+
+
+def _place(state: State, line: Line) -> tuple[int, str | None, str | None]:
+    return line.seq, state.turn_folder, state.base

@@ -31,13 +31,6 @@ def cut(text: str, limit: int) -> str:
     return _LONE.sub("\ufffd", text if len(text) <= limit else text[: limit - 1] + "…")
 
 
-def looked_at(text: str) -> str:
-    """Return as much of `text` as `value` looks at, and one more; nothing when it has no words."""
-    front = _FRONT.match(text)
-    start = front.end() if front else 0
-    return text[start : start + SCANNED + 1]
-
-
 def value(text: str, limit: int) -> str:
     """Make `text` a value: redacted (DSC-81), on one line (DSC-52), cut (DSC-24, DSC-51).
 

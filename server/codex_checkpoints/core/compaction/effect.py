@@ -38,13 +38,13 @@ def _history(outline: Outline, form: Form) -> tuple[Item, ...] | None:
     """Return the history that lines install behind a session, None where they install none."""
     data = b"".join(map(_written, form))
     survey = Survey()
-    survey.lines.feed(data)
+    survey.reader.feed(data)
     added = survey.outline().marks
     choice = choose(evolve(outline, marks=(*outline.marks, *added)))
     if choice.base is None or all(choice.base is not mark for mark in added):
         return None
     rebuild = Rebuild(choice, choice.base.place)
-    rebuild.lines.feed(data[choice.base.place.offset :])
+    rebuild.reader.feed(data[choice.base.place.offset :])
     return rebuild.result().items
 
 

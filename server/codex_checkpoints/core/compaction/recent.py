@@ -13,12 +13,11 @@ from collections.abc import Sequence
 import orjson
 
 from codex_checkpoints.core.compaction.injection import last_bundle
-from codex_checkpoints.core.history.envelope import Line, Place, Wish
 from codex_checkpoints.core.history.forms import Item
-from codex_checkpoints.core.history.items import read_item
-from codex_checkpoints.core.history.lines import Lines
+from codex_checkpoints.core.history.items import counts, read_item
 from codex_checkpoints.core.history.replacement import replacement_of
 from codex_checkpoints.core.history.window_ids import window_id_of
+from codex_checkpoints.core.rollout.reader import NOTED, WHOLE, Line, Place, Reader
 
 COMPACTION = b'"type":"compacted","payload":{'
 """How the line of a compaction begins; inside a text the quotes would be escaped."""
@@ -39,11 +38,12 @@ def last_trace(data: bytes, traces: Sequence[bytes]) -> int:
 
 
 class Recent:
-    """Take the lines of a session from one near its end on."""
+    """The fold over the lines of a session from one near its end on."""
 
     def __init__(self, start: Place) -> None:
         """Begin at a line."""
-        self.lines = Lines(self, start)
+        self.reader = Reader(self, start=start)
+        self._at_head = start.offset == 0
         self.items: list[Item] = []
         self.window_id: str | None = None
         """The window that the newest compaction opened, where there was one and it says so."""
@@ -60,30 +60,37 @@ class Recent:
         """
         return self._clear and (self.compacted or last_bundle(self.items) == text)
 
-    def wish(self, kind: str, tag: str | None, inner: str | None) -> Wish:
-        """Say what is wanted of a line: of the items only what may be a bundle."""
+    def wants(self, kind: str | None, tag: str | None, inner: str | None) -> int:
+        """Want of the items only what may be a bundle."""
         match kind:
+            case None:
+                wanted = True
             case "response_item":
                 wanted = tag in {"message", None} and inner not in {"assistant", "system"}
             case "event_msg":
                 wanted = tag in {"thread_rolled_back", None}
             case _:
                 wanted = kind in {"compacted", "session_meta"}
-        return Wish.READ if wanted else Wish.SKIP
+        return WHOLE if wanted else NOTED
 
     def take(self, line: Line) -> None:
-        """Take one line."""
+        """Take the next line."""
+        if not counts(line):
+            return
+        at_head, self._at_head = self._at_head, False
         match line.kind:
-            case "response_item":
+            case "response_item" if self.wants(line.kind, line.tag, line.inner) == WHOLE:
                 item = read_item(line.payload)
                 self.items += [] if item is None else [item]
             case "compacted":
                 self._compacted(line)
             case "session_meta":
                 # Codex reads no further back than to a head, wherever it stands.
-                self._clear = self._clear and line.first
+                self._clear = self._clear and at_head
+            case "event_msg" if line.tag == "thread_rolled_back":
+                self._clear = False
             case _:
-                self._clear = self._clear and line.tag != "thread_rolled_back"
+                pass
 
     def _compacted(self, line: Line) -> None:
         replacement = replacement_of(line.payload)

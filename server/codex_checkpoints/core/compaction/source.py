@@ -1,8 +1,4 @@
-"""Read a session for its compaction: where each item of its history stands, and what was told last.
-
-The two passes are those of `core/history`; what only a compaction asks is gathered on the way, so
-that nothing is read a third time.
-"""
+"""The second pass over a session for its compaction: where each item of its history stands."""
 
 from __future__ import annotations
 
@@ -10,80 +6,49 @@ from collections.abc import Iterable, Iterator
 
 from codex_checkpoints.core.compaction.kinds import Past
 from codex_checkpoints.core.history.choice import Choice
-from codex_checkpoints.core.history.envelope import Line, Place
 from codex_checkpoints.core.history.forms import Item
-from codex_checkpoints.core.history.marks import Outline
 from codex_checkpoints.core.history.pairing import is_output
 from codex_checkpoints.core.history.rebuild import Rebuild
-from codex_checkpoints.core.history.survey import Survey
-from codex_checkpoints.core.rollout.fields import Json
+from codex_checkpoints.core.rollout.reader import NOTED, Line, Place
 
 
-class Inspection(Survey):
-    """The first pass, which also keeps the head and the newest report of tokens as they stand.
-
-    Where a compaction is to be taken back, it keeps what was found in front of that as well.
-    """
-
-    def __init__(self, cut: Place | None = None) -> None:
-        """Begin before the first byte; keep the outline of what stands in front of the cut."""
-        super().__init__()
-        self.last_report: Json | None = None
-        self._cut = cut
-        self._in_front: Outline | None = None
-
-    @property
-    def in_front(self) -> Outline:
-        """Return what was found in front of the cut, or up to now; its `seq` may be a later one."""
-        return self._in_front or self.outline()
-
-    @property
-    def head(self) -> Json:
-        """Return the payload of the session's own `session_meta`, empty where there is none."""
-        return self._head
-
-    def take(self, line: Line) -> None:
-        """Take one line."""
-        if self._cut is not None and line.place >= self._cut:
-            self._in_front, self._cut = self.outline(), None
-        known = self._usage
-        super().take(line)
-        if self._usage is not known:
-            self.last_report = line.payload
-
-
-class Retracing(Rebuild):
-    """The second pass, which also remembers in which line each item stood, and when (JUN-43)."""
+class Retracing:
+    """The second pass, which also keeps in which line each item stood, and when (JUN-43)."""
 
     def __init__(self, choice: Choice, start: Place, shift: int) -> None:
         """Begin as `Rebuild` does; `shift` is added to the `seq` of lines, behind a seed."""
-        super().__init__(choice, start)
+        self.rebuild = Rebuild(choice, start)
+        self.reader = self.rebuild.reader
+        self.reader.folds.append(self)
         if choice.base is not None:
             # Without ordinals lines are counted, also those in front that are not read again.
-            self.lines.count = max(0, choice.base.seq - 1)
+            self.reader.scale.lines = max(0, choice.base.seq - 1)
         self._shift = shift
-        self._met: list[tuple[Item, str, int]] = []
+        self._before = self.rebuild.items
+        self._met: list[tuple[Item, str | None, int]] = []
+
+    def wants(self, kind: str | None, tag: str | None, inner: str | None) -> int:  # noqa: ARG002
+        """Want no more than the items themselves."""
+        return NOTED
 
     def take(self, line: Line) -> None:
-        """Take one line."""
-        before = self._items
-        super().take(line)
-        same = len(self._met)
-        if self._items is not before:
-            both = enumerate(zip(self._met, self._items, strict=False))
-            least = min(same, len(self._items))
+        """Note the line of the items that came with it."""
+        items, same = self.rebuild.items, len(self._met)
+        if items is not self._before:
+            both = enumerate(zip(self._met, items, strict=False))
+            least = min(same, len(items))
             same = next((at for at, (met, item) in both if met[0] is not item), least)
+        self._before = items
         # What counts no longer must not be held on to.
         del self._met[same:]
-        place = line.stamp, line.seq + self._shift
-        self._met += [(item, *place) for item in self._items[same:]]
+        self._met += [(item, line.stamp, line.seq + self._shift) for item in items[same:]]
 
     def past(self) -> tuple[Past, ...]:
         """Return the items of the history with their time and place.
 
         An output that was put in for a call without one has neither.
         """
-        return tuple(self._placed(self.result().items))
+        return tuple(self._placed(self.rebuild.result().items))
 
     def _placed(self, items: Iterable[Item]) -> Iterator[Past]:
         """Pair items with where they were met: only outputs were put in, or left out."""

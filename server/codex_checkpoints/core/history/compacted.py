@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Literal
 
 from codex_checkpoints.core.history import tokens
-from codex_checkpoints.core.history.envelope import Line, Place
 from codex_checkpoints.core.history.forms import Item
 from codex_checkpoints.core.history.items import texts
 from codex_checkpoints.core.history.replacement import is_legacy, replacement_of
@@ -18,6 +17,7 @@ from codex_checkpoints.core.history.speakers import is_prompt, is_summary
 from codex_checkpoints.core.history.window_ids import window_id_of
 from codex_checkpoints.core.rollout.fields import Json, text_of
 from codex_checkpoints.core.rollout.ours import is_ours
+from codex_checkpoints.core.rollout.reader import Line, Place
 from codex_checkpoints.values import frozen
 
 Strategy = Literal["checkpoint", "codex", "local", "remote", "fresh"]

@@ -21,6 +21,7 @@ from codex_checkpoints.core.history.forms import (
     text_or_absent,
 )
 from codex_checkpoints.core.rollout.fields import is_object, list_of, object_of, text_of
+from codex_checkpoints.core.rollout.reader import Line
 
 
 def read_item(value: object) -> Item | None:
@@ -45,6 +46,21 @@ def read_items(values: Sequence[object]) -> tuple[Item, ...] | None:
         if not is_forgotten(item) and not is_instruction(value):
             read.append(item)
     return tuple(read)
+
+
+def counts(line: Line) -> bool:
+    """Return whether Codex can read a line: it is stricter than a checkpoint is.
+
+    Lone surrogates, a time stamp that is no text or an ordinal that is no number are no line to it.
+    """
+    if line.bare or line.passed_over or line.mended:
+        return bool(line.kind) and not line.mended
+    ordinal, beside = line.envelope.get("ordinal"), line.envelope.get("metadata")
+    return (
+        line.stamp is not None
+        and (ordinal is None or (type(ordinal) is int and ordinal >= 0))
+        and (beside is None or is_object(beside))
+    )
 
 
 def is_forgotten(item: Item) -> bool:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from codex_checkpoints.core.history.compacted import Compaction
-from codex_checkpoints.core.history.envelope import Place
 from codex_checkpoints.core.history.openings import Opening
 from codex_checkpoints.core.history.tokens import Usage
+from codex_checkpoints.core.rollout.reader import Place
 from codex_checkpoints.values import frozen
 
 

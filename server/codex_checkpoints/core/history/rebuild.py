@@ -14,16 +14,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from codex_checkpoints.core.history.choice import Choice
-from codex_checkpoints.core.history.envelope import Line, Place, Wish
 from codex_checkpoints.core.history.forms import OTHER, Item
 from codex_checkpoints.core.history.items import (
+    counts,
     is_forgotten,
     is_instruction,
     read_item,
     texts,
     user_message,
 )
-from codex_checkpoints.core.history.lines import Lines
 from codex_checkpoints.core.history.pairing import is_output, paired
 from codex_checkpoints.core.history.replacement import is_legacy, replacement_of
 from codex_checkpoints.core.history.speakers import begins_turn, is_prompt, states_context
@@ -33,7 +32,8 @@ from codex_checkpoints.core.history.truncation import (
     cut_output,
     ends_of,
 )
-from codex_checkpoints.core.rollout.fields import Json, object_of, text_of, whole_of
+from codex_checkpoints.core.rollout.fields import NOTHING, Json, object_of, text_of, whole_of
+from codex_checkpoints.core.rollout.reader import NOTED, WHOLE, Line, Place, Reader
 from codex_checkpoints.values import frozen
 
 KEPT_TOKENS = 20_000
@@ -51,42 +51,47 @@ class Rebuilt:
 
 
 class Rebuild:
-    """Take the lines of a session from the chosen place on."""
+    """The fold over the lines from the chosen place on that keeps the items of a history."""
 
     def __init__(self, choice: Choice, start: Place) -> None:
         """Begin at the record that the history begins with, else at `start`."""
         self._base = choice.base
         self.start = start if choice.base is None else choice.base.place
-        self.lines = Lines(self, self.start)
-        self._items: list[Item] = []
+        self.reader = Reader(self, start=self.start)
+        self.items: list[Item] = []
+        """The items up to now, not paired yet."""
         self._reconstructed = False
         self.found = choice.base is None
         """Whether the record was met with which the history begins."""
 
     def result(self) -> Rebuilt:
         """Return the history up to now."""
-        return Rebuilt(paired(self._items), self._reconstructed)
+        return Rebuilt(paired(self.items), self._reconstructed)
 
-    def wish(self, kind: str, tag: str | None, inner: str | None) -> Wish:
-        """Say what is wanted of a line: items, and what changes which of them count."""
-        items = kind in {"response_item", "compacted", "inter_agent_communication"}
+    def wants(self, kind: str | None, tag: str | None, inner: str | None) -> int:
+        """Want items whole, and what changes which of them count."""
+        items = kind in {None, "response_item", "compacted", "inter_agent_communication"}
         unseen = kind == "response_item" and inner == "system"
         rolled_back = kind == "event_msg" and tag in {"thread_rolled_back", None}
-        return Wish.READ if (items and not unseen) or rolled_back else Wish.SKIP
+        return WHOLE if (items and not unseen) or rolled_back else NOTED
 
     def take(self, line: Line) -> None:
-        """Take one line."""
+        """Take the next line."""
+        if line.passed_over or not counts(line):
+            return
         match line.kind:
             case "response_item":
-                self._response_item(line.payload, object_of(line.beside.get("metadata")))
+                beside = NOTHING if line.bare else object_of(line.envelope.get("metadata"))
+                self._response_item(line.payload, beside)
             case "compacted":
                 self._compacted(line)
             case "inter_agent_communication":
-                self._items.extend(_letter(line.payload))
+                self.items.extend(_letter(line.payload))
+            case "event_msg" if line.tag == "thread_rolled_back":
+                turns = whole_of(line.payload.get("num_turns")) or 0
+                self.items = without_last_turns(self.items, turns)
             case _:
-                if line.tag == "thread_rolled_back":
-                    turns = whole_of(line.payload.get("num_turns")) or 0
-                    self._items = without_last_turns(self._items, turns)
+                pass
 
     def _response_item(self, payload: Json, beside: Json) -> None:
         item = read_item(payload)
@@ -102,16 +107,16 @@ class Rebuild:
         cuttable = is_output(item) and item["type"] != "tool_search_output"
         whole = whole_of(limit)
         tokens = OUTPUT_TOKENS if whole is None else whole
-        self._items.append(cut_output(item, tokens) if cuttable else item)
+        self.items.append(cut_output(item, tokens) if cuttable else item)
 
     def _compacted(self, line: Line) -> None:
         replacement = replacement_of(line.payload)
         if self._base is not None and line.place == self._base.place:
-            self._items = list(replacement or ())
+            self.items = list(replacement or ())
             self.found = replacement is not None
         elif replacement is None and is_legacy(line.payload):
             message = text_of(line.payload.get("message")) or NO_SUMMARY
-            self._items = [*kept_prompts(self._items), user_message([message])]
+            self.items = [*kept_prompts(self.items), user_message([message])]
             self._reconstructed = True
 
 

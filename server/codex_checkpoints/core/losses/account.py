@@ -1,27 +1,23 @@
 """A session read once for its losses: at each compaction what was there, and what is gone.
 
-`Account` is fed as `Replay` is and knows what a checkpoint knows; it hands the same bytes to
-`replacements`, so that one reading is enough.  What a replacement no longer holds is said by
-`held`, what is read again by `files`.
+One reading serves the replay, the survey of the history, `replacements` and `Account`.  What a
+replacement no longer holds is decided by `held`, what is read again by `files`.
 
-Windows follow each other as they stand in the file; those that a rollback took away are told too.
+Windows follow each other as they stand in the file; those that a rollback took away are listed too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from attrs import evolve
-
-from codex_checkpoints.core.checkpoint import reducer
 from codex_checkpoints.core.checkpoint.memory import Update
 from codex_checkpoints.core.checkpoint.replay import Replay
-from codex_checkpoints.core.checkpoint.state import State
 from codex_checkpoints.core.history.choice import choose
 from codex_checkpoints.core.history.compacted import Compaction
 from codex_checkpoints.core.history.marks import Outline
 from codex_checkpoints.core.history.openings import Opening
 from codex_checkpoints.core.history.reconstruct import Window, windows_of
+from codex_checkpoints.core.history.survey import Survey
 from codex_checkpoints.core.losses.held import Held
 from codex_checkpoints.core.losses.records import (
     MAX_LISTED,
@@ -34,10 +30,11 @@ from codex_checkpoints.core.losses.records import (
 )
 from codex_checkpoints.core.losses.replacements import Replacement, Replacements
 from codex_checkpoints.core.losses.watched import Watched
+from codex_checkpoints.core.rollout.reader import NOTED, Line, Reader
 
 
-class Account(Replay):
-    """A replay that stops at each compaction and compares."""
+class Account:
+    """The fold that stops at each compaction and compares, beside a replay of the session."""
 
     def __init__(
         self,
@@ -45,7 +42,6 @@ class Account(Replay):
         known: Replay | None = None,
         *,
         source: Account | None = None,
-        hot: bool = True,
     ) -> None:
         """Begin before the first byte of a session; `updates` are all that it remembers.
 
@@ -54,53 +50,34 @@ class Account(Replay):
         compaction made the session, `source` is the account of what it replaced, to be let go of:
         the first window of the session is the one in which that ended (DSC-73).
         """
-        super().__init__(hot=hot)
+        reader = Reader()
+        self._survey = Survey(reader)
+        self._replacements = Replacements(self._survey)
+        reader.folds.append(self)
+        # The replay comes last: what is compared is what was known before the line.
+        self.replay = Replay(reader=reader)
         self._updates = tuple(updates)
         self._known = known
-        self._watched = Watched() if source is None else source.passed_on()
-        self._state = State(observations=self._watched)
-        self._replacements = Replacements()
+        self._watched = Watched(self.replay.state, None if source is None else source._watched)  # noqa: SLF001 - one of its kind
         self._missed: list[tuple[Replacement, Missed]] = []
         self._readings: list[Readings] = []
 
-    def feed(self, data: bytes) -> int:
-        """Apply the whole lines in `data`; return how many bytes were consumed."""
-        lines, consumed = self._lines(data)
-        self._replacements.lines.feed(data[:consumed])
-        self._state.paginated = self._scanner.scale.paginated
-        for line in lines:
-            self._compare(line.seq)
-            self._watched.at_hand = line.item
-            reducer.reduce(self._state, (line,))
-        self._compare(None)
-        return consumed
+    def wants(self, kind: str | None, tag: str | None, inner: str | None) -> int:  # noqa: ARG002
+        """Want no more than the folds beside this one do."""
+        return NOTED
 
-    def next_file(self, limit: int | None = None) -> None:
-        """Go on with the first byte of the next file of a chain, up to the ordinal `limit`."""
-        super().next_file(limit)
-        self._replacements.lines.next_file()
-
-    def drop_unfinished(self) -> None:
-        """Forget a long last line that has not ended; its bytes will be offered again."""
-        super().drop_unfinished()
-        self._replacements.lines.begin_file(None)
-
-    def save(self) -> object | None:
-        """Return None: an account is read anew."""
-        return None
-
-    @classmethod
-    def load(cls, value: object) -> Account | None:  # noqa: ARG003 - there is nothing to take up
-        """Return None: an account is read anew."""
-        return None
-
-    def passed_on(self) -> Watched:
-        """Return what a session that goes on from this one goes on watching."""
-        return self._watched.passed_on()
+    def take(self, line: Line) -> None:
+        """Compare where the line replaced a history."""
+        del line
+        new, self._replacements.new = self._replacements.new, []
+        for replacement in new:
+            self._missed.append((replacement, self._missing(replacement.held, replacement.at.seq)))
+            self._readings.append(self._watched.readings())
+            self._watched.open_window()
 
     def losses(self) -> tuple[Loss, ...]:
         """Return a loss for each compaction up to here, the oldest first."""
-        outline = self._replacements.outline()
+        outline = self._survey.outline()
         windows = _windows(outline)
         since = (*self._readings[1:], self._watched.readings())
         losses: list[Loss] = []
@@ -109,26 +86,19 @@ class Account(Replay):
             number = None if window is None else window.number
             if self._known is not None:
                 number = each.at.number
-            at = evolve(each.at, seq=each.at.seq + self._shift)
-            told = at, number, outline.openings[each.at.index]
+            told = each.at, number, outline.openings[each.at.index]
             losses.append(_loss(*told, missed, read, counts=window is not None))
         return tuple(losses)
 
     # --- at a compaction -------------------------------------------------------------------------
 
-    def _compare(self, seq: int | None) -> None:
-        """Take the compactions before the line `seq`, or all that are there."""
-        waiting = self._replacements.new
-        while waiting and (seq is None or waiting[0].at.seq + self._shift <= seq):
-            replacement = waiting.pop(0)
-            at = replacement.at.seq + self._shift
-            self._missed.append((replacement, self._missing(replacement.held, at)))
-            self._readings.append(self._watched.readings())
-            self._watched.open_window()
+    @property
+    def _whole(self) -> Replay:
+        return self.replay if self._known is None else self._known
 
     def _missing(self, held: Held, seq: int) -> Missed:
         """Compare what is known before the line `seq`; an update follows the line it is of."""
-        known = self if self._known is None else self._known
+        known = self._whole
         checkpoint = known.checkpoint((each for each in self._updates if each.seq < seq), {})
         task, plan = checkpoint.task, checkpoint.plan
         files, hidden_files = self._changed(held)
@@ -148,7 +118,7 @@ class Account(Replay):
         return LostText(text, ref, self._told_at(ref), held.lost_text(text))
 
     def _changed(self, held: Held) -> tuple[tuple[LostFile, ...], int]:
-        files, base = self._watched.files, self._state.base
+        files, base = self._watched.files, self.replay.state.base
         newest = reversed(files.changed.items())
         found = [
             LostFile(uri, each.change, each.ref, each.seq, held.lost_file(uri, base))
@@ -172,7 +142,7 @@ class Account(Replay):
         return None if ref is None else next(self._places_of(ref), None)
 
     def _places_of(self, ref: str) -> Iterator[int]:
-        state = (self if self._known is None else self._known).state
+        state = self._whole.state
         for turn in reversed(state.turns.turns):
             if turn.said is not None and turn.said.ref == ref:
                 yield turn.said.seq

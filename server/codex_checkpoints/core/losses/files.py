@@ -22,7 +22,7 @@ import hashlib
 from attrs import Factory
 
 from codex_checkpoints.core.losses.records import MAX_REREADS, Reread
-from codex_checkpoints.core.rollout.tools import Action
+from codex_checkpoints.core.rollout.items import Action
 from codex_checkpoints.values import define, frozen
 
 LOOP_WINDOWS = 2

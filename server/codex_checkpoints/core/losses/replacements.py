@@ -1,16 +1,14 @@
 """The replacements of a session, each as it was installed, whatever version of Codex wrote it.
 
-`Replacements` is the first pass of a history, which also looks into each compaction.  A record of
-an older version has a message alone, beside which Codex keeps what people said; so that is kept
-here, too, as far back as it can matter (CKP-26).
+A record of an older version has a message alone, beside which Codex keeps what people said; so that
+is kept here, too, as far back as it can matter (CKP-26).
 """
 
 from __future__ import annotations
 
 from codex_checkpoints.core.history.compacted import Compaction
-from codex_checkpoints.core.history.envelope import Line
 from codex_checkpoints.core.history.forms import Item
-from codex_checkpoints.core.history.items import read_item, texts, user_message
+from codex_checkpoints.core.history.items import counts, read_item, texts, user_message
 from codex_checkpoints.core.history.rebuild import (
     KEPT_TOKENS,
     kept_prompts,
@@ -22,6 +20,7 @@ from codex_checkpoints.core.history.survey import Survey
 from codex_checkpoints.core.history.truncation import approximate_tokens
 from codex_checkpoints.core.losses.held import Held, held_by
 from codex_checkpoints.core.rollout.fields import text_of, whole_of
+from codex_checkpoints.core.rollout.reader import NOTED, Line
 from codex_checkpoints.values import frozen
 
 _REMEMBERED = 4 * KEPT_TOKENS
@@ -36,20 +35,26 @@ class Replacement:
     held: Held
 
 
-class Replacements(Survey):
-    """Take the lines of a session, and hand out the replacements in it as they come."""
+class Replacements:
+    """The fold that hands out the replacements of a session as they come; it follows a survey."""
 
-    def __init__(self) -> None:
-        """Begin before the first byte."""
-        super().__init__()
+    def __init__(self, survey: Survey) -> None:
+        """Begin before the first byte, beside the survey."""
         self.new: list[Replacement] = []
         """Those that nobody has taken yet, the oldest first."""
+        self._survey = survey
         self._prompts: list[Item] = []
         self._prompt_tokens = 0
+        survey.reader.folds.append(self)
+
+    def wants(self, kind: str | None, tag: str | None, inner: str | None) -> int:  # noqa: ARG002
+        """Want no more than the survey does."""
+        return NOTED
 
     def take(self, line: Line) -> None:
-        """Take one line."""
-        super().take(line)
+        """Take the next line."""
+        if line.passed_over or not counts(line):
+            return
         match line.kind:
             case "compacted":
                 self._replaced(line)
@@ -72,7 +77,7 @@ class Replacements(Survey):
             self._prompt_tokens = sum(map(_tokens, self._prompts))
 
     def _replaced(self, line: Line) -> None:
-        mark = self._marks[-1] if self._marks else None
+        mark = self._survey.newest
         if not isinstance(mark, Compaction) or mark.place != line.place:
             return  # Codex passes over it
         items = replacement_of(line.payload)

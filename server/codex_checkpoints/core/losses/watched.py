@@ -1,70 +1,40 @@
 """What each call met, in the order in which it is told, sorted into files and commands.
 
-`Watched` takes the place of the observations of a state, so that which call did what is decided by
-the reducer alone.  It reads each of them at once, since it needs what a command printed.
+Which call did what is decided by the reducer alone.  Each observation is read at once, for what a
+command printed is needed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from attrs import Factory, evolve
-
 from codex_checkpoints.core.checkpoint.caps import MAX_URI_CHARS
-from codex_checkpoints.core.checkpoint.observations import Observations
-from codex_checkpoints.core.checkpoint.place import Place
-from codex_checkpoints.core.checkpoint.sightings import name_of
+from codex_checkpoints.core.checkpoint.observations import Observation, Place, name_of
+from codex_checkpoints.core.checkpoint.state import State
 from codex_checkpoints.core.losses.commands import Commands, Run
 from codex_checkpoints.core.losses.files import Changed, Files
 from codex_checkpoints.core.losses.outcomes import UNKNOWN, Outcome, outcome_in, outcome_of
 from codex_checkpoints.core.losses.records import Readings
 from codex_checkpoints.core.rollout import tools
 from codex_checkpoints.core.rollout.fields import object_of, text_of
-from codex_checkpoints.core.rollout.items import (
-    CommandRun,
-    FilesChanged,
-    FileViewed,
-    Item,
-    ItemCompleted,
-    ToolCall,
-    ToolOutput,
-    ToolRan,
-)
-from codex_checkpoints.core.rollout.parsing import item_of
-from codex_checkpoints.core.rollout.tools import Seen
-from codex_checkpoints.values import define, frozen
+from codex_checkpoints.core.rollout.items import CommandRun, Seen, ToolCall
+from codex_checkpoints.values import frozen
 
 _MAX_LOOP = 8
 """How many names a warning has."""
 
 
-@define
-class Watched(Observations):
-    """Observations that are not kept as artifacts; `at_hand` is the item that is being reduced."""
+class Watched:
+    """What each call of a session met, sorted into files and commands."""
 
-    files: Files = Factory(Files)
-    commands: Commands = Factory(Commands)
-    printed: int = 0
-    """Bytes that calls of this window printed which read a file again unchanged."""
-    at_hand: Item | None = None
-
-    def tell(
-        self, place: Place, line: bytes, answer: bytes | None = None, *, plain: bool = False
-    ) -> None:
-        """Take an observation by the line that tells it."""
-        item = _inner(item_of(line))
-        if isinstance(item, ToolCall):
-            self._called(place, item, None if answer is None else item_of(answer), plain=plain)
-        elif isinstance(item, CommandRun | FilesChanged | ToolRan | FileViewed):
-            self._take(place, tools.seen_by(item), _end_of(item))
-
-    def add(self, place: Place, seen: tuple[Seen, ...]) -> None:
-        """Take what was seen by the item at hand."""
-        self._take(place, seen, _end_of(_inner(self.at_hand)))
-
-    def passed_on(self) -> Watched:
-        """Return these files and commands for a session that goes on in the same window."""
-        return Watched(files=self.files, commands=self.commands, printed=self.printed)
+    def __init__(self, state: State, before: Watched | None = None) -> None:
+        """Watch what a state observes; `before` was watched earlier in the same window."""
+        self.files = Files() if before is None else before.files
+        self.commands = Commands() if before is None else before.commands
+        self.printed = 0 if before is None else before.printed
+        """Bytes that calls of this window printed which read a file again unchanged."""
+        self._state = state
+        state.observers.append(self._observe)
 
     def open_window(self) -> None:
         """Begin the next window."""
@@ -84,15 +54,16 @@ class Watched(Observations):
             loop[:_MAX_LOOP],
         )
 
-    def _called(self, place: Place, call: ToolCall, answer: Item | None, *, plain: bool) -> None:
-        """Take a call with its answer; of a `plain` one only matters that it was answered."""
-        end = _End(call.call_id, text_of(object_of(call.arguments).get("workdir")))
-        if isinstance(answer, ToolOutput):
+    def _observe(self, observed: Observation) -> None:
+        item, outcome, folder = observed.item, UNKNOWN, None
+        if isinstance(item, ToolCall):
+            folder = text_of(object_of(item.arguments).get("workdir"))
             # What a script answers is not what one of its commands printed.
-            outcome = UNKNOWN if tools.is_script(call) else outcome_in(answer.texts)
-            self._take(place, tools.called(call, answer.texts), evolve(end, outcome=outcome))
-        elif plain:
-            self._take(place, tools.called(call, ()), end)
+            if not observed.shortened and not tools.is_script(item):
+                outcome = outcome_in(observed.texts)
+        elif isinstance(item, CommandRun):
+            folder, outcome = item.folder, outcome_of(item)
+        self._take(observed.place, observed.seen(), _End(item.call_id, folder, outcome))
 
     def _take(self, place: Place, seen: Iterable[Seen], end: _End) -> None:
         """Take what one call met: changes and the command at once, and reads unless it failed."""
@@ -117,10 +88,10 @@ class Watched(Observations):
             self._read(read, end, place[0])
 
     def _read(self, read: dict[str, str], end: _End, seq: int) -> None:
-        again = False
+        again, seed = False, self._state.seed
         printed = end.outcome.printed
         for uri, script in read.items():
-            if uri in self.artifacts:  # the session began with it
+            if seed is not None and uri in seed.artifacts:
                 self.files.know(uri)
             again |= self.files.read(uri, script, printed, end.ref, seq)
         if again and printed is not None:
@@ -139,15 +110,3 @@ class _End:
     def ref(self) -> str | None:
         """Return the id as a reference; one that is too long is none."""
         return self.call_id if 0 < len(self.call_id) <= MAX_URI_CHARS else None
-
-
-def _inner(item: Item | None) -> object:
-    return item.item if isinstance(item, ItemCompleted) else item
-
-
-def _end_of(item: object) -> _End:
-    """Return how a call ended by the item that tells of it; an answer at hand is too long."""
-    if isinstance(item, CommandRun):
-        return _End(item.call_id, item.folder, outcome_of(item))
-    told = isinstance(item, FilesChanged | ToolRan | FileViewed | ToolOutput)
-    return _End(item.call_id if told else "")

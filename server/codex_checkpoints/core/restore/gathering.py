@@ -1,7 +1,6 @@
 """Observations, and how they came about: read or changed, by which patch, which lines.
 
-`Gathered` takes the place of the observations of a state, so that what counts as observed is still
-decided by the reducer alone.  It reads each of them at once.
+What counts as observed is decided by the reducer alone.
 """
 
 from __future__ import annotations
@@ -9,17 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeVar
 
-from attrs import Factory
-
 from codex_checkpoints.core.checkpoint.caps import MAX_URI_CHARS
-from codex_checkpoints.core.checkpoint.observations import Observations
-from codex_checkpoints.core.checkpoint.place import Place
-from codex_checkpoints.core.checkpoint.sightings import name_of, seen_in
+from codex_checkpoints.core.checkpoint.observations import Observation, Place, name_of
 from codex_checkpoints.core.rollout import shell
-from codex_checkpoints.core.rollout.glimpse import is_whole, without_output
+from codex_checkpoints.core.rollout.items import Seen
 from codex_checkpoints.core.rollout.paths import uri_of
-from codex_checkpoints.core.rollout.tools import Seen
-from codex_checkpoints.values import define, frozen
+from codex_checkpoints.values import frozen
 
 MAX_SPANS = 64
 """How many partial reads are kept, the newest."""
@@ -39,27 +33,21 @@ class Span:
     end: int
 
 
-@define
-class Gathered(Observations):
-    """Observations with their traces: the newest of each kind stand last."""
+class Gathered:
+    """The traces of what a session observed: the newest of each kind stand last."""
 
-    touched: dict[str, None] = Factory(dict[str, None])
-    sent: dict[str, None] = Factory(dict[str, None])
-    spans: dict[Span, None] = Factory(dict[Span, None])
-    patches: dict[str, None] = Factory(dict[str, None])
-    deleted: dict[str, None] = Factory(dict[str, None])
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self.touched: dict[str, None] = {}
+        self.sent: dict[str, None] = {}
+        self.spans: dict[Span, None] = {}
+        self.patches: dict[str, None] = {}
+        self.deleted: dict[str, None] = {}
 
-    def tell(
-        self, place: Place, line: bytes, answer: bytes | None = None, *, plain: bool = False
-    ) -> None:
-        """Read an observation by the line that tells it."""
-        ended = plain and answer is not None and is_whole(answer)
-        self.add(place, seen_in(without_output(line), None if ended else answer))
-
-    def add(self, place: Place, seen: tuple[Seen, ...]) -> None:
-        """Take what was seen."""
-        moves = False
-        for each in seen:
+    def observe(self, observed: Observation) -> None:
+        """Take an observation; each is read at once."""
+        place, moves = observed.place, False
+        for each in observed.seen():
             moves = each.action == "move" and not moves  # the file that is moved, then where to
             if each.kind == "file":
                 uri, _ = name_of(each, place)
@@ -68,7 +56,6 @@ class Gathered(Observations):
                     self.deleted.pop(uri, None)
                     if moves or each.action == "delete":
                         _renew(self.deleted, uri, _FILES)
-        super().add(place, seen)
 
     def _file(self, uri: str, seen: Seen, place: Place) -> None:
         _renew(self.sent if seen.action == "read" else self.touched, uri, _FILES)

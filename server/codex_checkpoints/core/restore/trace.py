@@ -1,33 +1,29 @@
 """A session read once more for a restore: what a checkpoint does not keep of it.
 
 Which files were changed and which were read, which lines of them, which patches were applied, in
-which modes the session worked, and what its user said last.  `Trace` is fed as `Replay` is and
-gives the same checkpoint; which call did what, and which message is a person's, it leaves to the
-reducer and to `gathering`.  It is slower, for one session at a time, and is not saved.
+which modes the session worked, what its user said last, and when turns ended.  Which call did what,
+and which message is a person's, is left to the reducer and to `gathering`.
 """
 
 from __future__ import annotations
 
 from collections import deque
 
-from codex_checkpoints.core.checkpoint import reducer
-from codex_checkpoints.core.checkpoint.caps import MAX_URI_CHARS, MAX_VALUE_CHARS
+from codex_checkpoints.core.checkpoint.caps import MAX_VALUE_CHARS
+from codex_checkpoints.core.checkpoint.reducer import counting, ref_of, words_of
 from codex_checkpoints.core.checkpoint.replay import Replay
-from codex_checkpoints.core.checkpoint.state import State
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.restore.gathering import Gathered, Span
-from codex_checkpoints.core.rollout import contextual
-from codex_checkpoints.core.rollout.fields import Json, load, object_of, text_of
+from codex_checkpoints.core.rollout.fields import Json, object_of, text_of
 from codex_checkpoints.core.rollout.items import (
     Compacted,
-    ItemCompleted,
+    TaskEnded,
     TaskStarted,
     TurnContext,
     UserMessage,
 )
-from codex_checkpoints.core.rollout.lines import Line
-from codex_checkpoints.core.rollout.parsing import item_of
-from codex_checkpoints.core.rollout.wishes import COMPACTED, CONTEXT, HISTORY
+from codex_checkpoints.core.rollout.reader import NOTED, Line
+from codex_checkpoints.core.rollout.turns import Turn
 from codex_checkpoints.values import frozen
 
 MAX_MESSAGE_CHARS = 2000
@@ -78,39 +74,25 @@ def in_order(
     return (*earlier, *own)[-_MODES:]
 
 
-class Trace(Replay):
-    """A replay that also gathers what a restore refers to."""
+class Trace:
+    """The fold that gathers what a restore refers to, beside a replay of the session."""
 
-    def __init__(self, *, hot: bool = True, last: int | None = None) -> None:
+    def __init__(self, *, last: int | None = None) -> None:
         """Begin before the first byte of a session; no record with a `seq` above `last` counts."""
-        super().__init__(hot=hot)
-        self._last = last
+        self.replay = Replay()
+        self.replay.beside(self)
+        if last is not None:
+            self.replay.reader.last = last
         self._gathered = Gathered()
-        self._state = State(observations=self._gathered)
+        self.replay.state.observers.append(self._gathered.observe)
         self._modes: deque[ModeChange] = deque(maxlen=_MODES)
         self._messages: deque[Message] = deque(maxlen=_MESSAGES)
         self._naming_due = False
+        self._ends: dict[int, str] = {}
 
-    def feed(self, data: bytes) -> int:
-        """Apply the whole lines in `data`; return how many bytes were consumed."""
-        lines, consumed = self._lines(data)
-        if self._last is not None:
-            lines = [line for line in lines if line.seq <= self._last]
-        self._state.paginated = self._scanner.scale.paginated
-        reducer.reduce(self._state, lines)
-        for line in lines:
-            if line.seq >= self._state.own_from:
-                self._look(line)
-        return consumed
-
-    def save(self) -> object | None:
-        """Return None: a trace is read anew."""
-        return None
-
-    @classmethod
-    def load(cls, value: object) -> Trace | None:  # noqa: ARG003 - there is nothing to take up
-        """Return None: a trace is read anew."""
-        return None
+    def wants(self, kind: str | None, tag: str | None, inner: str | None) -> int:  # noqa: ARG002
+        """Want no line that a checkpoint does not want."""
+        return NOTED
 
     def traces(self) -> Traces:
         """Return what was found up to here."""
@@ -130,7 +112,7 @@ class Trace(Replay):
         Those of turns that are rolled back do not count.
         """
         refs: set[str] = set()
-        for turn in self._state.turns.turns:
+        for turn in self.replay.state.turns.turns:
             if not turn.rolled_back:
                 refs.update(turn.messages)
             if turn.turn_id == turn_id:
@@ -138,42 +120,32 @@ class Trace(Replay):
         said = [message for message in self._messages if message.ref in refs]
         return tuple(said[len(said) - min(count, len(said)) :])
 
-    def _look(self, line: Line) -> None:
-        """Take modes and messages; whose message it is shows in the turns of the reducer."""
-        match line.item:
+    def ended_at(self, turn: Turn) -> str | None:
+        """Return when a turn ended, as the record says that ended it; None where none does."""
+        return None if turn.ended is None else self._ends.get(turn.ended)
+
+    def take(self, line: Line) -> None:
+        """Take modes, messages and ends; whose message it is shows in the turns of the replay."""
+        if line.seq < self.replay.state.own_from:
+            return
+        match counting(self.replay.state, line.item):
             case TaskStarted(turn_id=turn_id):
                 # The first task of a file of ours only names the session: it is no turn.
                 if not self._naming_due:
-                    self._mode(
-                        line, turn_id, text_of(_payload(line).get("collaboration_mode_kind"))
-                    )
+                    told = text_of(line.payload.get("collaboration_mode_kind"))
+                    self._mode(line, turn_id, told)
                 self._naming_due = False
+            case TaskEnded():
+                if line.stamp is not None:
+                    self._ends[line.position] = line.stamp
             case TurnContext(turn_id=turn_id):
-                self._mode(line, turn_id, _mode_in(_payload(line)))
-            case ItemCompleted(item=UserMessage() as message) | (UserMessage() as message):
+                self._mode(line, turn_id, _mode_in(line.payload))
+            case UserMessage() as message:
                 self._said(line, message)
             case Compacted():
-                self._compacted(line)
-            case None:
-                self._look_inside(line)
+                self._naming_due = self._naming_due or line.position == 2  # noqa: PLR2004 - the second record
             case _:
                 pass
-
-    def _look_inside(self, line: Line) -> None:
-        """Take a line that was judged by its prefix alone."""
-        if line.wish == CONTEXT:
-            payload = _payload(line)
-            self._mode(line, text_of(payload.get("turn_id")), _mode_in(payload))
-        elif line.wish == HISTORY:
-            message = item_of(line.raw)
-            if isinstance(message, UserMessage):
-                self._said(line, message)
-        elif line.wish == COMPACTED:
-            self._compacted(line)
-
-    def _compacted(self, line: Line) -> None:
-        if line.position == 2:  # noqa: PLR2004 - the second record
-            self._naming_due = True
 
     def _mode(self, line: Line, turn_id: str | None, told: str | None) -> None:
         mode = "" if told is None else value(told, MAX_VALUE_CHARS)
@@ -181,17 +153,9 @@ class Trace(Replay):
             self._modes.append(ModeChange(line.seq, mode, turn_id))
 
     def _said(self, line: Line, message: UserMessage) -> None:
-        ref = message.ref
-        if ref is None or len(ref) > MAX_URI_CHARS:
-            ref = f"seq:{line.seq}"
-        parts = [part for part in message.texts if not contextual.is_image_wrapper(part)]
-        text = value(contextual.request_of("\n".join(parts)), MAX_MESSAGE_CHARS)
+        text = words_of(message, MAX_MESSAGE_CHARS)
         if text:
-            self._messages.append(Message(ref, text))
-
-
-def _payload(line: Line) -> Json:
-    return object_of(object_of(load(line.raw)).get("payload"))
+            self._messages.append(Message(ref_of(message, line), text))
 
 
 def _mode_in(payload: Json) -> str | None:

@@ -17,6 +17,8 @@ from codex_checkpoints.core.rollout.items import Unreadable
 
 Json = Mapping[str, object]
 
+NOTHING: Json = {}
+
 _LARGEST = 1 << 53
 """Whole numbers from here on are not told apart by everyone who reads our answers."""
 
@@ -82,7 +84,7 @@ def whole_of(value: object) -> int | None:
 
 def object_of(value: object) -> Json:
     """Return an object, an empty one for anything else."""
-    return value if is_object(value) else {}
+    return value if is_object(value) else NOTHING
 
 
 def list_of(value: object) -> list[object]:

@@ -6,6 +6,10 @@ whether a message is the user's that of `contextual`.
 
 from __future__ import annotations
 
+from typing import Literal
+
+from attrs import field
+
 from codex_checkpoints.values import frozen
 
 
@@ -134,6 +138,11 @@ class Named:
     name: str | None
 
 
+SHELLS = frozenset({"shell", "container.exec", "local_shell", "shell_command", "exec_command"})
+MCP = "mcp__"
+"""How the namespace or the name of a tool of an MCP server begins."""
+
+
 @frozen
 class ToolCall:
     """The model asks for a tool; what came of it stands in a later line.
@@ -146,6 +155,12 @@ class ToolCall:
     namespace: str | None
     arguments: object
     turn_id: str | None = None
+
+    @property
+    def is_command(self) -> bool:
+        """Return whether it is a call of a shell, of Codex's own and not of an MCP server."""
+        own = self.namespace is None or not self.namespace.startswith(MCP)
+        return self.name in SHELLS and own
 
 
 @frozen
@@ -242,3 +257,31 @@ Item = (
 )
 
 QUIET = Quiet()
+WORKED = Worked()
+ASSISTANT = AssistantMessage()
+COMPACTED = Compacted()
+
+
+# --- what a call met: read from items by `tools` --------------------------------------------------
+
+Action = Literal["read", "add", "update", "delete", "move", "run", "call"]
+
+
+@frozen
+class Seen:
+    """One thing a call met.
+
+    `name` is a path, the text of a command, or `<tool>/<call id>`; `folder` is where a path is
+    relative to, when the call says so; `hash` is that of a tool's recorded text.  `call_id` is that
+    of the patch that changed a file, and `script` the text of the command that read one: which
+    lines it read is told by that alone.
+    """
+
+    kind: Literal["file", "command", "tool_output"]
+    name: str
+    action: Action
+    folder: str | None = None
+    hash: str | None = None
+    # How it came about is no part of what was met.
+    call_id: str | None = field(default=None, eq=False, kw_only=True)
+    script: str | None = field(default=None, eq=False, kw_only=True)

@@ -11,6 +11,7 @@ by `responses` and `events`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from codex_checkpoints.core.rollout.events import event
 from codex_checkpoints.core.rollout.fields import (
@@ -22,61 +23,77 @@ from codex_checkpoints.core.rollout.fields import (
     whole_of,
 )
 from codex_checkpoints.core.rollout.items import (
+    ASSISTANT,
+    COMPACTED,
     QUIET,
-    Compacted,
+    WORKED,
     HistoryBase,
     Item,
     SessionMeta,
     TurnContext,
     Unknown,
-    Unreadable,
 )
-from codex_checkpoints.core.rollout.responses import RESPONSES, quiet, response_item
+from codex_checkpoints.core.rollout.responses import RESPONSES, quiet, response_item, worked
+
+if TYPE_CHECKING:
+    from codex_checkpoints.core.rollout.reader import Line
 
 BOM = b"\xef\xbb\xbf"
 """Some editors and exports put this in front of a file."""
 
 
-def parse(raw: bytes, *, first: bool = False) -> tuple[Item, int | None, str | None]:
-    """Return what one line says, with the ordinal and the time stamp of its envelope.
+def said(value: Json, *, first: bool) -> tuple[str, Json, bool]:
+    """Return the kind and the payload of a line, and whether it is bare (ROL-16).
 
-    `first` allows the bare head of the oldest files.
+    A bare line has no envelope.  `first` allows the bare head of the oldest files.
     """
-    value = load(raw)
-    if isinstance(value, Unreadable):
-        return value, None, None
-    if not is_object(value):
-        return Unreadable("not_object"), None, None
     kind, payload = value.get("type"), value.get("payload")
-    stamp = text_of(value.get("timestamp"))
-    if not is_object(payload) or not isinstance(kind, str):
-        return _bare(value, first=first), whole_of(value.get("ordinal")), stamp
-    make = LINES.get(kind)
-    item = Unknown(kind[:64]) if make is None else make(payload)
-    return item, whole_of(value.get("ordinal")), stamp
+    if isinstance(kind, str) and is_object(payload):
+        return kind, payload, False
+    if kind is None and first and isinstance(value.get("id"), str):
+        return "session_meta", value, True
+    known = isinstance(kind, str) and kind in RESPONSES
+    return ("response_item" if known else ""), value, True
 
 
-def item_of(raw: bytes) -> Item:
-    """Return what one line says, without its envelope."""
-    return parse(raw)[0]
+def item_of(line: Line) -> Item:
+    """Return what a line says."""
+    if line.passed_over:
+        return _passed_over(line)
+    if line.bare:
+        return _bare(line.kind, line.payload)
+    make = LINES.get(line.kind)
+    return Unknown(line.kind[:64]) if make is None else make(line.payload)
 
 
 def head_of(raw: bytes) -> SessionMeta | None:
     """Return the head that the first line of a file is, None when it is something else."""
-    item, _, _ = parse(raw.removeprefix(BOM), first=True)
-    return item if isinstance(item, SessionMeta) else None
+    value = load(raw.removeprefix(BOM))
+    kind, payload, bare = said(object_of(value), first=True)
+    item = _bare(kind, payload) if bare else _session_meta(payload)
+    return item if kind == "session_meta" and isinstance(item, SessionMeta) else None
 
 
-def _bare(value: Json, *, first: bool) -> Item:
-    """Read a line without envelope, as Codex before 0.32 wrote them (ROL-16)."""
-    kind, session_id = value.get("type"), value.get("id")
-    if kind is None and first and isinstance(session_id, str):
-        return SessionMeta(session_id, bare=True, timestamp=text_of(value.get("timestamp")))
-    if kind is None and "record_type" in value:
-        return QUIET
-    if isinstance(kind, str) and kind in RESPONSES:
+def _bare(kind: str, value: Json) -> Item:
+    """Read a line without envelope, as Codex before 0.32 wrote them."""
+    if kind == "session_meta":
+        stamp = text_of(value.get("timestamp"))
+        return SessionMeta(text_of(value.get("id")), bare=True, timestamp=stamp)
+    if kind == "response_item":
         return response_item(value)
-    return Unknown(str(kind)[:64])
+    told = value.get("type")
+    return QUIET if told is None and "record_type" in value else Unknown(str(told)[:64])
+
+
+def _passed_over(line: Line) -> Item:
+    """Return what the beginning of a line says, of which no more is wanted."""
+    if line.kind == "compacted":
+        return COMPACTED
+    if line.kind != "response_item":
+        return QUIET
+    if line.tag == "message":
+        return ASSISTANT if line.inner == "assistant" else WORKED
+    return WORKED if RESPONSES.get(line.tag or "") is worked else QUIET
 
 
 def _session_meta(payload: Json) -> Item:
@@ -115,7 +132,7 @@ def _turn_context(payload: Json) -> Item:
 
 
 def _compacted(_payload: Json) -> Item:
-    return Compacted()
+    return COMPACTED
 
 
 LINES: dict[str, Callable[[Json], Item]] = {

@@ -17,8 +17,9 @@ from codex_checkpoints.core.rollout.fields import (
     texts_of,
 )
 from codex_checkpoints.core.rollout.items import (
+    ASSISTANT,
     QUIET,
-    AssistantMessage,
+    WORKED,
     Item,
     Quiet,
     ToolCall,
@@ -26,10 +27,7 @@ from codex_checkpoints.core.rollout.items import (
     Unknown,
     Unreadable,
     UserMessage,
-    Worked,
 )
-
-_WORKED = Worked()
 
 
 def response_item(payload: Json) -> Item:
@@ -46,7 +44,7 @@ def quiet(_payload: Json) -> Quiet:
 
 def worked(_payload: Json) -> Item:
     """Read what is known, says nothing a checkpoint keeps, and yet is the model's work."""
-    return _WORKED
+    return WORKED
 
 
 def _message(payload: Json) -> Item:
@@ -54,7 +52,7 @@ def _message(payload: Json) -> Item:
     if role == "user":
         texts = texts_of(payload.get("content"))
         return UserMessage(texts, in_history=True, turn_id=_turn_id(payload))
-    return AssistantMessage() if role == "assistant" else _WORKED
+    return ASSISTANT if role == "assistant" else WORKED
 
 
 def _turn_id(payload: Json) -> str | None:

@@ -19,45 +19,25 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Literal
 
-from attrs import evolve, field
+from attrs import evolve
 
 from codex_checkpoints.core.rollout import patch, shell
 from codex_checkpoints.core.rollout.fields import is_list, object_of, text_of, words_of
 from codex_checkpoints.core.rollout.items import (
+    MCP,
+    SHELLS,
+    Action,
     CommandRun,
     FilesChanged,
     FileViewed,
-    Item,
+    Seen,
     ToolCall,
     ToolOutput,
     ToolRan,
 )
 from codex_checkpoints.core.rollout.turns import Steps
 from codex_checkpoints.values import frozen
-
-Action = Literal["read", "add", "update", "delete", "move", "run", "call"]
-
-
-@frozen
-class Seen:
-    """One thing a call met.
-
-    `name` is a path, the text of a command, or `<tool>/<call id>`; `folder` is where a path is
-    relative to, when the call says so; `hash` is that of a tool's recorded text.  `call_id` is that
-    of the patch that changed a file, and `script` the text of the command that read one: which
-    lines it read is told by that alone.
-    """
-
-    kind: Literal["file", "command", "tool_output"]
-    name: str
-    action: Action
-    folder: str | None = None
-    hash: str | None = None
-    # How it came about is no part of what was met.
-    call_id: str | None = field(default=None, eq=False, kw_only=True)
-    script: str | None = field(default=None, eq=False, kw_only=True)
 
 
 class Needs(StrEnum):
@@ -88,7 +68,6 @@ class Script:
 Outcome = ToolOutput | CommandRun | FilesChanged | ToolRan | FileViewed
 """The items that tell what came of a call."""
 
-_SHELLS = frozenset({"shell", "container.exec", "local_shell", "shell_command", "exec_command"})
 _PATCHES = frozenset({"apply_patch", "applypatch"})
 _VIEWS = {"view_image": "path", "read_file": "file_path"}
 _SILENT = frozenset(
@@ -102,7 +81,6 @@ _SILENT = frozenset(
 )
 _OURS = frozenset({"memory.apply", "memory.read"})
 _OURS_TO_THE_MODEL = frozenset({"memory_apply", "memory_read"})
-_MCP = "mcp__"
 
 
 def called(call: ToolCall, texts: tuple[str, ...], *, shortened: bool = False) -> tuple[Seen, ...]:
@@ -111,10 +89,18 @@ def called(call: ToolCall, texts: tuple[str, ...], *, shortened: bool = False) -
     return tuple(seen for each in _expected_of(call) for seen in _happened(each, texts, digest))
 
 
-def needs_success(call: Item) -> bool:
+def needs_success(call: ToolCall) -> bool:
     """Return whether a call only applies patches, so that its answer says if it did anything."""
-    expected = _expected_of(call) if isinstance(call, ToolCall) else ()
+    if call.is_command and not _holds_patch(call.arguments):
+        return False
+    expected = _expected_of(call)
     return bool(expected) and all(each.needs is Needs.SUCCESS for each in expected)
+
+
+def _holds_patch(arguments: object) -> bool:
+    command = _first(arguments, "command", "cmd")
+    words = command if is_list(command) else (command,)
+    return any(isinstance(word, str) and patch.BEGIN in word for word in words)
 
 
 def _expected_of(call: ToolCall) -> tuple[Expected, ...]:
@@ -225,7 +211,7 @@ def _expected(call: ToolCall) -> tuple[Expected, ...]:
     if server is not None:
         ours = tool in _OURS_TO_THE_MODEL
         return () if ours else (Expected(Needs.TEXT, (_answer_of(f"{server}.{tool}", call),)),)
-    if name in _SHELLS:
+    if name in SHELLS:
         return _expected_of_shell(arguments, call.call_id)
     if name in _PATCHES:
         text = arguments if isinstance(arguments, str) else _first(arguments, "input", "patch")
@@ -296,10 +282,10 @@ def _changes(
 
 def _tool_name(call: ToolCall) -> tuple[str | None, str]:
     """Return (MCP server, tool); the server is None for a tool of Codex's own."""
-    if call.namespace is not None and call.namespace.startswith(_MCP):
-        return call.namespace.removeprefix(_MCP).strip("_") or None, call.name
-    if call.name.startswith(_MCP):
-        server, separator, tool = call.name.removeprefix(_MCP).partition("__")
+    if call.namespace is not None and call.namespace.startswith(MCP):
+        return call.namespace.removeprefix(MCP).strip("_") or None, call.name
+    if call.name.startswith(MCP):
+        server, separator, tool = call.name.removeprefix(MCP).partition("__")
         if separator and server and tool:
             return server, tool
     return None, call.name

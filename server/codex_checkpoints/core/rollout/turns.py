@@ -15,7 +15,7 @@ that a rollback needs nothing but to leave turns out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from attrs import Factory, field
 
@@ -25,56 +25,24 @@ Steps = tuple[tuple[str, bool], ...]
 """The steps of a plan in order: their text, and whether they are done."""
 
 
-Make = Callable[[str], str]
-"""Turn a text of the rollout into a value."""
-
-
 @define
 class Said:
-    """The last user message of a turn that had a text: the task, if the turn counts.
+    """The last user message of a turn that had a text: the task, if the turn counts."""
 
-    Few texts are ever asked for, and to `make` one a value takes time: it is done late.
-    """
-
-    _text: str
+    text: str
     ref: str
     seq: int
     order: int
-    _make: Make | None = None
-
-    @property
-    def text(self) -> str:
-        """Return what was said, as a value."""
-        if self._make is not None:
-            self._text, self._make = self._make(self._text), None
-        return self._text
-
-    def settle(self) -> None:
-        """Let go of what no value holds."""
-        _ = self.text
 
 
 @define
 class Planned:
-    """The last plan recorded in a turn; its texts are made values late, too."""
+    """The last plan recorded in a turn."""
 
-    _steps: Steps
+    steps: Steps
     call_id: str
     seq: int
     order: int
-    _make: Make | None = None
-
-    @property
-    def steps(self) -> Steps:
-        """Return the steps in order, each text as a value."""
-        if self._make is not None:
-            make, self._make = self._make, None
-            self._steps = tuple((make(text), done) for text, done in self._steps)
-        return self._steps
-
-    def settle(self) -> None:
-        """Let go of what no value holds."""
-        _ = self.steps
 
 
 @define

@@ -29,7 +29,6 @@ from codex_checkpoints.core.compaction.installed import (
     source_of,
     token_count,
 )
-from codex_checkpoints.core.compaction.record_lines import record_of, to_value
 from codex_checkpoints.core.compaction.records import (
     Installed,
     Prepared,
@@ -39,7 +38,9 @@ from codex_checkpoints.core.compaction.records import (
     Windows,
     counts_of,
     digest_of,
+    record_of,
     remaining,
+    to_value,
     unsettled,
 )
 from codex_checkpoints.core.compaction.report import Figure

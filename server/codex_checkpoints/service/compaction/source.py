@@ -131,7 +131,7 @@ class Sources:
         end = opened.mark.offset + (len(opened.tail) if whole else 0)
         first = listening.heard(row, end)
         self._sessions.pace.expect(2 * catalogue.chains.weight(row) - first.at)
-        traced = self._histories.traced(row, end, replay.seq - replay.scale.seq, first)
+        traced = self._histories.traced(row, end, replay.scale.shift, first)
         live = row.session_id in catalogue.store.live_threads()
         return Source(row, opened, replay, live, end, traced, first.seal)
 

@@ -22,7 +22,11 @@ from codex_checkpoints.values import frozen
 
 @frozen
 class Receipt:
-    """Something that Codex was given; `is_current` says whether it would be the same text now."""
+    """Something that Codex was given; of the text only digest and size are kept.
+
+    `door` is `hook` or `memory.read`; `event` and `source` are what a hook was called for;
+    `isCurrent` says whether it would be given the very same text now.
+    """
 
     at: str
     door: str

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-from codex_checkpoints.codex.commands import resume
+from codex_checkpoints.codex import resume
 from codex_checkpoints.core.portable.arriving import Arrived, arrived, files_of, shelf_lines
 from codex_checkpoints.core.portable.pack import Pack
 from codex_checkpoints.core.portable.records import Import, line_of

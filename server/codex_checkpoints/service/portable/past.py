@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from codex_checkpoints.core.portable.chronicle import Chronicle
 from codex_checkpoints.core.portable.leaving import note_events
 from codex_checkpoints.core.portable.pack import NoteEvent, PackedTurn
 from codex_checkpoints.core.restore.chains import MAX_CHAIN
+from codex_checkpoints.core.restore.trace import Trace
 from codex_checkpoints.core.rollout.turns import Turn
 from codex_checkpoints.service.beginnings import went_on_from
 from codex_checkpoints.service.import_records import ImportRecords
@@ -33,15 +33,17 @@ class Past:
     notes: tuple[NoteEvent, ...] = ()
 
 
-def chronicle_of(sessions: Sessions, row: Row, last: int) -> Chronicle:
+def chronicle_of(sessions: Sessions, row: Row, last: int) -> Trace:
     """Read a session up to the record `last`; refuses `unreadable_source`."""
     sessions.pace.expect(sessions.catalogue.chains.weight(row))
-    return sessions.catalogue.read_with(Chronicle(last=last), row)
+    trace = Trace(last=last)
+    sessions.catalogue.read_with(trace.replay, row)
+    return trace
 
 
-def turns_of(session_id: str, chronicle: Chronicle) -> tuple[PackedTurn, ...]:
+def turns_of(session_id: str, chronicle: Trace) -> tuple[PackedTurn, ...]:
     """Return the turns of a session that are not rolled back."""
-    state = chronicle.state
+    state = chronicle.replay.state
 
     def end(turn: Turn) -> Literal["completed", "aborted", "open"]:
         if turn.aborted:

@@ -12,13 +12,12 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from typing import TypeVar
 
 from attrs import evolve
 
 from codex_checkpoints.core.checkpoint.caps import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.replay import Replay
-from codex_checkpoints.core.checkpoint.seed import Seeds, unsown
+from codex_checkpoints.core.checkpoint.state import Seeds, unsown
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.service.reading.pace import PacedReader
 from codex_checkpoints.service.reading.readers import Readers
@@ -39,8 +38,6 @@ from codex_checkpoints.threads.contract import (
     UnreadableSource,
 )
 from codex_checkpoints.values import frozen
-
-R = TypeVar("R", bound=Replay)
 
 Listen = Callable[[Rollout], Hear | None]
 """Say who hears the bytes of a rollout that is about to be read from its beginning."""
@@ -220,14 +217,14 @@ class Catalogue:
         except UnreadableSource as error:
             raise unreadable(row.path, str(error)) from error
 
-    def read_with(self, replay: R, row: Row) -> R:
-        """Read a session afresh with a replay of the caller's, for what no state keeps."""
+    def read_with(self, replay: Replay, row: Row) -> None:
+        """Read a session afresh, to its end, with a replay and the folds beside it."""
         try:
             locate = self.chains.locator(row.path)
             opened = read_with(replay, self.reader, row.path, locate, self.seeds)
         except UnreadableSource as error:
             raise unreadable(row.path, str(error)) from error
-        return replay.with_tail(opened.tail) if opened.tail else replay
+        replay.close(opened.tail)
 
     def close(self) -> None:
         """Save what would be slow to read again, and let go of the store."""

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from codex_checkpoints.core.compaction.source import Inspection
-from codex_checkpoints.core.history.envelope import Place
+from codex_checkpoints.core.history.survey import Survey
+from codex_checkpoints.core.rollout.reader import Place
 from codex_checkpoints.service.reading.parts import Part, parts_below, read_parts
 from codex_checkpoints.service.reading.session_file import Hear, Locate
 from codex_checkpoints.threads.contract import Look, Rollout, RolloutReader, Row, UnreadableSource
@@ -55,7 +55,7 @@ class FirstPass:
         self._locate = locate
         self.cut = cut
         self._digest = digest
-        self._begun: tuple[Inspection, tuple[Part, ...]] | None = None
+        self._begun: tuple[Survey, tuple[Part, ...]] | None = None
 
     @property
     def seal(self) -> str | None:
@@ -72,13 +72,13 @@ class FirstPass:
         That is as many as a checkpoint's reader consumes, so it can be given what that one took.
         """
         survey, _ = self._chain()
-        consumed = survey.lines.feed(data)
+        consumed = survey.reader.feed(data)
         if self._digest is not None:
             self._digest.update(data if consumed == len(data) else data[:consumed])
         self.at += consumed
         return consumed
 
-    def read_on(self, end: int | None) -> tuple[Inspection, tuple[Part, ...]]:
+    def read_on(self, end: int | None) -> tuple[Survey, tuple[Part, ...]]:
         """Read what has not come yet, up to an offset; return what is known of the whole chain.
 
         The chain is cut where it ended.  Raises `UnreadableSource`.
@@ -87,17 +87,17 @@ class FirstPass:
         reached, rest = self._reader.read(self._path, self.at, self.feed, end)
         if self._digest is not None:
             self._digest.update(rest)
-        survey.lines.close(rest)
+        survey.reader.close(rest)
         return survey, (*below, Part(self._path, None, reached + len(rest)))
 
-    def _chain(self) -> tuple[Inspection, tuple[Part, ...]]:
+    def _chain(self) -> tuple[Survey, tuple[Part, ...]]:
         """Return the pass and the bases, which are read before the first byte of the file."""
         if self._begun is None:
             below = parts_below(self._reader, self._path, self._locate)
-            survey = Inspection(None if self.cut is None else Place(len(below), self.cut))
+            survey = Survey(cut=None if self.cut is None else Place(len(below), self.cut))
             below = read_parts(self._reader, survey, below, Place(0, 0), self._path)
             if below:
-                survey.lines.next_file()
+                survey.reader.next_file()
             self._begun = survey, below
         return self._begun
 

@@ -35,7 +35,7 @@ def inherited(
     if not _inherits(head) or not replay.scale.ordinals:
         return ()
     # What a session of ours began with moves the `seq` of all who build on it alike.
-    shift = replay.seq - replay.scale.seq
+    shift = replay.scale.shift
     found: tuple[Update, ...] = ()
     met = {opened.session_id}
     below: int | None = None

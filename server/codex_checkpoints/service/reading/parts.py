@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from codex_checkpoints.core.history.envelope import Place
-from codex_checkpoints.core.history.lines import Lines
 from codex_checkpoints.core.rollout.items import HistoryBase
 from codex_checkpoints.core.rollout.parsing import head_of
+from codex_checkpoints.core.rollout.reader import Place, Reader
 from codex_checkpoints.service.reading.session_file import Locate, bases_below
 from codex_checkpoints.threads.contract import RolloutReader, UnreadableSource
 from codex_checkpoints.values import frozen
@@ -28,7 +27,7 @@ class Part:
 class Taker(Protocol):
     """A pass over the lines of a chain."""
 
-    lines: Lines
+    reader: Reader
 
 
 def parts_below(reader: RolloutReader, path: str, locate: Locate) -> tuple[Part, ...]:
@@ -44,7 +43,7 @@ def read_parts(
 
     Raises `UnreadableSource` for the session's own file; of the others what can be read is read.
     """
-    lines, read = taker.lines, list(parts[: start.file])
+    lines, read = taker.reader, list(parts[: start.file])
     for number, part in enumerate(parts[start.file :], start.file):
         if number > start.file:
             lines.next_file(part.ordinal)

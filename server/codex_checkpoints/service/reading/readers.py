@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
-from codex_checkpoints.core.checkpoint.seed import Seeds
+from codex_checkpoints.core.checkpoint.state import Seeds
 from codex_checkpoints.service.reading.session_file import SessionFile
 from codex_checkpoints.threads.contract import RolloutReader, ThreadStore
 

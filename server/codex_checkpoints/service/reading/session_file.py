@@ -15,7 +15,7 @@ from attrs import asdict
 
 from codex_checkpoints.core.checkpoint.replay import LONGEST_TAIL, Replay
 from codex_checkpoints.core.checkpoint.saving import loaded
-from codex_checkpoints.core.checkpoint.seed import Seeds, unsown
+from codex_checkpoints.core.checkpoint.state import Seeds, unsown
 from codex_checkpoints.core.rollout.items import HistoryBase, SessionMeta
 from codex_checkpoints.core.rollout.parsing import head_of
 from codex_checkpoints.threads.contract import Mark, Reading, RolloutReader, UnreadableSource
@@ -120,7 +120,6 @@ class SessionFile:
     def stand(self, reading: Reading) -> None:
         """Take up the place that was reached, where whole lines end."""
         replay = self.replay
-        replay.rest()
         mark, tail = reading.mark, reading.rest
         if replay.pending:
             # A long line may have been skipped over; what there is of it is looked at whole, and
@@ -140,12 +139,11 @@ class _Saved:
     replay: object
 
 
-def open_session(  # noqa: PLR0913 - each is a wish of its own
+def open_session(  # noqa: PLR0913 - each is an option of its own
     reader: RolloutReader,
     path: str,
     locate: Locate,
     *,
-    hot: bool = True,
     until: int | None = None,
     seeds: Seeds = unsown,
     hear: Hear | None = None,
@@ -155,9 +153,9 @@ def open_session(  # noqa: PLR0913 - each is a wish of its own
     `seeds` tells what sessions of ours go on from; `hear` is given the bytes of the file as they
     are consumed.  Raises `UnreadableSource` when the file itself cannot be read.
     """
-    replay = Replay(hot=hot)
+    replay = Replay()
     if until is not None:
-        replay.stop_after(until)
+        replay.reader.until = until
     return read_with(replay, reader, path, locate, seeds, hear=hear)
 
 

@@ -69,7 +69,7 @@ def _behind(before: Earlier, found: list[Trace]) -> Earlier:
 
 def _step(sessions: Sessions, row: Row, trace: Trace) -> Earlier | tuple[Row, Trace]:
     """Return what the record of a restore tells, or the source of a compaction, read again."""
-    seed, restores = trace.state.seed, RestoreRecords(sessions.records)
+    seed, restores = trace.replay.state.seed, RestoreRecords(sessions.records)
     made = restores.made(row.session_id)
     if made is not None:
         return _carried(made, None if seed is None else seed.seq)
@@ -103,7 +103,9 @@ def _compacted(sessions: Sessions, source: Range) -> tuple[Row, Trace] | None:
         except UnreadableSource:
             continue
         if found == (source.prefix, source.bytes_before):
-            return row, sessions.catalogue.read_with(Trace(last=source.to_seq), row)
+            trace = Trace(last=source.to_seq)
+            sessions.catalogue.read_with(trace.replay, row)
+            return row, trace
     return None
 
 

@@ -167,7 +167,7 @@ class Planner:
         goods = self._goods(source, wish, trace, updates, earlier)
         head = object_of(object_of(load(self._reader.first_line(row.path))).get("payload"))
         pack = state_pack(goods, self._budget(wish)) if hard else None
-        state = trace.state
+        state = trace.replay.state
         now = hashes_now(self._sessions.workspace, state.base, marker.hashes)
         reference, copied = self._referred(row, trace, wish)
         turns = tuple(turn.turn_id for turn in state.turns.counting())
@@ -184,7 +184,7 @@ class Planner:
             seed=state.seed,
             tokens=_figures(trace, pack, head),
             caps=self._sessions.settings.caps_for(state.model).as_json(),
-            window_id=self._window(row, trace.seq),
+            window_id=self._window(row, trace.replay.seq),
             head=head,
             cwd=row.cwd or state.base or "",
             paginated=head.get("history_mode") == "paginated",
@@ -227,11 +227,11 @@ class Planner:
     def _read(self, source: Source) -> Trace:
         """Read up to the turn; raises `UnreadableSource` where it is no longer found there."""
         trace = Trace()
-        trace.stop_after(source.until)
-        found = self._sessions.catalogue.read_with(trace, source.row)
-        if not ends_with_turn(found, source):
+        trace.replay.reader.until = source.until
+        self._sessions.catalogue.read_with(trace.replay, source.row)
+        if not ends_with_turn(trace.replay, source):
             raise UnreadableSource(CHANGED)
-        return found
+        return trace
 
     def _cut(self, source: Source) -> Source:
         """Leave out what goes with the next turn, where no record ends the one of the marker."""
@@ -249,13 +249,15 @@ class Planner:
     def _updates(self, source: Source, trace: Trace) -> tuple[Update, ...]:
         """Return what had been accepted by the end of the turn."""
         found = self._sessions.projections.updates_of(source.opened)
-        return tuple(each for each in found if each.seq <= trace.seq)
+        return tuple(each for each in found if each.seq <= trace.replay.seq)
 
     def _goods(
         self, source: Source, wish: Wish, trace: Trace, updates: tuple[Update, ...], before: Earlier
     ) -> Carried:
-        base, workspace = trace.state.base, self._sessions.workspace
-        checkpoint = trace.checkpoint(updates, workspace.hashes(base, trace.files()))
+        replay, workspace = trace.replay, self._sessions.workspace
+        base = replay.state.base
+        hashes = workspace.hashes(base, replay.files())
+        checkpoint = replay.checkpoint(updates, hashes)
         traces = trace.traces()
         files = [uri for uri, each in checkpoint.artifacts.items() if each.kind == "file"]
         references: References = references_of(
@@ -306,7 +308,7 @@ class Planner:
 
 def _figures(trace: Trace, pack: StatePack | None, head: Json) -> TokenFigures:
     """Return how full the context was at the turn, and how full the branch begins (AGN-15)."""
-    state = trace.state
+    state = trace.replay.state
     known = None if state.tokens is None or state.tokens_stale else state.tokens.total
     if pack is None:
         return TokenFigures(known, known, state.window)

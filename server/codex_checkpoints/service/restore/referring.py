@@ -47,14 +47,16 @@ def reference_to(reader: RolloutReader, row: Row, trace: Trace) -> Reference | F
         return "copied_legacy"
     if row.rollout.compressed:
         return "copied_compressed"
-    if trace.state.compactions:
+    if trace.replay.state.compactions:
         return "copied_windows"  # its window would be one of the source (WIN-13)
     # What a session of ours began with moves the `seq`, and no ordinal.
-    end = trace.scale.seq + 1
+    end = trace.replay.scale.own_seq + 1
     first = whole_of(object_of(load(reader.first_line(row.path))).get("ordinal"))
     if first is None or end <= first + 1:
         return "copied_in_base"
-    offset = None if _NO_UTF8.reason in trace.scale.skipped else _offset(reader, row.path, end)
+    offset = (
+        None if _NO_UTF8.reason in trace.replay.scale.skipped else _offset(reader, row.path, end)
+    )
     return "copied_damaged" if offset is None else Reference(row.rollout_id, end, offset)
 
 

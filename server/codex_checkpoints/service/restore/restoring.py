@@ -18,7 +18,7 @@ from datetime import datetime
 
 from attrs import evolve
 
-from codex_checkpoints.codex.commands import resume
+from codex_checkpoints.codex import resume
 from codex_checkpoints.core.restore import events, markers
 from codex_checkpoints.core.restore.carried import TurnSource
 from codex_checkpoints.core.restore.chains import closes_a_circle, link_of

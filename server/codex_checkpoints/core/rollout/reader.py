@@ -1,0 +1,419 @@
+"""The one reader of session files: bytes in, lines out, for as many folds as want them.
+
+Rules (interfaces, "Lines, `seq`, identity"):
+
+1. Lines end at LF bytes only; one CR before the LF is dropped.
+2. A blank line counts nowhere.  Every other line counts, readable or not.
+3. With ordinals `seq` is the highest `ordinal` of an envelope that could be read so far; without,
+   it is the number of lines so far that are not blank.
+
+A fold takes lines one after the other and keeps what it wants of them: the checkpoint is a fold,
+the survey of a history another.  Several folds share one pass.  Memory does not grow with the file.
+Of a line that is longer than `PASSED_OVER_FROM` and that no fold wants only the first bytes are
+looked at; a long line that is wanted for its words loses its base64 blobs on the way in.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple, Protocol
+
+import orjson
+from attrs import Factory, field
+
+from codex_checkpoints.core.rollout.fields import NOTHING, Json, is_object, load, text_of, whole_of
+from codex_checkpoints.core.rollout.items import Item, Unreadable
+from codex_checkpoints.core.rollout.parsing import BOM, item_of, said
+from codex_checkpoints.values import define
+
+CHUNK = 1 << 16
+"""How many bytes a caller should offer at a time; larger reads made scanning slower."""
+
+PASSED_OVER_FROM = 1 << 17
+"""A line of at least so many bytes that no fold wants is not read."""
+
+BLOBS_FROM = 1 << 22
+"""A line wanted for its words loses its base64 blobs beyond this many bytes."""
+
+LONGEST = 1 << 23
+"""A line that is longer than this without its blobs is given up as `too_long`."""
+
+LONGEST_WHOLE = 1 << 28
+"""So is one that is wanted whole and is longer than this."""
+
+# What a fold wants of a line that is long.
+NOTED: Final = 0
+"""That it is there."""
+WORDS: Final = 1
+"""What it says, without blobs."""
+WHOLE: Final = 2
+"""Every byte."""
+
+_NO_LIMIT = 1 << 62
+_BLOB = re.compile(rb"([A-Za-z0-9+/=_-]{16})[A-Za-z0-9+/=_-]{4096,}")
+_OPTIONAL = rb'(?:,"id":"[^"\\]{0,256}")?(?:,"status":"[^"\\]{0,64}")?'
+_ITEM = rb',"thread_id":"[^"\\]{0,64}","turn_id":"[^"\\]{0,64}","item":\{"type":"([A-Za-z]+)"'
+_PREFIX = re.compile(
+    rb'\{"timestamp":"([^"\\]{0,64})",(?:"ordinal":(0|[1-9][0-9]{0,14}),)?'
+    rb'"type":"([a-z_]+)","payload":\{'
+    rb'(?:"type":"([a-z_]+)"' + _OPTIONAL + rb'(?:,"role":"([a-z]+)"|' + _ITEM + rb")?)?"
+)
+"""How Codex begins a line.  A bare quote cannot stand inside a JSON string."""
+
+
+class Place(NamedTuple):
+    """Where a line begins: which file of the chain, and the offset in it."""
+
+    file: int
+    offset: int
+
+
+@define(eq=False)
+class Line:
+    """One line of a session.
+
+    `position` counts the lines that are not blank, from 1, through the whole chain; `seq` is the
+    number of the scale the file uses.  `tag` is the type inside the payload, `inner` the role of a
+    message or the type of a completed item.
+    """
+
+    file: int
+    offset: int
+    position: int
+    seq: int
+    kind: str
+    tag: str | None
+    inner: str | None
+    payload: Json
+    """Empty where the line was passed over."""
+    envelope: Json
+    """All of the line; it is the payload itself where the line has no envelope (`bare`)."""
+    stamp: str | None
+    raw: bytes
+    bare: bool = False
+    mended: bool = False
+    """Whether lone surrogates were replaced, which Codex does not do."""
+    shortened: bool = False
+    """Whether the line lost its blobs."""
+    passed_over: bool = False
+    _item: Item | None = field(init=False, default=None)
+
+    @property
+    def place(self) -> Place:
+        """Return where the line begins."""
+        return Place(self.file, self.offset)
+
+    @property
+    def item(self) -> Item:
+        """Return what the line says, as an item; read once for all folds."""
+        if self._item is None:
+            self._item = item_of(self)
+        return self._item
+
+
+class Fold(Protocol):
+    """Something that is made of the lines of a session, one after the other."""
+
+    def wants(self, kind: str | None, tag: str | None, inner: str | None) -> int:
+        """Return what is wanted of a long line; `kind` is None where its beginning says nothing."""
+        ...
+
+    def take(self, line: Line) -> None:
+        """Take the next line."""
+        ...
+
+
+@define
+class Scale:
+    """Where a reader stands: the part of it that outlives the process."""
+
+    lines: int = 0
+    top: int = -1
+    ordinals: bool | None = None
+    paginated: bool = False
+    stamp: str | None = None
+    skipped: dict[str, int] = Factory(dict[str, int])
+    file: int = 0
+    offset: int = 0
+    seed: int | None = None
+    """The `seq` of the checkpoint that the session began with."""
+
+    @property
+    def own_seq(self) -> int:
+        """Return `seq` after the last line, by the session's own lines alone."""
+        return self.top if self.ordinals else self.lines
+
+    @property
+    def shift(self) -> int:
+        """Return how far `seq` is ahead of the session's own lines.
+
+        Its first line follows the seed: lines are counted from 1, ordinals from 0.
+        """
+        return 0 if self.seed is None else self.seed + bool(self.ordinals)
+
+    @property
+    def seq(self) -> int:
+        """Return `seq` after the last line (DSC-21)."""
+        return self.own_seq if self.seed is None else self.own_seq + self.shift
+
+    def count(self, reason: str) -> None:
+        """Note one more line that gave nothing, and why."""
+        self.skipped[reason] = self.skipped.get(reason, 0) + 1
+
+    def settle(self, kind: str, payload: Json, ordinal: int | None) -> None:
+        """Set how the file numbers its lines: the first line that can be read decides."""
+        is_head = kind == "session_meta"
+        told = payload.get("history_mode") == "paginated" if is_head else ordinal is not None
+        self.paginated, self.ordinals = told, told or ordinal is not None
+
+    def move(self, ordinal: int | None) -> None:
+        """Go on to the ordinal of the next line."""
+        if ordinal is None:
+            self.count("no_ordinal")
+        elif ordinal <= self.top:
+            self.count("repeated_ordinal")
+        else:
+            self.top = ordinal
+
+
+class Reader:
+    """Cuts bytes into lines, numbers them, and hands each to every fold.
+
+    Offer it chunks; it returns how many bytes it consumed.
+    """
+
+    def __init__(
+        self, *folds: Fold, scale: Scale | None = None, start: Place | None = None
+    ) -> None:
+        """Begin at a scale, or at a place of a chain of files."""
+        self.folds = list(folds)
+        self.scale = Scale() if scale is None else scale
+        if start is not None:
+            self.scale.file, self.scale.offset = start
+        self.stopped = False
+        """Whether a limit was reached, so that no more bytes are wanted from this file."""
+        self.until = _NO_LIMIT
+        """The position of the last line that is wanted, to look at the end of a turn."""
+        self.last = _NO_LIMIT
+        """The `seq` of the last line that is wanted."""
+        self.needle = b""
+        """Only lines with these bytes are read, and then none is counted."""
+        self._limit = _NO_LIMIT
+        self._long: _LongLine | None = None
+
+    @property
+    def pending(self) -> int:
+        """How many consumed bytes belong to a long line that has not ended yet."""
+        return 0 if self._long is None else self._long.size
+
+    def next_file(self, limit: int | None = None) -> None:
+        """Go on with the first byte of the next file of a chain, up to the ordinal `limit`."""
+        self.scale.file, self.scale.offset = self.scale.file + 1, 0
+        self.begin_file(limit)
+
+    def begin_file(self, limit: int | None = None) -> None:
+        """Set up to which ordinal the file at hand is wanted."""
+        self._limit = _NO_LIMIT if limit is None else limit
+        self.stopped, self._long = False, None
+
+    def drop_unfinished(self) -> None:
+        """Forget a long last line that has not ended; its bytes will be offered again."""
+        self.scale.offset -= self.pending
+        self._long = None
+
+    def feed(self, data: bytes) -> int:
+        """Read the whole lines in `data`; return how many bytes were consumed.
+
+        `data` begins where the last call stopped.  The bytes of an unfinished line are not
+        consumed, unless the line is longer than a chunk.
+        """
+        scale, begun, i = self.scale, self.scale.offset, 0
+        if self._long is not None:
+            i = self._go_on(self._long, data)
+            if i < 0:
+                scale.offset = begun + len(data)
+                return len(data)
+        while not self.stopped:
+            if scale.lines >= self.until:
+                self.stopped = True
+                break
+            j = data.find(b"\n", i)
+            if j < 0:
+                break
+            scale.offset = begun + i
+            if self.needle and data.find(self.needle, i, j) < 0 and scale.lines:
+                pass
+            elif j - i < PASSED_OVER_FROM:
+                self._read(data[i:j], begun + i)
+            else:
+                long = self._begin_long(data[i:j])
+                self._go_on(long, data[i : j + 1])
+            i = j + 1
+        if i == 0 and not self.stopped and len(data) >= CHUNK:
+            self._long = self._begin_long(data)
+            self._long.add(data)
+            i = len(data)
+        scale.offset = begun + i
+        return i
+
+    def close(self, tail: bytes) -> None:
+        """Read a last line that lacks its LF, if it is whole: the file has ended."""
+        offset = self.scale.offset
+        if self._long is not None:
+            tail, offset, self._long = self._long.raw, self._long.offset, None
+        if not self.stopped and is_whole(tail):
+            self._read(tail, offset)
+
+    def _read(self, raw: bytes, offset: int, *, shortened: bool = False) -> None:
+        scale, mended = self.scale, False
+        try:
+            value: object = orjson.loads(raw)
+        except orjson.JSONDecodeError:
+            raw = raw.removesuffix(b"\r")
+            if offset == 0 and raw.startswith(BOM):
+                self._read(raw.removeprefix(BOM), len(BOM), shortened=shortened)
+                return
+            if not raw.strip():
+                return
+            value, mended = load(raw), True
+        if not is_object(value):
+            scale.lines += 1
+            scale.count(value.reason if isinstance(value, Unreadable) else "not_object")
+            return
+        ordinal = whole_of(value.get("ordinal"))
+        if scale.ordinals and ordinal is not None and ordinal >= self._limit:
+            self.stopped = True
+            return
+        kind, payload, bare = said(value, first=scale.lines == 0)
+        scale.lines += 1
+        stamp = text_of(value.get("timestamp"))
+        scale.stamp = stamp or scale.stamp
+        if scale.ordinals is None:
+            scale.settle(kind, NOTHING if bare else payload, ordinal)
+        if scale.ordinals:
+            scale.move(ordinal)
+        tag, inner = payload.get("type"), payload.get("role")
+        if type(inner) is not str:
+            item = payload.get("item")
+            inner = text_of(item.get("type")) if is_object(item) else None
+        line = Line(
+            scale.file, offset, scale.lines, scale.seq, kind, tag if type(tag) is str else None,
+            inner, payload, value, stamp, raw, bare, mended, shortened,
+        )  # fmt: skip
+        self._hand_out(line)
+
+    def _hand_out(self, line: Line) -> None:
+        if line.seq > self.last:
+            self.stopped = True
+            return
+        for fold in self.folds:
+            fold.take(line)
+
+    # --- long lines ------------------------------------------------------------------------------
+
+    def _begin_long(self, data: bytes) -> _LongLine:
+        prefix = _PREFIX.match(data)
+        if prefix is not None and not self._is_in_order(prefix):
+            prefix = None
+        tags = (None, None, None) if prefix is None else _tags(prefix)
+        wanted = max((fold.wants(*tags) for fold in self.folds), default=NOTED)
+        if prefix is None or self.needle:
+            wanted = max(wanted, WORDS)
+        return _LongLine(self.scale.offset, prefix, wanted)
+
+    def _is_in_order(self, prefix: re.Match[bytes]) -> bool:
+        """Return whether the line can be numbered by its beginning."""
+        if not self.scale.ordinals:
+            return self.scale.ordinals is not None
+        return prefix[2] is not None and int(prefix[2]) > self.scale.top
+
+    def _go_on(self, long: _LongLine, data: bytes) -> int:
+        """Take more of a long line; return where the next line begins, or -1."""
+        j = data.find(b"\n")
+        long.add(data if j < 0 else data[:j])
+        if j < 0:
+            return -1
+        self._long = None
+        if long.given_up:
+            self.scale.lines += 1
+            self.scale.count("too_long")
+        elif not long.passed_over:
+            if self.needle in long.raw:
+                self._read(long.raw, long.offset, shortened=long.shortened)
+        elif long.last != b"}":
+            self.scale.lines += 1
+            self.scale.count("not_json")
+        elif long.prefix is not None:
+            self._note(long.prefix, long.offset)
+        return j + 1
+
+    def _note(self, prefix: re.Match[bytes], offset: int) -> None:
+        """Count a line that was passed over, and hand out that it is there."""
+        scale = self.scale
+        if scale.ordinals:
+            if int(prefix[2]) >= self._limit:
+                self.stopped = True
+                return
+            scale.top = int(prefix[2])
+        scale.lines += 1
+        kind, tag, inner = _tags(prefix)
+        scale.stamp = stamp = prefix[1].decode(errors="replace")
+        line = Line(
+            scale.file, offset, scale.lines, scale.seq, kind, tag, inner,
+            NOTHING, NOTHING, stamp, b"", passed_over=True,
+        )  # fmt: skip
+        self._hand_out(line)
+
+
+class _LongLine:
+    """A line longer than a chunk, as it comes: its length, its end, and its bytes if needed."""
+
+    def __init__(self, offset: int, prefix: re.Match[bytes] | None, wanted: int) -> None:
+        self.offset = offset
+        self.prefix = prefix
+        self.size = 0
+        self.last = b""
+        self.shortened = self.given_up = self.passed_over = False
+        self._wanted = wanted
+        self._parts: list[bytes] = []
+        self._kept = 0
+
+    @property
+    def raw(self) -> bytes:
+        return b"".join(self._parts)
+
+    def add(self, data: bytes) -> None:
+        self.size += len(data)
+        self.last = data.rstrip()[-1:] or self.last
+        self.passed_over = self._wanted == NOTED and self.size >= PASSED_OVER_FROM
+        if self.given_up or self.passed_over:
+            self._parts.clear()
+            return
+        if self._wanted == WORDS and self._kept + len(data) > BLOBS_FROM:
+            if not self.shortened:
+                self.shortened = True
+                self._parts = [_BLOB.sub(rb"\1", self.raw)]
+                self._kept = len(self._parts[0])
+            data = _BLOB.sub(rb"\1", data)
+        self._parts.append(data)
+        self._kept += len(data)
+        if self._kept > (LONGEST_WHOLE if self._wanted == WHOLE else LONGEST):
+            self._parts.clear()
+            self.given_up = True
+
+
+def is_whole(tail: bytes) -> bool:
+    """Return whether an unfinished last line is a whole object, but for its LF.
+
+    A proper prefix of a JSON object never parses.
+    """
+    return tail.rstrip().endswith(b"}") and is_object(load(tail.removeprefix(BOM)))
+
+
+def _tags(prefix: re.Match[bytes]) -> tuple[str, str | None, str | None]:
+    tag, inner = prefix[4], prefix[5] or prefix[6]
+    return (
+        prefix[3].decode(),
+        None if tag is None else tag.decode(),
+        None if inner is None else inner.decode(),
+    )
