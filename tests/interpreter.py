@@ -3,7 +3,8 @@
 `python.py` starts it and asks.  It has one thread, so that its children may go on as interpreters
 that have just started, and it ends with its end of the socket.  A request is four descriptors (the
 three standard streams, and where to report), then a pickled `Program`.  What is reported is a line
-with the pid, and in the end one with the status as `waitpid` has it.
+with the pid once the child has a session of its own, and in the end one with its status as
+`waitpid` has it.
 """
 
 import atexit
@@ -65,13 +66,16 @@ def requests(control: socket.socket) -> Program | None:
         if child == 0:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            program: Program = pickle.loads(body)
+            if program.new_session:
+                os.setsid()
+            os.write(descriptors[3], b"%d\n" % os.getpid())
             for number, descriptor in enumerate(descriptors[:3]):
                 os.dup2(descriptor, number)
             control.detach()
             os.closerange(3, 256)
-            return pickle.loads(body)
+            return program
         running[child] = descriptors[3]
-        os.write(descriptors[3], b"%d\n" % child)
         for descriptor in descriptors[:3]:
             os.close(descriptor)
 
@@ -92,8 +96,6 @@ def reap(running: dict[int, int]) -> None:
 
 def execute(program: Program) -> None:
     """Be the interpreter that was asked for; what follows is what follows there."""
-    if program.new_session:
-        os.setsid()
     if program.folder is not None:
         os.chdir(program.folder)
     os.environ.clear()
@@ -117,12 +119,11 @@ def finish(code: str | int | None) -> None:
         raise SystemExit(code)
     cast("Any", threading)._shutdown()  # what the interpreter does: it waits for threads,
     cast("Any", atexit)._run_exitfuncs()  # and then calls who wants to be called
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            if stream is not None:
-                stream.flush()
-        except (OSError, ValueError):
-            code = code or 120
+    try:
+        for stream in filter(None, (sys.stdout, sys.stderr)):
+            stream.flush()
+    except (OSError, ValueError):
+        raise SystemExit(code) from None  # it has a way of its own to say so
     os._exit(code or 0)
 
 

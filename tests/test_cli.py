@@ -258,8 +258,8 @@ def test_sessions_loads_neither_the_server_nor_asyncio(home: Home) -> None:
 import sys
 from codex_checkpoints.cli import main
 code = main(["sessions", "--json"])
-heavy = {"pygls", "lsprotocol", "asyncio", "watchdog", "concurrent.futures"} & set(sys.modules)
-print(sorted(heavy), code, file=sys.stderr)
+heavy = {"pygls", "lsprotocol", "cattrs", "asyncio", "watchdog", "concurrent.futures"}
+print(sorted(heavy & set(sys.modules)), code, file=sys.stderr)
 """
     done = subprocess.run(
         [sys.executable, "-c", program],

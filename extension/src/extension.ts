@@ -17,8 +17,8 @@ import { packCommands } from "./portable.ts";
 import { Restores, restoreCommands } from "./restoring.ts";
 import { provideBadges } from "./rows.ts";
 import { sessionCommands } from "./sessions.ts";
-import { Emptiness, SessionTree } from "./sessionTree.ts";
-import { SECTION } from "./settings.ts";
+import { SessionTree } from "./sessionTree.ts";
+import { SECTION, setContext } from "./settings.ts";
 import { firstIndex, reportTrouble, StatusBar } from "./statusBar.ts";
 
 let running: Server | null = null;
@@ -28,10 +28,9 @@ export function activate(context: vscode.ExtensionContext): void {
   const log = vscode.window.createOutputChannel("Codex Checkpoints", { log: true });
   const server = new Server(context.extensionPath, context.globalState, log);
   running = server;
-  const emptiness = new Emptiness(server);
   const feed = new ChangeFeed(server);
   const following = new Following(server, feed);
-  const tree = new SessionTree(server, feed, emptiness);
+  const tree = new SessionTree(server, feed);
   const documents = new Documents(server, feed);
   const app: App = { server, feed, following, tree, documents };
   const connections = new ConnectionTree(server);
@@ -67,7 +66,7 @@ export function activate(context: vscode.ExtensionContext): void {
         following.choose(node.session);
       }
     }),
-    server.onDidChangeState((state) => emptiness.server(state)),
+    server.onDidChangeState(({ kind }) => setContext("state", kind)),
     server.onDidStart(async () => {
       await firstIndex(server);
       await warnWhenLost(app, connections);
@@ -86,7 +85,7 @@ export function activate(context: vscode.ExtensionContext): void {
       }
     }),
   );
-  emptiness.server(server.state);
+  setContext("state", server.state.kind);
   // Not awaited: starting takes a moment, and the editor need not wait for it.
   void server.restart();
 }

@@ -2,6 +2,7 @@
 
 import * as vscode from "vscode";
 import { type App, type Commands, onSession, type Target } from "./app.ts";
+import { MAX_LABEL } from "./limits.ts";
 import { labelOf, type Place, placeNow, placeOfMarker, placeOfTurn } from "./model/markers.ts";
 import { cut } from "./model/text.ts";
 import { askLabel, askMarker, askPlace, askTurn, type ChosenTurn, titleFor } from "./picking.ts";
@@ -51,7 +52,7 @@ async function showTurns(app: App, session: SessionSummary): Promise<void> {
 async function rename(app: App, session: SessionSummary, marker: Marker | null): Promise<void> {
   const title = "Rename a Marker";
   const meant = marker ?? (await askMarker(app.server, session, title));
-  const label = meant && (await askLabel(title, cut(labelOf(meant), 160)));
+  const label = meant && (await askLabel(title, cut(labelOf(meant), MAX_LABEL)));
   if (meant && label) {
     const { sessionId } = session;
     const { checkpointId } = meant;

@@ -2,6 +2,7 @@
 
 import * as vscode from "vscode";
 import { type App, type Commands, inView } from "./app.ts";
+import { MAX_KEY } from "./limits.ts";
 import { type CheckpointNode, isSuspect } from "./model/checkpoint.ts";
 import { decisionPayload, factPayload, freeDecisionId, isKey, uriOfFile } from "./model/notes.ts";
 import { cut, iconless, plain } from "./model/text.ts";
@@ -111,7 +112,7 @@ async function revoke(app: App, note: Note | null): Promise<void> {
 async function addFact(app: App, session: SessionSummary, file: string | null): Promise<void> {
   const title = "Add a Fact";
   const key = await askText(title, "A short name for it, such as auth.ttl", "", (text) =>
-    isKey(text) ? null : "Letters, digits and . _ - / : only, 128 at most.",
+    isKey(text) ? null : `Letters, digits and . _ - / : only, ${MAX_KEY} at most.`,
   );
   const value = key && (await askText(title, "What is true?", ""));
   if (!key || !value) {

@@ -21,7 +21,6 @@ import {
   sessionsParams,
   standsFor,
 } from "./model/sessions.ts";
-import { Newest, type ServerState } from "./model/status.ts";
 import { folderName } from "./model/text.ts";
 import {
   type Branch,
@@ -44,7 +43,6 @@ export const SESSIONS_VIEW = "codexCheckpoints.sessions";
 const PAGE = 50;
 
 export class SessionTree extends Tree<SessionNode> {
-  readonly #emptiness: Emptiness;
   readonly #wanted = new Map<string, number>();
   /** The rows of sessions that were given to the editor, and what each row stands below. */
   readonly #shown = new Map<string, SessionRow>();
@@ -54,9 +52,8 @@ export class SessionTree extends Tree<SessionNode> {
   #showOthers = false;
   #isStale = false;
 
-  constructor(server: Server, feed: ChangeFeed, emptiness: Emptiness) {
+  constructor(server: Server, feed: ChangeFeed) {
     super(SESSIONS_VIEW, server);
-    this.#emptiness = emptiness;
     this.#losses = new KnownLosses(
       (sessionId) => this.#askLosses(sessionId),
       () => this.refresh(),
@@ -146,7 +143,11 @@ export class SessionTree extends Tree<SessionNode> {
     if (node === undefined) {
       const { roots, empty } = await this.#roots();
       if (isNewest()) {
-        await this.#emptiness.show(empty);
+        const reason = empty === null ? "" : await this.#whyEmpty(empty);
+        if (!isNewest()) {
+          return roots;
+        }
+        setContext("empty", reason);
         const isQuiet = vscode.workspace.isTrusted || roots.length === 0;
         const restricted = "Restricted Mode: nothing that this folder names is run.";
         // Above an empty tree it would take the place of the welcome text, which says the same.
@@ -160,6 +161,22 @@ export class SessionTree extends Tree<SessionNode> {
       return below.length === 0 ? [nothing] : below;
     }
     return node.kind === "session" ? this.#belowSession(node) : [];
+  }
+
+  /** The welcome texts in package.json go by these words. */
+  async #whyEmpty({ isFiltered, hasFolder }: Empty): Promise<string> {
+    if (isFiltered) {
+      return "filtered";
+    }
+    if (hasFolder) {
+      const any = await this.server.request(SessionsRequest, sessionsParams({ limit: 1 }));
+      if (any.items.length > 0) {
+        return "notHere";
+      }
+    }
+    const report = await this.server.request(DoctorRequest, {});
+    const missing = ["codex_home_missing", "sessions_folder_missing"];
+    return report.findings.some(({ code }) => missing.includes(code)) ? "noFolder" : "noSessions";
   }
 
   /** One folder's sessions stand at the top; of several folders each has its group. */
@@ -336,13 +353,11 @@ export type SessionNode =
 export function sessionItem(node: SessionNode): vscode.TreeItem {
   const { None, Collapsed, Expanded } = vscode.TreeItemCollapsibleState;
   switch (node.kind) {
-    case "group": {
-      const { id, label, isOpen } = node;
+    case "group":
       // Open and folded have different ids, or the editor would keep it as it was.
-      const looks = { label, description: "", tooltip: label, spoken: label, icon: "folder" };
-      const state = isOpen ? Expanded : Collapsed;
-      return treeItem(`group/${id}/${isOpen}`, { ...looks, colour: null }, state);
-    }
+      return plainItem(`group/${node.id}/${node.isOpen}`, node.label, "folder", {
+        state: node.isOpen ? Expanded : Collapsed,
+      });
     case "session": {
       const row = sessionRow(node.session, Date.now(), node.place);
       const id = `${node.group}/${node.session.sessionId}`;
@@ -376,61 +391,30 @@ export function sessionItem(node: SessionNode): vscode.TreeItem {
     }
     case "more": {
       const label = "Load more";
-      const description = `${node.group.limit} shown`;
-      const looks = { label, description, tooltip: label, spoken: label, icon: "ellipsis" };
-      const item = treeItem(`more/${node.group.id}`, { ...looks, colour: null });
+      const shown = `${node.group.limit} shown`;
+      const item = plainItem(`more/${node.group.id}`, label, "ellipsis", { description: shown });
       const command = "codexCheckpoints.loadMore";
       item.command = { command, title: label, arguments: [node.group] };
       return item;
     }
-    case "note": {
-      const looks = { label: node.text, description: "", tooltip: node.text, spoken: node.text };
-      return treeItem(`note/${node.group}`, { ...looks, icon: "info", colour: null });
-    }
+    case "note":
+      return plainItem(`note/${node.group}`, node.text, "info");
     default:
       return node satisfies never;
   }
 }
 
-export interface Empty {
-  readonly isFiltered: boolean;
-  readonly hasFolder: boolean;
+function plainItem(
+  id: string,
+  label: string,
+  icon: string,
+  { description = "", state = vscode.TreeItemCollapsibleState.None } = {},
+): vscode.TreeItem {
+  const row = { label, description, tooltip: label, spoken: label, icon, colour: null };
+  return treeItem(id, row, state);
 }
 
-export class Emptiness {
-  readonly #server: Server;
-  readonly #looks = new Newest();
-
-  constructor(server: Server) {
-    this.#server = server;
-  }
-
-  /** Say how the server is: it is the first reason for an empty tree. */
-  server(state: ServerState): void {
-    setContext("state", state.kind);
-  }
-
-  /** Say why the tree is empty; null when it is not. */
-  async show(empty: Empty | null): Promise<void> {
-    const isNewest = this.#looks.begin();
-    const reason = empty === null ? "" : await this.#reason(empty);
-    if (isNewest()) {
-      setContext("empty", reason);
-    }
-  }
-
-  async #reason({ isFiltered, hasFolder }: Empty): Promise<string> {
-    if (isFiltered) {
-      return "filtered";
-    }
-    if (hasFolder) {
-      const any = await this.#server.request(SessionsRequest, sessionsParams({ limit: 1 }));
-      if (any.items.length > 0) {
-        return "notHere";
-      }
-    }
-    const report = await this.#server.request(DoctorRequest, {});
-    const missing = ["codex_home_missing", "sessions_folder_missing"];
-    return report.findings.some(({ code }) => missing.includes(code)) ? "noFolder" : "noSessions";
-  }
+interface Empty {
+  readonly isFiltered: boolean;
+  readonly hasFolder: boolean;
 }

@@ -3,6 +3,7 @@
 import * as vscode from "vscode";
 import { type App, type Commands, onSession } from "./app.ts";
 import type { Document } from "./documents.ts";
+import { MAX_LABEL } from "./limits.ts";
 import { type Filter, isFiltered, isPlainId, NO_FILTER } from "./model/sessions.ts";
 import { cut, plain } from "./model/text.ts";
 import {
@@ -15,9 +16,6 @@ import { longRequest } from "./requests.ts";
 import type { Group } from "./sessionTree.ts";
 import { setContext } from "./settings.ts";
 import { refuseId } from "./terminal.ts";
-
-/** As many as the server keeps of a name. */
-const LONGEST_NAME = 160;
 
 /** Make the table of them. */
 export function sessionCommands(app: App): Commands {
@@ -61,7 +59,7 @@ async function rename({ server }: App, { sessionId, title }: SessionSummary): Pr
   const name = await vscode.window.showInputBox({
     title: "Rename the Session",
     prompt: "What to call it. Leave empty to call it by its first message.",
-    value: cut(plain(title ?? ""), LONGEST_NAME),
+    value: cut(plain(title ?? ""), MAX_LABEL),
   });
   if (name !== undefined) {
     await server.request(RenameRequest, { sessionId, name: name.trim() });

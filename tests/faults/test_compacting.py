@@ -18,6 +18,7 @@ from codex_checkpoints.service.compaction.undoing import Undoing
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.recovery import recover_prepared
 from homes import Home, refusal, thread
+from killing import again, killed_at_each_step
 from rollouts import assistant, plan, rollout, session, tokens, turn, user
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="kills as POSIX does")
@@ -169,6 +170,46 @@ def test_in_place_both_lines_and_the_record_are_there_or_nothing_is(
         assert done.returncode != 0
         assert kinds == []
         assert home.run("compact", thread(1), "--into", "in-place").returncode == 0
+
+
+COMPACT = """
+from codex_checkpoints.outside import outside
+from codex_checkpoints.service.compaction.compacting import Compacting
+from codex_checkpoints.service.compaction.request import Request
+
+def work(sessions, root, session, into):
+    Compacting(sessions, outside({})).compact(Request(session, into=into))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("into", ["new", "in-place"])
+def test_a_compaction_that_is_killed_at_any_step_has_its_event_with_its_record_or_neither(
+    tmp_path: Path, into: Into
+) -> None:
+    home = Home(tmp_path / "template")
+    home.put(work())
+
+    tries = killed_at_each_step(COMPACT, home, tmp_path / "killed", thread(1), into)
+
+    whole = [_settled(again(tmp_path / "killed" / str(at))) for at in range(1, tries)]
+    assert 10 < sum(whole) < len(whole), "both are tried"
+
+
+def _settled(home: Home) -> bool:
+    """Start again where a compaction was killed; return whether it is done."""
+    with home.house() as house:
+        found = [record.__class__.__name__ for record in house.sessions.compactions.of(thread(1))]
+    audit = home.state / "audit.jsonl"
+    lines = audit.read_bytes().splitlines() if audit.exists() else []
+    events = [json.loads(line)["type"] for line in lines if line.endswith(b"}")]
+    assert not (home.state / "restoring").exists()
+    assert not list(home.root.rglob("*.tmp"))
+    if found:
+        assert (found, events) == (["Prepared", "Installed"], ["CompactionInstalled"])
+    else:
+        assert (made(home), events) == ([], [])
+    return bool(found)
 
 
 @pytest.mark.parametrize("into", ["new", "in-place"])

@@ -1,5 +1,6 @@
 /** Markers and turns in words: a marker as a row, the turns to choose from, a label that can be one. */
 
+import { MAX_LABEL } from "../limits.ts";
 import type { Difference, Marker, SessionSummary, TurnEntry } from "../protocol.ts";
 import {
   type Appearance,
@@ -12,9 +13,6 @@ import {
   plain,
   utcTime,
 } from "./text.ts";
-
-/** As many code points as the server keeps of a label. */
-const LONGEST_LABEL = 160;
 
 export function markerRow(marker: Marker, session: SessionSummary, now: number): Appearance {
   const label = labelOf(marker);
@@ -111,7 +109,7 @@ export function labelProblem(text: string): string | null {
   if (plain(text) === "") {
     return "Say something.";
   }
-  return [...text.trim()].length > LONGEST_LABEL ? `${LONGEST_LABEL} characters at most.` : null;
+  return [...text.trim()].length > MAX_LABEL ? `${MAX_LABEL} characters at most.` : null;
 }
 
 /** A state: a session at the end of a turn, or as it is now. */

@@ -1,5 +1,6 @@
 /** Payloads of `memory.apply`, as a person states them in the editor. The server judges them. */
 
+import { MAX_KEY } from "../limits.ts";
 import type { Anchor, Note } from "../protocol.ts";
 
 export interface FactStatement {
@@ -49,10 +50,12 @@ export function freeDecisionId(notes: readonly Note[]): string {
   return `d${number}`;
 }
 
-/** Whether a key can be one: 1 to 128 letters, digits of any script or `. _ - / :`, in NFC. */
+/** Whether a key can be one: letters, digits of any script or `. _ - / :`, in NFC. */
 export function isKey(text: string): boolean {
   return (
-    /^[\p{L}\p{N}._\-/:]+$/u.test(text) && [...text].length <= 128 && text.normalize("NFC") === text
+    /^[\p{L}\p{N}._\-/:]+$/u.test(text) &&
+    [...text].length <= MAX_KEY &&
+    text.normalize("NFC") === text
   );
 }
 

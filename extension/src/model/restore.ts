@@ -1,5 +1,6 @@
 /** Restores in words: the two ways to go on, figures, and rows to choose from. */
 
+import { MAX_LABEL, MAX_MESSAGES } from "../limits.ts";
 import type {
   LineageNode,
   PackItem,
@@ -21,9 +22,6 @@ export interface RestoreOptions {
   readonly reason: string;
 }
 
-/** How many of the user's last messages a pack may hold. */
-export const MOST_MESSAGES = 5;
-
 /** Read a mode; continuity first where it is none. */
 export function readMode(value: unknown): Mode {
   return value === "hard" ? "hard" : "soft";
@@ -36,8 +34,8 @@ export function readOptions(value: unknown): RestoreOptions {
   return {
     mode: readMode(mode),
     budget: whole(budget),
-    window: Math.min(whole(window) ?? 0, MOST_MESSAGES),
-    reason: typeof reason === "string" ? cut(plain(reason), 160) : "",
+    window: Math.min(whole(window) ?? 0, MAX_MESSAGES),
+    reason: typeof reason === "string" ? cut(plain(reason), MAX_LABEL) : "",
   };
 }
 
@@ -97,19 +95,9 @@ export function itemName({ part, id }: PackItem): string {
   if (part !== "notes") {
     return id;
   }
-  const [, kind, own] = /^(task|step|decision|fact)(?::(.*))?$/s.exec(id) ?? [];
-  switch (kind) {
-    case "task":
-      return "The task";
-    case "step":
-      return `Step ${own ?? ""}`;
-    case "decision":
-      return `Decision ${own ?? ""}`;
-    case "fact":
-      return `Fact ${own ?? ""}`;
-    default:
-      return id;
-  }
+  const names: Record<string, string> = { step: "Step", decision: "Decision", fact: "Fact" };
+  const [, kind = "", own = ""] = /^(step|decision|fact)(?::(.*))?$/s.exec(id) ?? [];
+  return /^task(:|$)/.test(id) ? "The task" : kind === "" ? id : `${names[kind]} ${own}`;
 }
 
 export interface Choice {

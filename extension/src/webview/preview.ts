@@ -1,12 +1,12 @@
 /** The page of a restore that may come: everything about it is seen before anything is written. */
 
+import { MAX_LABEL, MAX_MESSAGES } from "../limits.ts";
 import {
   type Cut,
   costOf,
   cutAt,
   cutText,
   itemName,
-  MOST_MESSAGES,
   type Mode,
   modeAbout,
   modeLabel,
@@ -323,15 +323,15 @@ export function messagesField(
   const input = el("input", { id: "messages", aria: { describedby: "about-messages" } });
   input.type = "number";
   input.min = "0";
-  input.max = String(MOST_MESSAGES);
+  input.max = String(MAX_MESSAGES);
   input.value = String(options.window);
   input.addEventListener("input", () => {
     const count = input.valueAsNumber;
-    if (Number.isInteger(count) && count >= 0 && count <= MOST_MESSAGES) {
+    if (Number.isInteger(count) && count >= 0 && count <= MAX_MESSAGES) {
       choose(count);
     }
   });
-  const about = `At the end of the pack, as far as the budget reaches. 0 to ${MOST_MESSAGES}.`;
+  const about = `At the end of the pack, as far as the budget reaches. 0 to ${MAX_MESSAGES}.`;
   return field("Last messages of yours", input, about);
 }
 
@@ -341,7 +341,7 @@ export function reasonField(
 ): HTMLElement {
   const input = el("input", { id: "reason", aria: { describedby: "about-reason" } });
   input.type = "text";
-  input.maxLength = 160;
+  input.maxLength = MAX_LABEL;
   input.value = options.reason;
   input.addEventListener("input", () => choose(input.value));
   return field("Reason", input, "A few words, kept with the restore. Not needed.");

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Generator
+from contextlib import AbstractContextManager
 
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.compaction.records import (
@@ -27,8 +28,7 @@ from codex_checkpoints.core.history.openings import Trigger
 from codex_checkpoints.core.history.windows import Chain
 from codex_checkpoints.durable import Journal, StorageError
 from codex_checkpoints.records import COMPACTIONS, Records
-from codex_checkpoints.service.refusal import Refusal
-from codex_checkpoints.threads.contract import UnreadableSource
+from codex_checkpoints.service.refusal import Refusal, keeping
 from codex_checkpoints.values import frozen
 
 logger = logging.getLogger(__name__)
@@ -123,12 +123,8 @@ class CompactionRecords:
         self._records.remove(session_id, COMPACTIONS)
 
     def seed(self, session_id: str) -> Checkpoint | None:
-        """Return what a session goes on from; raises `UnreadableSource` (JUN-46)."""
-        try:
-            return seed_of(self.of(session_id), session_id)
-        except StorageError as error:
-            reason = f"its record of how it began cannot be read: {error}"
-            raise UnreadableSource(reason) from error
+        """Return what a session goes on from; raises `StorageError` (JUN-46)."""
+        return seed_of(self.of(session_id), session_id)
 
     def opened(self, session_id: str) -> dict[str, str]:
         """Return the compactions that opened windows of a session, by the id of the window.
@@ -196,15 +192,9 @@ class CompactionRecords:
         raise Refusal("unknown_compaction", message, {"compactionId": compaction_id[:200]})
 
 
-@contextlib.contextmanager
-def storing(session_id: str) -> Generator[None]:
-    """Turn what the system refuses about our records into a refusal."""
-    try:
-        yield
-    except StorageError as error:
-        message = f"the records of compactions of {session_id} cannot be kept: {error}"
-        facts = {"sessionId": session_id, "reason": str(error)}
-        raise Refusal("storage_error", message, facts) from error
+def storing(session_id: str) -> AbstractContextManager[None]:
+    """Turn what the system refuses about these records into a refusal."""
+    return keeping("records of compactions", session_id)
 
 
 def is_undone(records: tuple[Record, ...], compaction_id: str) -> bool:

@@ -7,8 +7,7 @@ record says is known to `core.restore`.
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Generator
+from contextlib import AbstractContextManager
 
 from codex_checkpoints.core.checkpoint.canonical import kept
 from codex_checkpoints.core.checkpoint.records import Checkpoint
@@ -17,10 +16,8 @@ from codex_checkpoints.core.restore.chains import MAX_CHAIN
 from codex_checkpoints.core.restore.events import Operation, StateTransferred
 from codex_checkpoints.core.restore.records import Restore, restore_in, restores_in
 from codex_checkpoints.core.rollout.fields import object_of
-from codex_checkpoints.durable import StorageError
 from codex_checkpoints.records import RESTORES, Records
-from codex_checkpoints.service.refusal import Refusal
-from codex_checkpoints.threads.contract import UnreadableSource
+from codex_checkpoints.service.refusal import keeping
 from codex_checkpoints.values import frozen
 
 
@@ -81,12 +78,8 @@ class RestoreRecords:
                 journal.append(lines.line_of(record))
 
     def seed(self, session_id: str) -> Checkpoint | None:
-        """Return what a session began with; raises `UnreadableSource` (AGN-88)."""
-        try:
-            return lines.seed_of(self._of(session_id), session_id)
-        except StorageError as error:
-            reason = f"its record of how it began cannot be read: {error}"
-            raise UnreadableSource(reason) from error
+        """Return what a session began with; raises `StorageError` (AGN-88)."""
+        return lines.seed_of(self._of(session_id), session_id)
 
     def begun(self, session_id: str) -> Operation | None:
         """Return the operation that is to make a branch, or was when it was killed."""
@@ -127,13 +120,6 @@ def line_of(prepared: PreparedRestore) -> dict[str, object]:
     }
 
 
-@contextlib.contextmanager
-def storing(session_id: str | None) -> Generator[None]:
-    """Turn what the system refuses about our records into a refusal; None: of no session."""
-    try:
-        yield
-    except StorageError as error:
-        of_it = "" if session_id is None else f" of {session_id}"
-        message = f"the records of restores{of_it} cannot be kept: {error}"
-        facts = {"sessionId": session_id, "reason": str(error)}
-        raise Refusal("storage_error", message, facts) from error
+def storing(session_id: str | None) -> AbstractContextManager[None]:
+    """Turn what the system refuses about these records into a refusal; None: of no session."""
+    return keeping("records of restores", session_id)

@@ -28,7 +28,7 @@ from codex_checkpoints.service.reading.fingerprints import fingerprint
 from codex_checkpoints.service.reading.first_pass import FirstPass, Listening
 from codex_checkpoints.service.reading.session_file import SessionFile
 from codex_checkpoints.service.reading.turn_names import is_between_turns
-from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.service.refusal import Refusal, unreadable
 from codex_checkpoints.service.session_names import may_mean
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.threads.contract import Item, Look, Row, UnreadableSource
@@ -175,8 +175,7 @@ class Sources:
         try:
             return fingerprint(self._sessions.catalogue.reader, row.path, end)[0]
         except UnreadableSource as error:
-            facts = {"path": row.path, "reason": str(error)}
-            raise Refusal("unreadable_source", f"{row.path}: {error}", facts) from error
+            raise unreadable(row.path, str(error)) from error
 
 
 # --- what is appended ----------------------------------------------------------------------------
