@@ -2,14 +2,7 @@
 // a look at what would be packed, then the package. `--no-bundle` keeps `bundled/` as it is.
 
 import { execFileSync } from "node:child_process";
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 const { name, version } = JSON.parse(readFileSync("package.json", "utf8"));
