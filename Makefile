@@ -2,7 +2,7 @@
 # Written for any make from 3.81 on, and any POSIX shell.
 
 .PHONY: help run watch package setup fetched test lint types contracts extension unit codex e2e \
-	bench requirements clean
+	pages bench requirements clean
 .SUFFIXES:
 
 # Whose python makes .venv: PYTHON=…, else the first of these that runs and is new enough.
@@ -52,7 +52,8 @@ help:
 	@echo '                   nor a browser'
 	@echo 'make codex         the tests with the real Codex CLI, which npm installs into tests/codex'
 	@echo 'make e2e           the packaged extension in a real workbench; pictures in build/workbench'
-	@echo 'make bench         the figures of the README'
+	@echo 'make bench         what it costs, as bench/README.md shows it'
+	@echo 'make pages         docs/cli.md and server/PROTOCOL.md anew from the code'
 	@echo 'make clean         remove what was installed and built'
 	@echo 'make requirements  compile requirements*.txt anew from pyproject.toml'
 	@echo 'PYTHON=...         the interpreter for .venv (3.11 or newer), before the first set-up'
@@ -106,6 +107,9 @@ e2e: setup node_modules/.ok tests/codex/node_modules/.ok $(WORKBENCH)/.ok $(VSIX
 	@mkdir -p build && rm -f build/timed.json build/untimed.json
 	$(RUN_UNTIMED) || { echo 'What failed above runs once more:'; $(RUN_UNTIMED); }
 	$(RUN_TIMED) || { echo 'What failed above runs once more:'; $(RUN_TIMED); }
+
+pages: setup
+	$(BIN)/python tools/pages.py
 
 bench: setup
 	$(BIN)/python bench/run.py
