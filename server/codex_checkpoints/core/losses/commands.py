@@ -11,12 +11,11 @@ Rules:
 
 from __future__ import annotations
 
-import hashlib
-
 from attrs import Factory, evolve
 
 from codex_checkpoints.core.checkpoint.caps import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.text import value
+from codex_checkpoints.core.losses.files import digest_of
 from codex_checkpoints.core.losses.outcomes import Outcome
 from codex_checkpoints.values import define, frozen
 
@@ -69,12 +68,12 @@ class Commands:
 
     def run(self, run: Run, changes: int) -> None:
         """Take a run; `changes` counts what the session has changed so far."""
-        key = _digest(f"{run.folder or ''}\0{run.script}")
+        key = digest_of(f"{run.folder or ''}\0{run.script}")
         before = self._known.pop(key, None)
         text = value(run.script, MAX_VALUE_CHARS) if before is None else before.text
         outcome, end = run.outcome, None
         if outcome.printed is not None:
-            end = _digest(f"{outcome.exit_code}\0{outcome.printed}")
+            end = digest_of(f"{outcome.exit_code}\0{outcome.printed}")
         # What it held is let go of: an output may be long.
         last = evolve(run, script="", outcome=evolve(outcome, printed=None))
         command = Command(text, last, self.window, changes, end)
@@ -102,7 +101,3 @@ class Commands:
         """Begin the next window."""
         self.window += 1
         self.circling = {}
-
-
-def _digest(text: str) -> bytes:
-    return hashlib.blake2b(text.encode(errors="replace"), digest_size=16).digest()

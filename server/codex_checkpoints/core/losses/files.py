@@ -151,7 +151,7 @@ class Files:
 
     def _since(self, file: _File, command: str, printed: str) -> int:
         """Return since which window the content that was printed is known (rules 2 and 3)."""
-        key, digest = _digest(command), _digest(printed)
+        key, digest = digest_of(command), digest_of(printed)
         known = file.outputs.pop(key, None)
         same = known is not None and known.digest == digest
         if known is not None and not same and known.content == file.content:
@@ -163,5 +163,6 @@ class Files:
         return since
 
 
-def _digest(text: str) -> bytes:
+def digest_of(text: str) -> bytes:
+    """Return by what a text is known again."""
     return hashlib.blake2b(text.encode(errors="replace"), digest_size=16).digest()
