@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_checkpoints.core.checkpoint.lookalikes import readings
-from codex_checkpoints.core.checkpoint.policy import RULES, standing_policy
+from codex_checkpoints.core.checkpoint.policy import RULES, readings, standing_policy
 
 POLICIES = [
     ("always_never", "Always run the tests before committing."),

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from codex_checkpoints import protocol
-from codex_checkpoints.core.history.reconstruct import History, Window
+from codex_checkpoints.core.history.rebuild import History, Window
 from codex_checkpoints.service.connect.receipts import Receipt, by_window
 from codex_checkpoints.wire import filled
 

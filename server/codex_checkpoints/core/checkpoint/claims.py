@@ -23,26 +23,378 @@ Texts that are too long and steps that are too many are no reason to refuse: the
 update is replayed, and `Accepted.shortened` tells which.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import assert_never
+import re
+from collections import Counter
+from collections.abc import Container, Iterator, Mapping
+from typing import Literal, TypeGuard, assert_never
 
 import attrs
 import orjson
+from attrs import Factory
 
-from codex_checkpoints.core.checkpoint.caps import Limits
-from codex_checkpoints.core.checkpoint.claim_rules import RULES, seen_hash
+from codex_checkpoints.core.checkpoint.caps import MAX_VALUE_CHARS, Limits, camel
 from codex_checkpoints.core.checkpoint.payloads import (
+    MAX_DEPENDENCIES,
+    NO_EVIDENCE,
     Claim,
     DecisionClaim,
+    EvidenceClaim,
     FactClaim,
     PlanClaim,
     is_object,
     read,
 )
-from codex_checkpoints.core.checkpoint.records import UNKNOWN_HASH
+from codex_checkpoints.core.checkpoint.policy import standing_policy
+from codex_checkpoints.core.checkpoint.records import UNKNOWN_HASH, Artifact
+from codex_checkpoints.core.checkpoint.redaction import find_secret
 from codex_checkpoints.core.checkpoint.schema import schema
-from codex_checkpoints.core.checkpoint.text import one_line
-from codex_checkpoints.core.checkpoint.verdicts import TASK, Accepted, Known, Rejected, misshapen
+from codex_checkpoints.core.checkpoint.text import one_line, value
+from codex_checkpoints.core.rollout.paths import encoded
+from codex_checkpoints.values import frozen
+
+
+@frozen
+class Found:
+    """What a rule of a table found, and where in the payload: `steps[2].text`."""
+
+    at: str
+    rule: str
+
+
+def secret_in(claim: Claim) -> Found | None:
+    """Return the first secret, in the order of the record's fields (DSC-81)."""
+    texts = list(_texts(claim, ""))
+    if isinstance(claim, FactClaim):
+        texts.append(("key, value", f"{claim.key}: {claim.value}"))
+    for at, text in texts:
+        # What is stored has its line breaks folded, which may bring two halves together.
+        rule = find_secret(text) or find_secret(one_line(text))
+        if rule is not None:
+            return Found(at, rule)
+    return None
+
+
+def policy_in(claim: Claim) -> Found | None:
+    """Return the first standing policy for the agent (DSC-60)."""
+    for at, text in _shown(claim):
+        rule = standing_policy(text)
+        if rule is not None:
+            return Found(at, rule)
+    return None
+
+
+def _texts(part: object, at: str) -> Iterator[tuple[str, str]]:
+    if isinstance(part, str):
+        yield at, part
+    elif is_object(part):
+        yield from ((at, name) for name in part)
+    elif _is_tuple(part):
+        for place, each in enumerate(part):
+            yield from _texts(each, f"{at}[{place}]")
+    elif attrs.has(type(part)):
+        for each in attrs.fields(type(part)):
+            yield from _texts(getattr(part, each.name), f"{at}.{camel(each.name)}".lstrip("."))
+
+
+def _is_tuple(part: object) -> TypeGuard[tuple[object, ...]]:
+    return isinstance(part, tuple)
+
+
+def _shown(claim: Claim) -> Iterator[tuple[str, str]]:
+    """Yield what may be read as a sentence; the words of a name stand apart."""
+    match claim:
+        case FactClaim():
+            yield "value", claim.value
+            yield "key", _words(claim.key)
+            yield "key, value", f"{_words(claim.key)} {claim.value}"
+        case DecisionClaim():
+            yield "topic", claim.topic or ""
+            yield "decision", claim.decision
+            yield "rationale", claim.rationale
+            yield "decision, rationale", f"{claim.decision} \u2014 {claim.rationale}"
+            yield "decisionId", _words(claim.decision_id)
+        case PlanClaim():
+            for place, step in enumerate(claim.steps):
+                yield f"steps[{place}].text", step.text
+                yield f"steps[{place}].id", _words(step.id)
+        case _:
+            assert_never(claim)
+
+
+def _words(name: str) -> str:
+    return _JOINTS.sub(" ", name)
+
+
+_JOINTS = re.compile(r"[._/:-]+")
+
+
+TASK = "task"
+"""As `ref` of evidence from the user: the message that set the task (DSC-82)."""
+
+Code = Literal[
+    "conflict",
+    "depends_on_missing",
+    "evidence_missing",
+    "evidence_unknown",
+    "forged_hash",
+    "invalid_payload",
+    "limit_exceeded",
+    "policy_text",
+    "secret_text",
+    "supersedes_unknown",
+]
+
+
+@frozen
+class Known:
+    """What the host knows of the session at this moment.
+
+    `user_refs` are the messages of turns that count, `call_ids` all calls with an outcome,
+    `artifacts` those of the checkpoint with their current hashes, `decisions` the ids of those
+    stored, `used_decision_ids` these and the ones evicted since.
+    """
+
+    task_ref: str | None
+    user_refs: Container[str]
+    call_ids: Container[str]
+    artifacts: Mapping[str, Artifact]
+    decisions: Container[str]
+    used_decision_ids: Container[str]
+    limits: Limits = Factory(Limits)
+
+
+@frozen
+class Accepted:
+    """A payload to be stored: aliases resolved, claimed hashes left out, values untouched.
+
+    `hashes` says what the host sees of each dependency (`unknown:` where it sees nothing) and of
+    the evidence (left out where it sees nothing).  `shortened` names the places that will be cut.
+    """
+
+    payload: Mapping[str, object]
+    hashes: Mapping[str, str]
+    shortened: tuple[str, ...]
+
+
+@frozen
+class Rejected:
+    """A refusal: which rule was broken, what broke it, how to satisfy it (DSC-36)."""
+
+    code: Code
+    rule: str
+    message: str
+    hint: str
+    facts: Mapping[str, object]
+
+
+def misshapen(problems: list[str], rule: str = "shape") -> Rejected:
+    """Refuse a payload for what it is, whatever the session is like."""
+    return Rejected(
+        "invalid_payload",
+        rule,
+        f"the payload does not fit: {'; '.join(problems)}",
+        "Send one JSON object that fits the schema of memory.apply.",
+        {"problems": problems},
+    )
+
+
+def seen_hash(evidence: EvidenceClaim, artifacts: Mapping[str, Artifact]) -> str | None:
+    """Return the hash that the host sees of the evidence, None where it sees none."""
+    if evidence.source == "user":
+        return None
+    if evidence.source == "file":
+        return artifacts[evidence.ref].hash if evidence.ref in artifacts else None
+    # Several calls of one script share its id; they have one hash, or none can be told.
+    name = encoded(evidence.ref)
+    found = {
+        artifact.hash
+        for uri, artifact in artifacts.items()
+        if artifact.kind == "tool_output" and uri.partition("/")[2] == name
+    }
+    return found.pop() if len(found) == 1 else None
+
+
+def _limits(claim: Claim, _session: Known) -> Rejected | None:
+    count = len(claim.depends_on) if isinstance(claim, FactClaim) else 0
+    if count <= MAX_DEPENDENCIES:
+        return None
+    return Rejected(
+        "limit_exceeded",
+        "limits",
+        f"dependsOn names {count} artifacts, more than {MAX_DEPENDENCIES}",
+        "Name those that decide whether the fact holds, or split the fact.",
+        {"dependencies": count, "limit": MAX_DEPENDENCIES},
+    )
+
+
+def _repeats(claim: Claim, _session: Known) -> Rejected | None:
+    match claim:
+        case FactClaim():
+            problems = _repeated("dependsOn", [each.uri for each in claim.depends_on])
+        case PlanClaim():
+            steps = [step.id for step in claim.steps]
+            problems = _repeated("steps", steps)
+            problems += [
+                f"done.{value(name, _SHOWN)}: no such step"
+                for name in sorted(set(claim.done) - {*steps})
+            ]
+        case DecisionClaim():
+            return None
+        case _:
+            assert_never(claim)
+    return misshapen(problems, "repeats") if problems else None
+
+
+def _repeated(at: str, names: list[str]) -> list[str]:
+    counts = Counter(names)
+    return [f"{at}: {value(name, _SHOWN)} more than once" for name in counts if counts[name] > 1]
+
+
+def _secrets(claim: Claim, _session: Known) -> Rejected | None:
+    found = secret_in(claim)
+    if found is None:
+        return None
+    return Rejected(
+        "secret_text",
+        "secrets",
+        f"{found.at} holds what looks like a secret ({found.rule})",
+        "Say where the secret is kept, not what it is.",
+        {"at": found.at, "pattern": found.rule},
+    )
+
+
+def _policy(claim: Claim, _session: Known) -> Rejected | None:
+    found = policy_in(claim)
+    if found is None:
+        return None
+    return Rejected(
+        "policy_text",
+        "policy",
+        f"{found.at} tells the agent how to behave from now on ({found.rule})",
+        "Say what holds in the project, in the third person (“the tests run on port 8080”). Rules"
+        " for the agent belong in AGENTS.md, where the user puts them.",
+        {"at": found.at, "pattern": found.rule},
+    )
+
+
+def _evidence(claim: Claim, session: Known) -> Rejected | None:
+    evidence = claim.evidence
+    if evidence is NO_EVIDENCE:
+        return Rejected(
+            "evidence_missing",
+            "evidence",
+            "the payload names no evidence",
+            f"{_CITE} `task` with source user is the message that set the task.",
+            {},
+        )
+    match evidence.source:
+        case "user":
+            exists = evidence.ref in session.user_refs or evidence.ref == session.task_ref
+            what = "message of the user"
+        case "file":
+            artifact = session.artifacts.get(evidence.ref)
+            exists = artifact is not None and artifact.kind == "file"
+            what = "file that was observed in this session"
+        case "tool_output":
+            exists = evidence.ref in session.call_ids
+            what = "tool call with an outcome"
+        case _:
+            assert_never(evidence.source)
+    if exists:
+        return None
+    return Rejected(
+        "evidence_unknown",
+        "evidence",
+        f"evidence.ref: {value(evidence.ref, _SHOWN)} is no {what}",
+        _CITE,
+        {"source": evidence.source, "ref": value(evidence.ref, MAX_VALUE_CHARS)},
+    )
+
+
+def _dependencies(claim: Claim, session: Known) -> Rejected | None:
+    if not isinstance(claim, FactClaim):
+        return None
+    rests_on = claim.evidence.source
+    unknown = [each.uri for each in claim.depends_on if each.uri not in session.artifacts]
+    if unknown:
+        message = f"dependsOn: {value(unknown[0], _SHOWN)} was not observed in this session"
+    elif rests_on != "user" and not claim.depends_on:
+        message = f"a fact with evidence {rests_on} names what it depends on"
+    else:
+        return None
+    return Rejected(
+        "depends_on_missing",
+        "dependencies",
+        message,
+        "Name 1 to 16 files or tool outputs by the uris that memory.read lists; read a file first"
+        " where it is not among them.",
+        {"unknown": [value(uri, MAX_VALUE_CHARS) for uri in unknown]},
+    )
+
+
+def _hashes(claim: Claim, session: Known) -> Rejected | None:
+    seen = seen_hash(claim.evidence, session.artifacts)
+    claimed = [("evidence", claim.evidence.hash, seen)]
+    if isinstance(claim, FactClaim):
+        claimed += [
+            (f"dependsOn[{place}]", each.hash, session.artifacts[each.uri].hash)
+            for place, each in enumerate(claim.depends_on)
+        ]
+    for at, said, seen in claimed:
+        if said is not None and said != seen:
+            how = "cannot be checked here" if seen is None else "differs from what the host sees"
+            return Rejected(
+                "forged_hash",
+                "hashes",
+                f"{at}.hash {how}",
+                "Leave hash out: the host records its own.",
+                {"at": f"{at}.hash", "checkable": seen is not None},
+            )
+    return None
+
+
+def _decisions(claim: Claim, session: Known) -> Rejected | None:
+    if not isinstance(claim, DecisionClaim):
+        return None
+    name, old = claim.decision_id, claim.supersedes
+    if old is not None and (old == name or old not in session.decisions):
+        return Rejected(
+            "supersedes_unknown",
+            "decisions",
+            "a decision cannot supersede itself"
+            if old == name
+            else f"supersedes: no decision {value(old, _SHOWN)} is stored",
+            "Name the decisionId of a decision that memory.read lists, or leave supersedes out.",
+            {"supersedes": value(old, MAX_VALUE_CHARS)},
+        )
+    if name not in session.used_decision_ids and name not in session.decisions:
+        return None
+    return Rejected(
+        "conflict",
+        "decisions",
+        f"decisionId: {name} is already used",
+        "Choose another decisionId, and name this one in supersedes if it is replaced.",
+        {"decisionId": name},
+    )
+
+
+_SHOWN = 80
+"""How much of a name is said back in a message."""
+
+_CITE = "Cite an anchor as memory.read lists it: a user message, an observed file or a tool call."
+
+RULES = (
+    _limits,
+    _repeats,
+    _secrets,
+    _policy,
+    _evidence,
+    _dependencies,
+    _hashes,
+    _decisions,
+)
+"""Every rule, in the order in which they are asked."""
+
 
 __all__ = ["MAX_PAYLOAD_BYTES", "Accepted", "Known", "Rejected", "check", "schema"]
 
@@ -75,7 +427,7 @@ def check(payload: bytes, session: Known) -> Accepted | Rejected:
     if rejected is not None:
         return rejected
     return Accepted(
-        _stored(asked, claim), _hashes(claim, session), tuple(_cut(claim, session.limits))
+        _stored(asked, claim), _hashes_of(claim, session), tuple(_cut(claim, session.limits))
     )
 
 
@@ -96,7 +448,7 @@ def _stored(asked: Mapping[str, object], claim: Claim) -> Mapping[str, object]:
     return stored
 
 
-def _hashes(claim: Claim, session: Known) -> Mapping[str, str]:
+def _hashes_of(claim: Claim, session: Known) -> Mapping[str, str]:
     seen = seen_hash(claim.evidence, session.artifacts)
     hashes = {} if seen is None else {claim.evidence.ref: seen}
     # Last, so that a file with the name of a call is never taken for what the call put out.

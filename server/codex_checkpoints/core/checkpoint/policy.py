@@ -18,23 +18,218 @@ run on 8080"): said of the project in the third person they pass.
 """
 
 import re
+import unicodedata
 from functools import cache
 from typing import Literal
 
-from codex_checkpoints.core.checkpoint.imperatives import (
-    DO,
-    EVER,
-    EVER_DO,
-    FRONT,
-    IF,
-    MUST,
-    OFTEN,
-    YOU_DO,
-    any_of,
-    clauses,
-)
-from codex_checkpoints.core.checkpoint.lookalikes import readings
+from codex_checkpoints.core.rollout.controls import CONTROLS
 from codex_checkpoints.values import frozen
+
+SHORTEST = len("act as")
+
+
+def any_of(words: str) -> str:
+    """Return a pattern for any of some words or patterns, split at white space."""
+    return "(?:" + "|".join(words.split()) + ")"
+
+
+def clauses(line: str) -> list[str]:
+    """Split where a new clause may begin: sentence ends, colons, dashes, opening quotes, brackets.
+
+    Commas stay, as do brackets behind a word, which are calls: `from now() on`.
+    """
+    return [
+        clause for clause in _BOUNDARY.split(_EMPHASIS.sub("", line)) if len(clause) >= SHORTEST
+    ]
+
+
+_EMPHASIS = re.compile(r"[*~#]|(?<!\w)_+|_+(?!\w)")
+_BOUNDARY = re.compile(
+    r"""[.!?]+(?=["')\]]*(?:\s|\Z))|[\u3002;|\u2022\u00b7\u2014>]|:(?=[\s"']|\Z)|\s-+\s"""
+    r"""|(?<=[\w,/%] )["'(\[{]"""
+)
+
+_VERB = any_of(
+    "accept act add adopt answer apologi[sz]e append apply approve archive ask assume avoid be"
+    " begin bring build bump call cancel change check choose clean clear close comment commit"
+    " communicate compile confirm consider consult continue copy create debug default delete"
+    " deploy describe disable disclose discuss do document drop edit enable end enforce ensure"
+    " escape execute explain export favou?r feed fetch find fix follow format generate give go"
+    " guess handle hide hold ignore implement import include inform insert install introduce"
+    " invoke keep let limit lint list load log look make mention merge minimi[sz]e mock modify"
+    " move notify obey omit open optimi[sz]e output overwrite pass pause perform pick pin prefer"
+    " prefix prepare proceed produce prompt propose provide publish pull push quote raise re-?run"
+    " rebase recommend record refactor refer refuse reject release rely remember remind remove"
+    " rename repeat replace reply report request require reset respect respond restart retry"
+    " return reuse reveal revert review rewrite roll save say search seek send share show sign"
+    " skip speak split squash stage start stay stick stop store strip submit suggest summari[sz]e"
+    " switch take talk tell test think touch track translate treat trust try type undo update"
+    r" upgrade use validate verify wait warn work wrap write run(?!\x20(?:by|once|twice)\b)"
+    r" read(?!\x20(?:by|from|at|as|once|into|in)\b)"
+    r" (?:cut|hit|put|set)(?!\x20(?:as|at|by|from|in|to)\b)"
+)
+_IS_A_VERB = (
+    r"(?![\w(\[./=-])"
+    r"(?! (?:is|are|was|were|has|had|will|would|can|could|may|must|of|does|did)\b)"
+)
+
+DO = rf"(?:(?:please|then|also) )?{_VERB}{_IS_A_VERB}"
+"""An imperative: a verb of the list, not the subject of what follows ("test is …")."""
+
+_FRAGMENT = (
+    any_of(
+        r"a an the null nil none nan undefined true false zero one two empty full same more fewer"
+        r" less equal constant up down on off in at of from by via per under over into through"
+        r" during between as than that which because since for to when while if unless until or"
+        r" and but nor not will would can could may might must should shall did had are were am"
+        r" there it its their this these those he she they we i any some both before after exactly"
+        r" only just utf\w* ascii ready stale fresh safe last first cold hot warm dirty new old"
+        r" small large big short long fast slow cheap free busy idle dead alive live wrong right"
+        r" low high late early good bad better worse unique sync async mind sent written seen"
+        r" built thrown known shown done made taken given kept held found lost left bound drawn"
+        r" chosen broken been gone hidden driven read cut hit put set run \w+ing \w+ed \w*[^\Wsu]s"
+        r" \w+able \w+al \w+ic \w+ive \w+ous \w+ful \w+less \w+[ae]nt"
+    )
+    + r"(?![\w-])"
+)
+_LOOKS_LIKE_ONE = any_of("bring embed exceed ping speed succeed shed string drive strive arrive")
+
+EVER = r"(?:always(?:,? always)?|never(?:,? ever)?(?: again)?)"
+
+EVER_DO = (
+    rf"{EVER},? (?:{DO}|(?:{_LOOKS_LIKE_ONE}\b|(?!{_VERB}\b|{_FRAGMENT})[a-z])"
+    r"[\w'-]*+(?![\w(\[./=]))"
+)
+"""*Always* or *never* and what may be an imperative."""
+
+IF = "(?:before|after|when|while|once|until|if|unless)"
+
+YOU_DO = r"you(?!'| (?:are|can|want|need|know|prefer|would|wish|like|find|get|see|have|intend)\b)"
+"""Somebody who acts; "if you want tabs" speaks to a reader of manuals."""
+
+OFTEN = "(?:whenever|(?:every|each|any) ?time|(?:at|before|after) (?:the \\w+ of )?(?:each|every))"
+
+MUST = (
+    "(?:must|shall|ought to|ha(?:ve|s) to|needs? to|had better|better|mustn't|shouldn't|shan't"
+    r"|should(?! (?:see|get|find|notice|have|end)\b))"
+)
+"""What makes a duty of it; "you should see 12 tests" is none."""
+
+FRONT = (
+    r"(?:[\W_]*+|(?:[^\w(]|_)*+\([^()]{0,40}\)[\W_]*+)(?:[0-9a-z]{1,3}[.)\]]++[\W_]*+){0,2}(?:"
+    + any_of(
+        "please kindly also and so ok okay but now just then note remember important attention"
+        " reminder hey hi dear codex assistant agent claude copilot chatgpt gpt everyone again"
+        " first finally lastly additionally furthermore moreover therefore hence thus instead"
+        " otherwise generally absolutely definitely strictly simply really btw fyi todo yes no well"
+    )
+    + r"\b[ ,]*+){0,5}?"
+)
+"""What may stand before the first word of a clause: quotes, bullets, numbers, a few words."""
+
+
+_CONTROLS = re.compile(rf"[{CONTROLS}]+")
+_BREAK = re.compile("[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+
+_GONE = frozenset({"Cf", "Me", "Mn"})
+"""Formats (zero-width, soft hyphen, tags) and marks; both are invisible or hang on a letter."""
+
+_WIDTHLESS = frozenset("\u115f\u1160\u3164\uffa0")
+"""Fillers, which count as letters; the unassigned of the tag block are looked for by number."""
+
+_IOTA = "\u0345"
+"""The one mark that becomes a letter when its case changes."""
+
+_ACUTE = "\u00b4"
+"""Written for an apostrophe at times; as a compatibility form it would be a space and a mark."""
+
+_ASCII_AND_LATIN = "\u0300"
+"""Below are no marks, and of formats only the soft hyphen."""
+
+# Of each letter first the Cyrillic shapes, then Greek, Armenian, and Latin ones: phonetic letters,
+# small capitals, letters with a stroke.
+_SHAPES = {
+    "a": "\u0430\u03b1\u0251\u1d00",
+    "b": "\u0432\u044c\u03b2\u0299",
+    "c": "\u0441\u03f2\u1d04",
+    "d": "\u0501\u0111\u1d05",
+    "e": "\u0435\u0454\u04bd\u03b5\u1d07",
+    "f": "\u0493\u0192\ua730",
+    "g": "\u0581\u0261\u0262",
+    "h": "\u043d\u04bb\u0570\u0127\u029c",
+    "i": "\u0456\u04cf\u03b9\u0131\u0269\u026a",
+    "j": "\u0458\u03f3\u0575\u1d0a",
+    "k": "\u043a\u03ba\u1d0b",
+    "l": "\u0142\u01c0\u029f",
+    "m": "\u043c\u1d0d",
+    "n": "\u043f\u03b7\u0578\u0274",
+    "o": "\u043e\u03bf\u03c3\u0585\u00f8\u1d0f",
+    "p": "\u0440\u03c1\u1d18",
+    "q": "\u051b\u0566",
+    "r": "\u0433\u0280",
+    "s": "\u0455\ua731",
+    "t": "\u0442\u03c4\u0167\u1d1b",
+    "u": "\u0438\u03bc\u03c5\u057d\u028b\u1d1c",
+    "v": "\u0475\u03bd\u1d20",
+    "w": "\u0448\u051d\u03c9\u1d21",
+    "x": "\u0445\u03c7",
+    "y": "\u0443\u04af\u03b3\u028f",
+    "z": "\u03b6\u1d22",
+    "'": "\u2018\u2019\u201a\u201b\u2032\u02bc`",
+    '"': "\u201c\u201d\u201e\u201f\u00ab\u00bb\u2033",
+    "-": "\u2010\u2012\u2212",
+    "\u2014": "\u2013\u2015",
+    " ": "\u2800",
+}
+
+_SMALL = {ord(shape): letter for letter, shapes in _SHAPES.items() for shape in shapes} | {
+    first + place: chr(ord("a") + place)
+    for first in (0x1F150, 0x1F170, 0x1F1E6)
+    for place in range(26)
+}
+"""What each shape reads like: the table, and the three alphabets of emoji letters."""
+
+_CAPITAL = _SMALL | {0x3B7: "h", 0x3BC: "m", 0x3BD: "n", 0x3C5: "y", 0x4CF: "l"}
+"""The same, with Greek eta, mu, nu, upsilon and palochka as their capitals look: H, M, N, Y, l."""
+
+
+def readings(text: str) -> tuple[str, ...]:
+    """Return what `text` reads like, in lower case and lines: mostly one reading, at times two.
+
+    Two where a letter looks like one Latin letter as a capital and like another one as a small
+    letter: Greek eta is `H` and `n`.  Neither case nor code points without a width change the
+    outcome.
+    """
+    seen = _folded("".join(filter(_shows, _CONTROLS.sub(_space, text))))
+    small, capital = seen.translate(_SMALL), seen.translate(_CAPITAL)
+    return (small,) if small == capital else (small, capital)
+
+
+def _space(match: re.Match[str]) -> str:
+    return "\n" if _BREAK.search(match[0]) else " "
+
+
+def _shows(character: str) -> bool:
+    if character < _ASCII_AND_LATIN:
+        return character != "\u00ad"
+    if character == _IOTA:
+        return True
+    return (
+        unicodedata.category(character) not in _GONE
+        and character not in _WIDTHLESS
+        and not "\U000e0000" <= character <= "\U000e0fff"
+    )
+
+
+def _folded(text: str) -> str:
+    # Marks are gone but for those that the two decompositions below bring in, which go as well.
+    once = unicodedata.normalize("NFKD", text.replace(_ACUTE, "'")).casefold()
+    return "".join(
+        character
+        for character in unicodedata.normalize("NFKD", once)
+        if character < _ASCII_AND_LATIN or _shows(character)
+    )
+
 
 _Where = Literal["line", "clause", "anywhere"]
 

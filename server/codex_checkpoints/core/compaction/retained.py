@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from codex_checkpoints.core.compaction.kinds import Past, kind_of
 from codex_checkpoints.core.compaction.payload import LeftOut, PlainMessage, plain_message
 from codex_checkpoints.core.history.items import user_message
-from codex_checkpoints.core.history.truncation import approximate_tokens, cut_text
+from codex_checkpoints.core.history.tokens import approximate_tokens, cut_text
 from codex_checkpoints.core.rollout.fields import Json
 from codex_checkpoints.values import frozen
 

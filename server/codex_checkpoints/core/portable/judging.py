@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from codex_checkpoints.core.checkpoint.caps import MAX_URI_CHARS, MAX_VALUE_CHARS, Limits
-from codex_checkpoints.core.checkpoint.claim_texts import policy_in
+from codex_checkpoints.core.checkpoint.claims import policy_in
 from codex_checkpoints.core.checkpoint.payloads import (
     MAX_DEPENDENCIES,
     DecisionClaim,
