@@ -1,8 +1,8 @@
 # Each target does its own set-up: `make run` and `make test` are all that a fresh machine needs.
 # Written for any make from 3.81 on, and any POSIX shell.
 
-.PHONY: help run watch package setup test lint types contracts extension unit codex-cli e2e bench \
-	requirements clean
+.PHONY: help run watch package setup fetched test lint types contracts extension unit codex e2e \
+	bench requirements clean
 .SUFFIXES:
 
 # Whose python makes .venv: PYTHON=…, else the first of these that runs and is new enough.
@@ -25,8 +25,8 @@ HAS_NODE = node --version >/dev/null 2>&1 && npm --version >/dev/null 2>&1
 NEEDS_NODE = $(HAS_NODE) || { echo 'Node 20 or newer is needed here, with npm.' >&2; exit 1; }
 
 VSIX = dist/codex-checkpoints-$(shell sed -n 's/^  "version": "\(.*\)",$$/\1/p' package.json).vsix
-GOES_IN = package.json package-lock.json package.nls.json .vscodeignore README.md LICENSE \
-	$(shell find extension l10n server/codex_checkpoints -type f ! -name '*.pyc' ! -name '.*')
+GOES_IN = package.json package-lock.json .vscodeignore README.md LICENSE docs/editor.png \
+	docs/terminal.png $(shell find extension server/codex_checkpoints -type f ! -name '*.pyc' ! -name '.*')
 
 # What `make run` is to do otherwise; `make run RUN=--help` lists it.
 RUN =
@@ -34,17 +34,23 @@ RUN =
 BROWSERS = chromium chromium-browser google-chrome google-chrome-stable
 WORKBENCH = tests/workbench/node_modules
 
-# The workbench and the browser are not ours, and a walk can fail by them: what failed is walked once
-# more, both times are told with what was seen, and what fails twice has failed.
-WALKS = VSIX='$(CURDIR)/$(VSIX)' $(WORKBENCH)/.node24/node --test --test-concurrency=1 \
-	--test-reporter=spec --test-rerun-failures=build/walks.json 'tests/workbench/*.test.ts'
+# The workbench and the browser are not ours, and a test can fail by them: what failed runs once
+# more, both results are shown, and what fails twice has failed.  Tests run two at a time, but for
+# those that hold something to a time.
+END_TO_END = VSIX='$(CURDIR)/$(VSIX)' $(WORKBENCH)/.node24/node --test --test-reporter=spec
+TIMED = tests/workbench/codex_at_work.test.ts tests/workbench/many_sessions.test.ts
+UNTIMED = $(filter-out $(TIMED),$(wildcard tests/workbench/*.test.ts))
+RUN_TIMED = $(END_TO_END) --test-concurrency=1 --test-rerun-failures=build/timed.json $(TIMED)
+RUN_UNTIMED = $(END_TO_END) --test-concurrency=2 --test-rerun-failures=build/untimed.json $(UNTIMED)
 
 help:
 	@echo 'make run           open an editor with the extension in it: VS Code, else one in the browser'
 	@echo '                   (Ctrl-C ends it; RUN=--help lists what can be chosen)'
 	@echo 'make watch         follow your Codex sessions in this terminal (Ctrl-C ends it)'
 	@echo 'make package       the extension as one file: $(VSIX)'
-	@echo 'make test          lint, types, contracts, units, extension: all that needs no browser'
+	@echo 'make test          lint, types, contracts, tests, extension: all that needs neither Codex'
+	@echo '                   nor a browser'
+	@echo 'make codex         the tests with the real Codex CLI, which npm installs into tests/codex'
 	@echo 'make e2e           the packaged extension in a real workbench; pictures in build/workbench'
 	@echo 'make bench         the figures of the README'
 	@echo 'make clean         remove what was installed and built'
@@ -59,9 +65,15 @@ watch: setup
 
 package: $(VSIX)
 
-test: lint types contracts extension unit
+# First what reads the source, two at a time; the tests use two cores by themselves.
+test: setup
+	@$(MAKE) --no-print-directory -j2 types lint contracts extension
+	@$(MAKE) --no-print-directory unit
 
 setup: .venv/.ok
+
+# All that the tests need from elsewhere; `make -j4 fetched` waits for everything at once.
+fetched: .venv/.ok node_modules/.ok tests/codex/node_modules/.ok $(WORKBENCH)/.ok
 
 lint: setup
 	$(BIN)/ruff check
@@ -80,28 +92,20 @@ extension: setup
 		echo 'No node and npm here: the extension is not checked.'; \
 	fi
 
-unit: setup codex-cli
-	@if [ ! -f tests/codex/package.json ] || { $(HAS_NODE); }; then \
-		set -x; $(PYTEST); \
-	else \
-		set -x; $(PYTEST) -m 'not codex'; \
-	fi
+unit: setup
+	$(PYTEST) -m 'not codex'
 
-codex-cli:
-	@if [ ! -f tests/codex/package.json ]; then :; \
-	elif $(HAS_NODE); then \
-		$(MAKE) --no-print-directory tests/codex/node_modules/.ok; \
-	else \
-		echo 'No node and npm here: the tests with the real Codex CLI are left out.'; \
-	fi
+codex: setup tests/codex/node_modules/.ok
+	$(PYTEST) -m codex
 
 e2e: setup node_modules/.ok tests/codex/node_modules/.ok $(WORKBENCH)/.ok $(VSIX)
 	@for name in $(BROWSERS); do command -v "$$name" >/dev/null && exit 0; done; \
 		echo 'A browser is needed: $(BROWSERS). On Debian: apt-get install chromium' >&2; exit 1
 	$(BIN)/pytest -q tests/test_vsix.py
 	node_modules/.bin/tsc -p tests/workbench
-	@mkdir -p build && rm -f build/walks.json
-	$(WALKS) || { echo 'What failed above is walked once more:'; $(WALKS); }
+	@mkdir -p build && rm -f build/timed.json build/untimed.json
+	$(RUN_UNTIMED) || { echo 'What failed above runs once more:'; $(RUN_UNTIMED); }
+	$(RUN_TIMED) || { echo 'What failed above runs once more:'; $(RUN_TIMED); }
 
 bench: setup
 	$(BIN)/python bench/run.py

@@ -2,7 +2,14 @@
 // a look at what would be packed, then the package. `--no-bundle` keeps `bundled/` as it is.
 
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 
 const { name, version } = JSON.parse(readFileSync("package.json", "utf8"));
@@ -11,9 +18,7 @@ const vsix = `dist/${name}-${version}.vsix`;
 /** Every file of the package fits one of these, and each of these has a file. */
 const EXPECTED = [
   /^package\.json$/,
-  /^package\.nls\.json$/,
-  /^(LICENSE|README\.md)$/,
-  /^l10n\/bundle\.l10n\.json$/,
+  /^(LICENSE|dist\/README\.md)$/,
   /^dist\/extension\.js$/,
   /^dist\/webview\/(details|preview)\.js$/,
   /^dist\/webview\/pages\.css$/,
@@ -41,7 +46,16 @@ for (const entry of readdirSync("bundled", { recursive: true, withFileTypes: tru
 }
 run(process.execPath, "extension/build.mjs");
 
-const listed = execFileSync(process.execPath, [VSCE, "ls", "--no-dependencies"], {
+// An editor shows the page of an extension without the files beside it: its pictures are in it.
+const page = readFileSync("README.md", "utf8").replaceAll(
+  /\]\((docs\/[\w-]+\.png)\)/g,
+  (_, path) => `](data:image/png;base64,${readFileSync(path).toString("base64")})`,
+);
+mkdirSync("dist", { recursive: true });
+writeFileSync("dist/README.md", page);
+
+const readme = ["--readme-path", "dist/README.md"];
+const listed = execFileSync(process.execPath, [VSCE, "ls", "--no-dependencies", ...readme], {
   encoding: "utf8",
 });
 const packed = listed.trim().split("\n");
@@ -51,10 +65,9 @@ if (strange.length > 0 || missing.length > 0) {
   console.error(["Not as expected:", ...strange, "Missing:", ...missing.map(String)].join("\n"));
   process.exit(1);
 }
-mkdirSync("dist", { recursive: true });
 const options = ["--no-dependencies", "--allow-missing-repository", "--no-rewrite-relative-links"];
 // The time inside the archive is one for all files, so that two builds give the same bytes.
-execFileSync(process.execPath, [VSCE, "package", ...options, "--out", vsix], {
+execFileSync(process.execPath, [VSCE, "package", ...options, ...readme, "--out", vsix], {
   env: { ...process.env, SOURCE_DATE_EPOCH: "315619200" },
   stdio: ["ignore", "ignore", "inherit"],
 });

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# The same examples in every CI run: what fails there fails here. The long one is for by hand:
+# Few examples while one works, others each time; in CI more, and the same in every run, such that
+# what fails there fails here. The long one is for by hand:
 # pytest --hypothesis-profile=long --timeout=0 tests/test_laws.py
-settings.register_profile("dev", deadline=None)
+settings.register_profile("dev", deadline=None, max_examples=30)
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.register_profile("long", deadline=None, max_examples=5_000)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+import python
 from codex_checkpoints import assembly
 from codex_checkpoints.assembly import House, Places
 from codex_checkpoints.service.refusal import Refusal
@@ -25,6 +26,12 @@ from rollouts import Step, Writer, rollout, session, turn, user
 SERVER = Path(__file__).parents[1] / "server"
 WAIT = 20.0
 """Seconds until something that must come counts as missing."""
+
+PRODUCT = """
+import runpy
+runpy.run_module("codex_checkpoints", run_name="__main__", alter_sys=True)
+"""
+"""The program of `-m codex_checkpoints`, behind something else."""
 
 T = TypeVar("T")
 
@@ -133,12 +140,17 @@ class Home:
         *arguments: str | bytes,
         env: Mapping[str, str | None] | None = None,
         before: Sequence[str] = (),
+        first: str = "",
         cwd: str | Path | None = None,
         output: int = subprocess.PIPE,
     ) -> subprocess.CompletedProcess[bytes]:
-        """Run a command to its end; `before` is what runs it, as `nice` would."""
-        return subprocess.run(
-            [*before, sys.executable, "-m", "codex_checkpoints", *arguments],
+        """Run a command to its end.
+
+        `before` is what runs it, as `nice` would; `first` is Python that is executed before it.
+        """
+        product = ["-c", first + PRODUCT] if first else ["-m", "codex_checkpoints"]
+        return python.run(
+            [*before, sys.executable, *product, *arguments],
             env=self.environment(env),
             cwd=cwd,
             stdin=subprocess.DEVNULL,
@@ -158,7 +170,7 @@ class Home:
         self, *arguments: str, env: Mapping[str, str | None] | None = None
     ) -> subprocess.Popen[bytes]:
         """Start a command in a process group of its own, as a terminal does."""
-        return subprocess.Popen(
+        return python.Popen(
             [sys.executable, "-m", "codex_checkpoints", *arguments],
             env=self.environment(env),
             stdin=subprocess.DEVNULL,

@@ -6,11 +6,11 @@ Each try has a copy of the same home of its own, so that all of them can be look
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 from typing import Literal
 
+import python
 from homes import Home
 
 How = Literal["kill", "interrupt"]
@@ -71,7 +71,7 @@ def killed_at_each_step(
     their number, as copies of what surrounds `home`.  To interrupt is to do what Ctrl-C does.
     """
     folder.mkdir()
-    done = subprocess.run(
+    done = python.run(
         [sys.executable, "-c", work + _TRIES, how, str(home.root.parent), str(folder), *arguments],
         env=home.environment(),
         capture_output=True,

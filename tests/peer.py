@@ -15,6 +15,8 @@ import threading
 from pathlib import Path
 from typing import Any, Self
 
+import python
+
 WAIT = 20.0
 """Seconds until something that must come counts as missing."""
 
@@ -28,7 +30,7 @@ class Peer:
         server = str(Path(__file__).parents[1] / "server")
         environment = {**os.environ, "PYTHONPATH": server, "CODEX_HOME": str(codex_home)}
         environment.pop("CODEX_CHECKPOINTS_STATE", None)
-        self.process = subprocess.Popen(
+        self.process = python.Popen(
             [sys.executable, "-m", "codex_checkpoints", "serve", *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -13,8 +13,7 @@ from codex_checkpoints.core.restore.carried import (
     Pinned,
     TurnSource,
 )
-from codex_checkpoints.core.restore.pack import TITLE
-from codex_checkpoints.core.restore.pack_lines import HEADINGS
+from codex_checkpoints.core.restore.pack import HEADINGS, TITLE
 from codex_checkpoints.core.restore.recording import Outcome
 from codex_checkpoints.core.restore.records import TokenFigures, Windows
 from codex_checkpoints.core.restore.references import (

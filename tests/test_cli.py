@@ -47,7 +47,17 @@ LISTED = [
 ]
 """The keys of the interfaces page, in its order."""
 
-ADDED = ["continuedBy", "turns", "seq", "named", "markers", "branches", "madeBy", "offer"]
+ADDED = [
+    "continuedBy",
+    "turns",
+    "seq",
+    "named",
+    "markers",
+    "branches",
+    "madeBy",
+    "nearlyFull",
+    "offer",
+]
 
 COMMANDS = [
     *("sessions", "show", "view", "apply", "notes", "rename", "archive", "unarchive", "delete"),
@@ -154,6 +164,7 @@ def test_sessions_prints_exactly_the_keys_of_the_interfaces_page(home: Home) -> 
         "markers": 0,
         "branches": 0,
         "madeBy": None,
+        "nearlyFull": False,
         "offer": None,
     }
 
@@ -247,8 +258,8 @@ def test_sessions_loads_neither_the_server_nor_asyncio(home: Home) -> None:
 import sys
 from codex_checkpoints.cli import main
 code = main(["sessions", "--json"])
-heavy = {"pygls", "lsprotocol", "asyncio", "watchdog", "concurrent.futures"} & set(sys.modules)
-print(sorted(heavy), code, file=sys.stderr)
+heavy = {"pygls", "lsprotocol", "cattrs", "asyncio", "watchdog", "concurrent.futures"}
+print(sorted(heavy & set(sys.modules)), code, file=sys.stderr)
 """
     done = subprocess.run(
         [sys.executable, "-c", program],

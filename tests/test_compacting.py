@@ -18,16 +18,15 @@ from codex_checkpoints import file_lock, hook_process, stamps
 from codex_checkpoints.core.checkpoint.canonical import from_bytes
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.compaction.kinds import kind_of
-from codex_checkpoints.core.compaction.record_lines import record_of
-from codex_checkpoints.core.compaction.records import Installed, Into, Undone, digest_of
+from codex_checkpoints.core.compaction.records import Installed, Into, Undone, digest_of, record_of
 from codex_checkpoints.core.restore.sealing import is_intact
 from codex_checkpoints.core.rollout.fields import texts_of
 from codex_checkpoints.service.compaction.compacting import Compacting
 from codex_checkpoints.service.compaction.request import Outside, Request
-from codex_checkpoints.service.compaction.settling import CompactionSettling
 from codex_checkpoints.service.compaction.undoing import Undoing
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.notes import Notes
+from codex_checkpoints.service.recovery import recover_prepared
 from codex_checkpoints.service.sessions import Sessions
 from homes import Home, more, refusal, snapshot, thread
 from peer import Peer
@@ -787,7 +786,7 @@ def test_a_made_session_that_a_compaction_points_at_is_not_deleted(sessions: Ses
 
     assert refused.code == "conflict"
     assert [each.session_id for each in sessions.summaries.page().items] == [thread(1)]
-    CompactionSettling(sessions).recover()
+    recover_prepared(sessions)
 
 
 # --- hooks ---------------------------------------------------------------------------------------

@@ -13,8 +13,7 @@ from codex_checkpoints.core.compaction.building import Replacement, Terms, build
 from codex_checkpoints.core.compaction.foreign import filtered
 from codex_checkpoints.core.compaction.how_to import HOW_TO
 from codex_checkpoints.core.compaction.installed import compacted
-from codex_checkpoints.core.compaction.kinds import Past, kind_of
-from codex_checkpoints.core.compaction.payload import plain_message
+from codex_checkpoints.core.compaction.kinds import Past, kind_of, plain_message
 from codex_checkpoints.core.compaction.placement import place
 from codex_checkpoints.core.compaction.report import Declined
 from codex_checkpoints.core.history.rebuild import paired

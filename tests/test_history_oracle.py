@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from codex_checkpoints import assembly, wire
-from codex_checkpoints.answers import histories as answers
 from codex_checkpoints.assembly import Places
-from codex_checkpoints.service.history import Histories
+from codex_checkpoints.operations.histories import history
+from codex_checkpoints.operations.services import Services, SessionParams
 
 Item = dict[str, Any]
 
@@ -50,10 +50,11 @@ def test_the_history_of_a_real_session_is_what_codex_sent(oracle: Path, tmp_path
     told = json.loads(oracle.read_bytes())
     if told.get("input") is None:
         pytest.skip("Codex does not resume this one (archived)")
-    house = assembly.assemble(Places(str(oracle.parent), str(tmp_path / "state")))
+    where = Places(str(oracle.parent), str(tmp_path / "state"))
+    house = assembly.assemble(where)
     try:
         house.sessions.refresh()
-        found = answers.history(Histories(house.sessions).history(told["thread_id"]))
+        found = history(Services(where, house), SessionParams(told["thread_id"]))
     finally:
         house.sessions.close()
 

@@ -19,12 +19,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+import python
 import rollouts as r
 from codex_checkpoints import hook, stamps
 from codex_checkpoints.core.compaction.how_to import bundle, handoff
 from codex_checkpoints.core.compaction.injection import last_bundle
 from codex_checkpoints.core.restore.sealing import is_intact
-from codex_checkpoints.service.connect import last_runs
+from codex_checkpoints.service.connect import doors
 from codex_checkpoints.service.connect.hooking import Call, Hooking
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.losing import LONGEST_WINDOW
@@ -59,7 +60,7 @@ def ask(
     if not isinstance(told, bytes):
         where = {"transcript_path": str(path or home.path())}
         told = json.dumps({**where, **told}).encode()
-    done = subprocess.run(
+    done = python.run(
         [sys.executable, "-m", "codex_checkpoints", "hook", *options],
         input=told,
         env=home.environment(),
@@ -684,7 +685,7 @@ def test_a_reader_that_has_gone_is_no_failure_to_anybody(home: Home):
     os.close(reading)
     told = call(source="resume", transcript_path=str(home.path()))
     try:
-        done = subprocess.run(
+        done = python.run(
             [sys.executable, "-m", "codex_checkpoints", "hook"],
             input=json.dumps(told).encode(),
             env=home.environment(),
@@ -705,7 +706,7 @@ def test_a_reader_that_has_gone_is_no_failure_to_anybody(home: Home):
 def test_a_killed_call_leaves_the_next_one_alone(home: Home):
     home.put(WORK)
     told = json.dumps(call(source="resume", transcript_path=str(home.path()))).encode()
-    with subprocess.Popen(
+    with python.Popen(
         [sys.executable, "-m", "codex_checkpoints", "hook"],
         env=home.environment(),
         stdin=subprocess.PIPE,
@@ -721,7 +722,7 @@ def test_a_killed_call_leaves_the_next_one_alone(home: Home):
 def at_once(home: Home, told: Mapping[str, object], count: int) -> list[bytes]:
     """Call the hook several times at once; what each said."""
     started = [
-        subprocess.Popen(
+        python.Popen(
             [sys.executable, "-m", "codex_checkpoints", "hook"],
             env=home.environment(),
             stdin=subprocess.PIPE,
@@ -850,9 +851,9 @@ def test_the_newest_failure_is_told_of_whatever_stands_in_the_audit(home: Home):
     text = "".join(json.dumps(event) + "\n" for event in events)
     (home.state / "audit.jsonl").write_text(text + "{torn", encoding="utf-8")
 
-    called = last_runs.LastCalls(str(home.state)).of(["SessionStart"])
+    called = doors.LastCalls(str(home.state)).of(["SessionStart"])
 
-    assert called.ran is None
+    assert called.last_ran_at is None
     assert str(called.failure) == "the hook failed at 1: a"
 
 

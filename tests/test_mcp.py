@@ -26,9 +26,10 @@ from jsonschema import Draft202012Validator
 from mcp import ClientSession, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
+import python
 from codex_checkpoints import __version__, mcp, mcp_calls
 from codex_checkpoints.core.checkpoint import claims, payloads
-from codex_checkpoints.core.checkpoint.caps import camel
+from codex_checkpoints.core.codec import camel
 from codex_checkpoints.mcp_messages import MAX_LINE
 from fitting import fits, texts
 from homes import WAIT, Home, chat, snapshot, thread
@@ -90,7 +91,7 @@ def run(
     home: Home, said: bytes, *arguments: str, env: Mapping[str, str | None] | None = None
 ) -> subprocess.CompletedProcess[bytes]:
     """Say something to a process of its own."""
-    return subprocess.run(
+    return python.run(
         [sys.executable, "-m", "codex_checkpoints", "mcp", *arguments],
         env=home.environment(env),
         input=said,
@@ -770,7 +771,7 @@ class Talk:
     """A server that is spoken to one line at a time."""
 
     def __init__(self, home: Home, *arguments: str) -> None:
-        self.process = subprocess.Popen(
+        self.process = python.Popen(
             [sys.executable, "-m", "codex_checkpoints", "mcp", *arguments],
             env=home.environment(),
             stdin=subprocess.PIPE,

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import python
 from codex_checkpoints.core.checkpoint.claims import MAX_PAYLOAD_BYTES
 from codex_checkpoints.core.checkpoint.notes import Note
 from codex_checkpoints.service.following import Changed, Follower
@@ -651,7 +652,7 @@ def test_what_is_tried_out_is_answered_and_not_written(home: Home, tmp_path: Pat
 def test_a_payload_may_come_from_standard_input(home: Home):
     command = [sys.executable, "-m", "codex_checkpoints", "apply", thread(1)]
     for more_words in ((), ("-",), ("--json",)):
-        done = subprocess.run(
+        done = python.run(
             [*command, *more_words],
             input=json.dumps(fact()).encode(),
             env=home.environment(),

@@ -8,16 +8,16 @@ import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any
 
 import attrs
 import orjson
 import pytest
 
-import rollouts as r
-from codex_checkpoints import cli, protocol, wire
-from codex_checkpoints.core.checkpoint.caps import camel
+import ana
+import pages
+from codex_checkpoints import protocol, wire
+from codex_checkpoints.core.codec import camel
 from codex_checkpoints.service.settings import Settings, read_settings
 from homes import Home
 
@@ -26,6 +26,9 @@ SERVER = ROOT / "server"
 PACKAGE = SERVER / "codex_checkpoints"
 PAGES = {
     "README.md": ROOT / "README.md",
+    "docs/cli.md": ROOT / "docs" / "cli.md",
+    "docs/reference.md": ROOT / "docs" / "reference.md",
+    "docs/rules.md": ROOT / "docs" / "rules.md",
     "server/README.md": SERVER / "README.md",
     "server/PROTOCOL.md": SERVER / "PROTOCOL.md",
     "tests/README.md": ROOT / "tests" / "README.md",
@@ -70,68 +73,18 @@ def rows(text: str) -> list[list[str]]:
 
 # --- what a terminal shows -----------------------------------------------------------------------
 
-LOGIN = "01a1f865-3ad7-7601-88dd-d96adef4e491"
-SLOW = "01a1f1c4-90c2-7d13-9a51-0f3b7c55e2aa"
-BLOG = "01a1e8e0-5b1f-7e42-b1c3-6d20a94f7788"
-
-
-def a_login(cwd: Path) -> bytes:
-    return r.rollout(
-        r.session(thread=LOGIN, cwd=str(cwd)),
-        r.turn(
-            r.turn_context(),
-            r.user("Add token refresh to the login flow"),
-            r.plan(("Read the auth module", False), ("Write the refresh test", False)),
-            r.shell("cat src/auth.py", "def login(): ...", reads=["src/auth.py"]),
-            r.patch(add="tests/test_auth.py"),
-            r.shell("pytest -q", "1 failed", exit_code=1, status="failed"),
-            r.plan(("Read the auth module", True), ("Write the refresh test", False)),
-            r.tokens(87_856),
-            r.assistant("The test fails, as it should."),
-        ),
-    )
-
-
-def a_slow_shop(cwd: Path) -> bytes:
-    return r.rollout(
-        r.session(thread=SLOW, cwd=str(cwd)),
-        r.turn(r.turn_context(), r.user("Why is the checkout slow on Mondays?"), r.tokens(201_552)),
-    )
-
-
-def a_blog(cwd: Path) -> bytes:
-    return r.rollout(
-        r.session(thread=BLOG, cwd=str(cwd)),
-        r.turn(r.user("Translate the last post"), r.shell("wc -w post.md", "2"), r.tokens(31_008)),
-    )
-
 
 @pytest.fixture
-def ana(tmp_path: Path) -> Home:
-    """Let Ana work on three things in two folders, on three days."""
+def home(tmp_path: Path) -> Home:
+    """Ana's home."""
     home = Home(tmp_path)
-    shop, blog = home.user / "shop", home.user / "blog"
-    for path, text in (
-        (shop / "src/auth.py", "def login(): ...\n"),
-        (shop / "tests/test_auth.py", "def test_login(): ...\n"),
-        (blog / "post.md", "# Post\n"),
-    ):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8", newline="\n")
-    for session, day, data in (
-        (LOGIN, "20", a_login(shop)),
-        (SLOW, "19", a_slow_shop(shop)),
-        (BLOG, "17", a_blog(blog)),
-    ):
-        path = home.root / f"sessions/2026/11/{day}/rollout-2026-11-{day}T10-00-00-{session}.jsonl"
-        path.parent.mkdir(parents=True)
-        path.write_bytes(data.replace(b"2026-11-20T", f"2026-11-{day}T".encode()))
+    ana.fill(home)
     return home
 
 
 def shown_commands() -> Iterator[tuple[str, str]]:
-    """Return each command of the user's page with what the page shows it to print."""
-    for block in blocks("README.md", "console"):
+    """Return each command of the pages for users with what the page shows it to print."""
+    for block in [*blocks("README.md", "console"), *blocks("docs/cli.md", "console")]:
         for part in block.split("$ ")[1:]:
             line, _, output = part.partition("\n")
             if line.startswith("codex-checkpoints "):
@@ -140,13 +93,13 @@ def shown_commands() -> Iterator[tuple[str, str]]:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the page shows paths of a POSIX system")
 @pytest.mark.parametrize(("line", "output"), [*shown_commands()], ids=lambda text: text[:40])
-def test_the_users_page_shows_what_a_terminal_shows(ana: Home, line: str, output: str):
+def test_a_page_shows_what_a_terminal_shows(home: Home, line: str, output: str):
     _, *arguments = shlex.split(line)
 
-    done = ana.run(*arguments, cwd=ana.user / "shop")
+    done = home.run(*arguments, cwd=home.user / "shop")
 
     assert done.returncode == 0, done.stderr.decode()
-    assert as_ana_sees_it(ana, done.stdout.decode()) == as_ana_sees_it(ana, output)
+    assert as_ana_sees_it(home, done.stdout.decode()) == as_ana_sees_it(home, output)
 
 
 def as_ana_sees_it(home: Home, text: str) -> str:
@@ -155,40 +108,47 @@ def as_ana_sees_it(home: Home, text: str) -> str:
     return re.sub(r"^ *(?:\d+[mhd]|now)(?=  )", "", text.rstrip("\n"), flags=re.MULTILINE)
 
 
-# --- the user's page -----------------------------------------------------------------------------
+# --- the pages for users -------------------------------------------------------------------------
 
 
-def printed_help(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    with pytest.raises(SystemExit):
-        cli.main([*arguments, "--help"])
-    return capsys.readouterr().out
+def test_the_first_page_is_short():
+    assert len(TEXTS["README.md"].splitlines()) <= 150
 
 
-def commands(capsys: pytest.CaptureFixture[str]) -> list[str]:
-    return re.findall(r"^    ([a-z-]+)(?=  |$)", printed_help(capsys), re.MULTILINE)
+def test_the_page_of_the_commands_is_as_the_help_has_it():
+    assert pages.cli_page(TEXTS["docs/cli.md"]) == TEXTS["docs/cli.md"], "python tools/pages.py"
 
 
-def test_the_users_page_has_each_command_with_each_option(capsys: pytest.CaptureFixture[str]):
-    names = commands(capsys)
+def test_the_page_of_the_commands_has_each_command_and_says_something_of_each():
+    told = re.split(r"(?m)^## `codex-checkpoints ", TEXTS["docs/cli.md"])[1:]
 
-    assert len(names) > 5
-    shown = re.findall(r"^### `codex-checkpoints ([a-z-]+)", TEXTS["README.md"], re.MULTILINE)
-    assert shown == names
-    everywhere = {"--help", "--codex-home", "--state-dir"}
-    assert everywhere <= set(CODE.findall(TEXTS["README.md"].replace(" DIR`", "`")))
-    for name in names:
-        options = set(re.findall(r"--[a-z][a-z-]+", printed_help(capsys, name)))
-        (text,) = re.findall(
-            rf"^### `codex-checkpoints {name}[ `].*?(?=^##)",
-            TEXTS["README.md"],
-            re.MULTILINE | re.DOTALL,
-        )
-        found = set(re.findall(r"--[a-z][a-z-]+", text))
-        assert found - everywhere == options - everywhere, name
+    assert [text.partition("`")[0] for text in told] == pages.commands()
+    assert [text for text in told if not text.partition("<!-- end -->")[2].strip()] == []
 
 
-def test_the_users_page_shows_each_setting_with_its_default():
-    (text,) = blocks("README.md", "toml")
+def test_an_option_that_the_page_of_the_commands_names_is_one_of_that_command():
+    everywhere = {"--help", "--codex-home", "--state-dir", "--json"}
+    for section in re.split(r"(?m)^## `codex-checkpoints ", TEXTS["docs/cli.md"])[1:]:
+        name, _, text = section.partition("`\n")
+        known = set(re.findall(r"--[a-z][a-z-]+", pages.printed_help(name)))
+        words = CODE.findall(FENCE.sub("", text).partition("<!-- end -->")[2])
+        named = {word.split()[0] for word in words if word.startswith("--")}
+        assert named <= known | everywhere, name
+
+
+def test_the_commands_of_the_first_page_can_be_parsed():
+    lines = [line for block in blocks("README.md", "sh") for line in block.splitlines()]
+    lines = [line for line in lines if line.startswith("codex-checkpoints ")]
+
+    assert len(lines) >= 4
+    for line in lines:
+        _, name, *arguments = shlex.split(line)
+        options = {word for word in arguments if word.startswith("--")}
+        assert options <= set(re.findall(r"--[a-z][a-z-]+", pages.printed_help(name))), line
+
+
+def test_the_reference_shows_each_setting_with_its_default():
+    (text,) = blocks("docs/reference.md", "toml")
     settings, problems = read_settings(text)
 
     assert problems == ()
@@ -200,14 +160,14 @@ def test_the_users_page_shows_each_setting_with_its_default():
     assert settings.caps_per_model, "how to choose caps for one model"
 
 
-def test_the_users_page_names_each_setting_of_the_editor():
+def test_the_reference_names_each_setting_of_the_editor():
     manifest = orjson.loads((ROOT / "package.json").read_bytes())
     names = manifest["contributes"]["configuration"]["properties"]
 
-    assert [name for name in names if f"`{name}`" not in TEXTS["README.md"]] == []
+    assert [name for name in names if f"`{name}`" not in TEXTS["docs/reference.md"]] == []
 
 
-def test_the_users_page_names_targets_of_the_makefile():
+def test_the_first_page_names_targets_of_the_makefile():
     targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
     named = re.findall(r"`make (\w+)`", TEXTS["README.md"])
 
@@ -217,70 +177,23 @@ def test_the_users_page_names_targets_of_the_makefile():
 # --- the protocol --------------------------------------------------------------------------------
 
 
-def records() -> dict[str, type]:
-    """Return every record of the wire by name, those inside others as well."""
-    tops = [cls for method in protocol.METHODS for cls in (method.params, method.result)]
-    tops += [event.params for event in protocol.EVENTS] + [protocol.InitializationOptions]
-    found: dict[str, type] = {}
-    while tops:
-        cls = tops.pop()
-        if cls.__name__ not in found:
-            found[cls.__name__] = cls
-            hints = get_type_hints(cls).values()
-            tops += [part for hint in hints for part in parts(hint) if wire.is_wire_record(part)]
-    return dict(sorted(found.items()))
+def test_the_protocol_page_has_each_field_of_each_record():
+    page = TEXTS["server/PROTOCOL.md"]
+
+    assert pages.with_tables(page) == page, "python tools/pages.py"
+    assert [
+        row for row in rows(page) if row[-1] in {"", "?"} and len(row) == 3 + (row[-1] == "")
+    ] == []
 
 
-def parts(hint: object) -> Iterator[object]:
-    """Return the types that a type is made of."""
-    yield hint
-    for inner in get_args(hint):
-        yield from parts(inner)
-
-
-def in_words(hint: object) -> str:
-    """Return a type as the page writes it."""
-    origin, inner = get_origin(hint), get_args(hint)
-    if origin in {Union, UnionType}:
-        return " or ".join("null" if part is NoneType else in_words(part) for part in inner)
-    if origin is tuple:
-        return f"array of {in_words(inner[0])}"
-    if origin is dict:
-        values = "" if inner[1] is Any else f" of {in_words(inner[1])}"
-        return f"object{values}"
-    if not isinstance(hint, type):
-        raise TypeError(f"no words for {hint}")
-    simple = {str: "string", int: "integer", bool: "boolean", Any: "any JSON value"}
-    return simple.get(hint) or f"[{hint.__name__}](#{hint.__name__.lower()})"
-
-
-def default(field: "attrs.Attribute[Any]") -> str:
-    """Return what a field of params is when it is left out, as the page writes it."""
-    if field.default is attrs.NOTHING:
-        return "required"
-    make = getattr(field.default, "factory", None)
-    value = field.default if make is None else make()
-    return f"`{orjson.dumps(value).decode()}`"
-
-
-@pytest.mark.parametrize(("name", "cls"), [*records().items()], ids=list(records()))
-def test_the_protocol_page_has_each_field_of_each_record(name: str, cls: type):
-    hints = get_type_hints(cls)
-    asked = {method.params for method in protocol.METHODS} | {protocol.InitializationOptions}
-
-    told = [row[:-1] for row in rows(section("server/PROTOCOL.md", f"### {name}"))]
-
-    assert told == [
-        [f"`{camel(field.name)}`", in_words(hints[field.name])]
-        + ([default(field)] if cls in asked else [])
-        for field in attrs.fields(cls)
-    ]
+def test_a_record_is_named_in_the_protocol_when_it_goes_over_the_wire():
+    assert pages.records() == dict(sorted(protocol.RECORDS.items()))
 
 
 def test_the_protocol_page_has_each_record_and_no_other():
     told = re.findall(r"^### (\w+)$", TEXTS["server/PROTOCOL.md"], re.MULTILINE)
 
-    assert sorted(told) == list(records())
+    assert sorted(told) == list(pages.records())
 
 
 def test_the_protocol_page_has_each_method_and_notification_and_no_other():
@@ -304,6 +217,22 @@ def test_a_refusal_has_a_code_of_the_protocol():
 
     assert raised
     assert raised <= set(protocol.CODES)
+
+
+@pytest.fixture(scope="module")
+def captured() -> dict[str, tuple[Any, Any]]:
+    """What a real server answers now."""
+    return pages.captured()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the page shows paths of a POSIX system")
+@pytest.mark.parametrize("method", protocol.METHODS, ids=lambda method: method.name)
+def test_the_example_of_a_method_is_what_the_server_answers(
+    captured: dict[str, tuple[Any, Any]], method: protocol.Method
+):
+    request, answer = messages(f"## `{method.name}`")
+
+    assert (request["params"], answer["result"]) == captured[method.name], "python tools/pages.py"
 
 
 @pytest.mark.parametrize("method", protocol.METHODS, ids=lambda method: method.name)
@@ -361,13 +290,15 @@ def is_there(name: str) -> bool:
     return any((at / name).exists() for at in (PACKAGE, SERVER, ROOT, ROOT / "tests"))
 
 
-def test_the_architecture_page_names_each_room():
-    rooms = [path for path in PACKAGE.iterdir() if path.suffix == ".py" and path.stem[0] != "_"]
-    folders = [path.parent for path in PACKAGE.rglob("__init__.py") if path.parent != PACKAGE]
-    wanted = {path.relative_to(PACKAGE).as_posix() for path in rooms}
-    wanted |= {f"{path.relative_to(PACKAGE).as_posix()}/" for path in folders}
+def test_the_architecture_page_names_each_folder_of_the_package():
+    wanted = {f"{path.parent.name}/" for path in PACKAGE.glob("*/__init__.py")}
 
+    assert len(wanted) > 3
     assert wanted - set(CODE.findall(TEXTS["server/README.md"])) == set()
+
+
+def test_the_architecture_page_fits_on_two_screens():
+    assert len(TEXTS["server/README.md"].splitlines()) <= 160
 
 
 def test_the_tests_page_names_each_folder_of_the_tests():
@@ -379,13 +310,16 @@ def test_the_tests_page_names_each_folder_of_the_tests():
 
 @pytest.mark.parametrize("page", list(PAGES))
 def test_a_link_leads_somewhere(page: str):
-    anchors = {
-        re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
-        for heading in re.findall(r"^#+ (.+)$", TEXTS[page], re.MULTILINE)
-    }
     for target in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
+        if "://" in target:
+            continue
         path, _, anchor = target.partition("#")
-        if path:
-            assert (PAGES[page].parent / path).exists(), target
-        elif "://" not in target:
-            assert anchor in anchors, target
+        leads_to = PAGES[page].parent / path if path else PAGES[page]
+        assert leads_to.exists(), target
+        assert not anchor or anchor in anchors(leads_to), target
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of the headings of a page."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", each.lower()).replace(" ", "-") for each in headings}

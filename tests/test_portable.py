@@ -10,16 +10,17 @@ from typing import Any
 import pytest
 
 from codex_checkpoints import stamps, wire
-from codex_checkpoints.answers import portable as answers
 from codex_checkpoints.core.portable.pack import MAX_BYTES
 from codex_checkpoints.core.portable.reading import MAX_VALUES
 from codex_checkpoints.core.restore.markers import Pin, pinned
 from codex_checkpoints.core.rollout.fields import object_of
-from codex_checkpoints.journal import StorageError
+from codex_checkpoints.durable import StorageError
+from codex_checkpoints.operations.portable import exported
 from codex_checkpoints.records import IMPORTS, MARKERS, Records
 from codex_checkpoints.service.notes import Notes
 from codex_checkpoints.service.portable.importing import Importing
 from codex_checkpoints.service.portable.packing import Packing
+from codex_checkpoints.service.recovery import recover
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.restore.verifying import verify
 from homes import Home, chat, more, refusal, snapshot, thread
@@ -76,7 +77,7 @@ class Two:
         with self.there.house() as house:
             parts = house.sessions, [str(self.there.user)], stamps.now, stamps.new_id
             written = Packing(*parts).write(thread(1), str(self.file))
-        return wire.unstructure(answers.exported(written))
+        return wire.unstructure(exported(written))
 
     def taken(self, *more: str) -> Json:
         return self.here.json("import", str(self.file), "--cwd", str(self.shop), *more)
@@ -1097,7 +1098,7 @@ def test_an_import_that_cannot_be_taken_back_whole_is_taken_back_by_a_later_star
             broken.setattr(house.sessions.threads, "create", full)
             importing = Importing(house.sessions, stamps.now, stamps.new_id)
             refusal(lambda: importing.make(str(two.file), str(two.shop)))
-            assert importing.recover() == 0
+            assert recover(house.sessions, stamps.now) == 0
             assert house.sessions.records.holding(IMPORTS) != frozenset()
             assert verify(house.sessions).findings == ()
 
@@ -1139,9 +1140,8 @@ def test_a_file_in_a_folder_that_is_called_home_goes_along(two: Two):
 def test_an_import_that_another_process_is_at_is_left_alone(two: Two):
     two.here.put(chat("x", 3), 3)
     with two.here.house() as house:
-        importing = Importing(house.sessions, stamps.now, stamps.new_id)
         with house.sessions.records.undertaking(thread(7)) as journal:
             journal.append({"import": {"operationId": "o"}})
-            assert importing.recover() == 0
-        assert importing.recover() == 1
+            assert recover(house.sessions, stamps.now) == 0
+        assert recover(house.sessions, stamps.now) == 1
         assert list(house.sessions.records.undertakings()) == []

@@ -9,13 +9,13 @@ import shlex
 import sys
 from collections.abc import Callable
 from types import NoneType
-from typing import Any, get_args, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import attrs
 import pytest
 
 from codex_checkpoints import presentation, protocol
-from codex_checkpoints.codex.commands import resume
+from codex_checkpoints.codex import resume
 from codex_checkpoints.presentation.next_commands import Named
 from codex_checkpoints.presentation.restores import verify_lines
 from codex_checkpoints.presentation.terminal import LogLine
@@ -42,8 +42,13 @@ def texts() -> dict[str, Texts]:
         for module in modules
         for name, function in inspect.getmembers(module, inspect.isfunction)
         if function.__module__ == module.__name__ and not name.startswith("_")
-        if get_type_hints(function)["return"] in {str, list[str]}
+        if hints(function)["return"] in {str, list[str]}
     }
+
+
+def hints(function: Texts) -> dict[str, Any]:
+    """Return the types of a function; `protocol` is not loaded for a person to read."""
+    return get_type_hints(function, {**vars(inspect.getmodule(function)), "protocol": protocol})
 
 
 class Told(dict[str, Any]):
@@ -60,6 +65,8 @@ class Told(dict[str, Any]):
 def hostile(kind: Any, *, whole: bool) -> Any:  # noqa: ANN401 - a value of any type
     """Make a value in which every text speaks to the terminal; without `whole`, of the least."""
     inside = get_args(kind)
+    if get_origin(kind) is Literal:
+        return f"some {NASTY}"
     if kind is bool:
         return whole
     if kind in {int, float}:
@@ -93,7 +100,7 @@ def test_no_text_of_a_record_speaks_to_the_terminal(
     name: str, width: int | None, whole: bool
 ) -> None:
     function = texts()[name]
-    kinds = get_type_hints(function)
+    kinds = hints(function)
     kinds.pop("return")
     given = {each: hostile(kind, whole=whole) for each, kind in kinds.items()}
     given |= {"width": width} if "width" in kinds else {}

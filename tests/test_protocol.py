@@ -100,6 +100,7 @@ def summary(home: Home, **known: Any) -> Json:  # noqa: ANN401 - any JSON value
         "markers": 0,
         "branches": 0,
         "madeBy": None,
+        "nearlyFull": False,
         "offer": None,
     } | known
 

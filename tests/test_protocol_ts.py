@@ -1,4 +1,4 @@
-"""The extension's protocol.ts says what the protocol says."""
+"""The extension's protocol.ts and limits.ts say what the server says."""
 
 from codex_checkpoints import protocol, typescript
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from codex_checkpoints import unfinished
-from codex_checkpoints.journal import StorageError
+from codex_checkpoints import durable
+from codex_checkpoints.durable import StorageError
 from codex_checkpoints.records import Records
 from updates import fact
 
@@ -199,7 +199,7 @@ def test_temporary_files_are_cleared_when_nobody_is_at_them(records: Records) ->
     name = ".checkpoint_v1.json.00000000000000ff.tmp"
     at_work = checkpoint(records).with_name(name)
 
-    with unfinished.growing(str(at_work), 0o600) as file:
+    with durable.growing(str(at_work), 0o600) as file:
         os.close(file)
         assert records.clear_leftovers() == len(left)
 

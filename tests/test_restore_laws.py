@@ -33,12 +33,13 @@ from codex_checkpoints.core.restore.markers import (
     unpinned,
 )
 from codex_checkpoints.core.restore.pack import (
+    HEADINGS,
+    Item,
     items_of,
     pack_lines,
     state_pack,
     tokens_of,
 )
-from codex_checkpoints.core.restore.pack_lines import HEADINGS, Item
 from codex_checkpoints.core.restore.recording import restore_of, transferred
 from codex_checkpoints.core.restore.records import line_of, restore_in
 from codex_checkpoints.core.restore.references import references_of

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import python
 from codex_checkpoints import file_lock
 from homes import WAIT, Home, more, snapshot, thread
 from peer import Peer
@@ -148,6 +149,16 @@ def test_nothing_is_offered_while_a_turn(home: Home, how: str) -> None:
     home.put(full(*OPEN[how]))
 
     assert listed(home)["offer"] is None
+    assert listed(home)["nearlyFull"]
+
+
+def test_a_window_is_nearly_full_from_its_trigger_on_whatever_is_offered(home: Home) -> None:
+    home.put(full())
+
+    row = listed(home)
+
+    assert row["nearlyFull"]
+    assert row["offer"]["trigger"] <= row["contextTokens"]
 
 
 def test_a_turn_that_the_user_interrupted_has_ended(home: Home) -> None:
@@ -160,7 +171,9 @@ def test_a_turn_that_the_user_interrupted_has_ended(home: Home) -> None:
 def test_a_list_offers_nothing_for(home: Home, how: str) -> None:
     home.put(full(*NOTHING[how]))
 
-    assert listed(home)["offer"] is None
+    row = listed(home)
+
+    assert (row["offer"], row["nearlyFull"]) == (None, False)
 
 
 def test_nothing_is_offered_behind_a_compaction_until_the_next_report(home: Home) -> None:
@@ -571,7 +584,7 @@ def on_a_terminal(
 
     ours, theirs = pty.openpty()
     try:
-        return subprocess.run(
+        return python.run(
             [sys.executable, "-m", "codex_checkpoints", *arguments],
             env=home.environment(env),
             stdin=theirs,

@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import sys
 import threading
 import time
@@ -12,8 +11,9 @@ from typing import Any, cast
 import pytest
 from attrs import evolve
 
+import python
 from codex_checkpoints import file_lock, hook_process, stamps
-from codex_checkpoints.codex import scratch
+from codex_checkpoints.codex import program
 from codex_checkpoints.codex.app_server import AskingFailed, Declined, Patience
 from codex_checkpoints.core.compaction.kinds import kind_of
 from codex_checkpoints.core.history.tokens import of_items, thresholds
@@ -85,7 +85,7 @@ def fake(folder: Path, behaviour: str = "pass", summary: str = COMPACTED) -> str
 
 def ask(folder: Path, codex: str, patience: Patience | None = None) -> str:
     patience = patience or Patience(20)
-    return scratch.compacted(codex, str(folder), THREAD, dict(os.environ), patience)
+    return program.compacted(codex, str(folder), THREAD, dict(os.environ), patience)
 
 
 def failure(folder: Path, codex: str, patience: Patience | None = None) -> AskingFailed:
@@ -211,7 +211,7 @@ def test_one_that_hangs_is_given_up_after_its_time(folder: Path, at: str) -> Non
 
     with pytest.MonkeyPatch.context() as patched:
         if scratch_limit is not None:
-            patched.setattr(scratch, "SECONDS_TO_ARCHIVE", scratch_limit)
+            patched.setattr(program, "SECONDS_TO_ARCHIVE", scratch_limit)
         failed = failure(folder, codex, Patience(1))
 
     assert (failed.code, str(failed)) == ("timed_out", "Codex gave no answer within 1 seconds")
@@ -286,7 +286,7 @@ def test_codex_knows_by_its_surroundings_that_it_works_on_a_fork(folder: Path) -
 def test_a_hook_that_is_called_for_a_fork_says_and_notes_nothing(tmp_path: Path) -> None:
     home = Home(tmp_path)
 
-    done = subprocess.run(
+    done = python.run(
         [sys.executable, "-m", "codex_checkpoints", "hook"],
         env=home.environment({"CODEX_CHECKPOINTS_SCRATCH": "1"}),
         input=b"{ no call",

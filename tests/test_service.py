@@ -398,6 +398,7 @@ def test_a_session_is_listed_with_everything_that_is_known_of_it(home: Home) -> 
             markers=0,
             branches=0,
             made_by=None,
+            nearly_full=False,
             offer=None,
         )
     ]

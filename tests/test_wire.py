@@ -6,7 +6,6 @@ import attrs
 import pytest
 
 from codex_checkpoints import protocol, wire
-from codex_checkpoints.answers import sessions as answers
 from codex_checkpoints.core.checkpoint.caps import Caps
 from codex_checkpoints.service.listing import Summary
 from codex_checkpoints.wire import BadParams
@@ -19,11 +18,7 @@ def problems(value: object, cls: type) -> list[str]:
 
 
 def records() -> list[type]:
-    return [
-        each
-        for each in vars(protocol).values()
-        if isinstance(each, type) and wire.is_wire_record(each)
-    ]
+    return [*protocol.RECORDS.values()]
 
 
 # --- in ------------------------------------------------------------------------------------------
@@ -177,7 +172,7 @@ def test_a_record_is_filled_with_what_is_given_and_for_the_rest_from_another() -
 
 
 def test_the_caps_on_the_wire_are_those_of_the_view() -> None:
-    assert wire.unstructure(answers.caps(Caps(max_decisions=3))) == Caps(max_decisions=3).as_json()
+    assert wire.unstructure(Caps(max_decisions=3)) == Caps(max_decisions=3).as_json()
 
 
 # --- the table -----------------------------------------------------------------------------------

@@ -12,11 +12,8 @@ from typing import Any
 from attrs import asdict, evolve
 
 from codex_checkpoints.threads import contract as c
-from codex_checkpoints.threads import history
 from codex_checkpoints.threads import query as rules
-from codex_checkpoints.threads.numbering import id_of, lines_of
-from codex_checkpoints.threads.tail import end_of
-from codex_checkpoints.threads.writer import lines_behind
+from codex_checkpoints.threads.lines import end_of, id_of, lines_behind, lines_of
 
 EMPTY = '{"data": {}, "rollouts": {}, "rows": {}, "names": {}, "states": {}, "ticks": 0}'
 
@@ -120,8 +117,8 @@ class ToyStore:
     def load_history(
         self, thread_id: str, cursor: str | None = None, limit: int | None = None
     ) -> c.HistoryPage:
-        chain = history.parts(self, self._newest(thread_id).path, self.places().get)
-        return history.page(self, chain, cursor, limit)
+        chain = rules.parts(self, self._newest(thread_id).path, self.places().get)
+        return rules.history_page(self, chain, cursor, limit)
 
     # --- what there is ---
 
@@ -197,7 +194,7 @@ class ToyStore:
 
     def delete_thread(self, thread_id: str) -> None:
         rollout = self._to_change(thread_id)
-        heads = {path: history.head(self, path) for path in self.rollouts()}
+        heads = {path: rules.head(self, path) for path in self.rollouts()}
         own = heads.pop(rollout.path)
         others = [
             (h.base and h.base.rollout_id, h.forked_from, h.parent_session)

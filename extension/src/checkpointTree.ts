@@ -1,45 +1,39 @@
 /** The tree of one session's checkpoint. */
 
 import * as vscode from "vscode";
-import type { Changes } from "./changes.ts";
+import type { App, Commands } from "./app.ts";
 import type { Server } from "./client.ts";
+import { openArtifact, showWhatChanged } from "./files.ts";
 import type { Followed, Following } from "./following.ts";
-import { type Checkpoint, checkpointNodes } from "./model/checkpoint.ts";
-import { Newest } from "./model/newest.ts";
-import type { Action, CheckpointNode } from "./model/node.ts";
-import { isSuspect } from "./model/notes.ts";
-import { receivedNode } from "./model/received.ts";
-import { cut, dotted, harmless, meter, subject } from "./model/text.ts";
+import {
+  type Action,
+  type Checkpoint,
+  type CheckpointNode,
+  checkpointNodes,
+  isSuspect,
+  receivedNode,
+} from "./model/checkpoint.ts";
+import { cut, dotted, meter, subject } from "./model/text.ts";
 import { NotesRequest, PinsRequest, SessionRequest, ShowRequest } from "./protocol.ts";
-import { saysRefusal } from "./refusals.ts";
-import { treeItem } from "./treeItem.ts";
-
-const { l10n } = vscode;
+import { Tree, treeItem } from "./rows.ts";
 
 const CHECKPOINT_VIEW = "codexCheckpoints.checkpoint";
 
-export class CheckpointTree implements vscode.TreeDataProvider<CheckpointNode>, vscode.Disposable {
-  readonly #emitter = new vscode.EventEmitter<undefined>();
-  readonly onDidChangeTreeData = this.#emitter.event;
-  readonly #server: Server;
+export class CheckpointTree extends Tree<CheckpointNode> {
   readonly #following: Following;
-  readonly #view: vscode.TreeView<CheckpointNode>;
-  readonly #subscriptions: vscode.Disposable[];
-  readonly #looks = new Newest();
   #isStale = false;
 
   constructor(server: Server, following: Following) {
-    this.#server = server;
+    super(CHECKPOINT_VIEW, server);
     this.#following = following;
-    this.#view = vscode.window.createTreeView(CHECKPOINT_VIEW, { treeDataProvider: this });
-    this.#subscriptions = [
-      following.onDidChange((followed) => this.#heard(followed)),
-      this.#view.onDidChangeVisibility(({ visible }) => {
+    this.subscriptions.push(
+      following.onDidChange((followed) => this.#update(followed)),
+      this.view.onDidChangeVisibility(({ visible }) => {
         if (visible && this.#isStale) {
-          this.#refresh();
+          this.redraw();
         }
       }),
-    ];
+    );
   }
 
   getTreeItem(node: CheckpointNode): vscode.TreeItem {
@@ -53,77 +47,56 @@ export class CheckpointTree implements vscode.TreeDataProvider<CheckpointNode>, 
     return item;
   }
 
-  async getChildren(node?: CheckpointNode): Promise<CheckpointNode[]> {
-    if (node !== undefined) {
-      return [...node.children];
-    }
-    const isNewest = this.#looks.begin();
+  protected override known(node: CheckpointNode): readonly CheckpointNode[] {
+    return node.children;
+  }
+
+  protected async rows(_: unknown, isNewest: () => boolean): Promise<CheckpointNode[]> {
     const session = this.#following.current;
-    if (session === null || this.#server.state.kind !== "ready") {
-      this.#view.message = "";
+    if (session === null) {
+      this.view.message = "";
       return [];
     }
     this.#isStale = false;
-    try {
-      const { sessionId } = session;
-      const [{ text }, { items }, { received }, { items: pins }] = await Promise.all([
-        this.#server.request(ShowRequest, { sessionId, turnId: null }),
-        this.#server.request(NotesRequest, { sessionId }),
-        this.#server.request(SessionRequest, { sessionId }),
-        this.#server.request(PinsRequest, { sessionId }),
-      ]);
-      const checkpoint: Checkpoint = JSON.parse(text);
-      const nodes = checkpointNodes(checkpoint, items, session, Date.now(), l10n.t, pins);
-      const artifacts = checkpoint.recentArtifacts.length;
-      this.#server.log.info(`checkpoint ${sessionId}: seq ${session.seq}, ${artifacts} artifacts`);
-      if (isNewest()) {
-        this.#view.message = "";
-      }
-      return received === null ? nodes : [...nodes, receivedNode(received, Date.now(), l10n.t)];
-    } catch (error) {
-      this.#server.log.warn(`checkpoint: ${error instanceof Error ? error.message : error}`);
-      // Of a session that is no longer in view nothing is said above another.
-      if (isNewest()) {
-        this.#view.message = harmless(saysRefusal(error, l10n.t));
-      }
-      return [];
+    const { sessionId } = session;
+    const [{ text }, { items }, { received }, { items: pins }] = await Promise.all([
+      this.server.request(ShowRequest, { sessionId, turnId: null }),
+      this.server.request(NotesRequest, { sessionId }),
+      this.server.request(SessionRequest, { sessionId }),
+      this.server.request(PinsRequest, { sessionId }),
+    ]);
+    const checkpoint: Checkpoint = JSON.parse(text);
+    const nodes = checkpointNodes(checkpoint, items, session, Date.now(), pins);
+    const artifacts = checkpoint.recentArtifacts.length;
+    this.server.log.info(`checkpoint ${sessionId}: seq ${session.seq}, ${artifacts} artifacts`);
+    if (isNewest()) {
+      this.view.message = "";
     }
+    return received === null ? nodes : [...nodes, receivedNode(received, Date.now())];
   }
 
-  dispose(): void {
-    vscode.Disposable.from(...this.#subscriptions, this.#view, this.#emitter).dispose();
-  }
-
-  #heard({ session, changes }: Followed): void {
-    this.#view.description =
+  #update({ session, changes }: Followed): void {
+    this.view.description =
       session === null
         ? ""
-        : dotted(
-            session.live ? l10n.t("running") : "",
-            meter(session, l10n.t),
-            cut(subject(session, l10n.t), 60),
-          );
-    if (session === null || concerns(changes, session.sessionId)) {
-      this.#view.visible ? this.#refresh() : this.#forget();
+        : dotted(session.live ? "running" : "", meter(session), cut(subject(session), 60));
+    if (session === null || changes === null || changes.has(session.sessionId)) {
+      if (this.view.visible) {
+        this.redraw();
+      } else {
+        this.#isStale = true;
+      }
     }
-  }
-
-  #refresh(): void {
-    this.#emitter.fire(undefined);
-  }
-
-  #forget(): void {
-    this.#isStale = true;
   }
 }
 
 /** What a click does; the row itself goes along. */
 function commandOf(action: Action, node: CheckpointNode): vscode.Command {
   const names = {
-    open: ["openArtifact", l10n.t("Open File")],
-    copy: ["copyText", l10n.t("Copy")],
-    record: ["showRecord", l10n.t("Show the Record")],
-    compare: ["showWhatChanged", l10n.t("Show What Changed")],
+    open: ["openArtifact", "Open File"],
+    copy: ["copyText", "Copy"],
+    record: ["showRecord", "Show the Record"],
+    compare: ["showWhatChanged", "Show What Changed"],
   } as const;
   const [command, title] = names[action.kind];
   return { command: `codexCheckpoints.${command}`, title, arguments: [node] };
@@ -141,6 +114,29 @@ function menuOf(node: CheckpointNode): string {
   return node.action === null ? "" : menus[node.action.kind];
 }
 
-function concerns(changes: Changes, sessionId: string): boolean {
-  return changes === null || changes.has(sessionId);
+export function checkpointCommands({ following, documents }: App): Commands {
+  const folder = () => following.current?.cwd ?? null;
+  // By a key of a person's own it may be called without a row.
+  const onRow = (act: (action: Action) => unknown) => (row?: CheckpointNode) =>
+    row?.action ? act(row.action) : undefined;
+  return {
+    openArtifact: onRow((action) =>
+      action.kind === "open" || action.kind === "compare"
+        ? openArtifact(folder(), action.uri)
+        : undefined,
+    ),
+    showWhatChanged: onRow((action) =>
+      action.kind === "compare" ? showWhatChanged(folder(), action.uri, action.hash) : undefined,
+    ),
+    showRecord: onRow((action) =>
+      action.kind === "record" && following.current !== null
+        ? documents.openRecord(following.current, action.ref)
+        : undefined,
+    ),
+    copyText: onRow(async (action) => {
+      const text = "uri" in action ? action.uri : "ref" in action ? action.ref : action.text;
+      await vscode.env.clipboard.writeText(text);
+      vscode.window.setStatusBarMessage("Copied", 2000);
+    }),
+  };
 }

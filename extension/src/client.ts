@@ -10,7 +10,7 @@ import {
   LanguageClient,
   ResponseError,
 } from "vscode-languageclient/node";
-import { end } from "./ending.ts";
+import { end } from "./install.ts";
 import { begin, forget, type Seeker, serverCommand } from "./launch.ts";
 import { type ServerState, whyDown } from "./model/status.ts";
 import {
@@ -20,8 +20,6 @@ import {
   StrayedNotification,
 } from "./protocol.ts";
 import * as settings from "./settings.ts";
-
-const { l10n } = vscode;
 
 /** Says in the log what it would otherwise show: the view and the status bar speak to people. */
 class QuietClient extends LanguageClient {
@@ -33,7 +31,7 @@ class QuietClient extends LanguageClient {
 /** The server ended before it answered: whether it did what it was asked for is not known. */
 export class Unanswered extends Error {
   constructor() {
-    super(l10n.t("The server ended before it answered."));
+    super("The server ended before it answered.");
   }
 }
 
@@ -68,10 +66,9 @@ export function answering(server: Server): Promise<void> {
 
 /** The same for a person who asks once more: a server that is down is started first. */
 export function awake(server: Server): Promise<void> {
-  return whyDown(server.state, l10n.t) === null ? answering(server) : server.restart();
+  return whyDown(server.state) === null ? answering(server) : server.restart();
 }
 
-/** The one server of this window. */
 export class Server {
   readonly #stateChanged = new vscode.EventEmitter<ServerState>();
   readonly #sessionsChanged = new vscode.EventEmitter<Changed>();
@@ -106,7 +103,7 @@ export class Server {
     return this.#client?.isRunning() === true ? this.#client : null;
   }
 
-  /** Say how it is; whoever shows it hears of it. */
+  /** Set the state and announce it. */
   become(state: ServerState): void {
     if (state.kind !== this.#state.kind) {
       this.log.info(`server: ${state.kind}`);
@@ -115,7 +112,7 @@ export class Server {
     this.#stateChanged.fire(state);
   }
 
-  /** Start, or start anew; several wishes are met one after the other. */
+  /** Start, or start anew; several calls run one after the other. */
   restart(): Promise<void> {
     return this.#next(async () => {
       // Said before the old one ends: who asks meanwhile waits for the new one.
@@ -125,15 +122,14 @@ export class Server {
     });
   }
 
-  /** Stop for good. */
   stop(): Promise<void> {
     return this.#next(() => this.#stop());
   }
 
-  /** Do this when what was wished before is done, or failed. */
-  #next(wish: () => Promise<void>): Promise<void> {
-    const done = this.#queue.then(wish);
-    this.#queue = done.catch(() => {}); // who wished it hears of it
+  /** Do this when what was asked before is done, or failed. */
+  #next(work: () => Promise<void>): Promise<void> {
+    const done = this.#queue.then(work);
+    this.#queue = done.catch(() => {}); // whoever asked sees it fail
     return done;
   }
 
@@ -149,7 +145,7 @@ export class Server {
     await answering(this);
     const client = this.client;
     if (client === null) {
-      throw new Error(whyDown(this.#state, l10n.t) ?? l10n.t("The server is not running."));
+      throw new Error(whyDown(this.#state) ?? "The server is not running.");
     }
     const began = performance.now();
     let outcome = "failed";
@@ -180,7 +176,7 @@ export class Server {
     try {
       const command = await serverCommand(this.#seeker);
       if (command === null) {
-        const reason = l10n.t("Codex Checkpoints needs Python 3.11 to 3.14, and found none.");
+        const reason = "Codex Checkpoints needs Python 3.11 to 3.14, and found none.";
         this.become({ kind: "noPython", reason });
         return;
       }
@@ -201,11 +197,8 @@ export class Server {
       }
       const reason =
         settings.serverCommand() === null
-          ? l10n.t("Codex Checkpoints could not start its server.")
-          : l10n.t(
-              "The command in the setting {0} did not start.",
-              "codexCheckpoints.server.command",
-            );
+          ? "Codex Checkpoints could not start its server."
+          : `The command in the setting codexCheckpoints.server.command did not start.`;
       this.become({ kind: "failed", reason });
     }
   }
@@ -226,7 +219,7 @@ export class Server {
             return { action: CloseAction.DoNotRestart, handled: true };
           },
         },
-        // The process is begun by us, and heard already.
+        // The process is started by us, and its output is read already.
         stdioOptions: { stdout: () => {}, stderr: () => {} },
       },
     );

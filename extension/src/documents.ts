@@ -1,15 +1,18 @@
-/** View text, checkpoint JSON and doctor report as read-only documents of our own scheme. */
+/**
+ * What can be read about a session, as read-only documents with addresses of our own: view text,
+ * checkpoint, records, histories, and a session as it was at the end of a turn, compared.
+ */
 
 import * as vscode from "vscode";
-import type { ChangeFeed, Changes } from "./changes.ts";
 import type { Server } from "./client.ts";
-import { doctorText } from "./model/doctor.ts";
-import { historyText } from "./model/history.ts";
-import { lossesText } from "./model/losses.ts";
+import type { ChangeFeed, Changes } from "./following.ts";
+import { lossesText } from "./model/compaction.ts";
+import { doctorText, historyText, KeptTexts } from "./model/documents.ts";
+import { comparisonTitle, inOrder, type Place } from "./model/markers.ts";
 import { fileName, plain, subject } from "./model/text.ts";
-import { Told } from "./model/told.ts";
 import {
   CompactPreviewRequest,
+  DiffRequest,
   DoctorRequest,
   HistoryRequest,
   LossesRequest,
@@ -18,36 +21,31 @@ import {
   ShowRequest,
   ViewRequest,
 } from "./protocol.ts";
-import { saysRefusal } from "./refusals.ts";
+import { errorText } from "./requests.ts";
 
-const { l10n } = vscode;
+/** An address names a document by its authority, the session in the query. */
+const SCHEME = "codex-checkpoints";
 
-export const SCHEME = "codex-checkpoints";
+/** The same for a session at the end of a turn, which stands in the fragment; without one it is now. */
+const STATE_SCHEME = "codex-checkpoints-state";
 
 /** Lines wrap in it, and nothing covers their ends; package.json says so. */
-export const VIEW_LANGUAGE = "codex-checkpoint-view";
+const VIEW_LANGUAGE = "codex-checkpoint-view";
 
-/** What can be shown; each is an authority of the scheme, the session stands in the query. */
+/** What can be shown of a session as it is now, and of the server. */
 export type Document = "view" | "json" | "losses" | "doctor";
 
-/** A record of a session that is cited: it never changes, so it is not asked for again. */
-const RECORD = "record";
+const WRAPPED = new Set(["view", "losses", "text"]);
 
-/** What the model of a session sees now, and what it would see after a compaction. */
-const [NOW, THEN] = ["now", "then"];
-
-/** A text that was told once. */
-const TOLD = "told";
-
-/** These stay as they were when they were opened. */
-const FIXED = new Set([RECORD, TOLD, NOW, THEN]);
+/** These stay as they were when they were opened: a record never changes. */
+const FIXED = new Set(["record", "text", "now", "then"]);
 
 export class Documents implements vscode.TextDocumentContentProvider, vscode.Disposable {
   readonly #emitter = new vscode.EventEmitter<vscode.Uri>();
   readonly onDidChange = this.#emitter.event;
   readonly #server: Server;
   readonly #subscriptions: vscode.Disposable[];
-  readonly #told = new Told();
+  readonly #texts = new KeptTexts();
   /** Those that nobody could answer, by their addresses. */
   readonly #owed = new Set<string>();
 
@@ -55,84 +53,78 @@ export class Documents implements vscode.TextDocumentContentProvider, vscode.Dis
     this.#server = server;
     this.#subscriptions = [
       vscode.workspace.registerTextDocumentContentProvider(SCHEME, this),
+      vscode.workspace.registerTextDocumentContentProvider(STATE_SCHEME, this),
       feed.onDidChange((changes) => this.#refresh(changes)),
     ];
   }
 
   /** Open one in the editor; what is open already is shown, whatever it is called by now. */
   async open(document: Document, session: SessionSummary | null): Promise<void> {
-    const id = session?.sessionId ?? "";
+    const query = session?.sessionId ?? "";
     const there = vscode.workspace.textDocuments.find(
       ({ uri, isClosed }) =>
-        uri.scheme === SCHEME && uri.authority === document && uri.query === id && !isClosed,
+        uri.scheme === SCHEME && uri.authority === document && uri.query === query && !isClosed,
     );
-    const opened = await vscode.workspace.openTextDocument(
-      there?.uri ?? addressOf(document, session),
-    );
-    if (document === "view" || document === "losses") {
-      await vscode.languages.setTextDocumentLanguage(opened, VIEW_LANGUAGE);
-    }
-    await vscode.window.showTextDocument(opened, { preview: true });
+    const name = session === null ? "" : fileName(subject(session));
+    const paths = {
+      view: `/${name} – view.txt`,
+      json: `/${name} – checkpoint.json`,
+      losses: `/${name} – losses.txt`,
+      doctor: "/Codex Checkpoints – doctor.txt",
+    };
+    await show(there?.uri ?? address(document, paths[document], query));
   }
 
-  /** Open a record that is cited as evidence. */
-  async openRecord(session: SessionSummary, ref: string): Promise<void> {
-    const uri = vscode.Uri.from({
-      scheme: SCHEME,
-      authority: RECORD,
-      path: `/${fileName(ref)} – record.json`,
-      query: session.sessionId,
-      fragment: ref,
-    });
-    await vscode.window.showTextDocument(uri, { preview: true });
+  async openRecord({ sessionId }: SessionSummary, ref: string): Promise<void> {
+    await show(address("record", `/${fileName(ref)} – record.json`, sessionId, ref));
   }
 
   /** Open a text that nobody could be asked for again. */
   async openText(name: string, text: string): Promise<void> {
-    const uri = vscode.Uri.from({
-      scheme: SCHEME,
-      authority: TOLD,
-      path: `/${name}.txt`,
-      query: this.#told.keep(text),
-    });
-    const opened = await vscode.workspace.openTextDocument(uri);
-    await vscode.languages.setTextDocumentLanguage(opened, VIEW_LANGUAGE);
-    await vscode.window.showTextDocument(opened, { preview: true });
+    await show(address("text", `/${name}.txt`, this.#texts.keep(text)));
+  }
+
+  async openState(shape: "view" | "json", session: SessionSummary, place: Place): Promise<void> {
+    await show(stateAddress(shape, session, place));
+  }
+
+  /** Show the views of two states side by side; the title says how much differs. */
+  async compareStates(session: SessionSummary, one: Place, other: Place): Promise<void> {
+    const [left, right] = inOrder(one, other);
+    const { sessionId, turnId: fromTurnId } = left;
+    const { sessionId: toSessionId, turnId: toTurnId } = right;
+    const asked = { sessionId, fromTurnId, toTurnId, toSessionId };
+    const found = await this.#server.request(DiffRequest, asked);
+    const title = comparisonTitle(fileName(subject(session)), left, right, found);
+    const [before, after] = await Promise.all(
+      [left, right].map((place) => opened(stateAddress("view", session, place))),
+    );
+    await compare(before?.uri, after?.uri, title);
   }
 
   /** Show what the model sees now beside what it would see after a compaction. */
   async compareHistories(session: SessionSummary): Promise<void> {
-    const name = fileName(subject(session, l10n.t));
-    const address = (authority: string, path: string) =>
-      vscode.Uri.from({ scheme: SCHEME, authority, path, query: session.sessionId });
-    const [now, then] = [
-      address(NOW, `/${name} – now.txt`),
-      address(THEN, `/${name} – compacted.txt`),
-    ] as const;
+    const name = fileName(subject(session));
+    const now = address("now", `/${name} – now.txt`, session.sessionId);
+    const then = address("then", `/${name} – compacted.txt`, session.sessionId);
     // Who compares again wants what is so by now, also where both are still open.
     this.#emitter.fire(now);
     this.#emitter.fire(then);
-    await vscode.commands.executeCommand(
-      "vscode.diff",
-      now,
-      then,
-      l10n.t("{0}: now ↔ compacted", name),
-      { preview: true },
-    );
+    await compare(now, then, `${name}: now ↔ compacted`);
   }
 
   async provideTextDocumentContent(
     uri: vscode.Uri,
     token: vscode.CancellationToken,
   ): Promise<string> {
-    const address = uri.toString();
+    const key = uri.toString();
     try {
       const text = await this.#textOf(uri, token);
-      this.#owed.delete(address);
+      this.#owed.delete(key);
       return text;
     } catch (error) {
-      this.#owed.add(address);
-      return `${plain(saysRefusal(error, l10n.t))}\n`;
+      this.#owed.add(key);
+      return `${plain(errorText(error))}\n`;
     }
   }
 
@@ -141,38 +133,35 @@ export class Documents implements vscode.TextDocumentContentProvider, vscode.Dis
   }
 
   async #textOf(uri: vscode.Uri, token: vscode.CancellationToken): Promise<string> {
-    const sessionId = uri.query;
-    if (uri.authority === "doctor") {
-      return doctorText(await this.#server.request(DoctorRequest, {}, token), l10n.t);
+    const server = this.#server;
+    const { query: sessionId, fragment } = uri;
+    const state = { sessionId, turnId: fragment === "" ? null : fragment };
+    switch (uri.authority) {
+      case "doctor":
+        return doctorText(await server.request(DoctorRequest, {}, token));
+      case "json": {
+        const { text } = await server.request(ShowRequest, state, token);
+        return `${JSON.stringify(JSON.parse(text), null, 2)}\n`;
+      }
+      case "losses":
+        return lossesText((await server.request(LossesRequest, { sessionId }, token)).items);
+      case "record":
+        return (await server.request(RecordRequest, { sessionId, ref: fragment }, token)).text;
+      case "text": {
+        const gone = "This text was shown once and was not kept. Ask for it again.\n";
+        return this.#texts.text(uri.query) ?? gone;
+      }
+      case "now":
+        return historyText((await server.request(HistoryRequest, { sessionId }, token)).items);
+      case "then": {
+        const how = { strategy: "checkpoint", placement: "manual", force: true, into: "new" };
+        const asked = { sessionId, ...how, workDoneToken: null };
+        const { replacement } = await server.request(CompactPreviewRequest, asked, token);
+        return historyText(replacement);
+      }
+      default:
+        return (await server.request(ViewRequest, { ...state, caps: null }, token)).text;
     }
-    if (uri.authority === "json") {
-      const shown = await this.#server.request(ShowRequest, { sessionId, turnId: null }, token);
-      return `${JSON.stringify(JSON.parse(shown.text), null, 2)}\n`;
-    }
-    if (uri.authority === "losses") {
-      const { items } = await this.#server.request(LossesRequest, { sessionId }, token);
-      return lossesText(items, l10n.t);
-    }
-    if (uri.authority === RECORD) {
-      const ref = uri.fragment;
-      return (await this.#server.request(RecordRequest, { sessionId, ref }, token)).text;
-    }
-    if (uri.authority === TOLD) {
-      const gone = l10n.t("This text was told once and was not kept. Ask for it again.");
-      return this.#told.text(uri.query) ?? `${gone}\n`;
-    }
-    if (uri.authority === NOW) {
-      const { items } = await this.#server.request(HistoryRequest, { sessionId }, token);
-      return historyText(items, l10n.t);
-    }
-    if (uri.authority === THEN) {
-      const wish = { sessionId, strategy: "checkpoint", placement: "manual", force: true };
-      const would = { ...wish, into: "new", workDoneToken: null };
-      const { replacement } = await this.#server.request(CompactPreviewRequest, would, token);
-      return historyText(replacement, l10n.t);
-    }
-    const asked = { sessionId, turnId: null, caps: null };
-    return (await this.#server.request(ViewRequest, asked, token)).text;
   }
 
   /** Only what is open asks again; while the server is away it stays as it is. */
@@ -181,27 +170,37 @@ export class Documents implements vscode.TextDocumentContentProvider, vscode.Dis
       return;
     }
     for (const { uri } of vscode.workspace.textDocuments) {
+      const isOurs = uri.scheme === SCHEME || uri.scheme === STATE_SCHEME;
       const concerns = changes === null || changes.has(uri.query) || uri.authority === "doctor";
       const mayChange = !FIXED.has(uri.authority) || this.#owed.has(uri.toString());
-      if (uri.scheme === SCHEME && concerns && mayChange) {
+      if (isOurs && concerns && mayChange) {
         this.#emitter.fire(uri);
       }
     }
   }
 }
 
-function addressOf(document: Document, session: SessionSummary | null): vscode.Uri {
-  const name = session === null ? "" : fileName(subject(session, l10n.t));
-  const paths = {
-    view: `/${name} – view.txt`,
-    json: `/${name} – checkpoint.json`,
-    losses: `/${name} – losses.txt`,
-    doctor: "/Codex Checkpoints – doctor.txt",
-  };
-  return vscode.Uri.from({
-    scheme: SCHEME,
-    authority: document,
-    path: paths[document],
-    query: session?.sessionId ?? "",
-  });
+function address(authority: string, path: string, query: string, fragment = ""): vscode.Uri {
+  return vscode.Uri.from({ scheme: SCHEME, authority, path, query, fragment });
+}
+
+function stateAddress(shape: "view" | "json", session: SessionSummary, place: Place): vscode.Uri {
+  const end = shape === "view" ? "view.txt" : "checkpoint.json";
+  const path = `/${fileName(subject(session))} – ${fileName(place.words)} – ${end}`;
+  return address(shape, path, place.sessionId, place.turnId ?? "").with({ scheme: STATE_SCHEME });
+}
+
+async function opened(uri: vscode.Uri): Promise<vscode.TextDocument> {
+  const document = await vscode.workspace.openTextDocument(uri);
+  return WRAPPED.has(uri.authority)
+    ? vscode.languages.setTextDocumentLanguage(document, VIEW_LANGUAGE)
+    : document;
+}
+
+async function show(uri: vscode.Uri): Promise<void> {
+  await vscode.window.showTextDocument(await opened(uri), { preview: true });
+}
+
+async function compare(left: unknown, right: unknown, title: string): Promise<void> {
+  await vscode.commands.executeCommand("vscode.diff", left, right, title, { preview: true });
 }

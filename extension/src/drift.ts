@@ -2,35 +2,33 @@
 
 import * as vscode from "vscode";
 import type { Server } from "./client.ts";
-import { Drift } from "./model/drift.ts";
+import { openArtifact } from "./files.ts";
+import { Drift } from "./model/status.ts";
 import { iconless } from "./model/text.ts";
-import { openArtifact } from "./openArtifact.ts";
 import { SessionRequest, type Strayed } from "./protocol.ts";
+import { attempt } from "./requests.ts";
 import { turnOff } from "./settings.ts";
-import { telling } from "./telling.ts";
-
-const { l10n } = vscode;
 
 /** One warning for what strays in a session, however much of it comes until it is answered. */
 export function warnOfDrift(server: Server): vscode.Disposable {
   const drift = new Drift();
   return server.onDidStray((strayed) => {
     if (drift.add(strayed)) {
-      void telling(() => warn(server, drift, strayed));
+      void attempt(() => warn(server, drift, strayed));
     }
   });
 }
 
 async function warn(server: Server, drift: Drift, { sessionId }: Strayed): Promise<void> {
-  const show = l10n.t("Show");
-  const off = l10n.t("Turn Off");
-  const sentence = l10n.t("Codex changed a file that neither the plan nor recent work mentions.");
+  const show = "Show";
+  const off = "Turn Off";
+  const sentence = "Codex changed a file that neither the plan nor recent work mentions.";
   const chosen = await vscode.window.showWarningMessage(sentence, show, off);
   const files = drift.take(sessionId);
   if (chosen === off) {
     await turnOff("driftGuard", false);
   } else if (chosen === show) {
-    const title = l10n.t("Changed Beside the Plan");
+    const title = "Changed Beside the Plan";
     const rows = files.map((file) => ({ ...file, label: iconless(file.label) }));
     const file = await vscode.window.showQuickPick(rows, { title });
     if (file !== undefined) {

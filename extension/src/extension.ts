@@ -1,34 +1,25 @@
 /** Wires the parts together; decides nothing. */
 
 import * as vscode from "vscode";
-import { provideBadges } from "./badges.ts";
-import { BranchDesk } from "./branching.ts";
-import { ChangeFeed } from "./changes.ts";
-import { CheckpointTree } from "./checkpointTree.ts";
+import type { App, Commands } from "./app.ts";
+import { branchCommands } from "./branches.ts";
+import { CheckpointTree, checkpointCommands } from "./checkpointTree.ts";
 import { Server } from "./client.ts";
-import { registerCommands } from "./commands.ts";
-import { CompactionDesk } from "./compacting.ts";
-import { ConnectionDesk } from "./connecting.ts";
-import { ConnectionTree } from "./connectionTree.ts";
+import { compactionCommands, offerCompaction } from "./compaction.ts";
+import { ConnectionTree, connectionCommands, warnWhenLost } from "./connection.ts";
 import { Documents } from "./documents.ts";
 import { warnOfDrift } from "./drift.ts";
-import { Emptiness } from "./emptiness.ts";
-import { Following } from "./following.ts";
-import type { House } from "./house.ts";
-import { MarkerDesk } from "./marking.ts";
-import { NoteDesk } from "./notes.ts";
-import { offerCompaction } from "./offers.ts";
-import { PinDesk } from "./pinning.ts";
-import { PackDesk } from "./portable.ts";
-import { firstIndex } from "./progress.ts";
-import { RestoreDesk } from "./restoring.ts";
-import { ResumeDesk } from "./resuming.ts";
-import { SessionDesk } from "./sessionDesk.ts";
+import { ChangeFeed, Following } from "./following.ts";
+import { markerCommands } from "./markers.ts";
+import { noteCommands } from "./notes.ts";
+import { pinCommands } from "./pins.ts";
+import { packCommands } from "./portable.ts";
+import { Restores, restoreCommands } from "./restoring.ts";
+import { provideBadges } from "./rows.ts";
+import { sessionCommands } from "./sessions.ts";
 import { SessionTree } from "./sessionTree.ts";
-import { SECTION } from "./settings.ts";
-import { States } from "./states.ts";
-import { StatusBar } from "./statusBar.ts";
-import { tellOfTrouble } from "./trouble.ts";
+import { SECTION, setContext } from "./settings.ts";
+import { firstIndex, reportTrouble, StatusBar } from "./statusBar.ts";
 
 let running: Server | null = null;
 
@@ -37,70 +28,48 @@ export function activate(context: vscode.ExtensionContext): void {
   const log = vscode.window.createOutputChannel("Codex Checkpoints", { log: true });
   const server = new Server(context.extensionPath, context.globalState, log);
   running = server;
-  const emptiness = new Emptiness(server);
   const feed = new ChangeFeed(server);
   const following = new Following(server, feed);
-  const tree = new SessionTree(server, feed, emptiness);
+  const tree = new SessionTree(server, feed);
   const documents = new Documents(server, feed);
-  const checkpoint = new CheckpointTree(server, following);
-  const statusBar = new StatusBar(server, following);
-  const notes = new NoteDesk(server, following);
-  const sessions = new SessionDesk(server);
-  const compaction = new CompactionDesk(server, documents);
-  const resuming = new ResumeDesk(server, compaction);
+  const app: App = { server, feed, following, tree, documents };
   const connections = new ConnectionTree(server);
-  const connection = new ConnectionDesk(server, documents, connections);
-  const states = new States(server, feed);
-  const neighbours = { server, feed, following, resuming };
-  const restores = new RestoreDesk(neighbours, context.extensionUri);
-  const house = {
-    server,
-    feed,
-    tree,
-    following,
-    documents,
-    notes,
-    sessions,
-    compaction,
-    resuming,
-    connection,
-    connections,
-    markers: new MarkerDesk(server, states),
-    branches: new BranchDesk(server, tree, following, documents, states),
-    pins: new PinDesk(server, following),
-    restores,
-    packs: new PackDesk(server, documents),
-  };
+  const restores = new Restores(app, context.extensionUri);
   context.subscriptions.push(
     connections,
     feed,
     following,
     tree,
     documents,
-    states,
     restores,
-    checkpoint,
-    statusBar,
-    ...attached(house, emptiness),
-  );
-  emptiness.server(server.state);
-  // Not awaited: starting takes a moment, and the editor need not wait for it.
-  void server.restart();
-}
-
-/** What reaches the parts from outside: commands, the server, the clock, settings. */
-function attached(house: House, emptiness: Emptiness): vscode.Disposable[] {
-  const { server, following, tree, compaction, connection } = house;
-  return [
-    registerCommands(house),
+    new CheckpointTree(server, following),
+    new StatusBar(server, following),
+    ...registered({
+      ...serverCommands(app),
+      ...sessionCommands(app),
+      ...checkpointCommands(app),
+      ...noteCommands(app),
+      ...markerCommands(app),
+      ...branchCommands(app),
+      ...pinCommands(app),
+      ...compactionCommands(app),
+      ...restoreCommands(restores),
+      ...packCommands(app),
+      ...connectionCommands(app, connections),
+    }),
     provideBadges(),
-    tellOfTrouble(server),
+    reportTrouble(server),
     warnOfDrift(server),
-    offerCompaction(following, compaction),
-    server.onDidChangeState((state) => emptiness.server(state)),
+    offerCompaction(app),
+    tree.view.onDidChangeSelection(({ selection: [node] }) => {
+      if (node?.kind === "session") {
+        following.choose(node.session);
+      }
+    }),
+    server.onDidChangeState(({ kind }) => setContext("state", kind)),
     server.onDidStart(async () => {
       await firstIndex(server);
-      await connection.tellWhenLost();
+      await warnWhenLost(app, connections);
     }),
     // Ages grow by themselves, and a session that ends without a word is no longer running.
     every(30_000, () => {
@@ -115,7 +84,29 @@ function attached(house: House, emptiness: Emptiness): vscode.Disposable[] {
         void server.restart();
       }
     }),
-  ];
+  );
+  setContext("state", server.state.kind);
+  // Not awaited: starting takes a moment, and the editor need not wait for it.
+  void server.restart();
+}
+
+function registered(commands: Commands): vscode.Disposable[] {
+  return Object.entries(commands).map(([name, run]) =>
+    vscode.commands.registerCommand(`codexCheckpoints.${name}`, run),
+  );
+}
+
+function serverCommands({ server, feed, documents }: App): Commands {
+  const openSettings = (query: string) =>
+    vscode.commands.executeCommand("workbench.action.openSettings", query);
+  return {
+    doctor: () => documents.open("doctor", null),
+    refresh: () => feed.everything(),
+    restart: () => server.restart(),
+    showLog: () => server.log.show(),
+    openSettings: () => openSettings("@ext:codex-checkpoints.codex-checkpoints"),
+    choosePython: () => openSettings("codexCheckpoints.python"),
+  };
 }
 
 function every(milliseconds: number, callback: () => void): vscode.Disposable {
@@ -123,7 +114,6 @@ function every(milliseconds: number, callback: () => void): vscode.Disposable {
   return new vscode.Disposable(() => clearInterval(timer));
 }
 
-/** End the server with the window. */
 export async function deactivate(): Promise<void> {
   await running?.stop();
   // Last, and by nobody else before: the end of the process is told there, and who writes into a

@@ -4,14 +4,11 @@
  */
 
 import * as vscode from "vscode";
-import type { ChangeFeed, Changes } from "./changes.ts";
 import type { Server } from "./client.ts";
-import { setContext } from "./emptiness.ts";
-import { sessionsParams } from "./model/listing.ts";
-import { followedOf, isBranch, runningOf } from "./model/sessions.ts";
+import { followedOf, isBranch, runningOf, sessionsParams } from "./model/sessions.ts";
 import { SessionRequest, type SessionSummary, SessionsRequest } from "./protocol.ts";
-import { codeOf } from "./refusals.ts";
-import { workspacePaths } from "./workspace.ts";
+import { codeOf } from "./requests.ts";
+import { setContext, workspacePaths } from "./settings.ts";
 
 /** Enough to find the running one; the newest come first. */
 const LOOKED_AT = 50;
@@ -42,7 +39,6 @@ export class Following implements vscode.Disposable {
     ];
   }
 
-  /** The session in view. */
   get current(): SessionSummary | null {
     return this.#current;
   }
@@ -52,22 +48,17 @@ export class Following implements vscode.Disposable {
     return this.#running;
   }
 
-  /** Whether a person chose the session in view. */
-  get isChosen(): boolean {
-    return this.#chosen !== null;
-  }
-
   /** Show this session from now on; null goes back to following. */
   choose(session: SessionSummary | null): void {
     this.#chosen = session?.sessionId ?? null;
     if (session !== null) {
       this.#current = session;
-      this.#tell({ session, changes: null });
+      this.#publish({ session, changes: null });
     }
     this.look(null);
   }
 
-  /** Find out again; wishes that arrive meanwhile become one more look. */
+  /** Find out again; calls that come meanwhile become one more look. */
   look(changes: Changes): void {
     if (this.#looking !== null) {
       const both = this.#again === undefined ? changes : union(this.#again, changes);
@@ -91,7 +82,7 @@ export class Following implements vscode.Disposable {
   async #look(changes: Changes): Promise<void> {
     if (this.#server.state.kind !== "ready") {
       this.#running = null;
-      this.#tell({ session: this.#current, changes: null });
+      this.#publish({ session: this.#current, changes: null });
       return;
     }
     try {
@@ -108,13 +99,13 @@ export class Following implements vscode.Disposable {
       const next = found ?? followedOf(here);
       const isOther = next?.sessionId !== this.#current?.sessionId;
       this.#current = next;
-      this.#tell({ session: next, changes: isOther ? null : changes });
+      this.#publish({ session: next, changes: isOther ? null : changes });
     } catch (error) {
       this.#server.log.warn(`following: ${error instanceof Error ? error.message : error}`);
     }
   }
 
-  #tell(followed: Followed): void {
+  #publish(followed: Followed): void {
     setContext("hasSession", followed.session !== null);
     setContext("chosen", this.#chosen !== null);
     setContext("hasSource", followed.session !== null && isBranch(followed.session));
@@ -155,4 +146,61 @@ export class Following implements vscode.Disposable {
 
 function union(a: Changes, b: Changes): Changes {
   return a === null || b === null ? null : new Set([...a, ...b]);
+}
+
+const GATHER_MS = 150;
+
+/** Which sessions changed; null means: any of them may have. */
+export type Changes = ReadonlySet<string> | null;
+
+/** One event for all that happened within a moment. */
+export class ChangeFeed implements vscode.Disposable {
+  readonly #emitter = new vscode.EventEmitter<Changes>();
+  readonly onDidChange = this.#emitter.event;
+  readonly #subscriptions: vscode.Disposable[];
+  #gathered: Set<string> | null = new Set();
+  #timer: NodeJS.Timeout | null = null;
+  #lastSeq = 0;
+
+  constructor(server: Server) {
+    this.#subscriptions = [
+      server.onDidChangeState(() => {
+        this.#lastSeq = 0;
+        this.everything();
+      }),
+      server.onDidChangeSessions(({ sessionIds, seq }) => {
+        const missed = seq !== this.#lastSeq + 1;
+        this.#lastSeq = seq;
+        if (missed) {
+          this.#gathered = null;
+        }
+        for (const id of sessionIds) {
+          this.#gathered?.add(id);
+        }
+        this.#soon();
+      }),
+    ];
+  }
+
+  everything(): void {
+    this.#gathered = null;
+    this.#soon();
+  }
+
+  dispose(): void {
+    vscode.Disposable.from(...this.#subscriptions, this.#emitter).dispose();
+    if (this.#timer !== null) {
+      clearTimeout(this.#timer);
+    }
+  }
+
+  /** The first change starts the wait; later ones do not prolong it. */
+  #soon(): void {
+    this.#timer ??= setTimeout(() => {
+      const changes = this.#gathered;
+      this.#gathered = new Set();
+      this.#timer = null;
+      this.#emitter.fire(changes);
+    }, GATHER_MS);
+  }
 }

@@ -4,7 +4,8 @@
  * run, with the launcher's `probe`, and says itself whether it can.
  */
 
-import { type ExecFileException, execFile } from "node:child_process";
+import { type ChildProcess, type ExecFileException, execFile } from "node:child_process";
+import { once } from "node:events";
 import { isAbsolute } from "node:path";
 
 /** So that nothing of the user's environment reaches the server. */
@@ -151,4 +152,33 @@ function whyNot(error: ExecFileException, errors: string): string {
   const how =
     typeof error.code === "number" ? `exit code ${error.code}` : `${error.code ?? error.signal}`;
   return said === "" ? how : `${how}: ${said.slice(0, 200)}`;
+}
+
+// --- the end of a process --------------------------------------------------------------------------
+
+/** How long a process may take to end by itself before it is killed. */
+const PATIENCE_MS = 2000;
+
+/** End a process, by force where it does not end by itself; it is gone on return. */
+export async function end(child: ChildProcess, patience = PATIENCE_MS): Promise<void> {
+  if (!hasEnded(child)) {
+    child.kill();
+    if (!(await endsWithin(child, patience))) {
+      child.kill("SIGKILL"); // one that hangs may hear nothing else
+      await endsWithin(child, patience);
+    }
+  }
+}
+
+function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {
+  return exitCode !== null || signalCode !== null;
+}
+
+async function endsWithin(child: ChildProcess, ms: number): Promise<boolean> {
+  try {
+    await once(child, "exit", { signal: AbortSignal.timeout(ms) });
+    return true;
+  } catch {
+    return hasEnded(child);
+  }
 }

@@ -1,4 +1,4 @@
-/** Which command is the server, and how its process is begun and heard. */
+/** Which command is the server, and how its process is started and read. */
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
@@ -37,7 +37,7 @@ export async function serverCommand(seeker: Seeker): Promise<readonly string[] |
     return [...remembered.command, ...ISOLATED, launcher, "serve"];
   }
   const around = { launcher, folder, environment: process.env, timeout: 10_000 };
-  const found = await findPython(sources, around, (attempt) => log.info(told(attempt)));
+  const found = await findPython(sources, around, (attempt) => log.info(attemptText(attempt)));
   if (found === null) {
     return null;
   }
@@ -54,7 +54,7 @@ export async function forget({ memory }: Seeker): Promise<boolean> {
 }
 
 interface Remembered {
-  /** What it was found by: with other settings it does not count. */
+  /** How it was found: with other settings it does not count. */
   readonly key: string;
   readonly command: readonly string[];
 }
@@ -80,7 +80,7 @@ export async function begin(
   return child;
 }
 
-/** One of the server's own log lines, at its level. */
+/** Write one of the server's log lines, at its level. */
 function passOn(line: string, log: vscode.LogOutputChannel): void {
   const [, level, text] = /^(DEBUG|INFO|WARNING) (.*)$/.exec(line) ?? [];
   if (text === undefined) {
@@ -92,7 +92,7 @@ function passOn(line: string, log: vscode.LogOutputChannel): void {
   }
 }
 
-function told({ candidate, version, reason }: Attempt): string {
+function attemptText({ candidate, version, reason }: Attempt): string {
   const what = `${candidate.command.join(" ")} (${candidate.origin})`;
   return reason === null ? `found ${what}: Python ${version}` : `not ${what}: ${reason}`;
 }

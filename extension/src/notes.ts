@@ -1,17 +1,10 @@
 /** Asks a person for a note, and tells the server: state, verify again, revoke. */
 
 import * as vscode from "vscode";
-import { inView } from "./chosenSession.ts";
-import type { Server } from "./client.ts";
-import type { Following } from "./following.ts";
-import { isSuspect } from "./model/notes.ts";
-import {
-  decisionPayload,
-  factPayload,
-  freeDecisionId,
-  isKey,
-  uriOfFile,
-} from "./model/payloads.ts";
+import { type App, type Commands, inView } from "./app.ts";
+import { MAX_KEY } from "./limits.ts";
+import { type CheckpointNode, isSuspect } from "./model/checkpoint.ts";
+import { decisionPayload, factPayload, freeDecisionId, isKey, uriOfFile } from "./model/notes.ts";
 import { cut, iconless, plain } from "./model/text.ts";
 import {
   type Anchor,
@@ -22,150 +15,151 @@ import {
   RevokeNoteRequest,
   type SessionSummary,
 } from "./protocol.ts";
-import { pathForSessions } from "./workspace.ts";
-
-const { l10n } = vscode;
+import { pathForSessions } from "./settings.ts";
 
 /** How many messages and calls are offered as evidence. */
 const OFFERED = 60;
 
-export class NoteDesk {
-  readonly #server: Server;
-  readonly #following: Following;
+export function noteCommands(app: App): Commands {
+  return {
+    addNote: () => add(app),
+    addFactAboutFile: (file?: vscode.Uri) => addAboutFile(app, file),
+    verifyNote: (row?: CheckpointNode) => row && verify(app, row.note),
+    revokeNote: (row?: CheckpointNode) => row && revoke(app, row.note),
+  };
+}
 
-  constructor(server: Server, following: Following) {
-    this.#server = server;
-    this.#following = following;
+/** Ask for a fact or a decision about the session in view. */
+async function add(app: App): Promise<void> {
+  const kinds = [
+    {
+      of: "fact",
+      label: "Fact",
+      detail: "Something learned, and what shows it.",
+    },
+    { of: "decision", label: "Decision", detail: "Something settled, and why." },
+  ];
+  const title = "Add a Note";
+  const chosen = await vscode.window.showQuickPick(kinds, { title });
+  if (chosen?.of === "fact") {
+    await inView(app, (session) => addFact(app, session, null));
+  } else if (chosen?.of === "decision") {
+    await inView(app, (session) => addDecision(app, session));
   }
+}
 
-  /** Ask for a fact or a decision about the session in view. */
-  async add(): Promise<void> {
-    const kinds = [
+/** Ask for a fact that rests on one file. */
+async function addAboutFile(app: App, file: vscode.Uri | undefined): Promise<void> {
+  const target = file ?? vscode.window.activeTextEditor?.document.uri;
+  if (target?.scheme !== "file") {
+    return;
+  }
+  await inView(app, async (session) => {
+    const uri = uriOfFile(session.cwd, await pathForSessions(target));
+    const anchors = await anchorsOf(app, session);
+    if (!anchors.some(({ source, ref }) => source === "file" && ref === uri)) {
+      const sentence =
+        "The session in view has not met this file, so no fact of it can rest on the file.";
+      await vscode.window.showInformationMessage(sentence);
+      return;
+    }
+    await addFact(app, session, uri);
+  });
+}
+
+/** Ask for new evidence of a fact; its text may be corrected on the way. */
+async function verify(app: App, fact: Note | null): Promise<void> {
+  if (fact === null || !isSuspect(fact)) {
+    return;
+  }
+  await inView(app, async (session) => {
+    const title = "Verify a Fact Again";
+    const value = await askText(title, "What is true now?", fact.value ?? "");
+    const anchors = await anchorsOf(app, session);
+    const newer = anchors.filter(({ source, seq }) => source === "file" || seq > fact.seq);
+    const evidence = value && (await askEvidence(title, newer));
+    if (!evidence) {
+      return;
+    }
+    const kept = fact.dependsOn.map(({ uri }) => uri);
+    const dependsOn = evidence.source === "file" ? [...new Set([...kept, evidence.ref])] : kept;
+    await apply(app, session, factPayload({ key: fact.id, value, evidence, dependsOn }));
+  });
+}
+
+/** Take a note back, once the person is sure. */
+async function revoke(app: App, note: Note | null): Promise<void> {
+  if (note === null) {
+    return;
+  }
+  await inView(app, async (session) => {
+    const take = "Revoke";
+    const sure = await vscode.window.showWarningMessage(
+      note.kind === "fact" ? "Revoke this fact?" : "Revoke this decision?",
       {
-        of: "fact",
-        label: l10n.t("Fact"),
-        detail: l10n.t("Something learned, and what shows it."),
+        modal: true,
+        detail: plain(note.kind === "fact" ? `${note.id} = ${note.value}` : (note.decision ?? "")),
       },
-      { of: "decision", label: l10n.t("Decision"), detail: l10n.t("Something settled, and why.") },
-    ];
-    const title = l10n.t("Add a Note");
-    const chosen = await vscode.window.showQuickPick(kinds, { title });
-    if (chosen?.of === "fact") {
-      await inView(this.#following, (session) => this.#addFact(session, null));
-    } else if (chosen?.of === "decision") {
-      await inView(this.#following, (session) => this.#addDecision(session));
-    }
-  }
-
-  /** Ask for a fact that rests on one file. */
-  async addAboutFile(file: vscode.Uri | undefined): Promise<void> {
-    const target = file ?? vscode.window.activeTextEditor?.document.uri;
-    if (target?.scheme !== "file") {
-      return;
-    }
-    await inView(this.#following, async (session) => {
-      const uri = uriOfFile(session.cwd, await pathForSessions(target));
-      const anchors = await this.#anchors(session);
-      if (!anchors.some(({ source, ref }) => source === "file" && ref === uri)) {
-        const sentence = l10n.t(
-          "The session in view has not met this file, so no fact of it can rest on the file.",
-        );
-        await vscode.window.showInformationMessage(sentence);
-        return;
-      }
-      await this.#addFact(session, uri);
-    });
-  }
-
-  /** Ask for new evidence of a fact; its text may be corrected on the way. */
-  async verify(fact: Note | null): Promise<void> {
-    if (fact === null || !isSuspect(fact)) {
-      return;
-    }
-    await inView(this.#following, async (session) => {
-      const title = l10n.t("Verify a Fact Again");
-      const value = await askText(title, l10n.t("What is true now?"), fact.value ?? "");
-      const anchors = await this.#anchors(session);
-      const newer = anchors.filter(({ source, seq }) => source === "file" || seq > fact.seq);
-      const evidence = value && (await askEvidence(title, newer));
-      if (!evidence) {
-        return;
-      }
-      const kept = fact.dependsOn.map(({ uri }) => uri);
-      const dependsOn = evidence.source === "file" ? [...new Set([...kept, evidence.ref])] : kept;
-      await this.#apply(session, factPayload({ key: fact.id, value, evidence, dependsOn }));
-    });
-  }
-
-  /** Take a note back, once the person is sure. */
-  async revoke(note: Note | null): Promise<void> {
-    if (note === null) {
-      return;
-    }
-    await inView(this.#following, async (session) => {
-      const take = l10n.t("Revoke");
-      const sure = await vscode.window.showWarningMessage(
-        note.kind === "fact" ? l10n.t("Revoke this fact?") : l10n.t("Revoke this decision?"),
-        {
-          modal: true,
-          detail: plain(
-            note.kind === "fact" ? `${note.id} = ${note.value}` : (note.decision ?? ""),
-          ),
-        },
-        take,
-      );
-      if (sure === take) {
-        const { sessionId } = session;
-        await this.#server.request(RevokeNoteRequest, { sessionId, id: note.id, kind: note.kind });
-      }
-    });
-  }
-
-  async #addFact(session: SessionSummary, file: string | null): Promise<void> {
-    const title = l10n.t("Add a Fact");
-    const key = await askText(title, l10n.t("A short name for it, such as auth.ttl"), "", (text) =>
-      isKey(text) ? null : l10n.t("Letters, digits and . _ - / : only, 128 at most."),
+      take,
     );
-    const value = key && (await askText(title, l10n.t("What is true?"), ""));
-    if (!key || !value) {
-      return;
+    if (sure === take) {
+      const { sessionId } = session;
+      await app.server.request(RevokeNoteRequest, { sessionId, id: note.id, kind: note.kind });
     }
-    const anchors = await this.#anchors(session);
-    const about = anchors.find(({ source, ref }) => source === "file" && ref === file);
-    const evidence = about ?? (await askEvidence(title, anchors));
-    const dependsOn = evidence && (await askDependencies(title, anchors, evidence));
-    if (evidence && dependsOn) {
-      await this.#apply(session, factPayload({ key, value, evidence, dependsOn }));
-    }
-  }
+  });
+}
 
-  async #addDecision(session: SessionSummary): Promise<void> {
-    const title = l10n.t("Add a Decision");
-    const decision = await askText(title, l10n.t("What was decided?"), "");
-    const rationale = decision && (await askText(title, l10n.t("Why?"), ""));
-    if (!decision || !rationale) {
-      return;
-    }
-    const { sessionId } = session;
-    const { items } = await this.#server.request(NotesRequest, { sessionId });
-    const replaced = await askReplaced(title, items);
-    const evidence = replaced && (await askEvidence(title, await this.#anchors(session)));
-    if (replaced && evidence) {
-      const decisionId = freeDecisionId(items);
-      const { supersedes } = replaced;
-      const statement = { decisionId, decision, rationale, supersedes, evidence };
-      await this.#apply(session, decisionPayload(statement));
-    }
+async function addFact(app: App, session: SessionSummary, file: string | null): Promise<void> {
+  const title = "Add a Fact";
+  const key = await askText(title, "A short name for it, such as auth.ttl", "", (text) =>
+    isKey(text) ? null : `Letters, digits and . _ - / : only, ${MAX_KEY} at most.`,
+  );
+  const value = key && (await askText(title, "What is true?", ""));
+  if (!key || !value) {
+    return;
   }
+  const anchors = await anchorsOf(app, session);
+  const about = anchors.find(({ source, ref }) => source === "file" && ref === file);
+  const evidence = about ?? (await askEvidence(title, anchors));
+  const dependsOn = evidence && (await askDependencies(title, anchors, evidence));
+  if (evidence && dependsOn) {
+    await apply(app, session, factPayload({ key, value, evidence, dependsOn }));
+  }
+}
 
-  async #anchors({ sessionId }: SessionSummary): Promise<readonly Anchor[]> {
-    return (await this.#server.request(AnchorsRequest, { sessionId, limit: OFFERED })).items;
+async function addDecision(app: App, session: SessionSummary): Promise<void> {
+  const title = "Add a Decision";
+  const decision = await askText(title, "What was decided?", "");
+  const rationale = decision && (await askText(title, "Why?", ""));
+  if (!decision || !rationale) {
+    return;
   }
+  const { sessionId } = session;
+  const { items } = await app.server.request(NotesRequest, { sessionId });
+  const replaced = await askReplaced(title, items);
+  const evidence = replaced && (await askEvidence(title, await anchorsOf(app, session)));
+  if (replaced && evidence) {
+    const decisionId = freeDecisionId(items);
+    const { supersedes } = replaced;
+    const statement = { decisionId, decision, rationale, supersedes, evidence };
+    await apply(app, session, decisionPayload(statement));
+  }
+}
 
-  async #apply({ sessionId }: SessionSummary, payload: object): Promise<void> {
-    await this.#server.request(ApplyUpdateRequest, { sessionId, payload, dryRun: false });
-    vscode.window.setStatusBarMessage(l10n.t("Noted"), 2000);
-  }
+async function anchorsOf(
+  { server }: App,
+  { sessionId }: SessionSummary,
+): Promise<readonly Anchor[]> {
+  return (await server.request(AnchorsRequest, { sessionId, limit: OFFERED })).items;
+}
+
+async function apply(
+  { server }: App,
+  { sessionId }: SessionSummary,
+  payload: object,
+): Promise<void> {
+  await server.request(ApplyUpdateRequest, { sessionId, payload, dryRun: false });
+  vscode.window.setStatusBarMessage("Noted", 2000);
 }
 
 async function askText(
@@ -175,23 +169,23 @@ async function askText(
   problem: (text: string) => string | null = () => null,
 ): Promise<string | undefined> {
   const validateInput = (text: string) =>
-    text.trim() === "" ? l10n.t("Say something.") : problem(text.trim());
+    text.trim() === "" ? "Say something." : problem(text.trim());
   const options = { title, prompt, value, ignoreFocusOut: true, validateInput };
   return (await vscode.window.showInputBox(options))?.trim();
 }
 
 async function askEvidence(title: string, anchors: readonly Anchor[]): Promise<Anchor | undefined> {
   const kinds: Record<string, string> = {
-    user: l10n.t("message of the user"),
-    tool_output: l10n.t("output of a tool"),
-    file: l10n.t("file"),
+    user: "message of the user",
+    tool_output: "output of a tool",
+    file: "file",
   };
   const items = anchors.map((anchor) => ({
     label: iconless(cut(plain(anchor.text || anchor.ref), 120)),
     description: kinds[anchor.source] ?? "",
     anchor,
   }));
-  const placeHolder = l10n.t("What shows it?");
+  const placeHolder = "What shows it?";
   const options = { title, placeHolder, matchOnDescription: true, ignoreFocusOut: true };
   return (await vscode.window.showQuickPick(items, options))?.anchor;
 }
@@ -208,7 +202,7 @@ async function askDependencies(
     picked: evidence.source === "file" && ref === evidence.ref,
     ref,
   }));
-  const placeHolder = l10n.t("Which files does it rest on? When one changes, the fact is suspect.");
+  const placeHolder = "Which files does it rest on? When one changes, the fact is suspect.";
   const options = { title, placeHolder, canPickMany: true, ignoreFocusOut: true } as const;
   return (await vscode.window.showQuickPick(items, options))?.map(({ ref }) => ref);
 }
@@ -221,13 +215,13 @@ async function askReplaced(
   if (standing.length === 0) {
     return { supersedes: null };
   }
-  const none = { label: l10n.t("It replaces none"), description: "", supersedes: null };
+  const none = { label: "It replaces none", description: "", supersedes: null };
   const items = standing.map(({ id, decision }) => ({
     label: iconless(cut(plain(decision ?? ""), 120)),
     description: iconless(plain(id)),
     supersedes: id,
   }));
-  const placeHolder = l10n.t("Which decision does it replace?");
+  const placeHolder = "Which decision does it replace?";
   const options = { title, placeHolder, ignoreFocusOut: true };
   return vscode.window.showQuickPick([none, ...items], options);
 }

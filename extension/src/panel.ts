@@ -2,22 +2,12 @@
 
 import { randomBytes } from "node:crypto";
 import * as vscode from "vscode";
-import { type FromPage, fromPage, type ToPage, type Trouble } from "./model/pages.ts";
+import { type FromPage, fromPage, type ToPage } from "./model/restore.ts";
 import { harmless, plain } from "./model/text.ts";
-
-const { l10n } = vscode;
 
 /** The pages there are; each is a script and the common style in `dist/webview`. */
 export type PageName = "preview" | "details";
 
-/** What a page is sent, but for its translations. */
-export type Message = ToPage extends infer Each
-  ? Each extends ToPage
-    ? Omit<Each, "words">
-    : never
-  : never;
-
-/** Where the pages lie. */
 export function pagesAt(extension: vscode.Uri): vscode.Uri {
   return vscode.Uri.joinPath(extension, "dist", "webview");
 }
@@ -29,12 +19,12 @@ export class Page implements vscode.Disposable {
   readonly #subscriptions: vscode.Disposable[];
   #isGone = false;
 
-  /** Fill a panel with a page, and hear what it says. */
+  /** Fill a panel with a page, and handle what it says. */
   constructor(
     folder: vscode.Uri,
     name: PageName,
     panel: vscode.WebviewPanel,
-    hear: (said: FromPage) => void,
+    handle: (message: FromPage) => void,
     gone: () => void,
   ) {
     this.panel = panel;
@@ -42,9 +32,9 @@ export class Page implements vscode.Disposable {
     this.#name = name;
     this.#subscriptions = [
       panel.webview.onDidReceiveMessage((value: unknown) => {
-        const said = fromPage(value);
-        if (said !== null) {
-          hear(said);
+        const message = fromPage(value);
+        if (message !== null) {
+          handle(message);
         }
       }),
       panel.onDidDispose(() => {
@@ -66,18 +56,15 @@ export class Page implements vscode.Disposable {
     this.panel.webview.html = html(this.panel.webview, this.#folder, this.#name);
   }
 
-  /** Send something; what is no longer there hears nothing. */
-  send(message: Message): void {
+  /** Send something, unless the panel is gone. */
+  send(message: ToPage): void {
     if (!this.#isGone) {
-      const words = l10n.bundle ?? {};
-      void this.panel.webview.postMessage({ ...message, words });
+      void this.panel.webview.postMessage(message);
     }
   }
 
-  /** Say what did not work. */
   complain(sentence: string, again: boolean): void {
-    const trouble: Omit<Trouble, "words"> = { kind: "trouble", sentence: plain(sentence), again };
-    this.send(trouble);
+    this.send({ kind: "trouble", sentence: plain(sentence), again });
   }
 
   dispose(): void {
@@ -85,7 +72,6 @@ export class Page implements vscode.Disposable {
   }
 }
 
-/** Open an empty panel. */
 export function openPanel(viewType: string, title: string): vscode.WebviewPanel {
   const column = vscode.ViewColumn.Active;
   return vscode.window.createWebviewPanel(viewType, harmless(title), column, {});
@@ -94,9 +80,6 @@ export function openPanel(viewType: string, title: string): vscode.WebviewPanel 
 function html(webview: vscode.Webview, folder: vscode.Uri, name: PageName): string {
   const at = (file: string) => webview.asWebviewUri(vscode.Uri.joinPath(folder, file)).toString();
   const nonce = randomBytes(24).toString("base64url");
-  const waiting = l10n
-    .t("Reading the session…")
-    .replace(/[&<]/g, (sign) => `&#${sign.charCodeAt(0)};`);
   const policy = [
     "default-src 'none'",
     "base-uri 'none'",
@@ -115,7 +98,7 @@ function html(webview: vscode.Webview, folder: vscode.Uri, name: PageName): stri
 <title>${name}</title>
 </head>
 <body>
-<main id="page" class="${name}"><p class="waiting quiet" role="status">${waiting}</p></main>
+<main id="page" class="${name}"><p class="waiting quiet" role="status">Reading the session…</p></main>
 <script nonce="${nonce}" src="${at(`${name}.js`)}"></script>
 </body>
 </html>`;

@@ -3,11 +3,14 @@
 import * as vscode from "vscode";
 import type { Server } from "./client.ts";
 import { titleOf } from "./model/branches.ts";
-import { type Place, placeNow, placeOfMarker, placeOfTurn } from "./model/comparing.ts";
 import {
   labelOf,
   labelProblem,
   offered,
+  type Place,
+  placeNow,
+  placeOfMarker,
+  placeOfTurn,
   standingOf,
   type TurnChoice,
   turnChoices,
@@ -22,8 +25,6 @@ import {
   type SessionSummary,
 } from "./protocol.ts";
 
-const { l10n } = vscode;
-
 /** A turn that was chosen, and the markers of its session. */
 export interface ChosenTurn {
   readonly choice: TurnChoice;
@@ -35,33 +36,32 @@ export async function askTurn(
   server: Server,
   session: SessionSummary,
   title: string,
-  wish: "toMark" | "toSee",
+  purpose: "toMark" | "toSee",
 ): Promise<ChosenTurn | undefined> {
   const { turns, markers } = await turnsOf(server, session);
-  const choices = turnChoices(turns, markers, Date.now(), l10n.t);
+  const choices = turnChoices(turns, markers, Date.now());
   if (choices.length === 0) {
-    await vscode.window.showInformationMessage(l10n.t("This session has no turn yet."));
+    await vscode.window.showInformationMessage("This session has no turn yet.");
     return undefined;
   }
   const items = choices.map((choice) => ({ ...rowOf(choice, markers), choice }));
   const first = items.find(({ choice }) => choice === offered(choices)) ?? items[0];
   const chosen = await pick(items, first, {
     title: titleFor(title, session),
-    placeholder: l10n.t("Which turn? The newest is at the top."),
-    refuses: ({ choice }) => (wish === "toMark" ? choice.refusal : null),
+    placeholder: "Which turn? The newest is at the top.",
+    refuses: ({ choice }) => (purpose === "toMark" ? choice.refusal : null),
   });
   return chosen === undefined ? undefined : { choice: chosen.choice, markers };
 }
 
 /** Ask for a label; the one given is kept by Enter alone. */
 export async function askLabel(title: string, value: string): Promise<string | undefined> {
-  const validateInput = (text: string) => labelProblem(text, l10n.t);
-  const prompt = l10n.t("What to call it. A marker holds this label and no text of the session.");
+  const validateInput = (text: string) => labelProblem(text);
+  const prompt = "What to call it. A marker holds this label and no text of the session.";
   const options = { title, prompt, value, ignoreFocusOut: true, validateInput };
   return (await vscode.window.showInputBox(options))?.trim();
 }
 
-/** Ask for a marker of a session. */
 export async function askMarker(
   server: Server,
   session: SessionSummary,
@@ -69,7 +69,7 @@ export async function askMarker(
 ): Promise<Marker | undefined> {
   const { items: markers } = await server.request(MarksRequest, { sessionId: session.sessionId });
   if (markers.length === 0) {
-    await vscode.window.showInformationMessage(l10n.t("This session has no marker yet."));
+    await vscode.window.showInformationMessage("This session has no marker yet.");
     return undefined;
   }
   const items = [...markers]
@@ -95,14 +95,14 @@ export async function askPlace(
     (each) => each.available,
   );
   const items = [
-    { ...item("clock", l10n.t("As It Is Now")), place: placeNow(sessionId, l10n.t("now")) },
+    { ...item("clock", "As It Is Now"), place: placeNow(sessionId, "now") },
     ...[...markers].reverse().map((marker) => ({
       ...markerItem(marker, session),
-      place: placeOfMarker(marker, l10n.t),
+      place: placeOfMarker(marker),
     })),
-    ...turnChoices(turns, [], Date.now(), l10n.t).map(({ turn, label, description }) => ({
+    ...turnChoices(turns, [], Date.now()).map(({ turn, label, description }) => ({
       ...item("comment", label, description),
-      place: placeOfTurn(sessionId, turn, l10n.t),
+      place: placeOfTurn(sessionId, turn),
     })),
     ...others.map((branch) => ({
       ...branchItem(branch, branch === source),
@@ -124,13 +124,13 @@ export async function askBranch(
     return branches[0];
   }
   const items = [...branches].reverse().map((branch) => ({ ...branchItem(branch, false), branch }));
-  const options = { title: titleFor(l10n.t("Go to a Branch"), session), matchOnDescription: true };
+  const options = { title: titleFor("Go to a Branch", session), matchOnDescription: true };
   return (await vscode.window.showQuickPick(items, options))?.branch;
 }
 
 /** The title of a question about a session; the editor shows it as plain text. */
 export function titleFor(question: string, session: SessionSummary): string {
-  return `${question}: ${cut(subject(session, l10n.t), 60)}`;
+  return `${question}: ${cut(subject(session), 60)}`;
 }
 
 async function turnsOf(server: Server, { sessionId }: SessionSummary) {
@@ -149,16 +149,16 @@ function rowOf(choice: TurnChoice, markers: readonly Marker[]): vscode.QuickPick
 }
 
 function markerItem(marker: Marker, session: SessionSummary): vscode.QuickPickItem {
-  const since = age(marker.createdAt, Date.now(), l10n.t);
-  const label = iconless(cut(labelOf(marker, l10n.t), 100));
-  return item("bookmark", label, dotted(standingOf(marker, session, l10n.t), since));
+  const since = age(marker.createdAt, Date.now());
+  const label = iconless(cut(labelOf(marker), 100));
+  return item("bookmark", label, dotted(standingOf(marker, session), since));
 }
 
 function branchItem(branch: Branch, isSource: boolean): vscode.QuickPickItem {
   const label = iconless(cut(titleOf(branch.title, branch.sessionId), 100));
-  const since = branch.at === null ? "" : age(branch.at, Date.now(), l10n.t);
-  const name = isSource ? l10n.t("source") : l10n.t("branch");
-  const standing = branch.archived ? l10n.t("archived") : "";
+  const since = branch.at === null ? "" : age(branch.at, Date.now());
+  const name = isSource ? "source" : "branch";
+  const standing = branch.archived ? "archived" : "";
   return item(isSource ? "arrow-up" : "git-branch", label, dotted(name, standing, since));
 }
 

@@ -1125,9 +1125,10 @@ export interface SessionsParams {
  *
  * `contextTokensSource` is `reported` or `estimated`; `continuedBy` the session that a compaction
  * made current; `parentSession` the one whose subagent this is; `named` whether the title is a
- * name that somebody gave; `offer` what speaks for a compaction now, null where nothing does;
- * `branches` how many sessions came of it; `madeBy` is `restore`, `compaction`, `import`, or null
- * for a session that Codex made.
+ * name that somebody gave; `nearlyFull` whether what is in use has reached the trigger of its
+ * window; `offer` what speaks for a compaction now, null where nothing does; `branches` how many
+ * sessions came of it; `madeBy` is `restore`, `compaction`, `import`, or null for a session that
+ * Codex made.
  */
 export interface SessionSummary {
   readonly sessionId: string;
@@ -1155,6 +1156,7 @@ export interface SessionSummary {
   readonly markers: number;
   readonly branches: number;
   readonly madeBy: string | null;
+  readonly nearlyFull: boolean;
   readonly offer: Offer | null;
 }
 

@@ -1,11 +1,17 @@
 /** The preview of a restore: looked at in a tab, changed at will, done by one button. */
 
 import * as vscode from "vscode";
-import type { ChangeFeed } from "./changes.ts";
 import { answering, awake, type Server, Unanswered } from "./client.ts";
-import { longWork } from "./longWork.ts";
-import type { FromPage, PreviewState } from "./model/pages.ts";
-import { doneSince, nameOf, sessionName, type Wish, wishOf } from "./model/restore.ts";
+import type { ChangeFeed } from "./following.ts";
+import {
+  doneSince,
+  type FromPage,
+  nameOf,
+  type PreviewState,
+  type RestoreOptions,
+  readOptions,
+  sessionName,
+} from "./model/restore.ts";
 import { whyDown } from "./model/status.ts";
 import { Page } from "./panel.ts";
 import {
@@ -19,17 +25,12 @@ import {
   SessionRequest,
   type SessionSummary,
 } from "./protocol.ts";
-import { saysRefusal } from "./refusals.ts";
+import { errorText, longRequest } from "./requests.ts";
 
-const { l10n } = vscode;
-
-/** Who hears what comes of it. */
 export interface Outcome {
-  /** The branch is open. */
   readonly done: (restored: Restored) => void;
   /** It turned out to be open, after the server that opened it ended without a word. */
   readonly found: (operationId: string) => void;
-  /** The tab was closed. */
   readonly gone: () => void;
 }
 
@@ -38,7 +39,7 @@ export class RestorePreview {
   readonly #server: Server;
   readonly #outcome: Outcome;
   readonly #of: Pick<PreviewState, "sessionId" | "checkpointId">;
-  #wish: Wish;
+  #options: RestoreOptions;
   #asking = new vscode.CancellationTokenSource();
   #isBusy = false;
   /** When the restore began of which nobody knows yet what became; else null. */
@@ -48,7 +49,6 @@ export class RestorePreview {
   /** What the page was made of, as text; undefined while the page tells of trouble. */
   #shown: string | undefined;
 
-  /** Show it in a panel. */
   constructor(
     server: Server,
     feed: ChangeFeed,
@@ -60,7 +60,7 @@ export class RestorePreview {
     this.#server = server;
     this.#outcome = outcome;
     this.#of = { sessionId: begin.sessionId, checkpointId: begin.checkpointId };
-    this.#wish = begin.wish;
+    this.#options = begin.options;
     const subscription = feed.onDidChange((changes) => {
       if (panel.visible && (changes === null || changes.has(begin.sessionId))) {
         void this.#changed();
@@ -70,7 +70,7 @@ export class RestorePreview {
       folder,
       "preview",
       panel,
-      (said) => void this.#hear(said),
+      (message) => void this.#handle(message),
       () => {
         subscription.dispose();
         this.#asking.cancel();
@@ -80,29 +80,29 @@ export class RestorePreview {
   }
 
   /** Come to the front, with another way to go on if one is wanted. */
-  show(mode: Wish["mode"] | null): void {
+  show(mode: RestoreOptions["mode"] | null): void {
     this.page.panel.reveal();
-    if (mode !== null && mode !== this.#wish.mode) {
-      this.#wish = { ...this.#wish, mode };
+    if (mode !== null && mode !== this.#options.mode) {
+      this.#options = { ...this.#options, mode };
       this.page.restart();
     }
   }
 
-  async #hear(said: FromPage): Promise<void> {
-    switch (said.kind) {
+  async #handle(message: FromPage): Promise<void> {
+    switch (message.kind) {
       case "ready":
         return this.#look();
       case "again":
         await awake(this.#server);
         return this.#look();
-      case "wish":
-        this.#wish = said.wish;
+      case "options":
+        this.#options = message.options;
         return;
       case "preview":
         this.#aside = null;
-        return this.#preview(said.wish);
+        return this.#preview(message.options);
       case "restore":
-        return this.#restore(said.wish);
+        return this.#restore(message.options);
       case "cancel":
         return this.page.dispose();
       default:
@@ -112,7 +112,7 @@ export class RestorePreview {
   /** The server came or went, or the session is not what it was: what is shown may not hold. */
   async #changed(): Promise<void> {
     const { state } = this.#server;
-    const down = whyDown(state, l10n.t);
+    const down = whyDown(state);
     if (down !== null) {
       this.#complain(down);
     } else if (state.kind === "ready" && !this.#isBusy && !(await this.#isStill())) {
@@ -120,7 +120,7 @@ export class RestorePreview {
     }
   }
 
-  /** Whether the session is still here, and what is said of it as the page shows it. */
+  /** Whether the session is still here, and what is message of it as the page shows it. */
   async #isStill(): Promise<boolean> {
     try {
       const { sessionId } = this.#of;
@@ -137,59 +137,56 @@ export class RestorePreview {
   /** Show what would come, once it is known that it has not come yet. */
   async #look(): Promise<void> {
     if (this.#unsureSince === null || (await this.#isUndone(this.#unsureSince))) {
-      await this.#preview(this.#wish);
+      await this.#preview(this.#options);
     }
   }
 
-  /** Answer the newest wish alone; nobody waits for those before it. */
-  async #preview(wish: Wish): Promise<void> {
-    this.#wish = wish;
+  /** Answer the newest question alone; nobody waits for those before it. */
+  async #preview(options: RestoreOptions): Promise<void> {
+    this.#options = options;
     this.#asking.cancel();
     this.#asking = new vscode.CancellationTokenSource();
     const { token } = this.#asking;
-    const options = {
-      location: vscode.ProgressLocation.Window,
-      title: l10n.t("Reading the session"),
-    };
+    const busy = { location: vscode.ProgressLocation.Window, title: "Reading the session" };
     try {
       await answering(this.#server);
-      const answer = await vscode.window.withProgress(options, () => this.#answer(wish, token));
+      const answer = await vscode.window.withProgress(busy, () => this.#answer(options, token));
       if (!token.isCancellationRequested) {
         const { ground, ...told } = answer;
         const { label, checkpointId } = told.would;
         this.#shown = JSON.stringify(ground);
-        this.page.panel.title = l10n.t("Restore “{0}”", nameOf(label, checkpointId));
-        this.page.send({ kind: "preview", ...this.#of, wish, ...told });
+        this.page.panel.title = `Restore “${nameOf(label, checkpointId)}”`;
+        this.page.send({ kind: "preview", ...this.#of, options, ...told });
         if (this.#aside !== null) {
           this.page.complain(this.#aside, false);
         }
       }
     } catch (error) {
       if (!token.isCancellationRequested) {
-        this.#complain(saysRefusal(error, l10n.t));
+        this.#complain(errorText(error));
       }
     }
   }
 
-  /** Say why nothing can be shown; what a person asks next may work. */
+  /** Show why nothing can be shown; what a person asks next may work. */
   #complain(sentence: string): void {
     this.#shown = undefined;
-    const unsure = l10n.t("Whether the branch was opened is seen when the server runs again.");
+    const unsure = "Whether the branch was opened is seen when the server runs again.";
     this.page.complain(this.#unsureSince === null ? sentence : `${sentence} ${unsure}`, true);
   }
 
-  async #answer(wish: Wish, token: vscode.CancellationToken) {
-    const asked = { ...this.#params(wish), workDoneToken: null };
+  async #answer(options: RestoreOptions, token: vscode.CancellationToken) {
+    const asked = { ...this.#params(options), workDoneToken: null };
     // Looked at before: what changes meanwhile is asked for twice, and never missed.
     const ground = await this.#ground();
     const would = await this.#server.request(RestorePreviewRequest, asked, token);
     const source = await this.#source(would.sourceSessionId);
     const turn = ground.marker?.turnNumber ?? null;
-    return { would, source: sessionName(source, would.sourceSessionId, l10n.t), turn, ground };
+    return { would, source: sessionName(source, would.sourceSessionId), turn, ground };
   }
 
   /** Open the branch; one that was cancelled, or could not be, leaves the page as it was. */
-  async #restore(wish: Wish): Promise<void> {
+  async #restore(options: RestoreOptions): Promise<void> {
     if (this.#isBusy) {
       return;
     }
@@ -198,14 +195,10 @@ export class RestorePreview {
     const began = Date.now();
     try {
       await answering(this.#server);
-      const done = await longWork(
-        this.#server,
-        l10n.t("Restoring"),
-        ({ workDoneToken, cancelled }) =>
-          this.#server.request(RestoreRequest, { ...this.#params(wish), workDoneToken }, cancelled),
-      );
+      const asked = this.#params(options);
+      const done = await longRequest(this.#server, "Restoring", RestoreRequest, asked);
       if (done === undefined) {
-        this.page.complain(l10n.t("Cancelled. Nothing was written."), false);
+        this.page.complain("Cancelled. Nothing was written.", false);
       } else {
         this.page.dispose();
         this.#outcome.done(done);
@@ -215,7 +208,7 @@ export class RestorePreview {
         this.#unsureSince = began;
         await this.#look();
       } else {
-        this.page.complain(saysRefusal(error, l10n.t), false);
+        this.page.complain(errorText(error), false);
       }
     } finally {
       this.#isBusy = false;
@@ -235,20 +228,20 @@ export class RestorePreview {
       this.#unsureSince = null;
       const made = doneSince(items, checkpointId, began);
       if (made === undefined) {
-        this.#aside = l10n.t("The server ended before it answered. No branch was opened.");
+        this.#aside = "The server ended before it answered. No branch was opened.";
       } else {
         this.page.dispose();
         this.#outcome.found(made.operationId);
       }
       return made === undefined;
     } catch (error) {
-      this.#complain(saysRefusal(error, l10n.t));
+      this.#complain(errorText(error));
       return false;
     }
   }
 
-  #params(wish: Wish) {
-    const { mode, budget, window, reason } = wishOf(wish);
+  #params(options: RestoreOptions) {
+    const { mode, budget, window, reason } = readOptions(options);
     return { ...this.#of, mode, budget, window, reason: reason === "" ? null : reason };
   }
 

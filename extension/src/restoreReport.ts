@@ -1,12 +1,10 @@
 /** The details of a restore that was, in a tab that is there again after a reload. */
 
 import * as vscode from "vscode";
-import type { ChangeFeed } from "./changes.ts";
 import { answering, awake, type Server } from "./client.ts";
-import { Newest } from "./model/newest.ts";
-import type { Details, FromPage } from "./model/pages.ts";
-import { type Mode, nameOf } from "./model/restore.ts";
-import { whyDown } from "./model/status.ts";
+import type { ChangeFeed } from "./following.ts";
+import { type Details, type FromPage, type Mode, nameOf } from "./model/restore.ts";
+import { Newest, whyDown } from "./model/status.ts";
 import { Page } from "./panel.ts";
 import {
   AuditRequest,
@@ -15,11 +13,8 @@ import {
   RestoreDetailsRequest,
   ShowRequest,
 } from "./protocol.ts";
-import { saysRefusal } from "./refusals.ts";
+import { errorText } from "./requests.ts";
 
-const { l10n } = vscode;
-
-/** What a person can do from here. */
 export interface Ways {
   readonly resume: (sessionId: string) => void;
   /** Open the preview of another restore from the same marker. */
@@ -27,7 +22,6 @@ export interface Ways {
     place: { readonly sessionId: string; readonly checkpointId: string },
     mode: Mode,
   ) => void;
-  /** The tab was closed. */
   readonly gone: () => void;
 }
 
@@ -39,7 +33,6 @@ export class RestoreReport {
   readonly #loads = new Newest();
   #details: RestoreDetails | null = null;
 
-  /** Show it in a panel. */
   constructor(
     server: Server,
     feed: ChangeFeed,
@@ -54,7 +47,7 @@ export class RestoreReport {
     const subscription = feed.onDidChange((changes) => {
       const ends = [this.#details?.sessionId, this.#details?.sourceSessionId];
       const concerns = changes === null || ends.some((id) => id !== undefined && changes.has(id));
-      const down = whyDown(server.state, l10n.t);
+      const down = whyDown(server.state);
       if (down !== null) {
         this.page.complain(down, true);
       } else if (concerns && panel.visible && server.state.kind === "ready") {
@@ -65,7 +58,7 @@ export class RestoreReport {
       folder,
       "details",
       panel,
-      (said) => void this.#hear(said),
+      (message) => void this.#handle(message),
       () => {
         subscription.dispose();
         ways.gone();
@@ -73,16 +66,15 @@ export class RestoreReport {
     );
   }
 
-  /** Come to the front. */
   show(): void {
     this.page.panel.reveal();
   }
 
-  async #hear(said: FromPage): Promise<void> {
-    if (said.kind === "again") {
+  async #handle(message: FromPage): Promise<void> {
+    if (message.kind === "again") {
       await awake(this.#server);
     }
-    if (said.kind === "ready" || said.kind === "again") {
+    if (message.kind === "ready" || message.kind === "again") {
       return this.#load();
     }
     const details = this.#details;
@@ -91,10 +83,10 @@ export class RestoreReport {
     }
     await answering(this.#server);
     const { sessionId, sourceSessionId, checkpointId } = details;
-    switch (said.kind) {
+    switch (message.kind) {
       case "goTo":
         await vscode.commands.executeCommand("codexCheckpoints.goToSession", {
-          sessionId: said.sessionId,
+          sessionId: message.sessionId,
         });
         return;
       case "compare":
@@ -103,7 +95,7 @@ export class RestoreReport {
       case "resume":
         return this.#ways.resume(sessionId);
       case "another":
-        return this.#ways.another({ sessionId: sourceSessionId, checkpointId }, said.mode);
+        return this.#ways.another({ sessionId: sourceSessionId, checkpointId }, message.mode);
       default:
     }
   }
@@ -123,11 +115,11 @@ export class RestoreReport {
         return;
       }
       this.#details = details;
-      this.page.panel.title = l10n.t("Restored “{0}”", nameOf(details.label, details.checkpointId));
+      this.page.panel.title = `Restored “${nameOf(details.label, details.checkpointId)}”`;
       this.page.send({ kind: "details", details, events: events.items, lineage, state });
     } catch (error) {
       if (isNewest()) {
-        this.page.complain(saysRefusal(error, l10n.t), true);
+        this.page.complain(errorText(error), true);
       }
     }
   }

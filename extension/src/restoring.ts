@@ -1,50 +1,41 @@
 /** Restores for a person: choose a marker, look at what would come, go on, look back at any time. */
 
 import * as vscode from "vscode";
-import type { ChangeFeed } from "./changes.ts";
-import { tellNoSession } from "./chosenSession.ts";
-import type { Server } from "./client.ts";
-import type { Following } from "./following.ts";
-import { detailsState, type PreviewState, previewState } from "./model/pages.ts";
-import { type Mode, notice, restoreChoices } from "./model/restore.ts";
-import { localTime } from "./model/time.ts";
+import { type App, askToChoose, type Commands } from "./app.ts";
+import { resume } from "./compaction.ts";
+import {
+  detailsState,
+  type Mode,
+  notice,
+  type PreviewState,
+  previewState,
+  restoreChoices,
+} from "./model/restore.ts";
+import { localTime } from "./model/text.ts";
 import { openPanel, pagesAt } from "./panel.ts";
 import { askMarker } from "./picking.ts";
 import { type Restored, RestoresRequest, SessionRequest } from "./protocol.ts";
+import { attempt } from "./requests.ts";
 import { RestorePreview } from "./restorePreview.ts";
 import { RestoreReport } from "./restoreReport.ts";
-import type { ResumeDesk } from "./resuming.ts";
-import { telling } from "./telling.ts";
 
-const { l10n } = vscode;
-
-/** The kinds of tabs, under which the editor keeps them over a reload. */
 const PREVIEW = "codexCheckpoints.restorePreview";
 const DETAILS = "codexCheckpoints.restoreDetails";
 
-/** A marker by its session. */
 export interface Place {
   readonly sessionId: string;
   readonly checkpointId: string;
 }
 
-/** Whom restores work with. */
-interface Neighbours {
-  readonly server: Server;
-  readonly feed: ChangeFeed;
-  readonly following: Following;
-  readonly resuming: ResumeDesk;
-}
-
-export class RestoreDesk implements vscode.Disposable {
-  readonly #house: Neighbours;
+export class Restores implements vscode.Disposable {
+  readonly #app: App;
   readonly #folder: vscode.Uri;
   readonly #previews = new Map<string, RestorePreview>();
   readonly #reports = new Map<string, RestoreReport>();
   readonly #subscriptions: vscode.Disposable[];
 
-  constructor(house: Neighbours, extension: vscode.Uri) {
-    this.#house = house;
+  constructor(app: App, extension: vscode.Uri) {
+    this.#app = app;
     this.#folder = pagesAt(extension);
     this.#subscriptions = [
       vscode.window.registerWebviewPanelSerializer(PREVIEW, {
@@ -58,7 +49,7 @@ export class RestoreDesk implements vscode.Disposable {
 
   /** Open the preview of a restore; without a place, of a marker to be chosen. */
   async restore(place: Place | null, mode: Mode | null = null): Promise<void> {
-    await telling(async () => {
+    await attempt(async () => {
       const chosen = place ?? (await this.#askPlace());
       if (chosen !== null) {
         this.#preview(chosen, mode);
@@ -77,21 +68,21 @@ export class RestoreDesk implements vscode.Disposable {
       open.show();
       return;
     }
-    this.#report(openPanel(DETAILS, l10n.t("Restore")), operationId);
+    this.#report(openPanel(DETAILS, "Restore"), operationId);
   }
 
   /** Choose among the restores of a session, or all. */
   async list(sessionId: string | null): Promise<void> {
-    await telling(async () => {
-      const { items } = await this.#house.server.request(RestoresRequest, { sessionId });
+    await attempt(async () => {
+      const { items } = await this.#app.server.request(RestoresRequest, { sessionId });
       if (items.length === 0) {
-        await vscode.window.showInformationMessage(l10n.t("Nothing was restored yet."));
+        await vscode.window.showInformationMessage("Nothing was restored yet.");
         return;
       }
       const time = (stamp: string) => localTime(stamp, vscode.env.language);
-      const choices = restoreChoices(items, time, l10n.t);
-      const placeHolder = l10n.t("Which restore? The newest comes first.");
-      const options = { title: l10n.t("Restores"), placeHolder, matchOnDetail: true };
+      const choices = restoreChoices(items, time);
+      const placeHolder = "Which restore? The newest comes first.";
+      const options = { title: "Restores", placeHolder, matchOnDetail: true };
       const chosen = await vscode.window.showQuickPick(choices, options);
       if (chosen !== undefined) {
         await this.details(chosen.operationId);
@@ -104,13 +95,13 @@ export class RestoreDesk implements vscode.Disposable {
   }
 
   async #askPlace(): Promise<Place | null> {
-    const session = this.#house.following.current;
+    const session = this.#app.following.current;
     if (session === null) {
-      await tellNoSession();
+      await askToChoose();
       return null;
     }
     const { sessionId } = session;
-    const marker = await askMarker(this.#house.server, session, l10n.t("Restore from a Marker"));
+    const marker = await askMarker(this.#app.server, session, "Restore from a Marker");
     return marker === undefined ? null : { sessionId, checkpointId: marker.checkpointId };
   }
 
@@ -120,9 +111,9 @@ export class RestoreDesk implements vscode.Disposable {
       open.show(mode);
       return;
     }
-    const wish = { mode: mode ?? "soft", budget: null, window: 0, reason: "" } as const;
-    const panel = openPanel(PREVIEW, l10n.t("Restore"));
-    this.#previewIn(panel, { ...place, wish });
+    const options = { mode: mode ?? "soft", budget: null, window: 0, reason: "" } as const;
+    const panel = openPanel(PREVIEW, "Restore");
+    this.#previewIn(panel, { ...place, options });
   }
 
   #previewAgain(panel: vscode.WebviewPanel, kept: unknown): void {
@@ -136,7 +127,7 @@ export class RestoreDesk implements vscode.Disposable {
 
   #previewIn(panel: vscode.WebviewPanel, state: PreviewState): void {
     const key = keyOf(state);
-    const { server, feed } = this.#house;
+    const { server, feed } = this.#app;
     const outcome = {
       done: (restored: Restored) => void this.#offer(restored),
       found: (operationId: string) => void this.details(operationId),
@@ -156,7 +147,7 @@ export class RestoreDesk implements vscode.Disposable {
   }
 
   #report(panel: vscode.WebviewPanel, operationId: string): void {
-    const { server, feed } = this.#house;
+    const { server, feed } = this.#app;
     const ways = {
       resume: (sessionId: string) => void this.#resume(sessionId),
       another: (place: Place, mode: Mode) => void this.restore(place, mode),
@@ -166,9 +157,8 @@ export class RestoreDesk implements vscode.Disposable {
     this.#reports.set(operationId, made);
   }
 
-  /** One quiet notice, with the ways on. */
   async #offer(done: Restored): Promise<void> {
-    const [details, resume] = [l10n.t("Details"), l10n.t("Resume in Terminal")];
+    const [details, resume] = ["Details", "Resume in Terminal"];
     const chosen = await vscode.window.showInformationMessage(notice(done), details, resume);
     if (chosen === details) {
       await this.details(done.operationId);
@@ -178,11 +168,40 @@ export class RestoreDesk implements vscode.Disposable {
   }
 
   #resume(sessionId: string): Promise<void> {
-    return telling(async () => {
-      const { summary } = await this.#house.server.request(SessionRequest, { sessionId });
-      await this.#house.resuming.resume(summary);
+    return attempt(async () => {
+      const { summary } = await this.#app.server.request(SessionRequest, { sessionId });
+      await resume(this.#app, summary);
     });
   }
+}
+
+export function restoreCommands(restores: Restores): Commands {
+  return {
+    restoreMarker: (on?: Called) => restores.restore(placeOf(on)),
+    continueWithContext: (on?: Called) => restores.restore(placeOf(on), "soft"),
+    resetContext: (on?: Called) => restores.restore(placeOf(on), "hard"),
+    showRestoreDetails: (on?: Called) =>
+      restores.details(idIn(on, "operationId") ?? idIn(on?.branch, "operationId")),
+    showRestores: (on?: Called) => restores.list(idIn(on?.session, "sessionId")),
+  };
+}
+
+/** What rows and other commands call these with: ids, or the row that has them. */
+interface Called {
+  readonly session?: unknown;
+  readonly marker?: unknown;
+  readonly branch?: unknown;
+}
+
+function placeOf(on: Called | undefined): Place | null {
+  const sessionId = idIn(on, "sessionId") ?? idIn(on?.session, "sessionId");
+  const checkpointId = idIn(on, "checkpointId") ?? idIn(on?.marker, "checkpointId");
+  return sessionId === null || checkpointId === null ? null : { sessionId, checkpointId };
+}
+
+function idIn(some: unknown, name: string): string | null {
+  const value = (Object(some) as Record<string, unknown>)[name];
+  return typeof value === "string" ? value : null;
 }
 
 function keyOf({ sessionId, checkpointId }: Place): string {

@@ -1,72 +1,68 @@
 /** The tree of sessions: those of this workspace, then the others, each as many as were asked for. */
 
 import * as vscode from "vscode";
-import type { ChangeFeed } from "./changes.ts";
 import type { Server } from "./client.ts";
-import type { Emptiness, Empty } from "./emptiness.ts";
-import type { End } from "./model/branches.ts";
-import { KnownLosses } from "./model/knownLosses.ts";
+import type { ChangeFeed } from "./following.ts";
+import { branchRow, type End } from "./model/branches.ts";
+import { KnownLosses, windowRow } from "./model/compaction.ts";
+import { isDetached, markerRow } from "./model/markers.ts";
 import {
+  badgeOf,
   collect,
   type Filter,
+  family,
   filterText,
+  hasBelow,
+  isBranch,
   isFiltered as isFilteredBy,
   isWanted,
   NO_FILTER,
+  sessionRow,
   sessionsParams,
-} from "./model/listing.ts";
-import { Newest } from "./model/newest.ts";
-import { family, isBranch } from "./model/sessions.ts";
-import { folderName, harmless } from "./model/text.ts";
+  standsFor,
+} from "./model/sessions.ts";
+import { folderName } from "./model/text.ts";
 import {
   type Branch,
   BranchesRequest,
+  DoctorRequest,
+  type Loss,
   LossesRequest,
+  type Marker,
   MarksRequest,
   type SessionSummary,
   SessionsRequest,
+  type Window,
   WindowsRequest,
 } from "./protocol.ts";
-import { saysRefusal } from "./refusals.ts";
-import { type Group, type SessionNode, type SessionRow, sessionItem } from "./sessionItem.ts";
-import { workspacePaths } from "./workspace.ts";
-
-const { l10n } = vscode;
+import { badgeUri, Tree, treeItem } from "./rows.ts";
+import { setContext, workspacePaths } from "./settings.ts";
 
 export const SESSIONS_VIEW = "codexCheckpoints.sessions";
 
 const PAGE = 50;
 
-export class SessionTree implements vscode.TreeDataProvider<SessionNode>, vscode.Disposable {
-  readonly #emitter = new vscode.EventEmitter<SessionNode | undefined>();
-  readonly onDidChangeTreeData = this.#emitter.event;
-  readonly view: vscode.TreeView<SessionNode>;
-  readonly #server: Server;
-  readonly #emptiness: Emptiness;
-  readonly #subscriptions: vscode.Disposable[];
+export class SessionTree extends Tree<SessionNode> {
   readonly #wanted = new Map<string, number>();
   /** The rows of sessions that were given to the editor, and what each row stands below. */
   readonly #shown = new Map<string, SessionRow>();
   readonly #above = new WeakMap<SessionNode, SessionNode>();
   readonly #losses: KnownLosses;
-  readonly #looks = new Newest();
   #filter: Filter = NO_FILTER;
   #showOthers = false;
   #isStale = false;
 
-  constructor(server: Server, feed: ChangeFeed, emptiness: Emptiness) {
-    this.#server = server;
-    this.#emptiness = emptiness;
+  constructor(server: Server, feed: ChangeFeed) {
+    super(SESSIONS_VIEW, server);
     this.#losses = new KnownLosses(
       (sessionId) => this.#askLosses(sessionId),
       () => this.refresh(),
     );
-    this.view = vscode.window.createTreeView(SESSIONS_VIEW, { treeDataProvider: this });
-    this.#subscriptions = [
+    this.subscriptions.push(
       feed.onDidChange(() => this.refresh()),
       this.view.onDidChangeVisibility(() => this.#isStale && this.refresh()),
       vscode.workspace.onDidChangeWorkspaceFolders(() => this.refresh()),
-    ];
+    );
   }
 
   get filter(): Filter {
@@ -77,7 +73,7 @@ export class SessionTree implements vscode.TreeDataProvider<SessionNode>, vscode
   set filter(filter: Filter) {
     this.#filter = filter;
     this.#wanted.clear();
-    this.view.description = filterText(filter, l10n.t);
+    this.view.description = filterText(filter);
     this.refresh();
   }
 
@@ -87,7 +83,6 @@ export class SessionTree implements vscode.TreeDataProvider<SessionNode>, vscode
     this.refresh();
   }
 
-  /** Show twice as many. */
   showMore(group: Group): void {
     this.#wanted.set(group.id, 2 * group.limit);
     this.refresh();
@@ -97,7 +92,7 @@ export class SessionTree implements vscode.TreeDataProvider<SessionNode>, vscode
   refresh(): void {
     this.#isStale = !this.view.visible;
     if (this.view.visible) {
-      this.#emitter.fire(undefined);
+      this.redraw();
     }
   }
 
@@ -121,19 +116,15 @@ export class SessionTree implements vscode.TreeDataProvider<SessionNode>, vscode
     return this.#above.get(node);
   }
 
-  dispose(): void {
-    vscode.Disposable.from(...this.#subscriptions, this.view, this.#emitter).dispose();
-  }
-
   getTreeItem(node: SessionNode): vscode.TreeItem {
     return sessionItem(node);
   }
 
-  async getChildren(node?: SessionNode): Promise<SessionNode[]> {
+  override async getChildren(node?: SessionNode): Promise<SessionNode[]> {
     if (node === undefined) {
       this.#shown.clear();
     }
-    const children = await this.#children(node);
+    const children = await super.getChildren(node);
     for (const child of children) {
       if (node !== undefined) {
         this.#above.set(child, node);
@@ -145,46 +136,54 @@ export class SessionTree implements vscode.TreeDataProvider<SessionNode>, vscode
     return children;
   }
 
-  async #children(node?: SessionNode): Promise<SessionNode[]> {
-    // What an older look at the whole finds is shown no more, nor is what it has to say.
-    const isNewest = node === undefined ? this.#looks.begin() : () => true;
-    if (this.#server.state.kind !== "ready") {
-      this.view.message = "";
-      return [];
-    }
-    try {
-      if (node === undefined) {
-        const { roots, empty } = await this.#roots();
+  protected async rows(
+    node: SessionNode | undefined,
+    isNewest: () => boolean,
+  ): Promise<SessionNode[]> {
+    if (node === undefined) {
+      const { roots, empty } = await this.#roots();
+      if (isNewest()) {
+        const reason = empty === null ? "" : await this.#whyEmpty(empty);
         if (!isNewest()) {
           return roots;
         }
-        await this.#emptiness.tell(empty);
+        setContext("empty", reason);
         const isQuiet = vscode.workspace.isTrusted || roots.length === 0;
-        const restricted = l10n.t("Restricted Mode: nothing that this folder names is run.");
+        const restricted = "Restricted Mode: nothing that this folder names is run.";
         // Above an empty tree it would take the place of the welcome text, which says the same.
         this.view.message = isQuiet ? "" : restricted;
-        return roots;
       }
-      if (node.kind === "group") {
-        const below = await this.#below(node);
-        const nothing = { kind: "note", group: node.id, text: l10n.t("No sessions") } as const;
-        return below.length === 0 ? [nothing] : below;
-      }
-      return node.kind === "session" ? await this.#belowSession(node) : [];
-    } catch (error) {
-      this.#server.log.warn(`sessions: ${error instanceof Error ? error.message : error}`);
-      if (isNewest()) {
-        this.view.message = harmless(saysRefusal(error, l10n.t));
-      }
-      return [];
+      return roots;
     }
+    if (node.kind === "group") {
+      const below = await this.#below(node);
+      const nothing = { kind: "note", group: node.id, text: "No sessions" } as const;
+      return below.length === 0 ? [nothing] : below;
+    }
+    return node.kind === "session" ? this.#belowSession(node) : [];
+  }
+
+  /** The welcome texts in package.json go by these words. */
+  async #whyEmpty({ isFiltered, hasFolder }: Empty): Promise<string> {
+    if (isFiltered) {
+      return "filtered";
+    }
+    if (hasFolder) {
+      const any = await this.server.request(SessionsRequest, sessionsParams({ limit: 1 }));
+      if (any.items.length > 0) {
+        return "notHere";
+      }
+    }
+    const report = await this.server.request(DoctorRequest, {});
+    const missing = ["codex_home_missing", "sessions_folder_missing"];
+    return report.findings.some(({ code }) => missing.includes(code)) ? "noFolder" : "noSessions";
   }
 
   /** One folder's sessions stand at the top; of several folders each has its group. */
   async #roots(): Promise<{ readonly roots: SessionNode[]; readonly empty: Empty | null }> {
     const paths = await workspacePaths();
     const isFiltered = isFilteredBy(this.#filter);
-    const others = this.#group("others", l10n.t("Other Folders"), null, {
+    const others = this.#group("others", "Other Folders", null, {
       without: paths,
       isOpen: this.#showOthers || isFiltered,
     });
@@ -214,7 +213,7 @@ export class SessionTree implements vscode.TreeDataProvider<SessionNode>, vscode
     const isPicky = this.#filter.running || this.#filter.suspect;
     const listing = await collect(
       (cursor, limit) =>
-        this.#server.request(SessionsRequest, sessionsParams({ ...asked, cursor, limit })),
+        this.server.request(SessionsRequest, sessionsParams({ ...asked, cursor, limit })),
       group.limit,
       isPicky ? (each) => isWanted(each, this.#filter) : null,
     );
@@ -225,7 +224,7 @@ export class SessionTree implements vscode.TreeDataProvider<SessionNode>, vscode
       return { kind: "session", group: group.id, place, session, children: below };
     };
     const shown = `${listing.sessions.length}${listing.more ? "+" : ""}`;
-    this.#server.log.info(`sessions ${group.id === "others" ? "others" : "here"}: ${shown}`);
+    this.server.log.info(`sessions ${group.id === "others" ? "others" : "here"}: ${shown}`);
     const nodes = roots.map(nodeOf);
     return listing.more ? [...nodes, { kind: "more", group }] : nodes;
   }
@@ -240,13 +239,12 @@ export class SessionTree implements vscode.TreeDataProvider<SessionNode>, vscode
     return [...source, ...markers, ...branches, ...row.children, ...windows];
   }
 
-  /** The markers of a session, the newest first. */
   async #markers({ group, session }: SessionRow): Promise<SessionNode[]> {
     if (session.markers === 0) {
       return [];
     }
     const { sessionId } = session;
-    const { items } = await this.#server.request(MarksRequest, { sessionId });
+    const { items } = await this.server.request(MarksRequest, { sessionId });
     return items.map((marker) => ({ kind: "marker", group, session, marker }) as const).reverse();
   }
 
@@ -257,7 +255,7 @@ export class SessionTree implements vscode.TreeDataProvider<SessionNode>, vscode
       return none;
     }
     const { sessionId } = session;
-    const { source, items } = await this.#server.request(BranchesRequest, { sessionId });
+    const { source, items } = await this.server.request(BranchesRequest, { sessionId });
     const rowOf = (branch: Branch, end: End) =>
       ({ kind: "branch", group, of: sessionId, branch, end }) as const;
     return {
@@ -266,13 +264,12 @@ export class SessionTree implements vscode.TreeDataProvider<SessionNode>, vscode
     };
   }
 
-  /** The windows of a session that was compacted, the newest first. */
   async #windows({ group, session }: SessionRow): Promise<SessionNode[]> {
     if (session.compactions === 0) {
       return [];
     }
     const { sessionId } = session;
-    const { items } = await this.#server.request(WindowsRequest, { sessionId });
+    const { items } = await this.server.request(WindowsRequest, { sessionId });
     const losses = this.#losses.of(session);
     const rows = items.map((window) => {
       const loss = losses.find(({ openedAtSeq }) => openedAtSeq === window.openedAtSeq) ?? null;
@@ -284,9 +281,9 @@ export class SessionTree implements vscode.TreeDataProvider<SessionNode>, vscode
   /** What the compactions of a session lost; the windows are shown before it is known. */
   async #askLosses(sessionId: string) {
     try {
-      return (await this.#server.request(LossesRequest, { sessionId })).items;
+      return (await this.server.request(LossesRequest, { sessionId })).items;
     } catch (error) {
-      this.#server.log.warn(`losses: ${error instanceof Error ? error.message : error}`);
+      this.server.log.warn(`losses: ${error instanceof Error ? error.message : error}`);
       return null;
     }
   }
@@ -295,4 +292,129 @@ export class SessionTree implements vscode.TreeDataProvider<SessionNode>, vscode
     const limit = this.#wanted.get(id) ?? PAGE;
     return { kind: "group", id, label, cwd, without: [], isOpen: true, limit, ...some };
   }
+}
+
+/** A part of the tree with its own length. */
+export interface Group {
+  readonly kind: "group";
+  readonly id: string;
+  readonly label: string;
+  readonly cwd: string | null;
+  /** Sessions of these folders are shown elsewhere. */
+  readonly without: readonly string[];
+  readonly isOpen: boolean;
+  readonly limit: number;
+}
+
+/** A session, with its subagents below it. */
+export interface SessionRow {
+  readonly kind: "session";
+  readonly group: string;
+  /** The folder's name, where that is not clear from the group. */
+  readonly place: string;
+  readonly session: SessionSummary;
+  readonly children: readonly SessionNode[];
+}
+
+export interface MarkerRow {
+  readonly kind: "marker";
+  readonly group: string;
+  readonly session: SessionSummary;
+  readonly marker: Marker;
+}
+
+/** A row that leads to the source of a session, or to a branch; that has its own row elsewhere. */
+export interface BranchRow {
+  readonly kind: "branch";
+  readonly group: string;
+  /** The session below which it stands. */
+  readonly of: string;
+  readonly branch: Branch;
+  readonly end: End;
+}
+
+export type SessionNode =
+  | Group
+  | SessionRow
+  | MarkerRow
+  | BranchRow
+  | {
+      readonly kind: "window";
+      readonly group: string;
+      readonly of: string;
+      readonly window: Window;
+      /** What the compaction that opened it lost; null where that is not known yet. */
+      readonly loss: Loss | null;
+      readonly session: SessionSummary;
+    }
+  | { readonly kind: "more"; readonly group: Group }
+  | { readonly kind: "note"; readonly group: string; readonly text: string };
+
+export function sessionItem(node: SessionNode): vscode.TreeItem {
+  const { None, Collapsed, Expanded } = vscode.TreeItemCollapsibleState;
+  switch (node.kind) {
+    case "group":
+      // Open and folded have different ids, or the editor would keep it as it was.
+      return plainItem(`group/${node.id}/${node.isOpen}`, node.label, "folder", {
+        state: node.isOpen ? Expanded : Collapsed,
+      });
+    case "session": {
+      const row = sessionRow(node.session, Date.now(), node.place);
+      const id = `${node.group}/${node.session.sessionId}`;
+      const hasMore = node.children.length > 0 || hasBelow(node.session);
+      const item = treeItem(id, row, hasMore ? Collapsed : None);
+      item.contextValue = standsFor(node.session);
+      item.resourceUri = badgeUri(badgeOf(node.session));
+      return item;
+    }
+    case "marker": {
+      const { group, session, marker } = node;
+      const row = markerRow(marker, session, Date.now());
+      const item = treeItem(`${group}/${session.sessionId}/marker/${marker.checkpointId}`, row);
+      item.contextValue = isDetached(marker, session) ? "marker detached" : "marker";
+      return item;
+    }
+    case "branch": {
+      const { group, of, branch, end } = node;
+      const row = branchRow(branch, end, Date.now());
+      const item = treeItem(`${group}/${of}/${end}/${branch.sessionId}`, row);
+      item.contextValue = branch.kind === "restore" ? `${end} restored` : end;
+      const command = "codexCheckpoints.goToSession";
+      item.command = { command, title: "Go to the Session", arguments: [node] };
+      return item;
+    }
+    case "window": {
+      const row = windowRow(node.window, node.loss, Date.now());
+      const item = treeItem(`${node.group}/${node.of}/window/${node.window.number}`, row);
+      item.contextValue = node.window.compactionId === null ? "window" : "window ours";
+      return item;
+    }
+    case "more": {
+      const label = "Load more";
+      const shown = `${node.group.limit} shown`;
+      const item = plainItem(`more/${node.group.id}`, label, "ellipsis", { description: shown });
+      const command = "codexCheckpoints.loadMore";
+      item.command = { command, title: label, arguments: [node.group] };
+      return item;
+    }
+    case "note":
+      return plainItem(`note/${node.group}`, node.text, "info");
+    default:
+      return node satisfies never;
+  }
+}
+
+function plainItem(
+  id: string,
+  label: string,
+  icon: string,
+  { description = "", state = vscode.TreeItemCollapsibleState.None } = {},
+): vscode.TreeItem {
+  const row = { label, description, tooltip: label, spoken: label, icon, colour: null };
+  return treeItem(id, row, state);
+}
+
+interface Empty {
+  readonly isFiltered: boolean;
+  readonly hasFolder: boolean;
 }

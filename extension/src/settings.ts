@@ -1,5 +1,6 @@
 /** The user's settings, as the server and the search for an interpreter want them. */
 
+import { realpath } from "node:fs/promises";
 import { homedir } from "node:os";
 import * as vscode from "vscode";
 import type { InitializationOptions } from "./protocol.ts";
@@ -46,7 +47,6 @@ export function pythonSetting(): string {
   return path("python");
 }
 
-/** Whether each request leaves a line in the log. */
 export function isTracing(): boolean {
   return vscode.workspace.getConfiguration(SECTION).get("trace") === "requests";
 }
@@ -105,4 +105,26 @@ function chosen<T>(name: string): T | undefined {
 function path(name: string): string {
   const value = chosen<unknown>(name);
   return typeof value === "string" ? value.replace(/^~(?=[\\/]|$)/, homedir()) : "";
+}
+
+export function setContext(name: string, value: unknown): void {
+  void vscode.commands.executeCommand("setContext", `codexCheckpoints.${name}`, value);
+}
+
+/** The paths of this window's folders, symbolic links resolved: so Codex writes them down. */
+export async function workspacePaths(): Promise<readonly string[]> {
+  const folders = vscode.workspace.workspaceFolders ?? [];
+  const paths = folders.filter(({ uri }) => uri.scheme === "file").map(({ uri }) => uri.fsPath);
+  const real = await Promise.all(paths.map((path) => realpath(path).catch(() => path)));
+  return [...new Set(real)];
+}
+
+/** The path of a file as a session would name it: a link to its folder of this window is resolved. */
+export async function pathForSessions(file: vscode.Uri): Promise<string> {
+  const folder = vscode.workspace.getWorkspaceFolder(file)?.uri.fsPath;
+  if (folder === undefined) {
+    return file.fsPath;
+  }
+  const real = await realpath(folder).catch(() => folder);
+  return `${real}${file.fsPath.slice(folder.length)}`;
 }

@@ -1,11 +1,14 @@
 /** The item in the status bar: the context meter of the running session, or what is wrong. */
 
 import * as vscode from "vscode";
+import { WorkDoneProgress } from "vscode-languageclient/node";
 import type { Server } from "./client.ts";
 import type { Following } from "./following.ts";
+import { sessionsParams } from "./model/sessions.ts";
 import { statusOf } from "./model/status.ts";
-
-const { l10n } = vscode;
+import { SessionsRequest } from "./protocol.ts";
+import { SESSIONS_VIEW } from "./sessionTree.ts";
+import { serverCommand } from "./settings.ts";
 
 export class StatusBar implements vscode.Disposable {
   readonly #item: vscode.StatusBarItem;
@@ -17,7 +20,7 @@ export class StatusBar implements vscode.Disposable {
       vscode.StatusBarAlignment.Left,
       0,
     );
-    this.#item.name = l10n.t("Codex Checkpoints");
+    this.#item.name = "Codex Checkpoints";
     const show = () => this.#show(server, following);
     this.#subscriptions = [server.onDidChangeState(show), following.onDidChange(show)];
     show();
@@ -29,7 +32,7 @@ export class StatusBar implements vscode.Disposable {
   }
 
   #show(server: Server, following: Following): void {
-    const status = statusOf(server.state, following.running, l10n.t);
+    const status = statusOf(server.state, following.running);
     this.#item.text = status.text;
     this.#item.tooltip = status.tooltip;
     this.#item.accessibilityInformation = { label: status.spoken };
@@ -39,5 +42,60 @@ export class StatusBar implements vscode.Disposable {
         : new vscode.ThemeColor(`statusBarItem.${status.alert}Background`);
     this.#item.command =
       status.click === "restart" ? "codexCheckpoints.restart" : "codexCheckpoints.checkpoint.focus";
+  }
+}
+
+/** One sentence and its buttons for each failure to start; a server that was killed shows elsewhere. */
+export function reportTrouble(server: Server): vscode.Disposable {
+  return server.onDidChangeState(async (state) => {
+    if (state.kind !== "noPython" && state.kind !== "failed") {
+      return;
+    }
+    const settings = { title: "Open Settings", command: "codexCheckpoints.openSettings" };
+    const again = { title: "Start Again", command: "codexCheckpoints.restart" };
+    const choose = {
+      title: "Choose Interpreter",
+      command: "codexCheckpoints.choosePython",
+    };
+    const named = serverCommand() === null ? again : settings;
+    const wayOut = state.kind === "noPython" ? choose : named;
+    const log = { title: "Show Log", command: "codexCheckpoints.showLog" };
+    const chosen = await vscode.window.showErrorMessage(state.reason, wayOut, log);
+    if (chosen !== undefined) {
+      await vscode.commands.executeCommand(chosen.command);
+    }
+  });
+}
+
+/** Have the server read the session folders; afterwards it is ready. */
+export async function firstIndex(server: Server): Promise<void> {
+  const client = server.client;
+  if (client === null) {
+    return;
+  }
+  const workDoneToken = `index-${Date.now()}`;
+  const listening = client.onProgress(WorkDoneProgress.type, workDoneToken, (value) => {
+    if (server.state.kind === "indexing" && value.kind !== "end") {
+      server.become({ kind: "indexing", percent: value.percentage ?? null });
+    }
+  });
+  const location = { viewId: SESSIONS_VIEW };
+  const began = Date.now();
+  try {
+    await vscode.window.withProgress({ location }, () =>
+      server.request(SessionsRequest, sessionsParams({ limit: 1, workDoneToken })),
+    );
+    server.log.info(`index: current after ${Date.now() - began} ms`);
+    if (server.client === client) {
+      server.become({ kind: "ready" });
+    }
+  } catch (error) {
+    server.log.error(`index: ${error instanceof Error ? error.message : error}`);
+    // A server that is gone has said so already.
+    if (server.client === client) {
+      server.become({ kind: "failed", reason: "The sessions could not be read." });
+    }
+  } finally {
+    listening.dispose();
   }
 }

@@ -31,7 +31,7 @@ from codex_checkpoints.threads.local_store import LocalThreadStore
 from codex_checkpoints.values import frozen
 
 if TYPE_CHECKING:
-    from codex_checkpoints.codex.archive import CodexArchive
+    from codex_checkpoints.codex.program import CodexArchive
     from codex_checkpoints.service.thread_manager import IsReferredTo
 
 
@@ -98,17 +98,15 @@ def assemble(
         sessions.told_windows = (window, fast_window)
     if records.left_undertakings():
         # Rare, and what it loads would slow down every command.
-        from codex_checkpoints.service.portable.importing import Importing  # noqa: PLC0415
-        from codex_checkpoints.service.restore.restoring import Restoring  # noqa: PLC0415
+        from codex_checkpoints.service.recovery import recover  # noqa: PLC0415
 
-        Importing(sessions, stamps.now, stamps.new_id).recover()
-        Restoring(sessions, stamps.now, stamps.new_id).recover()
+        recover(sessions, stamps.now)
     return House(sessions, problems)
 
 
 def _codex(codex_home: str, environment: Mapping[str, str]) -> CodexArchive:
     """Return what asks the Codex CLI; a door that Codex waits for asks it nothing."""
-    from codex_checkpoints.codex.archive import CodexArchive  # noqa: PLC0415
+    from codex_checkpoints.codex.program import CodexArchive  # noqa: PLC0415
 
     return CodexArchive(codex_home, environment)
 

@@ -1,13 +1,13 @@
 """Locks on open files, of the kind that Codex takes: `flock`, on Windows `LockFileEx`.
 
-Nothing here waits, and a lock is gone with its process, however that ends.  What is locked, in
-which order and what that means is known to who asks: `threads/locks` for Codex's own locks,
-`unfinished` for files that still grow.  The files of ours that only grow are locked by `journal`.
+Nothing here waits, and a lock ends with its process.  `threads/locks` says what Codex's own locks
+mean, `durable` what those on our own files mean.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 
 if sys.platform == "win32":
@@ -59,6 +59,18 @@ if sys.platform == "win32":
         handle = msvcrt.get_osfhandle(descriptor)
         unlock(handle, 0, _WHOLE, _WHOLE, ctypes.byref(_Overlapped()))
 
+    # A lock keeps others from reading what it covers; no line ever lies so far out.
+    _BEHIND_ALL_LINES = 1 << 40
+
+    def take_to_append(descriptor: int) -> bool:
+        """Lock without waiting, but for readers; raises `OSError` where nothing can be locked."""
+        os.lseek(descriptor, _BEHIND_ALL_LINES, os.SEEK_SET)
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        except PermissionError:
+            return False
+        return True
+
 else:
     import fcntl
 
@@ -86,6 +98,14 @@ else:
         except OSError:
             return False
         let_go(descriptor)
+        return True
+
+    def take_to_append(descriptor: int) -> bool:
+        """Lock without waiting, but for readers; raises `OSError` where nothing can be locked."""
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
         return True
 
     def let_go(descriptor: int) -> None:

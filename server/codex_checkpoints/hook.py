@@ -236,7 +236,7 @@ def _text(told: Mapping[str, object], *names: str) -> str:
 
 
 def _code_of(error: Exception) -> str:
-    from codex_checkpoints.journal import StorageError
+    from codex_checkpoints.durable import StorageError
     from codex_checkpoints.service.refusal import Refusal
 
     match error:

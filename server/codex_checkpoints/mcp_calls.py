@@ -15,12 +15,14 @@ from collections.abc import Callable, Mapping
 import orjson
 
 from codex_checkpoints import assembly, stamps
-from codex_checkpoints.assembly import House, Places
+from codex_checkpoints.assembly import Places
 from codex_checkpoints.mcp_messages import Json
 from codex_checkpoints.mcp_tools import APPLY, FEWEST_ANCHORS, MOST_ANCHORS, READ
+from codex_checkpoints.operations.memory import AnchorsParams, anchors, apply_bytes
+from codex_checkpoints.operations.services import Services
 from codex_checkpoints.presentation.terminal import LogLine
 from codex_checkpoints.service.handover import Receiver, hand_over
-from codex_checkpoints.service.notes import ANCHORS, Notes
+from codex_checkpoints.service.notes import ANCHORS
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.session_names import session_of
 
@@ -35,8 +37,8 @@ class Calls:
     def __init__(self, codex_home: str | None, state_dir: str | None) -> None:
         """Name the folders as on the command line."""
         self._folders = (codex_home, state_dir)
-        self._house: House | None = None
-        self._calls: Mapping[str, Callable[[House, str, Json, Json], Json]] = {
+        self._services: Services | None = None
+        self._calls: Mapping[str, Callable[[Services, str, Json, Json], Json]] = {
             APPLY: _apply,
             READ: _read,
         }
@@ -49,9 +51,9 @@ class Calls:
         """Call a tool for the session that `meta` names; a refusal is a result, too."""
         session = "no session"
         try:
-            house = self._open()
-            session = session_of(house.sessions.catalogue, meta.get("threadId"))
-            result = self._calls[name](house, session, arguments, meta)
+            services = self._open()
+            session = session_of(services.sessions.catalogue, meta.get("threadId"))
+            result = self._calls[name](services, session, arguments, meta)
         except Refusal as refusal:
             logger.info("%s of %s refused: %s", name, session, refusal.code)
             return _refused(refusal.code, refusal.message, refusal.facts)
@@ -64,18 +66,19 @@ class Calls:
 
     def close(self) -> None:
         """Save what would be slow to read again."""
-        if self._house is not None:
-            self._house.sessions.close()
+        if self._services is not None:
+            self._services.sessions.close()
 
-    def _open(self) -> House:
-        if self._house is None:
+    def _open(self) -> Services:
+        if self._services is None:
             handler = logging.StreamHandler(sys.stderr)
             handler.setFormatter(LogLine("%(levelname)s %(name)s %(message)s"))
             logging.basicConfig(handlers=[handler], level=logging.INFO)
-            self._house = assembly.assemble(_places(self._folders))
-            for problem in self._house.problems:
+            where = _places(self._folders)
+            self._services = Services(where, assembly.assemble(where))
+            for problem in self._services.problems:
                 logger.warning("config.toml: %s", problem)
-        return self._house
+        return self._services
 
 
 def _places(folders: tuple[str | None, str | None]) -> Places:
@@ -89,8 +92,8 @@ def _places(folders: tuple[str | None, str | None]) -> Places:
 # --- memory.apply --------------------------------------------------------------------------------
 
 
-def _apply(house: House, session: str, arguments: Json, _meta: Json) -> Json:
-    applied = _notes(house).apply(session, orjson.dumps(arguments))
+def _apply(services: Services, session: str, arguments: Json, _meta: Json) -> Json:
+    applied = apply_bytes(services, session, orjson.dumps(arguments))
     said = f"Accepted at seq {applied.seq}."
     if applied.shortened:
         said += f" Shortened: {', '.join(applied.shortened)}."
@@ -107,22 +110,18 @@ def _apply(house: House, session: str, arguments: Json, _meta: Json) -> Json:
 # --- memory.read ---------------------------------------------------------------------------------
 
 
-def _read(house: House, session: str, arguments: Json, meta: Json) -> Json:
+def _read(services: Services, session: str, arguments: Json, meta: Json) -> Json:
     limit = _limit(arguments)
     window = meta.get("windowId")
     known = window if isinstance(window, str) and len(window) <= LONGEST_WINDOW_ID else None
-    view = hand_over(house.sessions, session, Receiver(READ, known, stamps.now()))
-    anchors = [
+    view = hand_over(services.sessions, session, Receiver(READ, known, stamps.now()))
+    found = [
         {"source": each.source, "ref": each.ref, "text": each.text, "seq": each.seq}
-        for each in _notes(house).anchors(session, limit)
+        for each in anchors(services, AnchorsParams(session, limit)).items
     ]
-    lines = [view.text, "[ANCHORS]\n", *(f"- {_line(each)}\n" for each in anchors)]
-    told = {"view": view.text, "anchors": anchors, "seq": view.of.checkpoint.seq}
+    lines = [view.text, "[ANCHORS]\n", *(f"- {_line(each)}\n" for each in found)]
+    told = {"view": view.text, "anchors": found, "seq": view.of.checkpoint.seq}
     return _result("".join(lines), told)
-
-
-def _notes(house: House) -> Notes:
-    return Notes(house.sessions, stamps.now, stamps.new_id)
 
 
 def _line(anchor: Mapping[str, object]) -> str:

@@ -6,7 +6,7 @@ what the schemas are made of.  What the tools do is left to `mcp_calls`.
 
 from __future__ import annotations
 
-from codex_checkpoints.core.checkpoint.schema import schema
+from codex_checkpoints.core.checkpoint.payloads import schema
 from codex_checkpoints.mcp_messages import Json, is_list, is_object
 
 APPLY, READ = "memory.apply", "memory.read"

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from codex_checkpoints import hook_process, stamps
-from codex_checkpoints.codex import program, scratch
+from codex_checkpoints.codex import program
 from codex_checkpoints.codex.app_server import Patience
-from codex_checkpoints.codex.scratch import Excerpt
+from codex_checkpoints.codex.program import Excerpt
 from codex_checkpoints.service.compaction.request import Outside
 
 
@@ -28,6 +28,6 @@ def outside(environment: Mapping[str, str]) -> Outside:
         cancelled: Callable[[], bool],
     ) -> str:
         patience = Patience(seconds, cancelled)
-        return scratch.compacted(codex, codex_home, what, environment, patience)
+        return program.compacted(codex, codex_home, what, environment, patience)
 
     return Outside(stamps.moment, stamps.new_ids, hook_process.run, find_codex, summarise)

@@ -12,9 +12,9 @@ import os
 import re
 from collections.abc import Generator, Iterable, Iterator, Mapping
 
-from codex_checkpoints import unfinished
+from codex_checkpoints import durable
 from codex_checkpoints.core.checkpoint.memory import Update, update_of
-from codex_checkpoints.journal import (
+from codex_checkpoints.durable import (
     PATIENCE,
     Append,
     Journal,
@@ -25,6 +25,7 @@ from codex_checkpoints.journal import (
     is_held,
     lines_in,
     regular,
+    storage_errors,
 )
 
 CHECKPOINT = "checkpoint_v1.json"
@@ -92,12 +93,11 @@ class Records:
         path = self.checkpoint_path(session_id, rollout_path)
         if path is None:
             return False
-        try:
+        with storage_errors():
             if _content(path) == data:
                 return False
-            _replace(path, data)
-        except OSError as error:
-            raise StorageError(error.strerror or str(error)) from error
+            durable.make_folder(os.path.dirname(path), 0o700)
+            durable.replace(path, data)
         return True
 
     def updates(self, session_id: str) -> tuple[Update, ...]:
@@ -217,7 +217,7 @@ class Records:
         places += [(folder, _TEMPORARY_BESIDE) for folder in beside]
         removed = 0
         for folder, ours in places:
-            removed += sum(unfinished.clear(path) for path in _temporary_files(folder, ours))
+            removed += sum(durable.clear(path) for path in _temporary_files(folder, ours))
         return removed
 
     def _folders(self) -> Iterator[str]:
@@ -248,19 +248,6 @@ def _content(path: str) -> bytes | None:
     ):
         return file.read()
     return None
-
-
-def _replace(path: str, data: bytes) -> None:
-    """Put `data` in the place of a file: a reader sees the old bytes or the new, never a part."""
-    folder, name = os.path.split(path)
-    os.makedirs(folder, mode=0o700, exist_ok=True)
-    temporary = os.path.join(folder, f".{name}.{os.urandom(8).hex()}.tmp")
-    with unfinished.growing(temporary, 0o600) as descriptor:
-        with open(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
 
 
 def _temporary_files(folder: str, ours: re.Pattern[str]) -> Iterator[str]:

@@ -1,6 +1,6 @@
-"""Turn `protocol` into `extension/src/protocol.ts`: the same words in the other language.
+"""Turn `protocol` into `extension/src/protocol.ts`, and the limits of texts into `limits.ts`.
 
-    python -m codex_checkpoints.typescript           write the file
+    python -m codex_checkpoints.typescript           write both files
     python -m codex_checkpoints.typescript --check   compare, print the difference, fail on one
 
 An interface per record with its docstring, a constant per method and notification.  Every field is
@@ -16,14 +16,18 @@ import sys
 import types
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, Union, cast, get_args, get_origin
 
 import attrs
 
 from codex_checkpoints import protocol
-from codex_checkpoints.core.checkpoint.caps import camel
+from codex_checkpoints.core.checkpoint.caps import MAX_VALUE_CHARS
+from codex_checkpoints.core.checkpoint.payloads import MAX_NAME
+from codex_checkpoints.core.codec import camel
+from codex_checkpoints.core.restore.carried import MAX_WINDOW
 
 TARGET = Path(__file__).resolve().parents[2] / "extension" / "src" / "protocol.ts"
+LIMITS = TARGET.with_name("limits.ts")
 
 _HEAD = """\
 // Written by `python -m codex_checkpoints.typescript` from server/codex_checkpoints/protocol.
@@ -38,17 +42,17 @@ _SIMPLE: dict[object, str] = {
     type(None): "null",
     Any: "unknown",
 }
-_TABLE = {protocol.Method, protocol.Event}
+_NAMES = {record: name for name, record in protocol.RECORDS.items()}
 _WIDTH = 100
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the file, or compare it with what would be written."""
+    """Write the files, or compare them with what would be written."""
     parser = argparse.ArgumentParser(description="Turn the protocol into protocol.ts.")
     parser.add_argument("--check", action="store_true", help="compare instead of writing")
-    text = generate()
     if not parser.parse_args(arguments).check:
-        TARGET.write_text(text, encoding="utf-8", newline="\n")
+        for path, text in _files():
+            path.write_text(text, encoding="utf-8", newline="\n")
         return 0
     complaint = difference()
     sys.stdout.write(complaint)
@@ -56,38 +60,58 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def difference() -> str:
-    """Return how the file differs from what would be written; nothing when it does not."""
-    there = TARGET.read_text(encoding="utf-8") if TARGET.exists() else ""
+    """Return how the files differ from what would be written; nothing when they do not."""
+    return "".join(_differences(path, text) for path, text in _files())
+
+
+def _files() -> tuple[tuple[Path, str], ...]:
+    return (TARGET, generate()), (LIMITS, limits())
+
+
+def _differences(path: Path, text: str) -> str:
+    there = path.read_text(encoding="utf-8") if path.exists() else ""
     lines = difflib.unified_diff(
         there.splitlines(keepends=True),
-        generate().splitlines(keepends=True),
-        fromfile="extension/src/protocol.ts",
-        tofile="what the protocol says",
+        text.splitlines(keepends=True),
+        fromfile=f"extension/src/{path.name}",
+        tofile="what the server says",
     )
     return "".join(lines)
 
 
+def limits() -> str:
+    """Return the TypeScript of the limits that a form shows before it sends anything.
+
+    A file of its own, without an import: the pages in the browser need it too.
+    """
+    return (
+        "// Written by `python -m codex_checkpoints.typescript` from the server's limits.\n\n"
+        "/** As many code points as the server keeps of a name, a label, a reason. */\n"
+        f"export const MAX_LABEL = {MAX_VALUE_CHARS};\n\n"
+        "/** As many code points as the key of a fact may have. */\n"
+        f"export const MAX_KEY = {MAX_NAME};\n\n"
+        "/** As many of the user's last messages as a pack may hold. */\n"
+        f"export const MAX_MESSAGES = {MAX_WINDOW};\n"
+    )
+
+
 def generate() -> str:
     """Return the whole TypeScript file."""
-    records = [
-        value
-        for value in vars(protocol).values()
-        if isinstance(value, type) and attrs.has(value) and value not in _TABLE
-    ]
-    parts = [_HEAD, *map(_interface, records), _codes(), *map(_request, protocol.METHODS)]
+    records = (_interface(name, record) for name, record in protocol.RECORDS.items())
+    parts = [_HEAD, *records, _codes(), *map(_request, protocol.METHODS)]
     return "\n".join([*parts, *map(_notification, protocol.EVENTS)])
 
 
-def _interface(record: type) -> str:
+def _interface(name: str, record: type[attrs.AttrsInstance]) -> str:
     attrs.resolve_types(record)
     fields = "\n".join(
         f"  readonly {camel(field.name)}: {_type(field.type)};" for field in attrs.fields(record)
     )
     body = f"{{\n{fields}\n}}" if fields else "{}"
-    keyword = f"interface {record.__name__} {body}"
+    keyword = f"interface {name} {body}"
     if not fields:
         # An empty interface would admit everything.
-        keyword = f"type {record.__name__} = Readonly<Record<string, never>>;"
+        keyword = f"type {name} = Readonly<Record<string, never>>;"
     return f"{_comment(record.__doc__)}export {keyword}\n"
 
 
@@ -97,12 +121,12 @@ def _type(kind: object) -> str:
     if simple is not None:
         return simple
     if isinstance(kind, type) and attrs.has(kind):
-        return kind.__name__
+        return _NAMES[kind]
     origin, inner = get_origin(kind), get_args(kind)
     if origin in {types.UnionType, Union}:
         return " | ".join(map(_type, inner))
     if origin is Literal:
-        return " | ".join(f'"{value}"' for value in inner)
+        return _SIMPLE[type(cast("object", inner[0]))]
     if origin is tuple and inner[1:] == (...,):
         item = _type(inner[0])
         return f"readonly ({item})[]" if " | " in item else f"readonly {item}[]"
@@ -127,12 +151,12 @@ def _codes() -> str:
 
 
 def _request(method: protocol.Method) -> str:
-    kind = f"RequestType<{method.params.__name__}, {method.result.__name__}, Refused>"
+    kind = f"RequestType<{_NAMES[method.params]}, {_NAMES[method.result]}, Refused>"
     return _constant(f"{_constant_name(method.name)}Request", kind, method.name)
 
 
 def _notification(event: protocol.Event) -> str:
-    kind = f"NotificationType<{event.params.__name__}>"
+    kind = f"NotificationType<{_NAMES[event.params]}>"
     return _constant(f"{_constant_name(event.name)}Notification", kind, event.name)
 
 

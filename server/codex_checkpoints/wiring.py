@@ -9,11 +9,10 @@ import os
 import sys
 from collections.abc import Mapping
 
-from codex_checkpoints import protocol
 from codex_checkpoints.codex import program
 from codex_checkpoints.codex.entries import HOOKS, ON_PROMPT, Entries
-from codex_checkpoints.service.connect.connection import Surroundings
-from codex_checkpoints.service.connect.connector import Connector, Report, Wish
+from codex_checkpoints.service.connect.connecting import Connector
+from codex_checkpoints.service.connect.status import Surroundings
 from codex_checkpoints.service.settings import Settings
 
 _STATE = "codex-checkpoints"
@@ -43,14 +42,6 @@ def connector(  # noqa: PLR0913, PLR0917 - each is a fact of its own about the m
     options = folders(codex_home, state_dir, usual)
     hooks = (*HOOKS, ON_PROMPT) if settings.inject_on_prompt else HOOKS
     return Connector(codex_home, state_dir, Entries(own, options, hooks), around)
-
-
-def asked(connector: Connector, wish: protocol.ConnectParams) -> Report:
-    """Do what is asked for.  Raises `Refusal`."""
-    what: Wish = "remove" if wish.remove else "connect"
-    if wish.status:
-        return connector.status()
-    return connector.preview(what) if wish.dry_run else connector.carry_out(what)
 
 
 def folders(codex_home: str, state_dir: str, usual: str) -> tuple[str, ...]:

@@ -9,8 +9,9 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Self, TypeVar
+
+import python
 
 T = TypeVar("T")
 
@@ -60,7 +61,7 @@ class Child:
     ) -> None:
         self.log = log
         with log.open("ab") as errors:
-            self._process = subprocess.Popen(
+            self._process = python.Popen(
                 command,
                 cwd=cwd,
                 env=environment,
@@ -124,10 +125,5 @@ class Child:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.kill()

@@ -11,9 +11,9 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Self, cast
 
+import python
 from codex.child import Child, clean_environment
 from codex.codex_cli import CodexHome
 from codex.scripted_model import Json
@@ -37,7 +37,7 @@ def environment(home: CodexHome) -> dict[str, str]:
 
 def run(home: CodexHome, *arguments: str) -> bytes:
     """Run a command to its good end; what it printed."""
-    done = subprocess.run(
+    done = python.run(
         product(*arguments),
         cwd=home.root,
         env=environment(home),
@@ -79,12 +79,7 @@ class Watch:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         self._child.kill()
         if error is not None:
             error.add_note(f"The product said:\n{self.log()}")
@@ -190,12 +185,7 @@ class Serve:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         self._child.kill()
         if error is not None:
             error.add_note(f"The product said:\n{self.log()}")

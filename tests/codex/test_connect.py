@@ -6,20 +6,23 @@ In the place of our program stands one that only writes down how it was called.
 import json
 import os
 import sys
+import tomllib
 from pathlib import Path
 from typing import cast
 
 import pytest
+from attrs import evolve
 
-from codex.codex_cli import HERE, AppServer, CodexHome
+from codex.child import Child
+from codex.codex_cli import HERE, PATIENCE, AppServer, CodexHome, Message, codex_command
 from codex.conftest import MakeHome
 from codex.product import run
 from codex.scripted_model import Answer, Json, call, say
 from codex_checkpoints.codex.entries import HOOKS, Entries
 from codex_checkpoints.service.connect import connecting
-from codex_checkpoints.service.connect.connection import Connection, Surroundings
-from codex_checkpoints.service.connect.connector import Connector
+from codex_checkpoints.service.connect.connecting import Connector
 from codex_checkpoints.service.connect.doors import HOW_TO_TRUST
+from codex_checkpoints.service.connect.status import Connection, Surroundings
 
 pytestmark = pytest.mark.codex
 
@@ -49,8 +52,6 @@ else:
         if "id" in asked:
             print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
 """
-
-Heard = dict[str, Json]
 
 
 class Connected:
@@ -91,17 +92,17 @@ class Connected:
             edit: Json = {"keyPath": "hooks.state", "value": state, "mergeStrategy": "upsert"}
             server.call("config/batchWrite", {"edits": [edit], "reloadUserConfig": True})
 
-    def calls(self) -> list[Heard]:
+    def calls(self) -> list[Message]:
         path = self.folder / "calls.jsonl"
         lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
         return [json.loads(line) for line in lines]
 
 
-def hooks(server: AppServer, home: CodexHome) -> list[Heard]:
+def hooks(server: AppServer, home: CodexHome) -> list[Message]:
     listed = server.call("hooks/list", {"cwds": [str(home.project)]})
-    (entry,) = cast("list[Heard]", listed["data"])
+    (entry,) = cast("list[Message]", listed["data"])
     assert entry["warnings"] == entry["errors"] == []
-    return cast("list[Heard]", entry["hooks"])
+    return cast("list[Message]", entry["hooks"])
 
 
 def files(home: CodexHome) -> dict[str, bytes]:
@@ -280,6 +281,95 @@ def test_what_codex_writes_among_ours_outlives_remove(scripted: MakeHome) -> Non
     text = config.read_text()
     assert mine in text
     assert "launch.py" not in text
+
+
+Edits = list[tuple[str, Json]]
+
+SERVER = "mcp_servers.codex-checkpoints"
+WRITES: dict[str, tuple[list[str], Edits]] = {
+    "a server is added": (["mcp", "add", "other", "--", "node", "x.js"], []),
+    "our server is switched off": ([], [(f"{SERVER}.enabled", False)]),
+    "a tool of ours is approved": (
+        [],
+        [(f'{SERVER}.tools."memory.read".approval_mode', "approve")],
+    ),
+    "a project is trusted": ([], [("projects", {"/p": {"trust_level": "trusted"}})]),
+    "a model is chosen": ([], [("model", "gpt-x"), ("model_reasoning_effort", "high")]),
+    "hooks are switched off": (["features", "disable", "hooks"], []),
+    "all of that": (
+        ["mcp", "add", "other", "--", "node", "x.js"],
+        [
+            (f"{SERVER}.enabled", False),
+            (f'{SERVER}.tools."memory.read".approval_mode', "approve"),
+            (f"{SERVER}.enabled_tools", ["memory.read"]),
+            ("projects", {"/p": {"trust_level": "trusted"}}),
+            ("model", "gpt-x"),
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize(("command", "edits"), WRITES.values(), ids=WRITES)
+def test_what_codex_writes_into_ours_outlives_connecting_again(
+    scripted: MakeHome, command: list[str], edits: Edits
+) -> None:
+    home, _ = scripted()
+    connected = Connected(home)
+    config = home.codex_home / "config.toml"
+    first = connected.wanted
+    config.write_text(config.read_text() + "\n# Mine.\n[mine]\nx = 1 # one\n")
+    connected.connect()
+    connected.trust()
+    if command:
+        log = home.root / "codex.err"
+        with Child(
+            codex_command(*command), home.project, home.environment(), log, piped=False
+        ) as child:
+            assert child.wait(PATIENCE) == 0
+    with AppServer(home) as server:
+        for key, value in edits:
+            edit: Json = {"keyPath": key, "value": value, "mergeStrategy": "upsert"}
+            server.call("config/batchWrite", {"edits": [edit], "reloadUserConfig": True})
+    written = config.read_text()
+
+    connected.wanted = evolve(first, options=("--codex-home", "/elsewhere"))
+    connected.connect()
+
+    assert meaning(config.read_text()) == meaning(written)
+    assert "\n# Mine.\n[mine]\nx = 1 # one\n" in config.read_text()
+    with AppServer(home) as server:
+        assert all(hook["trustStatus"] == "modified" for hook in hooks(server, home))
+    connected.wanted = first
+    connected.connect()
+    assert tomllib.loads(config.read_text()) == tomllib.loads(written)
+    with AppServer(home) as server:
+        assert all(hook["trustStatus"] == "trusted" for hook in hooks(server, home))
+    connected.disconnect()
+    left = tomllib.loads(config.read_text())
+    theirs = tomllib.loads(written)
+    del theirs["mcp_servers"]["codex-checkpoints"]
+    assert left == without_ours(theirs)
+
+
+def meaning(text: str) -> object:
+    """Return what a configuration says, but for whom our entries call."""
+    data = tomllib.loads(text)
+    server = data["mcp_servers"]["codex-checkpoints"]
+    del server["args"]
+    for hook in HOOKS:
+        for group in data["hooks"][hook.event]:
+            for handler in group["hooks"]:
+                del handler["command"]
+    return data
+
+
+def without_ours(data: dict[str, object]) -> dict[str, object]:
+    """Return a configuration without our hooks, and without an empty table of servers."""
+    hooks = cast("dict[str, object]", data["hooks"])
+    return {
+        **{name: value for name, value in data.items() if value != {}},
+        "hooks": {"state": hooks["state"]},
+    }
 
 
 def test_hooks_of_ours_in_a_project_are_told_of(scripted: MakeHome) -> None:

@@ -30,6 +30,7 @@ from codex_checkpoints.core.history.rebuild import History, Rebuild, history_of
 from codex_checkpoints.core.history.survey import Survey
 from codex_checkpoints.threads import locks, writer
 from codex_checkpoints.threads.contract import Item
+from codex_checkpoints.threads.lines import line_of
 
 pytestmark = [
     pytest.mark.codex,
@@ -148,7 +149,7 @@ def test_codex_lists_and_sends_a_session_that_begins_with_a_replacement(
     items = [Item("session_meta", made.meta), *items_of(made.lines)]
     target = path.parent / f"rollout-2026-11-20T10-00-00-{name}.jsonl"
     written = [
-        writer.line_of(item, None if legacy else ordinal, now) for ordinal, item in enumerate(items)
+        line_of(item, None if legacy else ordinal, now) for ordinal, item in enumerate(items)
     ]
     writer.publish(str(target), written, str(home.codex_home / "codex-checkpoints"))
 

@@ -20,7 +20,7 @@ from codex.requests import sent
 from codex.scripted_model import Answer, Json, say, shell
 from codex_checkpoints import assembly
 from codex_checkpoints.assembly import Places
-from codex_checkpoints.codex import SCRATCH, scratch
+from codex_checkpoints.codex import SCRATCH, program
 from codex_checkpoints.core.compaction.kinds import kind_of
 from codex_checkpoints.core.history.tokens import of_items
 from codex_checkpoints.outside import outside
@@ -120,7 +120,9 @@ def scratches(home: CodexHome) -> list[str]:
     with AppServer(home) as server:
         archived = server.listed(archived=True)
         assert not set(archived) & set(server.listed())
-        assert [server.read(each)["name"] for each in archived] == [scratch.NAME] * len(archived)
+        assert [server.read(each)["name"] for each in archived] == [program.SCRATCH_NAME] * len(
+            archived
+        )
     return archived
 
 

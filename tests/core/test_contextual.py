@@ -1,7 +1,5 @@
 """What in user messages is no person's (DSC-30, JUN-15, WIN-5; codex-sessions.md, section 4)."""
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,8 +17,8 @@ from codex_checkpoints.core.rollout.ours import (
     RESTORE_LINE,
     is_ours,
 )
+from growth import takes_time_in_proportion
 
-LONG = "x\n" * 50_000_000
 WINDOW = (
     "Thread id: 1\nFirst context window id: 2\n"
     "Current context window id: 3\nPrevious context window id: none"
@@ -92,22 +90,25 @@ def test_a_persons_words_are_not_contextual(part: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("part", "contextual"),
+    ("begin", "piece", "end", "contextual"),
     [
-        (f"<environment_context>{LONG}</environment_context>", True),
-        (f"<memory>{LONG}</memory>", True),
-        (f"# AGENTS.md instructions\n{LONG}</INSTRUCTIONS>", True),
-        (f"<environment_context>{LONG}", False),
-        (LONG, False),
-        (" " * len(LONG), False),
+        ("<environment_context>", "x\n", "</environment_context>", True),
+        ("<memory>", "x\n", "</memory>", True),
+        ("# AGENTS.md instructions\n", "x\n", "</INSTRUCTIONS>", True),
+        ("<environment_context>", "x\n", "", False),
+        ("", "x\n", "", False),
+        ("", "  ", "", False),
     ],
     ids=["known", "unknown", "agents", "no end", "words", "white space"],
 )
-def test_a_huge_part_costs_little(part: str, *, contextual: bool) -> None:
-    begin = time.process_time()
-    assert is_human([part]) is not contextual
-    request_of(part)
-    assert time.process_time() - begin < 5
+def test_a_part_costs_time_in_proportion_to_its_length(
+    begin: str, piece: str, end: str, *, contextual: bool
+) -> None:
+    def look(part: str) -> None:
+        assert is_human([part]) is not contextual
+        request_of(part)
+
+    takes_time_in_proportion(look, lambda size: begin + piece * size + end, first=16_000)
 
 
 @pytest.mark.parametrize(

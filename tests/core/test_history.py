@@ -771,7 +771,7 @@ def test_no_value_makes_an_item_fail(value: object):
 
 def test_memory_is_that_of_the_newest_window():
     megabyte = "x" * (1 << 20)
-    old = (several(call("f", {}, f"o{each}"), output(f"o{each}", megabyte)) for each in range(48))
+    old = (several(call("f", {}, f"o{each}"), output(f"o{each}", megabyte)) for each in range(16))
     data = rollout(session(), turn(user("a"), *old), compacted("", kept("short")), turn(user("b")))
 
     tracemalloc.start()

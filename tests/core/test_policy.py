@@ -1,12 +1,11 @@
 """What is a standing policy for the agent, and what a fact about the project (DSC-12, DSC-60)."""
 
-import time
-
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codex_checkpoints.core.checkpoint.policy import RULES, readings, standing_policy
+from growth import takes_time_in_proportion
 
 POLICIES = [
     ("always_never", "Always run the tests before committing."),
@@ -384,20 +383,11 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("piece", HOSTILE, ids=ascii)
-def test_a_hostile_text_of_64_kib_takes_a_bounded_time(piece: str) -> None:
-    text = piece * (65_536 // max(1, len(piece.encode(errors="surrogatepass"))))
-
-    begin = time.process_time()
-    standing_policy(text)
-
-    assert time.process_time() - begin < 5
+def test_a_hostile_text_takes_time_in_proportion_to_its_length(piece: str) -> None:
+    takes_time_in_proportion(standing_policy, lambda size: piece * (size // len(piece)))
 
 
-@given(st.lists(st.sampled_from(HOSTILE + PIECES), min_size=1, max_size=4).map("".join))
-def test_a_hostile_mixture_takes_a_bounded_time(piece: str) -> None:
-    text = piece * (16_384 // max(1, len(piece)))
-
-    begin = time.process_time()
-    standing_policy(text)
-
-    assert time.process_time() - begin < 3
+@settings(max_examples=settings().max_examples // 2)
+@given(st.lists(st.sampled_from(HOSTILE + PIECES), min_size=2, max_size=4).map("".join))
+def test_a_hostile_mixture_takes_time_in_proportion_to_its_length(piece: str) -> None:
+    takes_time_in_proportion(standing_policy, lambda size: piece * (size // max(1, len(piece))))

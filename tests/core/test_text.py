@@ -63,12 +63,12 @@ def test_white_space_in_front_does_not_count_as_looked_at() -> None:
 
 
 def test_a_value_of_a_huge_text_looks_at_its_beginning_alone() -> None:
-    text = "fix the login\n" * 8_000_000
+    text = "fix the login\n" * 1_000_000
 
     begin = time.process_time()
     short = value(text, 160)
 
-    assert time.process_time() - begin < 2
+    assert time.process_time() - begin < 0.2
     assert short == ("fix the login " * 12)[:159] + "…"
 
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { KnownLosses } from "../../extension/src/model/knownLosses.ts";
-import { Newest } from "../../extension/src/model/newest.ts";
-import { Told } from "../../extension/src/model/told.ts";
+import { KnownLosses } from "../../extension/src/model/compaction.ts";
+import { KeptTexts } from "../../extension/src/model/documents.ts";
+import { Newest } from "../../extension/src/model/status.ts";
 import type { Loss } from "../../extension/src/protocol.ts";
 import { session } from "./values.ts";
 
@@ -18,7 +18,7 @@ test("an answer counts until another question is begun", () => {
 });
 
 test("a text that was told has a name that no other window gives", () => {
-  const [here, elsewhere] = [new Told(), new Told()];
+  const [here, elsewhere] = [new KeptTexts(), new KeptTexts()];
   const name = here.keep("all that a model will be told");
 
   assert.notEqual(elsewhere.keep("something else"), name);

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { figures, notice, reportText, windowRow } from "../../extension/src/model/compaction.ts";
-import { historyText } from "../../extension/src/model/history.ts";
+import { historyText } from "../../extension/src/model/documents.ts";
 import type { Compacted, CompactionPiece } from "../../extension/src/protocol.ts";
-import { say } from "./values.ts";
 
 const NOW = Date.parse("2026-11-20T12:00:00.000Z");
 
@@ -43,20 +42,20 @@ function compacted(some: Partial<Compacted> = {}): Compacted {
 }
 
 test("the figures of a compaction stand in one line, estimates marked as such", () => {
-  assert.equal(figures(compacted(), say), "200,716 → ~2,140 tokens · 2 kept · 1 left out");
-  assert.match(figures(compacted({ truncated: [piece(2)] }), say), / · 1 cut · /);
+  assert.equal(figures(compacted()), "200,716 → ~2,140 tokens · 2 kept · 1 left out");
+  assert.match(figures(compacted({ truncated: [piece(2)] })), / · 1 cut · /);
 });
 
 test("the notice says where the work goes on, and promises nothing more", () => {
   assert.equal(
-    notice(compacted(), say),
+    notice(compacted()),
     "Compacted into a new session: 200,716 → ~2,140 tokens. The old one stays as it is.",
   );
-  assert.match(notice(compacted({ into: "in-place" }), say), /^Compacted in place: /);
+  assert.match(notice(compacted({ into: "in-place" })), /^Compacted in place: /);
 });
 
 test("the report names each piece with its fate", () => {
-  const text = reportText(compacted(), say);
+  const text = reportText(compacted());
 
   assert.match(text, /^Compaction +c1\n/);
   assert.match(text, /\nKept \(2\)\n {2}1 · message · user · 40 tokens · kept · m0\n/);
@@ -64,7 +63,7 @@ test("the report names each piece with its fate", () => {
     text,
     /\nLeft out \(1\)\n {2}2 · function_call · assistant · 40 tokens · replaced · m1\n$/,
   );
-  assert.ok(!reportText(compacted({ sessionId: "a\u001b[31m\nb" }), say).includes("\u001b"));
+  assert.ok(!reportText(compacted({ sessionId: "a\u001b[31m\nb" })).includes("\u001b"));
 });
 
 test("a window says what opened it and how full it was before and after", () => {
@@ -81,42 +80,34 @@ test("a window says what opened it and how full it was before and after", () => 
     received: null,
     compactionId: null,
   };
-  const row = windowRow(window, null, NOW, say);
+  const row = windowRow(window, null, NOW);
   assert.deepEqual(
     [row.label, row.description],
     ["Window 1", "200,716 → ? tokens · manual · checkpoint · 1h"],
   );
   const none = { trigger: null, strategy: null, tokensBefore: null };
-  const first = windowRow(
-    { ...window, ...none, number: 0, previousWindowId: null },
-    null,
-    NOW,
-    say,
-  );
+  const first = windowRow({ ...window, ...none, number: 0, previousWindowId: null }, null, NOW);
   assert.equal(first.description, "1h");
   assert.match(first.tooltip, /Previous window ID: none/);
-  const hostile = windowRow({ ...window, trigger: "a\u202eb", strategy: "c\nd" }, null, NOW, say);
+  const hostile = windowRow({ ...window, trigger: "a\u202eb", strategy: "c\nd" }, null, NOW);
   assert.equal(hostile.description, "200,716 → ? tokens · a b · c d · 1h");
   assert.match(hostile.spoken, /a b, c d$/);
 });
 
 test("a history reads as what it is, and nothing in it is obeyed", () => {
-  const text = historyText(
-    [
-      {
-        type: "message",
-        role: "user",
-        content: [{ type: "input_text", text: "Fix\nit\u001b[2J\u{e0041}" }],
-      },
-      { type: "message", role: "user", content: [{ type: "input_image", image_url: "data:x" }] },
-      { type: "function_call", name: "shell", arguments: "{}" },
-      { type: "function_call_output", output: "x".repeat(30_000) },
-      { type: "function_call_output", output: '{"output":"a\\nb","metadata":{}}' },
-      { type: "function_call_output", output: '{"output": broken' },
-      { type: "other" },
-    ],
-    say,
-  );
+  const text = historyText([
+    {
+      type: "message",
+      role: "user",
+      content: [{ type: "input_text", text: "Fix\nit\u001b[2J\u{e0041}" }],
+    },
+    { type: "message", role: "user", content: [{ type: "input_image", image_url: "data:x" }] },
+    { type: "function_call", name: "shell", arguments: "{}" },
+    { type: "function_call_output", output: "x".repeat(30_000) },
+    { type: "function_call_output", output: '{"output":"a\\nb","metadata":{}}' },
+    { type: "function_call_output", output: '{"output": broken' },
+    { type: "other" },
+  ]);
 
   assert.match(text, /^──── message: user\nFix\nit \[2J \n\n──── message: user\n\[input_image\]\n/);
   assert.match(text, /──── function_call: shell\n\{\}\n/);
@@ -124,5 +115,5 @@ test("a history reads as what it is, and nothing in it is obeyed", () => {
   assert.match(text, /──── function_call_output\na\nb\n\n/);
   assert.match(text, /──── function_call_output\n\{"output": broken\n/);
   assert.match(text, /──── other\n\{"type":"other"\}\n$/);
-  assert.equal(historyText([], say), "(nothing)\n");
+  assert.equal(historyText([]), "(nothing)\n");
 });

@@ -1,14 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { receivedNode } from "../../extension/src/model/checkpoint.ts";
 import {
   type ConnectionNode,
   changesText,
   connectionNodes,
   isSettled,
 } from "../../extension/src/model/connection.ts";
-import { receivedNode } from "../../extension/src/model/received.ts";
 import type { ConnectDoor, ConnectReport, Receipt } from "../../extension/src/protocol.ts";
-import { say } from "./values.ts";
 
 const NOW = Date.parse("2026-11-20T12:00:00.000Z");
 const FAILURE = { at: "2026-11-20T11:00:00.000Z", sessionId: "s1", code: "storage_error" };
@@ -48,7 +47,7 @@ function report(some: Partial<ConnectReport>): ConnectReport {
 }
 
 function rows(some: Partial<ConnectReport>): ConnectionNode[] {
-  return connectionNodes(report(some), NOW, say);
+  return connectionNodes(report(some), NOW);
 }
 
 const hookRow = (some: Partial<ConnectDoor>): ConnectionNode | undefined =>
@@ -170,7 +169,7 @@ test("the text to agree to names each file, where its copy is, and what changes 
   ];
 
   assert.equal(
-    changesText(report({ changes }), say),
+    changesText(report({ changes })),
     [
       "Changed: /h/config.toml",
       "The file as it was is kept as /h/config.toml.bak",
@@ -198,8 +197,8 @@ test("a receipt says whether Codex has this very checkpoint, when it got it and 
     size: 1200,
     isCurrent: true,
   };
-  const now = receivedNode(receipt, NOW, say).row;
-  const earlier = receivedNode({ ...receipt, isCurrent: false, source: "resume" }, NOW, say).row;
+  const now = receivedNode(receipt, NOW).row;
+  const earlier = receivedNode({ ...receipt, isCurrent: false, source: "resume" }, NOW).row;
 
   assert.equal(now.label, "Codex received this checkpoint");
   assert.equal(now.description, "2m ago");

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Drift } from "../../extension/src/model/drift.ts";
+import { Drift } from "../../extension/src/model/status.ts";
 
 const strayed = (sessionId: string, ...uris: string[]) => ({ sessionId, uris, seq: 1 });
 

@@ -1,10 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { windowRow } from "../../extension/src/model/compaction.ts";
-import { lossesText, lossWords } from "../../extension/src/model/losses.ts";
-import { Hints, percentOf } from "../../extension/src/model/offer.ts";
+import {
+  Hints,
+  lossesText,
+  lossWords,
+  percentOf,
+  windowRow,
+} from "../../extension/src/model/compaction.ts";
 import type { Loss, Offer, Window } from "../../extension/src/protocol.ts";
-import { say, session } from "./values.ts";
+import { session } from "./values.ts";
 
 const NOW = Date.parse("2026-11-20T12:00:00.000Z");
 
@@ -50,17 +54,17 @@ const MUCH = loss({
 });
 
 test("beside a window stands how much was lost, read again, and whether it goes in circles", () => {
-  assert.equal(lossWords(MUCH, say), "3 lost · 3 read again · going round in circles");
-  assert.equal(lossWords(loss({}), say), "");
+  assert.equal(lossWords(MUCH), "3 lost · 3 read again · going round in circles");
+  assert.equal(lossWords(loss({})), "");
 });
 
 test("what nobody can read is not called lost", () => {
   const task = { text: "Fix the shop", ref: "u1", seq: 3, lost: null };
-  assert.equal(lossWords(loss({ sealed: true, task, taskPresent: null }), say), "losses not known");
+  assert.equal(lossWords(loss({ sealed: true, task, taskPresent: null })), "losses not known");
 });
 
 test("the document names each thing with its record, and whether it is lost", () => {
-  const text = lossesText([loss({ number: 1 }), { ...MUCH, number: 2 }], say);
+  const text = lossesText([loss({ number: 1 }), { ...MUCH, number: 2 }]);
 
   assert.ok(text.indexOf("Window 2") < text.indexOf("Window 1"), "the newest comes first");
   assert.match(text, /\nLast request: 0 of 1 lost\n {2}✓ Fix the shop · u1\n/);
@@ -78,22 +82,21 @@ test("the document names each thing with its record, and whether it is lost", ()
 });
 
 test("one that is not listed, and one byte, are told in the singular", () => {
-  const text = lossesText([loss({ notListed: 1, reads: 1, rereadsUnchanged: 1, bytes: 1 })], say);
+  const text = lossesText([loss({ notListed: 1, reads: 1, rereadsUnchanged: 1, bytes: 1 })]);
 
   assert.match(text, /\n1 more is not listed\.\n/);
   assert.match(text, /: 1 \(1 byte\)\n/);
 });
 
 test("a session without compactions has lost nothing, and the document says so", () => {
-  assert.match(lossesText([], say), /never compacted/);
+  assert.match(lossesText([]), /never compacted/);
 });
 
 test("what a session says in a loss stays one line of text", () => {
   const task = { text: "a\u202eb\n[c](command:d)", ref: "u1", seq: 3, lost: true };
-  const text = lossesText(
-    [loss({ task, openedAt: "x\u001b[2J", trigger: "\u001b[3J", strategy: "\u009b4J" })],
-    say,
-  );
+  const text = lossesText([
+    loss({ task, openedAt: "x\u001b[2J", trigger: "\u001b[3J", strategy: "\u009b4J" }),
+  ]);
 
   assert.ok(!["\u001b", "\u009b", "\u202e"].some((control) => text.includes(control)));
   assert.match(text, /✗ a b \[c\]\(command:d\) · u1\n/);
@@ -123,7 +126,7 @@ test("a window row tells of its losses, and a loop is a warning", () => {
     },
     compactionId: null,
   };
-  const row = windowRow(window, MUCH, NOW, say);
+  const row = windowRow(window, MUCH, NOW);
 
   assert.match(row.description, /^9 → 1 tokens · 3 lost · 3 read again · going round in circles/);
   assert.match(row.spoken, /3 lost/);

@@ -6,23 +6,20 @@ import {
   lineageText,
   madeWords,
 } from "../../extension/src/model/branches.ts";
-import { checkpointNodes } from "../../extension/src/model/checkpoint.ts";
+import { checkpointNodes, pathOf, pinsNode } from "../../extension/src/model/checkpoint.ts";
 import {
   comparisonTitle,
   differenceWords,
   inOrder,
-  placeNow,
-  placeOfMarker,
-  placeOfTurn,
-} from "../../extension/src/model/comparing.ts";
-import {
   isDetached,
   labelProblem,
   markerRow,
   offered,
+  placeNow,
+  placeOfMarker,
+  placeOfTurn,
   turnChoices,
 } from "../../extension/src/model/markers.ts";
-import { pathOf, pinsNode } from "../../extension/src/model/pins.ts";
 import { hasBelow, sessionRow, standsFor } from "../../extension/src/model/sessions.ts";
 import type {
   Branch,
@@ -32,7 +29,7 @@ import type {
   Marker,
   TurnEntry,
 } from "../../extension/src/protocol.ts";
-import { checkpoint, say, session } from "./values.ts";
+import { checkpoint, session } from "./values.ts";
 
 const NOW = Date.parse("2026-11-20T12:00:00.000Z");
 const HOSTILE = "\u001b]8;;x\u0007 $(zap) [click](command:evil) \u202e";
@@ -75,7 +72,7 @@ function branch(some: Partial<Branch>): Branch {
 }
 
 test("a marker says what it is called, on which turn it stands and since when", () => {
-  const row = markerRow(marker({}), session({}), NOW, say);
+  const row = markerRow(marker({}), session({}), NOW);
 
   assert.equal(row.label, "before the rewrite");
   assert.equal(row.description, "turn 3 · 2h");
@@ -86,11 +83,11 @@ test("a marker says what it is called, on which turn it stands and since when", 
 
 test("a marker whose turn was rolled back is shown as detached, to eye and ear", () => {
   const detached = marker({ turnNumber: null, detached: true });
-  const row = markerRow(detached, session({}), NOW, say);
+  const row = markerRow(detached, session({}), NOW);
 
   assert.equal(row.description, "detached: its turn was rolled back · 2h");
   assert.match(row.spoken, /, detached: its turn was rolled back, /);
-  assert.notEqual(row.icon, markerRow(marker({}), session({}), NOW, say).icon);
+  assert.notEqual(row.icon, markerRow(marker({}), session({}), NOW).icon);
   assert.ok(isDetached(detached, session({})));
 });
 
@@ -98,7 +95,7 @@ test("a marker that a branch has of its source is no detached one", () => {
   const inherited = marker({ sessionId: "the source", turnNumber: null, detached: true });
 
   assert.equal(isDetached(inherited, session({})), false);
-  const { description } = markerRow(inherited, session({}), NOW, say);
+  const { description } = markerRow(inherited, session({}), NOW);
   assert.equal(description, "on a turn of the source · 2h");
 });
 
@@ -108,7 +105,7 @@ test("turns are offered with the newest first, and the last complete one is chos
     turn({ number: 2, aborted: true, task: null, startedAt: null }),
     turn({ number: 3, ended: false, task: "And the logout" }),
   ];
-  const choices = turnChoices(turns, [marker({ turnNumber: 1 })], NOW, say);
+  const choices = turnChoices(turns, [marker({ turnNumber: 1 })], NOW);
 
   assert.deepEqual(
     choices.map(({ label, description, detail }) => [label, description, detail]),
@@ -123,30 +120,30 @@ test("turns are offered with the newest first, and the last complete one is chos
 });
 
 test("a label says something, within the length that is kept", () => {
-  assert.equal(labelProblem(" \u0007 ", say), "Say something.");
-  assert.equal(labelProblem("𝔘".repeat(160), say), null);
-  assert.equal(labelProblem("𝔘".repeat(161), say), "160 characters at most.");
+  assert.equal(labelProblem(" \u0007 "), "Say something.");
+  assert.equal(labelProblem("𝔘".repeat(160)), null);
+  assert.equal(labelProblem("𝔘".repeat(161)), "160 characters at most.");
 });
 
 test("a row leads to a branch, and one to the source", () => {
-  const down = branchRow(branch({}), "branch", NOW, say);
+  const down = branchRow(branch({}), "branch", NOW);
   assert.equal(down.label, "Branch: before the rewrite");
   assert.equal(down.description, "restored, context reset · 1h");
   assert.equal(down.spoken, "Branch: before the rewrite, restored, context reset, 1h");
 
   const gone = branch({ title: null, available: false, kind: "compaction", mode: null, at: null });
-  const up = branchRow(gone, "source", NOW, say);
+  const up = branchRow(gone, "source", NOW);
   assert.equal(up.label, "Source: 01a20053-5c0d");
   assert.equal(up.description, "no longer here · compacted");
   assert.equal(up.icon, "circle-slash");
 
-  const put = branchRow(branch({ archived: true, mode: "soft" }), "branch", NOW, say);
+  const put = branchRow(branch({ archived: true, mode: "soft" }), "branch", NOW);
   assert.equal(put.description, "archived · restored with context · 1h");
 });
 
 test("every way to make a session has its words", () => {
   const kinds = ["restore", "compaction", "import", "revert", "subagent", "fork"];
-  assert.equal(new Set(kinds.map((kind) => madeWords(kind, null, say))).size, kinds.length);
+  assert.equal(new Set(kinds.map((kind) => madeWords(kind, null))).size, kinds.length);
 });
 
 test("a session is a leaf unless there is something below it", () => {
@@ -162,10 +159,10 @@ test("a branch is told from its source, which may be called the same", () => {
 
   assert.equal(standsFor(made), "archivedSession made branch source");
   assert.equal(standsFor(session({})), "session");
-  const brought = sessionRow(session({ madeBy: "import" }), NOW, say);
+  const brought = sessionRow(session({ madeBy: "import" }), NOW);
   assert.equal(brought.icon, "package");
   assert.match(brought.tooltip, /^Made: imported$/m);
-  const row = sessionRow({ ...made, archived: false }, NOW, say);
+  const row = sessionRow({ ...made, archived: false }, NOW);
   assert.match(row.description, /^branch · /);
   assert.match(row.spoken, /, branch, /);
   assert.equal(row.icon, "git-branch");
@@ -180,7 +177,7 @@ const NODES: readonly LineageNode[] = [
 const LINEAGE: Lineage = { sessionId: "c", root: "a", nodes: NODES, circles: [{}], omitted: 2 };
 
 test("a lineage reads as a tree, with what each edge is and its cut", () => {
-  const choices = lineageChoices(LINEAGE, say);
+  const choices = lineageChoices(LINEAGE);
 
   assert.deepEqual(
     choices.map(({ label }) => label.replaceAll("\u00a0", " ")),
@@ -207,7 +204,7 @@ test("a lineage reads as a tree, with what each edge is and its cut", () => {
 });
 
 test("a lineage as a text has every id, and says what is not in it", () => {
-  const text = lineageText(LINEAGE, say);
+  const text = lineageText(LINEAGE);
 
   assert.match(text, /^ {4}of b\n {6}b\n {6}restored, from “Fix the login”/m);
   assert.match(text, /Operation: o1/);
@@ -216,7 +213,7 @@ test("a lineage as a text has every id, and says what is not in it", () => {
 });
 
 test("states are compared with the earlier one at the left", () => {
-  const [first, third] = [1, 3].map((number) => placeOfTurn("a", turn({ number }), say));
+  const [first, third] = [1, 3].map((number) => placeOfTurn("a", turn({ number })));
   const now = placeNow("a", "now");
   assert(first && third);
 
@@ -225,7 +222,7 @@ test("states are compared with the earlier one at the left", () => {
   assert.deepEqual(inOrder(first, now), [first, now]);
   const other = placeNow("b", "branch");
   assert.deepEqual(inOrder(now, other), [now, other]);
-  const detached = placeOfMarker(marker({ turnNumber: null }), say);
+  const detached = placeOfMarker(marker({ turnNumber: null }));
   assert.deepEqual(inOrder(third, detached), [third, detached]);
 });
 
@@ -243,22 +240,16 @@ test("a comparison is called by its states, and tells how much differs", () => {
     artifacts: [],
   };
   const some = { ...none, task: {}, plan: [{}, {}], facts: [{}], planReordered: true };
-  const [left, right] = [1, 3].map((number) => placeOfTurn("a", turn({ number }), say));
+  const [left, right] = [1, 3].map((number) => placeOfTurn("a", turn({ number })));
   assert(left && right);
 
-  assert.equal(differenceWords(none, say), "nothing differs");
-  assert.equal(differenceWords({ ...none, planReordered: true }, say), "order of the plan");
+  assert.equal(differenceWords(none), "nothing differs");
+  assert.equal(differenceWords({ ...none, planReordered: true }), "order of the plan");
   assert.equal(
-    comparisonTitle("Fix the login", left, right, some, say),
+    comparisonTitle("Fix the login", left, right, some),
     "Fix the login: turn 1 ↔ turn 3 · task · plan 2 · facts 1",
   );
-  const across = comparisonTitle(
-    "Fix",
-    placeNow("a", "source"),
-    placeNow("b", "branch"),
-    null,
-    say,
-  );
+  const across = comparisonTitle("Fix", placeNow("a", "source"), placeNow("b", "branch"), null);
   assert.equal(across, "Fix: source ↔ branch");
 });
 
@@ -269,8 +260,8 @@ test("pins stand in a part of their own, and mark the files they are", () => {
     { uri: "a.py", start: 4, end: 4 },
   ];
   assert.deepEqual(pins.map(pathOf), ["src/auth.ts", "a.py#L3-L9", "a.py#L4"]);
-  assert.equal(pinsNode([], say), null);
-  const nodes = checkpointNodes(checkpoint, [], session({}), NOW, say, pins);
+  assert.equal(pinsNode([]), null);
+  const nodes = checkpointNodes(checkpoint, [], session({}), NOW, pins);
 
   const part = nodes.find(({ id }) => id === "pins");
   assert.deepEqual(
@@ -294,16 +285,15 @@ test("pins stand in a part of their own, and mark the files they are", () => {
 
 test("what a rollout says of markers, turns and branches stays text", () => {
   const rows = [
-    markerRow(marker({ label: HOSTILE, turnId: HOSTILE }), session({}), NOW, say),
-    branchRow(branch({ title: HOSTILE }), "branch", NOW, say),
+    markerRow(marker({ label: HOSTILE, turnId: HOSTILE }), session({}), NOW),
+    branchRow(branch({ title: HOSTILE }), "branch", NOW),
   ];
   const [choice] = turnChoices(
     [turn({ task: HOSTILE })],
     [marker({ turnNumber: 1, label: HOSTILE })],
     NOW,
-    say,
   );
-  const [node] = lineageChoices({ ...LINEAGE, nodes: [lineageNode(HOSTILE, 0, null)] }, say);
+  const [node] = lineageChoices({ ...LINEAGE, nodes: [lineageNode(HOSTILE, 0, null)] });
   const texts = [...rows.flatMap((row) => [row.label, row.description, row.tooltip, row.spoken])];
   const picked = [choice?.label, choice?.detail, node?.label, node?.detail].map(String);
 

@@ -1,12 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { artifactPath } from "../../extension/src/model/artifact.ts";
-import { checkpointNodes } from "../../extension/src/model/checkpoint.ts";
-import { doctorText } from "../../extension/src/model/doctor.ts";
-import { collect } from "../../extension/src/model/listing.ts";
-import type { CheckpointNode } from "../../extension/src/model/node.ts";
+import { type CheckpointNode, checkpointNodes } from "../../extension/src/model/checkpoint.ts";
+import { artifactPath, doctorText } from "../../extension/src/model/documents.ts";
 import {
   badgeOf,
+  collect,
   family,
   followedOf,
   isPlainId,
@@ -16,7 +14,7 @@ import {
 import { statusOf, whyDown } from "../../extension/src/model/status.ts";
 import { age, ago, cut, meter, plain } from "../../extension/src/model/text.ts";
 import type { SessionSummary } from "../../extension/src/protocol.ts";
-import { checkpoint, note, say, session } from "./values.ts";
+import { checkpoint, note, session } from "./values.ts";
 
 const NOW = Date.parse("2026-11-20T12:00:00.000Z");
 
@@ -34,33 +32,33 @@ test("a text is cut between code points", () => {
 test("an age has one unit, and none for a time that cannot be read", () => {
   const ages = ["2026-11-20T11:59:30Z", "2026-11-20T11:01:00Z", "2026-11-19T13:00:00Z"];
   assert.deepEqual(
-    ages.map((stamp) => age(stamp, NOW, say)),
+    ages.map((stamp) => age(stamp, NOW)),
     ["now", "59m", "23h"],
   );
-  assert.equal(age("2026-11-10T12:00:00Z", NOW, say), "10d");
-  assert.equal(age("2026-11-20T12:05:00Z", NOW, say), "now");
-  assert.equal(age("yesterday", NOW, say), "");
+  assert.equal(age("2026-11-10T12:00:00Z", NOW), "10d");
+  assert.equal(age("2026-11-20T12:05:00Z", NOW), "now");
+  assert.equal(age("yesterday", NOW), "");
 });
 
 test("a time ago reads as a phrase, also for a moment just past or one that cannot be read", () => {
   const stamps = ["2026-11-20T11:58:00Z", "2026-11-20T11:59:30Z", "yesterday"];
   assert.deepEqual(
-    stamps.map((stamp) => ago(stamp, NOW, say)),
+    stamps.map((stamp) => ago(stamp, NOW)),
     ["2m ago", "now", ""],
   );
 });
 
 test("the meter tells an estimate from a report, and is silent about what is unknown", () => {
-  assert.equal(meter(session({ contextTokens: 88_000, contextWindow: 258_400 }), say), "34%");
+  assert.equal(meter(session({ contextTokens: 88_000, contextWindow: 258_400 })), "34%");
   const estimated = { contextTokens: 88_000, contextWindow: 258_400 };
-  assert.equal(meter(session({ ...estimated, contextTokensSource: "estimated" }), say), "~34%");
-  assert.equal(meter(session({ contextTokens: null, contextWindow: 258_400 }), say), "");
-  assert.equal(meter(session({ contextTokens: 1, contextWindow: 0 }), say), "");
+  assert.equal(meter(session({ ...estimated, contextTokensSource: "estimated" })), "~34%");
+  assert.equal(meter(session({ contextTokens: null, contextWindow: 258_400 })), "");
+  assert.equal(meter(session({ contextTokens: 1, contextWindow: 0 })), "");
 });
 
 test("a row says what the session is about, how it stands and how full it is", () => {
   const some = { task: "Fix the login", live: true, suspectFacts: 2, contextTokens: 129_200 };
-  const row = sessionRow(session(some), NOW, say);
+  const row = sessionRow(session(some), NOW);
 
   assert.equal(row.label, "Fix the login");
   assert.equal(row.description, "running · 2 suspect · 2h · gpt-5.5 · 50%");
@@ -69,32 +67,32 @@ test("a row says what the session is about, how it stands and how full it is", (
 });
 
 test("a row says that the work goes on in another session", () => {
-  const row = sessionRow(session({ continuedBy: "another" }), NOW, say);
+  const row = sessionRow(session({ continuedBy: "another" }), NOW);
   assert.match(row.description, /^continued · /);
   assert.match(row.spoken, /, continued, /);
 });
 
 test("a row shows the name that somebody gave", () => {
   const named = session({ task: "What now?", title: "The login", named: true });
-  assert.equal(sessionRow(named, NOW, say).label, "The login");
-  assert.equal(sessionRow({ ...named, title: "" }, NOW, say).label, "What now?");
+  assert.equal(sessionRow(named, NOW).label, "The login");
+  assert.equal(sessionRow({ ...named, title: "" }, NOW).label, "What now?");
 });
 
 test("a row without a task shows the title, and without both says so", () => {
-  assert.equal(sessionRow(session({ task: null, title: "Named" }), NOW, say).label, "Named");
-  assert.equal(sessionRow(session({ task: " \n", title: null }), NOW, say).label, "No message yet");
+  assert.equal(sessionRow(session({ task: null, title: "Named" }), NOW).label, "Named");
+  assert.equal(sessionRow(session({ task: " \n", title: null }), NOW).label, "No message yet");
 });
 
 test("what a rollout says stays text", () => {
   const hostile =
     "[click](command:evil) <img src=x onerror=alert(1)> $(zap) \u001b]8;;x\u0007 \u202e";
-  const row = sessionRow(session({ task: hostile, model: "m\n\n**x**" }), NOW, say);
+  const row = sessionRow(session({ task: hostile, model: "m\n\n**x**" }), NOW);
 
   for (const text of [row.label, row.description, row.spoken, row.tooltip]) {
     assert.doesNotMatch(text.replaceAll("\n", ""), /[\p{Cc}\u202e]/u);
   }
   assert.equal(typeof row.tooltip, "string");
-  assert.doesNotMatch(statusOf({ kind: "ready" }, session({ task: hostile }), say).text, /zap/);
+  assert.doesNotMatch(statusOf({ kind: "ready" }, session({ task: hostile })).text, /zap/);
 });
 
 test("subagents stand below their parents, orphans and circles at the top", () => {
@@ -158,7 +156,7 @@ const NOTES = [
 ];
 
 test("a checkpoint reads as task, plan, artifacts, facts, decisions and counts", () => {
-  const drawn = draw(checkpointNodes(checkpoint, NOTES, session({ turns: 6 }), NOW, say));
+  const drawn = draw(checkpointNodes(checkpoint, NOTES, session({ turns: 6 }), NOW));
 
   assert.equal(
     drawn,
@@ -200,7 +198,6 @@ test("an empty checkpoint still has all its sections", () => {
     [],
     session({}),
     NOW,
-    say,
   );
   assert.deepEqual(
     nodes.slice(0, 5).map(({ row }) => `${row.label} | ${row.description}`),
@@ -215,24 +212,24 @@ test("an empty checkpoint still has all its sections", () => {
 });
 
 test("why nothing can be asked is said while the server is down, and only then", () => {
-  assert.equal(whyDown({ kind: "stopped" }, say), "The server has stopped.");
-  assert.equal(whyDown({ kind: "noPython", reason: "Found none." }, say), "Found none.");
-  assert.equal(whyDown({ kind: "failed", reason: "It ended." }, say), "It ended.");
+  assert.equal(whyDown({ kind: "stopped" }), "The server has stopped.");
+  assert.equal(whyDown({ kind: "noPython", reason: "Found none." }), "Found none.");
+  assert.equal(whyDown({ kind: "failed", reason: "It ended." }), "It ended.");
   for (const state of [
     { kind: "starting" },
     { kind: "indexing", percent: 3 },
     { kind: "ready" },
   ] as const) {
-    assert.equal(whyDown(state, say), null);
+    assert.equal(whyDown(state), null);
   }
 });
 
 test("a branch goes by its marker until something is asked in it", () => {
   const fresh = { madeBy: "restore", turns: 0, title: "before the cache" };
 
-  assert.equal(sessionRow(session(fresh), NOW, say).label, "before the cache");
-  assert.equal(sessionRow(session({ ...fresh, turns: 1 }), NOW, say).label, "What is 39 * 40?");
-  assert.equal(sessionRow(session({ ...fresh, title: null }), NOW, say).label, "What is 39 * 40?");
+  assert.equal(sessionRow(session(fresh), NOW).label, "before the cache");
+  assert.equal(sessionRow(session({ ...fresh, turns: 1 }), NOW).label, "What is 39 * 40?");
+  assert.equal(sessionRow(session({ ...fresh, title: null }), NOW).label, "What is 39 * 40?");
 });
 
 test("a badge tells how full a context is, from one percent on", () => {
@@ -242,15 +239,22 @@ test("a badge tells how full a context is, from one percent on", () => {
 });
 
 test("the status bar shows the meter of the running session, or what is wrong", () => {
-  const full = session({ live: true, contextTokens: 232_560 });
+  const full = session({ live: true, contextTokens: 232_560, nearlyFull: true });
 
-  assert.equal(statusOf({ kind: "ready" }, session({ live: true }), say).text, "$(pulse) ▱▱▱▱▱ 4%");
-  assert.equal(statusOf({ kind: "ready" }, full, say).text, "$(pulse) ▰▰▰▰▱ 90%");
-  assert.equal(statusOf({ kind: "ready" }, full, say).alert, "warning");
-  assert.equal(statusOf({ kind: "ready" }, null, say).click, "open");
-  assert.equal(statusOf({ kind: "stopped" }, full, say).click, "restart");
-  assert.equal(statusOf({ kind: "noPython", reason: "none" }, null, say).alert, "error");
-  assert.match(statusOf({ kind: "indexing", percent: 40 }, null, say).text, /40%/);
+  assert.equal(statusOf({ kind: "ready" }, session({ live: true })).text, "$(pulse) ▱▱▱▱▱ 4%");
+  assert.equal(statusOf({ kind: "ready" }, full).text, "$(pulse) ▰▰▰▰▱ 90%");
+  assert.equal(statusOf({ kind: "ready" }, full).alert, "warning");
+  assert.equal(statusOf({ kind: "ready" }, null).click, "open");
+  assert.equal(statusOf({ kind: "stopped" }, full).click, "restart");
+  assert.equal(statusOf({ kind: "noPython", reason: "none" }, null).alert, "error");
+  assert.match(statusOf({ kind: "indexing", percent: 40 }, null).text, /40%/);
+});
+
+test("a context is nearly full when the server says so, whatever its share", () => {
+  const [full, early] = [session({ contextTokens: 258_000 }), session({ nearlyFull: true })];
+  assert.deepEqual([badgeOf(full).alert, badgeOf(early).alert], [false, true]);
+  const alerts = [full, early].map((each) => statusOf({ kind: "ready" }, each).alert);
+  assert.deepEqual(alerts, ["none", "warning"]);
 });
 
 test("a file is opened where it lies, and no place on another machine", () => {
@@ -268,13 +272,14 @@ test("a file is opened where it lies, and no place on another machine", () => {
 test("a doctor's report names each finding with its way out", () => {
   const finding = { code: "torn", severity: "info", message: "Cut\noff.", path: "/p", count: 2 };
   const report = { codexHome: "/h", stateDir: "/s", sessions: 3 };
-  const text = doctorText(
-    { ...report, findings: [{ ...finding, wayOut: "Nothing to do." }], skipped: { torn_tail: 2 } },
-    say,
-  );
+  const text = doctorText({
+    ...report,
+    findings: [{ ...finding, wayOut: "Nothing to do." }],
+    skipped: { torn_tail: 2 },
+  });
   assert.match(text, /^INFO {2}torn \(2\)\n {4}Cut off\.\n {4}\/p\n {4}→ Nothing to do\.$/m);
   assert.match(text, /torn_tail: 2/);
-  assert.match(doctorText({ ...report, findings: [], skipped: {} }, say), /Nothing to report/);
+  assert.match(doctorText({ ...report, findings: [], skipped: {} }), /Nothing to report/);
 });
 
 /** One line a row: icon, label, description and what a click does, indented by depth. */

@@ -1,17 +1,20 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { CheckpointNode } from "../../extension/src/model/node.ts";
-import { decisionsNode, factsNode } from "../../extension/src/model/notes.ts";
+import {
+  type CheckpointNode,
+  decisionsNode,
+  factsNode,
+} from "../../extension/src/model/checkpoint.ts";
 import {
   decisionPayload,
   factPayload,
   freeDecisionId,
   isKey,
   uriOfFile,
-} from "../../extension/src/model/payloads.ts";
+} from "../../extension/src/model/notes.ts";
 import { harmless, iconless } from "../../extension/src/model/text.ts";
 import type { Note } from "../../extension/src/protocol.ts";
-import { note, say } from "./values.ts";
+import { note } from "./values.ts";
 
 const SHA = `sha256:${"a".repeat(64)}`;
 const OTHER = `sha256:${"b".repeat(64)}`;
@@ -30,7 +33,7 @@ test("a valid fact is plain; a suspect one comes first, in colour, with what fai
     why: "conf.py",
     dependsOn: depends("conf.py", SHA, OTHER),
   });
-  const facts = factsNode([valid, suspect], say);
+  const facts = factsNode([valid, suspect]);
   const [first, second] = facts.children;
 
   assert.equal(facts.row.description, "1 valid, 1 suspect");
@@ -47,7 +50,7 @@ test("a valid fact is plain; a suspect one comes first, in colour, with what fai
 
 test("a changed file can be compared, one that was never seen cannot", () => {
   const told = (hash: string, current: string | null) =>
-    factsNode([note({ status: "SUSPECT", why: "a", dependsOn: depends("a", hash, current) })], say)
+    factsNode([note({ status: "SUSPECT", why: "a", dependsOn: depends("a", hash, current) })])
       .children[0]?.children[1];
 
   const compare = { kind: "compare", uri: "a", hash: SHA };
@@ -62,7 +65,7 @@ test("a changed file can be compared, one that was never seen cannot", () => {
 
 test("a hash of size and time alone is shown as the weaker proof it is", () => {
   const told = (hash: string) =>
-    factsNode([note({ dependsOn: depends("a", hash, hash) })], say).children[0]?.children[1]?.row;
+    factsNode([note({ dependsOn: depends("a", hash, hash) })]).children[0]?.children[1]?.row;
 
   assert.deepEqual([told(SHA)?.description, told(SHA)?.icon], ["unchanged", "pass"]);
   const weak = told("stat:99-1");
@@ -71,8 +74,7 @@ test("a hash of size and time alone is shown as the weaker proof it is", () => {
 
 test("evidence opens at its place: a file, or the record of a message or call", () => {
   const from = (source: string) =>
-    factsNode([note({ evidence: { source, ref: "x1", hash: null } })], say).children[0]
-      ?.children[0];
+    factsNode([note({ evidence: { source, ref: "x1", hash: null } })]).children[0]?.children[0];
 
   assert.deepEqual(from("file")?.action, { kind: "open", uri: "x1" });
   assert.deepEqual(from("user")?.action, { kind: "record", ref: "x1" });
@@ -83,7 +85,7 @@ test("superseded decisions are folded below those that stand", () => {
   const some = { kind: "decision", status: null, value: null, rationale: "it is used" };
   const old = note({ ...some, id: "d1", decision: "Keep A", supersededBy: "d2" });
   const now = note({ ...some, id: "d2", decision: "Keep B", supersedes: "d1" });
-  const decisions = decisionsNode([old, now], say);
+  const decisions = decisionsNode([old, now]);
 
   assert.equal(decisions.row.description, "1");
   assert.deepEqual(labels(decisions), ["Keep B", "Superseded"]);
@@ -98,18 +100,15 @@ test("superseded decisions are folded below those that stand", () => {
 
 test("what a note says stays one plain line, whatever it holds", () => {
   const hostile = "x\n[FACTS_VALID]\u001b[31m\u202e $(zap) [a](command:b)";
-  const facts = factsNode(
-    [
-      note({
-        id: "k",
-        value: hostile,
-        status: "SUSPECT",
-        why: hostile,
-        dependsOn: depends(hostile, SHA, OTHER),
-      }),
-    ],
-    say,
-  );
+  const facts = factsNode([
+    note({
+      id: "k",
+      value: hostile,
+      status: "SUSPECT",
+      why: hostile,
+      dependsOn: depends(hostile, SHA, OTHER),
+    }),
+  ]);
 
   const texts = (row: CheckpointNode): string[] => [
     row.row.label,

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { countWords, importText, packName } from "../../extension/src/model/portable.ts";
 import type { Imported } from "../../extension/src/protocol.ts";
-import { say, session } from "./values.ts";
+import { session } from "./values.ts";
 
 const would: Imported = {
   operationId: null,
@@ -35,7 +35,7 @@ const would: Imported = {
 
 test("before a pack becomes a session all that a model will be told is there to be read", () => {
   assert.equal(
-    importText(would, say),
+    importText(would),
     [
       "Pack: The shop",
       "Made of session s1",
@@ -60,15 +60,15 @@ test("what a pack holds once is told in the singular, pins only where there are 
   const ones = Object.fromEntries(names.map((name) => [name, 1]));
 
   assert.equal(
-    countWords({ ...would.counts, ...ones, pins: 1 }, say),
+    countWords({ ...would.counts, ...ones, pins: 1 }),
     "session metadata, 1 turn, 1 step of the plan, 1 note, the checkpoint, " +
       "1 file reference, 1 mode change, 1 artifact, 1 marker, 1 pin",
   );
-  assert.match(countWords({ ...would.counts, turns: 0 }, say), /, 0 turns, /);
+  assert.match(countWords({ ...would.counts, turns: 0 }), /, 0 turns, /);
 });
 
 test("a pack is called after its session, by nothing that a path could mean", () => {
-  const name = packName(session({ named: true, title: "../../etc/passwd: the shop" }), say);
+  const name = packName(session({ named: true, title: "../../etc/passwd: the shop" }));
 
   assert.match(name, /\.pack\.json$/);
   assert.ok(!/[/\\:]/.test(name), name);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 import type { ResponseError } from "vscode-jsonrpc/node";
 import type { Checkpoint } from "../../extension/src/model/checkpoint.ts";
-import { sessionsParams } from "../../extension/src/model/listing.ts";
+import { sessionsParams } from "../../extension/src/model/sessions.ts";
 import {
   type Changed,
   ChangedNotification,
@@ -105,6 +105,7 @@ test("sessions come newest first, by pages, with every key", async () => {
       markers: 0,
       branches: 0,
       madeBy: null,
+      nearlyFull: false,
       offer: null,
     },
   );

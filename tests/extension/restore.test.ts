@@ -6,28 +6,26 @@ import {
   costOf,
   cutAt,
   cutText,
-  oneLess,
-  oneMore,
-  sliderText,
-} from "../../extension/src/model/pack.ts";
-import { detailsState, fromPage, previewState } from "../../extension/src/model/pages.ts";
-import type { Section } from "../../extension/src/model/report.ts";
-import {
+  detailsState,
   doneSince,
+  fromPage,
   itemName,
   modeAbout,
   modeLabel,
   nameOf,
   notice,
+  oneLess,
+  oneMore,
+  previewState,
+  readOptions,
   restoreChoices,
   shareOf,
   sizeText,
-  wishOf,
+  sliderText,
 } from "../../extension/src/model/restore.ts";
-import { detailSections } from "../../extension/src/model/restoreDetails.ts";
-import { localTime, utcTime } from "../../extension/src/model/time.ts";
+import { detailSections, type Section } from "../../extension/src/model/restoreDetails.ts";
+import { localTime, utcTime } from "../../extension/src/model/text.ts";
 import type { PackLine, RestoreDetails, RestoreEntry } from "../../extension/src/protocol.ts";
-import { say } from "./values.ts";
 
 const HOSTILE = "\u001b[31m<script>x</script>\u202e [a](command:b) $(trash)\n";
 
@@ -97,49 +95,52 @@ test("a step of the slider lets one item in or out, up to both ends", () => {
 
 test("the outcome of a budget is a sentence, and says how much lets the next item in", () => {
   assert.equal(
-    cutText(cutAt(LINES, 12), 12, say),
+    cutText(cutAt(LINES, 12), 12),
     "Items in the pack: 1 of 3, for 10 tokens. 2 tokens more let the next one in.",
   );
   assert.equal(
-    cutText(cutAt(LINES, 50), 50, say),
+    cutText(cutAt(LINES, 50), 50),
     "Items in the pack: 3 of 3, for 20 tokens. Nothing is left out.",
   );
-  assert.equal(sliderText(cutAt(LINES, 12), 12, say), "12 tokens, 1 of 3 items");
+  assert.equal(sliderText(cutAt(LINES, 12), 12), "12 tokens, 1 of 3 items");
 });
 
 test("a budget of one, and an item alone, are not spoken of as several", () => {
-  assert.match(cutText(cutAt(LINES, 13), 13, say), / 1 token more lets the next one in\.$/);
-  assert.equal(sliderText(cutAt(LINES.slice(0, 4), 1), 1, say), "1 token, 0 of 1 item");
-  assert.equal(sizeText(1, null, say), "1 token");
+  assert.match(cutText(cutAt(LINES, 13), 13), / 1 token more lets the next one in\.$/);
+  assert.equal(sliderText(cutAt(LINES.slice(0, 4), 1), 1), "1 token, 0 of 1 item");
+  assert.equal(sizeText(1, null), "1 token");
 });
 
 test("the two ways to go on have their exact names, and promise no more than they do", () => {
-  assert.equal(modeLabel("soft", say), "Continue with context");
-  assert.equal(modeLabel("hard", say), "Reset context for performance");
-  assert.match(modeAbout("soft", say), /stays as full/);
-  assert.match(modeAbout("hard", say), /fresh context/);
+  assert.equal(modeLabel("soft"), "Continue with context");
+  assert.equal(modeLabel("hard"), "Reset context for performance");
+  assert.match(modeAbout("soft"), /stays as full/);
+  assert.match(modeAbout("hard"), /fresh context/);
 });
 
 test("what a page asks for is read strictly", () => {
-  const wish = { mode: "hard", budget: 40, window: 2, reason: "why" };
-  assert.deepEqual(fromPage({ kind: "restore", wish }), { kind: "restore", wish });
+  const options = { mode: "hard", budget: 40, window: 2, reason: "why" };
+  assert.deepEqual(fromPage({ kind: "restore", options }), { kind: "restore", options });
   assert.deepEqual(fromPage({ kind: "goTo", sessionId: "s1" }), { kind: "goTo", sessionId: "s1" });
   assert.deepEqual(fromPage({ kind: "again", mode: "hard" }), { kind: "again" });
   for (const value of [null, 1, "ready", {}, { kind: "run" }, { kind: "goTo", sessionId: 1 }]) {
     assert.equal(fromPage(value), null);
   }
-  assert.deepEqual(wishOf({ mode: "merge", budget: 1.5, window: 9, reason: `a\u0000${HOSTILE}` }), {
-    mode: "soft",
-    budget: null,
-    window: 5,
-    reason: "a [31m<script>x</script>  [a](command:b) $(trash)",
-  });
+  assert.deepEqual(
+    readOptions({ mode: "merge", budget: 1.5, window: 9, reason: `a\u0000${HOSTILE}` }),
+    {
+      mode: "soft",
+      budget: null,
+      window: 5,
+      reason: "a [31m<script>x</script>  [a](command:b) $(trash)",
+    },
+  );
 });
 
 test("what the editor kept of a page is read strictly too", () => {
-  const wish = wishOf({});
+  const options = readOptions({});
   const place = { sessionId: "s", checkpointId: "c" };
-  assert.deepEqual(previewState({ ...place, wish: 3 }), { ...place, wish });
+  assert.deepEqual(previewState({ ...place, options: 3 }), { ...place, options });
   assert.equal(previewState({ sessionId: "s" }), null);
   assert.deepEqual(detailsState({ operationId: "o", folds: { pack: true, x: 1 } }), {
     operationId: "o",
@@ -149,10 +150,10 @@ test("what the editor kept of a page is read strictly too", () => {
 });
 
 test("sizes say how full the window is, and admit what is not known", () => {
-  assert.equal(sizeText(87_856, 258_400, say), "87,856 of 258,400 tokens (34%)");
-  assert.equal(sizeText(99, 258_400, say), "99 of 258,400 tokens (less than 1%)");
-  assert.equal(sizeText(99, null, say), "99 tokens");
-  assert.equal(sizeText(null, 258_400, say), "not known");
+  assert.equal(sizeText(87_856, 258_400), "87,856 of 258,400 tokens (34%)");
+  assert.equal(sizeText(99, 258_400), "99 of 258,400 tokens (less than 1%)");
+  assert.equal(sizeText(99, null), "99 tokens");
+  assert.equal(sizeText(null, 258_400), "not known");
   assert.deepEqual([shareOf(50, 100), shareOf(500, 100), shareOf(null, 100)], [0.5, 1, null]);
 });
 
@@ -247,8 +248,8 @@ function sections(some: Partial<RestoreDetails> = {}, state: unknown = null): Ma
   const events = [
     { type: "RestoreRequested", at: "2026-11-21T22:56:32.000Z", operationId: "o1", budget: 120 },
   ];
-  const told = { kind: "details", words: {}, details: details(some), events, lineage: [], state };
-  const all = detailSections({ ...told, kind: "details" }, say);
+  const told = { kind: "details", details: details(some), events, lineage: [], state };
+  const all = detailSections({ ...told, kind: "details" });
   return new Map(all.map((each) => [each.id, each]));
 }
 
@@ -353,7 +354,7 @@ test("restores are chosen from a list, the newest first, gone ends named", () =>
     entry({ operationId: "o1" }),
     entry({ operationId: "o2", branchAvailable: false }),
   ];
-  const choices = restoreChoices(restores, utcTime, say);
+  const choices = restoreChoices(restores, utcTime);
   assert.deepEqual(
     choices.map(({ operationId, detail }) => [operationId, detail]),
     [
@@ -390,7 +391,7 @@ test("a restore that nobody answered is found by its marker and its time", () =>
 });
 
 test("what travels along goes by names that people know", () => {
-  const name = (part: string, id: string) => itemName({ part, id }, say);
+  const name = (part: string, id: string) => itemName({ part, id });
 
   assert.equal(name("notes", "task"), "The task");
   assert.equal(name("notes", "step:s1"), "Step s1");

@@ -1,12 +1,8 @@
 /** Values that several tests begin with. */
 
 import type { Checkpoint } from "../../extension/src/model/checkpoint.ts";
-import type { Say } from "../../extension/src/model/text.ts";
-import type { Note, SessionSummary } from "../../extension/src/protocol.ts";
 
-/** Fills in as the editor does, and translates nothing. */
-export const say: Say = (message, ...args) =>
-  message.replace(/\{(\d)\}/g, (_, at) => String(args[Number(at)]));
+import type { Note, SessionSummary } from "../../extension/src/protocol.ts";
 
 /** A session like any other, but for what is said. */
 export function session(some: Partial<SessionSummary>): SessionSummary {
@@ -36,6 +32,7 @@ export function session(some: Partial<SessionSummary>): SessionSummary {
     markers: 0,
     branches: 0,
     madeBy: null,
+    nearlyFull: false,
     offer: null,
     ...some,
   };

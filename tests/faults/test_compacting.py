@@ -2,12 +2,10 @@
 
 import contextlib
 import json
-import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
-from textwrap import dedent
 from typing import Any
 
 import pytest
@@ -16,10 +14,11 @@ from codex_checkpoints.core.compaction.records import Into
 from codex_checkpoints.outside import outside
 from codex_checkpoints.service.compaction.compacting import Compacting
 from codex_checkpoints.service.compaction.request import Request
-from codex_checkpoints.service.compaction.settling import CompactionSettling
 from codex_checkpoints.service.compaction.undoing import Undoing
 from codex_checkpoints.service.history import Histories
-from homes import SERVER, Home, refusal, thread
+from codex_checkpoints.service.recovery import recover_prepared
+from homes import Home, refusal, thread
+from killing import again, killed_at_each_step
 from rollouts import assistant, plan, rollout, session, tokens, turn, user
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="kills as POSIX does")
@@ -88,13 +87,8 @@ def home(tmp_path: Path) -> Home:
     return home
 
 
-def with_fault(
-    home: Home, tmp_path: Path, fault: Fault, *command: str
-) -> subprocess.CompletedProcess[bytes]:
-    (tmp_path / "sitecustomize.py").write_text(dedent(FAULT))
-    paths = os.pathsep.join([str(tmp_path), str(SERVER)])
-    named = ":".join(map(str, fault))
-    return home.run(*command, env={"PYTHONPATH": paths, "FAULT": named})
+def with_fault(home: Home, fault: Fault, *command: str) -> subprocess.CompletedProcess[bytes]:
+    return home.run(*command, first=FAULT, env={"FAULT": ":".join(map(str, fault))})
 
 
 def made(home: Home) -> list[str]:
@@ -122,12 +116,10 @@ def listed(home: Home) -> Any:  # noqa: ANN401 - any JSON value
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: "-".join(map(str, fault)))
-def test_a_new_session_is_there_with_its_record_or_nothing_is(
-    home: Home, tmp_path: Path, fault: Fault
-) -> None:
+def test_a_new_session_is_there_with_its_record_or_nothing_is(home: Home, fault: Fault) -> None:
     before = home.path().read_bytes()
 
-    done = with_fault(home, tmp_path, fault, "compact", thread(1), "--json")
+    done = with_fault(home, fault, "compact", thread(1), "--json")
 
     assert done.returncode in {0, 1, 130, -signal.SIGKILL}, done.stderr
     assert b"Traceback" not in done.stderr
@@ -154,11 +146,11 @@ def test_a_new_session_is_there_with_its_record_or_nothing_is(
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: "-".join(map(str, fault)))
 def test_in_place_both_lines_and_the_record_are_there_or_nothing_is(
-    home: Home, tmp_path: Path, fault: Fault
+    home: Home, fault: Fault
 ) -> None:
     before = home.path().read_bytes()
 
-    done = with_fault(home, tmp_path, fault, "compact", thread(1), "--into", "in-place", "--json")
+    done = with_fault(home, fault, "compact", thread(1), "--into", "in-place", "--json")
 
     assert done.returncode in {0, 1, 130, -signal.SIGKILL}, done.stderr
     assert b"Traceback" not in done.stderr
@@ -180,23 +172,61 @@ def test_in_place_both_lines_and_the_record_are_there_or_nothing_is(
         assert home.run("compact", thread(1), "--into", "in-place").returncode == 0
 
 
+COMPACT = """
+from codex_checkpoints.outside import outside
+from codex_checkpoints.service.compaction.compacting import Compacting
+from codex_checkpoints.service.compaction.request import Request
+
+def work(sessions, root, session, into):
+    Compacting(sessions, outside({})).compact(Request(session, into=into))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("into", ["new", "in-place"])
+def test_a_compaction_that_is_killed_at_any_step_has_its_event_with_its_record_or_neither(
+    tmp_path: Path, into: Into
+) -> None:
+    home = Home(tmp_path / "template")
+    home.put(work())
+
+    tries = killed_at_each_step(COMPACT, home, tmp_path / "killed", thread(1), into)
+
+    whole = [_settled(again(tmp_path / "killed" / str(at))) for at in range(1, tries)]
+    assert 10 < sum(whole) < len(whole), "both are tried"
+
+
+def _settled(home: Home) -> bool:
+    """Start again where a compaction was killed; return whether it is done."""
+    with home.house() as house:
+        found = [record.__class__.__name__ for record in house.sessions.compactions.of(thread(1))]
+    audit = home.state / "audit.jsonl"
+    lines = audit.read_bytes().splitlines() if audit.exists() else []
+    events = [json.loads(line)["type"] for line in lines if line.endswith(b"}")]
+    assert not (home.state / "restoring").exists()
+    assert not list(home.root.rglob("*.tmp"))
+    if found:
+        assert (found, events) == (["Prepared", "Installed"], ["CompactionInstalled"])
+    else:
+        assert (made(home), events) == ([], [])
+    return bool(found)
+
+
 @pytest.mark.parametrize("into", ["new", "in-place"])
 @pytest.mark.parametrize("fault", UNDOING_FAULTS, ids=lambda fault: "-".join(map(str, fault)))
-def test_taking_back_is_done_or_the_compaction_stands(
-    home: Home, tmp_path: Path, fault: Fault, into: Into
-) -> None:
+def test_taking_back_is_done_or_the_compaction_stands(home: Home, fault: Fault, into: Into) -> None:
     with home.house() as house:
         old = Histories(house.sessions).history(thread(1)).items
         made = Compacting(house.sessions, outside({})).compact(Request(thread(1), into=into))
         compacted = Histories(house.sessions).history(thread(1)).items
     before, name = home.path().read_bytes(), str(made.compaction_id)
 
-    done = with_fault(home, tmp_path, fault, "uncompact", name, "--json")
+    done = with_fault(home, fault, "uncompact", name, "--json")
 
     assert done.returncode in {0, 1, 130, -signal.SIGKILL}, done.stderr
     assert b"Traceback" not in done.stderr
     with home.house() as house:
-        CompactionSettling(house.sessions).recover()
+        recover_prepared(house.sessions)
         now = Histories(house.sessions).history(thread(1)).items
         pointer = house.sessions.compactions.continued_by(thread(1))
         kinds = [each["type"] for each in records(home, thread(1)) if each["type"] != "prepared"]

@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 import random
 import signal
 import sqlite3
@@ -10,12 +9,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from textwrap import dedent
 from typing import Any
 
 import pytest
 
-from homes import SERVER, WAIT, Home, chat, eventually, following, more, thread
+from homes import WAIT, Home, chat, eventually, following, more, thread
 from rollouts import patch, rollout, session, turn, user
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
@@ -98,19 +96,15 @@ def is_whole(home: Home) -> bool:
         return database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 
 
-def die_at(home: Home, tmp_path: Path, point: str, *command: str) -> None:
-    (tmp_path / "sitecustomize.py").write_text(dedent(DIE))
-    paths = os.pathsep.join([str(tmp_path), str(SERVER)])
-    done = home.run(*command, env={"PYTHONPATH": paths, "DIE_AT": point})
+def die_at(home: Home, point: str, *command: str) -> None:
+    done = home.run(*command, first=DIE, env={"DIE_AT": point})
     assert done.returncode == -signal.SIGKILL, done.stderr
 
 
 @pytest.mark.parametrize("after", [0, 3])
 @pytest.mark.parametrize("call", ["fsync", "replace"])
-def test_a_checkpoint_is_the_old_one_or_the_new_one(
-    home: Home, tmp_path: Path, call: str, after: int
-) -> None:
-    die_at(home, tmp_path, f"{call}:{after}", "watch", "--once")
+def test_a_checkpoint_is_the_old_one_or_the_new_one(home: Home, call: str, after: int) -> None:
+    die_at(home, f"{call}:{after}", "watch", "--once")
 
     expected = [f"new {number}" for number in NUMBERS][:after]
     assert tasks(home) == expected + [f"old {number}" for number in NUMBERS][after:]
@@ -122,10 +116,10 @@ def test_a_checkpoint_is_the_old_one_or_the_new_one(
     assert leftovers(home) == []
 
 
-def test_what_is_left_beside_a_rollout_is_cleared_too(home: Home, tmp_path: Path) -> None:
+def test_what_is_left_beside_a_rollout_is_cleared_too(home: Home) -> None:
     home.config('checkpointLocation = "beside"')
 
-    die_at(home, tmp_path, "replace:0", "show", thread(1))
+    die_at(home, "replace:0", "show", thread(1))
 
     (left,) = leftovers(home)
     assert left.parent == home.path().parent
@@ -134,8 +128,8 @@ def test_what_is_left_beside_a_rollout_is_cleared_too(home: Home, tmp_path: Path
     assert sorted(home.path().parent.iterdir()) == [path for path in before if path != left]
 
 
-def test_an_index_that_was_being_written_is_whole(home: Home, tmp_path: Path) -> None:
-    die_at(home, tmp_path, "commit:0", "sessions")
+def test_an_index_that_was_being_written_is_whole(home: Home) -> None:
+    die_at(home, "commit:0", "sessions")
 
     assert is_whole(home)
     listed = home.json("sessions")

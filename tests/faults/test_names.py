@@ -1,13 +1,13 @@
 """A process that is killed while it gives a name: it is the old one or the new one."""
 
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
 import orjson
 import pytest
 
+import python
 from homes import SERVER, Home, chat, thread
 from rollouts import rollout, session, user
 
@@ -51,7 +51,7 @@ def home(tmp_path: Path) -> Home:
 
 
 def rename(home: Home, number: int, name: str, what: str, left: int) -> int:
-    done = subprocess.run(
+    done = python.run(
         [sys.executable, "-c", RENAME, str(home.root), thread(number), name, what, str(left)],
         env=home.environment({"PYTHONPATH": str(SERVER)}),
         check=False,

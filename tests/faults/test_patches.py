@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from attrs import evolve
 
+import python
 from codex_checkpoints.threads.contract import Patch, StorageFailed, ThreadQuery
 from codex_checkpoints.threads.local_store import LocalThreadStore
 from homes import SERVER, WAIT, Home, chat, thread, without_rights
@@ -124,7 +125,7 @@ def test_a_patch_is_there_as_a_whole_or_not_at_all(tmp_path: Path, home: Home) -
     saved = tmp_path / "saved"
     shutil.copytree(home.root, saved)
 
-    done = subprocess.run(
+    done = python.run(
         [sys.executable, "-c", WORKSHOP, str(home.root), str(saved)],
         env=home.environment({"PYTHONPATH": str(SERVER)}),
         stdout=subprocess.PIPE,

@@ -14,9 +14,10 @@ import pytest
 
 from codex_checkpoints import stamps
 from codex_checkpoints.core.restore.events import ORDER, RestoreMode
-from codex_checkpoints.journal import StorageError
+from codex_checkpoints.durable import StorageError
 from codex_checkpoints.records import MARKERS, Records
 from codex_checkpoints.service.marking import Markers
+from codex_checkpoints.service.recovery import recover
 from codex_checkpoints.service.restore.plan import Wish
 from codex_checkpoints.service.restore.restoring import Restoring
 from codex_checkpoints.service.restore.verifying import verify
@@ -28,6 +29,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="kills as POSIX 
 
 RESTORE = """
 from codex_checkpoints.service.restore.plan import Wish
+from codex_checkpoints.service.recovery import recover
 from codex_checkpoints.service.restore.restoring import Restoring
 
 def work(sessions, root, session, marker, mode):
@@ -117,10 +119,10 @@ def test_a_restore_that_another_process_is_at_is_left_alone(home: Home):
         restoring = Restoring(house.sessions, stamps.now, stamps.new_id)
         with house.sessions.records.undertaking(thread(7)) as journal:
             journal.append({"begun": True})
-            assert restoring.recover() == 0
+            assert recover(house.sessions, stamps.now) == 0
             assert list(house.sessions.records.undertakings()) == [thread(7)]
         restoring.restore(thread(1), name, Wish("soft"))
-        assert restoring.recover() == 1
+        assert recover(house.sessions, stamps.now) == 1
         assert list(house.sessions.records.undertakings()) == []
 
 
@@ -134,7 +136,7 @@ def test_a_restore_that_was_killed_before_its_branch_was_begun_gets_its_end(home
             restoring.restore(thread(1), name, Wish("soft"))
         left += (home.state / "restoring").iterdir()
         begun = [event["type"] for event in events(home)]
-        assert restoring.recover() == 1
+        assert recover(house.sessions, stamps.now) == 1
         assert verify(house.sessions).findings == ()
 
     assert len(left) == 1
@@ -162,7 +164,7 @@ def test_an_end_that_could_not_be_told_is_told_by_the_next_start(home: Home):
         aside.rename(audit)
         told = [event["type"] for event in events(home)]
 
-        assert Restoring(house.sessions, stamps.now, stamps.new_id).recover() == 1
+        assert recover(house.sessions, stamps.now) == 1
 
     assert (met.code, told) == ("storage_error", ["RestoreRequested"])
     assert [event["type"] for event in events(home)] == ["RestoreRequested", "RestoreFailed"]
@@ -247,7 +249,7 @@ def test_what_could_not_be_taken_back_is_taken_back_by_a_later_start(
                 (home.root / "sessions" / day).write_text("a file where a folder should be")
             restoring = Restoring(house.sessions, stamps.now, stamps.new_id)
             refusal(lambda: restoring.restore(thread(1), marker.checkpoint_id, Wish("soft")))
-            assert restoring.recover() == 0
+            assert recover(house.sessions, stamps.now) == 0
         (left,) = {path.name for path in (home.state / "sessions").iterdir()} - {thread(1)}
 
     with home.house() as house:

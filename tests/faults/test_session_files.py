@@ -18,8 +18,10 @@ from typing import Any
 import pytest
 from attrs import frozen
 
-from codex_checkpoints.threads import cold, locks, writer
+import python
+from codex_checkpoints.threads import locks, writer
 from codex_checkpoints.threads.contract import Conflict, Item, StorageFailed
+from codex_checkpoints.threads.lines import line_of
 from homes import SERVER, WAIT, Home, chat, thread
 
 if sys.version_info >= (3, 14):
@@ -33,7 +35,7 @@ AT = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 ITEMS = [Item("event_msg", {"number": number, "text": "größer" * 2000}) for number in range(2)]
 OLD = chat("hello")
 FIRST = OLD.count(b"\n")
-NEW = b"".join(writer.line_of(item, FIRST + number, AT) for number, item in enumerate(ITEMS))
+NEW = b"".join(line_of(item, FIRST + number, AT) for number, item in enumerate(ITEMS))
 LONG_AGO = 1_600_000_000 * 10**9
 
 # --- dying at a step -----------------------------------------------------------------------------
@@ -44,8 +46,9 @@ LONG_AGO = 1_600_000_000 * 10**9
 WORKSHOP = """
 import json, os, shutil, signal, sys
 from datetime import UTC, datetime
-from codex_checkpoints.threads import cold, locks, writer
+from codex_checkpoints.threads import locks, writer
 from codex_checkpoints.threads.contract import Item
+from codex_checkpoints.threads.lines import line_of
 
 what, template, thread, text = sys.argv[1:]
 AT = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
@@ -80,7 +83,7 @@ def work(home):
     path = f"{home}/sessions/2026/11/20/{NAME}"
     archived = f"{home}/archived_sessions/{NAME}"
     if what == "publish":
-        lines = (writer.line_of(item, n, AT) for n, item in enumerate(ITEMS))
+        lines = (line_of(item, n, AT) for n, item in enumerate(ITEMS))
         writer.publish(path, lines, f"{home}/codex-checkpoints")
         return
     with locks.hold(home, thread) as lock:
@@ -88,7 +91,7 @@ def work(home):
             case "append":
                 writer.append(path, ITEMS, AT, lock, None)
             case "unpack":
-                cold.unpack(path + ".zst", lock)
+                writer.unpack(path + ".zst", lock)
             case "move":
                 writer.move(path, archived, lock)
             case "remove":
@@ -146,7 +149,7 @@ class Remains:
 def died_in(tmp_path: Path, what: str, home: Home) -> list[Remains]:
     """Do something in copies of a home, dying at every step."""
     arguments = [what, str(home.root), thread(1), str(ITEMS[0].payload["text"])]
-    done = subprocess.run(
+    done = python.run(
         [sys.executable, "-c", dedent(WORKSHOP), *arguments],
         env=home.environment() | {"PYTHONPATH": str(SERVER)},
         cwd=tmp_path,
@@ -179,7 +182,7 @@ def append(remains: Remains) -> list[Any]:
 
 
 def test_a_new_session_file_is_there_whole_or_not_at_all(tmp_path: Path, home: Home) -> None:
-    whole = b"".join(writer.line_of(item, number, AT) for number, item in enumerate(ITEMS))
+    whole = b"".join(line_of(item, number, AT) for number, item in enumerate(ITEMS))
     seen: set[bool] = set()
 
     for remains in died_in(tmp_path, "publish", home):
@@ -233,7 +236,7 @@ def test_a_session_file_is_unpacked_or_still_packed(tmp_path: Path, home: Home) 
             assert remains.path.stat().st_mode & 0o777 == 0o640
         if remains.packed.exists():
             with locks.hold(str(remains.root), thread(1)) as lock:
-                assert cold.unpack(str(remains.packed), lock) == str(remains.path)
+                assert writer.unpack(str(remains.packed), lock) == str(remains.path)
         remains.clear()
         assert remains.files() == {remains.path}
         assert [line["ordinal"] for line in append(remains)] == list(range(FIRST + 1))
@@ -304,7 +307,7 @@ def fill(home: Home, room: int) -> None:
 
 
 def big_lines(count: int = 100) -> Iterator[bytes]:
-    return (writer.line_of(item, number, AT) for number, item in enumerate(ITEMS * count))
+    return (line_of(item, number, AT) for number, item in enumerate(ITEMS * count))
 
 
 @pytest.mark.parametrize("room", [0, 8192, 20480])
@@ -325,7 +328,7 @@ def test_on_a_full_disk_a_session_file_stays_as_it_is(small: Home, room: int) ->
         locks.hold(str(small.root), thread(2)) as lock,
         pytest.raises(StorageFailed, match="No space left on device"),
     ):
-        cold.unpack(str(packed), lock)
+        writer.unpack(str(packed), lock)
     with pytest.raises(StorageFailed, match="No space left on device"):
         writer.publish(str(small.path(3)), big_lines(), str(small.state))
 

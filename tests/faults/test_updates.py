@@ -9,12 +9,12 @@ import sys
 import time
 from collections.abc import Generator
 from pathlib import Path
-from textwrap import dedent
 from typing import Any
 
 import pytest
 
-from homes import SERVER, WAIT, Home, chat, snapshot, thread
+import python
+from homes import WAIT, Home, chat, snapshot, thread
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="kills and mounts as POSIX does")
 
@@ -98,14 +98,9 @@ def test_a_writer_that_is_killed_leaves_all_or_nothing_and_the_next_goes_on(
     before = [f"e{number}" for number in range(earlier)]
     for key in before:
         assert home.run("apply", thread(1), payload(tmp_path, key)).returncode == 0
-    (tmp_path / "sitecustomize.py").write_text(dedent(DIE))
-    paths = os.pathsep.join([str(tmp_path), str(SERVER)])
 
     killed = home.run(
-        "apply",
-        thread(1),
-        payload(tmp_path, "killed"),
-        env={"PYTHONPATH": paths, "DIE_AT": point},
+        "apply", thread(1), payload(tmp_path, "killed"), first=DIE, env={"DIE_AT": point}
     )
     assert killed.returncode == -signal.SIGKILL, killed.stderr
 
@@ -120,7 +115,7 @@ def test_a_writer_that_is_killed_leaves_all_or_nothing_and_the_next_goes_on(
 
 
 def test_a_writer_waits_for_the_one_before_it(home: Home, tmp_path: Path):
-    holder = subprocess.Popen(
+    holder = python.Popen(
         [sys.executable, "-c", HOLD, str(home.state), thread(1)],
         env=home.environment(),
         stdin=subprocess.PIPE,

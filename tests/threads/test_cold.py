@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from codex_checkpoints.threads import cold, locks, writer
+from codex_checkpoints.threads import locks, writer
 from codex_checkpoints.threads.contract import (
     Conflict,
     StorageFailed,
@@ -46,7 +46,7 @@ def test_a_packed_file_becomes_the_plain_one_with_its_time_and_rights(home: Home
     os.utime(packed, ns=(LONG_AGO, LONG_AGO))
 
     with hold(home) as lock:
-        path = Path(cold.unpack(str(packed), lock))
+        path = Path(writer.unpack(str(packed), lock))
 
     assert path == home.path()
     assert path.read_bytes() == chat("hello")
@@ -62,7 +62,7 @@ def test_several_frames_are_one_file(home: Home) -> None:
     packed = home.put(b"".join(frames), form=PACKED)
 
     with hold(home) as lock:
-        cold.unpack(str(packed), lock)
+        writer.unpack(str(packed), lock)
 
     assert home.path().read_bytes() == chat("hello")
 
@@ -73,7 +73,7 @@ def test_memory_does_not_grow_with_a_packed_file(home: Home) -> None:
     tracemalloc.start()
     try:
         with hold(home) as lock:
-            cold.unpack(str(packed), lock)
+            writer.unpack(str(packed), lock)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -104,7 +104,7 @@ def test_a_damaged_packed_file_stays_as_it_is_and_nothing_comes_of_it(
     before = snapshot(packed.parent)
 
     with hold(home) as lock, pytest.raises(UnreadableSource):
-        cold.unpack(str(packed), lock)
+        writer.unpack(str(packed), lock)
 
     assert snapshot(packed.parent) == before
 
@@ -114,7 +114,7 @@ def test_what_a_killed_process_left_beside_is_no_hindrance(home: Home) -> None:
     (packed.parent / f".{home.path().name}.tmp").write_bytes(b"part")
 
     with hold(home) as lock:
-        cold.unpack(str(packed), lock)
+        writer.unpack(str(packed), lock)
 
     assert files(home) == [home.path().name]
     assert home.path().read_bytes() == chat("hello")
@@ -126,7 +126,7 @@ def test_of_both_forms_the_plain_one_counts_and_the_other_goes(home: Home) -> No
     packed = home.put(zstd.compress(chat("hello")), form=PACKED)
 
     with hold(home) as lock:
-        assert cold.unpack(str(packed), lock) == str(home.path())
+        assert writer.unpack(str(packed), lock) == str(home.path())
 
     assert files(home) == [home.path().name]
     assert home.path().read_bytes() == grown
@@ -144,7 +144,7 @@ def test_two_forms_that_differ_are_both_left_alone(home: Home, packed: bytes) ->
 
     with hold(home) as lock:
         for work in (
-            lambda: cold.unpack(str(twin), lock),
+            lambda: writer.unpack(str(twin), lock),
             lambda: writer.move(str(plain), str(home.path(archived=True)), lock),
             lambda: writer.remove(str(plain), lock),
         ):
@@ -172,11 +172,11 @@ def test_only_the_packed_file_of_a_thread_that_is_held_is_unpacked(home: Home) -
     with hold(home) as lock:
         pass
     with pytest.raises(ValueError, match="no longer"):
-        cold.unpack(str(packed), lock)
+        writer.unpack(str(packed), lock)
     with locks.hold(str(home.root), thread(2)) as lock, pytest.raises(Unsupported):
-        cold.unpack(str(packed), lock)
+        writer.unpack(str(packed), lock)
     with hold(home) as lock, pytest.raises(Unsupported):
-        cold.unpack(str(home.path()), lock)
+        writer.unpack(str(home.path()), lock)
 
     assert files(home) == [packed.name]
 
@@ -185,7 +185,7 @@ def test_a_packed_file_that_is_gone_is_a_conflict_and_a_folder_is_unreadable(hom
     packed = home.path(form=PACKED)
     with hold(home) as lock:
         with pytest.raises(Conflict):
-            cold.unpack(str(packed), lock)
+            writer.unpack(str(packed), lock)
         packed.mkdir(parents=True)
         with pytest.raises((UnreadableSource, StorageFailed)):
-            cold.unpack(str(packed), lock)
+            writer.unpack(str(packed), lock)

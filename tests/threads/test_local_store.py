@@ -19,6 +19,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import python
 from codex_checkpoints.service.reading.catalogue import Catalogue
 from codex_checkpoints.threads import tree
 from codex_checkpoints.threads.contract import (
@@ -618,7 +619,7 @@ def test_processes_that_write_and_list_at_once_lose_nothing(home: Home, store: L
         store.create_thread(new(number, mode), AT)
     command = [sys.executable, "-c", WORKER, str(home.root)]
     workers = [
-        subprocess.Popen(
+        python.Popen(
             [*command, who, seconds, *threads],
             env=home.environment({"PYTHONPATH": str(SERVER)}),
             stdout=subprocess.PIPE,
@@ -666,8 +667,8 @@ def test_metadata_is_written_in_one_place():
     for call, home_of_it in (
         ("_index.put(", "threads/local_store.py"),
         ("_names.give(", "threads/local_store.py"),
-        ("_ours.give(", "threads/given_names.py"),
-        ("_codex.add(", "threads/given_names.py"),
+        ("_ours.give(", "threads/names.py"),
+        ("_codex.add(", "threads/names.py"),
         ("append_line(", None),
     ):
         users = {
@@ -675,7 +676,7 @@ def test_metadata_is_written_in_one_place():
             for path in package.rglob("*.py")
             if call in path.read_text(encoding="utf-8")
         }
-        expected = {"threads/lines.py", "threads/metadata.py", "threads/names.py"}
+        expected = {"durable.py", "threads/names.py"}
         assert users == ({home_of_it} if home_of_it else expected)
 
 

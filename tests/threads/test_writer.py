@@ -16,7 +16,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_checkpoints.threads import locks, publishing, writer
+import python
+from codex_checkpoints import durable
+from codex_checkpoints.threads import locks, writer
 from codex_checkpoints.threads.contract import (
     Conflict,
     Copied,
@@ -25,6 +27,7 @@ from codex_checkpoints.threads.contract import (
     ThreadIsLive,
     Unsupported,
 )
+from codex_checkpoints.threads.lines import line_of
 from codex_checkpoints.threads.locks import WriterLock
 from codex_checkpoints.threads.writer import Written
 from homes import SERVER, Home, chat, more, snapshot, thread
@@ -72,14 +75,14 @@ def numbered(*ordinals: object) -> bytes:
 def test_a_line_has_the_keys_in_the_order_in_which_codex_writes_them() -> None:
     item = Item("response_item", {"b": 1, "a": [2]}, extra={"metadata": {"x": None}})
 
-    assert writer.line_of(item, 7, AT) == (
+    assert line_of(item, 7, AT) == (
         b'{"timestamp":"2026-11-21T09:30:00.123Z","ordinal":7,"type":"response_item",'
         b'"payload":{"b":1,"a":[2]},"metadata":{"x":null}}\n'
     )
 
 
 def test_a_legacy_line_has_no_ordinal_and_an_item_may_bring_its_time() -> None:
-    line = writer.line_of(Item("compacted", {}, timestamp="2026-01-01T00:00:00.000Z"), None, AT)
+    line = line_of(Item("compacted", {}, timestamp="2026-01-01T00:00:00.000Z"), None, AT)
 
     assert line == b'{"timestamp":"2026-01-01T00:00:00.000Z","type":"compacted","payload":{}}\n'
 
@@ -87,13 +90,13 @@ def test_a_legacy_line_has_no_ordinal_and_an_item_may_bring_its_time() -> None:
 def test_the_time_of_a_line_is_utc_wherever_it_is_written() -> None:
     elsewhere = AT.astimezone(timezone(timedelta(hours=-9, minutes=-30)))
 
-    assert writer.line_of(NOTE, 1, elsewhere) == writer.line_of(NOTE, 1, AT)
+    assert line_of(NOTE, 1, elsewhere) == line_of(NOTE, 1, AT)
 
 
 def test_a_line_is_ascii_so_that_a_part_of_it_is_utf8_too() -> None:
     item = Item("event_msg", {"text": "größer \u2028 日本 🙂 \0"})
 
-    line = writer.line_of(item, 1, AT)
+    line = line_of(item, 1, AT)
 
     assert line.isascii()
     assert line.count(b"\n") == 1
@@ -110,7 +113,7 @@ def test_a_line_is_ascii_so_that_a_part_of_it_is_utf8_too() -> None:
 )
 def test_what_codex_could_not_read_is_no_line(item: Item) -> None:
     with pytest.raises(Unsupported):
-        writer.line_of(item, 1, AT)
+        line_of(item, 1, AT)
 
 
 # --- a new file ----------------------------------------------------------------------------------
@@ -242,7 +245,7 @@ def test_without_hard_links_a_file_is_renamed_and_still_replaces_none(
 
     publish(home, home.path(), b"one\n")
     with pytest.raises(FileExistsError):
-        publishing._rename(str(home.put(b"new", 2)), str(home.path()))  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        durable._link(str(home.put(b"new", 2)), str(home.path()))  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
     assert home.path().read_bytes() == b"one\n"
     assert list(home.root.rglob("*.tmp")) == []
@@ -278,9 +281,7 @@ def test_an_append_goes_on_with_the_ordinals_and_leaves_all_bytes(home: Home) ->
     after = path.read_bytes()
     assert after.startswith(before)
     assert after[written.start : written.end] == after[len(before) :]
-    assert after[len(before) :] == writer.line_of(NOTE, count, AT) + writer.line_of(
-        NOTE, count + 1, AT
-    )
+    assert after[len(before) :] == line_of(NOTE, count, AT) + line_of(NOTE, count + 1, AT)
     assert written == Written(len(before), len(after), (count, count + 1), repaired=False)
 
 
@@ -290,7 +291,7 @@ def test_a_legacy_session_gets_no_ordinals(home: Home) -> None:
 
     written = append(home, path, NOTE)
 
-    assert path.read_bytes() == before + writer.line_of(NOTE, None, AT)
+    assert path.read_bytes() == before + line_of(NOTE, None, AT)
     assert written.ordinals is None
 
 
@@ -402,15 +403,15 @@ def test_the_look_back_goes_on_until_there_is_a_number(home: Home) -> None:
 def test_looking_back_in_steps_finds_the_same_lines(
     tmp_path_factory: pytest.TempPathFactory, lengths: list[int], end: bytes, step: int
 ) -> None:
-    from codex_checkpoints.threads import tail
+    from codex_checkpoints.threads import lines as session_lines
 
     data = b"\n".join(b"%d" % number + b"x" * length for number, length in enumerate(lengths)) + end
     path = tmp_path_factory.getbasetemp() / "lines"
     path.write_bytes(data)
     with path.open("rb", buffering=0) as file, pytest.MonkeyPatch.context() as patched:
-        patched.setattr(tail, "_STEP", step)
-        read_at = tail.reading(file.fileno())
-        found = list(tail._backwards(read_at, len(data)))  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        patched.setattr(session_lines, "_STEP", step)
+        read_at = session_lines.reading(file.fileno())
+        found = list(session_lines._backwards(read_at, len(data)))  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
     assert found == data.split(b"\n")[::-1]
 
@@ -599,8 +600,8 @@ def test_the_writer_decides_no_metadata_since_it_knows_none(home: Home) -> None:
     )
     loaded = set(done.stdout.split())
 
-    assert "codex_checkpoints.threads.publishing" in loaded
-    knowing = ("index", "metadata", "names", "query", "local_store")
+    assert "codex_checkpoints.durable" in loaded
+    knowing = ("index", "names", "query", "local_store")
     assert loaded.isdisjoint({"sqlite3", *(f"codex_checkpoints.threads.{n}" for n in knowing)})
 
 
@@ -701,6 +702,7 @@ def test_without_any_folder_there_is_nothing_to_clear(tmp_path: Path) -> None:
 APPEND = """
 import sys, time
 from datetime import UTC, datetime
+from codex_checkpoints import durable
 from codex_checkpoints.threads import locks, writer
 from codex_checkpoints.threads.contract import Item, ThreadIsLive
 
@@ -734,7 +736,7 @@ def test_two_processes_append_at_once_and_nothing_is_lost_or_mixed(home: Home) -
     command = [sys.executable, "-c", APPEND, str(home.root), str(path), thread(1)]
     env = home.environment() | {"PYTHONPATH": str(SERVER)}
     both = [
-        subprocess.Popen(
+        python.Popen(
             [*command, who, str(seconds())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

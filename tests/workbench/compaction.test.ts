@@ -59,7 +59,7 @@ test("a session is compacted after a look at what the model would see", async (t
 
   await step(t, "the report tells what was kept and what was left out", async () => {
     await notice.getByRole("button", { name: "Open Report" }).click();
-    const report = workbench.editor("codex-checkpoints://told");
+    const report = workbench.editor("codex-checkpoints://text");
     await report.getByText("Left out (").waitFor();
     await workbench.screenshot("compaction report");
   });

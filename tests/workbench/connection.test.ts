@@ -42,7 +42,7 @@ test("codex is connected after a look at every line, and disconnected without a 
   await step(t, "what would be written is shown first, and declining writes nothing", async () => {
     await workbench.button(row(/^Hooks/), "Connect Codex…");
     await dialog.getByText("Let Codex call Codex Checkpoints?").waitFor();
-    const shown = workbench.editor("codex-checkpoints://told");
+    const shown = workbench.editor("codex-checkpoints://text");
     await shown.getByText("mcp_servers").first().waitFor();
     await workbench.screenshot("connect asks");
     await dialog.getByRole("button", { name: "Cancel" }).click();

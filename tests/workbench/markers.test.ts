@@ -102,7 +102,7 @@ test("turns are marked and compared, and the mark is renamed and removed", async
     await workbench.command("Codex Checkpoints: Show Turns…");
     await choice("Make the shop faster").click();
     await choice("Show Checkpoint JSON").click();
-    const state = workbench.editor("codex-checkpoints-state://checkpoint");
+    const state = workbench.editor("codex-checkpoints-state://json");
     await state.getByText("Make the shop faster").first().waitFor();
   });
 

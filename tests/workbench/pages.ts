@@ -66,14 +66,14 @@ export interface Focus {
   readonly ring: number;
 }
 
-/** Press Tab until the page has been walked through, from a place in it to its last stop. */
-export async function walk(page: Page, stops: number): Promise<readonly Focus[]> {
-  const walked: Focus[] = [];
-  while (walked.length < stops) {
-    walked.push(await focused(page));
+/** Press Tab through all of the page, from a place in it to its last stop. */
+export async function tabThrough(page: Page, stops: number): Promise<readonly Focus[]> {
+  const stopped: Focus[] = [];
+  while (stopped.length < stops) {
+    stopped.push(await focused(page));
     await page.keyboard.press("Tab");
   }
-  return walked;
+  return stopped;
 }
 
 function focused(page: Page): Promise<Focus> {

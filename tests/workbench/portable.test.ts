@@ -39,7 +39,7 @@ test("a session is exported, and imported after a look at what a model will be t
     await workbench.command("Codex Checkpoints: Import Session…");
     await workbench.file(pack);
     await question.getByText("Make a session of this pack?").waitFor();
-    await workbench.editor("codex-checkpoints://told").getByText("Measure it").waitFor();
+    await workbench.editor("codex-checkpoints://text").getByText("Measure it").waitFor();
     await workbench.screenshot("import asks");
     assert.equal(await rows.count(), 1);
   });

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Lab } from "./lab.ts";
-import { barriers, type Focus, inEachTheme, inFront, isForEverybody, walk } from "./pages.ts";
+import { barriers, type Focus, inEachTheme, inFront, isForEverybody, tabThrough } from "./pages.ts";
 import { writeSession } from "./rollouts.ts";
 import { shows, step, Workbench } from "./workbench.ts";
 
@@ -16,8 +16,8 @@ const [WIDE, NARROW] = [
 /** What WCAG asks of a sign that stands out from what is around it. */
 const STANDS_OUT = 3;
 
-function allSeen(walked: readonly Focus[], where: string): void {
-  const unseen = walked.filter(({ ring }) => ring < STANDS_OUT);
+function allSeen(stopped: readonly Focus[], where: string): void {
+  const unseen = stopped.filter(({ ring }) => ring < STANDS_OUT);
   assert.deepEqual(unseen, [], `a focus that is not seen, in ${where}`);
 }
 
@@ -70,9 +70,9 @@ test("nobody is kept out of the pages of a restore", async (t) => {
   await step(t, "Tab leads through it from the top to the buttons, and is seen", async () => {
     await inEachTheme(workbench, async (colours) => {
       await front.getByRole("radio", { name: HARD }).focus();
-      const walked = await walk(page, 8);
+      const stopped = await tabThrough(page, 8);
       assert.deepEqual(
-        walked.map(({ name }) => name),
+        stopped.map(({ name }) => name),
         [
           HARD,
           "Budget of the pack",
@@ -84,7 +84,7 @@ test("nobody is kept out of the pages of a restore", async (t) => {
           "Cancel",
         ],
       );
-      allSeen(walked, colours);
+      allSeen(stopped, colours);
     });
   });
 
@@ -92,7 +92,7 @@ test("nobody is kept out of the pages of a restore", async (t) => {
     await front.getByRole("radio", { name: HARD }).focus();
     await page.keyboard.press("ArrowUp");
     await front.getByText("What travels along").waitFor();
-    const [first, second, third] = await walk(page, 4);
+    const [first, second, third] = await tabThrough(page, 4);
     assert.deepEqual([first?.name, second?.name, third?.name], [SOFT, "Reason", "Restore"]);
     await front.getByRole("radio", { name: SOFT }).focus();
     await page.keyboard.press("ArrowDown");
@@ -129,9 +129,9 @@ test("nobody is kept out of the pages of a restore", async (t) => {
   await step(t, "Tab leads through the details, and is seen", async () => {
     await inEachTheme(workbench, async (colours) => {
       await front.getByRole("button", { name: "Resume in Terminal" }).focus();
-      const walked = await walk(page, 8);
+      const stopped = await tabThrough(page, 8);
       assert.deepEqual(
-        walked.map(({ name }) => name),
+        stopped.map(({ name }) => name),
         [
           "Resume in Terminal",
           "Compare with Source",
@@ -143,7 +143,7 @@ test("nobody is kept out of the pages of a restore", async (t) => {
           "before the cache: Make the shop faster",
         ],
       );
-      allSeen(walked, colours);
+      allSeen(stopped, colours);
     });
   });
 

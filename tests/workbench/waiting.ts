@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 
-/** So long no step of a walk takes, be the machine as busy as it may. */
+/** So long no step of a test takes, be the machine as busy as it may. */
 export const STEP_MS = 60_000;
 
 /** Wait until something that is read anew each time is as it should be. */

@@ -1,19 +1,18 @@
 /** Branches in words: where a session came from, what came of it, and the whole tree. */
 
 import type { Branch, Lineage, LineageNode } from "../protocol.ts";
-import { type Appearance, age, cut, dotted, iconless, listed, plain, type Say } from "./text.ts";
-import { utcTime } from "./time.ts";
+import { type Appearance, age, cut, dotted, iconless, listed, plain, utcTime } from "./text.ts";
 
 /** Which end of a step a row points to. */
 export type End = "source" | "branch";
 
 /** A session at the other end of a step, as a row that leads to it. */
-export function branchRow(branch: Branch, end: End, now: number, say: Say): Appearance {
+export function branchRow(branch: Branch, end: End, now: number): Appearance {
   const title = titleOf(branch.title, branch.sessionId);
-  const label = end === "source" ? say("Source: {0}", title) : say("Branch: {0}", title);
-  const made = madeWords(branch.kind, branch.mode, say);
-  const since = branch.at === null ? "" : age(branch.at, now, say);
-  const standing = standingOf(branch, say);
+  const label = end === "source" ? `Source: ${title}` : `Branch: ${title}`;
+  const made = madeWords(branch.kind, branch.mode);
+  const since = branch.at === null ? "" : age(branch.at, now);
+  const standing = standingOf(branch);
   return {
     label: cut(label, 60),
     description: dotted(standing, made, since),
@@ -21,7 +20,7 @@ export function branchRow(branch: Branch, end: End, now: number, say: Say): Appe
       label,
       dotted(made, branch.at === null ? "" : utcTime(plain(branch.at))),
       standing,
-      say("Session: {0}", plain(branch.sessionId)),
+      `Session: ${plain(branch.sessionId)}`,
     ]
       .filter((line) => line !== "")
       .join("\n"),
@@ -32,23 +31,23 @@ export function branchRow(branch: Branch, end: End, now: number, say: Say): Appe
 }
 
 /** How a session was made of another, in a few words. */
-export function madeWords(kind: string, mode: string | null, say: Say): string {
+export function madeWords(kind: string, mode: string | null): string {
   switch (kind) {
     case "restore":
       if (mode === null) {
-        return say("restored");
+        return "restored";
       }
-      return mode === "hard" ? say("restored, context reset") : say("restored with context");
+      return mode === "hard" ? "restored, context reset" : "restored with context";
     case "compaction":
-      return say("compacted");
+      return "compacted";
     case "import":
-      return say("imported");
+      return "imported";
     case "revert":
-      return say("taken back");
+      return "taken back";
     case "subagent":
-      return say("subagent");
+      return "subagent";
     default:
-      return say("forked");
+      return "forked";
   }
 }
 
@@ -66,7 +65,7 @@ export interface LineageChoice {
 const STEP = "\u00a0".repeat(4);
 
 /** The tree that a session stands in, the first session at the top. */
-export function lineageChoices(lineage: Lineage, say: Say): LineageChoice[] {
+export function lineageChoices(lineage: Lineage): LineageChoice[] {
   const titles = new Map(lineage.nodes.map((node) => [node.id, titleOf(node.title, node.id)]));
   return lineage.nodes.map((node) => {
     const isHere = node.id === lineage.sessionId;
@@ -75,8 +74,8 @@ export function lineageChoices(lineage: Lineage, say: Say): LineageChoice[] {
     return {
       id: node.id,
       label: `${bend}${iconless(cut(title, 80))}`,
-      description: dotted(isHere ? say("this session") : "", standingOf(node, say)),
-      detail: `${STEP.repeat(node.depth)}${iconless(edgeWords(node, titles, say))}`,
+      description: dotted(isHere ? "this session" : "", standingOf(node)),
+      detail: `${STEP.repeat(node.depth)}${iconless(edgeWords(node, titles))}`,
       isHere,
       opens: node.available && node.link?.kind !== "revert",
     };
@@ -84,27 +83,23 @@ export function lineageChoices(lineage: Lineage, say: Say): LineageChoice[] {
 }
 
 /** The same tree as a text, with every id and cut. */
-export function lineageText(lineage: Lineage, say: Say): string {
+export function lineageText(lineage: Lineage): string {
   const titles = new Map(lineage.nodes.map((node) => [node.id, titleOf(node.title, node.id)]));
   const blocks = lineage.nodes.map((node) => {
     const indent = "    ".repeat(node.depth);
     const windows = node.windows.map((window) =>
       dotted(
-        say("Window {0}", window.number),
+        `Window ${window.number}`,
         window.windowId === null ? "" : plain(window.windowId),
         window.openedAt === null ? "" : utcTime(plain(window.openedAt)),
       ),
     );
     const lines = [
       titleOf(node.title, node.id),
-      `  ${dotted(plain(node.id), node.id === lineage.sessionId ? say("this session") : "", standingOf(node, say))}`,
-      `  ${edgeWords(node, titles, say)}`,
-      ...(node.link?.operationId
-        ? [`  ${say("Operation: {0}", plain(node.link.operationId))}`]
-        : []),
-      ...(node.link?.checkpointId
-        ? [`  ${say("Marker: {0}", plain(node.link.checkpointId))}`]
-        : []),
+      `  ${dotted(plain(node.id), node.id === lineage.sessionId ? "this session" : "", standingOf(node))}`,
+      `  ${edgeWords(node, titles)}`,
+      ...(node.link?.operationId ? [`  ${`Operation: ${plain(node.link.operationId)}`}`] : []),
+      ...(node.link?.checkpointId ? [`  ${`Marker: ${plain(node.link.checkpointId)}`}`] : []),
       ...windows.map((line) => `  ${line}`),
     ];
     return lines.map((line) => `${indent}${line}`).join("\n");
@@ -112,38 +107,31 @@ export function lineageText(lineage: Lineage, say: Say): string {
   const circles =
     lineage.circles.length === 0
       ? []
-      : [say("Left out, since they would lead in a circle: {0}", lineage.circles.length)];
-  const omitted = lineage.omitted === 0 ? [] : [say("{0} more", lineage.omitted)];
+      : [`Left out, since they would lead in a circle: ${lineage.circles.length}`];
+  const omitted = lineage.omitted === 0 ? [] : [`${lineage.omitted} more`];
   return `${[...blocks, ...circles, ...omitted].join("\n\n")}\n`;
 }
 
 /** How a node came from the one above, and where it leaves that. */
-function edgeWords(node: LineageNode, titles: ReadonlyMap<string, string>, say: Say): string {
+function edgeWords(node: LineageNode, titles: ReadonlyMap<string, string>): string {
   const { link } = node;
   if (link === null) {
-    return say("the first session");
+    return "the first session";
   }
   return dotted(
-    say(
-      "{0}, from “{1}”",
-      madeWords(link.kind, null, say),
-      cut(titles.get(link.parent) ?? short(link.parent), 40),
-    ),
-    link.turnId === null ? "" : say("after turn {0}", plain(link.turnId)),
-    link.ordinalExclusive === null ? "" : say("before record {0}", link.ordinalExclusive),
-    link.byteOffset === null ? "" : say("at byte {0}", link.byteOffset),
+    `${madeWords(link.kind, null)}, from “${cut(titles.get(link.parent) ?? short(link.parent), 40)}”`,
+    link.turnId === null ? "" : `after turn ${plain(link.turnId)}`,
+    link.ordinalExclusive === null ? "" : `before record ${link.ordinalExclusive}`,
+    link.byteOffset === null ? "" : `at byte ${link.byteOffset}`,
     link.at === null ? "" : utcTime(plain(link.at)),
   );
 }
 
-function standingOf(
-  session: { readonly available: boolean; readonly archived: boolean },
-  say: Say,
-): string {
+function standingOf(session: { readonly available: boolean; readonly archived: boolean }): string {
   if (!session.available) {
-    return say("no longer here");
+    return "no longer here";
   }
-  return session.archived ? say("archived") : "";
+  return session.archived ? "archived" : "";
 }
 
 /** What a session is called, else the beginning of its id. */

@@ -1,10 +1,14 @@
 /** What the tree of one checkpoint shows: task, plan, artifacts, counts; facts and decisions are `notes`. */
 
-import type { Note, Pin, SessionSummary } from "../protocol.ts";
-import { type CheckpointNode, node, section } from "./node.ts";
-import { decisionsNode, factsNode } from "./notes.ts";
-import { isPinned, pinsNode } from "./pins.ts";
-import { age, cut, dotted, listed, meter, plain, type Say } from "./text.ts";
+import type {
+  Note,
+  NoteDependency,
+  NoteEvidence,
+  Pin,
+  Receipt,
+  SessionSummary,
+} from "../protocol.ts";
+import { type Appearance, age, ago, cut, dotted, listed, meter, plain } from "./text.ts";
 
 /** `checkpoint_v1.json`, as far as it is shown. */
 export interface Checkpoint {
@@ -23,33 +27,31 @@ interface Artifact {
   readonly hash?: string;
 }
 
-/** All rows of a checkpoint. */
 export function checkpointNodes(
   checkpoint: Checkpoint,
   notes: readonly Note[],
   session: SessionSummary,
   now: number,
-  say: Say,
   pins: readonly Pin[] = [],
 ): CheckpointNode[] {
-  const pinned = pinsNode(pins, say);
+  const pinned = pinsNode(pins);
   return [
-    taskNode(checkpoint, say),
-    planNode(checkpoint, say),
-    artifactsNode(checkpoint, pins, say),
+    taskNode(checkpoint),
+    planNode(checkpoint),
+    artifactsNode(checkpoint, pins),
     ...(pinned === null ? [] : [pinned]),
-    factsNode(notes, say),
-    decisionsNode(notes, say),
-    countsNode(checkpoint, session, now, say),
+    factsNode(notes),
+    decisionsNode(notes),
+    countsNode(checkpoint, session, now),
   ];
 }
 
-function taskNode(checkpoint: Checkpoint, say: Say): CheckpointNode {
-  const task = plain(checkpoint.task?.text ?? "") || say("No task yet");
-  return node("task", { label: task, spoken: listed(say("Task"), task), icon: "target" });
+function taskNode(checkpoint: Checkpoint): CheckpointNode {
+  const task = plain(checkpoint.task?.text ?? "") || "No task yet";
+  return node("task", { label: task, spoken: listed("Task", task), icon: "target" });
 }
 
-function planNode(checkpoint: Checkpoint, say: Say): CheckpointNode {
+function planNode(checkpoint: Checkpoint): CheckpointNode {
   const { steps, done } = checkpoint.plan;
   const finished = steps.filter((step) => done[step.id] === true).length;
   const children = steps.map((step) => {
@@ -57,38 +59,37 @@ function planNode(checkpoint: Checkpoint, say: Say): CheckpointNode {
     const label = plain(step.text);
     return node(`plan/${step.id}`, {
       label,
-      spoken: listed(label, isDone ? say("done") : say("open")),
+      spoken: listed(label, isDone ? "done" : "open"),
       icon: isDone ? "pass-filled" : "circle-large-outline",
       colour: isDone ? "charts.green" : null,
     });
   });
-  const count = steps.length === 0 ? say("none") : say("{0} of {1} done", finished, steps.length);
-  return section("plan", say("Plan"), count, "checklist", children);
+  const count = steps.length === 0 ? "none" : `${finished} of ${steps.length} done`;
+  return section("plan", "Plan", count, "checklist", children);
 }
 
-function artifactsNode(checkpoint: Checkpoint, pins: readonly Pin[], say: Say): CheckpointNode {
+function artifactsNode(checkpoint: Checkpoint, pins: readonly Pin[]): CheckpointNode {
   const children = checkpoint.recentArtifacts.map((uri) =>
-    artifactNode(checkpoint.artifacts[uri] ?? { uri, kind: "file" }, isPinned(pins, uri), say),
+    artifactNode(checkpoint.artifacts[uri] ?? { uri, kind: "file" }, isPinned(pins, uri)),
   );
   const total = Object.keys(checkpoint.artifacts).length;
-  const some =
-    total > children.length ? say("{0} of {1}", children.length, total) : `${children.length}`;
-  const count = total === 0 ? say("none") : some;
-  return section("artifacts", say("Recent Artifacts"), count, "files", children);
+  const some = total > children.length ? `${children.length} of ${total}` : `${children.length}`;
+  const count = total === 0 ? "none" : some;
+  return section("artifacts", "Recent Artifacts", count, "files", children);
 }
 
-function artifactNode(artifact: Artifact, pinned: boolean, say: Say): CheckpointNode {
+function artifactNode(artifact: Artifact, pinned: boolean): CheckpointNode {
   const label = cut(plain(artifact.uri), 400);
   const id = `artifacts/${artifact.kind}/${artifact.uri}`;
   if (artifact.kind === "file") {
-    const hash = shortHash(artifact.hash, say);
+    const hash = shortHash(artifact.hash);
     return node(
       id,
       {
         label,
         description: hash,
-        tooltip: `${label}\n${plain(artifact.hash ?? say("no hash"))}`,
-        spoken: listed(say("file {0}", label), pinned ? say("pinned") : "", hash),
+        tooltip: `${label}\n${plain(artifact.hash ?? "no hash")}`,
+        spoken: listed(`file ${label}`, pinned ? "pinned" : "", hash),
         icon: pinned ? "pinned" : "file",
       },
       {
@@ -102,7 +103,7 @@ function artifactNode(artifact: Artifact, pinned: boolean, say: Say): Checkpoint
     id,
     {
       label,
-      spoken: isCommand ? say("command {0}", label) : say("output of {0}", label),
+      spoken: isCommand ? `command ${label}` : `output of ${label}`,
       icon: isCommand ? "terminal" : "output",
     },
     { action: { kind: "copy", text: artifact.uri } },
@@ -110,29 +111,24 @@ function artifactNode(artifact: Artifact, pinned: boolean, say: Say): Checkpoint
 }
 
 /** The first eight digits; a hash of size and time alone is called weak. */
-function shortHash(hash: string | undefined, say: Say): string {
+function shortHash(hash: string | undefined): string {
   if (hash === undefined) {
-    return say("no hash");
+    return "no hash";
   }
   const [kind = "", value = ""] = hash.split(":", 2);
-  return kind === "sha256" ? plain(value).slice(0, 8) : say("weak hash");
+  return kind === "sha256" ? plain(value).slice(0, 8) : "weak hash";
 }
 
-function countsNode(
-  checkpoint: Checkpoint,
-  session: SessionSummary,
-  now: number,
-  say: Say,
-): CheckpointNode {
+function countsNode(checkpoint: Checkpoint, session: SessionSummary, now: number): CheckpointNode {
   const counts: [string, string, string][] = [
-    ["context", say("Context"), meter(session, say)],
-    ["turns", say("Turns"), String(session.turns)],
-    ["windows", say("Windows"), String(session.windows)],
-    ["compactions", say("Compactions"), String(session.compactions)],
-    ["artifacts", say("Artifacts"), String(Object.keys(checkpoint.artifacts).length)],
-    ["seq", say("Records"), String(session.seq)],
-    ["updated", say("Last record"), age(session.updatedAt, now, say)],
-    ["folder", say("Folder"), plain(session.cwd ?? "")],
+    ["context", "Context", meter(session)],
+    ["turns", "Turns", String(session.turns)],
+    ["windows", "Windows", String(session.windows)],
+    ["compactions", "Compactions", String(session.compactions)],
+    ["artifacts", "Artifacts", String(Object.keys(checkpoint.artifacts).length)],
+    ["seq", "Records", String(session.seq)],
+    ["updated", "Last record", age(session.updatedAt, now)],
+    ["folder", "Folder", plain(session.cwd ?? "")],
   ];
   const children = counts
     .filter(([, , value]) => value !== "")
@@ -140,8 +136,257 @@ function countsNode(
       node(`counts/${id}`, { label, description: value, icon: "symbol-number" }),
     );
   const count = dotted(
-    say("turns: {0}", session.turns),
-    session.compactions === 0 ? "" : say("compactions: {0}", session.compactions),
+    `turns: ${session.turns}`,
+    session.compactions === 0 ? "" : `compactions: ${session.compactions}`,
   );
-  return { ...section("counts", say("Counts"), count, "graph", children), unfolded: false };
+  return { ...section("counts", "Counts", count, "graph", children), unfolded: false };
+}
+
+export type Action =
+  | { readonly kind: "open"; readonly uri: string }
+  | { readonly kind: "copy"; readonly text: string }
+  /** Shows a record of the session that is cited as evidence. */
+  | { readonly kind: "record"; readonly ref: string }
+  /** Shows a file beside what it was when it had this hash. */
+  | { readonly kind: "compare"; readonly uri: string; readonly hash: string };
+
+export interface CheckpointNode {
+  /** Stays the same while the checkpoint changes, so that unfolded rows stay unfolded. */
+  readonly id: string;
+  readonly row: Appearance;
+  readonly children: readonly CheckpointNode[];
+  readonly unfolded: boolean;
+  readonly action: Action | null;
+  readonly note: Note | null;
+  readonly pin: Pin | null;
+}
+
+/** Make a row; what is not said of its looks follows from its label. */
+export function node(
+  id: string,
+  some: Partial<Appearance> & { readonly label: string; readonly icon: string },
+  more: Partial<CheckpointNode> = {},
+): CheckpointNode {
+  const description = some.description ?? "";
+  const row: Appearance = {
+    description,
+    tooltip: some.label,
+    spoken: listed(some.label, description),
+    colour: null,
+    ...some,
+  };
+  const none = { action: null, note: null, pin: null };
+  return { id, row, children: [], unfolded: false, ...none, ...more };
+}
+
+/** Make a row that is unfolded while it has others below it. */
+export function section(
+  id: string,
+  label: string,
+  description: string,
+  icon: string,
+  children: readonly CheckpointNode[],
+): CheckpointNode {
+  // The editor remembers a row without children as folded: the first ones come to another row.
+  const name = children.length === 0 ? `${id}/empty` : id;
+  return node(name, { label, description, icon }, { children, unfolded: true });
+}
+
+/** The pins of a session, the newest first; null where it has none. */
+export function pinsNode(pins: readonly Pin[]): CheckpointNode | null {
+  if (pins.length === 0) {
+    return null;
+  }
+  const children = [...pins].reverse().map((pin) => {
+    const lines = linesOf(pin);
+    const label = cut(plain(pin.uri), 400);
+    return node(
+      `pins/${pathOf(pin)}`,
+      {
+        label,
+        description: lines,
+        spoken: listed(`pinned file ${label}`, lines),
+        icon: "pinned",
+      },
+      { action: { kind: "open", uri: pin.uri }, pin },
+    );
+  });
+  return section("pins", "Pinned Files", `${pins.length}`, "pin", children);
+}
+
+/** How the server is told which: `src/a.py`, `src/a.py#L3`, `src/a.py#L3-L9`. */
+export function pathOf({ uri, start, end }: Pin): string {
+  if (start === null) {
+    return uri;
+  }
+  return end === null || end === start ? `${uri}#L${start}` : `${uri}#L${start}-L${end}`;
+}
+
+export function isPinned(pins: readonly Pin[], uri: string): boolean {
+  return pins.some((pin) => pin.uri === uri && pin.start === null);
+}
+
+function linesOf({ start, end }: Pin): string {
+  if (start === null) {
+    return "";
+  }
+  return end === null || end === start ? `line ${start}` : `lines ${start} to ${end}`;
+}
+
+/** The row that says so below a checkpoint. */
+export function receivedNode(receipt: Receipt, now: number): CheckpointNode {
+  const label = receipt.isCurrent
+    ? "Codex received this checkpoint"
+    : "Codex received an earlier checkpoint";
+  const when = ago(receipt.at, now);
+  return node("received", {
+    label,
+    description: when,
+    tooltip: [label, plain(receipt.at), occasion(receipt), plain(receipt.digest)].join("\n"),
+    spoken: listed(label, when, occasion(receipt)),
+    icon: receipt.isCurrent ? "check-all" : "history",
+  });
+}
+
+/** What it was given for. */
+export function occasion({ door, event, source }: Receipt): string {
+  if (door !== "hook") {
+    return "It asked for it.";
+  }
+  const occasions: Readonly<Record<string, string>> = {
+    compact: "After it had compacted the session.",
+    resume: "When the session was resumed.",
+    fork: "When the session was forked.",
+  };
+  const known = occasions[source ?? ""];
+  return known ?? (event === "UserPromptSubmit" ? "With a prompt." : "");
+}
+
+/** The facts of a session: what can no longer be relied on comes first. */
+export function factsNode(notes: readonly Note[]): CheckpointNode {
+  const facts = notes.filter(({ kind }) => kind === "fact");
+  const suspect = facts.filter(isSuspect);
+  const valid = facts.filter((fact) => !isSuspect(fact));
+  const children = [...suspect, ...valid].map((fact) => factNode(fact));
+  const count = facts.length === 0 ? "none" : `${valid.length} valid, ${suspect.length} suspect`;
+  return section("facts", "Facts", count, "lightbulb", children);
+}
+
+/** The decisions of a session; those that a later one replaced are folded below. */
+export function decisionsNode(notes: readonly Note[]): CheckpointNode {
+  const decisions = notes.filter(({ kind }) => kind === "decision");
+  const standing = decisions.filter(({ supersededBy }) => supersededBy === null);
+  const superseded = decisions.filter(({ supersededBy }) => supersededBy !== null);
+  const children = standing.map((decision) => decisionNode(decision));
+  if (superseded.length > 0) {
+    const rows = superseded.map((decision) => decisionNode(decision));
+    const folded = section("superseded", "Superseded", `${rows.length}`, "history", rows);
+    children.push({ ...folded, unfolded: false });
+  }
+  const count = standing.length === 0 ? "none" : `${standing.length}`;
+  return section("decisions", "Decisions", count, "law", children);
+}
+
+export function isSuspect(note: Note): boolean {
+  return note.status === "SUSPECT";
+}
+
+function factNode(fact: Note): CheckpointNode {
+  const label = plain(`${fact.id} = ${fact.value ?? ""}`);
+  const failing = fact.dependsOn.find(({ uri }) => uri === fact.why);
+  const why = failing === undefined ? "" : whatFails(failing);
+  const standing = isSuspect(fact) ? "SUSPECT" : "VALID";
+  return node(
+    `facts/${fact.id}`,
+    {
+      label,
+      description: isSuspect(fact) ? why || standing : "",
+      tooltip: [label, standing, why].filter((line) => line !== "").join("\n"),
+      spoken: listed(standing, label, why),
+      icon: isSuspect(fact) ? "warning" : "pass",
+      colour: isSuspect(fact) ? "list.warningForeground" : null,
+    },
+    {
+      note: fact,
+      children: [
+        evidenceNode(`facts/${fact.id}`, fact.evidence),
+        ...fact.dependsOn.map((each) => dependencyNode(`facts/${fact.id}`, each)),
+      ],
+    },
+  );
+}
+
+function decisionNode(decision: Note): CheckpointNode {
+  const id = `decisions/${decision.id}`;
+  const label = plain(decision.decision ?? "");
+  const topic = plain(decision.topic ?? "");
+  const rationale = plain(decision.rationale ?? "");
+  const replaced = decision.supersedes === null ? "" : plain(decision.supersedes);
+  const replacing = decision.supersededBy === null ? "" : plain(decision.supersededBy);
+  const children = [node(`${id}/why`, { label: rationale, icon: "comment" })];
+  if (replaced !== "") {
+    children.push(node(`${id}/supersedes`, { label: `replaces ${replaced}`, icon: "history" }));
+  }
+  if (replacing !== "") {
+    const replacedBy = `replaced by ${replacing}`;
+    children.push(node(`${id}/supersededBy`, { label: replacedBy, icon: "arrow-right" }));
+  }
+  children.push(evidenceNode(id, decision.evidence));
+  return node(
+    id,
+    {
+      label,
+      description: topic,
+      tooltip: `${label}\n${rationale}`,
+      spoken: listed(topic, label, rationale),
+      icon: "law",
+    },
+    { note: decision, children },
+  );
+}
+
+function evidenceNode(id: string, evidence: NoteEvidence): CheckpointNode {
+  const ref = plain(evidence.ref);
+  if (evidence.source === "file") {
+    const label = `from file ${ref}`;
+    const action = { kind: "open", uri: evidence.ref } as const;
+    return node(`${id}/evidence`, { label, icon: "file" }, { action });
+  }
+  const isUser = evidence.source === "user";
+  const label = isUser ? "from a message of the user" : "from the output of a tool";
+  const action = { kind: "record", ref: evidence.ref } as const;
+  const icon = isUser ? "account" : "output";
+  return node(`${id}/evidence`, { label, tooltip: `${label}\n${ref}`, icon }, { action });
+}
+
+function dependencyNode(id: string, each: NoteDependency): CheckpointNode {
+  const uri = plain(each.uri);
+  const rowId = `${id}/depends/${each.uri}`;
+  if (each.holds) {
+    const action = { kind: "open", uri: each.uri } as const;
+    const isWeak = each.current?.startsWith("stat:") ?? false;
+    const description = isWeak ? "unchanged in size and time" : "unchanged";
+    const row = { label: uri, description, icon: isWeak ? "question" : "pass" };
+    return node(rowId, row, { action });
+  }
+  const description = whatFails(each, "changed since");
+  const row = { label: uri, description, icon: "diff-modified", colour: "list.warningForeground" };
+  const hash = each.hash ?? "";
+  const canCompare = hash.startsWith("sha256:") && each.current !== null;
+  const action = canCompare
+    ? ({ kind: "compare", uri: each.uri, hash } as const)
+    : ({ kind: "open", uri: each.uri } as const);
+  return node(rowId, row, { action });
+}
+
+/** Why a dependency no longer holds, in a few words. */
+function whatFails(each: NoteDependency, changed?: string): string {
+  const uri = plain(each.uri);
+  if (each.hash === "unknown:") {
+    return changed === undefined ? `${uri} was not seen` : "not seen when it was noted";
+  }
+  if (each.current === null) {
+    return changed === undefined ? `${uri} cannot be seen` : "cannot be seen now";
+  }
+  return changed ?? `${uri} changed`;
 }

@@ -1,93 +1,88 @@
 /** A compaction in words: what it would do, what it did, and a window of a session. */
 
-import type { Compacted, CompactionPiece, Loss, Window } from "../protocol.ts";
-import { lossWords } from "./losses.ts";
-import { occasion } from "./received.ts";
-import { type Appearance, age, counted, dotted, listed, plain, type Say } from "./text.ts";
+import type {
+  Compacted,
+  CompactionPiece,
+  Loss,
+  Offer,
+  SessionSummary,
+  Window,
+} from "../protocol.ts";
+import { occasion } from "./checkpoint.ts";
+import { type Appearance, age, counted, dotted, listed, plain } from "./text.ts";
 
 /** The figures in one line: `200,716 → ~2,140 tokens · 3 kept · 1 cut · 12 left out`. */
-export function figures(done: Compacted, say: Say): string {
+export function figures(done: Compacted): string {
   return dotted(
-    say("{0} → {1} tokens", tokens(done.tokensBefore, done.tokensBeforeSource), after(done)),
-    say("{0} kept", done.kept.length),
-    done.truncated.length === 0 ? "" : say("{0} cut", done.truncated.length),
-    say("{0} left out", done.dropped.length),
+    `${tokens(done.tokensBefore, done.tokensBeforeSource)} → ${after(done)} tokens`,
+    `${done.kept.length} kept`,
+    done.truncated.length === 0 ? "" : `${done.truncated.length} cut`,
+    `${done.dropped.length} left out`,
   );
 }
 
-/** What was done, for the quiet notice. */
-export function notice(done: Compacted, say: Say): string {
-  const change = say(
-    "{0} → {1} tokens",
-    tokens(done.tokensBefore, done.tokensBeforeSource),
-    after(done),
-  );
+export function notice(done: Compacted): string {
+  const change = `${tokens(done.tokensBefore, done.tokensBeforeSource)} → ${after(done)} tokens`;
   return done.into === "new"
-    ? say("Compacted into a new session: {0}. The old one stays as it is.", change)
-    : say("Compacted in place: {0}. Nothing that was there is gone.", change);
+    ? `Compacted into a new session: ${change}. The old one stays as it is.`
+    : `Compacted in place: ${change}. Nothing that was there is gone.`;
 }
 
-/** The whole report as a document. */
-export function reportText(done: Compacted, say: Say): string {
+export function reportText(done: Compacted): string {
   const rows: [string, string][] = [
-    [say("Compaction"), done.compactionId ?? say("not done yet")],
-    [say("Source"), done.sourceSessionId],
-    [say("Goes on in"), done.sessionId ?? say("a new session")],
-    [say("Strategy"), dotted(done.strategy, done.determinism)],
-    [say("Placement"), done.placement],
-    [say("Tokens before"), tokens(done.tokensBefore, done.tokensBeforeSource)],
-    [say("Tokens after"), after(done)],
-    [say("Bound stated before"), String(done.bound)],
-    [say("Window before"), done.windows.before.current ?? say("not known")],
-    [say("Window after"), done.windows.after.current ?? say("not known")],
+    ["Compaction", done.compactionId ?? "not done yet"],
+    ["Source", done.sourceSessionId],
+    ["Goes on in", done.sessionId ?? "a new session"],
+    ["Strategy", dotted(done.strategy, done.determinism)],
+    ["Placement", done.placement],
+    ["Tokens before", tokens(done.tokensBefore, done.tokensBeforeSource)],
+    ["Tokens after", after(done)],
+    ["Bound stated before", String(done.bound)],
+    ["Window before", done.windows.before.current ?? "not known"],
+    ["Window after", done.windows.after.current ?? "not known"],
   ];
   const width = Math.max(...rows.map(([name]) => name.length));
   const head = rows.map(([name, value]) => `${name.padEnd(width)}  ${plain(value)}`).join("\n");
   const parts: [string, readonly CompactionPiece[]][] = [
-    [say("Kept"), done.kept],
-    [say("Cut"), done.truncated],
-    [say("Left out"), done.dropped],
+    ["Kept", done.kept],
+    ["Cut", done.truncated],
+    ["Left out", done.dropped],
   ];
   const lists = parts.map(([name, pieces]) =>
-    [`${name} (${pieces.length})`, ...pieces.map((piece) => `  ${pieceLine(piece, say)}`)].join(
-      "\n",
-    ),
+    [`${name} (${pieces.length})`, ...pieces.map((piece) => `  ${pieceLine(piece)}`)].join("\n"),
   );
   return `${[head, ...lists].join("\n\n")}\n`;
 }
 
 /** One window of a session as a row; `loss` is what the compaction that opened it lost. */
-export function windowRow(window: Window, loss: Loss | null, now: number, say: Say): Appearance {
-  const label = say("Window {0}", window.number);
+export function windowRow(window: Window, loss: Loss | null, now: number): Appearance {
+  const label = `Window ${window.number}`;
   const known = (count: number | null) => (count === null ? "?" : count.toLocaleString("en-US"));
   const isFirst = window.number === 0;
   const change = isFirst
     ? ""
-    : say("{0} → {1} tokens", known(window.tokensBefore), known(window.tokensAfter));
+    : `${known(window.tokensBefore)} → ${known(window.tokensAfter)} tokens`;
   const [trigger, strategy] = [plain(window.trigger ?? ""), plain(window.strategy ?? "")];
-  const losses = loss === null ? "" : lossWords(loss, say);
+  const losses = loss === null ? "" : lossWords(loss);
   const description = dotted(
     change,
     losses,
     trigger,
     strategy,
-    window.openedAt === null ? "" : age(window.openedAt, now, say),
+    window.openedAt === null ? "" : age(window.openedAt, now),
   );
   const { received } = window;
   const receipt =
     received === null
       ? []
-      : [
-          say("Codex received a checkpoint in it: {0}", plain(received.at)),
-          occasion(received, say),
-        ];
-  const id = window.windowId ?? say("not known");
-  const before = window.previousWindowId ?? (isFirst ? say("none") : say("not known"));
+      : [`Codex received a checkpoint in it: ${plain(received.at)}`, occasion(received)];
+  const id = window.windowId ?? "not known";
+  const before = window.previousWindowId ?? (isFirst ? "none" : "not known");
   const tooltip = [
     label,
-    say("Window ID: {0}", plain(id)),
-    say("Previous window ID: {0}", plain(before)),
-    say("Opened at record {0}", window.openedAtSeq),
+    `Window ID: ${plain(id)}`,
+    `Previous window ID: ${plain(before)}`,
+    `Opened at record ${window.openedAtSeq}`,
     ...receipt,
   ].join("\n");
   const spoken = listed(label, change, losses, trigger, strategy);
@@ -105,14 +100,183 @@ function tokens(count: number, source: string): string {
   return source === "estimated" ? `~${shown}` : shown;
 }
 
-function pieceLine(piece: CompactionPiece, say: Say): string {
+function pieceLine(piece: CompactionPiece): string {
   return dotted(
     `${piece.place + 1}`,
     plain(piece.kind),
     plain(piece.author),
-    counted(piece.tokens, say("1 token"), say("{0} tokens", piece.tokens)),
+    counted(piece.tokens, "1 token", `${piece.tokens} tokens`),
     plain(piece.fate),
     piece.at === null ? "" : plain(piece.at),
     piece.ref === null ? "" : plain(piece.ref),
   );
+}
+
+interface Kept {
+  readonly name: string;
+  readonly ref: string | null;
+  readonly lost: boolean | null;
+}
+
+/** How many things a compaction lost; null where part of it is encrypted and nothing is known. */
+function lostCount(loss: Loss): number | null {
+  const parts = [loss.task, ...loss.openPlanSteps, ...loss.editedFiles, ...loss.failingCommands];
+  const known = parts.filter((part) => part !== null && part.lost !== null);
+  if (known.length === 0 && loss.sealed) {
+    return null;
+  }
+  return known.filter((part) => part?.lost === true).length;
+}
+
+/** The words beside a window: what it lost, and what was read again in it. */
+export function lossWords(loss: Loss): string {
+  const count = lostCount(loss);
+  return dotted(
+    count === null ? "losses not known" : count === 0 ? "" : `${count} lost`,
+    loss.rereadsUnchanged === 0 ? "" : `${loss.rereadsUnchanged} read again`,
+    loss.loop ? "going round in circles" : "",
+  );
+}
+
+/** The losses of all compactions of a session, the newest first. */
+export function lossesText(losses: readonly Loss[]): string {
+  if (losses.length === 0) {
+    return `${"This session was never compacted, so nothing was lost."}\n`;
+  }
+  const head = [
+    "What each compaction lost: what was there before it, and is not in its replacement.",
+    "✗ lost   ✓ still there   ? nobody can tell",
+  ];
+  const parts = losses.toReversed().map((loss) => lossText(loss));
+  return `${[head.join("\n"), ...parts].join("\n\n\n")}\n`;
+}
+
+function lossText(loss: Loss): string {
+  const name = loss.number === null ? "A window that was rolled back" : `Window ${loss.number}`;
+  const title = dotted(
+    name,
+    plain(loss.trigger ?? ""),
+    plain(loss.strategy ?? ""),
+    plain(loss.openedAt ?? ""),
+    `record ${loss.openedAtSeq}`,
+  );
+  const task = loss.task === null ? [] : [{ ...loss.task, name: loss.task.text }];
+  const steps = loss.openPlanSteps.map((step) => ({ ...step, name: step.text }));
+  const files = loss.editedFiles.map((file) => ({ ...file, name: `${file.change} ${file.uri}` }));
+  const commands = loss.failingCommands.map((each) => ({
+    ...each,
+    name: dotted(each.command, each.exitCode === null ? "" : `exit code ${each.exitCode}`),
+  }));
+  const lists = [
+    list("Last request", task),
+    list("Open steps of the plan", steps),
+    list("Changed files", files),
+    list("Commands that failed", commands),
+    loss.notListed > 0 ? [notListed(loss.notListed)] : [],
+    rereadLines(loss),
+  ];
+  const sealed = "Part of the replacement is encrypted: nobody but the provider can read it.";
+  const body = lists.filter((lines) => lines.length > 0).map((lines) => lines.join("\n"));
+  return [title, "─".repeat(60), ...(loss.sealed ? [sealed, ""] : []), body.join("\n\n")].join(
+    "\n",
+  );
+}
+
+function notListed(count: number): string {
+  return counted(count, "1 more is not listed.", `${count} more are not listed.`);
+}
+
+function list(title: string, parts: readonly Kept[]): string[] {
+  if (parts.length === 0) {
+    return [];
+  }
+  const lost = parts.filter((part) => part.lost === true).length;
+  const heading = `${title}: ${lost} of ${parts.length} lost`;
+  return [heading, ...parts.map(({ name, ref, lost: isLost }) => line(name, ref, isLost))];
+}
+
+function line(name: string, ref: string | null, lost: boolean | null): string {
+  const sign = lost === null ? "?" : lost ? "✗" : "✓";
+  return `  ${sign} ${dotted(plain(name), plain(ref ?? ""))}`;
+}
+
+function rereadLines(loss: Loss): string[] {
+  if (loss.reads === 0) {
+    return [];
+  }
+  const size = loss.bytes.toLocaleString("en-US");
+  const heading = `Reads of files since then: ${loss.reads}, of unchanged ones again: ${loss.rereadsUnchanged} (${counted(loss.bytes, "1 byte", `${size} bytes`)})`;
+  const rereads = loss.rereads.map(({ uri, times }) => `  ${times}× ${plain(uri)}`);
+  const over = loss.loopOver.map(plain).join(", ");
+  const loop = loss.loop ? [`It goes round in circles: ${over}`] : [];
+  return [heading, ...rereads, ...loop];
+}
+
+/** Finds out; null where that failed. */
+export type AskLosses = (sessionId: string) => Promise<readonly Loss[] | null>;
+
+export class KnownLosses {
+  /** What was found, and up to which record. */
+  readonly #known = new Map<string, { readonly seq: number; readonly items: readonly Loss[] }>();
+  readonly #asking = new Set<string>();
+  readonly #ask: AskLosses;
+  readonly #found: () => void;
+
+  /** `found` hears that there is news. */
+  constructor(ask: AskLosses, found: () => void) {
+    this.#ask = ask;
+    this.#found = found;
+  }
+
+  /**
+   * What is known of a session by now.  Where that is not up to its last record it is asked for,
+   * one question at a time; one without an answer is asked again at the next look.
+   */
+  of({ sessionId, seq }: SessionSummary): readonly Loss[] {
+    const known = this.#known.get(sessionId);
+    if (known?.seq !== seq && !this.#asking.has(sessionId)) {
+      void this.#look(sessionId, seq);
+    }
+    return known?.items ?? [];
+  }
+
+  async #look(sessionId: string, seq: number): Promise<void> {
+    this.#asking.add(sessionId);
+    const items = await this.#ask(sessionId);
+    this.#asking.delete(sessionId);
+    if (items !== null) {
+      this.#known.set(sessionId, { seq, items });
+      this.#found();
+    }
+  }
+}
+
+/** How full the window is that the server goes by, in percent. */
+export function percentOf(offer: Offer): number {
+  return Math.floor((offer.tokens * 100) / offer.window);
+}
+
+/** Remembers of which sessions a person has been shown. */
+export class Hints {
+  /** The windows that a session had when they were shown. */
+  readonly #shown = new Map<string, number>();
+  readonly #since: number;
+
+  /** Sessions that were last written before `since` are left alone. */
+  constructor(since: number) {
+    this.#since = since;
+  }
+
+  /**
+   * Whether to tell of a session now.  While a turn is open nothing is offered, which says nothing
+   * of the context: only a later window may be shown of again.
+   */
+  isDue({ sessionId, windows, offer, updatedAt }: SessionSummary): boolean {
+    const isShown = windows <= (this.#shown.get(sessionId) ?? 0);
+    if (offer === null || isShown || Date.parse(updatedAt) < this.#since) {
+      return false;
+    }
+    this.#shown.set(sessionId, windows);
+    return true;
+  }
 }

@@ -1,12 +1,11 @@
 /** How Codex and we are connected, as rows: a door each, its hooks below it, and one way on. */
 
 import type { ConnectDoor, ConnectHook, ConnectReport } from "../protocol.ts";
-import { type Appearance, ago, cut, dotted, listed, plain, type Say } from "./text.ts";
+import { type Appearance, ago, cut, dotted, listed, plain } from "./text.ts";
 
 /** What the button of a row does; `""` where nothing is to be done. */
 export type Step = "connect" | "repair" | "trust" | "update" | "home" | "";
 
-/** A row with those below it. */
 export interface ConnectionNode {
   /** Stays the same while the connection changes, so that unfolded rows stay unfolded. */
   readonly id: string;
@@ -21,17 +20,17 @@ const GOOD = "testing.iconPassed";
 const WRONG = "list.warningForeground";
 
 /** The rows of a report: Codex itself, the two doors, other homes, and what is wrong. */
-export function connectionNodes(report: ConnectReport, now: number, say: Say): ConnectionNode[] {
+export function connectionNodes(report: ConnectReport, now: number): ConnectionNode[] {
   return [
-    ...report.doors.map((door) => doorNode(door, report.hooks, now, say)),
-    codexNode(report, say),
+    ...report.doors.map((door) => doorNode(door, report.hooks, now)),
+    codexNode(report),
     ...report.otherHomes.map(({ codexHome, connected, hasSessions }) =>
       leaf(`home/${codexHome}`, {
-        label: say("Another Codex home"),
+        label: "Another Codex home",
         description: dotted(
           plain(codexHome),
-          connected ? say("connected") : say("not connected"),
-          hasSessions ? "" : say("no sessions"),
+          connected ? "connected" : "not connected",
+          hasSessions ? "" : "no sessions",
         ),
         icon: "home",
       }),
@@ -52,21 +51,16 @@ export function isSettled(report: ConnectReport): boolean {
   return report.doors.every(({ next }) => next === null);
 }
 
-function doorNode(
-  door: ConnectDoor,
-  hooks: readonly ConnectHook[],
-  now: number,
-  say: Say,
-): ConnectionNode {
+function doorNode(door: ConnectDoor, hooks: readonly ConnectHook[], now: number): ConnectionNode {
   const isHook = door.door === "hook";
   const step = STEPS[door.next ?? ""] ?? "";
-  const label = isHook ? say("Hooks") : say("Memory Tools");
-  const state = stateOf(door, say);
-  const used = door.configured ? lastCall(door.lastRanAt, now, say) : "";
+  const label = isHook ? "Hooks" : "Memory Tools";
+  const state = stateOf(door);
+  const used = door.configured ? lastCall(door.lastRanAt, now) : "";
   const advice = plain(door.wayOut ?? "");
   const purpose = isHook
-    ? say("Codex gets the checkpoint back after it compacted, and when it resumes a session.")
-    : say("Codex can note down facts and decisions, which are checked.");
+    ? "Codex gets the checkpoint back after it compacted, and when it resumes a session."
+    : "Codex can note down facts and decisions, which are checked.";
   const row: Appearance = {
     label,
     description: dotted(state, used),
@@ -75,7 +69,7 @@ function doorNode(
     ...looks(door),
   };
   const isUnknown = door.problem === "unreadable";
-  const children = isHook && !isUnknown ? hooks.map((hook) => hookNode(hook, now, say)) : [];
+  const children = isHook && !isUnknown ? hooks.map((hook) => hookNode(hook, now)) : [];
   const isRemovable = door.problem !== "not_configured" && !isUnknown;
   return { id: `door/${door.door}`, row, children, step, isRemovable };
 }
@@ -100,61 +94,61 @@ function looks({ problem }: ConnectDoor): Pick<Appearance, "icon" | "colour"> {
   }
 }
 
-function stateOf({ problem, trusted, failure, byHand }: ConnectDoor, say: Say): string {
+function stateOf({ problem, trusted, failure, byHand }: ConnectDoor): string {
   const words: Readonly<Record<string, string>> = {
-    not_configured: say("not connected"),
-    unreadable: say("not known: config.toml cannot be read"),
-    incomplete: say("some are missing or changed"),
-    program_missing: say("what it calls is no longer there"),
-    other_program: say("calls another installation"),
-    other_folders: say("calls us for other folders"),
-    no_hooks: say("this Codex has no hooks"),
-    untrusted: say("waits for your trust"),
-    disabled: say("switched off in Codex"),
-    failed: say("the last call failed: {0}", plain(failure?.code ?? "")),
+    not_configured: "not connected",
+    unreadable: "not known: config.toml cannot be read",
+    incomplete: "some are missing or changed",
+    program_missing: "what it calls is no longer there",
+    other_program: "calls another installation",
+    other_folders: "calls us for other folders",
+    no_hooks: "this Codex has no hooks",
+    untrusted: "waits for your trust",
+    disabled: "switched off in Codex",
+    failed: `the last call failed: ${plain(failure?.code ?? "")}`,
   };
-  const connected = byHand ? say("connected by hand") : say("connected");
-  const known = trusted === null ? say("connected, trust not known") : connected;
+  const connected = byHand ? "connected by hand" : "connected";
+  const known = trusted === null ? "connected, trust not known" : connected;
   return words[problem ?? ""] ?? known;
 }
 
-function lastCall(at: string | null, now: number, say: Say): string {
-  return at === null ? say("never called") : say("called {0}", ago(at, now, say)).trim();
+function lastCall(at: string | null, now: number): string {
+  return at === null ? "never called" : `called ${ago(at, now)}`.trim();
 }
 
-function hookNode(hook: ConnectHook, now: number, say: Say): ConnectionNode {
+function hookNode(hook: ConnectHook, now: number): ConnectionNode {
   const { event, configured, trust, enabled, failure } = hook;
   const isTrusted = trust === "trusted" || trust === "managed";
   const words: Readonly<Record<string, string>> = {
-    trusted: say("trusted"),
-    managed: say("trusted by your organisation"),
-    untrusted: say("not trusted yet"),
-    modified: say("changed since you trusted it"),
+    trusted: "trusted",
+    managed: "trusted by your organisation",
+    untrusted: "not trusted yet",
+    modified: "changed since you trusted it",
   };
   const state = dotted(
     trust === null ? "" : (words[trust] ?? plain(trust)),
-    enabled === false ? say("switched off in Codex") : "",
-    failure === null ? "" : say("the last call failed: {0}", plain(failure.code)),
-    lastCall(hook.lastRanAt, now, say),
+    enabled === false ? "switched off in Codex" : "",
+    failure === null ? "" : `the last call failed: ${plain(failure.code)}`,
+    lastCall(hook.lastRanAt, now),
   );
   return leaf(`hook/${event}`, {
     label: plain(event),
-    description: configured ? state : say("not connected"),
+    description: configured ? state : "not connected",
     icon: configured && isTrusted && enabled !== false ? "pass" : "circle-large-outline",
   });
 }
 
-function codexNode(report: ConnectReport, say: Say): ConnectionNode {
+function codexNode(report: ConnectReport): ConnectionNode {
   const problems: Readonly<Record<string, string>> = {
-    codex_not_found: say("not found on the PATH"),
-    timed_out: say("did not answer in time"),
-    codex_failed: say("could not be asked"),
-    hooks_unknown: say("this version has no hooks: update it"),
+    codex_not_found: "not found on the PATH",
+    timed_out: "did not answer in time",
+    codex_failed: "could not be asked",
+    hooks_unknown: "this version has no hooks: update it",
   };
   const problem =
     report.codexProblem === null ? "" : (problems[report.codexProblem] ?? report.codexProblem);
   return leaf("codex", {
-    label: say("Codex"),
+    label: "Codex",
     description: dotted(plain(report.codexVersion ?? ""), problem),
     tooltip: [report.codexPath, report.codexHome].map((path) => plain(path ?? "")).join("\n"),
     icon: problem === "" ? "terminal" : "warning",
@@ -173,16 +167,16 @@ function leaf(
 }
 
 /** The changes of a report as one text for a person to read before they agree. */
-export function changesText(report: ConnectReport, say: Say): string {
+export function changesText(report: ConnectReport): string {
   const files = report.changes.map(({ path, action, backup, diff }) => {
     const verbs: Readonly<Record<string, string>> = {
-      create: say("New file: {0}", plain(path)),
-      edit: say("Changed: {0}", plain(path)),
-      delete: say("Removed: {0}", plain(path)),
+      create: `New file: ${plain(path)}`,
+      edit: `Changed: ${plain(path)}`,
+      delete: `Removed: ${plain(path)}`,
     };
     const head = [verbs[action] ?? `${action}: ${plain(path)}`];
     if (backup !== null) {
-      head.push(say("The file as it was is kept as {0}", plain(backup)));
+      head.push(`The file as it was is kept as ${plain(backup)}`);
     }
     return `${head.join("\n")}\n\n${diff.trimEnd()}`;
   });

@@ -1,46 +1,47 @@
 /** Markers and turns in words: a marker as a row, the turns to choose from, a label that can be one. */
 
-import type { Marker, SessionSummary, TurnEntry } from "../protocol.ts";
-import { type Appearance, age, cut, dotted, iconless, listed, plain, type Say } from "./text.ts";
-import { utcTime } from "./time.ts";
+import { MAX_LABEL } from "../limits.ts";
+import type { Difference, Marker, SessionSummary, TurnEntry } from "../protocol.ts";
+import {
+  type Appearance,
+  age,
+  cut,
+  dotted,
+  fileName,
+  iconless,
+  listed,
+  plain,
+  utcTime,
+} from "./text.ts";
 
-/** As many code points as the server keeps of a label. */
-const LONGEST_LABEL = 160;
-
-/** One marker as a row below a session. */
-export function markerRow(
-  marker: Marker,
-  session: SessionSummary,
-  now: number,
-  say: Say,
-): Appearance {
-  const label = labelOf(marker, say);
-  const standing = standingOf(marker, session, say);
-  const since = age(marker.createdAt, now, say);
-  const origin = marker.origin === "compaction" ? say("before a compaction") : "";
+export function markerRow(marker: Marker, session: SessionSummary, now: number): Appearance {
+  const label = labelOf(marker);
+  const standing = standingOf(marker, session);
+  const since = age(marker.createdAt, now);
+  const origin = marker.origin === "compaction" ? "before a compaction" : "";
   return {
     label: cut(label, 60),
     description: dotted(standing, origin, since),
     tooltip: [
       label,
       standing,
-      say("Made at {0}", utcTime(plain(marker.createdAt))),
-      say("Marker: {0}", plain(marker.checkpointId)),
-      say("Turn: {0}", plain(marker.turnId)),
+      `Made at ${utcTime(plain(marker.createdAt))}`,
+      `Marker: ${plain(marker.checkpointId)}`,
+      `Turn: ${plain(marker.turnId)}`,
     ].join("\n"),
-    spoken: listed(say("marker {0}", label), standing, origin, since),
+    spoken: listed(`marker ${label}`, standing, origin, since),
     ...looks(marker, session),
   };
 }
 
 /** Where a marker stands by now: on a turn, on one that was rolled back, or in the source. */
-export function standingOf(marker: Marker, session: SessionSummary, say: Say): string {
+export function standingOf(marker: Marker, session: SessionSummary): string {
   if (marker.sessionId !== session.sessionId) {
-    return say("on a turn of the source");
+    return "on a turn of the source";
   }
   return marker.turnNumber === null
-    ? say("detached: its turn was rolled back")
-    : say("turn {0}", marker.turnNumber);
+    ? "detached: its turn was rolled back"
+    : `turn ${marker.turnNumber}`;
 }
 
 /** Whether the turn of a marker was rolled back since. */
@@ -49,8 +50,8 @@ export function isDetached(marker: Marker, session: SessionSummary): boolean {
 }
 
 /** What a marker is called; files can say anything. */
-export function labelOf(marker: Marker, say: Say): string {
-  return plain(marker.label) || say("Marker without a label");
+export function labelOf(marker: Marker): string {
+  return plain(marker.label) || "Marker without a label";
 }
 
 function looks(marker: Marker, session: SessionSummary): Pick<Appearance, "icon" | "colour"> {
@@ -76,23 +77,22 @@ export function turnChoices(
   turns: readonly TurnEntry[],
   markers: readonly Marker[],
   now: number,
-  say: Say,
 ): TurnChoice[] {
   return turns
     .map((turn) => {
       const on = markers.filter(({ turnNumber }) => turnNumber === turn.number);
-      const refusal = turn.ended ? null : say("not complete yet: it can be marked when it is");
-      const words = cut(plain(turn.task ?? ""), 100) || say("No message");
-      const labels = on.map((marker) => `“${iconless(cut(labelOf(marker, say), 60))}”`);
+      const refusal = turn.ended ? null : "not complete yet: it can be marked when it is";
+      const words = cut(plain(turn.task ?? ""), 100) || "No message";
+      const labels = on.map((marker) => `“${iconless(cut(labelOf(marker), 60))}”`);
       return {
         turn,
         label: iconless(`${turn.number}  ${words}`),
         description: dotted(
-          turn.startedAt === null ? "" : age(turn.startedAt, now, say),
-          turn.aborted ? say("interrupted") : "",
-          turn.ended ? "" : say("not complete yet"),
+          turn.startedAt === null ? "" : age(turn.startedAt, now),
+          turn.aborted ? "interrupted" : "",
+          turn.ended ? "" : "not complete yet",
         ),
-        detail: labels.length === 0 ? "" : say("Marked: {0}", labels.join(", ")),
+        detail: labels.length === 0 ? "" : `Marked: ${labels.join(", ")}`,
         refusal,
       };
     })
@@ -105,11 +105,72 @@ export function offered(choices: readonly TurnChoice[]): TurnChoice | undefined 
 }
 
 /** Why a text cannot be a label; null where it can. */
-export function labelProblem(text: string, say: Say): string | null {
+export function labelProblem(text: string): string | null {
   if (plain(text) === "") {
-    return say("Say something.");
+    return "Say something.";
   }
-  return [...text.trim()].length > LONGEST_LABEL
-    ? say("{0} characters at most.", LONGEST_LABEL)
-    : null;
+  return [...text.trim()].length > MAX_LABEL ? `${MAX_LABEL} characters at most.` : null;
+}
+
+/** A state: a session at the end of a turn, or as it is now. */
+export interface Place {
+  readonly sessionId: string;
+  /** Null is now. */
+  readonly turnId: string | null;
+  /** The number of the turn; null where that is not known. */
+  readonly number: number | null;
+  readonly words: string;
+}
+
+export function placeNow(sessionId: string, words: string): Place {
+  return { sessionId, turnId: null, number: null, words };
+}
+
+export function placeOfTurn(
+  sessionId: string,
+  { turnId, number }: { readonly turnId: string; readonly number: number },
+): Place {
+  return { sessionId, turnId, number, words: `turn ${number}` };
+}
+
+/** The state at a marker; it may be a turn of the source. */
+export function placeOfMarker(marker: Marker): Place {
+  const { sessionId, turnId, turnNumber: number } = marker;
+  return { sessionId, turnId, number, words: fileName(labelOf(marker)) };
+}
+
+/** Two states with the earlier one at the left, as far as that is known. */
+export function inOrder(one: Place, other: Place): readonly [Place, Place] {
+  if (one.sessionId !== other.sessionId) {
+    return [one, other];
+  }
+  const isLater =
+    one.turnId === null ||
+    (one.number !== null && other.number !== null && one.number > other.number);
+  return isLater && other.turnId !== null ? [other, one] : [one, other];
+}
+
+/** What a comparison is called: `Fix the login: turn 1 ↔ now · plan 2 · files 1`. */
+export function comparisonTitle(
+  name: string,
+  left: Place,
+  right: Place,
+  found: Difference | null,
+): string {
+  const title = `${name}: ${cut(left.words, 40)} ↔ ${cut(right.words, 40)}`;
+  return dotted(title, found === null ? "" : differenceWords(found));
+}
+
+/** How much differs, a word a kind. */
+export function differenceWords(found: Difference): string {
+  const { task, plan, planReordered, decisions, facts, artifacts } = found;
+  const steps = plan.length > 0 ? `plan ${plan.length}` : "";
+  const words = dotted(
+    task === null ? "" : "task",
+    steps || (planReordered ? "order of the plan" : ""),
+    decisions.length === 0 ? "" : `decisions ${decisions.length}`,
+    facts.length === 0 ? "" : `facts ${facts.length}`,
+    artifacts.length === 0 ? "" : `artifacts ${artifacts.length}`,
+  );
+  return words || "nothing differs";
 }

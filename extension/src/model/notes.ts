@@ -1,138 +1,77 @@
-/** What the tree shows of facts and decisions: how they stand, and what they rest on. */
+/** Payloads of `memory.apply`, as a person states them in the editor. The server judges them. */
 
-import type { Note, NoteDependency, NoteEvidence } from "../protocol.ts";
-import { type CheckpointNode, node, section } from "./node.ts";
-import { listed, plain, type Say } from "./text.ts";
+import { MAX_KEY } from "../limits.ts";
+import type { Anchor, Note } from "../protocol.ts";
 
-/** The facts of a session: what can no longer be relied on comes first. */
-export function factsNode(notes: readonly Note[], say: Say): CheckpointNode {
-  const facts = notes.filter(({ kind }) => kind === "fact");
-  const suspect = facts.filter(isSuspect);
-  const valid = facts.filter((fact) => !isSuspect(fact));
-  const children = [...suspect, ...valid].map((fact) => factNode(fact, say));
-  const count =
-    facts.length === 0 ? say("none") : say("{0} valid, {1} suspect", valid.length, suspect.length);
-  return section("facts", say("Facts"), count, "lightbulb", children);
+export interface FactStatement {
+  readonly key: string;
+  readonly value: string;
+  readonly evidence: Anchor;
+  readonly dependsOn: readonly string[];
 }
 
-/** The decisions of a session; those that a later one replaced are folded below. */
-export function decisionsNode(notes: readonly Note[], say: Say): CheckpointNode {
-  const decisions = notes.filter(({ kind }) => kind === "decision");
-  const standing = decisions.filter(({ supersededBy }) => supersededBy === null);
-  const superseded = decisions.filter(({ supersededBy }) => supersededBy !== null);
-  const children = standing.map((decision) => decisionNode(decision, say));
-  if (superseded.length > 0) {
-    const rows = superseded.map((decision) => decisionNode(decision, say));
-    const folded = section("superseded", say("Superseded"), `${rows.length}`, "history", rows);
-    children.push({ ...folded, unfolded: false });
+export interface DecisionStatement {
+  readonly decisionId: string;
+  readonly decision: string;
+  readonly rationale: string;
+  readonly supersedes: string | null;
+  readonly evidence: Anchor;
+}
+
+export function factPayload(fact: FactStatement): object {
+  return {
+    kind: "fact",
+    key: fact.key,
+    value: fact.value,
+    evidence: cited(fact.evidence),
+    dependsOn: fact.dependsOn.map((uri) => ({ uri })),
+  };
+}
+
+export function decisionPayload(decision: DecisionStatement): object {
+  const { decisionId, rationale, supersedes } = decision;
+  return {
+    kind: "decision",
+    decisionId,
+    decision: decision.decision,
+    rationale,
+    ...(supersedes === null ? {} : { supersedes }),
+    evidence: cited(decision.evidence),
+  };
+}
+
+/** A decision id that no note has: `d1`, `d2`, … */
+export function freeDecisionId(notes: readonly Note[]): string {
+  const taken = new Set(notes.map(({ id }) => id));
+  let number = 1;
+  while (taken.has(`d${number}`)) {
+    number += 1;
   }
-  const count = standing.length === 0 ? say("none") : `${standing.length}`;
-  return section("decisions", say("Decisions"), count, "law", children);
+  return `d${number}`;
 }
 
-/** Whether a fact can no longer be relied on. */
-export function isSuspect(note: Note): boolean {
-  return note.status === "SUSPECT";
-}
-
-function factNode(fact: Note, say: Say): CheckpointNode {
-  const label = plain(`${fact.id} = ${fact.value ?? ""}`);
-  const failing = fact.dependsOn.find(({ uri }) => uri === fact.why);
-  const why = failing === undefined ? "" : whatFails(failing, say);
-  const standing = isSuspect(fact) ? say("SUSPECT") : say("VALID");
-  return node(
-    `facts/${fact.id}`,
-    {
-      label,
-      description: isSuspect(fact) ? why || standing : "",
-      tooltip: [label, standing, why].filter((line) => line !== "").join("\n"),
-      spoken: listed(standing, label, why),
-      icon: isSuspect(fact) ? "warning" : "pass",
-      colour: isSuspect(fact) ? "list.warningForeground" : null,
-    },
-    {
-      note: fact,
-      children: [
-        evidenceNode(`facts/${fact.id}`, fact.evidence, say),
-        ...fact.dependsOn.map((each) => dependencyNode(`facts/${fact.id}`, each, say)),
-      ],
-    },
+/** Whether a key can be one: letters, digits of any script or `. _ - / :`, in NFC. */
+export function isKey(text: string): boolean {
+  return (
+    /^[\p{L}\p{N}._\-/:]+$/u.test(text) &&
+    [...text].length <= MAX_KEY &&
+    text.normalize("NFC") === text
   );
 }
 
-function decisionNode(decision: Note, say: Say): CheckpointNode {
-  const id = `decisions/${decision.id}`;
-  const label = plain(decision.decision ?? "");
-  const topic = plain(decision.topic ?? "");
-  const rationale = plain(decision.rationale ?? "");
-  const replaced = decision.supersedes === null ? "" : plain(decision.supersedes);
-  const replacing = decision.supersededBy === null ? "" : plain(decision.supersededBy);
-  const children = [node(`${id}/why`, { label: rationale, icon: "comment" })];
-  if (replaced !== "") {
-    children.push(
-      node(`${id}/supersedes`, { label: say("replaces {0}", replaced), icon: "history" }),
-    );
+/** How a checkpoint of a session in `folder` names a file: relative to it, else as it is. */
+export function uriOfFile(folder: string | null, path: string): string {
+  const isWindows = /^[A-Za-z]:[\\/]/.test(path);
+  const slashed = (text: string) => (isWindows ? text.replaceAll("\\", "/") : text);
+  const compared = (text: string) => (isWindows ? text.toLowerCase() : text);
+  const file = slashed(path);
+  const base = `${slashed(folder ?? "").replace(/\/+$/, "")}/`;
+  if (base !== "/" && compared(file).startsWith(compared(base))) {
+    return file.slice(base.length);
   }
-  if (replacing !== "") {
-    const replacedBy = say("replaced by {0}", replacing);
-    children.push(node(`${id}/supersededBy`, { label: replacedBy, icon: "arrow-right" }));
-  }
-  children.push(evidenceNode(id, decision.evidence, say));
-  return node(
-    id,
-    {
-      label,
-      description: topic,
-      tooltip: `${label}\n${rationale}`,
-      spoken: listed(topic, label, rationale),
-      icon: "law",
-    },
-    { note: decision, children },
-  );
+  return isWindows ? `${file.slice(0, 1).toUpperCase()}${file.slice(1)}` : file;
 }
 
-function evidenceNode(id: string, evidence: NoteEvidence, say: Say): CheckpointNode {
-  const ref = plain(evidence.ref);
-  if (evidence.source === "file") {
-    const label = say("from file {0}", ref);
-    const action = { kind: "open", uri: evidence.ref } as const;
-    return node(`${id}/evidence`, { label, icon: "file" }, { action });
-  }
-  const isUser = evidence.source === "user";
-  const label = isUser ? say("from a message of the user") : say("from the output of a tool");
-  const action = { kind: "record", ref: evidence.ref } as const;
-  const icon = isUser ? "account" : "output";
-  return node(`${id}/evidence`, { label, tooltip: `${label}\n${ref}`, icon }, { action });
-}
-
-function dependencyNode(id: string, each: NoteDependency, say: Say): CheckpointNode {
-  const uri = plain(each.uri);
-  const rowId = `${id}/depends/${each.uri}`;
-  if (each.holds) {
-    const action = { kind: "open", uri: each.uri } as const;
-    const isWeak = each.current?.startsWith("stat:") ?? false;
-    const description = isWeak ? say("unchanged in size and time") : say("unchanged");
-    const row = { label: uri, description, icon: isWeak ? "question" : "pass" };
-    return node(rowId, row, { action });
-  }
-  const description = whatFails(each, say, say("changed since"));
-  const row = { label: uri, description, icon: "diff-modified", colour: "list.warningForeground" };
-  const hash = each.hash ?? "";
-  const canCompare = hash.startsWith("sha256:") && each.current !== null;
-  const action = canCompare
-    ? ({ kind: "compare", uri: each.uri, hash } as const)
-    : ({ kind: "open", uri: each.uri } as const);
-  return node(rowId, row, { action });
-}
-
-/** Why a dependency no longer holds, in a few words. */
-function whatFails(each: NoteDependency, say: Say, changed?: string): string {
-  const uri = plain(each.uri);
-  if (each.hash === "unknown:") {
-    return changed === undefined ? say("{0} was not seen", uri) : say("not seen when it was noted");
-  }
-  if (each.current === null) {
-    return changed === undefined ? say("{0} cannot be seen", uri) : say("cannot be seen now");
-  }
-  return changed ?? say("{0} changed", uri);
+function cited({ source, ref }: Anchor): object {
+  return { source, ref };
 }

@@ -1,32 +1,22 @@
 /** Everything about a restore, as the sections of a page (AGN-68). */
 
 import type { RestoreDetails } from "../protocol.ts";
-import type { Details } from "./pages.ts";
-import { code, facts, moment, objects, type Section, type Value, word } from "./report.ts";
-import { modeLabel } from "./restore.ts";
-import {
-  differenceSections,
-  eventSections,
-  packSections,
-  referenceSections,
-} from "./restoreLists.ts";
-import { knownState } from "./restoreState.ts";
-import { plain, type Say } from "./text.ts";
+import { type Details, modeLabel, partName } from "./restore.ts";
+import { plain } from "./text.ts";
 
-/** All sections, in their order. */
-export function detailSections(told: Details, say: Say): Section[] {
-  const { details } = told;
+export function detailSections(shown: Details): Section[] {
+  const { details } = shown;
   return [
-    originSection(told, say),
-    lineageSection(told, say),
-    carriedSection(details, say),
-    resetSection(details, say),
-    ...packSections(details, say),
-    ...knownState(details.state ?? told.state, details.modes, say),
-    ...referenceSections(details, say),
-    ...differenceSections(details, say),
-    capsSection(details, say),
-    ...eventSections(told, say),
+    originSection(shown),
+    lineageSection(shown),
+    carriedSection(details),
+    resetSection(details),
+    ...packSections(details),
+    ...knownState(details.state ?? shown.state, details.modes),
+    ...referenceSections(details),
+    ...differenceSections(details),
+    capsSection(details),
+    ...eventSections(shown),
   ];
 }
 
@@ -35,42 +25,42 @@ function session(id: string, title: string | null, there: boolean): Value {
   return { kind: "session", id, name: plain(title ?? "") || id, there };
 }
 
-function originSection({ details }: Details, say: Say): Section {
+function originSection({ details }: Details): Section {
   const { sourceTurn: turn } = details;
   const source = session(details.sourceSessionId, details.sourceTitle, details.sourceAvailable);
   const branch = session(details.sessionId, details.branchTitle, details.branchAvailable);
   return facts(
     "origin",
-    say("Where it came from"),
+    "Where it came from",
     [
-      [say("Source"), source],
-      [say("Branch"), branch],
-      [say("Marker"), plain(details.label) || code(details.checkpointId)],
-      [say("Marker ID"), code(details.checkpointId)],
-      [say("Turn"), code(`${turn.turnId} (${turn.sessionId})`)],
-      [say("Marked"), moment(details.markedAt)],
-      [say("Restored"), moment(details.restoredAt)],
-      [say("Mode"), modeLabel(details.mode, say)],
-      [say("Reason"), details.reason],
-      [say("Operation"), code(details.operationId)],
-      [say("Version of the rules"), String(details.semantics)],
+      ["Source", source],
+      ["Branch", branch],
+      ["Marker", plain(details.label) || code(details.checkpointId)],
+      ["Marker ID", code(details.checkpointId)],
+      ["Turn", code(`${turn.turnId} (${turn.sessionId})`)],
+      ["Marked", moment(details.markedAt)],
+      ["Restored", moment(details.restoredAt)],
+      ["Mode", modeLabel(details.mode)],
+      ["Reason", details.reason],
+      ["Operation", code(details.operationId)],
+      ["Version of the rules", String(details.semantics)],
     ],
     true,
   );
 }
 
 /** The branch, its source, and so on up to the first session. */
-function lineageSection({ details, lineage }: Details, say: Say): Section {
+function lineageSection({ details, lineage }: Details): Section {
   const known = new Map(lineage.map((node) => [node.id, node]));
   const name = (id: string, title: string | null, there: boolean): Value => {
     const node = known.get(id);
     return node === undefined ? session(id, title, there) : session(id, node.title, node.available);
   };
   const ways: Record<string, string> = {
-    compaction: say("by a compaction"),
-    fork: say("by a fork"),
-    subagent: say("as a subagent"),
-    import: say("by a pack"),
+    compaction: "by a compaction",
+    fork: "by a fork",
+    subagent: "as a subagent",
+    import: "by a pack",
   };
   const own: [string, Value, string, string | null, boolean] = [
     details.sessionId,
@@ -97,12 +87,12 @@ function lineageSection({ details, lineage }: Details, say: Say): Section {
     first === ""
       ? session(details.sourceSessionId, details.sourceTitle, details.sourceAvailable)
       : name(first, null, true);
-  const head = [say("Session"), say("Opened at turn"), say("Marker")];
-  const body = { kind: "table", head, rows: [...rows, [root, say("the first"), ""]] } as const;
-  return { id: "lineage", title: say("Lineage"), count: body.rows.length, isOpen: true, body };
+  const head = ["Session", "Opened at turn", "Marker"];
+  const body = { kind: "table", head, rows: [...rows, [root, "the first", ""]] } as const;
+  return { id: "lineage", title: "Lineage", count: body.rows.length, isOpen: true, body };
 }
 
-function carriedSection(details: RestoreDetails, say: Say): Section {
+function carriedSection(details: RestoreDetails): Section {
   const { files, chunks, system } = details.references;
   const shown = (part: string) => details.included.filter((item) => item.part === part).length;
   const left = (part: string) =>
@@ -110,18 +100,18 @@ function carriedSection(details: RestoreDetails, say: Say): Section {
   const of = (part: string) =>
     details.pack === null && details.budget === null
       ? String(shown(part))
-      : say("{0} in the pack, {1} left out", shown(part), left(part));
+      : `${shown(part)} in the pack, ${left(part)} left out`;
   return facts(
     "carried",
-    say("Carried over"),
+    "Carried over",
     [
-      [say("Identity and lineage"), say("always")],
-      [say("Notes"), of("notes")],
-      [say("Files"), String(objects(files).length)],
-      [say("Lines that were read"), String(objects(chunks).length)],
-      [say("Patches and tool outputs"), String(objects(system).length)],
-      [say("Pinned"), String(details.pinned.length)],
-      [say("Conversation"), details.contextReset ? say("none") : say("up to the marker")],
+      ["Identity and lineage", "always"],
+      ["Notes", of("notes")],
+      ["Files", String(objects(files).length)],
+      ["Lines that were read", String(objects(chunks).length)],
+      ["Patches and tool outputs", String(objects(system).length)],
+      ["Pinned", String(details.pinned.length)],
+      ["Conversation", details.contextReset ? "none" : "up to the marker"],
     ],
     true,
   );
@@ -132,27 +122,280 @@ function isLeftOut(reason: string): boolean {
   return reason === "budget" || reason === "filtered";
 }
 
-function resetSection({ contextReset, windows }: RestoreDetails, say: Say): Section {
+function resetSection({ contextReset, windows }: RestoreDetails): Section {
   const id = (name: string): Value => {
     const found = word(windows, name);
-    return found === "" ? say("not known") : code(found);
+    return found === "" ? "not known" : code(found);
   };
   return facts(
     "reset",
-    say("What was reset"),
+    "What was reset",
     [
       contextReset
-        ? [say("Reset"), say("the context and the chain of the model; the source keeps both")]
-        : [say("Reset"), say("nothing; the context went along")],
-      [say("Window of the source"), id("source")],
-      [say("First window of the branch"), id("first")],
-      [say("Current window of the branch"), id("current")],
+        ? ["Reset", "the context and the chain of the model; the source keeps both"]
+        : ["Reset", "nothing; the context went along"],
+      ["Window of the source", id("source")],
+      ["First window of the branch", id("first")],
+      ["Current window of the branch", id("current")],
     ],
     true,
   );
 }
 
-function capsSection({ caps }: RestoreDetails, say: Say): Section {
+function capsSection({ caps }: RestoreDetails): Section {
   const rows = Object.entries(caps).map(([name, most]) => [name, String(most)] as const);
-  return facts("caps", say("Limits of a view for this model"), rows);
+  return facts("caps", "Limits of a view for this model", rows);
+}
+
+/** The text of the pack, what it shows and what it leaves out. */
+function packSections(details: RestoreDetails): Section[] {
+  const { included, deferred, pack, budget, packTokens } = details;
+  const reasons: Record<string, string> = {
+    budget: "no tokens left",
+    filtered: "done, or superseded by another",
+    missing: "not there",
+    no_lines: "the file has no such lines",
+    unreadable: "not to be read",
+    bound: "longer than a pinned content may be",
+  };
+  const gone = "Its text stood in the branch, which is gone or has changed.";
+  const body: Body =
+    pack === null ? { kind: "sentence", text: gone } : { kind: "text", text: pack };
+  const title = `State pack, ${packTokens ?? 0} of ${budget ?? 0} tokens`;
+  const part: Column = ["Part", (each) => partName(word(each, "part"))];
+  const why: Column = ["Why", (each) => reasons[word(each, "reason")] ?? word(each, "reason")];
+  return [
+    ...(budget === null ? [] : [{ id: "pack", title, count: null, isOpen: false, body }]),
+    ...list(
+      "included",
+      budget === null ? "Carried items" : "In the pack",
+      included,
+      part,
+      coded("Item", "id"),
+    ),
+    ...list("deferred", "Left out of the pack", deferred, part, coded("Item", "id"), why),
+  ];
+}
+
+/** What went over by name: files, their lines, patches and outputs, pins. */
+function referenceSections({ references, pinned }: RestoreDetails): Section[] {
+  const { files, chunks, system } = references;
+  const file = coded("File", "uri");
+  const hash = hashed("Hash", "hash");
+  const lines = (each: Fields) => `${word(each, "start")} to ${word(each, "end")}`;
+  const kind = (each: Fields) => (word(each, "kind") === "patch" ? "patch" : "tool output");
+  return [
+    ...list(
+      "files",
+      "Files",
+      files,
+      file,
+      yes("Changed", "touched"),
+      yes("Read by the model", "sentToModel"),
+      written("Bytes", "size"),
+      hash,
+    ),
+    ...list("chunks", "Lines that were read", chunks, file, ["Lines", lines], hash),
+    ...list(
+      "system",
+      "Patches and tool outputs",
+      system,
+      ["Kind", kind],
+      coded("Name", "id"),
+      hash,
+    ),
+    ...list(
+      "pinned",
+      "Pinned",
+      pinned,
+      file,
+      ["Lines", (pin) => (word(pin, "start") === "" ? "all" : lines(pin))],
+      hash,
+    ),
+  ];
+}
+
+/** What is not as it was when the marker was made. */
+function differenceSections({ drift, missing, fallbacks }: RestoreDetails): Section[] {
+  const file = coded("File", "uri");
+  const then = hashed("Then", "then");
+  const what = (each: Fields) => FALLBACKS[word(each, "fallback")] ?? word(each, "fallback");
+  return [
+    ...list("drift", "Changed since the marker", drift, file, then, hashed("Now", "now")),
+    ...list("missing", "No longer there", missing, file, then),
+    ...list("fallbacks", "Made do with", fallbacks, ["What", what], file),
+  ];
+}
+
+/** What was made do with; a soft branch that was to name the lines of its source may hold them. */
+const FALLBACKS: Readonly<Record<string, string>> = {
+  weak_hash: "size and time in place of the content",
+  file_only_store: "the session files alone",
+  copied_legacy: "a copy of the lines: the source has an older format",
+  copied_compressed: "a copy of the lines: the source is compressed",
+  copied_windows: "a copy of the lines: the source was compacted",
+  copied_in_base: "a copy of the lines: the turn stands in a file before that of the source",
+  copied_damaged: "a copy of the lines: the source has bytes that are no text",
+  earlier_unknown: "what the source began with: nothing tells what was read and changed before",
+};
+
+/** The fields that all events of an operation share. */
+const SHARED = new Set([
+  ...["type", "at", "operationId", "sessionId", "sourceSessionId", "checkpointId"],
+  ...["sourceTurn", "restoreMode", "userId", "orgId", "step", "digest", "label"],
+]);
+
+/** What was written down while it happened. */
+function eventSections({ events }: Details): Section[] {
+  const own = (event: Fields) => {
+    const fields = Object.entries(event).filter(([name]) => !SHARED.has(name));
+    return code(fields.map(([name, value]) => `${name}=${JSON.stringify(value)}`).join(" "));
+  };
+  const when = (event: Fields) => moment(word(event, "at"));
+  return list("events", "Events", events, ["When", when], coded("What", "type"), ["Facts", own]);
+}
+
+/** What was known at the turn; little where the state can no longer be read. */
+function knownState(state: unknown, modes: readonly Fields[]): Section[] {
+  const { task, plan, decisions, facts: found } = Object(state) as Fields;
+  const { steps, done } = Object(plan) as Fields;
+  const isDone = (step: Fields) => (Object(done) as Fields)[word(step, "id")] === true;
+  const known = Object.entries(Object(found) as Fields).map(([key, fact]) => ({
+    key,
+    value: word(fact, "value"),
+  }));
+  const goal = plain(word(task, "text"));
+  return [
+    ...(goal === "" ? [] : [facts("state", "Known at the turn", [["Task", goal]], true)]),
+    ...list(
+      "plan",
+      "Plan",
+      steps,
+      ["Standing", (step) => (isDone(step) ? "done" : "open")],
+      written("Step", "text"),
+    ),
+    ...list(
+      "decisions",
+      "Decisions",
+      decisions,
+      coded("ID", "decisionId"),
+      written("Decision", "decision"),
+      ["Standing", (each) => (word(each, "supersededBy") === "" ? "" : "replaced")],
+    ),
+    ...list("facts", "Facts", known, coded("Key", "key"), written("Value", "value")),
+    ...list(
+      "modes",
+      "Modes",
+      modes,
+      written("Mode", "mode"),
+      written("From record", "seq"),
+      coded("Turn", "turnId"),
+    ),
+  ];
+}
+
+// --- what sections are made of -------------------------------------------------------------------
+
+/** One thing to show; a string is plain text. */
+export type Value =
+  | string
+  | { readonly kind: "code"; readonly text: string }
+  | { readonly kind: "time"; readonly stamp: string }
+  /** A session to go to; one that is gone is only named. */
+  | {
+      readonly kind: "session";
+      readonly id: string;
+      readonly name: string;
+      readonly there: boolean;
+    };
+
+export type Body =
+  | { readonly kind: "facts"; readonly rows: readonly (readonly [string, Value])[] }
+  | {
+      readonly kind: "table";
+      readonly head: readonly string[];
+      readonly rows: readonly (readonly Value[])[];
+    }
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "sentence"; readonly text: string };
+
+export interface Section {
+  /** Stays the same from one drawing to the next: what a person opened stays open. */
+  readonly id: string;
+  readonly title: string;
+  /** How many there are, where that is worth saying. */
+  readonly count: number | null;
+  readonly isOpen: boolean;
+  readonly body: Body;
+}
+
+/** A section of one fact a row. */
+function facts(
+  id: string,
+  title: string,
+  rows: readonly (readonly [string, Value])[],
+  isOpen = false,
+): Section {
+  return { id, title, count: null, isOpen, body: { kind: "facts", rows } };
+}
+
+/** A column of a list: its heading, and what it shows of an item. */
+type Column = readonly [string, (each: Fields) => Value];
+
+/** A section that lists things, none where there are none. */
+function list(id: string, title: string, items: unknown, ...columns: Column[]): Section[] {
+  const rows = objects(items).map((each) => columns.map(([, show]) => show(each)));
+  const body = { kind: "table", head: columns.map(([name]) => name), rows } as const;
+  return rows.length === 0 ? [] : [{ id, title, count: rows.length, isOpen: false, body }];
+}
+
+function written(name: string, field: string): Column {
+  return [name, (each) => word(each, field)];
+}
+
+function coded(name: string, field: string): Column {
+  return [name, (each) => code(word(each, field))];
+}
+
+function yes(name: string, field: string): Column {
+  return [name, (each) => (each[field] === true ? "yes" : "no")];
+}
+
+/** A hash without what all of them begin with, short enough to compare by eye. */
+function hashed(name: string, field: string): Column {
+  return [
+    name,
+    (each) =>
+      code(
+        word(each, field)
+          .replace(/^sha256:/, "")
+          .slice(0, 16),
+      ),
+  ];
+}
+
+/** A text in the letters of a terminal. */
+function code(text: string): Value {
+  return { kind: "code", text };
+}
+
+function moment(stamp: string): Value {
+  return { kind: "time", stamp };
+}
+
+// --- what the records of the wire leave open -----------------------------------------------------
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Read a list of objects out of an answer; what is none is left out. */
+function objects(value: unknown): Fields[] {
+  return Array.isArray(value)
+    ? value.filter((each) => typeof each === "object" && each !== null)
+    : [];
+}
+
+/** Read a field as a word, empty where there is none. */
+function word(fields: unknown, name: string): string {
+  const value = (Object(fields) as Fields)[name];
+  return typeof value === "string" || typeof value === "number" ? String(value) : "";
 }

@@ -1,47 +1,45 @@
 /** What the tree of sessions shows, and which session is the one to follow. */
 
-import type { SessionSummary } from "../protocol.ts";
+import type { SessionList, SessionSummary, SessionsParams } from "../protocol.ts";
 import { madeWords } from "./branches.ts";
 import {
   type Appearance,
   age,
   cut,
   dotted,
-  isNearlyFull,
   listed,
   meter,
   percent,
   plain,
-  type Say,
   subject,
 } from "./text.ts";
 
 /** How a session looks in the tree; `place` is its folder's name where that is worth saying. */
-export function sessionRow(session: SessionSummary, now: number, say: Say, place = ""): Appearance {
-  const about = subject(session, say);
+export function sessionRow(session: SessionSummary, now: number, place = ""): Appearance {
+  const about = subject(session);
   const marks = [
-    session.live ? say("running") : "",
-    isBranch(session) ? say("branch") : "",
-    session.continuedBy === null ? "" : say("continued"),
-    session.suspectFacts > 0 ? say("{0} suspect", session.suspectFacts) : "",
+    session.live ? "running" : "",
+    isBranch(session) ? "branch" : "",
+    session.continuedBy === null ? "" : "continued",
+    session.suspectFacts > 0 ? `${session.suspectFacts} suspect` : "",
   ];
-  const since = age(session.updatedAt, now, say);
+  const since = age(session.updatedAt, now);
   const model = plain(session.model ?? "");
   const share = percent(session);
   return {
     // Short, so that what follows is seen at the usual width; all of it is in the tooltip.
     label: cut(about, 40),
-    description: dotted(...marks, plain(place), since, model, meter(session, say)),
-    tooltip: sessionFacts(session, say).join("\n"),
+    description: dotted(...marks, plain(place), since, model, meter(session)),
+    tooltip: sessionFacts(session).join("\n"),
     spoken: listed(
       about,
       ...marks,
-      session.parentSession === null ? "" : say("subagent"),
-      session.archived ? say("archived") : "",
+      session.parentSession === null ? "" : "subagent",
+      session.archived ? "archived" : "",
       plain(place),
       since,
       model,
-      share === null ? "" : say("context {0} percent", share),
+      share === null ? "" : `context ${share} percent`,
     ),
     ...sessionIcon(session),
   };
@@ -97,35 +95,31 @@ export function badgeOf(session: SessionSummary): Badge {
   const share = percent(session) ?? 0;
   // A bare 0 says nothing.
   const text = share < 1 ? "" : String(Math.min(99, share));
-  return { text, alert: isNearlyFull(session) || session.suspectFacts > 0 };
+  return { text, alert: session.nearlyFull || session.suspectFacts > 0 };
 }
 
-/** One line a fact, for tooltips. */
-function sessionFacts(session: SessionSummary, say: Say): string[] {
+function sessionFacts(session: SessionSummary): string[] {
   const [title, task] = [session.title, session.task].map((text) => cut(plain(text ?? ""), 160));
   const tokens = session.contextTokens;
-  const source =
-    session.contextTokensSource === "estimated" ? say("estimated") : say("as Codex reported");
+  const source = session.contextTokensSource === "estimated" ? "estimated" : "as Codex reported";
   const facts: [string, string | undefined][] = [
-    [say("Title"), title === task ? "" : title],
-    [say("Task"), task],
-    [say("Folder"), plain(session.cwd ?? "")],
-    [say("Session"), plain(session.sessionId)],
-    [say("Made"), session.madeBy === null ? "" : madeWords(session.madeBy, null, say)],
-    [say("Model"), plain(session.model ?? "")],
+    ["Title", title === task ? "" : title],
+    ["Task", task],
+    ["Folder", plain(session.cwd ?? "")],
+    ["Session", plain(session.sessionId)],
+    ["Made", session.madeBy === null ? "" : madeWords(session.madeBy, null)],
+    ["Model", plain(session.model ?? "")],
     [
-      say("Context"),
-      tokens === null
-        ? ""
-        : say("{0} of {1} tokens ({2})", tokens, session.contextWindow ?? "?", source),
+      "Context",
+      tokens === null ? "" : `${tokens} of ${session.contextWindow ?? "?"} tokens (${source})`,
     ],
-    [say("Turns"), String(session.turns)],
-    [say("Compactions"), String(session.compactions)],
-    [say("Markers"), session.markers === 0 ? "" : String(session.markers)],
-    [say("Branches"), session.branches === 0 ? "" : String(session.branches)],
-    [say("Suspect facts"), session.suspectFacts === 0 ? "" : String(session.suspectFacts)],
-    [say("Last record"), plain(session.updatedAt).replace(/^(.{10})T(.{5}).*Z$/, "$1 $2 UTC")],
-    [say("Codex"), plain(session.cliVersion ?? "")],
+    ["Turns", String(session.turns)],
+    ["Compactions", String(session.compactions)],
+    ["Markers", session.markers === 0 ? "" : String(session.markers)],
+    ["Branches", session.branches === 0 ? "" : String(session.branches)],
+    ["Suspect facts", session.suspectFacts === 0 ? "" : String(session.suspectFacts)],
+    ["Last record", plain(session.updatedAt).replace(/^(.{10})T(.{5}).*Z$/, "$1 $2 UTC")],
+    ["Codex", plain(session.cliVersion ?? "")],
   ];
   return facts.filter(([, value]) => value).map(([name, value]) => `${name}: ${value}`);
 }
@@ -189,4 +183,62 @@ export function followedOf(sessions: readonly SessionSummary[]): SessionSummary 
 /** Whether a session's id may stand in a command: it is neither an option nor anything else. */
 export function isPlainId(sessionId: string): boolean {
   return /^[A-Za-z0-9][\w-]*$/.test(sessionId);
+}
+
+export interface Filter {
+  readonly search: string;
+  readonly archived: boolean;
+  readonly running: boolean;
+  readonly suspect: boolean;
+}
+
+export const NO_FILTER: Filter = { search: "", archived: false, running: false, suspect: false };
+
+export function isFiltered(filter: Filter): boolean {
+  return filter.search !== "" || filter.archived || filter.running || filter.suspect;
+}
+
+export function filterText(filter: Filter): string {
+  return dotted(
+    filter.search === "" ? "" : `“${plain(filter.search)}”`,
+    filter.running ? "running" : "",
+    filter.suspect ? "suspect" : "",
+    filter.archived ? "archived" : "",
+  );
+}
+
+/** Whether a session is wanted, as far as the server does not decide that. */
+export function isWanted(session: SessionSummary, filter: Filter): boolean {
+  return (!filter.running || session.live) && (!filter.suspect || session.suspectFacts > 0);
+}
+
+/** Params with what is not said left open. */
+export function sessionsParams(some: Partial<SessionsParams>): SessionsParams {
+  const all = { archived: false, search: null, limit: null, cursor: null, workDoneToken: null };
+  return { cwd: null, outside: [], ...all, ...some };
+}
+
+/** The sessions a part of the tree shows, and whether there are more. */
+export interface Listing {
+  readonly sessions: readonly SessionSummary[];
+  readonly more: boolean;
+}
+
+/**
+ * Ask for as many sessions as are to be shown. Where some are left out here, further pages are
+ * asked for until there are enough.
+ */
+export async function collect(
+  ask: (cursor: string | null, limit: number) => Promise<SessionList>,
+  wanted: number,
+  keep: ((session: SessionSummary) => boolean) | null,
+): Promise<Listing> {
+  const sessions: SessionSummary[] = [];
+  let cursor: string | null = null;
+  do {
+    const page: SessionList = await ask(cursor, keep === null ? wanted : Math.max(wanted, 500));
+    sessions.push(...(keep === null ? page.items : page.items.filter(keep)));
+    cursor = page.nextCursor;
+  } while (cursor !== null && sessions.length < wanted);
+  return { sessions: sessions.slice(0, wanted), more: cursor !== null || sessions.length > wanted };
 }

@@ -1,9 +1,8 @@
 /** What the status bar says: how the server is, and how full the running session's context is. */
 
-import type { SessionSummary } from "../protocol.ts";
-import { cut, isNearlyFull, listed, meter, percent, type Say, subject } from "./text.ts";
+import type { SessionSummary, Strayed } from "../protocol.ts";
+import { cut, listed, meter, percent, plain, subject } from "./text.ts";
 
-/** How the server is. */
 export type ServerState =
   | { readonly kind: "starting" }
   | { readonly kind: "indexing"; readonly percent: number | null }
@@ -13,14 +12,14 @@ export type ServerState =
   | { readonly kind: "failed"; readonly reason: string };
 
 /** Why nothing can be asked until somebody starts the server again; null where it can, or soon. */
-export function whyDown(state: ServerState, say: Say): string | null {
+export function whyDown(state: ServerState): string | null {
   switch (state.kind) {
     case "starting":
     case "indexing":
     case "ready":
       return null;
     case "stopped":
-      return say("The server has stopped.");
+      return "The server has stopped.";
     case "noPython":
     case "failed":
       return state.reason;
@@ -39,49 +38,44 @@ export interface Status {
 }
 
 /** The status for a state; `running` is the session being worked on here, if one is. */
-export function statusOf(state: ServerState, running: SessionSummary | null, say: Say): Status {
+export function statusOf(state: ServerState, running: SessionSummary | null): Status {
   switch (state.kind) {
     case "starting":
-      return quiet("$(sync~spin) Codex", say("Codex Checkpoints is starting"));
+      return quiet("$(sync~spin) Codex", "Codex Checkpoints is starting");
     case "indexing":
       return quiet(
-        state.percent === null
-          ? "$(sync~spin) Codex"
-          : `$(sync~spin) Codex ${say("{0}%", state.percent)}`,
-        say("Codex Checkpoints is reading your sessions"),
+        state.percent === null ? "$(sync~spin) Codex" : `$(sync~spin) Codex ${`${state.percent}%`}`,
+        "Codex Checkpoints is reading your sessions",
       );
     case "ready":
       return running === null
-        ? quiet("$(bookmark) Codex", say("Codex Checkpoints: no session is running here"))
-        : runningStatus(running, say);
+        ? quiet("$(bookmark) Codex", "Codex Checkpoints: no session is running here")
+        : runningStatus(running);
     case "stopped":
-      return loud("$(debug-disconnect) Codex", "warning", say("The server has stopped"), say);
+      return loud("$(debug-disconnect) Codex", "warning", "The server has stopped");
     case "noPython":
     case "failed":
-      return loud("$(error) Codex", "error", state.reason, say);
+      return loud("$(error) Codex", "error", state.reason);
     default:
       return state satisfies never;
   }
 }
 
-function runningStatus(session: SessionSummary, say: Say): Status {
+function runningStatus(session: SessionSummary): Status {
   const share = percent(session);
-  const name = cut(subject(session, say), 80);
+  const name = cut(subject(session), 80);
   const tooltip = [
     name,
-    share === null ? "" : say("Context: {0} full", meter(session, say)),
-    session.suspectFacts > 0 ? say("Suspect facts: {0}", session.suspectFacts) : "",
-    say("Click to open the checkpoint"),
+    share === null ? "" : `Context: ${meter(session)} full`,
+    session.suspectFacts > 0 ? `Suspect facts: ${session.suspectFacts}` : "",
+    "Click to open the checkpoint",
   ];
   return {
     // Nothing from a session stands in the text: `$(…)` would become an icon there.
-    text: share === null ? "$(pulse) Codex" : `$(pulse) ${bar(share)} ${meter(session, say)}`,
+    text: share === null ? "$(pulse) Codex" : `$(pulse) ${bar(share)} ${meter(session)}`,
     tooltip: tooltip.filter((line) => line !== "").join("\n"),
-    spoken: listed(
-      say("Codex session running"),
-      share === null ? "" : say("context {0} percent", share),
-    ),
-    alert: isNearlyFull(session) ? "warning" : "none",
+    spoken: listed("Codex session running", share === null ? "" : `context ${share} percent`),
+    alert: session.nearlyFull ? "warning" : "none",
     click: "open",
   };
 }
@@ -96,7 +90,83 @@ function quiet(text: string, tooltip: string): Status {
   return { text, tooltip, spoken: tooltip, alert: "none", click: "open" };
 }
 
-function loud(text: string, alert: "warning" | "error", reason: string, say: Say): Status {
-  const tooltip = `${reason}\n${say("Click to start it again")}`;
-  return { text, tooltip, spoken: listed(reason, say("restart")), alert, click: "restart" };
+function loud(text: string, alert: "warning" | "error", reason: string): Status {
+  const tooltip = `${reason}\n${"Click to start it again"}`;
+  return { text, tooltip, spoken: listed(reason, "restart"), alert, click: "restart" };
+}
+
+/** A sentence for each refusal; what its facts say may make it another one. */
+const REFUSALS: Readonly<Record<string, string>> = {
+  // Somebody else removed what a page or a row still shows.
+  unknown_session: "This session is no longer here.",
+  unknown_checkpoint: "This marker is no longer here.",
+  unknown_turn: "This turn is no longer here.",
+  unknown_operation: "This restore is no longer here.",
+  unknown_compaction: "This compaction is no longer here.",
+  unknown_note: "This note is no longer here.",
+  unreadable_source: "The file of this session cannot be read.",
+  storage_error: "Not done: a file could not be read or written.",
+  session_live: "Not done: another program has this session open.",
+  turn_not_complete: "Not done: the turn is not complete yet.",
+  not_smaller: "Not done: the context would not become smaller.",
+  item_too_large: "Not done: what has to stay does not fit into the context window.",
+  codex_failed: "Not done: Codex made no summary.",
+  timed_out: "Not done: it took too long.",
+  blocked_by_hook: "Not done: a hook that runs before a compaction did not allow it.",
+};
+
+/** What a conflict is with, by the `reason` of its facts. */
+const CONFLICTS: Readonly<Record<string, string>> = {
+  imported: "Not done: this pack was imported already.",
+  undone: "Not done: the compaction was taken back already.",
+  later_compaction: "Not done: a later compaction is to be taken back first.",
+  gone_on: "Not done: the session went on meanwhile.",
+  later_window: "Not done: the session went on meanwhile.",
+};
+
+/** A sentence for a refusal by its code and facts, and the server's own advice where it has one. */
+export function refusalText(code: string, facts: Readonly<Record<string, unknown>>): string {
+  const { hint, file, reason } = facts;
+  const isNoSession = code === "unreadable_source" && typeof file === "string";
+  const sentence = isNoSession
+    ? "This file cannot be read."
+    : code === "conflict"
+      ? CONFLICTS[String(reason)]
+      : REFUSALS[code];
+  return `${sentence ?? `Not done: ${code}.`} ${typeof hint === "string" ? hint : ""}`.trim();
+}
+
+/** Begun with each question; what it returns says whether that question is still the newest. */
+export class Newest {
+  #begun = 0;
+
+  begin(): () => boolean {
+    this.#begun += 1;
+    const own = this.#begun;
+    return () => own === this.#begun;
+  }
+}
+
+export interface StrayedFile {
+  readonly uri: string;
+  readonly label: string;
+}
+
+/** The files of each session whose warning nobody has answered yet. */
+export class Drift {
+  readonly #waiting = new Map<string, Set<string>>();
+
+  /** Take a notice; whether a warning is due, since none of its session is shown. */
+  add({ sessionId, uris }: Strayed): boolean {
+    const known = this.#waiting.get(sessionId);
+    this.#waiting.set(sessionId, new Set([...(known ?? []), ...uris]));
+    return known === undefined;
+  }
+
+  /** All that came while the warning was shown; the next notice is warned of again. */
+  take(sessionId: string): readonly StrayedFile[] {
+    const uris = this.#waiting.get(sessionId) ?? [];
+    this.#waiting.delete(sessionId);
+    return [...uris].map((uri) => ({ uri, label: plain(uri) }));
+  }
 }

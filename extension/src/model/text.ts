@@ -5,9 +5,6 @@
 
 import type { SessionSummary } from "../protocol.ts";
 
-/** Translates: the editor's `l10n.t`, or in tests a function that only fills in. */
-export type Say = (message: string, ...args: (string | number)[]) => string;
-
 /** How one row looks and sounds; strings are plain text. */
 export interface Appearance {
   readonly label: string;
@@ -36,27 +33,27 @@ export function cut(text: string, most: number): string {
 }
 
 /** How long ago, in one short word; nothing for a time that cannot be read. */
-export function age(stamp: string, now: number, say: Say): string {
+export function age(stamp: string, now: number): string {
   const minutes = Math.floor((now - Date.parse(stamp)) / 60_000);
   if (Number.isNaN(minutes)) {
     return "";
   }
   if (minutes < 1) {
-    return say("now");
+    return "now";
   }
   if (minutes < 60) {
-    return say("{0}m", minutes);
+    return `${minutes}m`;
   }
   if (minutes < 24 * 60) {
-    return say("{0}h", Math.floor(minutes / 60));
+    return `${Math.floor(minutes / 60)}h`;
   }
-  return say("{0}d", Math.floor(minutes / (24 * 60)));
+  return `${Math.floor(minutes / (24 * 60))}d`;
 }
 
 /** The same as a phrase: `2m ago`, `now`. */
-export function ago(stamp: string, now: number, say: Say): string {
-  const since = age(stamp, now, say);
-  return since === "" || since === say("now") ? since : say("{0} ago", since);
+export function ago(stamp: string, now: number): string {
+  const since = age(stamp, now);
+  return since === "" || since === "now" ? since : `${since} ago`;
 }
 
 /** How full the context is, in percent; null where that is not known. */
@@ -67,31 +64,23 @@ export function percent(session: SessionSummary): number | null {
   return Math.floor((session.contextTokens * 100) / session.contextWindow);
 }
 
-/** From here on a compaction is near: worth a colour. */
-const NEARLY_FULL = 85;
-
-/** Whether a compaction is near. */
-export function isNearlyFull(session: SessionSummary): boolean {
-  return (percent(session) ?? 0) >= NEARLY_FULL;
-}
-
 /** The context meter: `34%`, with `~` where the figure is an estimate. */
-export function meter(session: SessionSummary, say: Say): string {
+export function meter(session: SessionSummary): string {
   const share = percent(session);
   if (share === null) {
     return "";
   }
-  return session.contextTokensSource === "estimated" ? say("~{0}%", share) : say("{0}%", share);
+  return session.contextTokensSource === "estimated" ? `~${share}%` : `${share}%`;
 }
 
 /**
  * What a session is about: the name that somebody gave it, else what was asked last.  In a branch in
  * which nothing was asked yet that is what its source was asked, so it goes by its marker.
  */
-export function subject(session: SessionSummary, say: Say): string {
+export function subject(session: SessionSummary): string {
   const [task, title] = [plain(session.task ?? ""), plain(session.title ?? "")];
   const isFresh = session.madeBy === "restore" && session.turns === 0;
-  return (session.named || isFresh ? title || task : task || title) || say("No message yet");
+  return (session.named || isFresh ? title || task : task || title) || "No message yet";
 }
 
 /** The right words for a count: those for one, or those for any other number. */
@@ -128,4 +117,20 @@ export function iconless(text: string): string {
 /** A text for a notification, where `[text](target)` would become a link: it stays text. */
 export function harmless(text: string): string {
   return plain(text).replaceAll("](", "] (");
+}
+
+/** A stamp in the reader's time zone; as it is written where it is no time. */
+export function localTime(stamp: string, language: string, timeZone?: string): string {
+  const time = new Date(stamp);
+  if (Number.isNaN(time.getTime())) {
+    return stamp;
+  }
+  const zone = timeZone === undefined ? {} : { timeZone };
+  const looks = { dateStyle: "medium", timeStyle: "medium", ...zone } as const;
+  return new Intl.DateTimeFormat(language, looks).format(time);
+}
+
+/** The same moment in UTC, to the second. */
+export function utcTime(stamp: string): string {
+  return stamp.replace(/^(.{10})T(.{8}).*Z$/, "$1 $2 UTC");
 }

@@ -1,19 +1,34 @@
 /** The page of a restore that was: read-only, and the way to both of its sessions. */
 
-import { type Details, type DetailsState, detailsState, type Trouble } from "../model/pages.ts";
-import type { Body, Section, Value } from "../model/report.ts";
-import { modeLabel, nameOf } from "../model/restore.ts";
-import { detailSections } from "../model/restoreDetails.ts";
-import { button, type Child, el, fill, page, time } from "./draw.ts";
-import { keep, kept, listen, say, tell } from "./editor.ts";
-import { figures } from "./figures.ts";
-import { troubleBox } from "./trouble.ts";
+import {
+  type Details,
+  type DetailsState,
+  detailsState,
+  modeLabel,
+  nameOf,
+  type Trouble,
+} from "../model/restore.ts";
+import { type Body, detailSections, type Section, type Value } from "../model/restoreDetails.ts";
+import {
+  button,
+  type Child,
+  el,
+  figures,
+  fill,
+  keep,
+  kept,
+  listen,
+  page,
+  send,
+  time,
+  troubleBox,
+} from "./draw.ts";
 
 let state: DetailsState | null = detailsState(kept());
 
 /** Draw all of it; what a person opened stays open. */
-function show(told: Details): void {
-  const { details } = told;
+function show(shown: Details): void {
+  const { details } = shown;
   const { operationId } = details;
   state = { operationId, folds: state?.operationId === operationId ? state.folds : {} };
   keep(state);
@@ -24,36 +39,34 @@ function show(told: Details): void {
     window: details.contextWindow,
     isEstimate: isHard,
   };
-  const reset = details.contextReset ? say("Context reset") : say("Context not reset");
-  const sentences = [modeLabel(details.mode, say), " · ", reset, " · "];
+  const reset = details.contextReset ? "Context reset" : "Context not reset";
+  const sentences = [modeLabel(details.mode), " · ", reset, " · "];
   fill(
     page(),
     el(
       "header",
       {},
-      el("h1", {}, say("Restored “{0}”", nameOf(details.label, details.checkpointId))),
+      el("h1", {}, `Restored “${nameOf(details.label, details.checkpointId)}”`),
       el("p", { class: "quiet" }, ...sentences, time(details.restoredAt)),
     ),
-    actions(told),
-    warnings(told),
-    el("section", { class: "block" }, el("h2", {}, say("Context")), figures(both)),
-    ...detailSections(told, say).map(section),
+    actions(shown),
+    warnings(shown),
+    el("section", { class: "block" }, el("h2", {}, "Context"), figures(both)),
+    ...detailSections(shown).map(section),
   );
   page().setAttribute("data-ready", operationId);
 }
 
 function actions({ details }: Details): HTMLElement {
   const { branchAvailable: isThere, sourceAvailable: hasSource, contextReset } = details;
-  const resume = button(say("Resume in Terminal"), { class: "first" }, () =>
-    tell({ kind: "resume" }),
-  );
-  const compare = button(say("Compare with Source"), { class: "second" }, () =>
-    tell({ kind: "compare" }),
+  const resume = button("Resume in Terminal", { class: "first" }, () => send({ kind: "resume" }));
+  const compare = button("Compare with Source", { class: "second" }, () =>
+    send({ kind: "compare" }),
   );
   const another = button(
-    contextReset ? say("Restore Again…") : say("Reset context for performance"),
+    contextReset ? "Restore Again…" : "Reset context for performance",
     { class: "second" },
-    () => tell({ kind: "another", mode: "hard" }),
+    () => send({ kind: "another", mode: "hard" }),
   );
   resume.disabled = !isThere;
   compare.disabled = !isThere || !hasSource;
@@ -63,7 +76,7 @@ function actions({ details }: Details): HTMLElement {
 
 function warnings({ details }: Details): HTMLElement | null {
   const list = details.warnings.map(({ message }) => el("li", {}, message));
-  const looks = { class: "warnings", aria: { label: say("Warnings") } };
+  const looks = { class: "warnings", aria: { label: "Warnings" } };
   return list.length === 0 ? null : el("ul", looks, ...list);
 }
 
@@ -127,9 +140,9 @@ function value(one: Value): Child {
     case "session":
       return one.there
         ? button(one.name, { class: "link", title: one.id }, () =>
-            tell({ kind: "goTo", sessionId: one.id }),
+            send({ kind: "goTo", sessionId: one.id }),
           )
-        : el("span", { title: one.id }, one.name, " ", el("em", {}, say("no longer here")));
+        : el("span", { title: one.id }, one.name, " ", el("em", {}, "no longer here"));
     default:
       return one satisfies never;
   }
@@ -138,7 +151,7 @@ function value(one: Value): Child {
 /** Say what does not work above what is there; nothing of it goes. */
 function complain(trouble: Trouble): void {
   if (drawn === "") {
-    fill(page(), el("h1", {}, say("Restore")), troubleBox(trouble));
+    fill(page(), el("h1", {}, "Restore"), troubleBox(trouble));
   } else {
     calm();
     page().prepend(troubleBox(trouble));

@@ -4,8 +4,8 @@
  * Every string goes through `plain`, so nothing that controls a renderer comes through either.
  */
 
-import { plain } from "../model/text.ts";
-import { localTime, utcTime } from "../model/time.ts";
+import { type FromPage, shareOf, sizeText, type ToPage, type Trouble } from "../model/restore.ts";
+import { localTime, plain, utcTime } from "../model/text.ts";
 
 export type Child = Node | string | null;
 
@@ -18,7 +18,6 @@ export interface Looks {
   readonly aria?: Readonly<Record<string, string>>;
 }
 
-/** Make an element. */
 export function el<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   looks: Looks = {},
@@ -56,7 +55,6 @@ function inert(text: string): string {
   return plain(`|${text}|`).slice(1, -1);
 }
 
-/** Make a button. */
 export function button(label: string, looks: Looks, press: () => void): HTMLButtonElement {
   const made = el("button", looks, label);
   made.type = "button";
@@ -83,11 +81,77 @@ export function bar(share: number | null): HTMLElement | null {
   return el("span", { class: "bar", aria: { hidden: "true" } }, filled);
 }
 
-/** The place of the page. */
 export function page(): HTMLElement {
   const found = document.getElementById("page");
   if (found === null) {
     throw new Error("the page has no place");
   }
   return found;
+}
+
+interface Api {
+  postMessage(message: FromPage): void;
+  getState(): unknown;
+  setState(state: unknown): void;
+}
+declare function acquireVsCodeApi(): Api;
+
+const api = acquireVsCodeApi();
+
+export function send(message: FromPage): void {
+  api.postMessage(message);
+}
+
+/** Handle what the editor sends; ready from now on. */
+export function listen(handle: (message: ToPage) => void): void {
+  window.addEventListener("message", ({ data, origin }: MessageEvent<ToPage>) => {
+    // The editor speaks from the frame around this one, which has the same origin.
+    if (origin === window.origin) {
+      handle(data);
+    }
+  });
+  send({ kind: "ready" });
+}
+
+/** What was kept, also over a reload of the window. */
+export function kept(): unknown {
+  return api.getState();
+}
+
+export function keep(state: unknown): void {
+  api.setState(state);
+}
+
+export function troubleBox({ sentence, again }: Trouble): HTMLElement {
+  const retry = again
+    ? button("Try Again", { class: "second" }, () => send({ kind: "again" }))
+    : null;
+  return el("div", { class: "trouble" }, el("p", { role: "alert" }, sentence), retry);
+}
+
+/** Sizes in tokens; null where they are not known. */
+export interface Figures {
+  readonly before: number | null;
+  readonly after: number | null;
+  readonly window: number | null;
+  /** Whether the size afterwards is an estimate. */
+  readonly isEstimate: boolean;
+}
+
+export function figures({ before, after, window, isEstimate }: Figures): HTMLElement {
+  const row = (name: string, tokens: number | null, about: string) => [
+    el("dt", {}, name),
+    el("dd", {}, bar(shareOf(tokens, window)), el("span", { class: "size" }, about)),
+  ];
+  const afterwards = sizeText(after, window);
+  return el(
+    "dl",
+    { class: "figures" },
+    ...row("At the marker", before, sizeText(before, window)),
+    ...row(
+      "In the branch",
+      after,
+      isEstimate && after !== null ? `about ${afterwards}` : afterwards,
+    ),
+  );
 }

@@ -1,13 +1,39 @@
 /** The page of a restore that may come: everything about it is seen before anything is written. */
 
-import type { Preview, Trouble } from "../model/pages.ts";
-import { nameOf, type Wish, wishOf } from "../model/restore.ts";
-import { button, el, fill, page, time } from "./draw.ts";
-import { keep, listen, say, tell } from "./editor.ts";
-import { figures } from "./figures.ts";
-import { Budget, messagesField, modeChoice, reasonField } from "./form.ts";
-import { along, Pack } from "./goods.ts";
-import { troubleBox } from "./trouble.ts";
+import { MAX_LABEL, MAX_MESSAGES } from "../limits.ts";
+import {
+  type Cut,
+  costOf,
+  cutAt,
+  cutText,
+  itemName,
+  type Mode,
+  modeAbout,
+  modeLabel,
+  nameOf,
+  oneLess,
+  oneMore,
+  type Preview,
+  partName,
+  type RestoreOptions,
+  readOptions,
+  sliderText,
+  type Trouble,
+} from "../model/restore.ts";
+import type { PackItem, PackLine, Restored } from "../protocol.ts";
+import {
+  button,
+  type Child,
+  el,
+  figures,
+  fill,
+  keep,
+  listen,
+  page,
+  send,
+  time,
+  troubleBox,
+} from "./draw.ts";
 
 /** What is typed is asked about when the typing rests. */
 const REST_MS = 250;
@@ -23,15 +49,15 @@ class PreviewPage {
   readonly #pack = new Pack();
   readonly #budget: Budget;
   readonly #hardOnly: HTMLElement;
-  readonly #goods = el("div", { class: "right" });
+  readonly #contents = el("div", { class: "right" });
   readonly #restore: HTMLButtonElement;
   #preview: Preview;
-  #wish: Wish;
+  #options: RestoreOptions;
   #timer: number | undefined;
 
   constructor(preview: Preview) {
     this.#preview = preview;
-    this.#wish = preview.wish;
+    this.#options = preview.options;
     this.#budget = new Budget(
       (budget) => {
         const cut = this.#pack.cut(budget);
@@ -40,27 +66,27 @@ class PreviewPage {
       },
       (budget) => {
         this.#keep({ budget });
-        tell({ kind: "wish", wish: this.#wish });
+        send({ kind: "options", options: this.#options });
       },
     );
     this.#hardOnly = el(
       "div",
       {},
       this.#budget.element,
-      messagesField(this.#wish, (window) => this.#ask({ window })),
+      messagesField(this.#options, (window) => this.#ask({ window })),
     );
-    const reason = reasonField(this.#wish, (text) => this.#ask({ reason: text }, REST_MS));
-    this.#restore = button(say("Restore"), { class: "first" }, () => {
+    const reason = reasonField(this.#options, (text) => this.#ask({ reason: text }, REST_MS));
+    this.#restore = button("Restore", { class: "first" }, () => {
       this.#restore.disabled = true;
       fill(this.#trouble);
-      tell({ kind: "restore", wish: this.#wish });
+      send({ kind: "restore", options: this.#options });
     });
-    const cancel = button(say("Cancel"), { class: "second" }, () => tell({ kind: "cancel" }));
-    const promise = say("Opens a new session. The source stays as it is.");
+    const cancel = button("Cancel", { class: "second" }, () => send({ kind: "cancel" }));
+    const promise = "Opens a new session. The source stays as it is.";
     const form = el(
       "form",
       { class: "left" },
-      modeChoice(this.#wish.mode, (mode) => this.#ask({ mode })),
+      modeChoice(this.#options.mode, (mode) => this.#ask({ mode })),
       this.#context,
       this.#warnings,
       this.#hardOnly,
@@ -68,27 +94,27 @@ class PreviewPage {
       el(
         "p",
         { class: "quiet" },
-        say("Only what was recorded goes over. Note down what must not be lost."),
+        "Only what was recorded goes over. Note down what must not be lost.",
       ),
       this.#trouble,
       el("div", { class: "buttons" }, this.#restore, cancel),
       el("p", { class: "quiet" }, promise),
     );
     form.addEventListener("submit", (event) => event.preventDefault());
-    fill(page(), this.#head, el("div", { class: "columns" }, form, this.#goods));
+    fill(page(), this.#head, el("div", { class: "columns" }, form, this.#contents));
     this.show(preview);
   }
 
   /** Show an answer, unless another one is on its way. */
   show(preview: Preview): void {
-    const { mode, window, reason } = wishOf(this.#wish);
-    const told = preview.wish;
-    if (told.mode !== mode || told.window !== window || told.reason !== reason) {
+    const { mode, window, reason } = readOptions(this.#options);
+    const shown = preview.options;
+    if (shown.mode !== mode || shown.window !== window || shown.reason !== reason) {
       return;
     }
     this.#preview = preview;
     const { would } = preview;
-    const isHard = told.mode === "hard";
+    const isHard = shown.mode === "hard";
     this.#hardOnly.hidden = !isHard;
     this.#restore.disabled = false;
     this.#calm();
@@ -96,16 +122,16 @@ class PreviewPage {
     this.#showWarnings();
     if (isHard) {
       this.#pack.show(would);
-      fill(this.#goods, this.#pack.element);
-      this.#budget.show(would.lines, this.#wish.budget ?? would.budget ?? 0);
+      fill(this.#contents, this.#pack.element);
+      this.#budget.show(would.lines, this.#options.budget ?? would.budget ?? 0);
     } else {
-      fill(this.#goods, along(would, preview.turn));
+      fill(this.#contents, along(would, preview.turn));
       this.#showContext(null);
     }
-    page().setAttribute("data-ready", told.mode);
+    page().setAttribute("data-ready", shown.mode);
   }
 
-  /** Say what did not work; what a person has chosen stays. */
+  /** Show what did not work; what a person has chosen stays. */
   complain(trouble: Trouble): void {
     fill(this.#trouble, troubleBox(trouble));
     this.#trouble.scrollIntoView({ block: "nearest" });
@@ -124,12 +150,12 @@ class PreviewPage {
 
   #showHead(): void {
     const { would, source, turn } = this.#preview;
-    const where = turn === null ? source : say("Turn {0} of “{1}”", turn, source);
+    const where = turn === null ? source : `Turn ${turn} of “${source}”`;
     const name = nameOf(would.label, would.checkpointId);
     fill(
       this.#head,
-      el("h1", {}, say("Restore “{0}”", name)),
-      el("p", { class: "quiet" }, where, " · ", say("marked"), " ", time(would.markedAt)),
+      el("h1", {}, `Restore “${name}”`),
+      el("p", { class: "quiet" }, where, " · ", "marked", " ", time(would.markedAt)),
     );
   }
 
@@ -138,7 +164,7 @@ class PreviewPage {
     const isEstimate = packTokens !== null && tokensAfter !== null;
     const after = isEstimate ? tokensAfter - (asked ?? 0) + packTokens : tokensAfter;
     const both = { before: tokensBefore, after, window: contextWindow, isEstimate };
-    fill(this.#context, el("h2", {}, say("Context")), figures(both));
+    fill(this.#context, el("h2", {}, "Context"), figures(both));
   }
 
   #showWarnings(): void {
@@ -149,22 +175,22 @@ class PreviewPage {
       { class: "warnings" },
       ...others.map((each) => el("li", {}, each.message)),
     );
-    list.setAttribute("aria-label", say("Warnings"));
+    list.setAttribute("aria-label", "Warnings");
     fill(this.#warnings, others.length === 0 ? null : list);
   }
 
-  #keep(change: Partial<Wish>): void {
-    this.#wish = { ...this.#wish, ...change };
+  #keep(change: Partial<RestoreOptions>): void {
+    this.#options = { ...this.#options, ...change };
     const { sessionId, checkpointId } = this.#preview;
-    keep({ sessionId, checkpointId, wish: this.#wish });
+    keep({ sessionId, checkpointId, options: this.#options });
   }
 
-  #ask(change: Partial<Wish>, rest = 0): void {
+  #ask(change: Partial<RestoreOptions>, rest = 0): void {
     // What is seen is what is done: until the other branch is shown, it cannot be made.
     this.#restore.disabled ||= change.reason === undefined;
     this.#keep(change);
     window.clearTimeout(this.#timer);
-    const ask = () => tell({ kind: "preview", wish: this.#wish });
+    const ask = () => send({ kind: "preview", options: this.#options });
     this.#timer = window.setTimeout(ask, rest);
   }
 }
@@ -174,16 +200,244 @@ listen((message) => {
   if (message.kind === "preview") {
     if (shown === null) {
       shown = new PreviewPage(message);
-      const { sessionId, checkpointId, wish } = message;
-      keep({ sessionId, checkpointId, wish });
+      const { sessionId, checkpointId, options } = message;
+      keep({ sessionId, checkpointId, options });
     } else {
       shown.show(message);
     }
   } else if (message.kind === "trouble") {
     if (shown === null) {
-      fill(page(), el("h1", {}, say("Restore")), troubleBox(message));
+      fill(page(), el("h1", {}, "Restore"), troubleBox(message));
     } else {
       shown.complain(message);
     }
   }
 });
+
+/** How long a wait before a screen reader says where the slider came to rest. */
+const RESTED_MS = 300;
+
+export function modeChoice(chosen: Mode, choose: (mode: Mode) => void): HTMLElement {
+  const card = (mode: Mode) => {
+    const input = el("input", { id: `mode-${mode}`, aria: { describedby: `about-${mode}` } });
+    input.type = "radio";
+    input.name = "mode";
+    input.checked = mode === chosen;
+    input.addEventListener("change", () => choose(mode));
+    const name = el("label", {}, modeLabel(mode));
+    name.htmlFor = input.id;
+    const about = el("p", { id: `about-${mode}`, class: "quiet" }, modeAbout(mode));
+    about.addEventListener("click", () => input.click());
+    return el("div", { class: "card" }, input, el("div", {}, name, about));
+  };
+  const legend = el("legend", {}, "How to go on");
+  return el("fieldset", { class: "modes" }, legend, card("soft"), card("hard"));
+}
+
+/** The budget of a pack: a slider that goes line by line, a number, and what comes of it. */
+export class Budget {
+  readonly element: HTMLElement;
+  readonly #slider = el("input", { id: "budget" });
+  readonly #number = el("input", { aria: { label: "Budget in tokens" } });
+  readonly #outcome = el("p", { id: "outcome", class: "quiet" });
+  readonly #shown = el("p", { class: "spoken", role: "status" });
+  readonly #more: HTMLButtonElement;
+  readonly #cut: (budget: number) => Cut;
+  #lines: readonly PackLine[] = [];
+  #budget = 0;
+  #timer: number | undefined;
+
+  /** `cut` shows a budget and says what it holds; `changed` is called with what a person chose. */
+  constructor(cut: (budget: number) => Cut, changed: (budget: number) => void) {
+    this.#cut = cut;
+    this.#slider.type = "range";
+    this.#slider.min = "0";
+    this.#slider.setAttribute("aria-describedby", "outcome");
+    this.#number.type = "number";
+    this.#number.min = "0";
+    const choose = (budget: number) => {
+      this.#set(budget);
+      changed(this.#budget);
+      window.clearTimeout(this.#timer);
+      this.#timer = window.setTimeout(() => fill(this.#shown, this.#outcomeText()), RESTED_MS);
+    };
+    this.#more = button("One More Line", { class: "second" }, () =>
+      choose(oneMore(this.#lines, this.#budget)),
+    );
+    this.#slider.addEventListener("input", () => choose(this.#slider.valueAsNumber));
+    this.#slider.addEventListener("keydown", (event) => {
+      const steps = {
+        ArrowRight: oneMore,
+        ArrowUp: oneMore,
+        ArrowLeft: oneLess,
+        ArrowDown: oneLess,
+      };
+      const step = steps[event.key as keyof typeof steps];
+      if (step !== undefined) {
+        event.preventDefault();
+        choose(step(this.#lines, Math.min(this.#budget, costOf(this.#lines))));
+      }
+    });
+    this.#number.addEventListener("input", () => {
+      const budget = this.#number.valueAsNumber;
+      if (Number.isSafeInteger(budget) && budget >= 0) {
+        choose(budget);
+      }
+    });
+    const name = el("label", {}, "Budget of the pack");
+    name.htmlFor = this.#slider.id;
+    const row = el("div", { class: "budget" }, this.#slider, this.#number, "tokens");
+    const below = el("div", { class: "outcome" }, this.#outcome, this.#more);
+    this.element = el("div", { class: "field" }, name, row, below, this.#shown);
+  }
+
+  show(lines: readonly PackLine[], budget: number): void {
+    this.#lines = lines;
+    this.#slider.max = String(costOf(lines));
+    this.#set(budget);
+  }
+
+  #set(budget: number): void {
+    this.#budget = budget;
+    const cut = this.#cut(budget);
+    this.#slider.value = String(budget);
+    const share = this.#slider.valueAsNumber / Math.max(1, costOf(this.#lines));
+    this.#slider.style.setProperty("--filled", `${share * 100}%`);
+    this.#slider.setAttribute("aria-valuetext", sliderText(cut, budget));
+    if (this.#number.valueAsNumber !== budget) {
+      this.#number.value = String(budget);
+    }
+    this.#more.disabled = cut.next === null;
+    fill(this.#outcome, this.#outcomeText());
+  }
+
+  #outcomeText(): string {
+    return cutText(this.#cut(this.#budget), this.#budget);
+  }
+}
+
+export function messagesField(
+  options: RestoreOptions,
+  choose: (count: number) => void,
+): HTMLElement {
+  const input = el("input", { id: "messages", aria: { describedby: "about-messages" } });
+  input.type = "number";
+  input.min = "0";
+  input.max = String(MAX_MESSAGES);
+  input.value = String(options.window);
+  input.addEventListener("input", () => {
+    const count = input.valueAsNumber;
+    if (Number.isInteger(count) && count >= 0 && count <= MAX_MESSAGES) {
+      choose(count);
+    }
+  });
+  const about = `At the end of the pack, as far as the budget reaches. 0 to ${MAX_MESSAGES}.`;
+  return field("Last messages of yours", input, about);
+}
+
+export function reasonField(
+  options: RestoreOptions,
+  choose: (reason: string) => void,
+): HTMLElement {
+  const input = el("input", { id: "reason", aria: { describedby: "about-reason" } });
+  input.type = "text";
+  input.maxLength = MAX_LABEL;
+  input.value = options.reason;
+  input.addEventListener("input", () => choose(input.value));
+  return field("Reason", input, "A few words, kept with the restore. Not needed.");
+}
+
+function field(label: string, input: HTMLInputElement, about: string): HTMLElement {
+  const name = el("label", {}, label);
+  name.htmlFor = input.id;
+  const below: Child = el("p", { id: `about-${input.id}`, class: "quiet" }, about);
+  return el("div", { class: "field" }, name, input, below);
+}
+
+/** A pack of which a budget shows so much. */
+export class Pack {
+  readonly element = el("section", { class: "contents", aria: { label: "State pack" } });
+  readonly #inside = el("ol", { class: "pack" });
+  readonly #outside = el("ol", { class: "pack out" });
+  readonly #insideTitle = el("h2");
+  readonly #outsideTitle = el("h3");
+  #lines: readonly PackLine[] = [];
+  #rows: HTMLElement[] = [];
+  #at = -1;
+
+  show(would: Restored): void {
+    this.#lines = would.lines;
+    this.#rows = would.lines.map(lineRow);
+    this.#at = -1;
+    const shortened = would.deferred.filter(({ reason }) => reason === "bound");
+    fill(
+      this.element,
+      this.#insideTitle,
+      this.#inside,
+      this.#outsideTitle,
+      this.#outside,
+      ...(shortened.length === 0 ? [] : shortenedList(shortened)),
+    );
+  }
+
+  /** Show where a budget ends it. */
+  cut(budget: number): Cut {
+    const cut = cutAt(this.#lines, budget);
+    if (cut.lines !== this.#at) {
+      this.#at = cut.lines;
+      const next = cut.next === null ? -1 : this.#lines.indexOf(cut.next);
+      this.#rows.forEach((row, index) => {
+        row.classList.toggle("next", index === next);
+      });
+      fill(this.#inside, ...this.#rows.slice(0, cut.lines));
+      fill(this.#outside, ...this.#rows.slice(cut.lines));
+      fill(this.#insideTitle, `The branch begins with this (${cut.included})`);
+      fill(this.#outsideTitle, `Left out for lack of budget (${cut.deferred})`);
+      this.#outsideTitle.hidden = cut.deferred === 0;
+      this.#outside.hidden = cut.deferred === 0;
+      this.#inside.classList.toggle("nothing", cut.lines === 0);
+    }
+    return cut;
+  }
+}
+
+/** What a soft branch takes along. */
+export function along(would: Restored, turn: number | null): HTMLElement {
+  const parts = new Map<string, PackItem[]>();
+  // That there is a notice and a reason tells nobody what travels.
+  for (const item of would.included.filter(({ part }) => part !== "notice" && part !== "mode")) {
+    parts.set(item.part, [...(parts.get(item.part) ?? []), item]);
+  }
+  const conversation =
+    turn === null ? "The conversation up to the marker" : `The conversation up to turn ${turn}`;
+  const groups = [...parts].flatMap(([part, items]) => [
+    el("h3", {}, `${partName(part)} (${items.length})`),
+    el(
+      "ul",
+      { class: part === "notes" ? "items words" : "items" },
+      ...items.map((item) => el("li", {}, itemName(item))),
+    ),
+  ]);
+  return el(
+    "section",
+    { class: "contents", aria: { label: "What travels along" } },
+    el("h2", {}, "What travels along"),
+    el("p", {}, conversation),
+    ...groups,
+  );
+}
+
+function lineRow({ text, id }: PackLine): HTMLElement {
+  const isHeading = id === null && text !== "";
+  const name = text === "" ? "gap" : isHeading ? "heading" : "line";
+  const looks = text === "" ? { class: name, aria: { hidden: "true" } } : { class: name };
+  return el("li", looks, text);
+}
+
+function shortenedList(items: readonly PackItem[]): Child[] {
+  return [
+    el("h3", {}, `Shortened (${items.length})`),
+    el("p", { class: "quiet" }, "Longer than a pinned content may be in a pack."),
+    el("ul", { class: "items" }, ...items.map(({ id }) => el("li", {}, id))),
+  ];
+}

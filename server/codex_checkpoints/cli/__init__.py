@@ -5,8 +5,8 @@ document with the keys of `protocol`; without it the text is for people.  Diagno
 Exit codes: 0 done, 1 refused or a defect of ours, 2 wrong usage, 130 interrupted.  Commands that
 do not serve import neither pygls nor asyncio: they would cost more than the answer.
 
-Each module of `SUBJECTS` has some commands: a function `add` that says their arguments, and one
-function each that takes these and the house, prints, and returns the exit code.
+A module has the commands of a subject: a function `add` that says their arguments, and one function
+each that takes these and the services, calls an operation, prints, and returns the exit code.
 """
 
 from __future__ import annotations
@@ -20,43 +20,33 @@ from codex_checkpoints import __version__, assembly
 from codex_checkpoints.assembly import Places
 from codex_checkpoints.cli import (
     compactions,
-    comparing,
     connecting,
-    doctor,
-    doors,
-    following,
-    hints,
     histories,
-    markers,
-    moving,
-    notes,
+    marking,
+    memory,
     output,
-    portable,
     restores,
-    resuming,
+    running,
     sessions,
 )
 from codex_checkpoints.cli.commands import DONE, INTERRUPTED, REFUSED, Commands, Parser
 from codex_checkpoints.service.refusal import Cancelled, Refusal
 
-SUBJECTS = (
-    sessions,
-    notes,
-    histories,
-    compactions,
-    resuming,
-    comparing,
-    markers,
-    hints,
-    restores,
-    portable,
-    moving,
-    following,
-    connecting,
-    doctor,
-    doors,
+COMMANDS: tuple[Callable[[Commands], None], ...] = (
+    sessions.add,
+    memory.add,
+    histories.add,
+    compactions.add,
+    histories.add_diff,
+    marking.add,
+    restores.add,
+    restores.add_portable,
+    sessions.add_changing,
+    running.add_watch,
+    connecting.add,
+    running.add_doors,
 )
-"""Every module with commands, in the order in which help lists them."""
+"""What adds the commands, in the order in which help lists them."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -108,6 +98,6 @@ def _parser() -> Parser:
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = Commands(parser)
-    for subject in SUBJECTS:
-        subject.add(commands)
+    for add in COMMANDS:
+        add(commands)
     return parser

@@ -1,4 +1,4 @@
-"""What every command is made of: its name, its arguments, what runs, and the house it runs in."""
+"""What every command is made of: its name, its arguments, what runs, and what it runs with."""
 
 from __future__ import annotations
 
@@ -6,24 +6,25 @@ import argparse
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from functools import partial
 from typing import NoReturn
 
-from codex_checkpoints import assembly, wire
-from codex_checkpoints.assembly import House, Places
+from codex_checkpoints import assembly
+from codex_checkpoints.assembly import Places
 from codex_checkpoints.cli import output
 from codex_checkpoints.folder_options import folder_options
+from codex_checkpoints.operations.services import Services
 from codex_checkpoints.presentation.next_commands import Named
 from codex_checkpoints.presentation.progress import Bar
 from codex_checkpoints.presentation.terminal import plain
-from codex_checkpoints.service.compaction.settling import CompactionSettling
 from codex_checkpoints.service.reading.catalogue import Progress
+from codex_checkpoints.service.recovery import recover_prepared
 
 DONE, REFUSED, INTERRUPTED = 0, 1, 130
 """Exit codes; argparse itself ends with 2 for wrong usage."""
 
-Run = Callable[[argparse.Namespace, House], int]
+Run = Callable[[argparse.Namespace, "Terminal"], int]
 RunAlone = Callable[[argparse.Namespace, Places], int]
 Check = Callable[[argparse.Namespace], str | None]
 """Say what is wrong with arguments that depend on each other; None where nothing is."""
@@ -63,8 +64,8 @@ class Commands:
     def add(
         self, name: str, about: str, run: Run, check: Check | None = None
     ) -> argparse.ArgumentParser:
-        """Add a command that runs in a house; return its parser, for its own arguments."""
-        return self.add_alone(name, about, partial(in_house, run), check)
+        """Add a command that works with sessions; return its parser, for its own arguments."""
+        return self.add_alone(name, about, partial(with_sessions, run), check)
 
     def add_alone(
         self, name: str, about: str, run: RunAlone, check: Check | None = None
@@ -80,27 +81,71 @@ class Commands:
         return added
 
 
-def in_house(run: Run, options: argparse.Namespace, where: Places) -> int:
-    """Run a command with the parts put together, and let go of them in the end."""
-    with opened(where) as house:
-        return run(options, house)
+class Terminal(Services):
+    """The sessions of one home, for a command: operations report to whoever sits there."""
+
+    def asks_codex(self) -> None:
+        """Say why it takes a while."""
+        output.say("Codex is asked for a summary, which takes a while; Ctrl-C stops it")
+
+    def look_around(self) -> None:
+        """Bring the index up to date; show how far it is when a person waits for it.
+
+        A home that is not there holds no session, which is no error, but mostly a slip.
+        """
+        place = self.where.codex_home
+        if not os.path.isdir(place):
+            output.say(f"there is no folder {place}")
+        bar = Bar(sys.stderr, output.width(sys.stderr)) if sys.stderr.isatty() else None
+
+        def report(progress: Progress) -> bool:
+            if bar is not None:
+                bar.show(progress)
+            return True
+
+        try:
+            self.sessions.refresh(report)
+        finally:
+            if bar is not None:
+                bar.clear()
+        recover_prepared(self.sessions)
+
+    def look_around_for(self, session: str) -> None:
+        """Bring the index up to date, and say so where what is named is no session of Codex's.
+
+        Reading never fails, so the answer about any file at all would be an empty one.
+        """
+        self.look_around()
+        row = self.sessions.find(session)
+        if row.history_mode is None and not row.turns:
+            output.say(
+                f"{row.path}: neither the head of a session nor a turn; is it a session file?"
+            )
+
+
+def with_sessions(run: Run, options: argparse.Namespace, where: Places) -> int:
+    """Run a command with the sessions of a home, and let go of them in the end."""
+    with opened(where) as services:
+        return run(options, services)
 
 
 @contextlib.contextmanager
-def opened(where: Places) -> Generator[House]:
-    """Put the parts together for a block, and let go of them in the end."""
+def opened(where: Places) -> Generator[Terminal]:
+    """Open the sessions of a home for a block, and let go of them in the end."""
     house = assembly.assemble(where, environment=os.environ)
     for problem in house.problems:
         output.say(f"config.toml: {problem}")
     try:
-        yield house
+        yield Terminal(where, house)
     finally:
         house.sessions.close()
 
 
-def told(options: argparse.Namespace, record: object, lines: Sequence[str]) -> int:
+def told(options: argparse.Namespace, record: object, lines: Iterable[str]) -> int:
     """Print a record as JSON, a list as an array; or the lines for people."""
     if options.json:
+        from codex_checkpoints import wire
+
         found = wire.unstructure(record)
         output.write_json(found["items"] if "nextCursor" in found else found)
     else:
@@ -112,37 +157,3 @@ def named(options: argparse.Namespace) -> Named:
     """Return the folders that were named as options, for the commands that an answer suggests."""
     folders = (options.codex_home, options.state_dir)
     return Named(*(os.path.abspath(folder) if folder else None for folder in folders))
-
-
-def refresh(house: House) -> None:
-    """Bring the index up to date; show how far it is when a person waits for it.
-
-    A home that is not there holds no session, which is no error, but mostly a slip.
-    """
-    place = house.sessions.catalogue.place
-    if not os.path.isdir(place):
-        output.say(f"there is no folder {place}")
-    bar = Bar(sys.stderr, output.width(sys.stderr)) if sys.stderr.isatty() else None
-
-    def report(progress: Progress) -> bool:
-        if bar is not None:
-            bar.show(progress)
-        return True
-
-    try:
-        house.sessions.refresh(report)
-    finally:
-        if bar is not None:
-            bar.clear()
-    CompactionSettling(house.sessions).recover()
-
-
-def refresh_for(house: House, session: str) -> None:
-    """Bring the index up to date, and say so where what is named is no session of Codex's.
-
-    Reading never fails, so the answer about any file at all would be an empty one.
-    """
-    refresh(house)
-    row = house.sessions.find(session)
-    if row.history_mode is None and not row.turns:
-        output.say(f"{row.path}: neither the head of a session nor a turn; is it a session file?")

@@ -1,19 +1,16 @@
-"""`history`, `windows`, `outline`, `losses`: what Codex would send, and what became of the rest."""
+"""`history`, `windows`, `outline`, `losses`: what Codex would send, and what became of the rest.
+
+`diff` says what a session learned between two turns, or what two sessions differ in.
+"""
 
 from __future__ import annotations
 
 import argparse
 
-from codex_checkpoints.answers import histories as answers
-from codex_checkpoints.assembly import House
 from codex_checkpoints.cli import output
-from codex_checkpoints.cli.arguments import add_json, add_session
-from codex_checkpoints.cli.commands import DONE, Commands, refresh_for, told
-from codex_checkpoints.core.history.windows import render
-from codex_checkpoints.presentation import histories as texts
+from codex_checkpoints.cli.arguments import A_TURN, OF_OURS, add_json, add_session
+from codex_checkpoints.cli.commands import DONE, Commands, Terminal, told
 from codex_checkpoints.presentation.terminal import plain
-from codex_checkpoints.service.connect.receipts import received
-from codex_checkpoints.service.history import Histories
 
 
 def add(commands: Commands) -> None:
@@ -34,49 +31,85 @@ def add(commands: Commands) -> None:
         add_json(added)
 
 
-def _history(options: argparse.Namespace, house: House) -> int:
-    refresh_for(house, options.session)
-    record = answers.history(Histories(house.sessions).history(options.session))
-    return told(
-        options,
-        record,
-        texts.history_lines(record, width=output.width(), colour=output.colour()),
+def add_diff(commands: Commands) -> None:
+    """Add `diff`."""
+    diff = commands.add(
+        "diff", "say what changed between the ends of two turns", _diff, _wrong_diff
     )
+    add_session(diff, OF_OURS)
+    add_json(diff)
+    diff.add_argument("--from", dest="from_turn", metavar="TURN", help=f"the first: {A_TURN}")
+    diff.add_argument("--to", dest="to_turn", metavar="TURN", help=f"the second: {A_TURN}")
+    about = "the session that --to is a turn of; a turn that is not named is as it is now"
+    diff.add_argument("--with", dest="other", metavar="SESSION", help=about)
+
+
+def _history(options: argparse.Namespace, services: Terminal) -> int:
+    from codex_checkpoints.operations.histories import history
+    from codex_checkpoints.operations.services import SessionParams
+    from codex_checkpoints.presentation.histories import history_lines
+
+    services.look_around_for(options.session)
+    record = history(services, SessionParams(options.session))
+    lines = history_lines(record, width=output.width(), colour=output.colour())
+    return told(options, record, lines)
 
 
 def _one_form(options: argparse.Namespace) -> str | None:
     return "--fragment is no JSON" if options.fragment and options.json else None
 
 
-def _windows(options: argparse.Namespace, house: House) -> int:
-    refresh_for(house, options.session)
-    sessions = house.sessions
+def _windows(options: argparse.Namespace, services: Terminal) -> int:
+    from codex_checkpoints.core.history.windows import render
+    from codex_checkpoints.operations.histories import windows
+    from codex_checkpoints.operations.services import SessionParams
+    from codex_checkpoints.presentation.histories import window_lines
+    from codex_checkpoints.service.history import Histories
+
+    services.look_around_for(options.session)
+    histories = Histories(services.sessions)
     if options.fragment:
-        fragment = render(Histories(sessions).fragment(options.session))
-        output.write_lines([plain(line) for line in fragment.split("\n")])
+        fragment = render(histories.fragment(options.session))
+        output.write_lines(plain(line) for line in fragment.split("\n"))
         return DONE
-    histories = Histories(sessions)
-    windows = histories.windows(options.session)
-    opened = sessions.compactions.opened(sessions.find(options.session).session_id)
-    record = answers.window_list(windows, received(sessions, options.session), opened)
+    record = windows(services, SessionParams(options.session))
     undone = histories.undone(options.session)
-    return told(options, record, texts.window_lines(record, undone, width=output.width()))
+    return told(options, record, window_lines(record, undone, width=output.width()))
 
 
-def _outline(options: argparse.Namespace, house: House) -> int:
-    from codex_checkpoints.service.outlines import outline
+def _outline(options: argparse.Namespace, services: Terminal) -> int:
+    from codex_checkpoints.operations.histories import outline
+    from codex_checkpoints.operations.services import SessionParams
+    from codex_checkpoints.presentation.histories import outline_lines
 
-    refresh_for(house, options.session)
-    record = answers.outline(outline(house.sessions, options.session))
-    return told(options, record, texts.outline_lines(record, width=output.width()))
+    services.look_around_for(options.session)
+    record = outline(services, SessionParams(options.session))
+    return told(options, record, outline_lines(record, width=output.width()))
 
 
-def _losses(options: argparse.Namespace, house: House) -> int:
+def _losses(options: argparse.Namespace, services: Terminal) -> int:
+    from codex_checkpoints.operations.histories import losses
+    from codex_checkpoints.operations.services import SessionParams
     from codex_checkpoints.presentation.losses import loss_lines
-    from codex_checkpoints.service.losing import losses_of
+    from codex_checkpoints.service.history import Histories
 
-    refresh_for(house, options.session)
-    record = answers.loss_list(losses_of(house.sessions, options.session))
-    undone = Histories(house.sessions).undone(options.session)
+    services.look_around_for(options.session)
+    record = losses(services, SessionParams(options.session))
+    undone = Histories(services.sessions).undone(options.session)
     lines = loss_lines(record, undone, width=output.width(), colour=output.colour())
     return told(options, record, lines)
+
+
+def _wrong_diff(options: argparse.Namespace) -> str | None:
+    named = options.from_turn is not None and options.to_turn is not None
+    return None if named or options.other is not None else "--from and --to are needed, or --with"
+
+
+def _diff(options: argparse.Namespace, services: Terminal) -> int:
+    from codex_checkpoints.operations.histories import DiffParams, diff
+    from codex_checkpoints.presentation.restores import diff_lines
+
+    services.look_around()
+    params = DiffParams(options.session, options.from_turn, options.to_turn, options.other)
+    record = diff(services, params)
+    return told(options, record, diff_lines(record, width=output.width(), colour=output.colour()))

@@ -7,7 +7,7 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TextIO, cast
 
 import orjson
@@ -38,7 +38,7 @@ def write(data: bytes) -> None:
     sys.stdout.buffer.flush()
 
 
-def write_lines(lines: Sequence[str]) -> None:
+def write_lines(lines: Iterable[str]) -> None:
     """Write lines for a person."""
     for line in lines:
         write(line.encode(errors="replace") + b"\n")

@@ -1,14 +1,23 @@
-"""`restore` and what tells of it: `restores`, `restore-details`, `lineage`, `audit`, `verify`."""
+"""`restore` and what tells of it, `export` and `import`: to go on from a state, here or elsewhere.
+
+Of restores tell `restores`, `restore-details`, `lineage`, `audit` and `verify`.
+"""
 
 from __future__ import annotations
 
 import argparse
+import os
 
-from codex_checkpoints import stamps
-from codex_checkpoints.assembly import House
 from codex_checkpoints.cli import output
-from codex_checkpoints.cli.arguments import OF_OURS, add_json, add_marker, add_session, count, whole
-from codex_checkpoints.cli.commands import Commands, named, refresh, told
+from codex_checkpoints.cli.arguments import (
+    OF_OURS,
+    add_json,
+    add_marker,
+    add_session,
+    count,
+    whole,
+)
+from codex_checkpoints.cli.commands import Commands, Terminal, named, told
 
 BUDGET = "how large the state pack of a hard restore may be"
 WINDOW = "take your last N messages along in a hard restore, 0 to 5"
@@ -21,7 +30,7 @@ def add(commands: Commands) -> None:
     add_session(restore, OF_OURS)
     add_marker(restore)
     add_json(restore)
-    _add_wishes(restore)
+    _add_options(restore)
 
     restores = commands.add("restores", "list the restores of a session, or all", _restores)
     restores.add_argument("session", metavar="SESSION", nargs="?", help=OF_OURS)
@@ -47,7 +56,24 @@ def add(commands: Commands) -> None:
     add_json(commands.add("verify", about, _verify))
 
 
-def _add_wishes(restore: argparse.ArgumentParser) -> None:
+def add_portable(commands: Commands) -> None:
+    """Add the commands about packs."""
+    export = commands.add("export", "write what a session knows as a file to carry", _export)
+    add_session(export)
+    export.add_argument("file", metavar="FILE", help="the file to write")
+    export.add_argument("--force", action="store_true", help="replace a file that is there")
+    export.add_argument("--dry-run", action="store_true", help="say what it would hold")
+    add_json(export)
+
+    about = "make a session of such a file, with the files of a folder here"
+    imports = commands.add("import", about, _import)
+    imports.add_argument("file", metavar="FILE", help="the file to read")
+    imports.add_argument("--cwd", metavar="DIR", default=".", help="the folder of the session")
+    imports.add_argument("--dry-run", action="store_true", help="say what would come of it")
+    add_json(imports)
+
+
+def _add_options(restore: argparse.ArgumentParser) -> None:
     restore.add_argument(
         "--mode",
         choices=("soft", "hard"),
@@ -62,69 +88,85 @@ def _add_wishes(restore: argparse.ArgumentParser) -> None:
     )
 
 
-def _restore(options: argparse.Namespace, house: House) -> int:
-    from codex_checkpoints.answers import restores as answers
-    from codex_checkpoints.presentation import restores as texts
-    from codex_checkpoints.service.restore.plan import wish_of
-    from codex_checkpoints.service.restore.restoring import Restoring
+def _restore(options: argparse.Namespace, services: Terminal) -> int:
+    from codex_checkpoints.operations.restores import RestoreParams, restore, restore_preview
+    from codex_checkpoints.presentation.restores import restored_lines
 
-    wish = wish_of(options.mode, options.budget, options.window, options.reason)
-    refresh(house)
-    restoring = Restoring(house.sessions, stamps.now, stamps.new_id)
-    ask = restoring.preview if options.dry_run else restoring.restore
-    record = answers.restored(ask(options.session, options.checkpoint, wish))
-    return told(options, record, texts.restored_lines(record, named(options)))
-
-
-def _restores(options: argparse.Namespace, house: House) -> int:
-    from codex_checkpoints.answers import restores as answers
-    from codex_checkpoints.presentation import restores as texts
-    from codex_checkpoints.service.restore.history import RestoreHistory
-
-    refresh(house)
-    record = answers.restore_list(RestoreHistory(house.sessions).restores(options.session))
-    return told(options, record, texts.restore_lines(record, width=output.width()))
+    services.look_around()
+    params = RestoreParams(
+        options.session,
+        options.checkpoint,
+        options.mode,
+        options.budget,
+        options.window,
+        options.reason,
+    )
+    record = (restore_preview if options.dry_run else restore)(services, params)
+    return told(options, record, restored_lines(record, named(options)))
 
 
-def _restore_details(options: argparse.Namespace, house: House) -> int:
-    from codex_checkpoints.answers import restores as answers
-    from codex_checkpoints.presentation import restores as texts
-    from codex_checkpoints.service.restore.history import RestoreHistory
+def _restores(options: argparse.Namespace, services: Terminal) -> int:
+    from codex_checkpoints.operations.restores import RestoresParams, restores
+    from codex_checkpoints.presentation.restores import restore_lines
 
-    refresh(house)
-    found = RestoreHistory(house.sessions).details(options.operation)
-    record = answers.restore_details(found)
-    lines = texts.detail_lines(record, named(options), width=output.width())
-    return told(options, record, lines)
+    services.look_around()
+    record = restores(services, RestoresParams(options.session))
+    return told(options, record, restore_lines(record, width=output.width()))
 
 
-def _lineage(options: argparse.Namespace, house: House) -> int:
-    from codex_checkpoints.answers import restores as answers
-    from codex_checkpoints.presentation import restores as texts
-    from codex_checkpoints.service.lineages import lineage
+def _restore_details(options: argparse.Namespace, services: Terminal) -> int:
+    from codex_checkpoints.operations.restores import RestoreDetailsParams, restore_details
+    from codex_checkpoints.presentation.restores import detail_lines
 
-    refresh(house)
-    row = house.sessions.find(options.session)
-    record = answers.lineage(lineage(house.sessions, options.session), row.session_id)
-    return told(options, record, texts.lineage_lines(record, width=output.width()))
+    services.look_around()
+    record = restore_details(services, RestoreDetailsParams(options.operation))
+    return told(options, record, detail_lines(record, named(options), width=output.width()))
 
 
-def _audit(options: argparse.Namespace, house: House) -> int:
-    from codex_checkpoints.answers import restores as answers
-    from codex_checkpoints.presentation import restores as texts
-    from codex_checkpoints.service.restore.history import RestoreHistory
+def _lineage(options: argparse.Namespace, services: Terminal) -> int:
+    from codex_checkpoints.operations.restores import lineage
+    from codex_checkpoints.operations.services import SessionParams
+    from codex_checkpoints.presentation.restores import lineage_lines
 
-    refresh(house)
-    found = RestoreHistory(house.sessions).audit(options.session, options.operation)
-    record = answers.event_list(found)
-    return told(options, record, texts.event_lines(record, width=output.width()))
+    services.look_around()
+    record = lineage(services, SessionParams(options.session))
+    return told(options, record, lineage_lines(record, width=output.width()))
 
 
-def _verify(options: argparse.Namespace, house: House) -> int:
-    from codex_checkpoints.answers import restores as answers
-    from codex_checkpoints.presentation import restores as texts
-    from codex_checkpoints.service.restore.verifying import verify
+def _audit(options: argparse.Namespace, services: Terminal) -> int:
+    from codex_checkpoints.operations.restores import AuditParams, audit
+    from codex_checkpoints.presentation.restores import event_lines
 
-    refresh(house)
-    record = answers.verify_report(verify(house.sessions))
-    return told(options, record, texts.verify_lines(record))
+    services.look_around()
+    record = audit(services, AuditParams(options.session, options.operation))
+    return told(options, record, event_lines(record, width=output.width()))
+
+
+def _verify(options: argparse.Namespace, services: Terminal) -> int:
+    from codex_checkpoints.operations.restores import VerifyParams, verify
+    from codex_checkpoints.presentation.restores import verify_lines
+
+    services.look_around()
+    record = verify(services, VerifyParams())
+    return told(options, record, verify_lines(record))
+
+
+def _export(options: argparse.Namespace, services: Terminal) -> int:
+    from codex_checkpoints.operations.portable import ExportParams, export
+    from codex_checkpoints.presentation.portable import exported_lines
+
+    services.look_around()
+    file = os.path.abspath(options.file)
+    params = ExportParams(options.session, file, options.force, options.dry_run)
+    record = export(services, params)
+    return told(options, record, exported_lines(record))
+
+
+def _import(options: argparse.Namespace, services: Terminal) -> int:
+    from codex_checkpoints.operations.portable import ImportParams, make
+    from codex_checkpoints.presentation.portable import imported_lines
+
+    services.look_around()
+    params = ImportParams(os.path.abspath(options.file), options.cwd, options.dry_run)
+    record = make(services, params)
+    return told(options, record, imported_lines(record, named(options)))

@@ -1,4 +1,7 @@
-"""`sessions`, `show`, `view`: what there is, and what a session knows."""
+"""`sessions`, `show`, `view`: what there is, and what a session knows; what it is called.
+
+`rename`, `archive`, `unarchive` and `delete` change the session itself.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,18 @@ from typing import cast
 
 import orjson
 
-from codex_checkpoints.answers import sessions as answers
-from codex_checkpoints.assembly import House
 from codex_checkpoints.cli import output
-from codex_checkpoints.cli.arguments import add_json, add_session, add_turn, positive, wrong
-from codex_checkpoints.cli.commands import DONE, Commands, refresh, refresh_for, told
+from codex_checkpoints.cli.arguments import (
+    OF_OURS,
+    add_json,
+    add_session,
+    add_turn,
+    positive,
+    wrong,
+)
+from codex_checkpoints.cli.commands import DONE, Commands, Terminal, told
+from codex_checkpoints.operations import sessions as operations
+from codex_checkpoints.operations.services import SessionParams, carried_out
 from codex_checkpoints.presentation import sessions as texts
 from codex_checkpoints.threads.contract import is_windows_path
 
@@ -39,18 +49,34 @@ def add(commands: Commands) -> None:
     add_json(view, "errors as JSON")
 
 
-def _sessions(options: argparse.Namespace, house: House) -> int:
-    refresh(house)
-    page = house.sessions.summaries.page(
+def add_changing(commands: Commands) -> None:
+    """Add the commands that change a session."""
+    rename = commands.add("rename", "give a session a name", _rename)
+    add_session(rename, OF_OURS)
+    rename.add_argument("name", metavar="NAME", help="what to call it; an empty one clears it")
+    add_json(rename)
+    about = "remove a session that we made and that nothing refers to"
+    for added in (
+        commands.add("archive", "put a session among the archived ones", _move),
+        commands.add("unarchive", "put an archived session back", _move),
+        commands.add("delete", about, _delete),
+    ):
+        add_session(added, OF_OURS)
+        add_json(added)
+
+
+def _sessions(options: argparse.Namespace, services: Terminal) -> int:
+    services.look_around()
+    params = operations.SessionsParams(
         cwd=_folder(options.cwd) if options.cwd else None,
         archived=options.archived,
         search=options.search,
         limit=options.limit,
     )
-    record = answers.session_list(page)
+    record = operations.listed(services, params)
     if not (record.items or options.json):
         is_filtered = options.search or options.cwd or options.archived
-        none = texts.no_sessions(house.sessions.catalogue.place)
+        none = texts.no_sessions(services.where.codex_home)
         output.say(texts.NO_SESSION_FITS if is_filtered else none)
     lines = texts.session_lines(record, time.time(), width=output.width(), colour=output.colour())
     return told(options, record, lines)
@@ -61,16 +87,18 @@ def _folder(path: str) -> str:
     return path if is_windows_path(path) else os.path.abspath(path)
 
 
-def _show(options: argparse.Namespace, house: House) -> int:
-    refresh_for(house, options.session)
-    output.write(house.sessions.show(options.session, options.at).data)
+def _show(options: argparse.Namespace, services: Terminal) -> int:
+    services.look_around_for(options.session)
+    params = operations.ShowParams(options.session, options.at)
+    output.write(operations.show(services, params).text.encode())
     return DONE
 
 
-def _view(options: argparse.Namespace, house: House) -> int:
-    refresh_for(house, options.session)
+def _view(options: argparse.Namespace, services: Terminal) -> int:
+    services.look_around_for(options.session)
     caps = None if options.caps is None else _caps(options.caps)
-    output.write(house.sessions.view(options.session, options.at, caps).text.encode())
+    params = operations.ViewParams(options.session, options.at, caps)
+    output.write(operations.view(services, params).text.encode())
     return DONE
 
 
@@ -82,3 +110,24 @@ def _caps(text: str) -> dict[str, object]:
     if not isinstance(value, dict):
         raise wrong("--caps must be a JSON object of caps")
     return cast("dict[str, object]", value)
+
+
+def _rename(options: argparse.Namespace, services: Terminal) -> int:
+    services.look_around()
+    params = operations.RenameParams(options.session, options.name)
+    record = operations.rename(services, params)
+    return told(options, record, [texts.renamed_line(record)])
+
+
+def _move(options: argparse.Namespace, services: Terminal) -> int:
+    services.look_around()
+    move = operations.archive if options.command == "archive" else operations.unarchive
+    record = carried_out(move(services, operations.MoveParams(options.session)))
+    return told(options, record, [texts.moved_line(options.command, record)])
+
+
+def _delete(options: argparse.Namespace, services: Terminal) -> int:
+    services.look_around()
+    gone = operations.removed(services, SessionParams(options.session))
+    record = operations.Deleted(gone.session_id, deleted=True)
+    return told(options, record, [texts.moved_line(options.command, gone)])

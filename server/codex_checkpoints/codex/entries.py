@@ -1,8 +1,8 @@
 """What Codex is to call: our hooks and our MCP server, as values, and how to know them again.
 
-What `connect` wrote is known exactly, since it may be taken out again.  What a person wrote to call
-us is known by its first words; that is looked at and never edited.  Where either stands in a file
-is the business of `config_file` and `hooks_file`.
+An entry that `connect` wrote is recognised exactly, since it may be taken out again.  An entry that
+a person wrote to call us is recognised by its first words; it is reported and never edited.
+`config` and `hooks` find both in the text of a file.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ import os
 import re
 import shlex
 import subprocess
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import cast
+
+from attrs import Factory
 
 from codex_checkpoints.values import frozen
 
@@ -22,7 +24,7 @@ SERVER_NAME = "codex-checkpoints"
 """
 
 TOOLS = ("memory.apply", "memory.read")
-"""What our server offers, by the names under which a person may leave tools out."""
+"""What our server offers, by the names that a person may list in `disabled_tools`."""
 
 SERVER_SECONDS = 20
 HOOK_SECONDS = 20
@@ -47,33 +49,6 @@ class Hook:
     event: str
     matcher: str | None = None
     context_limit: int | None = None
-
-    def is_said_by(self, written: Written) -> bool:
-        """Say whether a handler is called for this, and may say as much; whom it calls aside."""
-        limits = (None, written.context_limit)
-        return written.matcher == self.matcher and self.context_limit in limits
-
-
-@frozen
-class Written:
-    """A handler that calls us, as a file has it; `matcher` is None where it narrows nothing."""
-
-    command: str
-    matcher: str | None
-    context_limit: object
-
-    def occasions(self, event: str) -> tuple[str, ...]:
-        """Return for which occasions of an event it is called, of those that we answer."""
-        return tuple(each for each in _OCCASIONS.get(event, ()) if self._takes(each))
-
-    def _takes(self, occasion: str) -> bool:
-        if self.matcher is None:
-            return True
-        if _PLAIN_MATCHER.fullmatch(self.matcher):
-            return occasion in self.matcher.split("|")
-        with contextlib.suppress(re.error):
-            return re.search(self.matcher, occasion) is not None
-        return False
 
 
 ON_START = Hook("SessionStart", "resume|compact|fork", context_limit=0)
@@ -111,15 +86,11 @@ class Entries:
         """Return the line that Codex gives to a shell."""
         return join((*self.program, "hook", *self.options))
 
-    def calls_alike(self, hooks: Mapping[str, Sequence[Written]]) -> bool:
-        """Say whether the hooks are those that are wanted, each calls this program, and once."""
+    def stand_in(self, hooks: ByEvent) -> bool:
+        """Say whether these hooks are those that are wanted, each once and called as it ought."""
         found = {event: [each.command for each in there] for event, there in hooks.items()}
-        return found == {hook.event: [self.hook_command] for hook in self.hooks}
-
-    def stand_in(self, hooks: Mapping[str, Sequence[Written]]) -> bool:
-        """Say whether the hooks are those that are wanted, and are called as they ought to be."""
-        return self.calls_alike(hooks) and all(
-            hook.is_said_by(each) for hook in self.hooks for each in hooks[hook.event]
+        return found == {hook.event: [self.hook_command] for hook in self.hooks} and all(
+            each.is_for(hook) for hook in self.hooks for each in hooks[hook.event]
         )
 
     def server(self) -> dict[str, object]:
@@ -178,7 +149,7 @@ def is_call_of(verb: str, words: Sequence[str]) -> bool:
 
 
 def calls_us(verb: str, words: Sequence[str]) -> bool:
-    """Say whether this is a call of ours, as `connect` or as a person writes it; for looking only.
+    """Say whether this is a call of ours, as `connect` or as a person writes it.
 
     A person writes the name of the program, with its folder or without.
     """
@@ -188,24 +159,10 @@ def calls_us(verb: str, words: Sequence[str]) -> bool:
 
 
 def _is_launcher(path: str) -> bool:
-    parts = path.replace("\\", "/").split("/")
-    return parts[-2:] == ["bundled", "launch.py"]
+    return path.replace("\\", "/").split("/")[-2:] == ["bundled", "launch.py"]
 
 
-def is_our_handler(handler: object) -> bool:
-    """Say whether this handler of a hook is one that `connect` wrote."""
-    command = _field(handler, "command")
-    return isinstance(command, str) and is_call_of("hook", split(command))
-
-
-def is_handler_by_hand(handler: object) -> bool:
-    """Say whether this handler of a hook calls us, and is not of `connect`."""
-    return _calls_our_hook(handler) and not is_our_handler(handler)
-
-
-def _calls_our_hook(handler: object) -> bool:
-    command = _field(handler, "command")
-    return isinstance(command, str) and calls_us("hook", split(command))
+# --- the MCP server -------------------------------------------------------------------------------
 
 
 def is_our_server(table: object) -> bool:
@@ -224,8 +181,7 @@ def words_of(server: object) -> list[str]:
 def offers_all(server: Mapping[str, object]) -> bool:
     """Say whether Codex offers each of our tools to a model: a server may be off, or tools of it.
 
-    Only what `enabled_tools` names is offered where there is such a list, and nothing of what
-    `disabled_tools` names.
+    Codex offers what `enabled_tools` names, or all without such a list, less `disabled_tools`.
     """
     allowed, banned = server.get("enabled_tools"), server.get("disabled_tools")
     return server.get("enabled") is not False and not any(
@@ -235,7 +191,104 @@ def offers_all(server: Mapping[str, object]) -> bool:
     )
 
 
-def groups_by_event(hooks: object) -> dict[str, list[object]]:
+# --- hooks ----------------------------------------------------------------------------------------
+
+
+Events = Mapping[str, Sequence[object]]
+"""The groups of each event, as a file has them."""
+
+
+ByEvent = Mapping[str, "Sequence[Handler]"]
+
+
+@frozen
+class Hooks:
+    """The hooks of a file, by their events: ours, and those that a person wrote to call us.
+
+    `places` says where both stand, as `group:handler` in Codex's counting; `others` are the places
+    of all that are not ours.
+    """
+
+    ours: ByEvent = Factory(dict[str, "Sequence[Handler]"])
+    by_hand: ByEvent = Factory(dict[str, "Sequence[Handler]"])
+    places: Mapping[str, Sequence[str]] = Factory(dict[str, "Sequence[str]"])
+    others: Mapping[str, Sequence[str]] = Factory(dict[str, "Sequence[str]"])
+
+    @property
+    def calling(self) -> ByEvent:
+        """Return all that call us, whoever wrote them."""
+        return joined(self.ours, self.by_hand)
+
+
+def joined(*several: ByEvent) -> ByEvent:
+    """Return the handlers of several by event."""
+    events = dict.fromkeys(event for each in several for event in each)
+    return {event: [h for each in several for h in each.get(event, ())] for event in events}
+
+
+def hooks_in(events: Events) -> Hooks:
+    """Return the hooks among the groups of each event."""
+    ours, by_hand, calling, others = (dict[str, list[Handler]]() for _ in range(4))
+    for event, groups in events.items():
+        for each in handlers_in(groups):
+            calls = _calls_our_hook(each.said)
+            (ours if is_our_handler(each.said) else others).setdefault(event, []).append(each)
+            if calls:
+                calling.setdefault(event, []).append(each)
+            if calls and each.occasions(event) and not is_our_handler(each.said):
+                by_hand.setdefault(event, []).append(each)
+    return Hooks(ours, by_hand, _places(calling), _places(others))
+
+
+def _places(found: Mapping[str, Sequence[Handler]]) -> dict[str, list[str]]:
+    return {event: [each.place for each in there] for event, there in found.items()}
+
+
+@frozen
+class Handler:
+    """A handler of a hook in its group, each with its number."""
+
+    group_number: int
+    number: int
+    group: object
+    said: object
+
+    @property
+    def place(self) -> str:
+        """Return where it stands among the groups of its event, as Codex counts."""
+        return f"{self.group_number}:{self.number}"
+
+    @property
+    def command(self) -> str:
+        """Return the line that Codex gives to a shell."""
+        return str(_field(self.said, "command"))
+
+    @property
+    def matcher(self) -> str | None:
+        """Return what narrows it; None where nothing does."""
+        matcher = _field(self.group, "matcher")
+        return matcher if isinstance(matcher, str) and matcher not in _WHATEVER else None
+
+    def is_for(self, hook: Hook) -> bool:
+        """Say whether it is called for this, and may say as much; whom it calls aside."""
+        limits = (None, _field(self.said, "additionalContextLimit"))
+        return self.matcher == hook.matcher and hook.context_limit in limits
+
+    def occasions(self, event: str) -> tuple[str, ...]:
+        """Return for which occasions of its event it is called, of those that we answer."""
+        return tuple(each for each in _OCCASIONS.get(event, ()) if self._takes(each))
+
+    def _takes(self, occasion: str) -> bool:
+        if self.matcher is None:
+            return True
+        if _PLAIN_MATCHER.fullmatch(self.matcher):
+            return occasion in self.matcher.split("|")
+        with contextlib.suppress(re.error):
+            return re.search(self.matcher, occasion) is not None
+        return False
+
+
+def events_of(hooks: object) -> dict[str, list[object]]:
     """Return the groups of each event of a table of hooks."""
     if not isinstance(hooks, Mapping):
         return {}
@@ -252,73 +305,63 @@ def handlers_of(group: object) -> list[object]:
     return list(cast("list[object]", found)) if isinstance(found, list) else []
 
 
-def handlers_in(groups: Iterable[object]) -> list[object]:
-    """Return the handlers of all groups of an event."""
-    return [handler for group in groups for handler in handlers_of(group)]
+def handlers_in(groups: Iterable[object]) -> Iterator[Handler]:
+    """Yield the handlers of all groups of an event."""
+    for group_number, group in enumerate(groups):
+        for number, handler in enumerate(handlers_of(group)):
+            yield Handler(group_number, number, group, handler)
 
 
-def written_in(
-    events: Mapping[str, Iterable[object]], is_meant: Callable[[object], bool]
-) -> dict[str, tuple[Written, ...]]:
-    """Return the handlers that are meant by event, of the groups of each; no event without one."""
-    found = {
-        event: tuple(
-            written(group, handler)
-            for group in groups
-            for handler in handlers_of(group)
-            if is_meant(handler)
-        )
-        for event, groups in events.items()
-    }
-    return {event: there for event, there in found.items() if there}
+def to_replace(groups: Iterable[object]) -> Handler | None:
+    """Return the handler of ours that a new one replaces: the first, best in a group of our own."""
+    ours = [each for each in handlers_in(groups) if is_our_handler(each.said)]
+    alone = (each for each in ours if is_our_group(each.group))
+    return next(alone, next(iter(ours), None))
 
 
-def written_by_hand(events: Mapping[str, Iterable[object]]) -> dict[str, tuple[Written, ...]]:
-    """Return the handlers by event that a person wrote and that we would answer."""
-    found = written_in(events, is_handler_by_hand)
-    heard = {
-        event: tuple(each for each in there if each.occasions(event))
+def added_to_hooks(events: Events, wanted: Entries) -> dict[str, object]:
+    """Return by event what a file says in our hooks that are wanted, beside what is ours to say."""
+    found = {hook.event: to_replace(events.get(hook.event, ())) for hook in wanted.hooks}
+    return {
+        event: {
+            name: value
+            for name, value in cast("Mapping[str, object]", there.said).items()
+            if name not in {"command", "additionalContextLimit"}
+        }
         for event, there in found.items()
+        if there is not None
     }
-    return {event: there for event, there in heard.items() if there}
 
 
-def written(group: object, handler: object) -> Written:
-    """Return what a handler in a group says of when it is called, and whom."""
-    matcher = _field(group, "matcher")
-    return Written(
-        str(_field(handler, "command")),
-        matcher if isinstance(matcher, str) and matcher not in _WHATEVER else None,
-        _field(handler, "additionalContextLimit"),
-    )
-
-
-def places_of(groups: Iterable[object]) -> list[str]:
-    """Return where handlers that call us stand among the groups of an event, as Codex counts."""
-    return [
-        f"{group}:{place}"
-        for group, each in enumerate(groups)
-        for place, handler in enumerate(handlers_of(each))
-        if _calls_our_hook(handler)
-    ]
+def is_our_handler(handler: object) -> bool:
+    """Say whether this handler of a hook is one that `connect` wrote."""
+    command = _field(handler, "command")
+    return isinstance(command, str) and is_call_of("hook", split(command))
 
 
 def is_our_group(group: object) -> bool:
     """Say whether this group has our handlers and no others."""
     handlers = handlers_of(group)
-    return bool(handlers) and all(is_our_handler(handler) for handler in handlers)
+    return bool(handlers) and all(map(is_our_handler, handlers))
 
 
-def foreign_groups(groups: Iterable[object]) -> list[object]:
-    """Return the groups of an event without our handlers, and without groups of ours alone."""
-    kept: list[object] = []
-    for group in groups:
-        rest = [handler for handler in handlers_of(group) if not is_our_handler(handler)]
-        if len(rest) == len(handlers_of(group)):
-            kept.append(group)
-        elif rest:
-            kept.append({**cast("Mapping[str, object]", group), "hooks": rest})
-    return kept
+def without_ours(events: Events) -> dict[str, list[object]]:
+    """Return the groups of each event without our handlers, and without groups of ours alone."""
+    left: dict[str, list[object]] = {}
+    for event, groups in events.items():
+        left[event] = []
+        for group in groups:
+            rest = [each for each in handlers_of(group) if not is_our_handler(each)]
+            if len(rest) == len(handlers_of(group)):
+                left[event].append(group)
+            elif rest:
+                left[event].append({**cast("Mapping[str, object]", group), "hooks": rest})
+    return left
+
+
+def _calls_our_hook(handler: object) -> bool:
+    command = _field(handler, "command")
+    return isinstance(command, str) and calls_us("hook", split(command))
 
 
 def _field(value: object, name: str) -> object:

@@ -1,51 +1,63 @@
-"""Codex's own program: where it is, which version, and what it makes of our hooks.
+"""Codex's own program: where it is, which version, and what it is asked to do.
 
-Codex is asked through its app server over pipes, with a limit of time.  It is told of nobody's
-session, and nothing is asked that would start a turn, an MCP server or a hook.
+It is asked through its app server over pipes, with a limit of time.  For the hooks that it sees it
+is told of nobody's session, and nothing is asked that would start a turn, an MCP server or a hook.
+
+Threads are archived by Codex itself where it keeps a database beside its session files: a thread
+that is moved behind its back can no longer be resumed, nor taken out of the archive.  Where there
+is no database, moving the files is all that Codex does, and `threads` does it.
+
+A scratch fork is a copy of a thread that Codex compacts and archives; the thread stays as it was.
+The summary is Codex's own: by its configuration, its account, its model, over its network.
+`service.compaction.scratching` reads it from the session file of the fork.  Codex ends when we do,
+since its input ends then; so whoever is killed meanwhile leaves a fork that nobody works on, and
+that is known again by what its head names as its source.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import cast
 
-from codex_checkpoints.codex.app_server import Declined, Patience, app_server
+from codex_checkpoints.codex import IN_SCRATCH, SCRATCH
+from codex_checkpoints.codex.app_server import (
+    AppServer,
+    AskingFailed,
+    Declined,
+    Message,
+    Patience,
+    app_server,
+)
 from codex_checkpoints.values import frozen
 
+logger = logging.getLogger(__name__)
+
 SECONDS = 10.0
-"""What Codex may take for its whole answer; it takes a fraction of one."""
+"""What Codex may take to list its hooks; it takes a fraction of one."""
 
 SECONDS_FOR_VERSION = 5.0
+SECONDS_TO_MOVE = 30.0
+"""What Codex may take to start, and again to archive one thread; it takes a second."""
+
+SECONDS_TO_ARCHIVE = 10.0
+"""What archiving the scratch fork may take, however the rest ended; it takes a fraction of one."""
+
+SCRATCH_NAME = "Scratch of codex-checkpoints"
+"""What lists of sessions show, should a fork be left there."""
+
 HOOKS_SINCE = (0, 129)
 """The first version with hooks around a compaction, as its release notes say; the oldest with which
 we have tried them is 0.169."""
 
 _VERSION = re.compile(r"/(\d+\.\d+\.\d+\S*)")
 _NAMED_VERSION = re.compile(r"(\d+)\.(\d+)\.\d+\S*")
-
-
-@frozen
-class SeenHook:
-    """A hook as Codex sees it; `trust` is `trusted`, `untrusted`, `modified` or `managed`."""
-
-    event: str
-    command: str
-    trust: str
-    enabled: bool
-    path: str
-
-
-@frozen
-class Answer:
-    """What Codex says of itself; `hooks` is None where it knows no hooks."""
-
-    version: str | None
-    hooks: tuple[SeenHook, ...] | None
-    warnings: tuple[str, ...]
+_DATABASE = re.compile(r"state_\d+\.sqlite")
+_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def find(search_path: str) -> str | None:
@@ -91,6 +103,29 @@ def this_program(interpreter: str, package_folder: str) -> tuple[str, ...]:
     return (interpreter, "-P", "-X", "utf8", "-m", "codex_checkpoints")
 
 
+# --- its hooks ------------------------------------------------------------------------------------
+
+
+@frozen
+class SeenHook:
+    """A hook as Codex sees it; `trust` is `trusted`, `untrusted`, `modified` or `managed`."""
+
+    event: str
+    command: str
+    trust: str
+    enabled: bool
+    path: str
+
+
+@frozen
+class Answer:
+    """What Codex says of itself; `hooks` is None where it knows no hooks."""
+
+    version: str | None
+    hooks: tuple[SeenHook, ...] | None
+    warnings: tuple[str, ...]
+
+
 def ask(codex: str, codex_home: str, cwd: str, environment: Mapping[str, str]) -> Answer:
     """Ask Codex for its version and for the hooks that hold in a folder.
 
@@ -121,3 +156,143 @@ def _hooks(entry: Mapping[str, object]) -> Iterator[SeenHook]:
             hook.get("enabled") is not False,
             str(hook.get("sourcePath")),
         )
+
+
+# --- its archive ----------------------------------------------------------------------------------
+
+
+class CodexArchive:
+    """The archive of one home as Codex keeps it."""
+
+    def __init__(self, codex_home: str, environment: Mapping[str, str]) -> None:
+        """Look for nothing yet; `environment` is the one that Codex would be called with."""
+        self._home = codex_home
+        self._environment = environment
+
+    def is_kept(self) -> bool:
+        """Return whether Codex keeps a database of threads in this home."""
+        try:
+            return any(map(_DATABASE.fullmatch, os.listdir(self._home)))
+        except OSError:
+            return False
+
+    def move(
+        self,
+        thread_id: str,
+        cancelled: Callable[[], bool],
+        begin: Callable[[], None],
+        *,
+        archive: bool,
+    ) -> None:
+        """Let Codex put a thread away, or back; `begin` is called before it changes anything.
+
+        Raises `AskingFailed`: `codex_not_found`, `timed_out`, `codex_failed`, and `cancelled` where
+        nobody wants it any more before it has begun; and whatever `begin` raises.
+        """
+        codex = find(self._environment.get("PATH", ""))
+        if codex is None:
+            raise AskingFailed("codex_not_found", "no Codex CLI is on the PATH")
+        starting = Patience(SECONDS_TO_MOVE, cancelled)
+        with app_server(codex, self._home, self._environment, starting) as (server, _):
+            begin()
+            method = "thread/archive" if archive else "thread/unarchive"
+            server.call(method, {"threadId": thread_id}, Patience(SECONDS_TO_MOVE))
+
+
+# --- a scratch fork -------------------------------------------------------------------------------
+
+
+@frozen
+class Excerpt:
+    """A part of a history, for a thread that as a whole would not fit into the model's window.
+
+    It is handed over to a new thread of the same folder, model and provider, as far as known.
+    """
+
+    items: Sequence[Message]
+    cwd: str | None
+    model: str | None
+    provider: str | None
+
+
+def compacted(
+    codex: str,
+    codex_home: str,
+    what: str | Excerpt,
+    environment: Mapping[str, str],
+    patience: Patience,
+) -> str:
+    """Return the id of an archived fork of a thread, or of an excerpt, that Codex has compacted.
+
+    Raises `AskingFailed`, and `Declined` with what Codex said where it could not, or would not.
+    """
+    environment = {**environment, IN_SCRATCH: "1"}
+    with app_server(codex, codex_home, environment, patience) as (server, _):
+        scratch = _begun(server, what)
+        if _ID.fullmatch(scratch) is None or scratch == what:
+            raise AskingFailed("codex_failed", "Codex named no fork")
+        try:
+            if isinstance(what, Excerpt):
+                items = list(what.items)
+                server.call("thread/inject_items", {"threadId": scratch, "items": items})
+            server.call("thread/name/set", {"threadId": scratch, "name": SCRATCH_NAME})
+            server.call("thread/compact/start", {"threadId": scratch})
+            _wait(server, scratch)
+        finally:
+            _put_away(server, scratch)
+    return scratch
+
+
+def _begun(server: AppServer, what: str | Excerpt) -> str:
+    match what:
+        case str() as thread_id:
+            begun = _marked(server, "thread/fork", {"threadId": thread_id, "excludeTurns": True})
+        case Excerpt():
+            known = {"cwd": what.cwd, "model": what.model, "modelProvider": what.provider}
+            asked = {name: value for name, value in known.items() if value is not None}
+            begun = _marked(server, "thread/start", asked)
+    return _text(_object(begun.get("thread")), "id")
+
+
+def _marked(server: AppServer, method: str, asked: Message) -> Message:
+    """Ask for a thread whose head says what it is for; not every Codex takes a word of ours."""
+    try:
+        return server.call(method, {**asked, "threadSource": SCRATCH})
+    except Declined:
+        return server.call(method, asked)
+
+
+def _wait(server: AppServer, thread_id: str) -> None:
+    """Wait until a compaction of a thread has ended well."""
+    happened = False
+    for method, params in server.news():
+        if params.get("threadId") != thread_id:
+            continue
+        if method == "item/completed":
+            item = _object(params.get("item"))
+            happened = happened or item.get("type") == "contextCompaction"
+        elif method == "turn/completed":
+            turn = _object(params.get("turn"))
+            if turn.get("status") != "completed":
+                raise Declined(_text(_object(turn.get("error")), "message"))
+            if not happened:
+                raise Declined("")  # a hook of the user's stopped it
+            return
+
+
+def _put_away(server: AppServer, thread_id: str) -> None:
+    """Archive a thread, which also ends what still runs in it."""
+    try:
+        patience = Patience(SECONDS_TO_ARCHIVE)
+        server.call("thread/archive", {"threadId": thread_id}, patience)
+    except AskingFailed as error:
+        logger.warning("%s: the scratch fork %s is not archived", error.code, thread_id)
+
+
+def _object(value: object) -> Message:
+    return cast("Message", value) if isinstance(value, dict) else {}
+
+
+def _text(message: Message, name: str) -> str:
+    value = message.get(name)
+    return value if isinstance(value, str) else ""

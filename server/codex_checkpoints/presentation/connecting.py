@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from codex_checkpoints import protocol
+from typing import TYPE_CHECKING
+
 from codex_checkpoints.presentation.next_commands import NOTHING_NAMED, Named
 from codex_checkpoints.presentation.terminal import AMBER, DIM, GREEN, PLAIN, RED, plain
+
+if TYPE_CHECKING:
+    from codex_checkpoints import protocol
 
 _CODEX_PROBLEMS = {
     "codex_not_found": "not found on the PATH",

@@ -6,10 +6,10 @@ What was lost on the way is in `losses`.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import orjson
 
-from codex_checkpoints import protocol
 from codex_checkpoints.core.checkpoint.redaction import redact
 from codex_checkpoints.core.rollout.fields import texts_of
 from codex_checkpoints.presentation.terminal import (
@@ -22,6 +22,9 @@ from codex_checkpoints.presentation.terminal import (
     plain,
     room_behind,
 )
+
+if TYPE_CHECKING:
+    from codex_checkpoints import protocol
 
 _COLUMNS, _FEWER = (24, 8), (11, 6)
 """How wide the kind and the size of an item stand, and on a narrow terminal."""

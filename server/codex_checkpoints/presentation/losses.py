@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
-from codex_checkpoints import protocol
 from codex_checkpoints.presentation.histories import made_by
 from codex_checkpoints.presentation.terminal import (
     AMBER,
@@ -17,6 +17,9 @@ from codex_checkpoints.presentation.terminal import (
     plain,
     room_behind,
 )
+
+if TYPE_CHECKING:
+    from codex_checkpoints import protocol
 
 _WORDS = {True: "lost", False: "kept", None: "?"}
 _TINTS = {True: RED, False: DIM, None: AMBER}

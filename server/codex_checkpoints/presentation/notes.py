@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from codex_checkpoints import protocol
+from typing import TYPE_CHECKING
+
 from codex_checkpoints.presentation.terminal import (
     AMBER,
     DIM,
@@ -13,6 +14,9 @@ from codex_checkpoints.presentation.terminal import (
     plain,
     room_behind,
 )
+
+if TYPE_CHECKING:
+    from codex_checkpoints import protocol
 
 _NAMES = 32
 _REFS = 40

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from codex_checkpoints import protocol
+from typing import TYPE_CHECKING
+
 from codex_checkpoints.core.restore.summary import counted
 from codex_checkpoints.presentation.next_commands import NOTHING_NAMED, Named
 from codex_checkpoints.presentation.terminal import plain
+
+if TYPE_CHECKING:
+    from codex_checkpoints import protocol
 
 
 def exported_lines(record: protocol.Exported) -> list[str]:

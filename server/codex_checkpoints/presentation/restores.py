@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from codex_checkpoints import protocol
 from codex_checkpoints.presentation.next_commands import NOTHING_NAMED, Named
 from codex_checkpoints.presentation.terminal import (
     AMBER,
@@ -20,6 +19,9 @@ from codex_checkpoints.presentation.terminal import (
     plain,
     room_behind,
 )
+
+if TYPE_CHECKING:
+    from codex_checkpoints import protocol
 
 _SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 _TINTS = {"added": GREEN, "removed": RED, "changed": AMBER}

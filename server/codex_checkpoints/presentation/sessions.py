@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from codex_checkpoints import protocol
 from codex_checkpoints.presentation.terminal import DIM, NARROW, PLAIN, fit, plain, room_behind
+
+if TYPE_CHECKING:
+    from codex_checkpoints import protocol
 
 NO_SESSION_FITS = "No session fits; leave out --search, --cwd or --archived to see more."
 

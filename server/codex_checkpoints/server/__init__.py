@@ -1,11 +1,10 @@
 """The door for editors: speaks LSP over stdio, decides nothing.
 
-Each request of `protocol.METHODS` has one handler, in the module of its subject: a function that
-takes the `Desk` of the client and the params.  A method without a handler, or the reverse, fails
-when the server is built.
+Each request of `protocol.METHODS` is answered by its operation, on the thread and at the pace that
+`app` has for it.
 
-Why params stay raw until a handler structures them is told in the architecture page: pygls leaves
-a request with params of a wrong shape without any answer.
+Why params stay raw until they are structured here is told in the architecture page: pygls leaves a
+request with params of a wrong shape without any answer.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Awaitable, Callable
-from functools import partial
 from typing import Any
 
 from cattrs import Converter
@@ -30,28 +28,13 @@ from pygls.protocol import JsonRPCNotification, JsonRPCRequestMessage, JsonRPCRe
 from codex_checkpoints import __version__, protocol, wire
 from codex_checkpoints.assembly import Places
 from codex_checkpoints.presentation.terminal import LogLine
-from codex_checkpoints.server import (
-    compactions,
-    connecting,
-    histories,
-    markers,
-    notes,
-    portable,
-    restores,
-    sessions,
-)
-from codex_checkpoints.server.desk import Desk
+from codex_checkpoints.server.app import App
 from codex_checkpoints.service.refusal import Cancelled, Refusal
 
 logger = logging.getLogger(__name__)
 
-Answer = Callable[[Any], Awaitable[Any]]
 
-SUBJECTS = (sessions, notes, histories, compactions, markers, restores, portable, connecting)
-"""Every module with handlers."""
-
-
-def make_server(where: Places) -> tuple[LanguageServer, Desk]:
+def make_server(where: Places) -> tuple[LanguageServer, App]:
     """Build the server and register exactly the methods of `protocol`."""
     server = _Server(
         "codex-checkpoints",
@@ -59,31 +42,23 @@ def make_server(where: Places) -> tuple[LanguageServer, Desk]:
         text_document_sync_kind=types.TextDocumentSyncKind.None_,
         converter_factory=wire_converter,
     )
-    desk = Desk(server, where)
+    app = App(server, where)
 
     @server.feature(types.INITIALIZE)
     def initialize(params: types.InitializeParams) -> None:
-        desk.configure(params.initialization_options)
+        app.configure(params.initialization_options)
 
     @server.feature(types.INITIALIZED)
     async def initialized(_params: types.InitializedParams) -> None:
-        await desk.begin()
+        await app.begin()
 
     @server.feature(types.SHUTDOWN)
     async def shutdown(_params: Any) -> None:
-        await desk.end()
+        await app.end()
 
-    handlers: dict[str, Answer] = {
-        name: partial(handler, desk)
-        for subject in SUBJECTS
-        for name, handler in subject.HANDLERS.items()
-    }
     for method in protocol.METHODS:
-        server.feature(method.name)(_answering(method, handlers.pop(method.name)))
-    if handlers:
-        message = f"handlers without a method: {', '.join(handlers)}"
-        raise LookupError(message)
-    return server, desk
+        server.feature(method.name)(_answering(method, app))
+    return server, app
 
 
 class _Server(LanguageServer):
@@ -96,12 +71,12 @@ class _Server(LanguageServer):
         logger.error("%s: %s", getattr(source, "__name__", source), type(error).__name__)
 
 
-def _answering(method: protocol.Method, handler: Answer) -> Callable[[Any], Awaitable[Any]]:
-    """Structure the params, call the handler, translate refusals: the same for every method."""
+def _answering(method: protocol.Method, app: App) -> Callable[[Any], Awaitable[Any]]:
+    """Structure the params, answer, translate refusals: the same for every method."""
 
     async def receive(raw: Any) -> Any:  # `Any`: pygls would pass the server for an `object`
         try:
-            return await handler(wire.structure(raw, method.params))
+            return await app.answer(method, wire.structure(raw, method.params))
         except wire.BadParams as error:
             data = {"code": "invalid_payload", "facts": {"problems": error.problems}}
             raise JsonRpcInvalidParams("params do not fit", data=data) from None
@@ -143,7 +118,7 @@ def serve(where: Places, *, tcp: int | None = None) -> None:
     for chatty in ("pygls", "asyncio"):
         # At INFO pygls logs whole messages, and those may hold prompts.
         logging.getLogger(chatty).setLevel(logging.CRITICAL)
-    server, desk = make_server(where)
+    server, app = make_server(where)
     try:
         if tcp is not None:
             server.start_tcp("127.0.0.1", tcp)
@@ -152,4 +127,4 @@ def serve(where: Places, *, tcp: int | None = None) -> None:
             sys.stdout = sys.stderr  # a stray print must not reach the client
             server.start_io(stdin, stdout)
     finally:
-        desk.close()
+        app.close()

@@ -11,11 +11,12 @@ from collections.abc import Callable
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.checkpoint.state import Seeds
 from codex_checkpoints.core.compaction.records import Installed
+from codex_checkpoints.durable import StorageError
 from codex_checkpoints.records import IMPORTS, Records
 from codex_checkpoints.service.compaction_records import CompactionRecords, storing
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.restore_records import RestoreRecords
-from codex_checkpoints.threads.contract import ThreadStore
+from codex_checkpoints.threads.contract import ThreadStore, UnreadableSource
 
 
 def beginnings(records: Records) -> Seeds:
@@ -23,8 +24,12 @@ def beginnings(records: Records) -> Seeds:
     kept = CompactionRecords(records), RestoreRecords(records)
 
     def seed(session_id: str) -> Checkpoint | None:
-        found = (each.seed(session_id) for each in kept)
-        return next((each for each in found if each is not None), None) or imported(session_id)
+        try:
+            found = (each.seed(session_id) for each in kept)
+            return next((each for each in found if each is not None), None) or imported(session_id)
+        except StorageError as error:
+            reason = f"its record of how it began cannot be read: {error}"
+            raise UnreadableSource(reason) from error
 
     def imported(session_id: str) -> Checkpoint | None:
         if records.look(session_id, IMPORTS) is None:

@@ -19,10 +19,11 @@ from codex_checkpoints.values import frozen
 
 @frozen
 class Branch:
-    """The session at the other end of a step, and how it came about; None is what is not known.
+    """The session at one end of a step of the tree, and how the step was made.
 
-    `kind` is `restore`, `compaction` or `fork`, `mode` that of a restore; `operation_id` is that of
-    either.  A session that is not `available` is known by its id alone.
+    `kind` is `restore`, `compaction` or `fork`, `mode` that of a restore, `soft` or `hard`; `at`,
+    `turnId`, `checkpointId` and `operationId` are null where no record tells.  One that is not
+    `available` is known by its id alone.
     """
 
     session_id: str

@@ -10,24 +10,25 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Generator
+from contextlib import AbstractContextManager
 
 from codex_checkpoints.core.checkpoint.records import Checkpoint
-from codex_checkpoints.core.compaction.record_lines import record_of, to_value
 from codex_checkpoints.core.compaction.records import (
     Installed,
     Record,
     Strategy,
     Undone,
+    record_of,
     seed_of,
     standing,
+    to_value,
     unsettled,
 )
 from codex_checkpoints.core.history.survey import Trigger
 from codex_checkpoints.core.history.windows import Chain
-from codex_checkpoints.journal import Journal, StorageError
+from codex_checkpoints.durable import Journal, StorageError
 from codex_checkpoints.records import COMPACTIONS, Records
-from codex_checkpoints.service.refusal import Refusal
-from codex_checkpoints.threads.contract import UnreadableSource
+from codex_checkpoints.service.refusal import Refusal, keeping
 from codex_checkpoints.values import frozen
 
 logger = logging.getLogger(__name__)
@@ -60,13 +61,18 @@ class Opened:
         return None if self.by is None else self.by.sizes.before.tokens
 
 
-class Shelf:
+class CompactionsOf:
     """The records with one session, and the right to add to them."""
 
     def __init__(self, journal: Journal, found: tuple[Record, ...]) -> None:
         """Take the right, and what is there."""
         self._journal = journal
         self.records = found
+
+    @property
+    def prepared(self) -> Installed | Undone | None:
+        """Return what was begun and has no end yet."""
+        return unsettled(self.records)
 
     def add(self, record: Record) -> None:
         """Add a record, durable on return; raises `StorageError`."""
@@ -75,7 +81,7 @@ class Shelf:
 
     def settle(self, *, done: bool) -> None:
         """End what was prepared last: it was done, or nothing came of it."""
-        prepared = unsettled(self.records)
+        prepared = self.prepared
         if prepared is None:
             return
         if done:
@@ -102,27 +108,23 @@ class CompactionRecords:
         return self._records.holding(COMPACTIONS)
 
     @contextlib.contextmanager
-    def shelf(self, session_id: str) -> Generator[Shelf]:
+    def held(self, session_id: str) -> Generator[CompactionsOf]:
         """Hold the right to add to the records with a session; raises `StorageError`."""
         with self._records.journal(session_id, COMPACTIONS) as journal:
-            yield Shelf(journal, self.of(session_id))
+            yield CompactionsOf(journal, self.of(session_id))
 
     def give(self, session_id: str, record: Record) -> None:
         """Put a record beside a new session; raises `StorageError`."""
-        with self.shelf(session_id) as shelf:
-            shelf.add(record)
+        with self.held(session_id) as held:
+            held.add(record)
 
     def forget(self, session_id: str) -> None:
         """Remove the records of a session that never came to be; raises `StorageError`."""
         self._records.remove(session_id, COMPACTIONS)
 
     def seed(self, session_id: str) -> Checkpoint | None:
-        """Return what a session goes on from; raises `UnreadableSource` (JUN-46)."""
-        try:
-            return seed_of(self.of(session_id), session_id)
-        except StorageError as error:
-            reason = f"its record of how it began cannot be read: {error}"
-            raise UnreadableSource(reason) from error
+        """Return what a session goes on from; raises `StorageError` (JUN-46)."""
+        return seed_of(self.of(session_id), session_id)
 
     def opened(self, session_id: str) -> dict[str, str]:
         """Return the compactions that opened windows of a session, by the id of the window.
@@ -190,15 +192,9 @@ class CompactionRecords:
         raise Refusal("unknown_compaction", message, {"compactionId": compaction_id[:200]})
 
 
-@contextlib.contextmanager
-def storing(session_id: str) -> Generator[None]:
-    """Turn what the system refuses about our records into a refusal."""
-    try:
-        yield
-    except StorageError as error:
-        message = f"the records of compactions of {session_id} cannot be kept: {error}"
-        facts = {"sessionId": session_id, "reason": str(error)}
-        raise Refusal("storage_error", message, facts) from error
+def storing(session_id: str) -> AbstractContextManager[None]:
+    """Turn what the system refuses about these records into a refusal."""
+    return keeping("records of compactions", session_id)
 
 
 def is_undone(records: tuple[Record, ...], compaction_id: str) -> bool:

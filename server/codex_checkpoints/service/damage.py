@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from codex_checkpoints.journal import StorageError, unreadable_in
+from codex_checkpoints.durable import StorageError, unreadable_in
 from codex_checkpoints.records import (
     AUDIT,
     COMPACTIONS,

@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from codex_checkpoints.service.connect.connection import Connection
+from codex_checkpoints.service.connect.status import Connection
 from codex_checkpoints.service.damage import damage
 from codex_checkpoints.service.findings import Finding, of_connection
 from codex_checkpoints.service.reading.rows import problems_of, skipped_of
@@ -18,7 +18,7 @@ from codex_checkpoints.values import frozen
 
 @frozen
 class Diagnosis:
-    """The state of one Codex home as this product sees it."""
+    """What was found, skipped and why; `skipped` counts what gave nothing, by reason."""
 
     codex_home: str
     state_dir: str

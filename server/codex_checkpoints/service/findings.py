@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from operator import attrgetter
 
 from codex_checkpoints.codex.program import has_hooks
-from codex_checkpoints.service.connect.connection import Connection
 from codex_checkpoints.service.connect.doors import HOW_TO_TRUST, Door
+from codex_checkpoints.service.connect.status import Connection
 from codex_checkpoints.threads.contract import Row
 from codex_checkpoints.values import frozen
 
@@ -17,7 +17,7 @@ _RECENT = 20
 
 @frozen
 class Finding:
-    """One thing worth knowing: `severity` is `error`, `warning` or `info`."""
+    """One thing worth knowing, with a way out; `severity` is `error`, `warning` or `info`."""
 
     code: str
     severity: str

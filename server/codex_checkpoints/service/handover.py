@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import logging
 
-from codex_checkpoints.journal import StorageError
+from codex_checkpoints.durable import StorageError
 from codex_checkpoints.service.reading.projections import View
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.values import frozen

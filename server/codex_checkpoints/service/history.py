@@ -20,11 +20,11 @@ from codex_checkpoints.core.history.windows import Fragment
 from codex_checkpoints.core.rollout.fields import Json
 from codex_checkpoints.core.rollout.parsing import head_of
 from codex_checkpoints.core.rollout.reader import Place
-from codex_checkpoints.journal import StorageError
+from codex_checkpoints.durable import StorageError
 from codex_checkpoints.service.compaction_records import Opened
 from codex_checkpoints.service.reading.first_pass import Digest, FirstPass
 from codex_checkpoints.service.reading.parts import Part, Taker, parts_below, read_parts
-from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.service.refusal import Refusal, unreadable
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.threads.contract import OURS, Row, UnreadableSource
 from codex_checkpoints.values import frozen
@@ -137,7 +137,7 @@ class Histories:
         try:
             survey, parts = first.read_on(end)
         except UnreadableSource as error:
-            raise _unreadable(row, str(error)) from error
+            raise unreadable(row.path, str(error)) from error
         surveyed = _surveyed(survey.outline(), parts)
         outline, choice = surveyed.outline, surveyed.choice
         retracing = Retracing(choice, outline.start, shift)
@@ -183,7 +183,7 @@ class Histories:
         try:
             head = head_of(self._reader.first_line(root.path))
         except UnreadableSource as error:
-            raise _unreadable(row, str(error)) from error
+            raise unreadable(row.path, str(error)) from error
         if head is None or head.originator != OURS:
             return 0  # what nobody of us made begins with nothing
         return self._sessions.open(row.path)[1].replay.scale.shift
@@ -193,7 +193,7 @@ class Histories:
         try:
             chain = parts_below(self._reader, row.path, locate)
         except UnreadableSource as error:
-            raise _unreadable(row, str(error)) from error
+            raise unreadable(row.path, str(error)) from error
         parts = self._read(row, survey, (*chain, Part(row.path)), Place(0, 0))
         return _surveyed(survey.outline(), parts)
 
@@ -209,7 +209,7 @@ class Histories:
         try:
             return read_parts(self._reader, taker, parts, start, row.path)
         except UnreadableSource as error:
-            raise _unreadable(row, str(error)) from error
+            raise unreadable(row.path, str(error)) from error
 
 
 def _surveyed(outline: Outline, parts: tuple[Part, ...]) -> Surveyed:
@@ -234,9 +234,4 @@ def _told_by(opened: Opened, window: Window) -> Window:
 
 
 def _replaced(row: Row) -> Refusal:
-    return _unreadable(row, "it was replaced while it was read")
-
-
-def _unreadable(row: Row, reason: str) -> Refusal:
-    facts = {"path": row.path, "reason": reason}
-    return Refusal("unreadable_source", f"{row.path}: {reason}", facts)
+    return unreadable(row.path, "it was replaced while it was read")

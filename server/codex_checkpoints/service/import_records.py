@@ -8,10 +8,8 @@ from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.portable.arriving import links_of
 from codex_checkpoints.core.portable.records import Import, imports_in, seed_in
 from codex_checkpoints.core.restore.chains import Link
-from codex_checkpoints.journal import StorageError
 from codex_checkpoints.records import IMPORTS, Records
 from codex_checkpoints.service.restore_records import storing
-from codex_checkpoints.threads.contract import UnreadableSource
 
 
 class ImportRecords:
@@ -52,9 +50,5 @@ class ImportRecords:
                 yield link
 
     def seed(self, session_id: str) -> Checkpoint | None:
-        """Return what a session began with; raises `UnreadableSource`."""
-        try:
-            return seed_in(self._records.lines(session_id, IMPORTS), session_id)
-        except StorageError as error:
-            reason = f"its record of how it began cannot be read: {error}"
-            raise UnreadableSource(reason) from error
+        """Return what a session began with; raises `StorageError`."""
+        return seed_in(self._records.lines(session_id, IMPORTS), session_id)

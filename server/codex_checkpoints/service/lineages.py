@@ -28,7 +28,7 @@ from codex_checkpoints.core.restore.lineage import Known, Node, Tree, Window, tr
 from codex_checkpoints.core.rollout.fields import load, object_of, text_of, whole_of
 from codex_checkpoints.core.rollout.items import SessionMeta
 from codex_checkpoints.core.rollout.parsing import head_of
-from codex_checkpoints.journal import StorageError
+from codex_checkpoints.durable import StorageError
 from codex_checkpoints.service.compaction_records import CompactionRecords, storing
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.import_records import ImportRecords

@@ -44,6 +44,7 @@ class Summary:
     markers: int
     branches: int
     made_by: str | None
+    nearly_full: bool
     offer: Offer | None
 
 
@@ -57,7 +58,10 @@ class Page:
 
 @frozen
 class TurnSummary:
-    """One turn that is not rolled back; `number` counts them from 1."""
+    """One turn that is not rolled back; `task` is what the user said last in it.
+
+    `startedAt` is the time of its first message, UTC, null where no record tells.
+    """
 
     turn_id: str
     number: int

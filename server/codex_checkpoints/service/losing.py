@@ -16,7 +16,7 @@ from codex_checkpoints.core.compaction.records import Installed, Range
 from codex_checkpoints.core.losses.account import Account
 from codex_checkpoints.core.losses.records import Loss, Readings
 from codex_checkpoints.core.rollout.parsing import head_of
-from codex_checkpoints.journal import StorageError
+from codex_checkpoints.durable import StorageError
 from codex_checkpoints.service.history import ours
 from codex_checkpoints.service.reading.fingerprints import Fingerprint
 from codex_checkpoints.service.reading.pace import PacedReader

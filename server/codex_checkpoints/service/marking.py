@@ -17,11 +17,11 @@ from codex_checkpoints.core.restore import markers
 from codex_checkpoints.core.restore.markers import Marker, Origin, Pin, Shelf
 from codex_checkpoints.core.rollout.paths import uri_of
 from codex_checkpoints.core.rollout.turns import Turn
-from codex_checkpoints.journal import Append, StorageError
+from codex_checkpoints.durable import Append
 from codex_checkpoints.records import MARKERS
 from codex_checkpoints.service.reading.session_file import SessionFile
 from codex_checkpoints.service.reading.turn_names import end_of, find_turn, has_ended
-from codex_checkpoints.service.refusal import Refusal, misfit
+from codex_checkpoints.service.refusal import Refusal, keeping, misfit
 from codex_checkpoints.service.session_names import not_current
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.threads.contract import Row
@@ -135,7 +135,7 @@ class Markers:
 
     def shelf(self, session_id: str) -> Shelf:
         """Return the markers and pins of a session; raises `storage_error`."""
-        with _storing(session_id):
+        with keeping("markers", session_id):
             return markers.shelf_of(self._sessions.records.lines(session_id, MARKERS))
 
     def find(self, session_id: str, checkpoint: str) -> Marker:
@@ -198,18 +198,11 @@ class Markers:
 
     @contextlib.contextmanager
     def _writing(self, session_id: str) -> Generator[Append]:
-        with _storing(session_id), self._sessions.records.journal(session_id, MARKERS) as journal:
+        with (
+            keeping("markers", session_id),
+            self._sessions.records.journal(session_id, MARKERS) as journal,
+        ):
             yield journal.append
-
-
-@contextlib.contextmanager
-def _storing(session_id: str) -> Generator[None]:
-    try:
-        yield
-    except StorageError as error:
-        message = f"the markers of {session_id} cannot be kept: {error}"
-        facts = {"sessionId": session_id, "reason": str(error)}
-        raise Refusal("storage_error", message, facts) from error
 
 
 def _placed(marker: Marker, opened: SessionFile) -> Placed:

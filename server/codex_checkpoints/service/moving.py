@@ -15,7 +15,7 @@ from codex_checkpoints.values import frozen
 
 if TYPE_CHECKING:
     from codex_checkpoints.codex.app_server import AskingFailed
-    from codex_checkpoints.codex.archive import CodexArchive
+    from codex_checkpoints.codex.program import CodexArchive
 
 
 @frozen

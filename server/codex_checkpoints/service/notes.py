@@ -25,7 +25,7 @@ from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import call_ids, user_refs
 from codex_checkpoints.core.checkpoint.text import value
-from codex_checkpoints.journal import Append, StorageError
+from codex_checkpoints.durable import Append, StorageError
 from codex_checkpoints.service.reading.session_file import SessionFile
 from codex_checkpoints.service.refusal import Refusal, misfit
 from codex_checkpoints.service.session_names import not_current
@@ -50,10 +50,10 @@ _SHOWN = 80
 
 @frozen
 class Applied:
-    """An accepted update: where it stands, and which of its texts will be cut.
+    """An update that was accepted, or would be.
 
-    `update_id` is None for one that was only tried; `id` is the key of a fact or the id of a
-    decision, None for a plan.
+    `updateId` is null where it was only judged, `id` for a plan; `shortened` names the texts and
+    steps that are kept in part.
     """
 
     accepted: bool

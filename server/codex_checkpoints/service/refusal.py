@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Generator, Mapping
+
+from codex_checkpoints.durable import StorageError
 
 
 class Refusal(Exception):
@@ -19,6 +22,27 @@ class Refusal(Exception):
 def misfit(problem: str) -> Refusal:
     """Return the refusal of something that was asked in a way that does not fit."""
     return Refusal("invalid_payload", problem, {"problems": [problem]})
+
+
+def unreadable(path: str, reason: str, session_id: str | None = None) -> Refusal:
+    """Return the refusal of a session file that cannot be read, or is another one by now."""
+    facts = {"path": path, "reason": reason}
+    if session_id is not None:
+        facts = {"sessionId": session_id, **facts}
+    return Refusal("unreadable_source", f"{path}: {reason}", facts)
+
+
+@contextlib.contextmanager
+def keeping(what: str, session_id: str | None) -> Generator[None]:
+    """Turn what the system refuses about records of ours into a refusal; None: of no session."""
+    try:
+        yield
+    except StorageError as error:
+        of_it = "" if session_id is None else f" of {session_id}"
+        facts = {"sessionId": session_id, "reason": str(error)}
+        raise Refusal(
+            "storage_error", f"the {what}{of_it} cannot be kept: {error}", facts
+        ) from error
 
 
 class Cancelled(Exception):

@@ -7,25 +7,22 @@ record says is known to `core.restore`.
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Generator
+from contextlib import AbstractContextManager
 
+from codex_checkpoints.core.checkpoint.canonical import kept
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.restore import records as lines
 from codex_checkpoints.core.restore.chains import MAX_CHAIN
 from codex_checkpoints.core.restore.events import Operation, StateTransferred
 from codex_checkpoints.core.restore.records import Restore, restore_in, restores_in
-from codex_checkpoints.core.restore.written import from_json, to_json
 from codex_checkpoints.core.rollout.fields import object_of
-from codex_checkpoints.journal import StorageError
 from codex_checkpoints.records import RESTORES, Records
-from codex_checkpoints.service.refusal import Refusal
-from codex_checkpoints.threads.contract import UnreadableSource
+from codex_checkpoints.service.refusal import keeping
 from codex_checkpoints.values import frozen
 
 
 @frozen
-class Undertaking:
+class PreparedRestore:
     """A restore up to its publication: what is left to be told afterwards."""
 
     operation: Operation
@@ -81,28 +78,24 @@ class RestoreRecords:
                 journal.append(lines.line_of(record))
 
     def seed(self, session_id: str) -> Checkpoint | None:
-        """Return what a session began with; raises `UnreadableSource` (AGN-88)."""
-        try:
-            return lines.seed_of(self._of(session_id), session_id)
-        except StorageError as error:
-            reason = f"its record of how it began cannot be read: {error}"
-            raise UnreadableSource(reason) from error
+        """Return what a session began with; raises `StorageError` (AGN-88)."""
+        return lines.seed_of(self._of(session_id), session_id)
 
     def begun(self, session_id: str) -> Operation | None:
         """Return the operation that is to make a branch, or was when it was killed."""
         told = (object_of(line) for line in self._records.undertaken(session_id))
-        found = (from_json(each.get("operation"), Operation) for each in told)
+        found = (kept.read_or_none(each.get("operation"), Operation) for each in told)
         return next((each for each in found if each is not None), None)
 
-    def undertaken(self, session_id: str) -> Undertaking | None:
+    def undertaken(self, session_id: str) -> PreparedRestore | None:
         """Return the restore that is making a branch, or was when it was killed."""
         for line in self._records.undertaken(session_id):
             told = object_of(line)
-            operation = from_json(told.get("operation"), Operation)
+            operation = kept.read_or_none(told.get("operation"), Operation)
             record = restore_in(told.get("record"))
-            transferred = from_json(told.get("transferred"), StateTransferred)
+            transferred = kept.read_or_none(told.get("transferred"), StateTransferred)
             if operation is not None and record is not None and transferred is not None:
-                return Undertaking(operation, record, transferred)
+                return PreparedRestore(operation, record, transferred)
         return None
 
     def _of(self, session_id: str) -> tuple[Restore, ...]:
@@ -115,25 +108,18 @@ class RestoreRecords:
 
 def begun_line(operation: Operation) -> dict[str, object]:
     """Return an undertaking of which nothing but its operation is known yet."""
-    return {"operation": to_json(operation)}
+    return {"operation": kept.write(operation)}
 
 
-def line_of(undertaking: Undertaking) -> dict[str, object]:
+def line_of(prepared: PreparedRestore) -> dict[str, object]:
     """Return an undertaking as JSON values."""
     return {
-        "operation": to_json(undertaking.operation),
-        "record": to_json(undertaking.record),
-        "transferred": to_json(undertaking.transferred),
+        "operation": kept.write(prepared.operation),
+        "record": kept.write(prepared.record),
+        "transferred": kept.write(prepared.transferred),
     }
 
 
-@contextlib.contextmanager
-def storing(session_id: str | None) -> Generator[None]:
-    """Turn what the system refuses about our records into a refusal; None: of no session."""
-    try:
-        yield
-    except StorageError as error:
-        of_it = "" if session_id is None else f" of {session_id}"
-        message = f"the records of restores{of_it} cannot be kept: {error}"
-        facts = {"sessionId": session_id, "reason": str(error)}
-        raise Refusal("storage_error", message, facts) from error
+def storing(session_id: str | None) -> AbstractContextManager[None]:
+    """Turn what the system refuses about these records into a refusal; None: of no session."""
+    return keeping("records of restores", session_id)

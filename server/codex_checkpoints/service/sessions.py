@@ -27,7 +27,7 @@ from codex_checkpoints.threads.contract import Row
 from codex_checkpoints.workspace import Workspace
 
 if TYPE_CHECKING:
-    from codex_checkpoints.codex.archive import CodexArchive
+    from codex_checkpoints.codex.program import CodexArchive
     from codex_checkpoints.core.compaction.offering import Named
     from codex_checkpoints.service.compaction_records import CompactionRecords
     from codex_checkpoints.service.listing import Detail, Summary

@@ -20,7 +20,7 @@ from codex_checkpoints.service.tallies import Tallies
 from codex_checkpoints.threads.contract import BadQuery, Row, ThreadQuery
 
 if TYPE_CHECKING:
-    from codex_checkpoints.core.compaction.offering import Named, Offer
+    from codex_checkpoints.core.compaction.offering import Between, Named, Offer
     from codex_checkpoints.service.compaction_records import CompactionRecords
 
 
@@ -122,6 +122,7 @@ class Summaries:
             markers=self._tallies.markers(row.session_id),
             branches=branches.get(row.session_id, 0),
             made_by=self._tallies.made_by(row),
+            nearly_full=self._is_nearly_full(row),
             offer=None if row.archived or continued_by else self._offer(row),
         )
 
@@ -131,19 +132,16 @@ class Summaries:
 
         return offering.window(row.context_window, self._named())
 
-    def _offer(self, row: Row) -> Offer | None:
-        """Return what speaks for a compaction, by what is reported alone (JUN-28)."""
-        if self._settings.compaction_offer == "off" or row.context_tokens is None:
-            return None
+    def _is_nearly_full(self, row: Row) -> bool:
         from codex_checkpoints.core.compaction import offering  # noqa: PLC0415 - as `named` has it
 
-        between = offering.Between(
-            not row.turn_open,
-            row.context_tokens,
-            "reported" if row.context_source == "reported" else "estimated",
-            row.context_window,
-        )
-        return offering.offer(self._settings.compaction_offer, between, self._named())
+        return offering.is_nearly_full(_between(row), self._named())
+
+    def _offer(self, row: Row) -> Offer | None:
+        """Return what speaks for a compaction, by what is reported alone (JUN-28)."""
+        from codex_checkpoints.core.compaction import offering  # noqa: PLC0415 - as `named` has it
+
+        return offering.offer(self._settings.compaction_offer, _between(row), self._named())
 
     def _remembers(self, row: Row, noted: frozenset[str]) -> bool:
         """Return whether there may be notes, here or where the session's history begins."""
@@ -162,3 +160,11 @@ class Summaries:
             return 0
         statuses = (status_of(fact, checkpoint.artifacts) for fact in checkpoint.facts.values())
         return sum(status == "SUSPECT" for status in statuses)
+
+
+def _between(row: Row) -> Between:
+    """Return how a session stands between two turns."""
+    from codex_checkpoints.core.compaction.offering import Between  # noqa: PLC0415 - as `named` has it
+
+    source = "reported" if row.context_source == "reported" else "estimated"
+    return Between(not row.turn_open, row.context_tokens, source, row.context_window)

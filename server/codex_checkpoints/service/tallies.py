@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Literal
 
 from codex_checkpoints.core.rollout.fields import object_of
-from codex_checkpoints.journal import StorageError
+from codex_checkpoints.durable import StorageError
 from codex_checkpoints.records import IMPORTS, MARKERS, RESTORES, Look, Records
 from codex_checkpoints.service.reading.catalogue import Catalogue
 from codex_checkpoints.threads.contract import Row

@@ -42,7 +42,7 @@ from codex_checkpoints.threads.contract import (
 
 if TYPE_CHECKING:
     from codex_checkpoints.codex.app_server import AskingFailed
-    from codex_checkpoints.codex.archive import CodexArchive
+    from codex_checkpoints.codex.program import CodexArchive
 
 logger = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
-from codex_checkpoints.threads import cold, history, locks, surroundings, tree, writer
+from codex_checkpoints.threads import locks, tree, writer
 from codex_checkpoints.threads import query as queries
 from codex_checkpoints.threads.contract import (
     OURS,
@@ -38,9 +38,9 @@ from codex_checkpoints.threads.contract import (
     Unset,
     Unsupported,
 )
-from codex_checkpoints.threads.given_names import GivenNames
 from codex_checkpoints.threads.index import Index, is_storable
-from codex_checkpoints.threads.numbering import id_of, is_thread_id, lines_of
+from codex_checkpoints.threads.lines import id_of, is_thread_id, lines_of
+from codex_checkpoints.threads.names import GivenNames
 from codex_checkpoints.threads.rollout_file import FileReader
 
 
@@ -90,7 +90,7 @@ class LocalThreadStore:
                 raise Unsupported("an archived session is not continued; unarchive it first")
             path = rollout.path
             if rollout.compressed:
-                path = cold.unpack(path, lock)
+                path = writer.unpack(path, lock)
                 expected = None
             written = writer.append(path, items, at, lock, expected)
         return Appended(self._seen(path), written.start, written.end, written.ordinals)
@@ -113,8 +113,8 @@ class LocalThreadStore:
         """Return lines of the whole history, the bases' below the cut first."""
         path = self._newest(thread_id).path
         by_id = queries.by_rollout_id(tree.scan(self.codex_home).values())
-        chain = history.parts(self.reader, path, lambda rollout_id: by_id.get(rollout_id.lower()))
-        return history.page(self.reader, chain, cursor, limit)
+        chain = queries.parts(self.reader, path, lambda rollout_id: by_id.get(rollout_id.lower()))
+        return queries.history_page(self.reader, chain, cursor, limit)
 
     # --- what there is ---------------------------------------------------------------------------
 
@@ -237,7 +237,7 @@ class LocalThreadStore:
                 raise ThreadNotFound("there is no such session")
             if len(own) > 1:
                 raise Conflict("the session has gone on in a later file")
-            made_by = history.head(self.reader, own[0].path)
+            made_by = queries.head(self.reader, own[0].path)
             if made_by is None or made_by.originator != OURS:
                 raise Conflict("only sessions that codex-checkpoints made are deleted")
             if queries.is_referred_to(own[0], self._lineage(own[0].path)):
@@ -255,15 +255,15 @@ class LocalThreadStore:
     @property
     def watched(self) -> tuple[str, ...]:
         """Return the folders of session files and of locks."""
-        return surroundings.watched(self.codex_home)
+        return tree.watched(self.codex_home)
 
     def touched(self, paths: Iterable[str]) -> Touched:
         """Say what changes at some paths may mean."""
-        return surroundings.touched(self.codex_home, paths)
+        return tree.touched(self.codex_home, paths)
 
     def faults(self) -> tuple[Fault, ...]:
         """Return what is wrong with folders and index."""
-        found = [*surroundings.faults(self.codex_home)]
+        found = [*tree.faults(self.codex_home)]
         if self._index.fallback is not None:
             found.append(Fault("index_unavailable", self._index.path, self._index.fallback))
         if self._unnamable:
@@ -331,7 +331,7 @@ class LocalThreadStore:
         """Return whether Codex keeps the thread's name in its list; others it keeps in SQLite."""
         if row.history_mode is not None:
             return row.history_mode == "legacy"
-        own = history.head(self.reader, row.path)
+        own = queries.head(self.reader, row.path)
         return own is not None and not own.paginated
 
     def _move(self, thread_id: str, *, archive: bool) -> Rollout:
@@ -364,7 +364,7 @@ class LocalThreadStore:
                 yield row.base_rollout, row.forked_from, row.parent_session
                 continue
             try:
-                own = history.head(self.reader, path)
+                own = queries.head(self.reader, path)
             except UnreadableSource as error:
                 raise Conflict("a session that cannot be read may build on this one") from error
             if own is not None:

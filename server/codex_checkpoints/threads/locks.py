@@ -25,9 +25,8 @@ from collections.abc import Generator, Sequence
 
 from codex_checkpoints import file_lock
 from codex_checkpoints.threads.contract import StorageFailed, ThreadIsLive, Unsupported
-from codex_checkpoints.threads.tree import parse_name
+from codex_checkpoints.threads.tree import lock_folder, parse_name
 
-_FOLDER = "thread-writer-locks"
 _COORDINATION = ".coordination.lock"
 _SUFFIX = ".lock"
 _THREAD_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -51,14 +50,9 @@ _COORDINATION_PAUSE = 0.005
 _AT_A_TIME = 64
 
 
-def folder(codex_home: str) -> str:
-    """Return where the locks lie; a change there may mean that a thread was loaded or let go."""
-    return os.path.join(codex_home, _FOLDER)
-
-
 def live_threads(codex_home: str) -> frozenset[str]:
     """Name the threads whose writer lock is held."""
-    place = folder(codex_home)
+    place = lock_folder(codex_home)
     try:
         locks = sorted(name for name in os.listdir(place) if name.endswith(_SUFFIX))
     except OSError:
@@ -75,7 +69,7 @@ def is_live(codex_home: str, thread_id: str) -> bool:
     """Tell whether the thread's writer lock is held; what is no thread id is not live."""
     if _THREAD_ID.fullmatch(thread_id) is None:
         return False
-    return bool(_held(folder(codex_home), (thread_id,)))
+    return bool(_held(lock_folder(codex_home), (thread_id,)))
 
 
 class WriterLock:
@@ -131,7 +125,7 @@ def hold(codex_home: str, thread_id: str) -> Generator[WriterLock]:
     """
     if _THREAD_ID.fullmatch(thread_id) is None:
         raise Unsupported("no session id")
-    place = folder(codex_home)
+    place = lock_folder(codex_home)
     path = _lock_of(place, thread_id)
     try:
         with contextlib.suppress(FileExistsError):

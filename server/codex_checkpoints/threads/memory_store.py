@@ -1,18 +1,18 @@
 """A store that keeps everything in this process, and the plainest reading of the contract.
 
 A rollout is a name and its bytes.  Nothing survives `close`, and nobody else can have a thread
-loaded, so nothing is ever live but what a test says is.
+loaded, so only what a test names is live.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 import orjson
 from attrs import evolve
 
-from codex_checkpoints.threads import history
 from codex_checkpoints.threads import query as queries
 from codex_checkpoints.threads.contract import (
     OURS,
@@ -20,11 +20,15 @@ from codex_checkpoints.threads.contract import (
     Conflict,
     Copied,
     Fault,
+    Feed,
     HistoryPage,
+    Identity,
     Item,
     Look,
+    Mark,
     NewThread,
     Patch,
+    Reading,
     Rollout,
     Row,
     StoredThread,
@@ -37,10 +41,74 @@ from codex_checkpoints.threads.contract import (
     Unset,
     Unsupported,
 )
-from codex_checkpoints.threads.memory_reader import PLACE, Held, MemoryReader
-from codex_checkpoints.threads.numbering import id_of, lines_of
-from codex_checkpoints.threads.tail import End, end_of
-from codex_checkpoints.threads.writer import lines_behind
+from codex_checkpoints.threads.lines import End, end_of, id_of, lines_behind, lines_of
+from codex_checkpoints.values import define
+
+PLACE = "memory:"
+_PORTION = 1 << 16
+
+
+@define
+class Held:
+    """One rollout: who it is, and its bytes."""
+
+    rollout: Rollout
+    data: bytes
+
+
+class MemoryReader:
+    """Reads the rollouts of a store in memory; `contract.RolloutReader`."""
+
+    def __init__(self, held: Mapping[str, Held]) -> None:
+        """Read from this mapping, whatever comes into it later."""
+        self._held = held
+
+    def identify(self, path: str) -> Identity:
+        """Say who a rollout is by its place."""
+        thread_id, _, rollout_id = path.removeprefix(PLACE).partition("/")
+        return Identity(thread_id, rollout_id)
+
+    def follow(self, path: str, old: Mark | None, feed: Feed) -> Reading | None:
+        """Feed what lies behind `old`, or everything; None where it is no longer the same."""
+        held = self._find(path)
+        if old is not None and old != _mark(held, old.offset):
+            return None
+        offset, rest = self.read(path, 0 if old is None else old.offset, feed)
+        return Reading(_mark(held, offset), rest)
+
+    def read(
+        self, path: str, offset: int, feed: Feed, limit: int | None = None
+    ) -> tuple[int, bytes]:
+        """Feed from `offset` to `limit` or the end; return where it stopped, and the rest."""
+        data = self._find(path).data[:limit]
+        # What was left is offered again, together with more.
+        while offset < len(data) and (consumed := feed(data[offset : offset + _PORTION])):
+            offset += consumed
+        return offset, data[offset:]
+
+    def mark_at(self, path: str, offset: int, inode: int) -> Mark:
+        """Return the mark at an offset."""
+        return evolve(_mark(self._find(path), offset), inode=inode)
+
+    def piece(self, path: str, start: int, longest: int) -> bytes | None:
+        """Return what lies from `start` to the end; None when that is more than `longest`."""
+        data = self._find(path).data[start:]
+        return data if len(data) <= longest else None
+
+    def first_line(self, path: str) -> bytes:
+        """Return the first line that is not blank."""
+        return self._find(path).data.lstrip().partition(b"\n")[0]
+
+    def _find(self, path: str) -> Held:
+        held = self._held.get(path)
+        if held is None:
+            raise UnreadableSource("there is no such rollout")
+        return held
+
+
+def _mark(held: Held, offset: int) -> Mark:
+    digest = hashlib.sha256(held.data[:offset]).hexdigest()
+    return Mark(offset, held.rollout.look[2], digest, "")
 
 
 class InMemoryThreadStore:
@@ -103,8 +171,8 @@ class InMemoryThreadStore:
         self, thread_id: str, cursor: str | None = None, limit: int | None = None
     ) -> HistoryPage:
         """Return lines of the whole history, the bases' below the cut first."""
-        chain = history.parts(self.reader, self._newest(thread_id).path, self.places().get)
-        return history.page(self.reader, chain, cursor, limit)
+        chain = queries.parts(self.reader, self._newest(thread_id).path, self.places().get)
+        return queries.history_page(self.reader, chain, cursor, limit)
 
     # --- what there is ---------------------------------------------------------------------------
 
@@ -199,7 +267,7 @@ class InMemoryThreadStore:
     def delete_thread(self, thread_id: str) -> None:
         """Remove a thread that we made and that nothing builds on."""
         rollout = self._to_write(thread_id)
-        own = history.head(self.reader, rollout.path)
+        own = queries.head(self.reader, rollout.path)
         if len(self._rollouts_of(thread_id)) > 1 or own is None or own.originator != OURS:
             raise Conflict("only sessions that codex-checkpoints made are deleted")
         if queries.is_referred_to(rollout, self._lineage(rollout.path)):
@@ -277,7 +345,7 @@ class InMemoryThreadStore:
 
     def _lineage(self, without: str) -> Iterable[queries.Named]:
         for path in self._held:
-            own = None if path == without else history.head(self.reader, path)
+            own = None if path == without else queries.head(self.reader, path)
             if own is not None:
                 base = own.base.rollout_id if own.base else None
                 yield base, own.forked_from, own.parent_session

@@ -1,8 +1,9 @@
-"""Which session files there are under a Codex home (ROL-1, ROL-2).
+"""Which session files there are under a Codex home, and what changes there mean (ROL-1, ROL-2).
 
 A file is known by its name: `rollout-<local time>-<thread>.jsonl`, `…-<thread>_<segment>.jsonl`
-for a later segment, either with `.zst` when it is compressed.  The names only locate; who a
-session is stands in the file.  Links are not followed, so a link cannot make us read elsewhere.
+for a later segment, either with `.zst` when it is compressed.  The names only locate; the file
+itself says which session it is.  Links are not followed, so a link cannot make us read elsewhere.
+No session file is opened here.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ import functools
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
-from codex_checkpoints.threads.contract import Look, Rollout
+from codex_checkpoints.threads.contract import Fault, Look, Rollout, Touched
 from codex_checkpoints.values import frozen
 
 _HEX = "[0-9a-fA-F]"
@@ -61,6 +62,11 @@ def forms(path: str) -> tuple[str, str]:
 def roots(codex_home: str) -> tuple[str, str]:
     """Return the folder of the active and that of the archived sessions."""
     return os.path.join(codex_home, "sessions"), os.path.join(codex_home, "archived_sessions")
+
+
+def lock_folder(codex_home: str) -> str:
+    """Return where the locks lie; a change there may mean that a thread was loaded or let go."""
+    return os.path.join(codex_home, "thread-writer-locks")
 
 
 def scan(codex_home: str) -> dict[str, Rollout]:
@@ -268,3 +274,48 @@ def _files(folder: str, *, archived: bool, depth: int) -> Iterator[Rollout]:
         found = _found(entry.path, name, look, archived=archived)
         if found is not None:
             yield found
+
+
+def watched(codex_home: str) -> tuple[str, ...]:
+    """Return the folders of the session files, and that of the locks."""
+    return (*roots(codex_home), lock_folder(codex_home))
+
+
+def touched(codex_home: str, paths: Iterable[str]) -> Touched:
+    """Say what changes at some paths may mean."""
+    *roots, keys = watched(codex_home)
+    paths = frozenset(paths)
+    inside = {path for path in paths if any(_is_below(path, root) for root in roots)}
+    about_locks = {path for path in paths if _is_below(path, keys)}
+    files = {path for path in inside if parse_name(os.path.basename(path)) is not None}
+    # What is no other file may be a folder that came or went, with who knows what in it.
+    folders = any(os.path.isdir(path) or not os.path.exists(path) for path in inside - files)
+    return Touched(frozenset(files), folders, bool(about_locks), paths - inside - about_locks)
+
+
+def faults(codex_home: str) -> Iterator[Fault]:
+    """Yield what is wrong with the folders of a home."""
+    if not os.path.isdir(codex_home):
+        yield Fault("home_missing", codex_home)
+        return
+    active, archived = roots(codex_home)
+    for root in (active, archived):
+        if os.path.isdir(root):
+            if not os.access(root, os.R_OK | os.X_OK):
+                yield Fault("rollouts_unreadable", root)
+        elif root == active:
+            yield Fault("rollouts_missing", root)
+    yield from _faults_passed_over(codex_home)
+
+
+def _faults_passed_over(codex_home: str) -> Iterator[Fault]:
+    """Yield a fault for each reason to leave entries out, with the first of them."""
+    by_reason: dict[str, list[str]] = {}
+    for path, reason in passed_over(codex_home):
+        by_reason.setdefault(reason, []).append(path)
+    for reason, paths in sorted(by_reason.items()):
+        yield Fault("passed_over", min(paths), reason, len(paths))
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder + os.sep)

@@ -1,9 +1,11 @@
 """Writing session files: a new one whole, lines at the end of an old one, its place (STO-12, -16).
 
-Only what is already canonical comes in; what it means, and what is told about it elsewhere, is not
-known here.  Bytes that are there are never changed, so everything but a new file needs the thread's
-`WriterLock`.  All that this writes by itself is ASCII: a line that a crash cut off is still UTF-8,
-and Codex, which refuses a file with any byte that is not, goes on with the next line (STO-15).
+Only what is already canonical comes in.  Bytes that are there are never changed, so everything but
+a new file needs the thread's `WriterLock`.  How bytes become durable is known to `durable`.
+
+Cold session files, which Codex packed into one zstd frame, are never appended to.  Such a file is
+unpacked beside itself, and goes only when the plain one stands there complete.  Of both forms the
+plain one counts, so a process may be killed at any point.
 
 What Codex 0.169 makes of `move`: it keeps the path of a thread in a database of its own.  Without
 such a row it goes by the folder: what lies in `archived_sessions/` is archived, and `codex
@@ -17,29 +19,51 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import json
 import os
+import re
 import stat
-from collections.abc import Generator, Iterable, Sequence
-from datetime import UTC, datetime
+import sys
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from datetime import datetime
 
-from codex_checkpoints.threads import cold, publishing, tail
-from codex_checkpoints.threads.contract import Conflict, Copied, Item, Look, Unsupported
-from codex_checkpoints.threads.locks import WriterLock
-from codex_checkpoints.threads.tree import look_of
+from codex_checkpoints import durable
+from codex_checkpoints.core.rollout.reader import CHUNK
+from codex_checkpoints.threads import lines as session_lines
+from codex_checkpoints.threads.contract import (
+    Conflict,
+    Copied,
+    Item,
+    Look,
+    StorageFailed,
+    UnreadableSource,
+    Unsupported,
+)
+from codex_checkpoints.threads.locks import WriterLock, is_live
+from codex_checkpoints.threads.tree import look_of, parse_name, roots
 from codex_checkpoints.values import frozen
 
-clear_leftovers = publishing.clear_leftovers
-
-_ENVELOPE = frozenset({"timestamp", "ordinal", "type", "payload"})
-_FLAGS = (
-    os.O_RDWR
-    | os.O_APPEND
-    | getattr(os, "O_BINARY", 0)
+PACKED = ".zst"
+_WINDOW_LOG = 25  # a packed file may ask for 32 MiB of memory, no more
+_DEPTH = 3  # sessions/YYYY/MM/DD
+_IN_THE_NURSERY = re.compile(r"\.(rollout-[\w-]+\.jsonl)\.[0-9a-f]{16}\.tmp", re.ASCII)
+_BESIDE = re.compile(r"\.(rollout-[\w-]+\.jsonl)\.tmp", re.ASCII)
+_CAREFULLY = (
+    getattr(os, "O_BINARY", 0)
     | getattr(os, "O_CLOEXEC", 0)
     | getattr(os, "O_NOFOLLOW", 0)
     | getattr(os, "O_NONBLOCK", 0)
 )
+
+
+@contextlib.contextmanager
+def _storage() -> Generator[None]:
+    """Turn what the system refuses into `StorageFailed`, a name that is taken into `Conflict`."""
+    try:
+        yield
+    except FileExistsError as error:
+        raise Conflict("the name is taken") from error
+    except OSError as error:
+        raise StorageFailed(durable.reason_of(error)) from error
 
 
 @frozen
@@ -55,50 +79,6 @@ class Written:
     repaired: bool
 
 
-def line_of(item: Item, ordinal: int | None, at: datetime) -> bytes:
-    """Return an item as one line with its LF, in the order of keys that Codex writes.
-
-    `at` stands in where the item has no time of its own.  Raises `Unsupported` for what is no JSON
-    that Codex can read: a number that is none, half a surrogate pair, a key of the envelope twice.
-    """
-    if not _ENVELOPE.isdisjoint(item.extra):
-        raise Unsupported("a key of the envelope stands in `extra` as well")
-    moment = at.astimezone(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
-    envelope: dict[str, object] = {"timestamp": item.timestamp or moment}
-    if ordinal is not None:
-        envelope["ordinal"] = ordinal
-    envelope |= {"type": item.type, "payload": dict(item.payload), **item.extra}
-    compact = (",", ":")
-    try:
-        text = json.dumps(envelope, ensure_ascii=False, allow_nan=False, separators=compact)
-        text.encode()
-    except ValueError as error:  # whose text may hold some of the item
-        raise Unsupported("an item that is no JSON in Unicode") from error
-    if not text.isascii():
-        text = json.dumps(envelope, separators=compact)
-    return text.encode("ascii") + b"\n"
-
-
-def lines_behind(
-    last: int | None, items: Sequence[Item | Copied], at: datetime
-) -> tuple[list[bytes], tuple[int, int] | None]:
-    """Return lines behind one with the ordinal `last`, and the ordinals of their first and last.
-
-    Raises `Unsupported` for a copied line that does not go on there.
-    """
-    lines: list[bytes] = []
-    for number, item in enumerate(items, 1):
-        ordinal = None if last is None else last + number
-        match item:
-            case Item():
-                lines.append(line_of(item, ordinal, at))
-            case Copied(line=line):
-                if not tail.follows(line, ordinal):
-                    raise Unsupported("a copied line does not go on with the history")
-                lines.append(line + b"\n")
-    return lines, (last + 1, last + len(lines)) if last is not None and lines else None
-
-
 def publish(path: str, lines: Iterable[bytes], nursery: str) -> None:
     """Write a new session file from whole lines; durable and complete when it appears.
 
@@ -106,13 +86,11 @@ def publish(path: str, lines: Iterable[bytes], nursery: str) -> None:
     grow with it.  Raises `Conflict` when there is such a file, packed or not, `StorageFailed`; then
     nothing is left.
     """
-    if os.path.lexists(path) or os.path.lexists(path + cold.PACKED):
+    if os.path.lexists(path) or os.path.lexists(path + PACKED):
         raise Conflict("there is such a session file already")
-    with publishing.storage():
-        os.makedirs(nursery, mode=0o700, exist_ok=True)
-        temporary = publishing.temporary_in(nursery, path)
-        with publishing.temporary_file(temporary, lines):
-            publishing.take_name(temporary, path)
+    with _storage():
+        durable.make_folder(nursery, 0o700)
+        durable.publish(path, lines, durable.temporary_in(nursery, path), 0o666)
 
 
 def append(
@@ -126,16 +104,19 @@ def append(
     the disk is cut off again, unless somebody without the lock has written behind it.
     """
     lock.check(path)
-    if path.endswith(cold.PACKED):
+    if path.endswith(PACKED):
         raise Unsupported("a packed session file is not appended to; unpack it first")
-    with publishing.storage(), _opened(path) as (file, look):
+    with _storage(), _opened(path) as (file, look):
         if expected is not None and expected != look_of(look):
             raise Conflict("the session file has changed since it was looked at")
-        end = tail.end_of(tail.reading(file), look.st_size, lock.thread_id)
-        lines, ordinals = lines_behind(end.ordinal, items, at)
-        data = (b"\n" if lines and end.torn else b"") + b"".join(lines)
-        stop = _write(file, look.st_size, data) if data else look.st_size
-        return Written(stop - len(data), stop, ordinals, data[:1] == b"\n")
+        end = session_lines.end_of(session_lines.reading(file), look.st_size, lock.thread_id)
+        lines, ordinals = session_lines.lines_behind(end.ordinal, items, at)
+        data = b"".join(lines)
+        if not data:
+            return Written(look.st_size, look.st_size, ordinals, repaired=False)
+        durable.append(file, data, os.path.dirname(path), "agreed")
+        stop = os.lseek(file, 0, os.SEEK_CUR)
+        return Written(stop - len(data) - end.torn, stop, ordinals, end.torn)
 
 
 def check(path: str, thread_id: str) -> None:
@@ -143,8 +124,8 @@ def check(path: str, thread_id: str) -> None:
 
     Raises `Conflict`, `Unsupported` and `StorageFailed` as that does.
     """
-    with publishing.storage(), _opened(path) as (file, look):
-        tail.end_of(tail.reading(file), look.st_size, thread_id)
+    with _storage(), _opened(path) as (file, look):
+        session_lines.end_of(session_lines.reading(file), look.st_size, thread_id)
 
 
 def move(source: str, target: str, lock: WriterLock) -> None:
@@ -156,19 +137,19 @@ def move(source: str, target: str, lock: WriterLock) -> None:
     lock.check(source)
     lock.check(target)
     _drop_twin(source, lock)
-    with publishing.storage():
-        publishing.make_folder(os.path.dirname(target))
-        plain = target.removesuffix(cold.PACKED)
+    with _storage():
+        durable.make_folder(os.path.dirname(target))
+        plain = target.removesuffix(PACKED)
         # A file of this name could only come from another move of this thread, and we hold its
         # lock: so this is no race, and one rename is better than a link and a removal.
-        if os.path.lexists(plain) or os.path.lexists(plain + cold.PACKED):
+        if os.path.lexists(plain) or os.path.lexists(plain + PACKED):
             raise Conflict("there is such a session file already")
         try:
             os.rename(source, target)
         except FileNotFoundError as error:
             raise Conflict("the session file is gone") from error
-        publishing.sync_folder(os.path.dirname(target))
-        publishing.sync_folder(os.path.dirname(source))
+        durable.settle_folder(os.path.dirname(target))
+        durable.settle_folder(os.path.dirname(source))
 
 
 def remove(path: str, lock: WriterLock) -> None:
@@ -178,37 +159,21 @@ def remove(path: str, lock: WriterLock) -> None:
     """
     lock.check(path)
     _drop_twin(path, lock)
-    with publishing.storage(), contextlib.suppress(FileNotFoundError):
+    with _storage(), contextlib.suppress(FileNotFoundError):
         os.unlink(path)
-    publishing.sync_folder(os.path.dirname(path))
+    durable.settle_folder(os.path.dirname(path))
 
 
 def _drop_twin(path: str, lock: WriterLock) -> None:
-    if not path.endswith(cold.PACKED) and os.path.lexists(path):
-        cold.drop_twin(path, lock)
-
-
-def _write(file: int, size: int, data: bytes) -> int:
-    """Write all or nothing at the end of a file of `size` bytes; return where the data ends."""
-    written = 0
-    try:
-        while written < len(data):  # once, unless the system takes less
-            written += os.write(file, data[written:])
-        os.fsync(file)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            if os.fstat(file).st_size == size + written:  # nobody else's bytes behind ours
-                os.ftruncate(file, size)
-                os.fsync(file)
-        raise
-    return os.lseek(file, 0, os.SEEK_CUR)
+    if not path.endswith(PACKED) and os.path.lexists(path):
+        drop_twin(path, lock)
 
 
 @contextlib.contextmanager
 def _opened(path: str) -> Generator[tuple[int, os.stat_result]]:
     """Open a plain session file for appending; raises `Conflict` where it is gone."""
     try:
-        file = os.open(path, _FLAGS)
+        file = os.open(path, os.O_RDWR | os.O_APPEND | _CAREFULLY)
     except FileNotFoundError as error:
         raise Conflict("the session file is gone") from error
     except OSError as error:
@@ -222,3 +187,134 @@ def _opened(path: str) -> Generator[tuple[int, os.stat_result]]:
         yield file, look
     finally:
         os.close(file)
+
+
+# --- packed files --------------------------------------------------------------------------------
+
+
+def unpack(path: str, lock: WriterLock) -> str:
+    """Put the plain file into the place of a `.zst`; return its path, durable.
+
+    Time of change and permissions stay those of the packed file.  Killed at any point, this leaves
+    the packed file, or both.  Raises `UnreadableSource` when it cannot be unpacked to its end,
+    `Conflict` when it is gone or lies there twice and differs, `StorageFailed`.
+    """
+    lock.check(path)
+    if not path.endswith(PACKED):
+        raise Unsupported("the session file is plain already")
+    plain = path.removesuffix(PACKED)
+    if os.path.lexists(plain):
+        drop_twin(plain, lock)
+        return plain
+    with _storage():
+        look = _look(path)
+        folder, name = os.path.split(plain)
+        temporary = os.path.join(folder, f".{name}.tmp")
+        durable.discard(temporary)  # of somebody who was killed: the lock is ours now
+        with durable.temporary_file(temporary, _plain(path), 0o666):
+            if os.name != "nt":
+                os.chmod(temporary, stat.S_IMODE(look.st_mode))
+            os.utime(temporary, ns=(look.st_atime_ns, look.st_mtime_ns))
+            durable.take_name(temporary, plain)
+        os.unlink(path)
+        durable.settle_folder(os.path.dirname(path))
+    return plain
+
+
+def drop_twin(path: str, lock: WriterLock) -> None:
+    """Remove the packed form that lies beside a plain file, if the plain one holds all of it.
+
+    It would come to light again when the plain file is moved or removed.  Raises `Conflict` when it
+    holds anything else, `StorageFailed`.
+    """
+    lock.check(path)
+    packed = path + PACKED
+    with _storage():
+        if not os.path.lexists(packed):
+            return
+        if not _begins_with(path, packed):
+            raise Conflict("the session file lies there twice, and the two differ")
+        os.unlink(packed)
+        durable.settle_folder(os.path.dirname(path))
+
+
+def _begins_with(path: str, packed: str) -> bool:
+    """Return whether a plain file begins with everything that a packed one holds."""
+    descriptor = os.open(path, os.O_RDONLY | _CAREFULLY)
+    try:
+        return all(os.read(descriptor, len(data)) == data for data in _plain(packed))
+    except UnreadableSource:
+        return False
+    finally:
+        os.close(descriptor)
+
+
+def _look(path: str) -> os.stat_result:
+    try:
+        look = os.stat(path, follow_symlinks=False)
+    except FileNotFoundError as error:
+        raise Conflict("the session file is gone") from error
+    if not stat.S_ISREG(look.st_mode):
+        raise UnreadableSource("not a regular file")
+    return look
+
+
+def _plain(path: str) -> Iterator[bytes]:
+    """Yield what a packed file holds; raises `UnreadableSource` where it is damaged."""
+    # Imported when needed: most homes hold no packed session at all.
+    if sys.version_info >= (3, 14):
+        from compression import zstd  # noqa: PLC0415
+    else:
+        from backports import zstd  # noqa: PLC0415
+
+    options = {int(zstd.DecompressionParameter.window_log_max): _WINDOW_LOG}
+    with os.fdopen(os.open(path, os.O_RDONLY | _CAREFULLY), "rb") as packed:
+        try:
+            with zstd.ZstdFile(packed, options=options) as plain:
+                while data := plain.read(CHUNK):
+                    yield data
+        except (EOFError, zstd.ZstdError) as error:
+            raise UnreadableSource(str(error)) from error
+
+
+# --- what killed processes left ------------------------------------------------------------------
+
+
+def clear_leftovers(nursery: str, codex_home: str) -> int:
+    """Remove temporary files that killed processes left; return how many.
+
+    Those of the nursery, and those beside session files.  What another process is still writing
+    stays, and so does a file of a thread that somebody holds.
+    """
+    return sum(
+        durable.clear(path)
+        for path, thread_id in _temporary_files(nursery, codex_home)
+        if not is_live(codex_home, thread_id)
+    )
+
+
+def _temporary_files(nursery: str, codex_home: str) -> Iterator[tuple[str, str]]:
+    """Yield paths of temporary files, each with the thread it was for."""
+    active, archived = roots(codex_home)
+    for folder, depth, ours in (
+        (nursery, 0, _IN_THE_NURSERY),
+        (active, _DEPTH, _BESIDE),
+        (archived, 0, _BESIDE),
+    ):
+        for path in _files(folder, depth):
+            match = ours.fullmatch(os.path.basename(path))
+            name = parse_name(match[1]) if match else None
+            if name is not None:
+                yield path, name.thread_id
+
+
+def _files(folder: str, depth: int) -> Iterator[str]:
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.startswith("rollout-"):
+                continue  # nearly all there is, and at every start
+            with contextlib.suppress(OSError):
+                if depth > 0 and entry.is_dir(follow_symlinks=False):
+                    yield from _files(entry.path, depth - 1)
+                else:
+                    yield entry.path

@@ -8,7 +8,6 @@ from codex_checkpoints.core.checkpoint.caps import Caps
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.compaction.building import Replacement, Terms, build
 from codex_checkpoints.core.compaction.kinds import Past
-from codex_checkpoints.core.compaction.record_lines import record_of, to_value
 from codex_checkpoints.core.compaction.records import (
     Counts,
     Installed,
@@ -21,10 +20,12 @@ from codex_checkpoints.core.compaction.records import (
     counts_of,
     digest_of,
     recalled,
+    record_of,
     remaining,
     remembered,
     seed_of,
     standing,
+    to_value,
 )
 from codex_checkpoints.core.compaction.report import Figure
 from codex_checkpoints.core.history.windows import Chain

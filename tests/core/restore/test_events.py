@@ -6,10 +6,18 @@ import pytest
 from attrs import evolve
 
 from codex_checkpoints.core.restore import events
-from codex_checkpoints.core.restore.auditing import Finding, unended, verify
 from codex_checkpoints.core.restore.carried import TurnSource
 from codex_checkpoints.core.restore.drift import Drift, Fallback, Missing
-from codex_checkpoints.core.restore.events import ORDER, Event, Operation, line_of, type_of
+from codex_checkpoints.core.restore.events import (
+    ORDER,
+    Event,
+    Finding,
+    Operation,
+    line_of,
+    type_of,
+    unended,
+    verify,
+)
 from codex_checkpoints.core.restore.sealing import is_intact, sealed
 from restoring import BRANCH, RESTORED, SOURCE
 

@@ -28,12 +28,15 @@ from codex_checkpoints.core.restore.carried import (
     Unseen,
 )
 from codex_checkpoints.core.restore.pack import (
+    HEADINGS,
+    MAX_PIN_CHARS,
     Deferred,
+    Item,
     items_of,
+    lines_of,
     state_pack,
     tokens_of,
 )
-from codex_checkpoints.core.restore.pack_lines import HEADINGS, MAX_PIN_CHARS, Item, lines_of
 from codex_checkpoints.core.restore.references import Chunk, FileReference, References
 from codex_checkpoints.core.restore.trace import Message, ModeChange
 from restoring import EMPTY, ORIGIN, SOURCE, carried, sections_in

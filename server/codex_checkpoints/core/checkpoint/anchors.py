@@ -48,7 +48,7 @@ _APPLIED = ("Success.",)
 
 @frozen
 class Anchor:
-    """Something that evidence may name: `text` are its first words, for whoever chooses."""
+    """Something that evidence may name; `text` are its first words."""
 
     source: EvidenceSource
     ref: str

@@ -7,22 +7,28 @@ refuses, since a file of another version is derived again rather than guessed at
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, get_args
 
 import orjson
+from attrs import evolve
 
 from codex_checkpoints.core.checkpoint.records import (
     Artifact,
     Checkpoint,
-    Decision,
-    Evidence,
     Fact,
-    Plan,
+    FactStatus,
     status_of,
 )
+from codex_checkpoints.core.codec import Codec, Form, Misfit
 from codex_checkpoints.core.rollout.fields import is_object
 
 SCHEMA_VERSION = 1
+
+_UNKNOWN = f"not a checkpoint of version {SCHEMA_VERSION}"
+
+_codec = Codec(closed=True, fill="none", sparse=True)
+"""An optional key without value is absent; only the task is always there, null or not."""
 
 
 class BadCheckpoint(ValueError):
@@ -36,40 +42,44 @@ def to_bytes(checkpoint: Checkpoint) -> bytes:
 
 def to_json(checkpoint: Checkpoint) -> dict[str, Any]:
     """Return the checkpoint as JSON values, keys in their order on disk (DSC-20)."""
+    plan, facts, artifacts = checkpoint.plan, checkpoint.facts, checkpoint.artifacts
     return {
         "schemaVersion": SCHEMA_VERSION,
         "seq": checkpoint.seq,
-        "task": None
-        if checkpoint.task is None
-        else {"text": checkpoint.task.text, "evidence": _evidence(checkpoint.task.evidence)},
-        "plan": _plan(checkpoint.plan),
-        "decisions": [_decision(decision) for decision in checkpoint.decisions],
-        "artifacts": {
-            uri: _artifact(checkpoint.artifacts[uri]) for uri in sorted(checkpoint.artifacts)
-        },
-        "facts": {
-            key: _fact(checkpoint.facts[key], checkpoint) for key in sorted(checkpoint.facts)
-        },
+        "task": _codec.write(checkpoint.task),
+        "plan": _codec.write(
+            evolve(plan, done={step.id: plan.done.get(step.id, False) for step in plan.steps})
+        ),
+        "decisions": _codec.write(checkpoint.decisions),
+        "artifacts": {uri: _codec.write(artifacts[uri]) for uri in sorted(artifacts)},
+        "facts": {key: _fact(facts[key], artifacts) for key in sorted(facts)},
         "recentArtifacts": list(checkpoint.recent_artifacts),
     }
 
 
 def from_bytes(data: bytes) -> Checkpoint:
-    """Read a checkpoint back; raise `BadCheckpoint` for anything but version 1.
+    """Read a checkpoint back; raise `BadCheckpoint` for anything but version 1."""
+    try:
+        return from_json(orjson.loads(data))
+    except orjson.JSONDecodeError as error:
+        raise BadCheckpoint(_UNKNOWN) from error
+
+
+def from_json(value: object) -> Checkpoint:
+    """Read a checkpoint from JSON values; raise `BadCheckpoint` for anything but version 1.
 
     The written status is checked for its vocabulary and then forgotten: it is derived (DSC-37).
     """
-    from codex_checkpoints.core.checkpoint.strict import structured  # noqa: PLC0415 - rare, slow
-
+    if not is_object(value) or not _is_known(value.get("schemaVersion")) or "task" not in value:
+        raise BadCheckpoint(_UNKNOWN)
+    facts = value.get("facts")
+    if is_object(facts):
+        facts = {key: _without_status(fact) for key, fact in facts.items()}
+    told = {key: each for key, each in value.items() if key != "schemaVersion"}
     try:
-        value: object = orjson.loads(data)
-        if not is_object(value) or not _is_known(value.pop("schemaVersion", None)):
-            message = "not a checkpoint of version 1"
-            raise BadCheckpoint(message)
-        checkpoint = structured(value)
-    except (orjson.JSONDecodeError, TypeError, KeyError) as error:
-        message = "not a checkpoint of version 1"
-        raise BadCheckpoint(message) from error
+        checkpoint = _codec.read(told | {"facts": facts}, Checkpoint)
+    except Misfit as misfit:
+        raise BadCheckpoint(_UNKNOWN) from misfit
     for uri, artifact in checkpoint.artifacts.items():
         if artifact.uri != uri:
             message = "an artifact stands under another name"
@@ -81,58 +91,19 @@ def _is_known(version: object) -> bool:
     return type(version) is int and version == SCHEMA_VERSION
 
 
-def _evidence(evidence: Evidence) -> dict[str, str]:
-    return _present({"source": evidence.source, "ref": evidence.ref, "hash": evidence.hash})
+def _fact(fact: Fact, artifacts: Mapping[str, Artifact]) -> dict[str, Any]:
+    """Return a fact with its status, which stands before the last key."""
+    written = _codec.write(fact)
+    last = written.popitem()
+    return dict([*written.items(), ("status", status_of(fact, artifacts)), last])
 
 
-def _plan(plan: Plan) -> dict[str, Any]:
-    return _present(
-        {
-            "steps": [{"id": step.id, "text": step.text} for step in plan.steps],
-            "done": {step.id: plan.done.get(step.id, False) for step in plan.steps},
-            "evidence": None if plan.evidence is None else _evidence(plan.evidence),
-        }
-    )
+def _without_status(fact: object) -> object:
+    if not is_object(fact) or fact.get("status") not in get_args(FactStatus):
+        raise BadCheckpoint(_UNKNOWN)
+    return {key: each for key, each in fact.items() if key != "status"}
 
 
-def _decision(decision: Decision) -> dict[str, Any]:
-    return _present(
-        {
-            "decisionId": decision.decision_id,
-            "topic": decision.topic,
-            "decision": decision.decision,
-            "rationale": decision.rationale,
-            "supersedes": decision.supersedes,
-            "evidence": _evidence(decision.evidence),
-            "seq": decision.seq,
-        }
-    )
-
-
-def _artifact(artifact: Artifact) -> dict[str, Any]:
-    return _present(
-        {
-            "uri": artifact.uri,
-            "kind": artifact.kind,
-            "hash": artifact.hash,
-            "lastObservedSeq": artifact.last_observed_seq,
-        }
-    )
-
-
-def _fact(fact: Fact, checkpoint: Checkpoint) -> dict[str, Any]:
-    return {
-        "value": fact.value,
-        "evidence": _evidence(fact.evidence),
-        "dependsOn": [
-            _present({"uri": dependency.uri, "hash": dependency.hash})
-            for dependency in fact.depends_on
-        ],
-        "status": status_of(fact, checkpoint.artifacts),
-        "lastTouchedSeq": fact.last_touched_seq,
-    }
-
-
-def _present(record: dict[str, Any]) -> dict[str, Any]:
-    """Leave out the optional keys that have no value."""
-    return {key: value for key, value in record.items() if value is not None}
+kept = Codec(own={Checkpoint: Form(to_json, from_json)})
+"""How records lie in files for years.  Writing is exact: every key, `null` where there is no value.
+Reading is tolerant: an unknown key is passed over, and a missing one has its default."""

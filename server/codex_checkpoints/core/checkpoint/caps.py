@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 import attrs
 
+from codex_checkpoints.core.codec import camel
 from codex_checkpoints.values import frozen
 
 MAX_VALUE_CHARS = 160
@@ -30,12 +31,6 @@ class BadCaps(ValueError):
     """A cap that is missing, unknown, negative or not a whole number; the text says which."""
 
 
-def camel(name: str) -> str:
-    """Return a field name as JSON writes it: `max_value_chars` is `maxValueChars`."""
-    head, *rest = name.split("_")
-    return head + "".join(part.title() for part in rest)
-
-
 @frozen
 class Limits:
     """What a checkpoint keeps at most (DSC-23, DSC-28)."""
@@ -50,7 +45,7 @@ class Limits:
 
 @frozen
 class Caps:
-    """What a view shows at most; zero means an empty section (DSC-44)."""
+    """The caps a view was made with."""
 
     max_open_plan_steps: int = 12
     max_done_plan_steps: int = 5

@@ -20,7 +20,11 @@ The rules are asked in this order and the first that is broken is the answer:
     was never used (`conflict`).
 
 Texts that are too long and steps that are too many are no reason to refuse: they are cut when the
-update is replayed, and `Accepted.shortened` tells which.
+update is replayed, and `Accepted.shortened` tells which.  A refusal names places in the payload and
+never repeats a text that was refused for what it says.
+
+A key and its value count as the one line that they become in a view, and so do a decision and its
+rationale: nothing is said by halves.
 """
 
 import re
@@ -32,7 +36,7 @@ import attrs
 import orjson
 from attrs import Factory
 
-from codex_checkpoints.core.checkpoint.caps import MAX_VALUE_CHARS, Limits, camel
+from codex_checkpoints.core.checkpoint.caps import MAX_VALUE_CHARS, Limits
 from codex_checkpoints.core.checkpoint.payloads import (
     MAX_DEPENDENCIES,
     NO_EVIDENCE,
@@ -41,16 +45,86 @@ from codex_checkpoints.core.checkpoint.payloads import (
     EvidenceClaim,
     FactClaim,
     PlanClaim,
-    is_object,
     read,
+    schema,
 )
 from codex_checkpoints.core.checkpoint.policy import standing_policy
 from codex_checkpoints.core.checkpoint.records import UNKNOWN_HASH, Artifact
 from codex_checkpoints.core.checkpoint.redaction import find_secret
-from codex_checkpoints.core.checkpoint.schema import schema
 from codex_checkpoints.core.checkpoint.text import one_line, value
+from codex_checkpoints.core.codec import camel
+from codex_checkpoints.core.rollout.fields import is_object
 from codex_checkpoints.core.rollout.paths import encoded
 from codex_checkpoints.values import frozen
+
+TASK = "task"
+"""As `ref` of evidence from the user: the message that set the task (DSC-82)."""
+
+Code = Literal[
+    "conflict",
+    "depends_on_missing",
+    "evidence_missing",
+    "evidence_unknown",
+    "forged_hash",
+    "invalid_payload",
+    "limit_exceeded",
+    "policy_text",
+    "secret_text",
+    "supersedes_unknown",
+]
+
+
+@frozen
+class Known:
+    """What the host knows of the session at this moment.
+
+    `user_refs` are the messages of turns that count, `call_ids` all calls with an outcome,
+    `artifacts` those of the checkpoint with their current hashes, `decisions` the ids of those
+    stored, `used_decision_ids` these and the ones evicted since.
+    """
+
+    task_ref: str | None
+    user_refs: Container[str]
+    call_ids: Container[str]
+    artifacts: Mapping[str, Artifact]
+    decisions: Container[str]
+    used_decision_ids: Container[str]
+    limits: Limits = Factory(Limits)
+
+
+@frozen
+class Accepted:
+    """A payload to be stored: aliases resolved, claimed hashes left out, values untouched.
+
+    `hashes` says what the host sees of each dependency (`unknown:` where it sees nothing) and of
+    the evidence (left out where it sees nothing).  `shortened` names the places that will be cut.
+    """
+
+    payload: Mapping[str, object]
+    hashes: Mapping[str, str]
+    shortened: tuple[str, ...]
+
+
+@frozen
+class Rejected:
+    """A refusal: which rule was broken, what broke it, how to satisfy it (DSC-36)."""
+
+    code: Code
+    rule: str
+    message: str
+    hint: str
+    facts: Mapping[str, object]
+
+
+def misshapen(problems: list[str], rule: str = "shape") -> Rejected:
+    """Refuse a payload for what it is, whatever the session is like."""
+    return Rejected(
+        "invalid_payload",
+        rule,
+        f"the payload does not fit: {'; '.join(problems)}",
+        "Send one JSON object that fits the schema of memory.apply.",
+        {"problems": problems},
+    )
 
 
 @frozen
@@ -126,76 +200,6 @@ def _words(name: str) -> str:
 
 
 _JOINTS = re.compile(r"[._/:-]+")
-
-
-TASK = "task"
-"""As `ref` of evidence from the user: the message that set the task (DSC-82)."""
-
-Code = Literal[
-    "conflict",
-    "depends_on_missing",
-    "evidence_missing",
-    "evidence_unknown",
-    "forged_hash",
-    "invalid_payload",
-    "limit_exceeded",
-    "policy_text",
-    "secret_text",
-    "supersedes_unknown",
-]
-
-
-@frozen
-class Known:
-    """What the host knows of the session at this moment.
-
-    `user_refs` are the messages of turns that count, `call_ids` all calls with an outcome,
-    `artifacts` those of the checkpoint with their current hashes, `decisions` the ids of those
-    stored, `used_decision_ids` these and the ones evicted since.
-    """
-
-    task_ref: str | None
-    user_refs: Container[str]
-    call_ids: Container[str]
-    artifacts: Mapping[str, Artifact]
-    decisions: Container[str]
-    used_decision_ids: Container[str]
-    limits: Limits = Factory(Limits)
-
-
-@frozen
-class Accepted:
-    """A payload to be stored: aliases resolved, claimed hashes left out, values untouched.
-
-    `hashes` says what the host sees of each dependency (`unknown:` where it sees nothing) and of
-    the evidence (left out where it sees nothing).  `shortened` names the places that will be cut.
-    """
-
-    payload: Mapping[str, object]
-    hashes: Mapping[str, str]
-    shortened: tuple[str, ...]
-
-
-@frozen
-class Rejected:
-    """A refusal: which rule was broken, what broke it, how to satisfy it (DSC-36)."""
-
-    code: Code
-    rule: str
-    message: str
-    hint: str
-    facts: Mapping[str, object]
-
-
-def misshapen(problems: list[str], rule: str = "shape") -> Rejected:
-    """Refuse a payload for what it is, whatever the session is like."""
-    return Rejected(
-        "invalid_payload",
-        rule,
-        f"the payload does not fit: {'; '.join(problems)}",
-        "Send one JSON object that fits the schema of memory.apply.",
-        {"problems": problems},
-    )
 
 
 def seen_hash(evidence: EvidenceClaim, artifacts: Mapping[str, Artifact]) -> str | None:
@@ -332,7 +336,7 @@ def _dependencies(claim: Claim, session: Known) -> Rejected | None:
     )
 
 
-def _hashes(claim: Claim, session: Known) -> Rejected | None:
+def _claimed_hashes(claim: Claim, session: Known) -> Rejected | None:
     seen = seen_hash(claim.evidence, session.artifacts)
     claimed = [("evidence", claim.evidence.hash, seen)]
     if isinstance(claim, FactClaim):
@@ -390,7 +394,7 @@ RULES = (
     _policy,
     _evidence,
     _dependencies,
-    _hashes,
+    _claimed_hashes,
     _decisions,
 )
 """Every rule, in the order in which they are asked."""
@@ -427,7 +431,7 @@ def check(payload: bytes, session: Known) -> Accepted | Rejected:
     if rejected is not None:
         return rejected
     return Accepted(
-        _stored(asked, claim), _hashes_of(claim, session), tuple(_cut(claim, session.limits))
+        _stored(asked, claim), _hashes(claim, session), tuple(_cut(claim, session.limits))
     )
 
 
@@ -448,7 +452,8 @@ def _stored(asked: Mapping[str, object], claim: Claim) -> Mapping[str, object]:
     return stored
 
 
-def _hashes_of(claim: Claim, session: Known) -> Mapping[str, str]:
+def _hashes(claim: Claim, session: Known) -> Mapping[str, str]:
+    """Return what the host sees of everything that the payload rests on."""
     seen = seen_hash(claim.evidence, session.artifacts)
     hashes = {} if seen is None else {claim.evidence.ref: seen}
     # Last, so that a file with the name of a call is never taken for what the call put out.

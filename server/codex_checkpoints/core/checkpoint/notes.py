@@ -29,7 +29,7 @@ NoteKind = Literal["fact", "decision"]
 
 @frozen
 class Rest:
-    """What a fact rests on: the hash seen when it was accepted, and the one seen now."""
+    """An artifact that a fact stands and falls with: its hash then, its hash now."""
 
     uri: str
     hash: str | None
@@ -37,20 +37,16 @@ class Rest:
     holds: bool
 
 
-@frozen
+@frozen(kw_only=True)
 class Note:
-    """A fact or a decision that counts; what only the other kind has is None.
+    """A fact or a decision that counts; what the other kind alone has is null or empty.
 
-    `why` is the first dependency that does not hold, `superseded_by` the last decision that
-    replaces this one.
+    `kind` is `fact` or `decision`, `status` is `VALID` or `SUSPECT`; `why` is the first dependency
+    that does not hold.
     """
 
     kind: NoteKind
     id: str
-    evidence: Evidence
-    seq: int
-    turn_id: str | None
-    accepted_at: str | None
     value: str | None = None
     topic: str | None = None
     decision: str | None = None
@@ -59,7 +55,11 @@ class Note:
     superseded_by: str | None = None
     status: FactStatus | None = None
     why: str | None = None
+    evidence: Evidence
     depends_on: tuple[Rest, ...] = ()
+    seq: int
+    turn_id: str | None
+    accepted_at: str | None
 
 
 def notes_of(checkpoint: Checkpoint, origins: Mapping[tuple[str, str], Update]) -> tuple[Note, ...]:

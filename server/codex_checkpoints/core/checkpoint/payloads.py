@@ -1,7 +1,7 @@
 """What a `memory.apply` payload looks like: a record for each of the three kinds (DSC-33).
 
 The records are the one source (interfaces, "`memory.apply` payloads"): `read` takes JSON values by
-them and lists everything that does not fit, `schema.py` publishes them.  None of them has a place
+them and lists everything that does not fit, `schema` publishes them.  None of them has a place
 for a task, an artifact, a status or an instruction (DSC-12, DSC-37, DSC-61, DSC-62).  Whether a
 payload may be accepted is left to `claims.py`.
 
@@ -10,16 +10,18 @@ does: it has a refusal of its own (DSC-34).
 """
 
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType, UnionType
-from typing import Literal, TypeGuard, TypeVar, get_args, get_origin
+from typing import Annotated, Literal, Union, cast, get_args, get_origin
 
 import attrs
 from attrs import field
 
-from codex_checkpoints.core.checkpoint.caps import camel
 from codex_checkpoints.core.checkpoint.records import NOTHING, EvidenceSource
 from codex_checkpoints.core.checkpoint.text import one_line, value
+from codex_checkpoints.core.codec import Codec, Form, Misfit, Problem, camel
+from codex_checkpoints.core.rollout.controls import CONTROLS
+from codex_checkpoints.core.rollout.fields import is_object
 from codex_checkpoints.values import frozen
 
 MAX_DEPENDENCIES = 16
@@ -34,13 +36,16 @@ _LISTED = 32
 _SHOWN = 40
 """How much of an unknown key is said back."""
 
-_Record = TypeVar("_Record", bound=attrs.AttrsInstance)
-_Form = Literal["name", "text"] | None
+Name = Annotated[str, "name"]
+"""1 to `MAX_NAME` letters, digits or `. _ - / :`, in NFC."""
+
+Text = Annotated[str, "text"]
+"""A text that says something."""
 
 
-def _is(doc: str, form: _Form = None) -> dict[str, str | None]:
-    """Describe a field: in words for the schema, and what form its text has."""
-    return {"doc": doc, "form": form}
+def _is(doc: str) -> dict[str, str]:
+    """Describe a field in words, for the schema."""
+    return {"doc": doc}
 
 
 @frozen(kw_only=True)
@@ -81,8 +86,8 @@ class FactClaim:
     """A fact about the project."""
 
     kind: Literal["fact"]
-    key: str = field(metadata=_is("the name of the fact; a known one is replaced", "name"))
-    value: str = field(metadata=_is("the fact, said of the project, in one line", "text"))
+    key: Name = field(metadata=_is("the name of the fact; a known one is replaced"))
+    value: Text = field(metadata=_is("the fact, said of the project, in one line"))
     evidence: EvidenceClaim = field(default=NO_EVIDENCE, metadata=_EVIDENCE)
     depends_on: tuple[DependencyClaim, ...] = field(
         default=(),
@@ -98,10 +103,10 @@ class DecisionClaim:
     """A decision with its reason."""
 
     kind: Literal["decision"]
-    decision_id: str = field(metadata=_is("the name of the decision, used once", "name"))
-    topic: str | None = field(default=None, metadata=_is("what it is about", "text"))
-    decision: str = field(metadata=_is("what was decided", "text"))
-    rationale: str = field(metadata=_is("why", "text"))
+    decision_id: Name = field(metadata=_is("the name of the decision, used once"))
+    topic: Text | None = field(default=None, metadata=_is("what it is about"))
+    decision: Text = field(metadata=_is("what was decided"))
+    rationale: Text = field(metadata=_is("why"))
     supersedes: str | None = field(
         default=None, metadata=_is("the decisionId of the decision that this one replaces")
     )
@@ -112,8 +117,8 @@ class DecisionClaim:
 class StepClaim:
     """One step of a plan."""
 
-    id: str = field(metadata=_is("the name of the step within the plan", "name"))
-    text: str = field(metadata=_is("what is to be done", "text"))
+    id: Name = field(metadata=_is("the name of the step within the plan"))
+    text: Text = field(metadata=_is("what is to be done"))
 
 
 @frozen(kw_only=True)
@@ -135,93 +140,157 @@ KINDS: Mapping[str, type[FactClaim | DecisionClaim | PlanClaim]] = MappingProxyT
 )
 
 
-def is_object(asked: object) -> TypeGuard[Mapping[str, object]]:
-    """Tell whether a JSON value is an object."""
-    return isinstance(asked, dict)
-
-
-def _is_list(asked: object) -> TypeGuard[list[object]]:
-    return isinstance(asked, list)
-
-
 def read(asked: Mapping[str, object]) -> Claim | list[str]:
     """Take a JSON object as a payload, or return everything about it that does not fit."""
     kind = asked.get("kind")
     record = KINDS.get(kind) if isinstance(kind, str) else None
     if record is None:
         return [f"kind: must be one of {', '.join(KINDS)}"]
-    problems: list[str] = []
-    claim = _record(record, asked, "", problems)
-    if claim is not None and not problems:
-        return claim
-    more = len(problems) - _LISTED
-    return problems[:_LISTED] + [f"and {more} more"] * (more > 0)
+    try:
+        return _codec.read(asked, record)
+    except Misfit as misfit:
+        found = [text for problem in misfit.problems for text in _texts(problem)]
+    more = len(found) - _LISTED
+    return found[:_LISTED] + [f"and {more} more"] * (more > 0)
 
 
-def _record(record: type[_Record], asked: object, at: str, problems: list[str]) -> _Record | None:
-    if not is_object(asked):
-        problems.append(f"{at}: must be an object")
-        return None
-    prefix = f"{at}." if at else ""
-    fields = {camel(each.name): each for each in attrs.fields(record)}
-    problems += [f"{prefix}{value(key, _SHOWN)}: unknown key" for key in asked if key not in fields]
-    missing = [
-        key for key, each in fields.items() if key not in asked and each.default is attrs.NOTHING
-    ]
-    problems += [f"{prefix}{key}: missing" for key in missing]
-    parts = {
-        each.name: _part(
-            each.type, each.metadata.get("form"), asked[key], f"{prefix}{key}", problems
-        )
-        for key, each in fields.items()
-        if key in asked
-    }
-    return None if missing else record(**parts)
+def _texts(problem: Problem) -> Iterator[str]:
+    """Yield a problem in words; unknown keys one by one."""
+    at = problem.at.removeprefix(".")
+    if problem.what == "missing":
+        yield f"{at}: missing"
+    elif problem.what == "unknown":
+        prefix = f"{at}." if at else ""
+        yield from (f"{prefix}{value(key, _SHOWN)}: unknown key" for key in problem.keys)
+    else:
+        yield f"{at}: {_must(problem.kind, problem.why)}"
 
 
-def _part(kind: object, form: _Form, asked: object, at: str, problems: list[str]) -> object:
-    """Take a value as what its field is annotated with; what does not fit stays as it came."""
-    origin, inner = get_origin(kind), get_args(kind)
-    if origin is UnionType:
-        return _part(inner[0], form, asked, at, problems)
-    if isinstance(kind, type) and attrs.has(kind):
-        return _record(kind, asked, at, problems)
-    if origin is tuple and _is_list(asked):
-        return tuple(
-            _part(inner[0], form, part, f"{at}[{place}]", problems)
-            for place, part in enumerate(asked)
-        )
-    problem = _problem(kind, form, asked)
-    if problem is not None:
-        problems.append(f"{at}: {problem}")
-    return asked
-
-
-def _problem(kind: object, form: _Form, asked: object) -> str | None:
+def _must(kind: object, why: str) -> str:
+    if get_origin(kind) in {Union, UnionType}:
+        kind = get_args(kind)[0]
     if get_origin(kind) is tuple:
         return "must be a list"
     if get_origin(kind) is Literal:
-        options = get_args(kind)
-        known = isinstance(asked, str) and asked in options
-        return None if known else f"must be one of {', '.join(options)}"
-    if kind is not str:
-        flags = is_object(asked) and all(type(flag) is bool for flag in asked.values())
-        return None if flags else "must be an object of true and false"
+        return f"must be one of {', '.join(get_args(kind))}"
+    if isinstance(kind, type) and attrs.has(kind):
+        return "must be an object"
+    return why or "must be a text"
+
+
+def _name(asked: object) -> str:
     if not isinstance(asked, str):
-        return "must be a text"
-    if form == "text":
-        return None if one_line(asked) else "says nothing"
-    return None if form is None or _is_name(asked) else _NAME_RULE
+        raise TypeError("must be a text")
+    if not (
+        1 <= len(asked) <= MAX_NAME
+        and unicodedata.is_normalized("NFC", asked)
+        and all(each in "._-/:" or unicodedata.category(each)[0] in "LN" for each in asked)
+    ):
+        raise ValueError(f"must be 1 to {MAX_NAME} letters, digits or . _ - / : in NFC")
+    return asked
 
 
-_NAME_RULE = f"must be 1 to {MAX_NAME} letters, digits or . _ - / : in NFC"
+def _text(asked: object) -> str:
+    if not isinstance(asked, str):
+        raise TypeError("must be a text")
+    if not one_line(asked):
+        raise ValueError("says nothing")
+    return asked
 
 
-def _is_name(text: str) -> bool:
-    return (
-        1 <= len(text) <= MAX_NAME
-        and unicodedata.is_normalized("NFC", text)
-        and all(
-            character in "._-/:" or unicodedata.category(character)[0] in "LN" for character in text
-        )
-    )
+def _flags(asked: object) -> Mapping[str, bool]:
+    if not is_object(asked) or any(type(flag) is not bool for flag in asked.values()):
+        raise TypeError("must be an object of true and false")
+    return cast("Mapping[str, bool]", asked)
+
+
+def _same(known: object) -> object:
+    return known
+
+
+_codec = Codec(
+    closed=True,
+    null=False,
+    keys_first=True,
+    own={
+        Name: Form(_same, _name),
+        Text: Form(_same, _text),
+        Mapping[str, bool]: Form(_same, _flags),
+    },
+)
+
+
+_FORMS: Mapping[object, Mapping[str, object]] = {
+    str: {},
+    Name: {"minLength": 1, "maxLength": MAX_NAME, "pattern": r"^[\p{L}\p{N}._/:-]+$"},
+    Text: {"pattern": rf"[^\s{CONTROLS}]"},
+}
+
+
+def schema() -> dict[str, object]:
+    """Return the schema of all three kinds as one object, as clients of MCP want it.
+
+    Model services refuse `oneOf` at the top of a tool's input, and Codex passes on only what it
+    knows.  So the properties of all kinds stand together, and what one kind must and may have is
+    said by `if`, which may be dropped.
+    """
+    properties: dict[str, object] = {}
+    rest: dict[str, object] = {}
+    for kind in reversed(list(KINDS)):
+        own = _properties(KINDS[kind])
+        properties = own | properties
+        branch: dict[str, object] = {
+            "required": _required(KINDS[kind]),
+            "propertyNames": {"enum": list(own)},
+        }
+        this: dict[str, object] = {"properties": {"kind": {"const": kind}}}
+        rest = {"if": this, "then": branch, "else": rest} if rest else branch
+    properties["kind"] = {"type": "string", "enum": list(KINDS)}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "memory.apply",
+        "type": "object",
+        "properties": properties,
+        "required": ["kind", "evidence"],
+        "additionalProperties": False,
+        **rest,
+    }
+
+
+def _properties(record: type[attrs.AttrsInstance]) -> dict[str, object]:
+    return {camel(each.name): _described(each.type, each.metadata) for each in attrs.fields(record)}
+
+
+def _required(record: type[attrs.AttrsInstance]) -> list[str]:
+    """Name the keys without a default, and `evidence`, which only `read` does not ask for."""
+    return [
+        camel(each.name)
+        for each in attrs.fields(record)
+        if each.default is attrs.NOTHING or each.name == "evidence"
+    ]
+
+
+def _described(kind: object, about: Mapping[str, str]) -> dict[str, object]:
+    doc = about.get("doc")
+    return _part(kind) | ({"description": doc} if doc else {})
+
+
+def _part(kind: object) -> dict[str, object]:
+    origin, inner = get_origin(kind), get_args(kind)
+    if kind in _FORMS:
+        return {"type": "string", **_FORMS[kind]}
+    if origin in {Union, UnionType}:
+        return _part(inner[0])
+    if origin is Literal:
+        return {"type": "string", "enum": list(inner)}
+    if origin is tuple:
+        most = {"maxItems": MAX_DEPENDENCIES} if inner[0] is DependencyClaim else {}
+        return {"type": "array", "items": _part(inner[0]), **most}
+    if isinstance(kind, type) and attrs.has(kind):
+        return {
+            "type": "object",
+            "properties": _properties(kind),
+            "required": _required(kind),
+            "additionalProperties": False,
+        }
+    return {"type": "object", "additionalProperties": {"type": "boolean"}}

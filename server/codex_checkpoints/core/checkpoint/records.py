@@ -6,7 +6,7 @@ How records come to be is the reducer's and `memory`'s business, how they are sh
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Literal
 
@@ -24,7 +24,7 @@ NOTHING: Mapping[str, bool] = MappingProxyType({})
 
 @frozen
 class Evidence:
-    """Where a record comes from: a user message, an observed file or a tool call (DSC-16)."""
+    """What a note rests on; `source` is `user`, `file` or `tool_output`."""
 
     source: EvidenceSource
     ref: str
@@ -108,6 +108,16 @@ class Checkpoint:
     artifacts: Mapping[str, Artifact]
     facts: Mapping[str, Fact]
     recent_artifacts: tuple[str, ...]
+
+
+def evidence_in(checkpoint: Checkpoint) -> Iterator[Evidence]:
+    """Yield what the records of a checkpoint rest on: task, plan, decisions, facts."""
+    if checkpoint.task is not None:
+        yield checkpoint.task.evidence
+    if checkpoint.plan.evidence is not None:
+        yield checkpoint.plan.evidence
+    yield from (each.evidence for each in checkpoint.decisions)
+    yield from (each.evidence for each in checkpoint.facts.values())
 
 
 def holds(dependency: Dependency, artifacts: Mapping[str, Artifact]) -> bool:

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from codex_checkpoints.core.compaction.building import Replacement, Terms, not_now
 from codex_checkpoints.core.compaction.fitting import TooLarge, fit
 from codex_checkpoints.core.compaction.foreign import filtered
-from codex_checkpoints.core.compaction.kinds import Past, kind_of
-from codex_checkpoints.core.compaction.payload import plain_message
+from codex_checkpoints.core.compaction.kinds import Past, kind_of, plain_message
 from codex_checkpoints.core.compaction.report import Declined, Figure, Report, counted, piece
 from codex_checkpoints.core.history.tokens import of_item, of_items
 from codex_checkpoints.core.rollout.fields import Json, texts_of

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from codex_checkpoints.core.compaction.fitting import Fitted, TooLarge, fit, groups_of
-from codex_checkpoints.core.compaction.kinds import Kind, kind_of
-from codex_checkpoints.core.compaction.payload import plain_message
+from codex_checkpoints.core.compaction.kinds import Kind, kind_of, plain_message
 from codex_checkpoints.core.history.items import user_message
 from codex_checkpoints.core.rollout.fields import Json, texts_of
 from codex_checkpoints.core.rollout.ours import is_ours

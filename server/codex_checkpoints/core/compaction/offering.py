@@ -90,10 +90,16 @@ class Offer:
     budget: Budget
 
 
+def is_nearly_full(session: Between, named: Named) -> bool:
+    """Return whether what is in use has reached the trigger, also while a turn is open (JUN-18)."""
+    if session.tokens is None or session.is_impossible:
+        return False
+    return session.tokens >= budget(session.window, named).limits.trigger
+
+
 def offer(mode: OfferMode, session: Between, named: Named) -> Offer | None:
     """Return what speaks for a compaction now, None where nothing does (JUN-16, JUN-18)."""
-    if mode == "off" or not session.ended or session.tokens is None or session.is_impossible:
+    is_due = mode != "off" and session.ended and is_nearly_full(session, named)
+    if not is_due or session.tokens is None:
         return None
-    its = budget(session.window, named)
-    full = session.tokens >= its.limits.trigger
-    return Offer(session.tokens, session.source, its) if full else None
+    return Offer(session.tokens, session.source, budget(session.window, named))

@@ -21,7 +21,7 @@ CHUNK_TURNS = 32
 
 @frozen
 class OutlineTurn:
-    """A line for a turn: its number from 1, its id, the window it belongs to, its first words."""
+    """A recent turn: its number from 1, its id, the window it began in, its first words."""
 
     number: int
     turn_id: str
@@ -31,7 +31,7 @@ class OutlineTurn:
 
 @frozen
 class Chunk:
-    """A stretch of older turns, the first words of which stand for it."""
+    """A stretch of older turns, and of the windows they began in; `text` is of its first turn."""
 
     first: int
     last: int
@@ -42,7 +42,7 @@ class Chunk:
 
 @frozen
 class Outline:
-    """Older turns in chunks, then the recent ones; both oldest first."""
+    """What people see of a session, bounded: at most 16 chunks, then the recent turns."""
 
     chunks: tuple[Chunk, ...] = ()
     recent: tuple[OutlineTurn, ...] = ()

@@ -2,18 +2,19 @@
 
 One form for every strategy (CKP-23), so that a reader needs one case.  Of a session's records the
 newest that was not taken back tells where its work goes on (JUN-24).  No text of the session is in
-them but the seed, which is a checkpoint.  Their lines in `compactions.jsonl` are the business of
-`record_lines.py`.
+them but the seed, which is a checkpoint.  A line of `compactions.jsonl` is one record; its `type`
+says which.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import orjson
 
+from codex_checkpoints.core.checkpoint.canonical import kept
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.compaction.building import Replacement
 from codex_checkpoints.core.compaction.kinds import AUTHORS, Author, Kind, Past, kind_of
@@ -21,7 +22,7 @@ from codex_checkpoints.core.compaction.placement import Placement
 from codex_checkpoints.core.compaction.report import Figure, Piece, Report, counted
 from codex_checkpoints.core.history.tokens import of_item
 from codex_checkpoints.core.history.windows import Chain
-from codex_checkpoints.core.rollout.fields import Json
+from codex_checkpoints.core.rollout.fields import Json, is_object
 from codex_checkpoints.values import frozen
 
 Strategy = Literal["checkpoint", "codex"]
@@ -85,7 +86,7 @@ class Sizes:
 
 @frozen
 class Windows:
-    """The chain of the source before, and that of the session where the work goes on."""
+    """The chain of the source, and that of the session where the work goes on."""
 
     before: Chain
     after: Chain
@@ -142,6 +143,26 @@ class Prepared:
 
 
 Record = Installed | Undone | Prepared
+
+_TYPES: dict[str, type[Installed | Undone]] = {"installed": Installed, "undone": Undone}
+
+
+def to_value(record: Record) -> dict[str, Any]:
+    """Return a record as JSON values, its type first."""
+    if isinstance(record, Prepared):
+        return {"type": "prepared", "record": to_value(record.record)}
+    return {"type": type(record).__name__.lower(), **kept.write(record)}
+
+
+def record_of(value: object) -> Record | None:
+    """Read a record from the JSON value of a line; None for what is none."""
+    if not is_object(value):
+        return None
+    if value.get("type") == "prepared":
+        inner = record_of(value.get("record"))
+        return None if inner is None or isinstance(inner, Prepared) else Prepared(inner)
+    kind = _TYPES.get(str(value.get("type")))
+    return None if kind is None else kept.read_or_none(value, kind)
 
 
 def standing(records: Sequence[Record], session_id: str) -> Installed | None:

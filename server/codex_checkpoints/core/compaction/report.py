@@ -9,8 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from codex_checkpoints.core.compaction.kinds import AUTHORS, Author, Kind, Past, kind_of
-from codex_checkpoints.core.compaction.payload import LeftOut
+from codex_checkpoints.core.compaction.kinds import AUTHORS, Author, Kind, LeftOut, Past, kind_of
 from codex_checkpoints.core.history.tokens import Source, of_item
 from codex_checkpoints.values import frozen
 
@@ -35,9 +34,10 @@ class Figure:
 
 @frozen
 class Piece:
-    """One item of the replaced history: whose it was, when, where, and what became of it (JUN-42).
+    """One item of the replaced history: whose it was, when, where, and what became of it.
 
-    `place` counts the items of the history from 0; `left_out` are payloads that a note stands for.
+    `place` counts the items from 0.  `fate` is `kept`, `truncated`, `replaced`, `over_budget`,
+    `over_target` or `only_payload`; `cutTokens` is how much a truncated one lost.
     """
 
     place: int

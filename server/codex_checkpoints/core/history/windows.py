@@ -18,7 +18,10 @@ Wrapper = Literal["context_window", "token_budget"]
 
 @frozen
 class Chain:
-    """Where a session stands among its windows; what no record tells is None, never made up."""
+    """Where a session stands among its context windows; what no record tells is null.
+
+    `number` counts from 0; `previous` is null in the first window.
+    """
 
     first: str | None = None
     previous: str | None = None

@@ -19,7 +19,12 @@ MAX_REREADS = 16
 
 @frozen
 class LostText:
-    """The task or a step of the plan, with the record that it comes from."""
+    """The task, or an open step of the plan, and whether the replacement still holds its text.
+
+    `ref` is the message or the call it comes from, `seq` the record, null where none of this
+    session's own tells it.  `lost` is null where nobody can tell, since part of the replacement is
+    encrypted.
+    """
 
     text: str
     ref: str | None
@@ -29,7 +34,10 @@ class LostText:
 
 @frozen
 class LostFile:
-    """A file that the window before had changed; `ref` is the call that did it last."""
+    """A file that was changed in the window before, and whether the replacement names it.
+
+    `change` is `add`, `update`, `delete` or `move`; `ref` is the call that did it last.
+    """
 
     uri: str
     change: Action
@@ -40,7 +48,7 @@ class LostFile:
 
 @frozen
 class LostCommand:
-    """A command that had failed when it ran last; `exit_code` None where none was recorded."""
+    """A command that had failed when it was run last, and whether the replacement names it."""
 
     command: str
     exit_code: int | None
@@ -51,7 +59,7 @@ class LostCommand:
 
 @frozen
 class Reread:
-    """A file that was read again unchanged, how many times, and by which call last."""
+    """A file that was read again unchanged, how often, and the last record that did it."""
 
     uri: str
     times: int

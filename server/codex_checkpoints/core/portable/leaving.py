@@ -8,14 +8,24 @@ every list the newest go.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import takewhile
 
 from attrs import evolve
 
+from codex_checkpoints.core.checkpoint.caps import MAX_VALUE_CHARS, Limits
 from codex_checkpoints.core.checkpoint.memory import Update
-from codex_checkpoints.core.checkpoint.records import Checkpoint
-from codex_checkpoints.core.portable.naming import Names
+from codex_checkpoints.core.checkpoint.records import (
+    Artifact,
+    Checkpoint,
+    Decision,
+    Evidence,
+    Fact,
+    Plan,
+    Step,
+    evidence_in,
+)
+from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.portable.pack import (
     MAX_BYTES,
     MAX_LINEAGE,
@@ -26,18 +36,226 @@ from codex_checkpoints.core.portable.pack import (
     NoteEvent,
     Origin,
     Pack,
+    PackedLink,
     PackedMarker,
     PackedTurn,
     Revoked,
     is_id,
     is_time,
+    is_version,
     to_bytes,
 )
-from codex_checkpoints.core.portable.places import places_of
+from codex_checkpoints.core.portable.places import Places, places_of, stays
 from codex_checkpoints.core.restore.chains import Link
-from codex_checkpoints.core.restore.markers import Shelf, label_of
+from codex_checkpoints.core.restore.markers import Marker, Shelf, label_of
 from codex_checkpoints.core.restore.trace import ModeChange
+from codex_checkpoints.core.rollout.fields import Json, is_list, is_object, object_of
 from codex_checkpoints.values import frozen
+
+_TEXTS = frozenset({"value", "topic", "decision", "rationale", "text"})
+
+
+class Names:
+    """The names of one session's things; `outside` maps the files that stay behind to signs."""
+
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        history: Iterable[NoteEvent],
+        base: str | None,
+        places: Places,
+    ) -> None:
+        """Find what stays behind of a session in `base`."""
+        self._places = places
+        self._base = base
+        files = {uri for uri, each in checkpoint.artifacts.items() if each.kind == "file"}
+        self._others = checkpoint.artifacts.keys() - files
+        resting = {each.uri for fact in checkpoint.facts.values() for each in fact.depends_on}
+        evidence = {each.ref for each in evidence_in(checkpoint) if each.source == "file"}
+        told = {uri for event in history for uri in _uris_in(event.payload)}
+        self._files = files | evidence
+        # What else a note rests on may be a file or a command: a text, to be on the safe side.
+        others = (resting | told) - self._files - self._others
+        outside = sorted(
+            {uri for uri in self._files if self.stays(uri)}
+            | {uri for uri in others if self.stays(uri) or places.shows_in(uri)}
+        )
+        self.outside = {uri: f"outside:{number}" for number, uri in enumerate(outside, 1)}
+
+    def stays(self, uri: str) -> bool:
+        """Return whether a file is known here alone."""
+        return stays(uri, self._base, self._places)
+
+    def text(self, text: str) -> str:
+        """Return a text as a value without places."""
+        return value(self._places.without(text), MAX_VALUE_CHARS)
+
+    def name(self, text: str) -> str:
+        """Return an id or a key; places leave a word behind that a key may hold."""
+        return self._places.without(text).replace("~", "home") if text else text
+
+    def uri(self, uri: str) -> str:
+        """Return what an artifact is called; a file outside has a sign, one inside its name."""
+        if uri in self._files:
+            return self.outside.get(uri, uri)
+        return self.outside.get(uri) or self._places.without(uri)
+
+    def origin(self, origin: Origin) -> Origin:
+        """Return the session that a pack is made of."""
+        name, model, version = origin.name, origin.model, origin.cli_version
+        return evolve(
+            origin,
+            name=None if name is None else self.text(name) or None,
+            cli_version=version if version is not None and is_version(version) else None,
+            model=None if model is None else self.text(model) or None,
+        )
+
+    def checkpoint(self, checkpoint: Checkpoint) -> Checkpoint:
+        """Return a checkpoint; files outside are not in it."""
+        task = checkpoint.task
+        artifacts: dict[str, Artifact] = {}
+        for artifact in sorted(checkpoint.artifacts.values(), key=lambda each: each.uri):
+            if artifact.uri in self.outside:
+                continue
+            named = evolve(artifact, uri=self.uri(artifact.uri))
+            known = artifacts.get(named.uri)
+            # Two commands may differ in places alone: the one seen last counts.
+            if known is None or known.last_observed_seq < named.last_observed_seq:
+                artifacts[named.uri] = named
+        recent = sorted(artifacts.values(), key=lambda each: (-each.last_observed_seq, each.uri))
+        return Checkpoint(
+            checkpoint.seq,
+            None
+            if task is None
+            else evolve(task, text=self.text(task.text), evidence=self._evidence(task.evidence)),
+            self._plan(checkpoint.plan),
+            tuple(map(self._decision, checkpoint.decisions)),
+            artifacts,
+            {self.name(key): self._fact(fact) for key, fact in checkpoint.facts.items()},
+            tuple(each.uri for each in recent[: Limits().max_recent_artifacts]),
+        )
+
+    def _evidence(self, evidence: Evidence) -> Evidence:
+        named = self.uri if evidence.source == "file" else self.name
+        return evolve(evidence, ref=named(evidence.ref))
+
+    def _plan(self, plan: Plan) -> Plan:
+        steps = tuple(Step(self.name(step.id), self.text(step.text)) for step in plan.steps)
+        done = {self.name(name): is_done for name, is_done in plan.done.items()}
+        evidence = None if plan.evidence is None else self._evidence(plan.evidence)
+        return Plan(steps, done, evidence)
+
+    def _decision(self, decision: Decision) -> Decision:
+        topic, supersedes = decision.topic, decision.supersedes
+        return evolve(
+            decision,
+            decision_id=self.name(decision.decision_id),
+            topic=None if topic is None else self.text(topic),
+            decision=self.text(decision.decision),
+            rationale=self.text(decision.rationale),
+            supersedes=None if supersedes is None else self.name(supersedes),
+            evidence=self._evidence(decision.evidence),
+        )
+
+    def _fact(self, fact: Fact) -> Fact:
+        return evolve(
+            fact,
+            value=self.text(fact.value),
+            evidence=self._evidence(fact.evidence),
+            depends_on=tuple(evolve(each, uri=self.uri(each.uri)) for each in fact.depends_on),
+        )
+
+    def turn(self, turn: PackedTurn) -> PackedTurn:
+        """Return a turn."""
+        return evolve(
+            turn,
+            session_id=self.name(turn.session_id),
+            turn_id=self.name(turn.turn_id),
+            started_at=_time(turn.started_at),
+            ended_at=_time(turn.ended_at),
+        )
+
+    def mode(self, change: ModeChange) -> ModeChange:
+        """Return a change of the mode."""
+        return evolve(change, mode=self.text(change.mode), turn_id=self._id(change.turn_id))
+
+    def note(self, event: NoteEvent) -> NoteEvent:
+        """Return a step in the history of notes, without hashes."""
+        revoked = event.revoked
+        return evolve(
+            event,
+            at=_time(event.at),
+            turn_id=self._id(event.turn_id),
+            payload=None if event.payload is None else self._payload(event.payload),
+            revoked=None if revoked is None else evolve(revoked, id=self.name(revoked.id)),
+        )
+
+    def _payload(self, payload: Json) -> dict[str, object]:
+        """Return a payload with its texts as they are stored, and without hashes."""
+        told: dict[str, object] = {}
+        for key, found in payload.items():
+            if key == "hash":
+                continue
+            match found:
+                case str() if key in _TEXTS:
+                    told[key] = self.text(found)
+                case str():
+                    told[key] = self.uri(found) if key in {"uri", "ref"} else self.name(found)
+                case _ if is_list(found):
+                    told[key] = [self._payload(object_of(part)) for part in found]
+                case _ if is_object(found):
+                    told[key] = self._payload(found) if key != "done" else self._done(found)
+                case _:
+                    told[key] = found
+        return told
+
+    def _done(self, done: Json) -> dict[str, object]:
+        return {self.name(step): is_done for step, is_done in done.items()}
+
+    def marker(self, marker: Marker) -> PackedMarker:
+        """Return a marker, without the hashes of files."""
+        return PackedMarker(
+            self.name(marker.checkpoint_id),
+            self.name(marker.session_id),
+            self.name(marker.turn_id),
+            self.text(marker.label),
+            marker.created_at,
+            marker.origin,
+        )
+
+    def link(self, link: Link) -> PackedLink:
+        """Return a link of the way up."""
+        return PackedLink(
+            self.name(link.child),
+            self.name(link.parent),
+            link.kind,
+            _time(link.at),
+            self._id(link.cut.turn_id),
+            self._id(link.cut.checkpoint_id),
+        )
+
+    def _id(self, text: str | None) -> str | None:
+        """Return an id; None where no pack may hold it."""
+        name = "" if text is None else self.name(text)
+        return name if is_id(name) else None
+
+
+def _time(at: str | None) -> str | None:
+    return at if at is not None and is_time(at) else None
+
+
+def _uris_in(payload: Mapping[str, object] | None) -> Iterable[str]:
+    """Yield the files that a payload rests on."""
+    told = object_of(payload)
+    resting = told.get("dependsOn")
+    for each in resting if is_list(resting) else []:
+        uri = object_of(each).get("uri")
+        if isinstance(uri, str):
+            yield uri
+    evidence = object_of(told.get("evidence"))
+    ref = evidence.get("ref")
+    if evidence.get("source") == "file" and isinstance(ref, str):
+        yield ref
 
 
 @frozen

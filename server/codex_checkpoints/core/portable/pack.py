@@ -20,13 +20,14 @@ from typing import Any, Literal
 
 import orjson
 
-from codex_checkpoints.core.checkpoint import canonical
+from codex_checkpoints.core.checkpoint.canonical import kept
 from codex_checkpoints.core.checkpoint.records import Checkpoint
+from codex_checkpoints.core.codec import Codec, Form
 from codex_checkpoints.core.restore.carried import LinkKind
 from codex_checkpoints.core.restore.markers import Origin as MarkedBy
 from codex_checkpoints.core.restore.markers import Pin
 from codex_checkpoints.core.restore.trace import ModeChange
-from codex_checkpoints.core.restore.written import to_json
+from codex_checkpoints.core.rollout.fields import is_object
 from codex_checkpoints.values import frozen
 
 FORMAT = "codex-checkpoints-pack"
@@ -145,18 +146,7 @@ class Pack:
 
 def json_of(pack: Pack) -> dict[str, Any]:
     """Return a pack as JSON values, keys in their order in the file."""
-    return {
-        "format": FORMAT,
-        "version": VERSION,
-        "origin": to_json(pack.origin),
-        "checkpoint": canonical.to_json(pack.checkpoint),
-        "turns": [to_json(each) for each in pack.turns],
-        "notes": [_note(each) for each in pack.notes],
-        "modes": [to_json(each) for each in pack.modes],
-        "markers": [to_json(each) for each in pack.markers],
-        "pins": [to_json(each) for each in pack.pins],
-        "lineage": [to_json(each) for each in pack.lineage],
-    }
+    return {"format": FORMAT, "version": VERSION, **form.write(pack)}
 
 
 def to_bytes(pack: Pack) -> bytes:
@@ -185,9 +175,20 @@ def is_version(text: str) -> bool:
     return _A_VERSION.fullmatch(text) is not None
 
 
-def _note(note: NoteEvent) -> dict[str, Any]:
-    """Return a step of the history; a payload keeps the order of keys that it was written in."""
-    where = {"seq": note.seq, "turnId": note.turn_id, "at": note.at}
-    if note.revoked is not None:
-        return where | {"revoked": to_json(note.revoked)}
-    return where | {"payload": dict(note.payload or {})}
+_plain = Codec(closed=True)
+
+
+def _written(note: NoteEvent) -> dict[str, Any]:
+    """Write the one of the two that a step has; a payload keeps the order of its keys."""
+    absent = "payload" if note.revoked is not None else "revoked"
+    return {key: part for key, part in _plain.write(note).items() if key != absent}
+
+
+def _read(told: object) -> NoteEvent:
+    if not is_object(told) or ("payload" in told) == ("revoked" in told):
+        raise TypeError("either payload or revoked")
+    return _plain.read({"payload": None, "revoked": None} | told, NoteEvent)
+
+
+form = Codec(closed=True, own={**kept.own, NoteEvent: Form(_written, _read)})
+"""How what stands in a pack is written and read; a key of which we know nothing does not fit."""

@@ -12,36 +12,40 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
-from functools import cache
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Literal
 
-import attrs
 import orjson
-from cattrs import Converter, transform_error
-from cattrs.gen import make_dict_structure_fn, override
 
-from codex_checkpoints.core.checkpoint import canonical
-from codex_checkpoints.core.checkpoint.caps import MAX_VALUE_CHARS, camel
-from codex_checkpoints.core.checkpoint.records import Checkpoint
+from codex_checkpoints.core.checkpoint.caps import MAX_URI_CHARS, MAX_VALUE_CHARS, Limits
+from codex_checkpoints.core.checkpoint.claims import policy_in
+from codex_checkpoints.core.checkpoint.payloads import (
+    MAX_DEPENDENCIES,
+    DecisionClaim,
+    FactClaim,
+    read,
+)
+from codex_checkpoints.core.checkpoint.records import Checkpoint, evidence_in
 from codex_checkpoints.core.checkpoint.redaction import redact
 from codex_checkpoints.core.checkpoint.text import value
-from codex_checkpoints.core.portable.judging import LISTS, policies, too_long, too_many, wrong
+from codex_checkpoints.core.codec import Misfit
 from codex_checkpoints.core.portable.pack import (
     FORMAT,
     MAX_BYTES,
+    MAX_LINEAGE,
+    MAX_MARKERS,
+    MAX_MODES,
+    MAX_NOTES,
+    MAX_TURNS,
     VERSION,
-    NoteEvent,
-    Origin,
     Pack,
-    PackedLink,
-    PackedMarker,
-    PackedTurn,
-    Revoked,
+    form,
+    is_id,
+    is_time,
+    is_version,
 )
-from codex_checkpoints.core.portable.places import HIDDEN
-from codex_checkpoints.core.restore.markers import Pin
-from codex_checkpoints.core.restore.trace import ModeChange
+from codex_checkpoints.core.portable.places import HIDDEN, is_portable
+from codex_checkpoints.core.restore.markers import MAX_PINS, label_of
 from codex_checkpoints.core.rollout.controls import CONTROLS
 from codex_checkpoints.core.rollout.fields import is_list, is_object
 
@@ -58,16 +62,6 @@ _LARGEST = 1 << 48
 """No session has so many records."""
 _LISTED = 8
 _UNSEEN = re.compile(f"[{CONTROLS}{HIDDEN}\\ud800-\\udfff]")
-_RECORDS: tuple[type[Any], ...] = (
-    Origin,
-    PackedTurn,
-    Revoked,
-    NoteEvent,
-    ModeChange,
-    PackedMarker,
-    Pin,
-    PackedLink,
-)
 
 
 class BadPack(ValueError):
@@ -179,57 +173,229 @@ def _structured(told: Mapping[str, Any]) -> Pack:
     if not all(is_list(told.get(name)) for name in LISTS):
         raise BadPack("invalid_payload", [f"{', '.join(LISTS)}: must be lists"])
     try:
-        return _reader().structure(told, Pack)
-    except canonical.BadCheckpoint:
-        raise BadPack("invalid_payload", ["checkpoint: not one of version 1"]) from None
-    except Exception as error:  # noqa: BLE001 - cattrs raises groups of whatever a hook raised
-        problems = (value(each, MAX_VALUE_CHARS) for each in transform_error(error, path="pack"))
+        return form.read(told, Pack)
+    except Misfit as misfit:
+        problems = (value(each.text("pack"), MAX_VALUE_CHARS) for each in misfit.problems)
         raise BadPack("invalid_payload", problems) from None
 
 
-@cache
-def _reader() -> Converter:
-    reader = Converter(forbid_extra_keys=True)
-    for kind in (int, str, bool):
-        reader.register_structure_hook(kind, _strict(kind))
-    reader.register_structure_hook(
-        Checkpoint, lambda told, _: canonical.from_bytes(orjson.dumps(told))
-    )
-    reader.register_structure_hook_func(lambda kind: kind == Mapping[str, object], _object)
-    for record in (*_RECORDS, Pack):
-        attrs.resolve_types(record)
-        structure: Callable[[Mapping[str, Any], object], object] = make_dict_structure_fn(
-            record, reader, _cattrs_forbid_extra_keys=True, **_names_of(record)
-        )
-        reader.register_structure_hook(record, structure)
-    # A step of the history has one of two keys, and never both.
-    whole = reader.get_structure_hook(NoteEvent)
-
-    def note(told: object, kind: type[NoteEvent]) -> NoteEvent:
-        if not is_object(told) or ("payload" in told) == ("revoked" in told):
-            raise TypeError("either payload or revoked")
-        found: NoteEvent = whole({"payload": None, "revoked": None} | told, kind)
-        return found
-
-    reader.register_structure_hook(NoteEvent, note)
-    return reader
+_SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}", re.ASCII)
+_HASH = re.compile(r"sha256:[0-9a-f]{64}|stat:\d{1,20}-\d{1,20}|unknown:", re.ASCII)
 
 
-def _names_of(record: type[Any]) -> dict[str, Any]:
-    return {each.name: override(rename=camel(each.name)) for each in attrs.fields(record)}
+LISTS = {
+    "turns": MAX_TURNS,
+    "notes": MAX_NOTES,
+    "modes": MAX_MODES,
+    "markers": MAX_MARKERS,
+    "pins": MAX_PINS,
+    "lineage": MAX_LINEAGE,
+}
+"""The lists of a pack, and how long each is at most."""
 
 
-def _strict(kind: type) -> Callable[[object, object], object]:
-    def check(told: object, _kind: object) -> object:
-        if type(told) is not kind:
-            message = f"expected {kind.__name__}"
-            raise TypeError(message)
-        return told
-
-    return check
+def too_long(told: Mapping[str, object]) -> Iterator[str]:
+    """Yield the lists of a pack that are longer than those of any of ours, before a look inside."""
+    for name, most in LISTS.items():
+        found = told.get(name)
+        if is_list(found) and len(found) > most:
+            yield f"{name}: {len(found)}, more than {most}"
 
 
-def _object(told: object, _kind: object) -> Mapping[str, object]:
-    if not is_object(told):
-        raise TypeError("expected an object")
-    return told
+def too_many(pack: Pack) -> Iterator[str]:
+    """Yield what else there is more of than any pack of ours holds."""
+    checkpoint, limits = pack.checkpoint, Limits()
+    deps = max((len(each.depends_on) for each in checkpoint.facts.values()), default=0)
+    for name, count, most in (
+        ("checkpoint.artifacts", len(checkpoint.artifacts), limits.max_artifacts_total),
+        ("checkpoint.facts", len(checkpoint.facts), limits.max_facts_total),
+        ("checkpoint.decisions", len(checkpoint.decisions), limits.max_decisions_total),
+        ("checkpoint.plan", len(checkpoint.plan.steps), limits.max_plan_steps_total),
+        ("dependsOn", deps, MAX_DEPENDENCIES),
+    ):
+        if count > most:
+            yield f"{name}: {count}, more than {most}"
+    if any(len(text) > MAX_VALUE_CHARS for text in _texts(pack)):
+        yield f"a text is longer than {MAX_VALUE_CHARS} characters"
+    if any(len(name) > MAX_URI_CHARS for name in _uris(checkpoint)):
+        yield f"a uri is longer than {MAX_URI_CHARS} characters"
+
+
+def _texts(pack: Pack) -> Iterator[str]:
+    checkpoint = pack.checkpoint
+    yield from (pack.origin.name or "", pack.origin.model or "")
+    yield "" if checkpoint.task is None else checkpoint.task.text
+    yield from (step.text for step in checkpoint.plan.steps)
+    for decision in checkpoint.decisions:
+        yield from (decision.topic or "", decision.decision, decision.rationale)
+    yield from (fact.value for fact in checkpoint.facts.values())
+    yield from (each.label for each in pack.markers)
+    yield from (each.mode for each in pack.modes)
+    yield from (each.uri for each in checkpoint.artifacts.values() if each.kind == "command")
+
+
+def _uris(checkpoint: Checkpoint) -> Iterator[str]:
+    yield from checkpoint.artifacts
+    yield from (each.uri for fact in checkpoint.facts.values() for each in fact.depends_on)
+
+
+def wrong(pack: Pack) -> Iterator[str]:
+    """Yield what a pack of ours would not say, each by its place."""
+    yield from _wrong_names(pack)
+    yield from _wrong_numbers(pack)
+    yield from _wrong_files(pack)
+    yield from _wrong_notes(pack)
+    yield from _wrong_past(pack)
+    yield from _wrong_shelf(pack)
+    if any(len(name) > MAX_URI_CHARS or not name for name in _names(pack)):
+        yield "an id, a key or a reference is empty or too long"
+    times = [each.at for each in (*pack.notes, *pack.lineage)]
+    times += [each.created_at for each in pack.markers]
+    times += [at for turn in pack.turns for at in (turn.started_at, turn.ended_at)]
+    if any(at is not None and not is_time(at) for at in times):
+        yield "a time is not UTC in ISO 8601"
+    hashes = [each.hash for each in pack.checkpoint.artifacts.values()]
+    hashes += [each.hash for fact in pack.checkpoint.facts.values() for each in fact.depends_on]
+    if any(each is not None and _HASH.fullmatch(each) is None for each in hashes):
+        yield "a hash is none"
+
+
+def _wrong_names(pack: Pack) -> Iterator[str]:
+    sessions = [pack.origin.session_id]
+    sessions += [each.session_id for each in (*pack.turns, *pack.markers)]
+    if any(_SESSION.fullmatch(name) is None for name in sessions):
+        yield "a session id is no plain name"
+    if not all(map(is_id, _ids(pack))):
+        yield "an id of a marker, a turn or a session is no plain name"
+    version = pack.origin.cli_version
+    if version is not None and not is_version(version):
+        yield "origin.cliVersion: not a version"
+    way = [pack.origin.session_id, *(each.parent for each in pack.lineage)]
+    if [each.child for each in pack.lineage] != way[:-1] or len(set(way)) < len(way):
+        yield "lineage: not one way up from the session"
+
+
+def _ids(pack: Pack) -> Iterator[str]:
+    for each in pack.markers:
+        yield from (each.checkpoint_id, each.turn_id)
+    for link in pack.lineage:
+        yield from (link.child, link.parent)
+    named = (link.turn_id for link in pack.lineage)
+    marked = (link.checkpoint_id for link in pack.lineage)
+    yield from (each for each in (*named, *marked) if each is not None)
+    yield from (turn.turn_id for turn in pack.turns)
+    noted = (*pack.notes, *pack.modes)
+    yield from (each.turn_id for each in noted if each.turn_id is not None)
+
+
+def _wrong_numbers(pack: Pack) -> Iterator[str]:
+    """Yield what was seen before anything was: -1 is how far an empty session has come."""
+    checkpoint = pack.checkpoint
+    artifacts = checkpoint.artifacts
+    if checkpoint.seq < 0 and (checkpoint.task is not None or artifacts):
+        yield "checkpoint.seq: something was seen before the first record"
+    if any(each.last_observed_seq < 0 for each in artifacts.values()):
+        yield "checkpoint.artifacts: one was seen before the first record"
+    recent = checkpoint.recent_artifacts
+    if len(set(recent)) < len(recent) or not artifacts.keys() >= set(recent):
+        yield "checkpoint.recentArtifacts: not some of the artifacts, each once"
+
+
+def _wrong_files(pack: Pack) -> Iterator[str]:
+    checkpoint = pack.checkpoint
+    files = [each.uri for each in checkpoint.artifacts.values() if each.kind == "file"]
+    files += [each.ref for each in evidence_in(checkpoint) if each.source == "file"]
+    files += [pin.uri for pin in pack.pins]
+    others = {each.uri for each in checkpoint.artifacts.values() if each.kind != "file"}
+    resting = {each.uri for fact in checkpoint.facts.values() for each in fact.depends_on}
+    if not all(map(is_portable, (*files, *(resting - others)))):
+        yield "a file is not named below the folder of the session"
+    for pin in pack.pins:
+        start, end = pin.start, pin.end
+        if (start is None) != (end is None) or not 1 <= (start or 1) <= (end or start or 1):
+            yield "pins: lines are counted from 1, and the last is not before the first"
+    if any(not each.uri.strip() for each in checkpoint.artifacts.values()):
+        yield "an artifact has no name"
+
+
+def _wrong_past(pack: Pack) -> Iterator[str]:
+    """Yield what no session has behind it: turns that end unended, or any of it in disorder."""
+    turns = {(each.session_id, each.turn_id) for each in pack.turns}
+    if len(turns) < len(pack.turns):
+        yield "turns: one stands twice"
+    reached: dict[str, int] = {}
+    for turn in pack.turns:
+        if turn.number <= reached.get(turn.session_id, 0):
+            yield "turns: those of a session are numbered from 1, and in order"
+        reached[turn.session_id] = turn.number
+    if any(turn.end == "open" and turn.ended_at is not None for turn in pack.turns):
+        yield "turns: one that is open has ended"
+    steps = [0, *(each.seq for each in pack.modes), max(0, pack.checkpoint.seq)]
+    if steps != sorted(steps):
+        yield "modes: not in order up to the checkpoint"
+    if any(not each.mode.strip() for each in pack.modes):
+        yield "modes: one has no name"
+
+
+def _wrong_shelf(pack: Pack) -> Iterator[str]:
+    """Yield what no shelf has: each marker and each pin stands there once, and has a label."""
+    markers = [each.checkpoint_id for each in pack.markers]
+    if len(set(markers)) < len(markers):
+        yield "markers: one stands twice"
+    if any(not label_of(each.label) for each in pack.markers):
+        yield "markers: one has no label"
+    if len(set(pack.pins)) < len(pack.pins):
+        yield "pins: one stands twice"
+
+
+def _wrong_notes(pack: Pack) -> Iterator[str]:
+    for place, note in enumerate(pack.notes):
+        if note.payload is None:
+            continue
+        claim = read(note.payload)
+        if isinstance(claim, list):
+            yield f"notes[{place}]: {claim[0]}"
+    plan = pack.checkpoint.plan
+    steps = [step.id for step in plan.steps]
+    if len(set(steps)) < len(steps) or not plan.done.keys() <= set(steps):
+        yield "checkpoint.plan: a step stands twice, or one that is done is not there"
+    for place, claim in _claims(pack.checkpoint):
+        told = read(claim)
+        if isinstance(told, list):
+            yield f"{place}: {told[0]}"
+
+
+def policies(pack: Pack) -> Iterator[str]:
+    """Yield where a note tells an agent how to behave from now on (DSC-60)."""
+    for place, asked in _claims(pack.checkpoint):
+        claim = read(asked)
+        if isinstance(claim, FactClaim | DecisionClaim) and policy_in(claim) is not None:
+            yield f"{place}: a standing order, not a note"
+
+
+def _claims(checkpoint: Checkpoint) -> Iterator[tuple[str, Mapping[str, object]]]:
+    """Yield the notes of a checkpoint as somebody would have to state them."""
+    told: dict[str, object] = {"evidence": {"source": "user", "ref": "task"}}
+    for place, (key, fact) in enumerate(checkpoint.facts.items()):
+        yield f"checkpoint.facts[{place}]", told | {"kind": "fact", "key": key, "value": fact.value}
+    for place, each in enumerate(checkpoint.decisions):
+        claim: dict[str, object] = told | {
+            "kind": "decision",
+            "decisionId": each.decision_id,
+            "decision": each.decision,
+            "rationale": each.rationale,
+        }
+        more = {"topic": each.topic, "supersedes": each.supersedes}
+        said = {key: text for key, text in more.items() if text is not None}
+        yield f"checkpoint.decisions[{place}]", claim | said
+
+
+def _names(pack: Pack) -> Iterator[str]:
+    yield from (each.ref for each in evidence_in(pack.checkpoint) if each.source != "file")
+    for each in pack.markers:
+        yield from (each.checkpoint_id, each.turn_id)
+    for link in pack.lineage:
+        yield from (link.child, link.parent, link.turn_id or "-", link.checkpoint_id or "-")
+    for note in pack.notes:
+        yield from (note.turn_id or "-", "-" if note.revoked is None else note.revoked.id)
+    yield from (step.id for step in pack.checkpoint.plan.steps)

@@ -23,7 +23,7 @@ MAX_WINDOW = 5
 
 @frozen
 class TurnSource:
-    """A turn as it is always addressed: with its session (AGN-11)."""
+    """A turn, with the session that it is of."""
 
     session_id: str
     turn_id: str

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from codex_checkpoints.core.checkpoint.canonical import kept
 from codex_checkpoints.core.checkpoint.records import (
     ArtifactKind,
     Checkpoint,
@@ -18,7 +19,6 @@ from codex_checkpoints.core.checkpoint.records import (
     Task,
     status_of,
 )
-from codex_checkpoints.core.restore.written import to_json
 from codex_checkpoints.values import frozen
 
 
@@ -124,8 +124,8 @@ def _change_json(change: Change) -> dict[str, Any]:
     kind = "added" if change.before is None else "removed" if change.after is None else "changed"
     return {
         "change": kind,
-        "before": None if change.before is None else to_json(change.before),
-        "after": None if change.after is None else to_json(change.after),
+        "before": None if change.before is None else kept.write(change.before),
+        "after": None if change.after is None else kept.write(change.after),
     }
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, get_args
 
+from codex_checkpoints.core.checkpoint.canonical import kept
 from codex_checkpoints.core.checkpoint.caps import MAX_URI_CHARS
-from codex_checkpoints.core.restore.written import from_json, to_json
 from codex_checkpoints.core.rollout.fields import object_of
 from codex_checkpoints.core.rollout.paths import encoded
 from codex_checkpoints.values import frozen
@@ -54,7 +54,7 @@ def problems_in(hints: Iterable[Hint]) -> tuple[str, ...]:
 
 def line_of(hint: Hint, at: str) -> dict[str, Any]:
     """Return the line that keeps a hint."""
-    return {"type": "hint"} | to_json(hint) | {"at": at}
+    return {"type": "hint"} | kept.write(hint) | {"at": at}
 
 
 def hints_in(lines: Iterable[object]) -> tuple[Hint, ...]:
@@ -62,7 +62,7 @@ def hints_in(lines: Iterable[object]) -> tuple[Hint, ...]:
     found: dict[str, Hint] = {}
     for line in lines:
         told: Mapping[str, object] = object_of(line)
-        hint = from_json(told, Hint) if told.get("type") == "hint" else None
+        hint = kept.read_or_none(told, Hint) if told.get("type") == "hint" else None
         if hint is not None:
             found.pop(hint.uri, None)
             found[hint.uri] = hint

@@ -20,7 +20,7 @@ MAX_NODES = 2048
 
 @frozen
 class Window:
-    """A context window of a session (WIN-12)."""
+    """One context window of a session."""
 
     number: int
     window_id: str | None

@@ -13,9 +13,9 @@ from typing import Any, Literal
 
 from attrs import evolve
 
+from codex_checkpoints.core.checkpoint.canonical import kept
 from codex_checkpoints.core.checkpoint.caps import MAX_URI_CHARS, MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.text import value
-from codex_checkpoints.core.restore.written import from_json, to_json
 from codex_checkpoints.core.rollout.fields import Json, object_of
 from codex_checkpoints.core.rollout.turns import Turns
 from codex_checkpoints.values import frozen
@@ -48,7 +48,7 @@ class Marker:
 
 @frozen
 class Pin:
-    """A file, or lines of one, that the user wants in every state pack (AGN-38)."""
+    """A file, or lines of one, that every state pack of the session offers."""
 
     uri: str
     start: int | None = None
@@ -77,7 +77,7 @@ def label_of(text: str) -> str:
 
 def created(marker: Marker) -> dict[str, Any]:
     """Return the line that makes a marker."""
-    return {"type": "created"} | to_json(evolve(marker, label=label_of(marker.label)))
+    return {"type": "created"} | kept.write(evolve(marker, label=label_of(marker.label)))
 
 
 def renamed(checkpoint_id: str, label: str, at: str) -> dict[str, Any]:
@@ -93,12 +93,12 @@ def removed(checkpoint_id: str, at: str) -> dict[str, Any]:
 
 def pinned(pin: Pin, at: str) -> dict[str, Any]:
     """Return the line that pins a file or lines of one."""
-    return {"type": "pinned"} | to_json(pin) | {"at": at}
+    return {"type": "pinned"} | kept.write(pin) | {"at": at}
 
 
 def unpinned(pin: Pin, at: str) -> dict[str, Any]:
     """Return the line that takes a pin away."""
-    return {"type": "unpinned"} | to_json(pin) | {"at": at}
+    return {"type": "unpinned"} | kept.write(pin) | {"at": at}
 
 
 def shelf_of(lines: Iterable[object]) -> Shelf:
@@ -113,7 +113,7 @@ def shelf_of(lines: Iterable[object]) -> Shelf:
         told = object_of(line)
         match told.get("type"):
             case "created":
-                marker = from_json(told, Marker)
+                marker = kept.read_or_none(told, Marker)
                 if marker is not None:
                     made = evolve(marker, label=label_of(marker.label))
                     markers.setdefault(marker.checkpoint_id, made)
@@ -126,7 +126,7 @@ def shelf_of(lines: Iterable[object]) -> Shelf:
             case "pinned":
                 _pin(pins, told)
             case "unpinned":
-                pin = from_json(told, Pin)
+                pin = kept.read_or_none(told, Pin)
                 if pin is not None:
                     pins.pop(pin, None)
             case _:
@@ -142,7 +142,7 @@ def _rename(markers: dict[str, Marker | None], told: Json) -> None:
 
 
 def _pin(pins: dict[Pin, None], told: Json) -> None:
-    pin = from_json(told, Pin)
+    pin = kept.read_or_none(told, Pin)
     if pin is None or not _is_sound(pin):
         return
     pins.pop(pin, None)

@@ -11,16 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
+from codex_checkpoints.core.checkpoint.canonical import kept
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.restore.carried import Ancestor, TurnSource
 from codex_checkpoints.core.restore.drift import Drift, Fallback, Missing
 from codex_checkpoints.core.restore.events import RestoreMode
-from codex_checkpoints.core.restore.pack import Deferred
-from codex_checkpoints.core.restore.pack_lines import Item
+from codex_checkpoints.core.restore.pack import Deferred, Item
 from codex_checkpoints.core.restore.references import References
 from codex_checkpoints.core.restore.sealing import sealed
 from codex_checkpoints.core.restore.trace import ModeChange
-from codex_checkpoints.core.restore.written import from_json, to_json
 from codex_checkpoints.values import frozen
 
 SEMANTICS = 1
@@ -132,12 +131,12 @@ class Restore:
 
 def line_of(restore: Restore) -> dict[str, Any]:
     """Return the line of a record, sealed."""
-    return sealed(to_json(restore))
+    return sealed(kept.write(restore))
 
 
 def restore_in(line: object) -> Restore | None:
     """Read a line of `restores.jsonl`, of whatever semantics; None for what is no record."""
-    return from_json(line, Restore)
+    return kept.read_or_none(line, Restore)
 
 
 def restores_in(lines: Iterable[object]) -> tuple[Restore, ...]:

@@ -49,51 +49,34 @@ class Summary:
     carried: str
 
 
-_CAUTIONS: Mapping[WarningCode, tuple[str, str]] = {
+_CAUTIONS: Mapping[WarningCode, tuple[str, ...]] = {
     "problems_in_source": (
         "1 file of the source could not be read",
         "{n} files of the source could not be read",
     ),
-    "rests_on_source": (
-        "The branch cannot be opened without the file of its source",
-        "The branch cannot be opened without the file of its source",
-    ),
-    "copied_instead": (
-        "The history was copied, since it could not be referred to",
-        "The history was copied, since it could not be referred to",
-    ),
-    "earlier_unknown": (
-        "What was read and changed before the source began is not known",
-        "What was read and changed before the source began is not known",
-    ),
-    "detached_marker": (
-        "The turn of the marker was rolled back since",
-        "The turn of the marker was rolled back since",
-    ),
-    "pack_empty": ("The budget holds no line of the pack", "The budget holds no line of the pack"),
+    "rests_on_source": ("The branch cannot be opened without the file of its source",),
+    "copied_instead": ("The history was copied, since it could not be referred to",),
+    "earlier_unknown": ("What was read and changed before the source began is not known",),
+    "detached_marker": ("The turn of the marker was rolled back since",),
+    "pack_empty": ("The budget holds no line of the pack",),
     "pack_truncated": (
         "1 item was left out for lack of budget",
         "{n} items were left out for lack of budget",
     ),
     "pin_shortened": ("1 pinned item was shortened", "{n} pinned items were shortened"),
     "pin_unread": ("1 pinned item could not be read", "{n} pinned items could not be read"),
-    "missing_files": (
-        "1 file is no longer there",
-        "{n} files are no longer there",
-    ),
+    "missing_files": ("1 file is no longer there", "{n} files are no longer there"),
     "drift": (
         "1 file changed since the marker was made",
         "{n} files changed since the marker was made",
     ),
-    "suspect_facts": (
-        "1 fact may be out of date",
-        "{n} facts may be out of date",
-    ),
+    "suspect_facts": ("1 fact may be out of date", "{n} facts may be out of date"),
     "weak_hashes": (
         "1 file is compared by size and time alone",
         "{n} files are compared by size and time alone",
     ),
 }
+"""For one, and for several where that differs."""
 
 
 def summary_of(restore: Restore) -> Summary:
@@ -112,8 +95,8 @@ def counted(number: int, what: str) -> str:
 
 def caution_text(caution: Caution) -> str:
     """Return a warning as a sentence without its full stop."""
-    one, several = _CAUTIONS[caution.code]
-    return one if caution.count == 1 else several.format(n=caution.count)
+    texts = _CAUTIONS[caution.code]
+    return texts[0] if caution.count == 1 else texts[-1].format(n=caution.count)
 
 
 def _goods(restore: Restore) -> str:

@@ -5,7 +5,7 @@ It goes in steps, since some wait for programs of others and the service belongs
 1. `ask`: read, refuse, build; nothing is written (`plan`);
 2. `Asked.consult`: the hooks that run before, and Codex where it is to make a summary, on any
    thread;
-3. `install`: read again if the session changed meanwhile, then install (`install`);
+3. `install`: read again if the session changed meanwhile, then install (`installing`);
 4. `Done.tell`: the hooks that run after, on any thread;
 5. `finish`: note the event, and let what is stored of the session follow.
 
@@ -23,10 +23,8 @@ from attrs import evolve
 from codex_checkpoints.codex.app_server import nobody
 from codex_checkpoints.core.compaction.records import Installed, Windows
 from codex_checkpoints.core.history.windows import Chain
-from codex_checkpoints.service.compaction.appending import opened_after
-from codex_checkpoints.service.compaction.audit import Operation
 from codex_checkpoints.service.compaction.hooks import Heard, Ring
-from codex_checkpoints.service.compaction.install import Installer
+from codex_checkpoints.service.compaction.installing import Installer, Operation
 from codex_checkpoints.service.compaction.plan import Awaited, Plan, Planner
 from codex_checkpoints.service.compaction.request import (
     Compacted,
@@ -35,7 +33,7 @@ from codex_checkpoints.service.compaction.request import (
     gone_on,
     no_preview,
 )
-from codex_checkpoints.service.compaction.source import Source, Sources, nothing
+from codex_checkpoints.service.compaction.source import Source, Sources, nothing, opened_after
 from codex_checkpoints.service.refusal import Cancelled, Refusal
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.threads.contract import Row
@@ -195,11 +193,16 @@ class Compacting:
             raise _blocked(asked, consulted.outcome)
         try:
             plan = self._settled(asked, consulted.outcome)
-            record, row = self._installer.install(asked.request, plan, asked.at, asked.ids)
+            record, row = self._installer.install(
+                asked.request,
+                plan,
+                asked.at,
+                asked.ids,
+                lambda record: asked.operation.installed(record, consulted.heard),
+            )
         except Refusal as refusal:
             asked.operation.failed(refusal.code)
             raise
-        asked.operation.installed(record, consulted.heard)
         return Done(consulted, plan, record, row)
 
     def finish(self, done: Done, after: tuple[Heard, ...]) -> Compacted:

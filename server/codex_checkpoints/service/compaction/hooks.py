@@ -32,7 +32,10 @@ Run = Callable[[Sequence[str], bytes, float, str, IsCancelled], Ran]
 
 @frozen
 class Heard:
-    """What came of one hook; `number` counts those of one event from 1."""
+    """What came of a hook; `number` counts those of one event from 1.
+
+    `outcome` is `passed`, `blocked`, `failed`, `timed_out`, `not_started` or `garbage`.
+    """
 
     number: int
     outcome: Outcome

@@ -19,7 +19,6 @@ from codex_checkpoints.core.compaction.placement import Placement
 from codex_checkpoints.core.compaction.records import Determinism, Strategy
 from codex_checkpoints.core.compaction.report import Declined, Figure, Reason
 from codex_checkpoints.core.history.tokens import of_items
-from codex_checkpoints.service.compaction.appending import check_behind
 from codex_checkpoints.service.compaction.request import (
     Outside,
     Request,
@@ -32,7 +31,7 @@ from codex_checkpoints.service.compaction.scratching import (
     excerpt_of,
     material,
 )
-from codex_checkpoints.service.compaction.source import Source, Sources
+from codex_checkpoints.service.compaction.source import Source, Sources, check_behind
 from codex_checkpoints.service.refusal import Refusal, misfit
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.settings import left_aside

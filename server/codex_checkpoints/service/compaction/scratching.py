@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from codex_checkpoints.codex.app_server import AskingFailed, Declined
-from codex_checkpoints.codex.scratch import Excerpt
+from codex_checkpoints.codex.program import Excerpt
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.compaction.fitting import Fitted, TooLarge
 from codex_checkpoints.core.compaction.foreign import handed_over

@@ -7,13 +7,19 @@ bytes, while somebody may be writing behind them.  What is done with it is known
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
+
+from attrs import evolve
 
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.checkpoint.replay import Replay
+from codex_checkpoints.core.compaction.effect import effective
+from codex_checkpoints.core.compaction.installed import Line, Moment, in_place, in_task
 from codex_checkpoints.core.compaction.kinds import Past
 from codex_checkpoints.core.compaction.records import Range, digest_of
+from codex_checkpoints.core.history.tokens import of_items
+from codex_checkpoints.core.history.windows import Chain
 from codex_checkpoints.core.rollout.fields import Json
 from codex_checkpoints.core.rollout.turns import Turn
 from codex_checkpoints.service.compaction.provenance import Provenance
@@ -22,10 +28,10 @@ from codex_checkpoints.service.reading.fingerprints import fingerprint
 from codex_checkpoints.service.reading.first_pass import FirstPass, Listening
 from codex_checkpoints.service.reading.session_file import SessionFile
 from codex_checkpoints.service.reading.turn_names import is_between_turns
-from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.service.refusal import Refusal, unreadable
 from codex_checkpoints.service.session_names import may_mean
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.threads.contract import Look, Row, UnreadableSource
+from codex_checkpoints.threads.contract import Item, Look, Row, UnreadableSource
 from codex_checkpoints.values import frozen
 
 
@@ -169,5 +175,42 @@ class Sources:
         try:
             return fingerprint(self._sessions.catalogue.reader, row.path, end)[0]
         except UnreadableSource as error:
-            facts = {"path": row.path, "reason": str(error)}
-            raise Refusal("unreadable_source", f"{row.path}: {error}", facts) from error
+            raise unreadable(row.path, str(error)) from error
+
+
+# --- what is appended ----------------------------------------------------------------------------
+
+
+def opened_after(chain: Chain, window_id: str) -> Chain:
+    """Return a chain after one more window; where no window had a number, this one is the first."""
+    return evolve(chain, number=chain.number or 0).opened(window_id)
+
+
+def items_of(lines: tuple[Line, ...]) -> tuple[Item, ...]:
+    """Return lines as a store takes them."""
+    return tuple(Item(line.type, line.payload) for line in lines)
+
+
+def behind(
+    source: Source, items: Sequence[Json], chain: Chain, turn_id: str, at: Moment
+) -> tuple[Item, ...]:
+    """Return what is appended to a session so that its history is these items from then on.
+
+    `turn_id` is a new one, for lines that need a task of their own.  Refuses `conflict` where
+    nothing that is appended would do it.
+    """
+    traced = source.traced
+    lines = in_place(items, chain, of_items(items) + traced.instructions, traced.last_report)
+    forms = lines, in_task(lines, turn_id, source.window, at)
+    form = effective(traced.outline, forms, items)
+    if form is None:
+        message = f"session {source.session_id}: Codex would not go by what is appended to it"
+        hint = "Compact it into a new session, or restore one of its turns into a branch."
+        facts = {"sessionId": source.session_id, "reason": "without_effect", "hint": hint}
+        raise Refusal("conflict", message, facts)
+    return items_of(form)
+
+
+def check_behind(source: Source, items: Sequence[Json]) -> None:
+    """Make sure that a session can get these items as its history; refuses as `behind`."""
+    behind(source, items, opened_after(source.traced.history.chain, ""), "", Moment("", 0))

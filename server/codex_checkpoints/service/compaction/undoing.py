@@ -7,11 +7,13 @@ history as it was, read from the bytes of then, and with whatever was said since
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Generator, Sequence
 from datetime import datetime
 
 from codex_checkpoints.core.compaction.records import (
     Installed,
+    Prepared,
     Record,
     Undone,
     digest_of,
@@ -19,15 +21,19 @@ from codex_checkpoints.core.compaction.records import (
 )
 from codex_checkpoints.core.history.windows import Chain
 from codex_checkpoints.core.rollout.fields import Json
-from codex_checkpoints.service.compaction.appending import behind, opened_after
-from codex_checkpoints.service.compaction.audit import Operation
-from codex_checkpoints.service.compaction.install import moment
+from codex_checkpoints.core.rollout.turns import Turn
+from codex_checkpoints.service.compaction.installing import (
+    CompactionWork,
+    Operation,
+    moment,
+    settle,
+)
 from codex_checkpoints.service.compaction.request import Outside, Uncompacted, session_live
-from codex_checkpoints.service.compaction.settling import CompactionSettling
-from codex_checkpoints.service.compaction.source import Source, Sources
-from codex_checkpoints.service.compaction_records import is_undone, storing
+from codex_checkpoints.service.compaction.source import Source, Sources, behind, opened_after
+from codex_checkpoints.service.compaction_records import CompactionsOf, is_undone, storing
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.undertaking import undertaking
 from codex_checkpoints.stamps import in_text
 
 
@@ -39,7 +45,6 @@ class Undoing:
         self._sessions = sessions
         self._outside = outside
         self._sources = Sources(sessions)
-        self._settling = CompactionSettling(sessions)
 
     def uncompact(self, compaction_id: str) -> Uncompacted:
         """Take a compaction back, durable on return.
@@ -50,29 +55,22 @@ class Undoing:
         """
         record = self._sessions.compactions.find(compaction_id)
         if record.into == "new":
-            undone, turn = self._pointed_back(record), None
+            self._point_back(record)
         else:
-            source = self._sources.split(record.source.session_id, record.source.bytes_before)
-            undone, turn = self._restored(record, source), source.last_turn
+            self._reopen(record)
         source_id = record.source.session_id
-        moment = self._outside.moment
-        operation = Operation(self._sessions, moment, compaction_id, source_id, turn)
-        operation.undone(undone, source_id)
         return Uncompacted(compaction_id, source_id, source_id, record.into)
 
-    def _pointed_back(self, record: Installed) -> Undone:
-        source_id = record.source.session_id
+    def _point_back(self, record: Installed) -> None:
+        """Add the record alone: the source is as it was."""
         undone = _undone(record, self._outside.moment())
         self._sessions.pace.commit()
-        with storing(source_id), self._sessions.compactions.shelf(source_id) as shelf:
-            self._settling.settle(shelf)
-            if is_undone(shelf.records, record.compaction_id):
-                raise _conflict(record, "undone", "it was taken back already")
-            shelf.add(undone)
-        return undone
+        with self._undertaking(record, undone, None) as held:
+            held.add(undone)
 
-    def _restored(self, record: Installed, source: Source) -> Undone:
+    def _reopen(self, record: Installed) -> None:
         """Open a further window with the history as it was."""
+        source = self._sources.split(record.source.session_id, record.source.bytes_before)
         self._check(record, source)
         items = self._items(record, source)
         at = self._outside.moment()
@@ -81,15 +79,27 @@ class Undoing:
         lines = behind(source, items, chain, turn_id, moment(at))
         undone = _undone(record, at, chain)
         self._sessions.pace.commit()
-        threads, records = self._sessions.threads, self._sessions.compactions
-        with (
-            storing(source.session_id),
-            records.shelf(source.session_id) as shelf,
-            self._settling.installing(shelf, undone),
-        ):
-            threads.unload(source.session_id)
-            threads.append(source.session_id, lines, at, expected=source.look)
-        return undone
+        with self._undertaking(record, undone, source.last_turn) as held:
+            held.add(Prepared(undone))
+            self._sessions.threads.append(source.session_id, lines, at, expected=source.look)
+
+    @contextlib.contextmanager
+    def _undertaking(
+        self, record: Installed, undone: Undone, turn: Turn | None
+    ) -> Generator[CompactionsOf]:
+        """Hold the records of the source while a block takes a compaction back."""
+        sessions, source_id = self._sessions, record.source.session_id
+        operation = Operation(sessions, self._outside.moment, record.compaction_id, source_id, turn)
+        event = operation.undone(undone, source_id)
+        with storing(source_id), sessions.compactions.held(source_id) as held:
+            settle(sessions, held)
+            if is_undone(held.records, record.compaction_id):
+                raise _conflict(record, "undone", "it was taken back already")
+            work = CompactionWork(sessions, source_id, undone, event, held)
+            with undertaking(sessions.records, record.compaction_id, work) as prepare:
+                prepare(work.line)
+                yield held
+                work.published = True
 
     def _check(self, record: Installed, source: Source) -> None:
         """Refuse to take back what cannot be, with nothing written."""

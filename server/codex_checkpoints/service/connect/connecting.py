@@ -1,7 +1,7 @@
-"""Connect Codex with us: what is to be written into its configuration, and taken out again.
+"""The use case `connect`: report how things stand, show what would change, change it, take it back.
 
-Nothing is ever trusted on a person's behalf; Codex itself asks for that.  How the two files are
-edited is known to `codex`; whether a door is configured and in use, to `connection`.
+Nothing is ever trusted on a person's behalf; Codex itself asks for that.  `codex.config` and
+`codex.hooks` edit the two files; `status` reports whether a door is configured and in use.
 """
 
 from __future__ import annotations
@@ -10,16 +10,19 @@ import contextlib
 import difflib
 import os
 from collections.abc import Generator, Sequence
+from typing import Literal
 
 from attrs import evolve
 
-from codex_checkpoints.codex import config_file, file_edit, hooks_file
-from codex_checkpoints.codex.entries import CannotEdit, Entries, Unreadable
+from codex_checkpoints.codex import config, file_edit, hooks
+from codex_checkpoints.codex.entries import CannotEdit, Entries, Hooks, Unreadable
 from codex_checkpoints.codex.file_edit import Changed, NotWritable, Snapshot, TooLong
+from codex_checkpoints.service.connect import status
+from codex_checkpoints.service.connect.status import CONFIG, HOOKS, Asked, Connection, Surroundings
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.values import frozen
 
-CONFIG, HOOKS = "config.toml", "hooks.json"
+ConnectRequest = Literal["connect", "remove"]
 
 
 @frozen
@@ -43,7 +46,7 @@ class Change:
 
     @property
     def diff(self) -> str:
-        """Return what comes and goes, and nothing of what stays: it may hold somebody's keys."""
+        """Return the lines that come and go, and none that stay: they may hold somebody's keys."""
         old, new = (
             (data or b"").decode(errors="replace").removeprefix("\ufeff").splitlines()
             for data in (self.before.data, self.after)
@@ -53,12 +56,66 @@ class Change:
 
 @frozen
 class Done:
-    """One file that was changed, and where its old bytes are kept."""
+    """A file of Codex's that was changed, or would be; `action` is `create`, `edit` or `delete`.
+
+    `diff` shows what comes and goes, and nothing of what stays.
+    """
 
     path: str
     action: str
     diff: str
     backup: str | None
+
+
+@frozen
+class Report:
+    """How things stand, and what was changed or, when nothing was written, would be."""
+
+    connection: Connection
+    changes: tuple[Done, ...] = ()
+    written: bool = False
+
+
+@frozen
+class Connector:
+    """Codex's configuration in one home, and what of ours belongs there."""
+
+    codex_home: str
+    state_dir: str
+    wanted: Entries
+    around: Surroundings
+
+    def status(self) -> Report:
+        """Report for each door whether it is configured, trusted and in use."""
+        return Report(self._look(status.asked(self.codex_home, self.around)))
+
+    def inspect(self) -> Connection:
+        """Look at Codex's files and our own, without starting Codex."""
+        return self._look(status.unasked(self.around))
+
+    def examine(self) -> Connection:
+        """Look as `inspect` does, and at the version of Codex."""
+        return self._look(status.named(self.around))
+
+    def preview(self, request: ConnectRequest) -> Report:
+        """Show what would be written.  Raises `Refusal`."""
+        changes = self._changes(request)
+        shown = tuple(Done(each.path, each.action, each.diff, None) for each in changes)
+        return Report(self.inspect(), shown)
+
+    def carry_out(self, request: ConnectRequest) -> Report:
+        """Write it, and look again.  Raises `Refusal`; a file is written whole or not at all."""
+        changes = self._changes(request)
+        done = (put_in if request == "connect" else take_out)(changes)
+        return Report(self.inspect(), done, written=bool(done))
+
+    def _look(self, asked: Asked) -> Connection:
+        return status.look(self.codex_home, self.state_dir, self.wanted, self.around, asked)
+
+    def _changes(self, request: ConnectRequest) -> tuple[Change, ...]:
+        if request == "connect":
+            return plan(self.codex_home, self.wanted)
+        return removal(self.codex_home)
 
 
 def plan(codex_home: str, wanted: Entries) -> tuple[Change, ...]:
@@ -68,36 +125,47 @@ def plan(codex_home: str, wanted: Entries) -> tuple[Change, ...]:
     reads both, and warns where both have some.  What a person wrote to call us stays as it is, and
     nothing is put beside it that would be called as well.  Raises `Refusal`.
     """
-    config, hooks = _open(codex_home)
-    with _explained(config.path):
-        text = _text(config)
-        found = config_file.found_in(text or "")
-    hooks_text = _hooks_text(hooks)
-    wanted = _lacking(wanted, found, hooks_text)
-    aside = hooks_text is not None and _belong_into(hooks_text, found)
+    toml_file, json_file = _open(codex_home)
+    with _explained(toml_file.path):
+        text = _text(toml_file)
+        found = config.found_in(text or "")
+    hooks_text = _hooks_text(json_file)
+    others = Hooks() if hooks_text is None else hooks.found_in(hooks_text)
+    by_hand = (found.hooks.by_hand.keys() | others.by_hand) - (
+        found.hooks.ours.keys() | others.ours
+    )
+    wanted = evolve(
+        wanted,
+        hooks=tuple(hook for hook in wanted.hooks if hook.event not in by_hand),
+        has_server=found.server is not None or not found.servers_by_hand,
+    )
+    without_hooks = evolve(wanted, hooks=())
+    # Where our hooks are, they stay.
+    only_there = others.others and not (found.hooks.ours or found.hooks.others)
+    aside = bool(others.ours or only_there)
     changes: list[Change] = []
-    with _explained(hooks.path):
+    with _explained(json_file.path):
         if hooks_text is not None:
-            there = wanted if aside else evolve(wanted, hooks=())
-            changes += _change(hooks, hooks_text, hooks_file.with_hooks(hooks_text, there))
-    with _explained(config.path):
-        here = evolve(wanted, hooks=()) if aside else wanted
-        changes += _change(config, text, config_file.with_entries(text, here))
+            after = hooks.with_hooks(hooks_text, wanted if aside else without_hooks)
+            changes += _change(json_file, hooks_text, after)
+    with _explained(toml_file.path):
+        after = config.with_entries(text, without_hooks if aside else wanted)
+        changes += _change(toml_file, text, after)
     return _writable(changes)
 
 
 def removal(codex_home: str) -> tuple[Change, ...]:
     """Return what has to change for nothing of ours to be left.  Raises `Refusal`."""
-    config, hooks = _open(codex_home)
+    toml_file, json_file = _open(codex_home)
     changes: list[Change] = []
-    hooks_text = _hooks_text(hooks)
-    with _explained(hooks.path):
+    hooks_text = _hooks_text(json_file)
+    with _explained(json_file.path):
         if hooks_text is not None:
-            changes += _change(hooks, hooks_text, hooks_file.without_hooks(hooks_text))
-    with _explained(config.path):
-        text = _text(config)
+            changes += _change(json_file, hooks_text, hooks.without_hooks(hooks_text))
+    with _explained(toml_file.path):
+        text = _text(toml_file)
         if text is not None:
-            changes += _change(config, text, config_file.without_entries(text))
+            changes += _change(toml_file, text, config.without_entries(text))
     return _writable(changes)
 
 
@@ -131,33 +199,13 @@ def _write(change: Change) -> None:
         file_edit.replace(change.before, change.after)
 
 
-def _lacking(wanted: Entries, config: config_file.Found, hooks_text: str | None) -> Entries:
-    """Leave out what a person has written by hand; what we have put in already stays."""
-    ours, by_hand = {*config.hooks}, {*config.by_hand}
-    if hooks_text is not None:
-        ours |= {*hooks_file.hooks_in(hooks_text)}
-        by_hand |= {*hooks_file.by_hand_in(hooks_text)}
-    return evolve(
-        wanted,
-        hooks=tuple(hook for hook in wanted.hooks if hook.event not in by_hand - ours),
-        has_server=config.server is not None or not config.servers_by_hand,
-    )
-
-
-def _belong_into(hooks_text: str, config: config_file.Found) -> bool:
-    """Say whether our hooks belong into `hooks.json`: where they are, they stay."""
-    if hooks_file.hooks_in(hooks_text):
-        return True
-    return hooks_file.has_foreign_hooks(hooks_text) and not (config.hooks or config.foreign_hooks)
-
-
 def _open(codex_home: str) -> tuple[Snapshot, Snapshot]:
     if not os.path.isdir(codex_home):
         message = f"there is no Codex home at {codex_home}; run Codex once, or name it"
         raise Refusal("codex_not_found", message, {"codexHome": codex_home})
-    paths = [os.path.join(codex_home, name) for name in (CONFIG, HOOKS)]
     read: list[Snapshot] = []
-    for path in paths:
+    for name in (CONFIG, HOOKS):
+        path = os.path.join(codex_home, name)
         with _explained(path):
             read.append(file_edit.read(path))
     return read[0], read[1]
@@ -174,7 +222,7 @@ def _hooks_text(file: Snapshot) -> str | None:
     try:
         with _explained(file.path):
             text = file.data.decode()
-            hooks_file.hooks_in(text)
+            hooks.found_in(text)
     except Refusal:
         if any(word in file.data for word in (b"codex_checkpoints", b"launch.py")):
             raise

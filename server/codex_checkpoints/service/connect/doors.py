@@ -1,22 +1,35 @@
 """The two doors through which Codex calls us: what keeps it from doing so, and what helps.
 
-What is found in files, said by Codex and told by receipts comes in; nothing is looked up here.
+What stands in Codex's files and what Codex says comes in.  When Codex last called us is read from
+the receipts and the audit: a receipt says what was handed over, also when that was nothing; a hook
+that failed leaves an event in the audit, since Codex shows nobody what a hook says.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
+import orjson
 from attrs import evolve
 
 from codex_checkpoints.codex import entries
-from codex_checkpoints.codex.config_file import Found
+from codex_checkpoints.codex.config import Found
 from codex_checkpoints.codex.entries import Entries
 from codex_checkpoints.codex.program import Answer, SeenHook
-from codex_checkpoints.service.connect.last_runs import TOOLS, Called, Failure, LastCalls
+from codex_checkpoints.core.rollout.fields import is_object, text_of
+from codex_checkpoints.records import AUDIT, HOOK_FAILED, RECEIPTS
 from codex_checkpoints.values import frozen
+
+TOOLS = "mcp"
+"""The name under which the calls of our tools are reported; a hook's call has that of its event."""
+
+_ANY = ""
+"""A call that named no event."""
+_TAIL = 64 << 10
+"""Bytes of a long file that are read, from its end."""
 
 Problem = Literal[
     "not_configured",
@@ -79,7 +92,7 @@ _SURE = frozenset({"trusted", "managed"})
 
 @frozen
 class HookState:
-    """One of our hooks; `trust` is Codex's word for it, None where that is not known."""
+    """A hook of ours; `trust` is Codex's word: `trusted`, `untrusted`, `modified`, `managed`."""
 
     event: str
     configured: bool
@@ -92,11 +105,15 @@ class HookState:
 
 @frozen
 class Door:
-    """One of the two ways in which Codex calls us: `hook` or `mcp`.
+    """One way in which Codex calls us: `hook` or `mcp`.
 
-    `trusted` is None where that is not known, for the reason in `trust_unknown`; Codex asks for no
-    trust in an MCP server.  `next` is what helps against the problem, `way_out` says it;
-    `by_hand` tells of something that calls us and that `connect` did not write.
+    `trusted` is null where that is not known, for the reason in `trustUnknown`; Codex asks for no
+    trust in an MCP server.  `problem` is null or `not_configured`, `unreadable`
+    (whether it is configured is not known), `incomplete`, `program_missing`, `other_program`,
+    `other_folders`, `no_hooks`, `disabled`, `untrusted`, `failed`.  `next` is what helps:
+    null or `connect`, `repair`, `trust`, `update_codex`, `choose_home`; `wayOut` says it in a
+    sentence.  `byHand` tells that a person wrote something that calls it, which `connect` neither
+    changes nor takes out.
     """
 
     door: str
@@ -132,8 +149,24 @@ class Known:
     has_hooks: bool | None
     calls: LastCalls
 
+    @property
+    def events(self) -> frozenset[str]:
+        """Return the events on which anything calls us."""
+        return frozenset(self.ours.hooks.calling)
 
-def seen_of_us(answer: Answer | None) -> tuple[SeenHook, ...]:
+    @property
+    def lacking(self) -> frozenset[str]:
+        """Return the events of which we are not told, or not as often as we ought to be."""
+        ours, events = self.ours.hooks.ours, self.events
+        return frozenset(
+            hook.event
+            for hook in self.wanted.hooks
+            if hook.event not in events
+            or not all(each.is_for(hook) for each in ours.get(hook.event, ()))
+        )
+
+
+def hooks_of_us(answer: Answer | None) -> tuple[SeenHook, ...]:
     """Return which of the hooks that Codex sees call us."""
     hooks = () if answer is None else answer.hooks or ()
     return tuple(h for h in hooks if entries.calls_us("hook", entries.split(h.command)))
@@ -141,23 +174,23 @@ def seen_of_us(answer: Answer | None) -> tuple[SeenHook, ...]:
 
 def hook_states(known: Known) -> Iterator[HookState]:
     """Yield the state of each hook that calls us: those that are wanted, then the others."""
-    seen = {hook.event: hook for hook in seen_of_us(known.answer)}
+    seen = {hook.event: hook for hook in hooks_of_us(known.answer)}
     due = (hook.event for hook in known.wanted.hooks)
-    events = tuple(dict.fromkeys((*due, *known.ours.hooks, *known.ours.by_hand)))
-    lacking = _lacking(known)
+    events = tuple(dict.fromkeys((*due, *known.ours.hooks.calling)))
+    there, lacking = known.events, known.lacking
     was_called = known.calls.of(events) != Called()
     for event in events:
         called = known.calls.of([event])
         trust, enabled = None, None
-        if _is_there(known, event):
+        if event in there:
             trust, enabled = _seen(known, event, seen.get(event), was_called=was_called)
         yield HookState(
             event,
-            _is_there(known, event) and event not in lacking,
+            event in there and event not in lacking,
             trust,
             enabled,
-            None if called.ran is None else called.ran.at,
-            None if called.ran is None else called.ran.session,
+            called.last_ran_at,
+            called.last_session,
             called.failure,
         )
 
@@ -175,28 +208,13 @@ def _seen(
     return "untrusted" if untold else None, False if is_off else None
 
 
-def _is_there(known: Known, event: str) -> bool:
-    return event in known.ours.hooks or event in known.ours.by_hand
-
-
-def _lacking(known: Known) -> frozenset[str]:
-    """Return the events of which we are not told, or not as often as we ought to be."""
-    wanted = known.wanted.hooks
-    changed = (
-        hook.event
-        for hook in wanted
-        if not all(hook.is_said_by(each) for each in known.ours.hooks.get(hook.event, ()))
-    )
-    return frozenset((*changed, *(h.event for h in wanted if not _is_there(known, h.event))))
-
-
 def hook_door(known: Known, hooks: Sequence[HookState]) -> Door:
     """Return the state of our hooks together."""
-    there = [hook for hook in hooks if _is_there(known, hook.event)]
-    lacking = _lacking(known)
+    there = [hook for hook in hooks if hook.event in known.events]
+    lacking = known.lacking
     calls, by_hand = (
         [entries.split(each.command) for found in written.values() for each in found]
-        for written in (known.ours.hooks, known.ours.by_hand)
+        for written in (known.ours.hooks.ours, known.ours.hooks.by_hand)
     )
     called = known.calls.of(hook.event for hook in hooks)
     trusted = _trusted([hook.trust for hook in there])
@@ -212,7 +230,7 @@ def hook_door(known: Known, hooks: Sequence[HookState]) -> Door:
         problem = "untrusted"
     silence = known.silence if there and trusted is None else None
     door = _door(known, "hook", problem, bool(there) and not lacking, (trusted, silence), called)
-    return _told_of_hand(door, is_to_correct=is_to_correct) if by_hand else door
+    return _by_hand(door, is_to_correct=is_to_correct) if by_hand else door
 
 
 def mcp_door(known: Known) -> Door:
@@ -230,17 +248,17 @@ def mcp_door(known: Known) -> Door:
     trusted = None if server is None else True
     called = known.calls.of([TOOLS])
     door = _door(known, "mcp", problem, server is not None, (trusted, None), called)
-    return _told_of_hand(door, is_to_correct=is_to_correct) if by_hand else door
+    return _by_hand(door, is_to_correct=is_to_correct) if by_hand else door
 
 
-def _told_of_hand(door: Door, *, is_to_correct: bool) -> Door:
+def _by_hand(door: Door, *, is_to_correct: bool) -> Door:
     """Return a door that something written by hand calls; nothing of that is for us to repair."""
     if is_to_correct and door.next == "repair":
         return evolve(door, by_hand=True, next=None, way_out=_BY_HAND)
     return evolve(door, by_hand=True)
 
 
-def in_the_dark(door: Door) -> Door:
+def unreadable(door: Door) -> Door:
     """Return a door that may be configured or not: whoever cannot read that file cannot tell."""
     if door.problem != "not_configured":
         return door
@@ -260,15 +278,15 @@ def _door(  # noqa: PLR0913, PLR0917 - each is a fact of its own
     step, way_out = (None, None) if problem is None else _WAYS_OUT[problem]
     if not known.home_is_there:
         step, way_out = "choose_home", _NO_HOME
-    elif problem is None and trust[0] is None and called.ran is None:
+    elif problem is None and trust[0] is None and called.last_ran_at is None:
         step, way_out = "trust", HOW_TO_TRUST
     return Door(
         door,
         configured,
         trust[0],
         trust[1],
-        None if called.ran is None else called.ran.at,
-        None if called.ran is None else called.ran.session,
+        called.last_ran_at,
+        called.last_session,
         called.failure,
         problem,
         step,
@@ -309,3 +327,90 @@ def _of_home(wanted: Entries, server: Mapping[str, object]) -> Problem | None:
     names = "--codex-home", "CODEX_HOME"
     is_named = any(name in str([*server.values()]) for name in names)
     return "other_folders" if "--codex-home" in wanted.options and not is_named else None
+
+
+# --- the last calls -------------------------------------------------------------------------------
+
+
+@frozen
+class Run:
+    """A call of ours by Codex that went well: when, and for which session."""
+
+    at: str
+    session: str
+
+
+@frozen
+class Failure:
+    """A call of ours that failed and that no good one has followed."""
+
+    at: str
+    session_id: str | None
+    code: str
+
+    def __str__(self) -> str:
+        """Return it as a sentence for a person."""
+        whose = f" for session {self.session_id}" if self.session_id else ""
+        return f"the hook failed at {self.at}{whose}: {self.code}"
+
+
+@frozen
+class Called:
+    """The last call that went well, and the last that failed unless a good one came later."""
+
+    last_ran_at: str | None = None
+    last_session: str | None = None
+    failure: Failure | None = None
+
+
+class LastCalls:
+    """The last calls of each hook and of the tools, as they stand in the state folder now."""
+
+    def __init__(self, state_dir: str) -> None:
+        """Read them."""
+        self._ran = _runs(state_dir)
+        self._failed = _failures(state_dir)
+
+    def of(self, names: Iterable[str]) -> Called:
+        """Return the last calls of some hooks, named by their events, or of the `TOOLS`."""
+        good = {name: self._ran.get(name) for name in names}
+        ran = max(filter(None, good.values()), key=lambda run: run.at, default=None)
+        if TOOLS not in good:
+            good[_ANY] = ran  # a failure that names no event stands until any hook ran
+        failed = ((self._failed.get(name), run) for name, run in good.items())
+        standing = (each for each, run in failed if each and not (run and run.at > each.at))
+        failure = max(standing, key=lambda each: each.at, default=None)
+        return Called(ran and ran.at, ran and ran.session, failure)
+
+
+def _runs(state_dir: str) -> dict[str, Run]:
+    found: dict[str, Run] = {}
+    folder = os.path.join(state_dir, "sessions")
+    with contextlib.suppress(OSError), os.scandir(folder) as sessions:
+        for session in sessions:
+            for receipt in _tail(os.path.join(session.path, RECEIPTS)):
+                at, door = text_of(receipt.get("at")), text_of(receipt.get("door"))
+                name = (text_of(receipt.get("event")) or _ANY) if door == "hook" else TOOLS
+                if at is not None and not (name in found and found[name].at > at):
+                    found[name] = Run(at, session.name)
+    return found
+
+
+def _failures(state_dir: str) -> dict[str, Failure]:
+    found: dict[str, Failure] = {}
+    for event in _tail(os.path.join(state_dir, AUDIT)):
+        at, code = text_of(event.get("at")), text_of(event.get("code"))
+        if event.get("type") == HOOK_FAILED and at is not None and code is not None:
+            name = text_of(event.get("event")) or _ANY
+            found[name] = Failure(at, text_of(event.get("sessionId")), code)
+    return found
+
+
+def _tail(path: str) -> Iterator[Mapping[str, object]]:
+    with contextlib.suppress(OSError), open(path, "rb") as file:
+        file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL))
+        for line in file.read(_TAIL).split(b"\n"):
+            with contextlib.suppress(orjson.JSONDecodeError):
+                value: object = orjson.loads(line)
+                if is_object(value):
+                    yield value

@@ -13,7 +13,7 @@ from codex_checkpoints.core.checkpoint.view import view_v1
 from codex_checkpoints.core.compaction.how_to import bundle
 from codex_checkpoints.core.history.rebuild import Window
 from codex_checkpoints.core.rollout.fields import is_object, text_of, whole_of
-from codex_checkpoints.journal import StorageError
+from codex_checkpoints.durable import StorageError
 from codex_checkpoints.records import RECEIPTS, Records
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
@@ -22,7 +22,11 @@ from codex_checkpoints.values import frozen
 
 @frozen
 class Receipt:
-    """Something that Codex was given; `is_current` says whether it would be the same text now."""
+    """Something that Codex was given; of the text only digest and size are kept.
+
+    `door` is `hook` or `memory.read`; `event` and `source` are what a hook was called for;
+    `isCurrent` says whether it would be given the very same text now.
+    """
 
     at: str
     door: str

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable
 from datetime import datetime
 
-from codex_checkpoints import pack_file
+from codex_checkpoints import durable
 from codex_checkpoints.core.checkpoint.caps import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.checkpoint.text import value
@@ -108,8 +108,8 @@ def _bytes_of(file: str) -> bytes:
     if not os.path.isabs(file) or "\0" in file:
         raise misfit("file: must be a whole path")
     try:
-        return pack_file.read(file, MAX_BYTES)
-    except pack_file.TooLarge as error:
+        return durable.read(file, MAX_BYTES)
+    except durable.TooLarge as error:
         message = f"{file} has more than {MAX_BYTES} bytes"
         raise Refusal("limit_exceeded", message, {"file": file, "limit": MAX_BYTES}) from error
     except OSError as error:

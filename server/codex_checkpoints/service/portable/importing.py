@@ -1,35 +1,28 @@
 """A portable pack made a session of this home: listed, resumable, with what the other one knew.
 
-Everything is read and judged before anything is written (`import_plan`).  Then, as in a restore:
-what is to come is written down as an undertaking, the record with the pack and the markers are put
-beside the session to be, the session file is published whole, and the audit is told.  The next
-start takes back or finishes what was cut off.
+Everything is read and validated before anything is written (`import_plan`).  Then, as an
+`undertaking`: the record with the pack and the markers are put beside the session to be, the
+session file is published whole, and the audit gets its event.
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from datetime import datetime
 
-from codex_checkpoints.codex.commands import resume
+from codex_checkpoints.codex import resume
 from codex_checkpoints.core.portable.arriving import Arrived, arrived, files_of, shelf_lines
 from codex_checkpoints.core.portable.pack import Pack
 from codex_checkpoints.core.portable.records import Import, line_of
 from codex_checkpoints.core.restore.pack import tokens_of
-from codex_checkpoints.core.restore.sealing import sealed
-from codex_checkpoints.core.rollout.fields import object_of
-from codex_checkpoints.journal import StorageError
-from codex_checkpoints.records import IMPORTS, MARKERS, Records
+from codex_checkpoints.records import IMPORTS, MARKERS
 from codex_checkpoints.service.import_records import ImportRecords
 from codex_checkpoints.service.portable.import_plan import ImportPlan, plan_import, thread_of
 from codex_checkpoints.service.refusal import Refusal
-from codex_checkpoints.service.restore.undertakings import is_import, settle_left, take_back
 from codex_checkpoints.service.restore_records import storing
 from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.undertaking import event_of, is_told, removed, undertaking
 from codex_checkpoints.values import frozen
-
-logger = logging.getLogger(__name__)
 
 IMPORTED = "PackImported"
 """The event of an import that is done."""
@@ -74,7 +67,6 @@ class Importing:
         self._sessions = sessions
         self._now = now
         self._new_id = new_id
-        self._imports = ImportRecords(sessions.records)
 
     def preview(self, file: str, cwd: str) -> Imported:
         """Say what would come of a pack; nothing is written.  Refuses as `make`."""
@@ -97,74 +89,83 @@ class Importing:
             operation_id, session_id, source, at, plan.digest, windows, plan.seed, plan.pack
         )
         self._sessions.pace.commit()
-        with storing(session_id), self._records.undertaking(session_id) as journal:
-            journal.append({"import": {"operationId": operation_id}})
-            try:
-                self._write(made)
-                self._sessions.threads.create(new, datetime.fromisoformat(at))
-            except (StorageError, Refusal):
-                if take_back(self._records, session_id, _BESIDE):
-                    journal.clear()
-                raise
-            try:
-                self._tell(made)
-                journal.clear()
-            except StorageError as error:
-                # The session is there, whole; what is left is told by the next start.
-                logger.warning("import of %s is told later: %s", session_id, error)
+        work, records = (
+            ImportWork(self._sessions, self._now, session_id, made),
+            self._sessions.records,
+        )
+        with storing(session_id), undertaking(records, session_id, work) as prepare:
+            prepare({"import": {"operationId": operation_id}})
+            self._write(made)
+            self._sessions.threads.create(new, datetime.fromisoformat(at))
+            work.published = True
         return _told(plan, made)
-
-    def recover(self) -> int:
-        """Finish or take back what killed processes left; return how many imports that were."""
-        return settle_left(self._records, lambda each: is_import(self._records, each), self._settle)
 
     # --- inside ----------------------------------------------------------------------------------
 
     def _write(self, made: Import) -> None:
-        with self._records.journal(made.session_id, IMPORTS) as journal:
+        records = self._sessions.records
+        with records.journal(made.session_id, IMPORTS) as journal:
             journal.append(line_of(made))
         lines = shelf_lines(made.pack, made.imported_at)
         if lines:
-            with self._records.journal(made.session_id, MARKERS) as journal:
+            with records.journal(made.session_id, MARKERS) as journal:
                 for line in lines:
                     journal.append(line)
 
-    def _tell(self, made: Import) -> None:
-        """Tell the audit, once; raises `StorageError`."""
-        for line in self._records.events():
-            told = object_of(line)
-            if (told.get("type"), told.get("operationId")) == (IMPORTED, made.operation_id):
-                return
-        settings, checkpoint = self._sessions.settings, made.seed
-        event = {
-            "type": IMPORTED,
-            "at": self._now(),
-            "operationId": made.operation_id,
-            "sessionId": made.session_id,
-            "sourceSessionId": made.source_session_id,
-            "checkpointId": None,
-            "sourceTurn": None,
-            "restoreMode": None,
-            "userId": settings.user_id,
-            "orgId": settings.org_id,
+
+class ImportWork:
+    """An import between its first line and its event; `undertaking.Work`."""
+
+    def __init__(
+        self, sessions: Sessions, now: Callable[[], str], session_id: str, made: Import | None
+    ) -> None:
+        """Take the session that is to be, and its record where that is there."""
+        self._sessions = sessions
+        self._now = now
+        self._session_id = session_id
+        self._made = made
+        self.published = False
+
+    def is_published(self) -> bool:
+        """Return whether the session is there."""
+        if not self.published and self._made is not None:
+            self.published = self._sessions.catalogue.look_for(self._session_id) is not None
+        return self.published
+
+    def record(self) -> None:
+        """Tell the audit, once; the record lies with the session already."""
+        made, records = self._made, self._sessions.records
+        if made is None or is_told(records, IMPORTED, made.operation_id):
+            return
+        checkpoint = made.seed
+        more = {
             "packDigest": made.pack_digest,
             "notes": len(checkpoint.facts) + len(checkpoint.decisions),
             "files": len(files_of(made.pack)),
             "markers": len(made.pack.markers),
         }
-        self._records.add_event(sealed(event))
+        records.add_event(
+            event_of(
+                IMPORTED,
+                at=self._now(),
+                operation_id=made.operation_id,
+                session_id=made.session_id,
+                source_session_id=made.source_session_id,
+                settings=self._sessions.settings,
+                more=more,
+            )
+        )
 
-    def _settle(self, session_id: str) -> bool:
-        """Settle one import; return whether nothing is left to be done."""
-        made = self._imports.made(session_id)
-        if made is None or self._sessions.catalogue.look_for(session_id) is None:
-            return take_back(self._records, session_id, _BESIDE)
-        self._tell(made)
-        return True
+    def take_back(self, code: str) -> bool:
+        """Remove what lies beside a session that never came to be; no event was told of it."""
+        del code
+        return removed(self._sessions.records, self._session_id, _BESIDE)
 
-    @property
-    def _records(self) -> Records:
-        return self._sessions.records
+
+def reopened(sessions: Sessions, now: Callable[[], str], session_id: str) -> ImportWork:
+    """Return the import that a process had written down."""
+    made = ImportRecords(sessions.records).made(session_id)
+    return ImportWork(sessions, now, session_id, made)
 
 
 def _told(plan: ImportPlan, made: Import | None) -> Imported:

@@ -13,12 +13,12 @@ from typing import Literal
 
 from attrs import evolve
 
-from codex_checkpoints import pack_file
+from codex_checkpoints import durable
 from codex_checkpoints.core.portable.leaving import Left, Luggage, note_events, packed
 from codex_checkpoints.core.portable.pack import MAX_BYTES, Origin, Pack, to_bytes
-from codex_checkpoints.core.restore.sealing import digest_of, sealed
+from codex_checkpoints.core.restore.sealing import digest_of
 from codex_checkpoints.core.restore.trace import in_order
-from codex_checkpoints.journal import StorageError
+from codex_checkpoints.durable import StorageError
 from codex_checkpoints.service.lineages import way_up
 from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.portable.past import chronicle_of, past_of, turns_of
@@ -28,6 +28,7 @@ from codex_checkpoints.service.refusal import Refusal, misfit
 from codex_checkpoints.service.restore.earlier_work import earlier_work
 from codex_checkpoints.service.restore.plan import unreadable
 from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.undertaking import event_of
 from codex_checkpoints.threads.contract import Row, UnreadableSource
 from codex_checkpoints.values import frozen
 
@@ -75,16 +76,18 @@ class Packing:
         """
         found, data = self._packed(session, file)
         self._sessions.pace.commit()
-        put = pack_file.write if mode == "new" else pack_file.replace
         try:
-            put(file, data)
+            if mode == "new":
+                durable.publish(file, (data,))
+            else:
+                durable.replace(file, data)
         except FileExistsError as error:
             message = f"{file} is there already"
             hint = "Name another file, or say that it may be replaced: `--force` does."
             facts = {"file": file, "reason": "file_exists", "hint": hint}
             raise Refusal("conflict", message, facts) from error
         except OSError as error:
-            raise _unwritable(file, error.strerror or str(error)) from error
+            raise _unwritable(file, durable.reason_of(error)) from error
         if found.is_of_this_home:
             self._tell(found)
         return evolve(found, dry_run=False)
@@ -164,25 +167,24 @@ class Packing:
             raise Refusal("conflict", f"{file} is a folder", facts)
 
     def _tell(self, found: Packed) -> None:
-        settings = self._sessions.settings
-        event = {
-            "type": "PackExported",
-            "at": self._now(),
-            "operationId": self._new_id(),
-            "sessionId": found.session_id,
-            "sourceSessionId": found.session_id,
-            "checkpointId": None,
-            "sourceTurn": None,
-            "restoreMode": None,
-            "userId": settings.user_id,
-            "orgId": settings.org_id,
+        checkpoint = found.pack.checkpoint
+        more = {
             "packDigest": found.digest,
             "bytes": found.size,
-            "notes": len(found.pack.checkpoint.facts) + len(found.pack.checkpoint.decisions),
+            "notes": len(checkpoint.facts) + len(checkpoint.decisions),
             "markers": len(found.pack.markers),
         }
+        event = event_of(
+            "PackExported",
+            at=self._now(),
+            operation_id=self._new_id(),
+            session_id=found.session_id,
+            source_session_id=found.session_id,
+            settings=self._sessions.settings,
+            more=more,
+        )
         try:
-            self._sessions.records.add_event(sealed(event))
+            self._sessions.records.add_event(event)
         except StorageError as error:
             message = f"the pack is written, but the audit could not be: {error}"
             raise Refusal("storage_error", message, {"reason": str(error)}) from error

@@ -12,7 +12,7 @@ from codex_checkpoints.core.checkpoint.caps import Caps
 from codex_checkpoints.core.checkpoint.memory import Update
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.checkpoint.replay import Replay
-from codex_checkpoints.journal import StorageError
+from codex_checkpoints.durable import StorageError
 from codex_checkpoints.records import Records
 from codex_checkpoints.service.reading.catalogue import Catalogue
 from codex_checkpoints.service.reading.inheritance import inherited

@@ -18,7 +18,11 @@ from codex_checkpoints.values import frozen
 
 @frozen
 class Strayed:
-    """The files that were edited off the plan in the new records of a session, up to `seq`."""
+    """Files that Codex edited though neither the plan nor recent work speaks of them.
+
+    Sent only where the setting `driftGuard` asks for it, once for the new records of a session.
+    `seq` is that of the session after them.
+    """
 
     session_id: str
     uris: tuple[str, ...]

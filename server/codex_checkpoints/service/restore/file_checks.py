@@ -33,7 +33,14 @@ Code = Literal[
 
 @frozen
 class Fault:
-    """Something that is not as it was written; `line` is one of the audit, from 1."""
+    """Something that is not as it was written.
+
+    `code` is `changed_line`, `missing_lines` or `wrong_order` for the audit (`line` counts from 1;
+    null where a whole end is gone), `changed_record` for the record of a restore or an import,
+    `missing_record` for one that a session lacks and another place tells of, `changed_branch` for
+    what a session began with that a restore or a compaction made, `changed_source` for the bytes
+    that its source had then.
+    """
 
     code: Code
     operation_id: str | None

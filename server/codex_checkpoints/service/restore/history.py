@@ -13,7 +13,7 @@ from itertools import islice
 from codex_checkpoints.core.restore.records import Restore
 from codex_checkpoints.core.restore.sealing import digest_of
 from codex_checkpoints.core.rollout.fields import Json, is_list, load, object_of, text_of, texts_of
-from codex_checkpoints.journal import StorageError
+from codex_checkpoints.durable import StorageError
 from codex_checkpoints.service.reading.lines import lines_of
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.restore_records import RestoreRecords

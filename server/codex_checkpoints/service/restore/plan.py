@@ -37,6 +37,7 @@ from codex_checkpoints.core.restore.records import Placement, TokenFigures
 from codex_checkpoints.core.restore.references import References, references_of, spans_of
 from codex_checkpoints.core.restore.trace import Trace, Traces, in_order
 from codex_checkpoints.core.rollout.fields import Json, load, object_of, text_of
+from codex_checkpoints.service import refusal
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.lineages import ancestors
 from codex_checkpoints.service.marking import Markers
@@ -317,5 +318,4 @@ def _figures(trace: Trace, pack: StatePack | None, head: Json) -> TokenFigures:
 
 def unreadable(row: Row, reason: str) -> Refusal:
     """Return the refusal of a source that cannot be read, or is another one by now."""
-    facts = {"sessionId": row.session_id, "path": row.path, "reason": reason}
-    return Refusal("unreadable_source", f"{row.path}: {reason}", facts)
+    return refusal.unreadable(row.path, reason, row.session_id)

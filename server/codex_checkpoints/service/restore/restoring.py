@@ -1,10 +1,10 @@
 """Restores: a branch opened at a marker, soft or hard (AGN-9, AGN-31, AGN-84, AGN-85).
 
-Everything is validated before anything of a branch is written.  Then, in this order: what the
-branch will be is added to the undertaking, its updates, markers and pins are put beside it, the
-session file is published whole, and both sessions get the record.  Whoever is killed before the
-publication has left no branch, whoever is killed after it a complete one (`settling`).  The
-source is read and never written.
+Everything is validated before anything of a branch is written.  Then, as an `undertaking`: the
+operation is written down before its first event, the branch with all that its end needs before
+anything of it; its updates, markers and pins are put beside it; the session file is published
+whole; both sessions get the record, and the audit the events (AGN-61, AGN-69).  The source is read
+and never written.
 
 What goes over is found by `plan`; what it looks like as a session, by `branch_making`.
 """
@@ -18,45 +18,51 @@ from datetime import datetime
 
 from attrs import evolve
 
-from codex_checkpoints.codex.commands import resume
-from codex_checkpoints.core.restore import markers
+from codex_checkpoints.codex import resume
+from codex_checkpoints.core.restore import events, markers
 from codex_checkpoints.core.restore.carried import TurnSource
 from codex_checkpoints.core.restore.chains import closes_a_circle, link_of
-from codex_checkpoints.core.restore.events import Operation, RestoreRequested, RestoreValidated
+from codex_checkpoints.core.restore.events import (
+    BranchCreated,
+    Event,
+    LLMChainReset,
+    Operation,
+    PackTruncated,
+    RestoreCompleted,
+    RestoreFailed,
+    RestoreRequested,
+    RestoreValidated,
+    StatePackPrepared,
+    StateTransferred,
+    type_of,
+)
 from codex_checkpoints.core.restore.pack import PackLine, pack_lines
 from codex_checkpoints.core.restore.recording import Outcome, restore_of, transferred
 from codex_checkpoints.core.restore.records import Restore, Windows
-from codex_checkpoints.journal import Journal, StorageError
+from codex_checkpoints.core.rollout.fields import object_of
+from codex_checkpoints.durable import Append, StorageError
 from codex_checkpoints.records import MARKERS, UPDATES, Records
+from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.marking import Markers
+from codex_checkpoints.service.reading.fingerprints import fingerprint
 from codex_checkpoints.service.reading.pace import Pace
-from codex_checkpoints.service.refusal import Cancelled, Refusal
+from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.restore.branch_making import BranchMaker
-from codex_checkpoints.service.restore.log import RestoreLog
 from codex_checkpoints.service.restore.plan import Plan, Planner, Wish
-from codex_checkpoints.service.restore.settling import RestoreSettling
 from codex_checkpoints.service.restore.source import Source, asked_of, find_source
 from codex_checkpoints.service.restore_records import (
+    PreparedRestore,
     RestoreRecords,
-    Undertaking,
     begun_line,
     line_of,
     storing,
 )
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.threads.contract import Copied, Item
+from codex_checkpoints.service.undertaking import removed, undertaking
+from codex_checkpoints.threads.contract import Copied, Item, Row, UnreadableSource
 from codex_checkpoints.values import frozen
 
 logger = logging.getLogger(__name__)
-
-
-@frozen
-class _Begun:
-    """A restore under way: its branch to be, its events, and what the next start goes by."""
-
-    branch_id: str
-    log: RestoreLog
-    journal: Journal
 
 
 @frozen
@@ -91,7 +97,6 @@ class Restoring:
         self._markers = Markers(sessions, now, new_id)
         self._planner = Planner(sessions, self._markers, self._restores)
         self._branches = BranchMaker(sessions, new_id)
-        self._settling = RestoreSettling(sessions, self._restores, now)
 
     def preview(self, session: str, checkpoint: str, wish: Wish) -> Restored:
         """Say what would come of a restore; nothing is written, not even an event."""
@@ -110,30 +115,19 @@ class Restoring:
         Of a file outside the home nothing is stored.  It never fails for lack of tokens (AGN-73).
         """
         operation = self._operation(asked_of(self._sessions, session), checkpoint, wish)
-        branch_id = self._new_id()
-        log = RestoreLog(self._sessions.records, operation, self._now)
+        branch_id, records = self._new_id(), self._sessions.records
+        log = RestoreLog(records, operation, self._now)
         asked = RestoreRequested(None, wish.budget, wish.window)
+        work = RestoreWork(self._sessions, self._restores, branch_id, log)
         try:
-            with storing(branch_id), self._records.undertaking(branch_id) as journal:
-                begun = _Begun(branch_id, log, journal)
-                try:
-                    source = self._asked(session, checkpoint, asked, begun)
-                    return self._made(self._validated(source, wish, begun), begun)
-                except (StorageError, Refusal, Cancelled) as error:
-                    # What cannot be taken back or told now is left to the next start.
-                    if self._settling.fail(branch_id, log, _code_of(error)):
-                        journal.clear()
-                    raise
+            with storing(branch_id), undertaking(records, branch_id, work) as prepare:
+                source = self._asked(session, checkpoint, asked, log, prepare)
+                plan = self._validated(source, wish, branch_id, log)
+                self._publish(plan, work, prepare)
         except Refusal as refusal:
             log.end(asked, refusal.code)
             raise
-
-    def recover(self) -> int:
-        """Finish or take back what killed processes left; return how many restores that were.
-
-        One that another process is at stays, and so does what cannot be written now.
-        """
-        return self._settling.recover()
+        return Restored(work.restore, _pack_of(plan), dry_run=False)
 
     # --- inside ----------------------------------------------------------------------------------
 
@@ -155,17 +149,21 @@ class Restoring:
         )
 
     def _asked(
-        self, session: str, checkpoint: str, asked: RestoreRequested, begun: _Begun
+        self,
+        session: str,
+        checkpoint: str,
+        asked: RestoreRequested,
+        log: RestoreLog,
+        prepare: Append,
     ) -> Source:
         """Find the marker, and tell what was asked for; refuses as `find_source`.
 
         Before its first event an operation is written down, so that it never lacks an end.
         """
-        log = begun.log
         try:
             source = find_source(self._sessions, self._markers, session, checkpoint)
         except Refusal:
-            begun.journal.append(begun_line(log.operation))
+            prepare(begun_line(log.operation))
             log.add(asked)
             raise
         turn = TurnSource(source.row.session_id, source.marker.turn_id)
@@ -175,16 +173,16 @@ class Restoring:
             checkpoint_id=source.marker.checkpoint_id,
             source_turn=turn,
         )
-        begun.journal.append(begun_line(log.operation))
+        prepare(begun_line(log.operation))
         log.add(evolve(asked, label=source.marker.label))
         return source
 
-    def _validated(self, source: Source, wish: Wish, begun: _Begun) -> Plan:
+    def _validated(self, source: Source, wish: Wish, branch_id: str, log: RestoreLog) -> Plan:
         """Find everything in order, and tell it; nothing of the branch is written (AGN-84)."""
         plan = self._planner.plan(source, wish)
-        self._refuse_taken(begun.branch_id, source.row.session_id)
-        begun.log.add(RestoreValidated(plan.source_bytes, plan.source_digest, plan.turns))
-        begun.log.add_all((*plan.drift, *plan.missing, *plan.fallbacks))
+        self._refuse_taken(branch_id, source.row.session_id)
+        log.add(RestoreValidated(plan.source_bytes, plan.source_digest, plan.turns))
+        log.add_all((*plan.drift, *plan.missing, *plan.fallbacks))
         return plan
 
     def _refuse_taken(self, branch_id: str, source_id: str) -> None:
@@ -195,50 +193,28 @@ class Restoring:
             message = f"session {branch_id} exists already"
             raise Refusal("conflict", message, {"sessionId": branch_id, "reason": "exists"})
 
-    def _made(self, plan: Plan, begun: _Begun) -> Restored:
+    def _publish(self, plan: Plan, work: RestoreWork, prepare: Append) -> None:
         """Write the branch: all of it, or nothing."""
-        at, branch_id, log = self._now(), begun.branch_id, begun.log
+        at, branch_id, log = self._now(), work.branch_id, work.log
         log.operation = evolve(log.operation, session_id=branch_id)
         new, windows = self._branches.thread(plan, branch_id, at)
         record = _record(plan, log.operation.operation_id, branch_id, at, windows)
         source_id = plan.source.row.session_id
         shelf = markers.copied(plan.shelf, source_id, branch_id, plan.kept)
-        undertaking = Undertaking(
-            log.operation, record, transferred(plan.goods, len(shelf.markers))
-        )
-        begun.journal.append(line_of(undertaking))
+        count = transferred(plan.goods, len(shelf.markers))
+        work.prepared = PreparedRestore(log.operation, record, count)
+        prepare(line_of(work.prepared))
         self._write(branch_id, MARKERS, markers.lines_of(shelf, at))
         self._write(branch_id, UPDATES, self._branches.updates(plan))
         new = evolve(new, items=_all_of(new.items, self._sessions.pace))
-        row = self._sessions.threads.create(new, datetime.fromisoformat(at))
-        try:
-            record = self._settling.finish(row, undertaking, log)
-            begun.journal.clear()
-        except (StorageError, Refusal) as error:
-            # The branch is there, whole; what is left is told by the next start.
-            logger.warning("restore of %s is told later: %s", branch_id, error)
-        return Restored(record, _pack_of(plan), dry_run=False)
+        work.row = self._sessions.threads.create(new, datetime.fromisoformat(at))
 
     def _write(self, branch_id: str, name: str, lines: Iterable[Mapping[str, object]]) -> None:
         lines = tuple(lines)
         if lines:
-            with self._records.journal(branch_id, name) as journal:
+            with self._sessions.records.journal(branch_id, name) as journal:
                 for line in lines:
                     journal.append(line)
-
-    @property
-    def _records(self) -> Records:
-        return self._sessions.records
-
-
-def _code_of(error: StorageError | Refusal | Cancelled) -> str:
-    match error:
-        case Refusal(code=code):
-            return code
-        case StorageError():
-            return "storage_error"
-        case Cancelled():
-            return "cancelled"
 
 
 def _all_of(items: Iterable[Item | Copied], pace: Pace) -> Iterator[Item | Copied]:
@@ -275,3 +251,166 @@ def _record(plan: Plan, operation_id: str, branch_id: str, at: str, windows: Win
 
 def _pack_of(plan: Plan) -> str | None:
     return None if plan.pack is None else plan.pack.text
+
+
+# --- a restore as it is written down -------------------------------------------------------------
+
+
+class RestoreWork:
+    """A restore between its first event and its last; `undertaking.Work`."""
+
+    def __init__(
+        self,
+        sessions: Sessions,
+        restores: RestoreRecords,
+        branch_id: str,
+        log: RestoreLog,
+        prepared: PreparedRestore | None = None,
+    ) -> None:
+        """Take a branch that is to be; once it is known what it will be, it is `prepared`."""
+        self.branch_id = branch_id
+        self.log = log
+        self.prepared = prepared
+        self.row: Row | None = None
+        self._sessions = sessions
+        self._restores = restores
+        self._recorded: Restore | None = None
+
+    @property
+    def restore(self) -> Restore:
+        """Return the record of the branch, as far as it is known."""
+        if self.prepared is None:
+            raise ValueError("nothing is prepared")
+        return self._recorded or self.prepared.record
+
+    def is_published(self) -> bool:
+        """Return whether the branch is there."""
+        if self.prepared is not None and self.row is None:
+            self.row = self._sessions.catalogue.look_for(self.branch_id)
+        return self.row is not None
+
+    def record(self) -> None:
+        """Complete the record of the branch, and tell it."""
+        if self.row is None or self.prepared is None:
+            raise ValueError("nothing is published")
+        try:
+            digest, size = fingerprint(self._sessions.catalogue.reader, self.row.path)
+        except UnreadableSource as error:
+            raise StorageError(str(error)) from error
+        record = evolve(self.prepared.record, branch_digest=digest, branch_bytes=size)
+        hard = record.mode == "hard"
+        if not hard:
+            windows = Histories(self._sessions).windows(self.row.path)
+            first, current = windows[0].window_id, windows[-1].window_id
+            record = evolve(record, windows=Windows(record.windows.source, first, current))
+        self._restores.give(record.session_id, record)
+        self._restores.give(record.source_session_id, record)
+        self.log.complete(record, size, self.prepared.transferred)
+        self._recorded = record
+
+    def take_back(self, code: str) -> bool:
+        """Remove what lies beside a branch that never came to be, and tell its end.
+
+        Nothing lies there before the restore is prepared: an id that was refused since it is taken
+        has another's files.
+        """
+        names = () if self.prepared is None else (MARKERS, UPDATES)
+        gone = removed(self._sessions.records, self.branch_id, names)
+        return self.log.fail(code) and gone
+
+
+def reopened(sessions: Sessions, now: Callable[[], str], branch_id: str) -> RestoreWork | None:
+    """Return the restore that a process had written down; None where it had no event yet."""
+    restores = RestoreRecords(sessions.records)
+    operation = restores.begun(branch_id)
+    if operation is None:
+        return None
+    prepared = restores.undertaken(branch_id)
+    told = operation if prepared is None else prepared.operation
+    log = RestoreLog.resumed(sessions.records, told, now)
+    return RestoreWork(sessions, restores, branch_id, log, prepared)
+
+
+class RestoreLog:
+    """The events of one restore, numbered."""
+
+    def __init__(self, records: Records, operation: Operation, now: Callable[[], str]) -> None:
+        """Begin with none told."""
+        self.operation = operation
+        self._records = records
+        self._now = now
+        self._step = 0
+        self._ended = False
+        self._told: set[str] = set()
+
+    @classmethod
+    def resumed(cls, records: Records, operation: Operation, now: Callable[[], str]) -> RestoreLog:
+        """Go on behind the events that are there; what was told is not told again."""
+        log = cls(records, operation, now)
+        for line in records.events():
+            event = object_of(line)
+            if event.get("operationId") == operation.operation_id:
+                log._step += 1
+                log._told.add(str(event.get("type")))
+        return log
+
+    def add(self, event: Event) -> None:
+        """Tell an event; refuses `storage_error`."""
+        if type_of(event) in self._told:
+            return
+        line = events.line_of(self.operation, event, step=self._step, at=self._now())
+        with storing(self.operation.source_session_id):
+            self._records.add_event(line)
+        self._step += 1
+
+    def add_all(self, several: Iterable[Event]) -> None:
+        """Tell several events."""
+        for event in several:
+            self.add(event)
+
+    def complete(self, record: Restore, size: int, transferred: StateTransferred) -> None:
+        """Tell all that a restore which succeeds ends with."""
+        self._ended = True
+        hard = record.mode == "hard"
+        placement = record.placement or ("seed" if hard else "copy")
+        self.add(BranchCreated(placement, size, record.branch_digest))
+        self.add(transferred)
+        self.add_all(hard_events(record))
+        before, after = record.tokens.before, record.tokens.after
+        cautions = tuple(caution.code for caution in record.warnings)
+        self.add(RestoreCompleted(record.context_reset, before, after, cautions))
+
+    def fail(self, code: str) -> bool:
+        """Tell the end of what was begun; return whether nothing is left to be told."""
+        self._ended = True
+        if self._step == 0:
+            return True
+        try:
+            self.add(RestoreFailed(code))
+        except Refusal as refusal:
+            logger.warning("storage_error: %s", refusal.message)
+            return False
+        return True
+
+    def end(self, asked: RestoreRequested, code: str) -> None:
+        """Tell of a restore that could not even be begun, unless it has its end already."""
+        if self._ended:
+            return
+        try:
+            self.add(asked)
+        except Refusal as refusal:
+            logger.warning("storage_error: %s", refusal.message)
+        self.fail(code)
+
+
+def hard_events(record: Restore) -> tuple[Event, ...]:
+    """Return what is told of a hard restore alone, in its order (AGN-61)."""
+    figures, windows = record.pack, record.windows
+    if figures is None:
+        return ()
+    left = sum(item.reason == "budget" for item in record.deferred)
+    included, deferred = len(record.included), len(record.deferred)
+    prepared = StatePackPrepared(figures.digest, figures.tokens, figures.budget, included, deferred)
+    cut = (PackTruncated(figures.budget, included, left),) if left else ()
+    reset = LLMChainReset(windows.current or "", windows.first or "", windows.source)
+    return (prepared, *cut, reset)

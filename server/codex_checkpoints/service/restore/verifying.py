@@ -16,12 +16,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from codex_checkpoints.core.compaction.records import Installed
-from codex_checkpoints.core.restore.auditing import unended
-from codex_checkpoints.core.restore.auditing import verify as verify_events
+from codex_checkpoints.core.restore.events import unended
+from codex_checkpoints.core.restore.events import verify as verify_events
 from codex_checkpoints.core.restore.records import restore_in
 from codex_checkpoints.core.restore.sealing import DIGEST, is_intact
 from codex_checkpoints.core.rollout.fields import Json, is_object, object_of, text_of
-from codex_checkpoints.journal import StorageError, Unreadable
+from codex_checkpoints.durable import StorageError, Unreadable
 from codex_checkpoints.records import IMPORTS, RESTORES
 from codex_checkpoints.service.compaction_records import CompactionRecords
 from codex_checkpoints.service.refusal import Refusal
@@ -50,7 +50,7 @@ _PACKED = "packDigest"
 
 @frozen
 class Verified:
-    """How much was checked, and what is wrong; files that are gone are `unavailable`."""
+    """How much was checked, and what is wrong with it; `unavailable` files were not checked."""
 
     events: int
     records: int

@@ -1,0 +1,184 @@
+/** Compacts a session after a look at what that does, and goes on with one in a terminal. */
+
+import * as vscode from "vscode";
+import { type App, type Commands, onSession } from "./app.ts";
+import { figures, Hints, notice, percentOf, reportText } from "./model/compaction.ts";
+import { refusalText } from "./model/status.ts";
+import {
+  type Compacted,
+  CompactPreviewRequest,
+  CompactRequest,
+  type Resumed,
+  ResumeRequest,
+  type SessionSummary,
+  UncompactRequest,
+} from "./protocol.ts";
+import { attempt, longRequest } from "./requests.ts";
+import type { SessionNode } from "./sessionTree.ts";
+import { turnOff } from "./settings.ts";
+import { openCodex } from "./terminal.ts";
+
+export function compactionCommands(app: App): Commands {
+  return {
+    compactSession: onSession(app, (session) => compact(app, session)),
+    undoCompaction: (node?: SessionNode) => {
+      const compactionId = node?.kind === "window" ? node.window.compactionId : null;
+      return compactionId === null ? undefined : attempt(() => undo(app, compactionId));
+    },
+    resumeSession: onSession(app, (session) => resume(app, session)),
+    showLosses: onSession(app, (session) => app.documents.open("losses", session)),
+  };
+}
+
+/** Show both histories side by side, ask where to, and compact. */
+async function compact(app: App, session: SessionSummary): Promise<void> {
+  const { server, documents } = app;
+  const { sessionId } = session;
+  const asked = { sessionId, placement: "manual", force: false };
+  const first = { ...asked, into: "new", strategy: "checkpoint" };
+  const looking = "Looking at what a compaction would do";
+  const would = await longRequest(server, looking, CompactPreviewRequest, first);
+  if (would === undefined) {
+    return;
+  }
+  await documents.compareHistories(session);
+  const place = await askPlace(figures(would));
+  if (place === undefined) {
+    return;
+  }
+  const { into, strategy } = place;
+  const title = strategy === "codex" ? "Codex writes its summary" : "Compacting";
+  const done = await longRequest(server, title, CompactRequest, { ...asked, into, strategy });
+  if (done !== undefined) {
+    void attempt(() => showDone(app, session, done));
+  }
+}
+
+/** Show quietly what was done, with the ways on from there. */
+async function showDone(app: App, session: SessionSummary, done: Compacted): Promise<void> {
+  const [go, report, back] = ["Resume in Terminal", "Open Report", "Undo"];
+  const chosen = await vscode.window.showInformationMessage(notice(done), go, report, back);
+  if (chosen === go && done.sessionId !== null) {
+    await openCodex(done.sessionId, session.cwd);
+  } else if (chosen === report) {
+    await app.documents.openText("Compaction report", reportText(done));
+  } else if (chosen === back && done.compactionId !== null) {
+    await undo(app, done.compactionId);
+  }
+}
+
+async function undo({ server }: App, compactionId: string): Promise<void> {
+  const { into } = await server.request(UncompactRequest, { compactionId });
+  const sentence =
+    into === "new"
+      ? "The compaction is taken back: go on in the session that it was made from."
+      : "The compaction is taken back: the session has its history again.";
+  vscode.window.setStatusBarMessage(sentence, 8000);
+}
+
+/** Ask where the work is to go on, and who says what stays of it. */
+async function askPlace(title: string) {
+  const own = {
+    label: "With a summary that Codex asks its model for",
+    kind: vscode.QuickPickItemKind.Separator,
+  };
+  const place = (label: string, detail: string, into: string, strategy: string) => ({
+    label,
+    detail,
+    into,
+    strategy,
+  });
+  const stays = "This session stays as it is; the new one goes on from its checkpoint.";
+  const appended = "Appended to this session, while Codex does not have it open.";
+  const summary = "Takes a model call, in a fork that is put away afterwards.";
+  const items = [
+    place("Into a New Session", stays, "new", "checkpoint"),
+    place("In Place", appended, "in-place", "checkpoint"),
+    own,
+    place("Into a New Session, Summarised by Codex", summary, "new", "codex"),
+    place("In Place, Summarised by Codex", summary, "in-place", "codex"),
+  ];
+  const placeHolder = "Left: what the model sees now. Right: what it would see.";
+  const options = { title, placeHolder, ignoreFocusOut: true };
+  const chosen = await vscode.window.showQuickPick(items, options);
+  return chosen !== undefined && "into" in chosen ? chosen : undefined;
+}
+
+// --- going on ------------------------------------------------------------------------------------
+
+/** Check between two turns, as the setting says, and go on in a terminal (JUN-16, JUN-36). */
+export async function resume(app: App, session: SessionSummary): Promise<void> {
+  const { sessionId } = session;
+  const looking = "Looking at how full the context is";
+  const found = await longRequest(app.server, looking, ResumeRequest, { sessionId });
+  if (found === undefined) {
+    return;
+  }
+  const { compacted, notCompacted } = found;
+  if (found.live) {
+    void vscode.window.showInformationMessage("Codex has this session open already.");
+    return;
+  }
+  if (compacted !== null) {
+    void attempt(() => showDone(app, session, compacted));
+  } else if (notCompacted !== null) {
+    const why = refusalText(notCompacted.code, {});
+    void vscode.window.showInformationMessage(`It was not compacted first. ${why}`);
+  }
+  await (await askHow(app, session, found))?.run();
+}
+
+/** Ask only where there is something to choose. */
+async function askHow(app: App, session: SessionSummary, found: Resumed) {
+  const { offer, continuedBy, cwd } = found;
+  const items: (vscode.QuickPickItem & { readonly run: () => Promise<void> })[] = [];
+  if (continuedBy !== null) {
+    const label = "Resume the Session It Goes On In";
+    const detail = "This one was compacted into a new session.";
+    items.push({ label, detail, run: () => openCodex(continuedBy, cwd) });
+  }
+  if (offer !== null) {
+    const label = "Compact First…";
+    const detail = "Go on from the checkpoint instead of the whole history.";
+    items.push({ label, detail, run: () => compact(app, session) });
+  }
+  const asIs = { label: "Resume as It Is", run: () => openCodex(found.sessionId, cwd) };
+  const title =
+    offer === null ? "Its work went on elsewhere" : `Its context is ${percentOf(offer)}% full`;
+  return items.length === 0 ? asIs : vscode.window.showQuickPick([...items, asIs], { title });
+}
+
+// --- one hint --------------------------------------------------------------------------------------
+
+/**
+ * Offer once to compact the session in view when the server finds that worth while; the setting
+ * turns it off.  Of a session that Codex has loaded it is only said: nothing can be done from here.
+ */
+export function offerCompaction(app: App): vscode.Disposable {
+  const hints = new Hints(Date.now());
+  return app.following.onDidChange(({ session }) => {
+    if (session !== null && hints.isDue(session)) {
+      void attempt(() => hint(app, session));
+    }
+  });
+}
+
+async function hint(app: App, session: SessionSummary): Promise<void> {
+  if (session.offer === null) {
+    return;
+  }
+  const [now, off] = ["Compact…", "Turn Off"];
+  const share = percentOf(session.offer);
+  const [sentence, actions] = session.live
+    ? [
+        `The running session's context is ${share}% full. When you have ended it in Codex, it can be compacted without a model.`,
+        [off],
+      ]
+    : [`The session's context is ${share}% full: compact it before you go on?`, [now, off]];
+  const chosen = await vscode.window.showInformationMessage(sentence, ...actions);
+  if (chosen === now) {
+    await compact(app, session);
+  } else if (chosen === off) {
+    await turnOff("compactionOffer", "off");
+  }
+}

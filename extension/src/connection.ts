@@ -1,0 +1,268 @@
+/** Connects Codex with us and takes that back, after a person has seen what is written. */
+
+import { realpathSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import * as vscode from "vscode";
+import type { App, Commands } from "./app.ts";
+import type { Server } from "./client.ts";
+import {
+  type ConnectionNode,
+  changesText,
+  connectionNodes,
+  isSettled,
+} from "./model/connection.ts";
+import { type ConnectReport, ConnectRequest } from "./protocol.ts";
+import { attempt } from "./requests.ts";
+import { Tree, treeItem } from "./rows.ts";
+import { workspacePaths } from "./settings.ts";
+import { openCodex } from "./terminal.ts";
+
+const CONNECTED = "codexCheckpoints.connected";
+
+type Change = "connect" | "remove";
+
+export function connectionCommands(app: App, tree: ConnectionTree): Commands {
+  return {
+    connect: () => makeChange(app, tree, "connect"),
+    disconnect: () => makeChange(app, tree, "remove"),
+    explainTrust: () => explainTrust(),
+    explainUpdate: () => explainUpdate(),
+    chooseHome: () =>
+      vscode.commands.executeCommand("workbench.action.openSettings", "codexCheckpoints.codexHome"),
+    refreshConnection: () => tree.refresh(),
+  };
+}
+
+/** Say once that Codex calls what is gone: an update of this extension moves it. */
+export async function warnWhenLost(app: App, tree: ConnectionTree): Promise<void> {
+  try {
+    const { doors } = await ask(app, "connect", true);
+    if (!doors.some(({ problem }) => problem === "program_missing")) {
+      return;
+    }
+  } catch (error) {
+    // What is wrong with Codex's configuration is told where a person asks for it.
+    app.server.log.info(`connection: ${error instanceof Error ? error.message : error}`);
+    return;
+  }
+  const again = "Connect Again…";
+  const chosen = await vscode.window.showWarningMessage(
+    "Codex calls Codex Checkpoints where it no longer is, so it is not given checkpoints back. Connect it again.",
+    again,
+  );
+  if (chosen === again) {
+    await makeChange(app, tree, "connect");
+  }
+}
+
+/** Say how hooks come to be trusted: only Codex asks for that, and only its user answers. */
+async function explainTrust(): Promise<void> {
+  const start = "Start Codex in Terminal";
+  const chosen = await vscode.window.showInformationMessage(
+    "Codex calls a hook only when you trust it. Start Codex: it shows new hooks and asks; /hooks shows them later. The Connection view shows when it is done.",
+    start,
+  );
+  if (chosen === start) {
+    await openCodex();
+  }
+}
+
+/** Say what an older Codex lacks; how it is updated depends on how it was installed. */
+async function explainUpdate(): Promise<void> {
+  await vscode.window.showInformationMessage(
+    "This version of Codex has no hooks, so it cannot be given the checkpoint back. Update Codex in the way you installed it; the memory tools work without.",
+  );
+}
+
+async function makeChange(app: App, tree: ConnectionTree, change: Change): Promise<void> {
+  await attempt(async () => {
+    const preview = await ask(app, change, true);
+    if (preview.changes.length === 0) {
+      await vscode.window.showInformationMessage(nothingToDo(change));
+    } else if (await isAgreed(app, change, preview)) {
+      const done = await ask(app, change, false);
+      reportDone(app, change, done);
+    }
+  });
+  tree.refresh();
+}
+
+async function ask({ server }: App, change: Change, dryRun: boolean): Promise<ConnectReport> {
+  const [cwd] = vscode.workspace.isTrusted ? await workspacePaths() : [];
+  const asked = { dryRun, remove: change === "remove", status: false, cwd: cwd ?? null };
+  const report = await server.request(ConnectRequest, asked);
+  // The walkthrough ticks its step off when it is done, and not when somebody only looked.
+  const isConnected = report.doors.every(({ configured }) => configured);
+  void vscode.commands.executeCommand("setContext", CONNECTED, isConnected);
+  return report;
+}
+
+/** Show the changes behind the question: it is about somebody else's files. */
+async function isAgreed(
+  { documents }: App,
+  change: Change,
+  preview: ConnectReport,
+): Promise<boolean> {
+  const name = change === "connect" ? "Connect Codex" : "Disconnect Codex";
+  await documents.openText(name, changesText(preview));
+  const yes = change === "connect" ? "Connect" : "Disconnect";
+  const question =
+    change === "connect"
+      ? "Let Codex call Codex Checkpoints?"
+      : "Take Codex Checkpoints out of Codex's configuration?";
+  const detail =
+    "The document shows every line that changes. The rest of each file stays as it is, and a copy of it is kept beside it.";
+  const answer = await vscode.window.showWarningMessage(question, { modal: true, detail }, yes);
+  return answer === yes;
+}
+
+function reportDone({ server }: App, change: Change, done: ConnectReport): void {
+  server.log.info(`${change}: ${done.changes.length} files`);
+  const [hook] = done.doors;
+  if (change === "connect" && hook?.trusted !== true) {
+    void explainTrust();
+  } else {
+    vscode.window.setStatusBarMessage("Codex's configuration is changed", 4000);
+  }
+}
+
+function nothingToDo(change: Change): string {
+  return change === "connect"
+    ? "Codex is connected already: nothing is to be written."
+    : "Nothing of Codex Checkpoints stands in Codex's configuration.";
+}
+
+const CONNECTION_VIEW = "codexCheckpoints.connection";
+
+/** So long a report is shown without asking again. */
+const FRESH_MS = 60_000;
+
+/** Codex may write several times, and people come and go: ask no more often than this. */
+const AGAIN_MS = 5_000;
+
+/** Wait so long for a file that is being written. */
+const WRITTEN_MS = 500;
+
+const CONFIGURATION = ["config.toml", "hooks.json"];
+
+export class ConnectionTree extends Tree<ConnectionNode> {
+  #watched: { readonly codexHome: string; readonly watchers: vscode.Disposable } | null = null;
+  #timer: NodeJS.Timeout | null = null;
+  #report: ConnectReport | null = null;
+  #askedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(server: Server) {
+    super(CONNECTION_VIEW, server);
+    this.subscriptions.push(
+      server.onDidChangeState(({ kind }) => kind === "ready" && this.refresh()),
+      this.view.onDidChangeVisibility(() => this.#lookWhenOlderThan(FRESH_MS)),
+      vscode.window.onDidChangeWindowState(({ focused }) => focused && this.#lookUnlessSettled()),
+      vscode.window.onDidCloseTerminal(() => this.#lookUnlessSettled()),
+    );
+  }
+
+  /** Ask anew, at once when the view is seen, else as soon as it is. */
+  refresh(): void {
+    this.#askedAt = Number.NEGATIVE_INFINITY;
+    this.redraw();
+  }
+
+  getTreeItem(node: ConnectionNode): vscode.TreeItem {
+    const { None, Collapsed } = vscode.TreeItemCollapsibleState;
+    const item = treeItem(node.id, node.row, node.children.length === 0 ? None : Collapsed);
+    item.contextValue = [node.step, node.isRemovable ? "removable" : ""].join(" ").trim();
+    return item;
+  }
+
+  protected override known(node: ConnectionNode): readonly ConnectionNode[] {
+    return node.children;
+  }
+
+  protected async rows(_: unknown, isNewest: () => boolean): Promise<ConnectionNode[]> {
+    let report = this.#report;
+    if (report === null || this.#age() > FRESH_MS) {
+      report = await this.#ask();
+      // Who asked before the configuration was changed knows less than who asked after it.
+      if (isNewest()) {
+        this.#report = report;
+        this.#askedAt = performance.now();
+        this.#watch(report.codexHome);
+      }
+    }
+    if (isNewest()) {
+      this.view.message = "";
+    }
+    return connectionNodes(report, Date.now());
+  }
+
+  override dispose(): void {
+    clearTimeout(this.#timer ?? undefined);
+    this.#watched?.watchers.dispose();
+    super.dispose();
+  }
+
+  async #ask(): Promise<ConnectReport> {
+    const [cwd] = vscode.workspace.isTrusted ? await workspacePaths() : [];
+    const asked = { dryRun: false, remove: false, status: true, cwd: cwd ?? null };
+    const report = await vscode.window.withProgress({ location: { viewId: CONNECTION_VIEW } }, () =>
+      this.server.request(ConnectRequest, asked),
+    );
+    const doors = report.doors.map(({ door, problem, trusted }) => `${door} ${problem ?? trusted}`);
+    this.server.log.info(`connection: ${doors.join(", ")}`);
+    return report;
+  }
+
+  /** Watch the files, and those that they lead to: many keep theirs elsewhere, behind a link. */
+  #watch(codexHome: string): void {
+    if (this.#watched?.codexHome === codexHome) {
+      return;
+    }
+    this.#watched?.watchers.dispose();
+    const named = CONFIGURATION.map((name) => join(codexHome, name));
+    const files = new Set([...named, ...named.map(settled)]);
+    const watchers = [...files].map((file) => {
+      const only = new vscode.RelativePattern(vscode.Uri.file(dirname(file)), basename(file));
+      const watcher = vscode.workspace.createFileSystemWatcher(only);
+      watcher.onDidChange(() => this.#lookSoon());
+      watcher.onDidCreate(() => this.#lookSoon());
+      watcher.onDidDelete(() => this.#lookSoon());
+      return watcher;
+    });
+    this.#watched = { codexHome, watchers: vscode.Disposable.from(...watchers) };
+  }
+
+  /** Look once for all that happens until then; what is not seen is looked at when it is. */
+  #lookSoon(): void {
+    this.#timer ??= setTimeout(
+      () => {
+        this.#timer = null;
+        this.refresh();
+      },
+      Math.max(WRITTEN_MS, AGAIN_MS - this.#age()),
+    );
+  }
+
+  #lookUnlessSettled(): void {
+    if (this.#report !== null && !isSettled(this.#report)) {
+      this.#lookSoon();
+    }
+  }
+
+  #age(): number {
+    return performance.now() - this.#askedAt;
+  }
+
+  #lookWhenOlderThan(milliseconds: number): void {
+    if (this.view.visible && this.#age() > milliseconds) {
+      this.refresh();
+    }
+  }
+}
+
+function settled(file: string): string {
+  try {
+    return realpathSync(file);
+  } catch {
+    return file;
+  }
+}

@@ -1,0 +1,168 @@
+/** Markers for a person: set on a turn, renamed, removed; and what else a turn is good for. */
+
+import * as vscode from "vscode";
+import { type App, type Commands, onSession, type Target } from "./app.ts";
+import { MAX_LABEL } from "./limits.ts";
+import { labelOf, type Place, placeNow, placeOfMarker, placeOfTurn } from "./model/markers.ts";
+import { cut } from "./model/text.ts";
+import { askLabel, askMarker, askPlace, askTurn, type ChosenTurn, titleFor } from "./picking.ts";
+import {
+  type Marker,
+  MarkRequest,
+  RelabelRequest,
+  type SessionSummary,
+  type TurnEntry,
+  UnmarkRequest,
+} from "./protocol.ts";
+import { showDone } from "./requests.ts";
+
+export function markerCommands(app: App): Commands {
+  return {
+    addMarker: onSession(app, (session) => add(app, session)),
+    renameMarker: onSession(app, (session, marker) => rename(app, session, marker)),
+    removeMarker: onSession(app, (session, marker) => remove(app, session, marker)),
+    copyMarkerId: async (target?: Target) => {
+      if (target?.kind === "marker") {
+        await vscode.env.clipboard.writeText(target.marker.checkpointId);
+      }
+    },
+    showTurns: onSession(app, (session) => showTurns(app, session)),
+    compareStates: onSession(app, (session, marker) => compare(app, session, marker)),
+  };
+}
+
+/** Ask for a turn and a label; Enter twice marks the last complete turn. */
+async function add(app: App, session: SessionSummary): Promise<void> {
+  const chosen = await askTurn(app.server, session, "Add a Marker", "toMark");
+  if (chosen !== undefined) {
+    await mark(app, session, chosen.choice.turn);
+  }
+}
+
+/** Ask for a turn, then for what to do with it. */
+async function showTurns(app: App, session: SessionSummary): Promise<void> {
+  const chosen = await askTurn(app.server, session, "Turns", "toSee");
+  if (chosen !== undefined) {
+    const title = titleFor(`Turn ${chosen.choice.turn.number}`, session);
+    const options = { title, placeHolder: "What to do with it?" };
+    await (await vscode.window.showQuickPick(actionsOf(app, session, chosen), options))?.run();
+  }
+}
+
+async function rename(app: App, session: SessionSummary, marker: Marker | null): Promise<void> {
+  const title = "Rename a Marker";
+  const meant = marker ?? (await askMarker(app.server, session, title));
+  const label = meant && (await askLabel(title, cut(labelOf(meant), MAX_LABEL)));
+  if (meant && label) {
+    const { sessionId } = session;
+    const { checkpointId } = meant;
+    await app.server.request(RelabelRequest, { sessionId, checkpointId, label });
+  }
+}
+
+async function remove(app: App, session: SessionSummary, marker: Marker | null): Promise<void> {
+  const meant = marker ?? (await askMarker(app.server, session, "Remove a Marker"));
+  if (meant === undefined) {
+    return;
+  }
+  const stays = "The turn stays, and so do notes and branches that were made at it.";
+  const sure = await vscode.window.showWarningMessage(
+    "Remove this marker?",
+    { modal: true, detail: `${labelOf(meant)}\n${stays}` },
+    "Remove",
+  );
+  if (sure === "Remove") {
+    const { sessionId } = session;
+    const { checkpointId } = meant;
+    await app.server.request(UnmarkRequest, { sessionId, checkpointId });
+    showDone("The marker is removed");
+  }
+}
+
+/** Ask for the states that were not given, and show both side by side. */
+async function compare(app: App, session: SessionSummary, marker: Marker | null): Promise<void> {
+  const one =
+    marker === null
+      ? await askPlace(app.server, session, "Compare States", null)
+      : placeOfMarker(marker);
+  if (one !== undefined) {
+    await compareWith(app, session, one);
+  }
+}
+
+async function compareWith(app: App, session: SessionSummary, one: Place): Promise<void> {
+  const other = await askPlace(app.server, session, `Compare “${one.words}” with`, one);
+  if (other !== undefined) {
+    await app.documents.compareStates(session, one, other);
+  }
+}
+
+interface Action extends vscode.QuickPickItem {
+  readonly run: () => Promise<unknown>;
+}
+
+function actionsOf(app: App, session: SessionSummary, chosen: ChosenTurn): readonly Action[] {
+  const { documents } = app;
+  const { turn } = chosen.choice;
+  const here = placeOfTurn(session.sessionId, turn);
+  const now = placeNow(session.sessionId, "now");
+  const action = (icon: string, label: string, run: Action["run"], detail = ""): Action => ({
+    label,
+    iconPath: new vscode.ThemeIcon(icon),
+    run,
+    ...(detail === "" ? {} : { detail }),
+  });
+  const whenComplete = [
+    action("bookmark", "Add Marker…", () => mark(app, session, turn)),
+    action(
+      "git-branch",
+      "Restore from Here…",
+      () => restore(app, session, chosen),
+      "Opens a branch at a marker on this turn; nothing is taken back here.",
+    ),
+  ];
+  return [
+    ...(turn.ended ? whenComplete : []),
+    action(
+      "open-preview",
+      "Show View Text",
+      () => documents.openState("view", session, here),
+      "What a model would be told of the session at the end of this turn.",
+    ),
+    action("json", "Show Checkpoint JSON", () => documents.openState("json", session, here)),
+    action("diff", "Compare with Now", () => documents.compareStates(session, here, now)),
+    action("compare-changes", "Compare with…", () => compareWith(app, session, here)),
+  ];
+}
+
+/** Go on at a marker of this turn: the newest there is, else one that is set first. */
+async function restore(
+  app: App,
+  session: SessionSummary,
+  { choice: { turn }, markers }: ChosenTurn,
+): Promise<void> {
+  const there = markers.findLast(({ turnNumber }) => turnNumber === turn.number);
+  const marker = there ?? (await mark(app, session, turn));
+  if (marker !== undefined) {
+    const { sessionId } = session;
+    const { checkpointId } = marker;
+    const asked = { sessionId, checkpointId };
+    await vscode.commands.executeCommand("codexCheckpoints.restoreMarker", asked);
+  }
+}
+
+async function mark(
+  app: App,
+  session: SessionSummary,
+  { number, turnId }: TurnEntry,
+): Promise<Marker | undefined> {
+  const title = titleFor(`Add a Marker on Turn ${number}`, session);
+  const label = await askLabel(title, `Turn ${number}`);
+  if (!label) {
+    return undefined;
+  }
+  const { sessionId } = session;
+  const marker = await app.server.request(MarkRequest, { sessionId, label, turnId });
+  showDone(`Turn ${number} is marked`);
+  return marker;
+}

@@ -1,0 +1,57 @@
+/** Pins files, and lines of them, to the session in view: every state pack of it offers them. */
+
+import * as vscode from "vscode";
+import { type App, type Commands, inView } from "./app.ts";
+import { type CheckpointNode, pathOf } from "./model/checkpoint.ts";
+import { uriOfFile } from "./model/notes.ts";
+import { PinRequest, type SessionSummary, UnpinRequest } from "./protocol.ts";
+import { showDone } from "./requests.ts";
+import { pathForSessions } from "./settings.ts";
+
+export function pinCommands(app: App): Commands {
+  const pin = async ({ sessionId }: SessionSummary, path: string | null) => {
+    if (path !== null) {
+      await app.server.request(PinRequest, { sessionId, path });
+      showDone("Pinned to the session in view");
+    }
+  };
+  return {
+    /** The file of a row, of the explorer, or of the active editor. */
+    pinFile: (target?: CheckpointNode | vscode.Uri) =>
+      inView(app, async (session) => {
+        const meant = target ?? vscode.window.activeTextEditor?.document.uri;
+        await pin(session, await pathIn(session, meant));
+      }),
+    /** The lines that are selected in the active editor. */
+    pinLines: () =>
+      inView(app, async (session) => {
+        const editor = vscode.window.activeTextEditor;
+        const uri = editor && (await pathIn(session, editor.document.uri));
+        if (editor && uri) {
+          const { start, end } = editor.selection;
+          // A selection of whole lines ends before the first character of the next one.
+          const last = end.character === 0 && end.line > start.line ? end.line : end.line + 1;
+          await pin(session, pathOf({ uri, start: start.line + 1, end: last }));
+        }
+      }),
+    unpinFile: (node?: CheckpointNode) =>
+      inView(app, async ({ sessionId }) => {
+        if (node?.pin) {
+          await app.server.request(UnpinRequest, { sessionId, path: pathOf(node.pin) });
+          showDone("The pin is taken away");
+        }
+      }),
+  };
+}
+
+/** How the checkpoint of a session names what is meant; null for what is no file. */
+async function pathIn(
+  session: SessionSummary,
+  target: CheckpointNode | vscode.Uri | undefined,
+): Promise<string | null> {
+  if (target instanceof vscode.Uri) {
+    return target.scheme === "file" ? uriOfFile(session.cwd, await pathForSessions(target)) : null;
+  }
+  const action = target?.action;
+  return action?.kind === "open" || action?.kind === "compare" ? action.uri : null;
+}

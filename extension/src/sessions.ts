@@ -1,0 +1,91 @@
+/** The commands about a session and about the list of them. */
+
+import * as vscode from "vscode";
+import { type App, type Commands, onSession } from "./app.ts";
+import type { Document } from "./documents.ts";
+import { MAX_LABEL } from "./limits.ts";
+import { type Filter, isFiltered, isPlainId, NO_FILTER } from "./model/sessions.ts";
+import { cut, plain } from "./model/text.ts";
+import {
+  ArchiveRequest,
+  RenameRequest,
+  type SessionSummary,
+  UnarchiveRequest,
+} from "./protocol.ts";
+import { longRequest } from "./requests.ts";
+import type { Group } from "./sessionTree.ts";
+import { setContext } from "./settings.ts";
+import { refuseId } from "./terminal.ts";
+
+/** Make the table of them. */
+export function sessionCommands(app: App): Commands {
+  const { server, tree, following, documents } = app;
+  const showing = (document: Document) =>
+    onSession(app, (session) => documents.open(document, session));
+  const copying = (text: (sessionId: string) => string) =>
+    // What is pasted into a shell must be nothing but an id.
+    onSession(app, async ({ sessionId }) =>
+      isPlainId(sessionId) ? vscode.env.clipboard.writeText(text(sessionId)) : refuseId(),
+    );
+  const filter = (next: Filter | undefined) => {
+    if (next !== undefined) {
+      tree.filter = next;
+      setContext("filtered", isFiltered(next));
+    }
+  };
+  return {
+    showView: showing("view"),
+    showJson: showing("json"),
+    copySessionId: copying((id) => id),
+    copyResumeCommand: copying((id) => `codex resume ${id}`),
+    renameSession: onSession(app, (session) => rename(app, session)),
+    archiveSession: onSession(app, async ({ sessionId }) => {
+      await longRequest(server, "Archiving the session", ArchiveRequest, { sessionId });
+    }),
+    unarchiveSession: onSession(app, async ({ sessionId }) => {
+      await longRequest(server, "Putting the session back", UnarchiveRequest, { sessionId });
+    }),
+    search: async () => filter(await askForSearch(tree.filter)),
+    filter: async () => filter(await askForFilter(tree.filter)),
+    clearFilter: () => filter(NO_FILTER),
+    loadMore: (group?: Group) => group && tree.showMore(group),
+    showOthers: () => tree.showOthers(),
+    follow: () => following.choose(null),
+  };
+}
+
+/** Ask for a name; an empty one takes the name back. */
+async function rename({ server }: App, { sessionId, title }: SessionSummary): Promise<void> {
+  const name = await vscode.window.showInputBox({
+    title: "Rename the Session",
+    prompt: "What to call it. Leave empty to call it by its first message.",
+    value: cut(plain(title ?? ""), MAX_LABEL),
+  });
+  if (name !== undefined) {
+    await server.request(RenameRequest, { sessionId, name: name.trim() });
+  }
+}
+
+async function askForSearch(filter: Filter): Promise<Filter | undefined> {
+  const search = await vscode.window.showInputBox({
+    title: "Search Sessions",
+    prompt: "In title, task, folder and id. Leave empty to see all.",
+    value: filter.search,
+  });
+  return search === undefined ? undefined : { ...filter, search: search.trim() };
+}
+
+async function askForFilter(filter: Filter): Promise<Filter | undefined> {
+  const kinds = [
+    { key: "running", label: "Only running sessions", picked: filter.running },
+    { key: "suspect", label: "Only with suspect facts", picked: filter.suspect },
+    { key: "archived", label: "Archived sessions", picked: filter.archived },
+  ];
+  const options = { title: "Filter Sessions", canPickMany: true } as const;
+  const chosen = await vscode.window.showQuickPick(kinds, options);
+  if (chosen === undefined) {
+    return undefined;
+  }
+  const has = (key: string) => chosen.some((each) => each.key === key);
+  return { ...filter, running: has("running"), suspect: has("suspect"), archived: has("archived") };
+}

@@ -1,0 +1,419 @@
+"""Our entries in the text of Codex's `config.toml`: found, written and taken out.
+
+They are one block between two comments.  They are found by what they say, not by where they stand,
+since Codex moves and copies tables between the comments when it writes.  A change of our entries
+replaces the block: all of ours goes, and the new block takes its place.  Lines that a person or
+Codex added to one of our tables go into the new table as they are.
+
+The text is never parsed and written anew, so every other byte stays, also a byte order mark and
+CRLF.  Each result is read once more; it must say what the text said before, else it is refused.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import cast
+
+from attrs import Factory
+
+from codex_checkpoints.codex import entries
+from codex_checkpoints.codex.entries import SERVER_NAME, CannotEdit, Entries, Hooks, Unreadable
+from codex_checkpoints.codex.spans import Kind, Statement, left_of, statements, value_in
+from codex_checkpoints.values import frozen
+
+BEGIN = "# >>> codex-checkpoints: added by `codex-checkpoints connect`, removed by `--remove`"
+END = "# <<< codex-checkpoints"
+"""A comment is one of the two only where it is all of the line: others may name us as well."""
+
+_FEATURE = ("hooks", "codex_hooks")
+"""How Codex calls its hooks among its features, and how it did at first."""
+
+_SERVER = "mcp_servers"
+_HEADERS = frozenset({Kind.TABLE, Kind.ELEMENT})
+_SAYING = frozenset({*_HEADERS, Kind.PAIR})
+
+
+@frozen
+class Found:
+    """What a text has for us: all hooks, our server, another server under our name.
+
+    `trusted` are the names under which Codex keeps that a person trusts a hook, `switched_off`
+    those of hooks that they switched off; `hooks_off` says that they switched off all of them.
+    `servers_by_hand` call us and were written by a person.
+    """
+
+    hooks: Hooks = Hooks()
+    server: Mapping[str, object] | None = None
+    foreign_server: bool = False
+    trusted: frozenset[str] = frozenset()
+    switched_off: frozenset[str] = frozenset()
+    hooks_off: bool = False
+    servers_by_hand: Mapping[str, Mapping[str, object]] = Factory(dict[str, "Mapping[str, object]"])
+
+    @property
+    def nothing(self) -> bool:
+        """Say whether there is nothing of ours."""
+        return not self.hooks.ours and self.server is None
+
+    @property
+    def calls_nobody(self) -> bool:
+        """Say whether nothing there calls us, whoever wrote it."""
+        return self.nothing and not self.hooks.by_hand and not self.servers_by_hand
+
+
+def found_in(text: str) -> Found:
+    """Say what a `config.toml` holds.  Raises `Unreadable`."""
+    data = _parsed(text)
+    servers = _table(data.get(_SERVER))
+    server = servers.get(SERVER_NAME)
+    ours = entries.is_our_server(server)
+    states = _table(_table(data.get("hooks")).get("state"))
+    return Found(
+        entries.hooks_in(_events(data)),
+        _table(server) if ours else None,
+        server is not None and not ours,
+        frozenset(n for n, s in states.items() if _table(s).get("trusted_hash") is not None),
+        frozenset(n for n, s in states.items() if _table(s).get("enabled") is False),
+        any(_table(data.get("features")).get(name) is False for name in _FEATURE),
+        {
+            name: _table(each)
+            for name, each in servers.items()
+            if entries.calls_us("mcp", entries.words_of(each))
+            and not (ours and name == SERVER_NAME)
+        },
+    )
+
+
+def with_entries(text: str | None, wanted: Entries) -> str:
+    """Return the text with our entries and no others of ours; the same text where they stand.
+
+    None is a file that is not there.  Raises `CannotEdit`.
+    """
+    before = "" if text is None else text
+    found = found_in(before)
+    if wanted.has_server and found.foreign_server:
+        raise CannotEdit(f"it has an MCP server named {SERVER_NAME} that is not ours")
+    if _stand(found, wanted):
+        return before
+    after = _checked(before, _replaced(text, wanted))
+    if not _stand(found_in(after), wanted):
+        raise CannotEdit("the new entries would not be read as they are meant")
+    if not _says_all(before, after, wanted):
+        raise CannotEdit("our entries were rewritten by hand, and more in them than can be kept")
+    return after
+
+
+def without_entries(text: str) -> str | None:
+    """Return the text without anything of ours; None when nothing else was ever there.
+
+    Raises `CannotEdit`.
+    """
+    if found_in(text).nothing and BEGIN not in text:
+        return text
+    left = _Layout(text).without_ours()
+    if not found_in(_checked(text, [left.text])).nothing:
+        raise CannotEdit("our entries were rewritten by hand and cannot be told from the rest")
+    return None if left.lead == "" and left.text == "" else left.text
+
+
+# --- meaning -------------------------------------------------------------------------------------
+
+
+def _parsed(text: str) -> dict[str, object]:
+    """Return what a text says.  Raises `Unreadable`."""
+    try:
+        # A float is compared as it is written: not every one equals itself.
+        return tomllib.loads(text.removeprefix("\ufeff"), parse_float=str)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        # Codex takes what TOML 1.1 allows; whether `tomllib` does hangs on the Python.
+        reason = "it is not valid TOML to this program, though Codex may read a newer form of it"
+        raise Unreadable(f"{reason}: {error}") from error
+
+
+def _table(value: object) -> Mapping[str, object]:
+    """Return a value that is a table; an empty one for any other."""
+    return cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {}
+
+
+def _events(data: Mapping[str, object]) -> dict[str, list[object]]:
+    return entries.events_of(data.get("hooks"))
+
+
+def _checked(before: str, candidates: Iterable[str]) -> str:
+    """Return the text that says of others what was said before, best with their hooks in place.
+
+    Codex keeps the trust in a hook by its place among the hooks of an event.
+    """
+    foreign = _foreign(_parsed(before))
+    right = [each for each in candidates if _foreign_in(each) == foreign]
+    if not right:
+        raise CannotEdit(
+            "hooks or MCP servers are written there in a form to which nothing can be added, "
+            "and from which nothing can be taken, without rewriting them; "
+            "write them as [mcp_servers.NAME] and [[hooks.EVENT]] tables first"
+        )
+    places = found_in(before).hooks.others
+    return next((each for each in right if found_in(each).hooks.others == places), right[-1])
+
+
+def _foreign_in(text: str) -> dict[str, object] | None:
+    try:
+        return _foreign(_parsed(text))
+    except Unreadable:
+        return None
+
+
+def _foreign(data: Mapping[str, object]) -> dict[str, object]:
+    """Return the data without what is ours, and without what is empty then."""
+    rest = dict(data)
+    servers = dict(_table(rest.pop(_SERVER, None)))
+    if entries.is_our_server(servers.get(SERVER_NAME)):
+        del servers[SERVER_NAME]
+    hooks = {**_table(rest.pop("hooks", None)), **entries.without_ours(_events(data))}
+    kept = {name: value for name, value in hooks.items() if value not in ([], {})}
+    return {**rest, _SERVER: servers, "hooks": kept}
+
+
+def _stand(found: Found, wanted: Entries) -> bool:
+    server, due = found.server, wanted.server()
+    if server is None or not wanted.has_server:
+        stands = server is None and not wanted.has_server
+    else:
+        stands = all(server.get(name) == due[name] for name in ("command", "args"))
+    return stands and wanted.stand_in(found.hooks.ours)
+
+
+def _says_all(before: str, after: str, wanted: Entries) -> bool:
+    """Say whether all that was added to those of our entries that are wanted stands there still."""
+    old, new = (_additions(_parsed(text), wanted) for text in (before, after))
+    return all(new.get(name) == value for name, value in old.items())
+
+
+def _additions(data: Mapping[str, object], wanted: Entries) -> dict[str, object]:
+    found = entries.added_to_hooks(_events(data), wanted)
+    server = _table(_table(data.get(_SERVER)).get(SERVER_NAME))
+    if wanted.has_server and server:
+        found[_SERVER] = {n: v for n, v in server.items() if n not in {"command", "args"}}
+    return found
+
+
+# --- writing -------------------------------------------------------------------------------------
+
+
+def _replaced(text: str | None, wanted: Entries) -> Iterator[str]:
+    """Yield the text with a new block where ours was, and then with the new block at its end."""
+    before = "" if text is None else text
+    newline = "\r\n" if "\r\n" in before else "\n"
+    layout = _Layout(before)
+    tables, carried = _tables(layout, wanted)
+    left = layout.without_ours(carried)
+    if not tables:
+        yield left.text
+        return
+    block = newline.join([BEGIN, *tables[1:], END]) + newline
+    lead = "" if text is None else newline
+    if left.place is not None:
+        head, tail = left.text[: left.place], left.text[left.place :]
+        yield head + (lead if left.lead is None else left.lead) + block + tail
+    yield left.text + lead + block
+
+
+def _tables(layout: _Layout, wanted: Entries) -> tuple[list[str], list[Section]]:
+    """Return the lines of our tables, a blank one before each, and the old tables in them."""
+    lines: list[str] = []
+    carried: list[Section] = []
+
+    def add(header: str, values: Mapping[str, object], old: list[Section], ours: set[str]) -> None:
+        """Add a table with our values, or the old one with what is ours to say in it."""
+        carried.extend(old)
+        if old:
+            said = {key: values.get(key) for key in ours}
+            lines.extend(("", *layout.said_anew(old[0], said)))
+        else:
+            lines.extend(("", header, *_pairs(values)))
+        for below in old[1:]:
+            lines.extend(("", *layout.said_anew(below, {})))
+
+    if wanted.has_server:
+        header = f"[{_SERVER}.{SERVER_NAME}]"
+        add(header, wanted.server(), layout.ours(_SERVER), {"command", "args"})
+    for hook in wanted.hooks:
+        group = wanted.group(hook)
+        (handler,) = entries.handlers_of(group)
+        del group["hooks"]
+        there = entries.to_replace(layout.events.get(hook.event, ()))
+        place = None if there is None else f"{hook.event}:{there.group_number}"
+        old = [] if there is None else layout.ours(f"{place}:{there.number}")
+        outer = layout.ours(place) if place and old else []
+        is_right = there is not None and there.matcher == hook.matcher
+        add(f"[[hooks.{hook.event}]]", group, outer, set() if is_right else {"matcher"})
+        ours = {"command"} if hook.context_limit is None else {"command", "additionalContextLimit"}
+        add(f"[[hooks.{hook.event}.hooks]]", _table(handler), old, ours)
+    return lines, carried
+
+
+def _pairs(values: Mapping[str, object]) -> list[str]:
+    return [f"{key} = {_value(value)}" for key, value in values.items()]
+
+
+def _value(value: object) -> str:
+    """Write a value as TOML: a JSON string is a basic string, but for one escape."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(_value, cast('list[object]', value)))}]"
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+# --- reading -------------------------------------------------------------------------------------
+
+
+@frozen
+class Section:
+    """A header with the lines below it.
+
+    `entry` names what it belongs to: `mcp_servers`, `EVENT:GROUP` or `EVENT:GROUP:HANDLER`.
+    """
+
+    header: Statement
+    lines: Sequence[Statement]
+    entry: str
+    is_ours: bool
+
+    @property
+    def written(self) -> Sequence[Statement]:
+        """Return its lines up to the last pair: comments behind it are about what comes next."""
+        last = max((n for n, each in enumerate(self.lines, 1) if each.kind is Kind.PAIR), default=0)
+        return self.lines[:last]
+
+
+@frozen
+class _Left:
+    """A text without ours: where the block stood, and the line end that was put before it."""
+
+    text: str
+    place: int | None
+    lead: str | None
+
+
+class _Layout:
+    """Where the tables of a valid text stand, and which are ours."""
+
+    def __init__(self, text: str) -> None:
+        """Read it."""
+        self._mark = "\ufeff" if text.startswith("\ufeff") else ""
+        self._body = text.removeprefix(self._mark)
+        self._statements = list(statements(self._body))
+        data = _parsed(self._body)
+        self.events = _events(data)
+        self._has_server = entries.is_our_server(_table(data.get(_SERVER)).get(SERVER_NAME))
+        self._sections = list(self._read())
+        self._marks = self._read_marks()
+
+    def ours(self, entry: str) -> list[Section]:
+        """Return the tables of an entry of ours, the one that the others hang below first."""
+        found = [each for each in self._sections if each.is_ours and each.entry == entry]
+        found.sort(key=lambda section: len(section.header.path))
+        whole = bool(found) and len(found[0].header.path) == (3 if entry.count(":") > 1 else 2)
+        return found if whole else []
+
+    def said_anew(self, section: Section, said: Mapping[str, object]) -> Iterator[str]:
+        """Yield the lines of a table with these values in it; None is no such key."""
+        yield self._text(section.header)
+        missing = {key: value for key, value in said.items() if value is not None}
+        for each in section.written:
+            text = self._text(each)
+            pair = _parsed(text) if each.kind is Kind.PAIR else {}
+            key = next(iter(pair), "")
+            if each.start in self._marks:
+                continue
+            if key in said and (value := missing.pop(key, None)) != pair[key]:
+                if value is None:
+                    continue
+                start, end = value_in(self._body, each)
+                text = self._body[each.start : start] + _value(value) + text[end - each.start :]
+            yield text
+        yield from _pairs(missing)
+
+    def without_ours(self, carried: Iterable[Section] = ()) -> _Left:
+        """Take out our tables and comments, and the line end that was put before the block.
+
+        Of `carried` tables the comments of others go as well.
+        """
+        gone = [*self._gone({each.start for section in carried for each in section.written})]
+        if not gone:
+            return _Left(self._mark + self._body, None, None)
+        start = gone[0].start
+        rest = left_of(self._body, gone)
+        head, tail = self._body[:start], rest[start:]
+        lead: str | None = ""
+        if head.endswith("\n"):
+            lead = "\r\n" if head.endswith("\r\n") else "\n"
+            shorter = head[: -len(lead)]
+            if not tail or not shorter or shorter.endswith("\n"):
+                head = shorter
+            else:
+                lead = None
+        return _Left(self._mark + head + tail, len(self._mark + head), lead)
+
+    # --- inside ----------------------------------------------------------------------------------
+
+    def _text(self, statement: Statement) -> str:
+        return self._body[statement.start : statement.end].rstrip("\r\n")
+
+    def _read(self) -> Iterator[Section]:
+        everything = self._statements
+        starts = [number for number, each in enumerate(everything) if each.kind in _HEADERS]
+        groups: dict[str, int] = {}
+        handlers: dict[str, int] = {}
+        for start, end in itertools.pairwise([*starts, len(everything)]):
+            header, entry, is_ours = everything[start], "", False
+            match header.path:
+                case ("mcp_servers", name, *_):
+                    entry, is_ours = _SERVER, name == SERVER_NAME and self._has_server
+                case ("hooks", event, *below) if event in self.events:
+                    if header.kind is Kind.ELEMENT and not below:
+                        groups[event], handlers[event] = groups.get(event, -1) + 1, -1
+                    elif header.kind is Kind.ELEMENT and below == ["hooks"]:
+                        handlers[event] += 1
+                    group = self.events[event][groups[event]]
+                    entry, is_ours = f"{event}:{groups[event]}", entries.is_our_group(group)
+                    if below[:1] == ["hooks"] and (number := handlers[event]) >= 0:
+                        entry = f"{entry}:{number}"
+                        is_ours = entries.is_our_handler(entries.handlers_of(group)[number])
+                case _:
+                    pass
+            yield Section(header, everything[start + 1 : end], entry, is_ours)
+
+    def _gone(self, carried: set[int]) -> Iterator[Statement]:
+        """Yield our tables and two comments, and the blank lines between those two."""
+        ours = {section.header.start for section in self._sections if section.is_ours}
+        within = mine = False
+        for each in self._statements:
+            if each.start in self._marks:
+                within = self._marks[each.start] == BEGIN
+                yield each
+                continue
+            if each.kind in _HEADERS:
+                mine = each.start in ours
+            is_blank = each.kind is Kind.BLANK and within
+            if each.start in carried or (mine and (is_blank or each.kind in _SAYING)):
+                yield each
+
+    def _read_marks(self) -> dict[int, str]:
+        """Return which of our two comments begins at a place, `BEGIN` or `END`.
+
+        The second one is so short that a person may have written it: it is ours only somewhere
+        behind the first one, or behind a table of ours.
+        """
+        comments = [
+            (each.start, self._text(each).strip())
+            for each in self._statements
+            if each.kind is Kind.COMMENT
+        ]
+        firsts = [start for start, text in comments if text == BEGIN]
+        tables = [section.header.start for section in self._sections if section.is_ours]
+        begun = min((*firsts, *tables), default=len(self._body))
+        seconds = (start for start, text in comments if text == END and start > begun)
+        return {**dict.fromkeys(firsts, BEGIN), **dict.fromkeys(seconds, END)}

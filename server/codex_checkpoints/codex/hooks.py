@@ -1,0 +1,203 @@
+"""Our hooks in the text of Codex's `hooks.json`: found, written and taken out.
+
+Only for a file that has hooks already: then ours stand beside them, since Codex warns where hooks
+come from two files.  A group of ours is added as the last of its event, and replaced where it
+stands, so that the trust a person gave to others, which Codex keeps by position, still fits.
+Members that somebody added to a group or handler of ours go into the new one as they are.  Every
+other byte stays; each result is read once more, as in `config`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import cast
+
+from codex_checkpoints.codex import entries, spans
+from codex_checkpoints.codex.entries import CannotEdit, Entries, Hook, Hooks, Unreadable
+from codex_checkpoints.codex.spans import Part
+from codex_checkpoints.values import frozen
+
+
+def found_in(text: str) -> Hooks:
+    """Return the hooks of a file.  Raises `Unreadable`."""
+    return entries.hooks_in(_events(_parsed(text)))
+
+
+def with_hooks(text: str, wanted: Entries) -> str:
+    """Return the text with our hooks and no others of ours; the same text where they stand.
+
+    Raises `CannotEdit`.
+    """
+    if wanted.stand_in(found_in(text).ours):
+        return text
+    result = text
+    for hook in wanted.hooks:
+        result = _with_hook(result, wanted, hook)
+    while (at := _too_many(result, wanted)) is not None:
+        result = _without(result, at)
+    _check(text, result)
+    if not wanted.stand_in(found_in(result).ours):
+        raise CannotEdit("the new hooks would not be read as they are meant")
+    return result
+
+
+def without_hooks(text: str) -> str:
+    """Return the text without our hooks.  Raises `CannotEdit`."""
+    result = text
+    while (at := next(_ours(result), None)) is not None:
+        result = _without(result, at)
+    _check(text, result)
+    if found_in(result).ours:
+        raise CannotEdit("our hooks were rewritten by hand and cannot be told from the rest")
+    return result
+
+
+# --- text ----------------------------------------------------------------------------------------
+
+
+@frozen
+class _At:
+    """Where a handler stands: in which group of which event, each among those beside it."""
+
+    events: list[Part]
+    event: int
+    groups: list[Part]
+    group: int
+    handlers: list[Part]
+    handler: int
+
+    @property
+    def parts(self) -> tuple[Part, Part, Part]:
+        """Return its event, its group and the handler itself."""
+        return self.events[self.event], self.groups[self.group], self.handlers[self.handler]
+
+    @property
+    def place(self) -> tuple[str | None, str]:
+        """Return its event and its place there, as Codex counts."""
+        return self.events[self.event].name, f"{self.group}:{self.handler}"
+
+
+def _with_hook(text: str, wanted: Entries, hook: Hook) -> str:
+    """Say a group of ours anew in its place, or put a group at the end of its event.
+
+    A handler in a group with others gets a group of its own; the old one is too many then.
+    """
+    there = entries.to_replace(_events(_parsed(text)).get(hook.event, ()))
+    if there is None:
+        return _with_group(text, hook.event, json.dumps(wanted.group(hook), ensure_ascii=False))
+    at = next(at for at in _ours(text) if at.place == (hook.event, there.place))
+    _, group, handler = at.parts
+    said: dict[str, object] = {"command": wanted.hook_command}
+    if hook.context_limit is not None:
+        said["additionalContextLimit"] = hook.context_limit
+    new = spans.said_anew(text[handler.value : handler.end], said)
+    if not entries.is_our_group(there.group):
+        matcher = "" if hook.matcher is None else f'"matcher": {json.dumps(hook.matcher)}, '
+        return _with_group(text, hook.event, f'{{{matcher}"hooks": [{new}]}}')
+    new = text[group.value : handler.value] + new + text[handler.end : group.end]
+    if there.matcher != hook.matcher:
+        new = spans.said_anew(new, {"matcher": hook.matcher})
+    return text[: group.value] + new + text[group.end :]
+
+
+def _too_many(text: str, wanted: Entries) -> _At | None:
+    """Return a handler of ours that is not the one for its hook."""
+    events = _events(_parsed(text))
+    due = {hook.event: entries.to_replace(events.get(hook.event, ())) for hook in wanted.hooks}
+    kept = {(event, there.place) for event, there in due.items() if there is not None}
+    return next((at for at in _ours(text) if at.place not in kept), None)
+
+
+def _with_group(text: str, event: str, group: str) -> str:
+    """Put a group at the end of its event, spaced as what stands before it.
+
+    An array that was empty is told from a new one by the blank before the group.
+    """
+    hooks = spans.member(text, spans.first(text), "hooks")
+    if hooks is None:
+        raise CannotEdit("it has no hooks")
+    there = spans.member(text, hooks.value, event)
+    if there is None:
+        return _appended(text, list(spans.parts(text, hooks.value)), f'"{event}": [{group}]')
+    groups = list(spans.parts(text, there.value))
+    if groups:
+        return _appended(text, groups, group)
+    if text[there.value] != "[":
+        raise CannotEdit(f"what it has for {event} is no list of hooks")
+    return text[: there.value + 1] + " " + group + text[there.value + 1 :]
+
+
+def _appended(text: str, siblings: list[Part], new: str) -> str:
+    if not siblings:
+        raise CannotEdit("it has no hooks")
+    last = siblings[-1]
+    head = text[: last.start]
+    space = head[len(head.rstrip(" \t\r\n")) :]
+    return text[: last.end] + "," + space + new + text[last.end :]
+
+
+def _without(text: str, at: _At) -> str:
+    """Take out a handler, with its group and its event where it was alone."""
+    event, group, _ = at.parts
+    if len(at.handlers) > 1:
+        return spans.without(text, at.handlers, at.handler)
+    if len(at.groups) > 1:
+        return spans.without(text, at.groups, at.group)
+    if text[event.value + 1 : group.start] == " ":
+        return text[: group.start - 1] + text[group.end :]
+    return spans.without(text, at.events, at.event)
+
+
+def _ours(text: str) -> Iterator[_At]:
+    """Yield our handlers; of an event that is named twice a parser sees the last alone."""
+    hooks = spans.member(text, spans.first(text), "hooks")
+    events = [] if hooks is None else list(spans.parts(text, hooks.value))
+    last = {event.name: at for at, event in enumerate(events)}
+    for at, event in enumerate(events):
+        groups = _listed(text, event) if last[event.name] == at else []
+        for number, group in enumerate(groups):
+            inner = spans.member(text, group.value, "hooks")
+            handlers = [] if inner is None else _listed(text, inner)
+            for which, handler in enumerate(handlers):
+                if entries.is_our_handler(json.loads(text[handler.value : handler.end])):
+                    yield _At(events, at, groups, number, handlers, which)
+
+
+def _listed(text: str, part: Part) -> list[Part]:
+    """Return the values of an array; none for another value."""
+    return list(spans.parts(text, part.value)) if text[part.value] == "[" else []
+
+
+# --- meaning -------------------------------------------------------------------------------------
+
+
+def _check(before: str, after: str) -> None:
+    try:
+        same = _foreign(_parsed(before)) == _foreign(_parsed(after))
+    except Unreadable:
+        same = False
+    if not same:
+        raise CannotEdit("it names something twice, so that nothing can be put beside it safely")
+
+
+def _foreign(data: Mapping[str, object]) -> Mapping[str, object]:
+    if not isinstance(data.get("hooks"), dict):
+        return data
+    hooks = {**cast("Mapping[str, object]", data["hooks"]), **entries.without_ours(_events(data))}
+    return {**data, "hooks": {name: value for name, value in hooks.items() if value != []}}
+
+
+def _events(data: Mapping[str, object]) -> dict[str, list[object]]:
+    return entries.events_of(data.get("hooks"))
+
+
+def _parsed(text: str) -> Mapping[str, object]:
+    try:
+        # A float is compared as it is written: not every one equals itself.
+        data = json.loads(text, parse_float=str)
+    except (ValueError, RecursionError) as error:
+        raise Unreadable(f"it is not valid JSON: {error}") from error
+    if not isinstance(data, dict):
+        raise Unreadable("it is not a JSON object")
+    return cast("dict[str, object]", data)

@@ -1,0 +1,370 @@
+"""JSON values as records and back: the fields of a class and their types say how.
+
+A `Codec` is one set of terms: how keys are written, and what becomes of a key that is unknown, that
+is missing, or that has no value.  Values are never made to fit: `True` is no number, a text is no
+list.  What does not fit is raised as one `Misfit` with all problems, each with its place.
+
+Nothing is generated or compiled, since Codex waits for some of the callers.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from itertools import repeat
+from types import NoneType, UnionType
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NamedTuple,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+import attrs
+
+from codex_checkpoints.values import define, frozen
+
+_T = TypeVar("_T")
+
+_PLAIN = frozenset({str, int, bool, NoneType})
+
+
+def camel(name: str) -> str:
+    """Return a field name as JSON writes it: `max_value_chars` is `maxValueChars`."""
+    head, *rest = name.split("_")
+    return head + "".join(part.title() for part in rest)
+
+
+class Problem(NamedTuple):
+    """What does not fit, and where: `at` is as `.items[0].uri`, and empty for the whole.
+
+    `kind` is the type that was expected there, and `why` what a form of its own says about it;
+    `keys` are those that are unknown.
+    """
+
+    at: str
+    what: Literal["type", "value", "mapping", "missing", "unknown"]
+    kind: Any = None
+    keys: tuple[str, ...] = ()
+    why: str = ""
+
+    def under(self, at: str, kind: object) -> Problem:
+        """Return the problem as seen from one level above."""
+        return self._replace(at=at + self.at, kind=self.kind if self.at else kind)
+
+    def text(self, root: str) -> str:
+        """Return the problem in words; `root` names the whole."""
+        match self.what:
+            case "missing":
+                said = "required field missing"
+            case "unknown":
+                said = f"extra fields found ({', '.join(sorted(self.keys))})"
+            case "mapping":
+                said = "expected a mapping"
+            case _ if self.kind is None:
+                said = "invalid value"
+            case _ if get_origin(self.kind) is Literal:
+                said = f"invalid value, expected one of {', '.join(get_args(self.kind))}"
+            case _:
+                name = getattr(self.kind, "__name__", None) or repr(self.kind)
+                said = f"invalid value for type, expected {name}"
+        return f"{said} @ {root}{self.at}"
+
+
+class Misfit(ValueError):
+    """A value that is no such record; `problems` are all there are."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        """Take the problems, in their order."""
+        self.problems = tuple(problems)
+        super().__init__("; ".join(problem.text("value") for problem in self.problems))
+
+
+class Form(NamedTuple):
+    """How values of one type are written, and read; `read` raises `TypeError` or `ValueError`."""
+
+    write: Callable[[Any], object]
+    read: Callable[[Any], Any]
+
+
+@frozen(kw_only=True)
+class _Field:
+    alias: str
+    key: str
+    kind: Any
+    read: Callable[[Any], Any]
+    required: bool
+    """Whether a missing key is a problem; else the class or None fills in."""
+    or_none: bool
+
+
+@define(eq=False, kw_only=True)
+class Codec:
+    """One set of terms by which records are written and read.
+
+    `closed`: an unknown key is a problem.  `fill`: a missing key takes the default of its field, or
+    is None where the type has None, or nothing fills in.  `sparse`: None is not written.  `null`:
+    None may be read where the type has it.  `keys_first`: problems with keys stand before those
+    with values.  `own`: types with forms of their own, which may be annotated ones.
+    """
+
+    names: Callable[[str], str] = camel
+    closed: bool = False
+    fill: Literal["default", "none", "nothing"] = "default"
+    sparse: bool = False
+    null: bool = True
+    keys_first: bool = False
+    own: Mapping[Any, Form] = attrs.field(factory=dict[Any, Form])
+    _writers: dict[Any, Callable[[Any], Any]] = attrs.field(init=False)
+    _readers: dict[Any, Callable[[Any], Any]] = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._writers = dict.fromkeys((*_PLAIN, float), _same)
+        self._writers |= {kind: form.write for kind, form in self.own.items()}
+        self._readers = {Any: _same, object: _same, None: partial(_exactly, NoneType)}
+        self._readers |= {kind: partial(_exactly, kind) for kind in _PLAIN}
+        self._readers |= {kind: partial(_owned, form.read) for kind, form in self.own.items()}
+
+    def write(self, value: object) -> Any:
+        """Return a record, or a value that records are made of, as JSON values."""
+        kind = type(value)
+        writer = self._writers.get(kind)
+        if writer is None:
+            writer = self._writers[kind] = self._new_writer(kind)
+        return writer(value)
+
+    def read(self, value: object, kind: type[_T]) -> _T:
+        """Return the record that a JSON value says; raises `Misfit`."""
+        found: _T = self._reader(kind)(value)
+        return found
+
+    def read_or_none(self, value: object, kind: type[_T]) -> _T | None:
+        """Return the record that a JSON value says; None where it is no such record."""
+        try:
+            return self.read(value, kind)
+        except Misfit:
+            return None
+
+    # --- out -------------------------------------------------------------------------------------
+
+    def _new_writer(self, kind: type) -> Callable[[Any], Any]:
+        if attrs.has(kind):
+            kept = [each.name for each in attrs.fields(kind) if each.init]
+            return partial(self._write_record, [*map(self.names, kept)], _taking(kept))
+        if issubclass(kind, tuple | list):
+            return lambda values: [self.write(each) for each in values]
+        if issubclass(kind, Mapping):
+            return lambda values: {key: self.write(each) for key, each in values.items()}
+        raise TypeError(f"{kind} has no form as JSON")
+
+    def _write_record(
+        self, keys: list[str], take: Callable[[object], tuple[object, ...]], record: object
+    ) -> dict[str, Any]:
+        values = take(record)
+        if self.sparse:
+            pairs = zip(keys, values, strict=True)
+            return {key: self.write(each) for key, each in pairs if each is not None}
+        if not _PLAIN.issuperset(map(type, values)):
+            values = tuple(map(self.write, values))
+        return dict(zip(keys, values, strict=True))
+
+    # --- in --------------------------------------------------------------------------------------
+
+    def _reader(self, kind: Any) -> Callable[[Any], Any]:
+        reader = self._readers.get(kind)
+        if reader is None:
+            reader = self._readers[kind] = self._new_reader(kind)
+        return reader
+
+    def _new_reader(self, kind: Any) -> Callable[[Any], Any]:
+        origin: Any = get_origin(kind)
+        if origin is None:
+            origin = kind
+        inner = get_args(kind)
+        if origin in self._readers:
+            return self._readers[origin]
+        if origin is Literal:
+            return partial(_one_of, inner)
+        if origin in {Union, UnionType}:
+            return self._union(inner)
+        if origin is tuple and Ellipsis not in inner:
+            return partial(_fixed, [(each, self._reader(each)) for each in inner])
+        if origin is Annotated:
+            return self._reader(inner[0])
+        if origin in {tuple, list}:
+            return partial(_sequence, origin, (inner[0], self._reader(inner[0])))
+        if isinstance(origin, type) and issubclass(origin, Mapping):
+            return partial(_mapping, inner[1], self._reader(inner[0]), self._reader(inner[1]))
+        if attrs.has(kind):
+            return partial(self._read_record, kind, self._fields(kind))
+        raise TypeError(f"{kind} has no form as JSON")
+
+    def _union(self, kinds: tuple[Any, ...]) -> Callable[[Any], Any]:
+        kinds = kinds if self.null else tuple(each for each in kinds if each is not NoneType)
+        others = [each for each in kinds if each is not NoneType]
+        if _PLAIN.issuperset(others):
+            return partial(_any_of, frozenset(kinds))
+        (other,) = others  # of several records a key says which, so the caller chooses
+        return partial(_optional, self._reader(other)) if self.null else self._reader(other)
+
+    def _fields(self, kind: type[attrs.AttrsInstance]) -> list[_Field]:
+        types = get_type_hints(kind, include_extras=True)
+        fields: list[_Field] = []
+        for each in attrs.fields(kind):
+            if not each.init:
+                continue
+            its = types[each.name]
+            or_none = self.fill == "none" and NoneType in get_args(its)
+            defaulted = self.fill == "default" and each.default is not attrs.NOTHING
+            fields.append(
+                _Field(
+                    alias=each.alias,
+                    key=self.names(each.name),
+                    kind=its,
+                    read=self._reader(its),
+                    required=not (or_none or defaulted),
+                    or_none=or_none,
+                )
+            )
+        return fields
+
+    def _read_record(self, kind: type[Any], fields: list[_Field], value: object) -> Any:
+        told = _object(value, "type", kind)
+        parts: dict[str, Any] = {}
+        missing: list[Problem] = []
+        wrong: list[Problem] = []
+        known = 0
+        for field in fields:
+            if field.key in told:
+                known += 1
+                try:
+                    parts[field.alias] = field.read(told[field.key])
+                except Misfit as misfit:
+                    wrong += [each.under(f".{field.key}", field.kind) for each in misfit.problems]
+            elif field.required:
+                first = missing if self.keys_first else wrong
+                first.append(Problem(f".{field.key}", "missing"))
+            elif field.or_none:
+                parts[field.alias] = None
+        unknown: list[Problem] = []
+        if self.closed and known < len(told):
+            keys = {field.key for field in fields}
+            unknown = [Problem("", "unknown", keys=tuple(key for key in told if key not in keys))]
+        problems = (unknown + missing + wrong) if self.keys_first else (wrong + unknown)
+        if problems:
+            raise Misfit(problems)
+        try:
+            return kind(**parts)
+        except (TypeError, ValueError) as error:
+            raise Misfit([Problem("", "value", kind)]) from error
+
+
+def _taking(names: list[str]) -> Callable[[object], tuple[object, ...]]:
+    """Return what takes these fields of a record, in order."""
+    if len(names) > 1:
+        return operator.attrgetter(*names)
+    return lambda record: tuple(getattr(record, name) for name in names)
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _misfit(what: Literal["type", "value"] = "type") -> Misfit:
+    return Misfit([Problem("", what)])
+
+
+def _owned(read: Callable[[Any], Any], value: object) -> Any:
+    try:
+        return read(value)
+    except Misfit:
+        raise
+    except (TypeError, ValueError) as error:
+        raise Misfit([Problem("", "value", why=str(error))]) from error
+
+
+def _exactly(kind: type, value: object) -> object:
+    if type(value) is not kind:
+        raise _misfit()
+    return value
+
+
+def _any_of(kinds: frozenset[type], value: object) -> object:
+    if type(value) not in kinds:
+        raise _misfit()
+    return value
+
+
+def _one_of(known: tuple[object, ...], value: object) -> object:
+    if type(value) is not str or value not in known:
+        raise _misfit("value")
+    return value
+
+
+def _optional(read: Callable[[Any], Any], value: object) -> Any:
+    return None if value is None else read(value)
+
+
+def _sequence(
+    make: Callable[[list[Any]], Any], part: tuple[Any, Callable[[Any], Any]], value: object
+) -> Any:
+    return make(_parts(repeat(part), _list(value)))
+
+
+def _fixed(parts: list[tuple[Any, Callable[[Any], Any]]], value: object) -> Any:
+    values = _list(value)
+    if len(values) != len(parts):
+        raise _misfit()
+    return tuple(_parts(parts, values))
+
+
+def _list(value: object) -> list[object]:
+    if type(value) is not list:
+        raise _misfit()
+    return cast("list[object]", value)
+
+
+def _object(
+    value: object, what: Literal["type", "mapping"], kind: object = None
+) -> dict[str, object]:
+    if type(value) is not dict:
+        raise Misfit([Problem("", what, kind)])
+    return cast("dict[str, object]", value)
+
+
+def _parts(parts: Iterable[tuple[Any, Callable[[Any], Any]]], values: list[object]) -> list[Any]:
+    found: list[Any] = []
+    problems: list[Problem] = []
+    for (kind, read), each in zip(parts, values, strict=False):
+        try:
+            found.append(read(each))
+        except Misfit as misfit:
+            place = f"[{len(found)}]"
+            problems += [problem.under(place, kind) for problem in misfit.problems]
+            found.append(None)
+    if problems:
+        raise Misfit(problems)
+    return found
+
+
+def _mapping(
+    kind: Any, read_key: Callable[[Any], Any], read: Callable[[Any], Any], value: object
+) -> Any:
+    told = _object(value, "mapping")
+    found: dict[str, Any] = {}
+    problems: list[Problem] = []
+    for key, each in told.items():
+        try:
+            found[read_key(key)] = read(each)
+        except Misfit as misfit:
+            problems += [problem.under(f"[{key!r}]", kind) for problem in misfit.problems]
+    if problems:
+        raise Misfit(problems)
+    return found

@@ -1,0 +1,241 @@
+"""Compactions: what is asked, what came of one, its undoing, and the way on with a session."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from codex_checkpoints.codex import resume as resume_command
+from codex_checkpoints.core.compaction.records import Into
+from codex_checkpoints.core.compaction.records import Windows as CompactionWindows
+from codex_checkpoints.core.compaction.report import Piece as CompactionPiece
+from codex_checkpoints.operations.services import Services, Steps, elsewhere
+from codex_checkpoints.operations.sessions import Offer, offer_of
+from codex_checkpoints.outside import outside
+from codex_checkpoints.service.compaction import request, resuming
+from codex_checkpoints.service.compaction.compacting import Compacting
+from codex_checkpoints.service.compaction.hooks import Heard as HookOutcome
+from codex_checkpoints.service.compaction.request import Request
+from codex_checkpoints.service.compaction.resuming import Ready
+from codex_checkpoints.service.compaction.undoing import Undoing
+from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.values import frozen
+from codex_checkpoints.wire import BadParams, filled
+
+
+@frozen
+class CompactParams:
+    """A session, where its work is to go on, and how.
+
+    `into` is `new` or `in-place`, `strategy` is `checkpoint` or `codex`, `placement` is `manual` or
+    `pre_turn`; `force` overrides `not_smaller`, and `turn_not_complete` where nobody holds the
+    session.
+    """
+
+    session_id: str
+    into: str = "new"
+    strategy: str = "checkpoint"
+    placement: str = "manual"
+    force: bool = False
+    work_done_token: int | str | None = None
+
+
+@frozen
+class Compacted:
+    """A compaction that was done, or, where `compactionId` is null, that would be.
+
+    `sessionId` is the one to resume, null for a new one that is not there yet.  `replacement` is
+    what Codex sends from now on in place of the history.  `tokensBefore` is what decisions go by,
+    `tokensReplaced` our estimate of the same history, and `tokensAfter` that of the replacement,
+    both without base instructions; `bound` was stated before.
+    """
+
+    compaction_id: str | None
+    session_id: str | None
+    source_session_id: str
+    into: str
+    strategy: str
+    determinism: str
+    placement: str
+    standing_context: str
+    replacement: tuple[dict[str, Any], ...]
+    tokens_before: int
+    tokens_before_source: str
+    tokens_replaced: int
+    tokens_after: int
+    tokens_after_source: str
+    bound: int
+    kinds_before: dict[str, int]
+    kinds_after: dict[str, int]
+    kept: tuple[CompactionPiece, ...]
+    dropped: tuple[CompactionPiece, ...]
+    truncated: tuple[CompactionPiece, ...]
+    windows: CompactionWindows
+    hooks: tuple[HookOutcome, ...]
+    resume: str | None
+
+
+@frozen
+class UncompactParams:
+    """A compaction by its id."""
+
+    compaction_id: str
+
+
+@frozen
+class Uncompacted:
+    """A compaction that was taken back; `sessionId` is where the work goes on again."""
+
+    compaction_id: str
+    session_id: str
+    source_session_id: str
+    into: str
+    resume: str
+
+
+@frozen
+class ResumeParams:
+    """A session that a person wants to go on with."""
+
+    session_id: str
+    work_done_token: int | str | None = None
+
+
+@frozen
+class NotCompacted:
+    """Why a compaction that the settings ask for was not done: the code of its refusal."""
+
+    code: str
+    message: str
+
+
+@frozen
+class Resumed:
+    """How to go on with a session, and what the check between two turns came to.
+
+    `sessionId` is the one to resume, `resume` the shell command for it, to be run in `cwd`;
+    `compacted` is the compaction that was done before, as the setting `automatic` asks,
+    `notCompacted` why there is none.  `offer` speaks for one that was not done.  `live` says that
+    Codex has the session loaded, `continuedBy` that its work went on elsewhere.  `notice` is one
+    sentence for a quiet notification, null where there is nothing to tell.
+    """
+
+    session_id: str
+    source_session_id: str
+    cwd: str | None
+    live: bool
+    continued_by: str | None
+    offer: Offer | None
+    compacted: Compacted | None
+    not_compacted: NotCompacted | None
+    notice: str | None
+    resume: str
+
+
+def compact_preview(
+    services: Services, params: CompactParams, seconds: float | None = None
+) -> Compacted:
+    """Return what a compaction would do."""
+    return _compacted(_compacting(services).preview(_request(params, seconds)))
+
+
+def compact(
+    services: Services, params: CompactParams, seconds: float | None = None
+) -> Steps[Compacted]:
+    """Install a replacement; `seconds` is what Codex has for a summary, else the settings say."""
+    compacting, wanted = _compacting(services), _request(params, seconds)
+    return _compacted((yield from _done(services, compacting, wanted)))
+
+
+def _done(services: Services, compacting: Compacting, wanted: Request) -> Steps[request.Compacted]:
+    asked = compacting.ask(wanted)
+    if wanted.strategy == "codex":
+        services.asks_codex()
+    consulted = yield from elsewhere(lambda: asked.consult(services.is_cancelled))
+    done = compacting.install(consulted)
+    heard = yield from elsewhere(done.tell)
+    found = compacting.finish(done, heard)
+    ids = {found.source_session_id, found.session_id or found.source_session_id}
+    services.changed(tuple(sorted(ids)), "rollout")
+    return found
+
+
+def uncompact(services: Services, params: UncompactParams) -> Uncompacted:
+    """Take a compaction back."""
+    done = Undoing(services.sessions, outside(os.environ)).uncompact(params.compaction_id)
+    services.changed((done.source_session_id,), "rollout")
+    return filled(Uncompacted, done, resume=resume_command(done.session_id))
+
+
+def resume(services: Services, params: ResumeParams) -> Steps[Resumed]:
+    """Return how to go on; where the settings ask for it, compact before."""
+    ready = resuming.check(services.sessions, params.session_id)
+    if ready.wanted is not None:
+        compacting = Compacting(services.sessions, outside(os.environ))
+        try:
+            ready = ready.after((yield from _done(services, compacting, ready.wanted)))
+        except Refusal as refusal:
+            ready = ready.without(refusal)
+    return _resumed(ready)
+
+
+def resume_preview(services: Services, params: ResumeParams) -> Resumed:
+    """Return how to go on, and what would be done before; nothing is written."""
+    compacting = Compacting(services.sessions, outside(os.environ))
+    return _resumed(resuming.preview(services.sessions, compacting, params.session_id))
+
+
+def _compacting(services: Services) -> Compacting:
+    return Compacting(services.sessions, outside(os.environ), services.look_around)
+
+
+def _request(params: CompactParams, seconds: float | None) -> Request:
+    """Read what is asked of a compaction; raises `BadParams`."""
+    problems: list[str] = []
+    into: Into = "in-place" if params.into == "in-place" else "new"
+    if params.into != into:
+        problems.append("must be one of new, in-place @ params.into")
+    if params.strategy not in {"checkpoint", "codex"}:
+        problems.append("must be one of checkpoint, codex @ params.strategy")
+    if problems:
+        raise BadParams(problems)
+    return Request(
+        params.session_id, into, params.strategy, params.placement, params.force, seconds
+    )
+
+
+def _compacted(done: request.Compacted) -> Compacted:
+    report = done.built.report
+    return filled(
+        Compacted,
+        done,
+        replacement=tuple(dict(item) for item in done.built.items),
+        tokens_before=report.before.tokens,
+        tokens_before_source=report.before.source,
+        tokens_replaced=report.replaced,
+        tokens_after=report.after,
+        tokens_after_source="estimated",
+        bound=report.bound,
+        kinds_before={str(kind): count for kind, count in report.kinds_before.items()},
+        kinds_after={str(kind): count for kind, count in report.kinds_after.items()},
+        kept=report.kept,
+        dropped=report.dropped,
+        truncated=report.truncated,
+        resume=None if done.session_id is None else resume_command(done.session_id),
+    )
+
+
+def _resumed(ready: Ready) -> Resumed:
+    source, declined = ready.source, ready.declined
+    return Resumed(
+        session_id=ready.session_id,
+        source_session_id=source.session_id,
+        cwd=source.cwd,
+        live=source.live,
+        continued_by=source.continued_by,
+        offer=None if ready.offer is None else offer_of(ready.offer),
+        compacted=None if ready.compacted is None else _compacted(ready.compacted),
+        not_compacted=None if declined is None else NotCompacted(declined.code, declined.message),
+        notice=ready.notice,
+        resume=resume_command(ready.session_id),
+    )

@@ -1,0 +1,87 @@
+"""How Codex and we are connected, and what was found and skipped."""
+
+from __future__ import annotations
+
+import os
+
+from codex_checkpoints import assembly, wiring
+from codex_checkpoints.assembly import Places
+from codex_checkpoints.operations.services import Services, Steps, elsewhere
+from codex_checkpoints.service.connect.connecting import Connector
+from codex_checkpoints.service.connect.connecting import Done as ConnectChange
+from codex_checkpoints.service.connect.doors import Door as ConnectDoor
+from codex_checkpoints.service.connect.doors import HookState as ConnectHook
+from codex_checkpoints.service.connect.status import OtherHome as ConnectHome
+from codex_checkpoints.service.diagnosis import Diagnosis as DoctorReport
+from codex_checkpoints.service.diagnosis import diagnose
+from codex_checkpoints.values import frozen
+from codex_checkpoints.wire import BadParams, filled
+
+
+@frozen
+class DoctorParams:
+    """Nothing to say."""
+
+
+@frozen
+class ConnectParams:
+    """What is wished: to connect, or to `remove`; to see it only (`dryRun`), or how things stand.
+
+    `cwd` is the folder whose project may have a configuration of its own.
+    """
+
+    dry_run: bool = False
+    remove: bool = False
+    status: bool = False
+    cwd: str | None = None
+
+
+@frozen
+class ConnectReport:
+    """How Codex and we are connected, and what was `written` or would be.
+
+    `codexProblem` is null or `codex_not_found`, `timed_out`, `codex_failed`, `hooks_unknown`.
+    """
+
+    codex_home: str
+    codex_path: str | None
+    codex_version: str | None
+    codex_problem: str | None
+    doors: tuple[ConnectDoor, ...]
+    hooks: tuple[ConnectHook, ...]
+    other_homes: tuple[ConnectHome, ...]
+    problems: tuple[str, ...]
+    way_out: str | None
+    written: bool
+    changes: tuple[ConnectChange, ...]
+
+
+def connect(where: Places, params: ConnectParams) -> ConnectReport:
+    """Say how Codex and we are connected, or change it; no session has a part in it."""
+    if params.status and (params.remove or params.dry_run):
+        raise BadParams(["status: only looks, so `remove` and `dryRun` must be left out"])
+    connector = _connector(where, params.cwd)
+    if params.status:
+        report = connector.status()
+    else:
+        what = "remove" if params.remove else "connect"
+        report = connector.preview(what) if params.dry_run else connector.carry_out(what)
+    return filled(ConnectReport, report.connection, written=report.written, changes=report.changes)
+
+
+def doctor(
+    services: Services, _params: DoctorParams, cwd: str | None = None
+) -> Steps[DoctorReport]:
+    """Return what was found, skipped and why; `cwd` as in `ConnectParams`."""
+    # Codex is asked for its version.
+    connection = yield from elsewhere(_connector(services.where, cwd).examine)
+    return diagnose(services.sessions, services.problems, connection)
+
+
+def _connector(where: Places, cwd: str | None) -> Connector:
+    """Return what connects a home; without a folder as seen from the user's own."""
+    home = os.path.expanduser("~")
+    settings, _ = assembly.settings_of(where.state_dir)
+    return wiring.connector(
+        where.codex_home, where.state_dir, dict(os.environ), home, cwd or home, settings
+    )

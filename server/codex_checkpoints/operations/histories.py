@@ -1,0 +1,239 @@
+"""What a model would be sent, the windows it was sent in, and what changed between two turns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from codex_checkpoints.core.compaction.outline import Outline
+from codex_checkpoints.core.history.windows import Chain as WindowChain
+from codex_checkpoints.core.losses import records as losing
+from codex_checkpoints.core.losses.records import LostCommand, LostFile, LostText, Reread
+from codex_checkpoints.core.restore import difference
+from codex_checkpoints.operations.services import Services, SessionParams
+from codex_checkpoints.service.connect.receipts import Receipt, by_window, received
+from codex_checkpoints.service.differences import Place, compare
+from codex_checkpoints.service.history import Histories
+from codex_checkpoints.service.losing import losses_of
+from codex_checkpoints.service.outlines import outline as outlined
+from codex_checkpoints.values import frozen
+from codex_checkpoints.wire import filled
+
+
+@frozen
+class History:
+    """What Codex would send when the session is resumed, without what the next turn adds.
+
+    `items` are response items, calls paired, outputs cut, without ids.  `reconstructed` says that
+    part of them had to be made of user messages, since a compaction kept no history of its own.
+    `contextTokensSource` is `reported` or `estimated`; with `contextTokensFlagged` the number is
+    larger than the window, and nothing is decided by it.
+    """
+
+    items: tuple[dict[str, Any], ...]
+    reconstructed: bool
+    windows: WindowChain
+    context_tokens: int | None
+    context_tokens_source: str
+    context_tokens_flagged: bool
+    context_window: int | None
+
+
+@frozen
+class Window:
+    """One context window: number 0 is the first, each compaction opened another.
+
+    `trigger` is `manual`, `pre_turn` or `mid_turn`; `strategy` is `checkpoint` or `codex` for ours,
+    `local`, `remote` or `fresh` for those of Codex; null is what the file does not tell.
+    `received` is what Codex was given in it last; `compactionId` names the compaction of ours
+    that opened it, by which it can be taken back.
+    """
+
+    number: int
+    window_id: str | None
+    previous_window_id: str | None
+    opened_at_seq: int
+    opened_at: str | None
+    trigger: str | None
+    strategy: str | None
+    tokens_before: int | None
+    tokens_after: int | None
+    received: Receipt | None
+    compaction_id: str | None
+
+
+@frozen
+class WindowList:
+    """The windows of a session that count, the first one first."""
+
+    items: tuple[Window, ...]
+    next_cursor: str | None
+
+
+@frozen
+class Loss:
+    """One compaction: what its replacement no longer holds, and what was read again since.
+
+    The first six fields are those of the window that it opened; `number` is null where a
+    rollback took the window away (`counts` is false).  `sealed` says that part of the replacement
+    is encrypted.  `taskPresent` is null where nobody can tell, or nothing was asked for.
+    `notListed` counts files and commands beyond those that are listed.
+
+    `reads` are the reads of files up to the next compaction, `rereadsUnchanged` those of files
+    that an earlier window had read or written as they are, `bytes` what these printed.  `loop`
+    warns of the same files, or the same command with the same outcome, again and again;
+    `loopOver` names them.
+    """
+
+    number: int | None
+    window_id: str | None
+    opened_at_seq: int
+    opened_at: str | None
+    trigger: str | None
+    strategy: str | None
+    counts: bool
+    sealed: bool
+    task_present: bool | None
+    task: LostText | None
+    open_plan_steps: tuple[LostText, ...]
+    edited_files: tuple[LostFile, ...]
+    failing_commands: tuple[LostCommand, ...]
+    not_listed: int
+    reads: int
+    rereads_unchanged: int
+    bytes: int
+    rereads: tuple[Reread, ...]
+    loop: bool
+    loop_over: tuple[str, ...]
+
+
+@frozen
+class LossList:
+    """The compactions of a session, the oldest first."""
+
+    items: tuple[Loss, ...]
+    next_cursor: str | None
+
+
+@frozen
+class DiffParams:
+    """Two states: a turn, by its id or its number, of a session; null is the session as it is now.
+
+    `toSessionId` is the session of the second turn; null for the same as of the first.
+    """
+
+    session_id: str
+    from_turn_id: str | None
+    to_turn_id: str | None
+    to_session_id: str | None = None
+
+
+@frozen
+class Difference:
+    """What changed between the ends of two turns.
+
+    Each entry is `{change, before, after}`: `change` is `added`, `removed` or `changed`, and the
+    other two the record as it was and is, null where there is none.  `planReordered` tells that
+    steps which both have changed places.
+    """
+
+    session_id: str
+    from_turn_id: str | None
+    to_session_id: str
+    to_turn_id: str | None
+    task: dict[str, Any] | None
+    plan: tuple[dict[str, Any], ...]
+    plan_reordered: bool
+    decisions: tuple[dict[str, Any], ...]
+    facts: tuple[dict[str, Any], ...]
+    artifacts: tuple[dict[str, Any], ...]
+
+
+def history(services: Services, params: SessionParams) -> History:
+    """Return what Codex would send on resume."""
+    found = Histories(services.sessions).history(params.session_id)
+    return History(
+        items=tuple(dict(item) for item in found.items),
+        reconstructed=found.reconstructed,
+        windows=found.chain,
+        context_tokens=found.context.tokens,
+        context_tokens_source=found.context.source,
+        context_tokens_flagged=found.context.flagged,
+        context_window=found.context.window,
+    )
+
+
+def windows(services: Services, params: SessionParams) -> WindowList:
+    """Return the windows of a session, each with what Codex was given in it last."""
+    sessions = services.sessions
+    found = Histories(sessions).windows(params.session_id)
+    opened = sessions.compactions.opened(sessions.find(params.session_id).session_id)
+    given = by_window(received(sessions, params.session_id), found)
+    rows = (
+        filled(
+            Window,
+            each,
+            previous_window_id=each.previous_id,
+            opened_at_seq=each.opened_seq,
+            received=given.get(each.number),
+            compaction_id=opened.get(each.window_id or ""),
+        )
+        for each in found
+    )
+    return WindowList(tuple(rows), None)
+
+
+def outline(services: Services, params: SessionParams) -> Outline:
+    """Return the outline of a session."""
+    return outlined(services.sessions, params.session_id)
+
+
+def losses(services: Services, params: SessionParams) -> LossList:
+    """Return what each compaction of a session lost."""
+    return LossList(tuple(map(_loss, losses_of(services.sessions, params.session_id))), None)
+
+
+def _loss(loss: losing.Loss) -> Loss:
+    missed, since = loss.missed, loss.since
+    task = missed.task
+    return Loss(
+        number=loss.number,
+        window_id=loss.window_id,
+        opened_at_seq=loss.opened_seq,
+        opened_at=loss.opened_at,
+        trigger=loss.trigger,
+        strategy=loss.strategy,
+        counts=loss.counts,
+        sealed=missed.sealed,
+        task_present=None if task is None or task.lost is None else not task.lost,
+        task=task,
+        open_plan_steps=missed.open_plan_steps,
+        edited_files=missed.edited_files,
+        failing_commands=missed.failing_commands,
+        not_listed=missed.not_listed,
+        reads=since.reads,
+        rereads_unchanged=since.rereads_unchanged,
+        bytes=since.bytes,
+        rereads=since.rereads,
+        loop=bool(since.loop_over),
+        loop_over=since.loop_over,
+    )
+
+
+def diff(services: Services, params: DiffParams) -> Difference:
+    """Return what changed between two turns."""
+    before = Place(params.session_id, params.from_turn_id)
+    after = Place(params.to_session_id or params.session_id, params.to_turn_id)
+    compared = compare(services.sessions, before, after)
+    found = difference.json_of(compared.found)
+    return Difference(
+        session_id=compared.session_id,
+        from_turn_id=compared.from_turn,
+        to_session_id=compared.to_session,
+        to_turn_id=compared.to_turn,
+        task=found["task"],
+        plan=tuple(found["plan"]),
+        plan_reordered=found["planReordered"],
+        decisions=tuple(found["decisions"]),
+        facts=tuple(found["facts"]),
+        artifacts=tuple(found["artifacts"]),
+    )

@@ -1,0 +1,190 @@
+"""Markers, pins, and hints about artifacts: where to come back to, and with what."""
+
+from __future__ import annotations
+
+from codex_checkpoints import stamps
+from codex_checkpoints.core.restore import feedback, markers
+from codex_checkpoints.core.restore.markers import Pin
+from codex_checkpoints.operations.services import Services, SessionParams
+from codex_checkpoints.service.hinting import Hints
+from codex_checkpoints.service.marking import Markers, Placed
+from codex_checkpoints.values import frozen
+from codex_checkpoints.wire import filled
+
+
+@frozen
+class MarkParams:
+    """A session, what to call the marker, and its turn; null is the last one that has ended."""
+
+    session_id: str
+    label: str
+    turn_id: str | None = None
+
+
+@frozen
+class Marker:
+    """A saved point on a turn.
+
+    `turnNumber` is the number of the turn now, null for a turn that was rolled back since
+    (`detached`) or that is another session's.  `origin` is `user` or `compaction`.
+    """
+
+    checkpoint_id: str
+    session_id: str
+    turn_id: str
+    label: str
+    created_at: str
+    origin: str
+    turn_number: int | None
+    detached: bool
+
+
+@frozen
+class MarkerList:
+    """The markers of a session in the order of their making."""
+
+    items: tuple[Marker, ...]
+    next_cursor: str | None
+
+
+@frozen
+class UnmarkParams:
+    """A session and a marker of it, by its id or a unique beginning of it."""
+
+    session_id: str
+    checkpoint_id: str
+
+
+@frozen
+class Unmarked:
+    """A marker that is there no longer."""
+
+    session_id: str
+    checkpoint_id: str
+    removed: bool
+
+
+@frozen
+class RelabelParams:
+    """A session, a marker of it, and what to call it from now on."""
+
+    session_id: str
+    checkpoint_id: str
+    label: str
+
+
+@frozen
+class PinParams:
+    """A session and a file, or lines of it (`src/a.py#L3-L9`), by a path in its folder."""
+
+    session_id: str
+    path: str
+
+
+@frozen
+class PinList:
+    """The pins of a session, the newest last."""
+
+    items: tuple[Pin, ...]
+    next_cursor: str | None
+
+
+@frozen
+class Hint:
+    """What an agent found of one artifact; `verdict` is `authoritative`, `helpful` or `noise`."""
+
+    uri: str
+    verdict: str
+    suppress_on_hard_restore: bool = False
+    pin_for_restore: bool = False
+
+
+@frozen
+class HintsParams:
+    """A session, and hints to keep; null asks for those that there are."""
+
+    session_id: str
+    items: tuple[Hint, ...] | None = None
+
+
+@frozen
+class HintList:
+    """The newest hint of each artifact, in the order in which they came."""
+
+    items: tuple[Hint, ...]
+    next_cursor: str | None
+
+
+def mark(services: Services, params: MarkParams) -> Marker:
+    """Put a marker on a turn."""
+    placed = _markers(services).mark(params.session_id, params.label, params.turn_id)
+    _changed(services, params.session_id)
+    return _marker(placed)
+
+
+def marks(services: Services, params: SessionParams) -> MarkerList:
+    """Return the markers of a session."""
+    return MarkerList(tuple(map(_marker, _markers(services).marks(params.session_id))), None)
+
+
+def unmark(services: Services, params: UnmarkParams) -> Unmarked:
+    """Take a marker away."""
+    gone = taken_away(services, params)
+    return Unmarked(gone.session_id, gone.checkpoint_id, removed=True)
+
+
+def taken_away(services: Services, params: UnmarkParams) -> markers.Marker:
+    """Take a marker away; return what it was."""
+    gone = _markers(services).unmark(params.session_id, params.checkpoint_id)
+    _changed(services, params.session_id)
+    return gone
+
+
+def relabel(services: Services, params: RelabelParams) -> Marker:
+    """Call a marker something else."""
+    marker = params.checkpoint_id
+    placed = _markers(services).relabel(params.session_id, marker, params.label)
+    _changed(services, params.session_id)
+    return _marker(placed)
+
+
+def pin(services: Services, params: PinParams) -> PinList:
+    """Pin a file."""
+    found = _markers(services).pin(params.session_id, params.path)
+    _changed(services, params.session_id)
+    return PinList(found, None)
+
+
+def unpin(services: Services, params: PinParams) -> PinList:
+    """Take a pin away."""
+    found = _markers(services).unpin(params.session_id, params.path)
+    _changed(services, params.session_id)
+    return PinList(found, None)
+
+
+def pins(services: Services, params: SessionParams) -> PinList:
+    """Return the pins of a session."""
+    return PinList(_markers(services).pins(params.session_id), None)
+
+
+def hints(services: Services, params: HintsParams) -> HintList:
+    """Return the hints about artifacts, after keeping those that came."""
+    kept = Hints(services.sessions, stamps.now)
+    if params.items is None:
+        found = kept.given(params.session_id)
+    else:
+        items = [filled(feedback.Hint, each) for each in params.items]
+        found = kept.give(params.session_id, items)
+    return HintList(tuple(filled(Hint, each) for each in found), None)
+
+
+def _markers(services: Services) -> Markers:
+    return Markers(services.sessions, stamps.now, stamps.new_id)
+
+
+def _marker(placed: Placed) -> Marker:
+    return filled(Marker, placed.marker, turn_number=placed.turn, detached=placed.detached)
+
+
+def _changed(services: Services, session: str) -> None:
+    services.changed((services.sessions.find(session).session_id,), "markers")

@@ -1,0 +1,107 @@
+"""What a session remembers: payloads, notes, and what evidence may name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from codex_checkpoints import stamps
+from codex_checkpoints.core.checkpoint.anchors import Anchor
+from codex_checkpoints.core.checkpoint.notes import Note
+from codex_checkpoints.operations.services import Services, SessionParams, Text
+from codex_checkpoints.service.notes import Applied, Notes, Revoked
+from codex_checkpoints.values import frozen
+
+
+@frozen
+class ApplyParams:
+    """A session and one payload of `memory.apply`; with `dryRun` it is only judged."""
+
+    session_id: str
+    payload: Any
+    dry_run: bool = False
+
+
+@frozen
+class NoteList:
+    """Facts by key, then decisions in the order of their acceptance."""
+
+    items: tuple[Note, ...]
+    next_cursor: str | None
+
+
+@frozen
+class RevokeParams:
+    """A session and a note of it; `kind` where a fact and a decision have the same id."""
+
+    session_id: str
+    id: str
+    kind: str | None = None
+
+
+@frozen
+class AnchorsParams:
+    """A session, and how many anchors of each source are wanted."""
+
+    session_id: str
+    limit: int | None = None
+
+
+@frozen
+class AnchorList:
+    """Messages, tool calls and files, the newest of each first."""
+
+    items: tuple[Anchor, ...]
+    next_cursor: str | None
+
+
+@frozen
+class RecordParams:
+    """A session, and the `ref` of an anchor of it: a message or a tool call."""
+
+    session_id: str
+    ref: str
+
+
+def apply_update(services: Services, params: ApplyParams) -> Applied:
+    """Accept a payload, or only judge it."""
+    from codex_checkpoints.wire import as_bytes
+
+    payload = as_bytes(params.payload)
+    return apply_bytes(services, params.session_id, payload, dry_run=params.dry_run)
+
+
+def apply_bytes(
+    services: Services, session: str, payload: bytes, *, dry_run: bool = False
+) -> Applied:
+    """Accept a payload as its writer sent it, or only judge it."""
+    if dry_run:
+        return _notes(services).try_out(session, payload)
+    applied = _notes(services).apply(session, payload)
+    services.changed((applied.session_id,), "memory")
+    return applied
+
+
+def notes(services: Services, params: SessionParams) -> NoteList:
+    """Return the facts and decisions of a session."""
+    return NoteList(_notes(services).notes(params.session_id), None)
+
+
+def revoke_note(services: Services, params: RevokeParams) -> Revoked:
+    """Take a note back."""
+    revoked = _notes(services).revoke(params.session_id, params.id, params.kind)
+    services.changed((revoked.session_id,), "memory")
+    return revoked
+
+
+def anchors(services: Services, params: AnchorsParams) -> AnchorList:
+    """Return what may be cited as evidence."""
+    return AnchorList(_notes(services).anchors(params.session_id, params.limit), None)
+
+
+def record(services: Services, params: RecordParams) -> Text:
+    """Return what an anchor stands for."""
+    return Text(_notes(services).record(params.session_id, params.ref))
+
+
+def _notes(services: Services) -> Notes:
+    return Notes(services.sessions, stamps.now, stamps.new_id)

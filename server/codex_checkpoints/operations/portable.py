@@ -1,0 +1,217 @@
+"""Portable packs: what one session knows as a file, written here and opened elsewhere."""
+
+from __future__ import annotations
+
+import os
+
+from codex_checkpoints import stamps
+from codex_checkpoints.core.portable.arriving import files_of
+from codex_checkpoints.core.portable.pack import Pack
+from codex_checkpoints.operations.services import Services
+from codex_checkpoints.service.portable.importing import Importing
+from codex_checkpoints.service.portable.packing import Packed, Packing
+from codex_checkpoints.values import frozen
+
+
+@frozen
+class ExportParams:
+    """A session, and the file to write, by its whole path; one that is there needs `force`."""
+
+    session_id: str
+    file: str
+    force: bool = False
+    dry_run: bool = False
+    work_done_token: int | str | None = None
+
+
+@frozen
+class PackCounts:
+    """How many of each kind a pack holds; `notes` are facts and decisions that count.
+
+    `sessions` are those whose metadata it holds, and `checkpoints` those that it holds whole: one
+    each.  `fileReferences` are the artifacts that are files.
+    """
+
+    sessions: int
+    turns: int
+    notes: int
+    note_events: int
+    plan_steps: int
+    checkpoints: int
+    file_references: int
+    modes: int
+    artifacts: int
+    markers: int
+    pins: int
+    lineage: int
+
+
+@frozen
+class LeftBehind:
+    """What is not in a pack, or did not arrive as it left: a code, how many, and a sentence.
+
+    `reason` is `outside_folder`, `older_turns`, `older_notes`, `older_markers`, `missing_files`,
+    `changed_files` or `suspect_facts`.
+    """
+
+    reason: str
+    count: int
+    message: str
+
+
+@frozen
+class Exported:
+    """A pack that was written, or would be (`dryRun`); `digest` is that of its bytes."""
+
+    session_id: str
+    file: str
+    bytes: int
+    digest: str
+    counts: PackCounts
+    left_behind: tuple[LeftBehind, ...]
+    dry_run: bool
+
+
+@frozen
+class ImportParams:
+    """A pack by its whole path, and the folder of the session to be; null is the server's own."""
+
+    file: str
+    cwd: str | None = None
+    dry_run: bool = False
+    work_done_token: int | str | None = None
+
+
+@frozen
+class Imported:
+    """What came of a pack, or would: a new session, for a folder of this machine.
+
+    `sourceSessionId` is the session that the pack was made of, elsewhere or here.  `handoff` is
+    what a model is sent; a preview (`dryRun`) has no ids, no time and no `resume`.
+    """
+
+    operation_id: str | None
+    session_id: str | None
+    source_session_id: str
+    name: str
+    cwd: str
+    imported_at: str | None
+    digest: str
+    counts: PackCounts
+    left_behind: tuple[LeftBehind, ...]
+    handoff: str
+    handoff_tokens: int
+    resume: str | None
+    dry_run: bool
+
+
+def export(services: Services, params: ExportParams) -> Exported:
+    """Write a pack, or say what it would hold."""
+    homes = (os.path.expanduser("~"), services.where.codex_home)
+    packing = Packing(services.sessions, homes, stamps.now, stamps.new_id)
+    if params.dry_run:
+        packed = packing.preview(params.session_id, params.file)
+    else:
+        mode = "replace" if params.force else "new"
+        packed = packing.write(params.session_id, params.file, mode)
+    return exported(packed)
+
+
+def exported(packed: Packed) -> Exported:
+    """Return what a pack holds, and what is left behind."""
+    left = packed.left
+    counts = {
+        "outside_folder": left.outside_folder,
+        "older_turns": left.older_turns,
+        "older_notes": left.older_notes,
+        "older_markers": left.older_markers,
+    }
+    return Exported(
+        packed.session_id,
+        packed.file,
+        packed.size,
+        packed.digest,
+        _counts(packed.pack),
+        _left_behind(counts),
+        packed.dry_run,
+    )
+
+
+def make(services: Services, params: ImportParams) -> Imported:
+    """Make a session of a pack, or say what would come of it."""
+    importing = Importing(services.sessions, stamps.now, stamps.new_id)
+    cwd = os.getcwd() if params.cwd is None else params.cwd
+    ask = importing.preview if params.dry_run else importing.make
+    made = ask(params.file, cwd)
+    if not params.dry_run:
+        services.changed((made.session_id,), "rollout")
+    arrived = made.arrived
+    counts = {
+        "missing_files": arrived.missing_files,
+        "changed_files": arrived.changed_files,
+        "suspect_facts": arrived.suspect_facts,
+    }
+    return Imported(
+        made.operation_id or None,
+        made.session_id or None,
+        made.pack.origin.session_id,
+        made.name,
+        made.cwd,
+        made.imported_at or None,
+        made.digest,
+        _counts(made.pack),
+        _left_behind(counts),
+        made.handoff,
+        made.handoff_tokens,
+        made.resume,
+        made.dry_run,
+    )
+
+
+_SENTENCES = {
+    "outside_folder": (
+        "1 file outside the session's folder is not named",
+        "{n} files outside the session's folder are not named",
+    ),
+    "older_turns": ("1 older turn is left out", "{n} older turns are left out"),
+    "older_notes": (
+        "1 older step in the history of notes is left out",
+        "{n} older steps in the history of notes are left out",
+    ),
+    "older_markers": ("1 older marker is left out", "{n} older markers are left out"),
+    "missing_files": ("1 file is not in this folder", "{n} files are not in this folder"),
+    "changed_files": (
+        "1 file is another one in this folder",
+        "{n} files are others in this folder",
+    ),
+    "suspect_facts": (
+        "1 fact is SUSPECT here until it is verified",
+        "{n} facts are SUSPECT here until they are verified",
+    ),
+}
+
+
+def _counts(pack: Pack) -> PackCounts:
+    checkpoint = pack.checkpoint
+    return PackCounts(
+        1,
+        len(pack.turns),
+        len(checkpoint.facts) + len(checkpoint.decisions),
+        len(pack.notes),
+        len(checkpoint.plan.steps),
+        1,
+        len(files_of(pack)),
+        len(pack.modes),
+        len(checkpoint.artifacts),
+        len(pack.markers),
+        len(pack.pins),
+        len(pack.lineage),
+    )
+
+
+def _left_behind(counts: dict[str, int]) -> tuple[LeftBehind, ...]:
+    found = ((reason, count, _SENTENCES[reason]) for reason, count in counts.items() if count)
+    return tuple(
+        LeftBehind(reason, count, one if count == 1 else several.format(n=count))
+        for reason, count, (one, several) in found
+    )

@@ -1,0 +1,310 @@
+"""Sessions: the list, one of them, its checkpoint and view, its name and place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from codex_checkpoints.core.checkpoint.caps import Caps as EffectiveCaps
+from codex_checkpoints.operations.services import (
+    Services,
+    SessionParams,
+    Steps,
+    Text,
+    elsewhere,
+)
+from codex_checkpoints.service.connect.receipts import Receipt, received
+from codex_checkpoints.service.listing import Summary
+from codex_checkpoints.service.listing import TurnSummary as TurnEntry
+from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.values import frozen
+
+if TYPE_CHECKING:
+    # Compacting is rare, and what it loads would slow down every command.
+    from codex_checkpoints.core.compaction import offering
+
+
+@frozen
+class SessionsParams:
+    """Which sessions are wanted.
+
+    `cwd` takes sessions of that folder or below it, `outside` leaves out those of some folders or
+    below them; `search` looks in title, task, folder and id;
+    `cursor` is the `nextCursor` of the answer before.
+    """
+
+    cwd: str | None = None
+    outside: tuple[str, ...] = ()
+    archived: bool = False
+    search: str | None = None
+    limit: int | None = None
+    cursor: str | None = None
+    work_done_token: int | str | None = None
+
+
+@frozen
+class Offer:
+    """What speaks for a compaction before the next turn: `tokens` have reached `trigger`.
+
+    `tokensSource` is `reported` or `estimated`; `target` is what a compaction stays below;
+    `windowSource`, where `window` comes from, is `setting`, `environment`, `advertised` or
+    `unknown`.
+    """
+
+    tokens: int
+    tokens_source: str
+    trigger: int
+    target: int
+    window: int
+    window_source: str
+
+
+@frozen
+class SessionSummary:
+    """One session in a list.
+
+    `contextTokensSource` is `reported` or `estimated`; `continuedBy` the session that a compaction
+    made current; `parentSession` the one whose subagent this is; `named` whether the title is a
+    name that somebody gave; `nearlyFull` whether what is in use has reached the trigger of its
+    window; `offer` what speaks for a compaction now, null where nothing does; `branches` how many
+    sessions came of it; `madeBy` is `restore`, `compaction`, `import`, or null for a session that
+    Codex made.
+    """
+
+    session_id: str
+    path: str
+    cwd: str | None
+    title: str | None
+    task: str | None
+    updated_at: str
+    cli_version: str | None
+    model: str | None
+    context_tokens: int | None
+    context_tokens_source: str
+    context_window: int | None
+    windows: int
+    compactions: int
+    suspect_facts: int
+    live: bool
+    archived: bool
+    forked_from: str | None
+    parent_session: str | None
+    continued_by: str | None
+    turns: int
+    seq: int
+    named: bool
+    markers: int
+    branches: int
+    made_by: str | None
+    nearly_full: bool
+    offer: Offer | None
+
+
+@frozen
+class SessionList:
+    """A page of sessions, newest first; `nextCursor` is null on the last one."""
+
+    items: tuple[SessionSummary, ...]
+    next_cursor: str | None
+
+
+@frozen
+class WindowBudget:
+    """How large a window is taken to be, and from where on it is compacted; all in tokens.
+
+    `windowSource` is `setting`, `environment`, `advertised` or `unknown`.
+    """
+
+    window: int
+    window_source: str
+    reserve: int
+    trigger: int
+    target: int
+
+
+@frozen
+class SessionDetail:
+    """One session with its turns; `problems` and `skipped` say what could not be read.
+
+    `received` is what Codex was given of it last.
+    `budget` is that of what its model is sent, `outlineBudget` that of the outline
+    which people see, by the window of the smaller model.
+    """
+
+    summary: SessionSummary
+    turns: tuple[TurnEntry, ...]
+    caps: EffectiveCaps
+    problems: tuple[str, ...]
+    skipped: dict[str, int]
+    received: Receipt | None
+    budget: WindowBudget
+    outline_budget: WindowBudget
+
+
+@frozen
+class ShowParams:
+    """A session, and a turn of it when the state at its end is wanted."""
+
+    session_id: str
+    turn_id: str | None = None
+
+
+@frozen
+class ViewParams:
+    """A session, a turn of it, and some caps by name; the others keep their effective value."""
+
+    session_id: str
+    turn_id: str | None = None
+    caps: dict[str, Any] | None = None
+
+
+@frozen
+class ViewText:
+    """A view, and the caps it was made with."""
+
+    text: str
+    caps: EffectiveCaps
+
+
+@frozen
+class RenameParams:
+    """A session and what to call it; an empty name takes the old one back."""
+
+    session_id: str
+    name: str
+
+
+@frozen
+class MoveParams:
+    """A session that is to be put away, or back."""
+
+    session_id: str
+    work_done_token: int | str | None = None
+
+
+@frozen
+class Deleted:
+    """A session that is there no longer."""
+
+    session_id: str
+    deleted: bool
+
+
+# --- what is read --------------------------------------------------------------------------------
+
+
+def listed(services: Services, params: SessionsParams) -> SessionList:
+    """Return a page of the list."""
+    if params.cursor is None:
+        services.look_again()
+    page = services.sessions.summaries.page(
+        cwd=params.cwd,
+        outside=params.outside,
+        archived=params.archived,
+        search=params.search,
+        limit=params.limit,
+        cursor=params.cursor,
+    )
+    return SessionList(tuple(map(summary_of, page.items)), page.next_cursor)
+
+
+def session(services: Services, params: SessionParams) -> SessionDetail:
+    """Return one session with its turns, and what Codex was given of it last."""
+    detail = services.sessions.detail(params.session_id)
+    receipts = received(services.sessions, params.session_id)
+    return SessionDetail(
+        summary_of(detail.summary),
+        detail.turns,
+        detail.caps,
+        detail.problems,
+        dict(detail.skipped),
+        receipts[-1] if receipts else None,
+        _budget(detail.budget),
+        _budget(detail.outline_budget),
+    )
+
+
+def show(services: Services, params: ShowParams) -> Text:
+    """Return the bytes of a checkpoint."""
+    shown = services.sessions.show(params.session_id, params.turn_id)
+    if shown.changed:
+        services.changed((shown.session_id,), "rollout")
+    services.shown(shown.session_id)
+    return Text(shown.data.decode())
+
+
+def view(services: Services, params: ViewParams) -> ViewText:
+    """Return a view and the caps in force."""
+    view = services.sessions.view(params.session_id, params.turn_id, params.caps)
+    if view.of.changed:
+        services.changed((view.of.session_id,), "rollout")
+    services.shown(view.of.session_id)
+    return ViewText(view.text, view.caps)
+
+
+# --- what is changed -----------------------------------------------------------------------------
+
+
+def rename(services: Services, params: RenameParams) -> SessionSummary:
+    """Call a session something else."""
+    try:
+        summary = services.sessions.rename(params.session_id, params.name)
+    except Refusal as refusal:
+        if refusal.facts.get("kept"):
+            services.changed((str(refusal.facts["sessionId"]),), "rollout")
+        raise
+    return _changed(services, summary)
+
+
+def archive(services: Services, params: MoveParams) -> Steps[SessionSummary]:
+    """Put a session among the archived ones."""
+    return _moved(services, params, archive=True)
+
+
+def unarchive(services: Services, params: MoveParams) -> Steps[SessionSummary]:
+    """Put an archived session back."""
+    return _moved(services, params, archive=False)
+
+
+def _moved(services: Services, params: MoveParams, *, archive: bool) -> Steps[SessionSummary]:
+    move = services.sessions.to_move(params.session_id, archive=archive)
+    asked = yield from elsewhere(lambda: move.ask(services.is_cancelled, services.commit))
+    return _changed(services, services.sessions.moved(asked))
+
+
+def delete(services: Services, params: SessionParams) -> Deleted:
+    """Remove a session that we made."""
+    return Deleted(removed(services, params).session_id, deleted=True)
+
+
+def removed(services: Services, params: SessionParams) -> SessionSummary:
+    """Remove a session that we made; return what it was."""
+    return _changed(services, services.sessions.delete(params.session_id))
+
+
+def _changed(services: Services, summary: Summary) -> SessionSummary:
+    services.changed((summary.session_id,), "rollout")
+    return summary_of(summary)
+
+
+# --- records -------------------------------------------------------------------------------------
+
+
+def summary_of(summary: Summary) -> SessionSummary:
+    """Return one session as it stands in a list."""
+    from codex_checkpoints.wire import filled
+
+    told = None if summary.offer is None else offer_of(summary.offer)
+    return filled(SessionSummary, summary, offer=told)
+
+
+def offer_of(offer: offering.Offer) -> Offer:
+    """Return what speaks for a compaction."""
+    limits, budget = offer.budget.limits, offer.budget
+    return Offer(
+        offer.tokens, offer.source, limits.trigger, limits.target, limits.window, budget.source
+    )
+
+
+def _budget(budget: offering.Budget) -> WindowBudget:
+    limits = budget.limits
+    return WindowBudget(limits.window, budget.source, limits.reserve, limits.trigger, limits.target)

@@ -1,0 +1,378 @@
+"""The server of one client: its sessions, its follower, its notifications.
+
+All work happens on one worker thread, so the service needs no locks, and the loop stays free to
+answer and to hear that a request was cancelled.  Only the loop's own thread ever sends: the
+observer's threads may do one thing, mark a path.  What a request means is told by `operations`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, TypeVar, cast
+
+from attrs import evolve
+from lsprotocol import types
+from pygls.lsp.server import LanguageServer
+
+from codex_checkpoints import assembly, protocol, wire
+from codex_checkpoints.assembly import House, Places
+from codex_checkpoints.operations.services import Services, Steps
+from codex_checkpoints.server.long_work import LongWork, reporting
+from codex_checkpoints.service import following
+from codex_checkpoints.service.following import Follower
+from codex_checkpoints.service.reading.catalogue import Progress
+from codex_checkpoints.service.reading.pace import Pace
+from codex_checkpoints.service.recovery import recover_prepared
+from codex_checkpoints.service.refusal import Cancelled
+from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.watch.watcher import Watcher
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class Request(Services):
+    """One request at work: what it changed and showed, for its client to be told."""
+
+    def __init__(self, where: Places, house: House, follower: Follower | None, pace: Pace) -> None:
+        """Begin with nothing changed."""
+        super().__init__(where, house)
+        self._follower = follower
+        self._pace = pace
+        self.changes: list[tuple[tuple[str, ...], str]] = []
+        self.has_shown = False
+
+    def changed(self, session_ids: tuple[str, ...], reason: str) -> None:
+        """Keep what is to be told; a change of the memory is told once, by us."""
+        self.changes.append((session_ids, reason))
+        if reason == "memory" and self._follower is not None:
+            self._follower.take_as_told(session_ids[0])
+
+    def shown(self, session_id: str) -> None:
+        """Follow the files of a session that the client shows."""
+        if self._follower is not None:
+            self._follower.attend(session_id)
+            self.has_shown = True
+
+    def look_again(self) -> None:
+        """Look for files that are so new that nobody has told of them yet."""
+        self.sessions.refresh()
+
+    def is_cancelled(self) -> bool:
+        """Return whether it is called off and can still be stopped."""
+        return self._pace.cancelled
+
+    def commit(self) -> None:
+        """Go on to the end whatever comes, on any thread; raises `Cancelled` (`service.pace`)."""
+        self._pace.commit()
+
+
+class App:
+    """The server of one client, from `initialize` to its end."""
+
+    def __init__(self, server: LanguageServer, where: Places) -> None:
+        """Wait for `initialize`; nothing is opened before."""
+        self._server = server
+        self.where = where
+        self._overrides: dict[str, Any] = {}
+        self._wrong_options: tuple[str, ...] = ()
+        self._worker = ThreadPoolExecutor(1, "sessions")
+        self._opening: asyncio.Future[House] | None = None
+        self._house: House | None = None
+        self._follower: Follower | None = None
+        self._wake = asyncio.Event()
+        self._watcher: Watcher | None = None
+        self._indexing = asyncio.Lock()
+        self._alone = asyncio.Lock()
+        """Held by a request of which one runs at a time."""
+        self._indexed = False
+        self._waiting: set[int | str] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._calls: dict[asyncio.Future[None], Pace] = {}
+        self._sent = 0
+        self._ended = False
+
+    # --- life ------------------------------------------------------------------------------------
+
+    def configure(self, options: object) -> None:
+        """Take the client's options; what is wrong with them is reported by `doctor`."""
+        try:
+            chosen = wire.structure(options, protocol.InitializationOptions)
+        except wire.BadParams as error:
+            self._wrong_options = tuple(error.problems)
+            logger.warning("initialization options left aside: %d problems", len(error.problems))
+            return
+        self._overrides = chosen.settings
+        try:
+            self.where = assembly.places(
+                dict(os.environ),
+                os.path.expanduser("~"),
+                chosen.codex_home or self.where.codex_home,
+                chosen.state_dir or (None if chosen.codex_home else self.where.state_dir),
+            )
+        except ValueError as error:
+            self._wrong_options = (str(error),)
+            logger.warning("initialization options left aside: a folder")
+
+    async def begin(self) -> None:
+        """Start to follow the session folders."""
+        house = await self._open()
+        self._follower = Follower(house.sessions)
+        self._keep(self._follow(self._follower), "follow")
+
+    async def end(self) -> None:
+        """Stop following and save, once what had begun to write is whole."""
+        self._stop()
+        if self._calls:
+            await asyncio.wait(self._calls)
+        for task in tuple(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.to_thread(self.close)
+
+    def close(self) -> None:
+        """Let go of everything; may be called twice, and after the loop has ended."""
+        self._stop()
+        watcher, self._watcher = self._watcher, None
+        if watcher is not None:
+            watcher.stop()
+        house, self._house = self._house, None
+        if house is not None:
+            with contextlib.suppress(RuntimeError):
+                self._worker.submit(house.sessions.close).result()
+        self._worker.shutdown(cancel_futures=True)
+
+    def _stop(self) -> None:
+        """Begin nothing more, and call off what can be."""
+        self._ended = True
+        for pace in tuple(self._calls.values()):
+            pace.cancel()
+
+    # --- requests ---------------------------------------------------------------------------------
+
+    async def answer(self, method: protocol.Method, params: Any) -> Any:
+        """Return what a request comes to, and tell what it changed, also where it is refused."""
+        if method.apart:
+            return await asyncio.to_thread(method.run, self.where, params)
+        token = getattr(params, "work_done_token", None)
+        await self._ready(token if method.title is None else None)
+        house, pace = await self._open(), Pace()
+        house = evolve(house, problems=self._wrong_options + house.problems)
+        request = Request(self.where, house, self._follower, pace)
+        run = partial(method.run, request, params)
+        try:
+            if method.title is None:
+                return await _in_steps(run, self._work, asyncio.to_thread)
+            title = method.title
+            if method.preview is not None and params.dry_run:
+                title = method.preview
+            turn = self._alone if method.alone else contextlib.nullcontext()
+            async with self._calling(house.sessions, pace, title, token) as work, turn:
+                return await _in_steps(run, work.do, work.wait)
+        finally:
+            for session_ids, reason in request.changes:
+                self._tell(session_ids, reason)
+            if request.has_shown:
+                self._wake.set()  # there may be folders to watch
+
+    async def _ready(self, token: int | str | None = None) -> Sessions:
+        """Return the service when its index is current; report progress to `token`.
+
+        Whoever comes second waits for the first, and hears of its progress as well.
+        """
+        sessions = (await self._open()).sessions
+        if not self._indexed:
+            with self._reporting(token):
+                async with self._indexing:
+                    if not self._indexed:
+                        await self._index(sessions)
+        return sessions
+
+    async def _work(self, function: Callable[..., T], *arguments: Any) -> T:
+        """Run on the worker thread; raise `Cancelled` when the end has begun."""
+        if self._ended:
+            raise Cancelled
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._worker, function, *arguments)
+
+    @contextlib.asynccontextmanager
+    async def _calling(
+        self, sessions: Sessions, pace: Pace, title: str, token: int | str | None
+    ) -> AsyncGenerator[LongWork]:
+        """Have a block do what takes long, in pieces that its client may call off.
+
+        Reports progress under a title to `token`.
+        """
+        ended = asyncio.get_running_loop().create_future()
+        self._calls[ended] = pace
+        try:
+            with reporting(self._server.work_done_progress, token, title, pace):
+                yield LongWork(self._worker, sessions, pace)
+        finally:
+            del self._calls[ended]
+            ended.set_result(None)
+
+    def _tell(self, session_ids: tuple[str, ...], reason: str) -> None:
+        """Notify the client that sessions changed, and why; nothing where none did."""
+        if session_ids:
+            self._sent += 1
+            changed = protocol.Changed(session_ids, self._sent, reason)
+            self._server.protocol.notify("checkpoints/changed", changed)
+
+    # --- inside -----------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _reporting(self, token: int | str | None) -> Generator[None]:
+        """Report to a token of the client for as long as it waits."""
+        if token is None or token in self._waiting:
+            yield
+            return
+        progress = self._server.work_done_progress
+        progress.begin(
+            token, types.WorkDoneProgressBegin(title="Reading sessions", cancellable=True)
+        )
+        self._waiting.add(token)
+        try:
+            yield
+        finally:
+            self._waiting.discard(token)
+            progress.end(token, types.WorkDoneProgressEnd())
+
+    async def _open(self) -> House:
+        """Return the parts, put together once: a request may come before `initialized`."""
+        if self._opening is None:
+            loop = asyncio.get_running_loop()
+            self._opening = loop.run_in_executor(
+                self._worker, assembly.assemble, self.where, self._overrides, os.environ
+            )
+        # A request that is cancelled must not take the opening with it.
+        house = await asyncio.shield(self._opening)
+        self._house = house
+        return house
+
+    async def _index(self, sessions: Sessions) -> None:
+        """Index slice by slice: a cancelled request stops here, and what was read stays."""
+        slices = sessions.catalogue.refresh()
+        while True:
+            done: Progress | None = await self._work(next, slices, None)
+            if done is None:
+                break
+            for token in tuple(self._waiting):
+                self._server.work_done_progress.report(token, _report(done))
+        await self._work(recover_prepared, sessions)
+        self._indexed = True
+
+    async def _follow(self, follower: Follower) -> None:
+        """Watch, gather, look again, tell; and look at everything now and then."""
+        loop = asyncio.get_running_loop()
+        wake = self._wake
+
+        def mark(path: str) -> None:
+            follower.mark(path)
+            with contextlib.suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(wake.set)
+
+        watcher = self._watcher = Watcher(mark)
+        for root in follower.trees():
+            await asyncio.to_thread(watcher.follow_tree, root)
+        folders: frozenset[str] = frozenset()
+        begun = missed = False
+        while True:
+            try:
+                if not begun:
+                    await self._ready()
+                    changes = [await self._work(follower.begin)]
+                    begun = True
+                elif missed or follower.folders() != folders:
+                    folders = follower.folders()
+                    await asyncio.to_thread(watcher.follow_folders, set(folders))
+                    # A file may have changed before its folder was watched.
+                    changes = await self._work(follower.reconcile)
+                    missed = False
+                else:
+                    changes = await self._work(await self._next_look(follower))
+                await self._tell_all(changes)
+            except Cancelled:
+                raise
+            except Exception as error:  # noqa: BLE001 - a defect of one look, not the end of all
+                logger.error("follow: %s", type(error).__name__)  # noqa: TRY400 - no traceback a round
+                missed = True
+                await self._next_look(follower)
+
+    async def _next_look(self, follower: Follower) -> Callable[[], list[following.Changed]]:
+        """Wait for a mark, or until it is time without one; return how to look then."""
+        try:
+            await asyncio.wait_for(self._wake.wait(), following.RECONCILE_SECONDS)
+        except TimeoutError:
+            return follower.reconcile
+        await asyncio.sleep(following.DEBOUNCE_SECONDS)
+        self._wake.clear()
+        return follower.drain
+
+    async def _tell_all(self, changes: list[following.Changed]) -> None:
+        for change in changes:
+            self._tell(change.session_ids, change.reason)
+        if self._follower is not None:
+            for each in await self._work(self._follower.take_strayed):
+                self._server.protocol.notify("checkpoints/strayed", each)
+
+    def _keep(self, work: Awaitable[None], name: str) -> None:
+        """Run something beside the requests; a failure is logged rather than lost."""
+
+        async def run() -> None:
+            try:
+                await work
+            except Cancelled:
+                pass
+            except Exception:
+                logger.exception("%s ended", name)
+
+        task = asyncio.get_running_loop().create_task(run(), name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def _report(done: Progress) -> types.WorkDoneProgressReport:
+    share = 100 if done.of_bytes == 0 else done.bytes * 100 // done.of_bytes
+    message = f"{done.files} of {done.of_files} session files"
+    return types.WorkDoneProgressReport(message=message, percentage=share)
+
+
+async def _in_steps(
+    run: Callable[[], Any],
+    do: Callable[[Callable[[], Any]], Awaitable[Any]],
+    wait: Callable[[Callable[[], Any]], Awaitable[Any]],
+) -> Any:
+    """Return what an operation comes to: its steps by `do`, what it waits for by `wait`."""
+
+    def begin() -> tuple[bool, Any]:
+        outcome = run()
+        if not isinstance(outcome, Generator):
+            return True, outcome
+        steps.append(cast("Steps[Any]", outcome))
+        return advance(lambda: next(steps[0]))
+
+    def advance(step: Callable[[], Any]) -> tuple[bool, Any]:
+        try:
+            return False, step()
+        except StopIteration as end:
+            return True, end.value
+
+    steps: list[Steps[Any]] = []
+    has_ended, outcome = await do(begin)
+    while not has_ended:
+        try:
+            found = await wait(outcome)
+        except Exception as error:  # noqa: BLE001 - the operation says what it means
+            step = partial(steps[0].throw, error)
+        else:
+            step = partial(steps[0].send, found)
+        has_ended, outcome = await do(partial(advance, step))
+    return outcome

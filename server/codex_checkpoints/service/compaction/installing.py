@@ -1,0 +1,408 @@
+"""How a compaction is installed, whole or not at all, and what is written of it (CKP-14, JUN-26).
+
+In this order, each step durable before the next:
+
+1. store the checkpoint (DSC-53);
+2. prepare: write the undertaking, and a *prepared* record with the source; the record of a new
+   session, which holds what that goes on from, goes into the new session's folder;
+3. publish the new session whole, or append to the source;
+4. add the record: from here on the pointer is the new one (JUN-24); then the event (CKP-2, CKP-11).
+
+Before lines are appended it is proved, on what was read of the session, that Codex will go by them
+(JUN-2, WIN-14).  Nobody can stop an install that has begun.  Events hold ids, counts, digests and
+codes, and no text of a session.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable, Generator, Mapping, Sequence
+from datetime import datetime
+
+import attrs
+
+from codex_checkpoints.core.compaction.installed import (
+    Moment,
+    Naming,
+    new_session,
+    source_of,
+    token_count,
+)
+from codex_checkpoints.core.compaction.records import (
+    Installed,
+    Prepared,
+    Record,
+    Sizes,
+    Undone,
+    Windows,
+    counts_of,
+    digest_of,
+    record_of,
+    remaining,
+    to_value,
+    unsettled,
+)
+from codex_checkpoints.core.compaction.report import Figure
+from codex_checkpoints.core.history.windows import Chain
+from codex_checkpoints.core.rollout.fields import Json, object_of, text_of
+from codex_checkpoints.core.rollout.turns import Turn
+from codex_checkpoints.durable import StorageError
+from codex_checkpoints.service.compaction.hooks import Heard
+from codex_checkpoints.service.compaction.plan import Plan
+from codex_checkpoints.service.compaction.request import Request
+from codex_checkpoints.service.compaction.source import (
+    Sources,
+    behind,
+    items_of,
+    opened_after,
+)
+from codex_checkpoints.service.compaction_records import CompactionRecords, CompactionsOf, storing
+from codex_checkpoints.service.reading.projections import Projection
+from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.undertaking import event_of, is_told, undertaking
+from codex_checkpoints.stamps import in_text
+from codex_checkpoints.threads.contract import Item, NewThread, Row, UnreadableSource
+from codex_checkpoints.values import frozen
+
+logger = logging.getLogger(__name__)
+
+_TOLD = (
+    "requestedBy",
+    "why",
+    "placement",
+    "strategy",
+    "determinism",
+    "into",
+    "source",
+    "replacement",
+    "counts",
+    "sizes",
+    "windows",
+    "baseline",
+)
+
+# --- an operation as it is written down ----------------------------------------------------------
+
+
+class CompactionWork:
+    """A compaction, or its undoing, between its first line and its last; `undertaking.Work`."""
+
+    def __init__(
+        self,
+        sessions: Sessions,
+        session_id: str,
+        record: Installed | Undone,
+        event: Mapping[str, object],
+        records: CompactionsOf | None = None,
+    ) -> None:
+        """Take the source, what is done with it, and the event of that.
+
+        `records` are those with the source, where they are held already.
+        """
+        self._sessions = sessions
+        self._session_id = session_id
+        self._record = record
+        self._event = event
+        self._records = records
+        self.published = False
+
+    @property
+    def line(self) -> dict[str, object]:
+        """Return what the next start needs."""
+        record = to_value(self._record)
+        return {"compaction": record, "sessionId": self._session_id, "event": self._event}
+
+    def is_published(self) -> bool:
+        """Return whether the new session, or the new window, is there."""
+        if self.published:
+            return True
+        with self._held() as held:
+            return _has_happened(self._sessions, self._record, held.records)
+
+    def record(self) -> None:
+        """End what was prepared, and tell the audit."""
+        with self._held() as held:
+            if held.prepared == self._record:
+                held.settle(done=True)
+        of = self._event.get("type"), self._record.compaction_id
+        if self._records is not None or not is_told(self._sessions.records, *of):
+            self._sessions.records.add_event(self._event)
+
+    def take_back(self, code: str) -> bool:
+        """Remove what was prepared; how it ended is told by who is still there."""
+        del code
+        with self._held() as held:
+            if held.prepared == self._record:
+                _take_back(self._sessions.compactions, held, self._record)
+        return True
+
+    @contextlib.contextmanager
+    def _held(self) -> Generator[CompactionsOf]:
+        if self._records is not None:
+            yield self._records
+        else:
+            with self._sessions.compactions.held(self._session_id) as held:
+                yield held
+
+
+def reopened(sessions: Sessions, written: Json) -> CompactionWork | None:
+    """Return the compaction that a process had written down; None for one that says nothing."""
+    record, session_id = record_of(written.get("compaction")), text_of(written.get("sessionId"))
+    if session_id is None or not isinstance(record, Installed | Undone):
+        return None
+    return CompactionWork(sessions, session_id, record, object_of(written.get("event")))
+
+
+def settle_prepared(sessions: Sessions, session_id: str) -> None:
+    """End what was prepared with a session and left; raises `StorageError`."""
+    if unsettled(sessions.compactions.of(session_id)) is not None:
+        with sessions.compactions.held(session_id) as held:
+            settle(sessions, held)
+
+
+def settle(sessions: Sessions, held: CompactionsOf) -> None:
+    """End what was prepared and left, as who holds the records; raises `StorageError`."""
+    record = held.prepared
+    if record is None:
+        return
+    if _has_happened(sessions, record, held.records):
+        held.settle(done=True)
+    else:
+        _take_back(sessions.compactions, held, record)
+
+
+def _take_back(records: CompactionRecords, held: CompactionsOf, record: Installed | Undone) -> None:
+    if isinstance(record, Installed) and record.into == "new":
+        records.forget(record.session_id)
+    held.settle(done=False)
+
+
+def _has_happened(
+    sessions: Sessions, record: Installed | Undone, records: Sequence[Record]
+) -> bool:
+    """Return whether a session was published, or a window opened, as a record says."""
+    match record:
+        case Installed(into="new"):
+            return sessions.catalogue.look_for(record.session_id) is not None
+        case Installed():
+            of, window = record, record.windows.after.current
+        case Undone(window=None):
+            return record in records
+        case Undone():
+            of = _undone(record, records)
+            window = None if record.window is None else record.window.current
+    if of is None or window is None:
+        return False
+    row = sessions.catalogue.look_for(of.source.session_id)
+    return row is not None and _opens(sessions, row, of.source.bytes_before, window)
+
+
+def _opens(sessions: Sessions, row: Row, start: int, window_id: str) -> bool:
+    """Return whether a window was opened behind a place of a rollout."""
+    needle = f'"window_id":"{window_id}"'.encode()
+    found = False
+
+    def feed(data: bytes) -> int:
+        nonlocal found
+        found = found or needle in data
+        return max(0, len(data) - len(needle))
+
+    try:
+        _, rest = sessions.catalogue.reader.read(row.path, start, feed)
+    except UnreadableSource:
+        return False
+    return found or needle in rest
+
+
+def _undone(record: Undone, records: Sequence[Record]) -> Installed | None:
+    """Return the compaction that a record takes back."""
+    made = (each for each in records if isinstance(each, Installed))
+    return next((each for each in made if each.compaction_id == record.compaction_id), None)
+
+
+# --- events --------------------------------------------------------------------------------------
+
+
+@frozen
+class Operation:
+    """The events of one compaction."""
+
+    _sessions: Sessions
+    _moment: Callable[[], datetime]
+    _operation_id: str
+    _source_session_id: str
+    _source_turn: Turn | None
+
+    def blocked(self, heard: Sequence[Heard]) -> None:
+        """Note that a hook stopped it, before anything was written."""
+        self._note(self._event("CompactionBlocked", None, {"hooks": _told(heard)}))
+
+    def failed(self, code: str) -> None:
+        """Note that it ended without effect, by the code of the refusal."""
+        self._note(self._event("CompactionFailed", None, {"code": code}))
+
+    def observed(self, heard: Sequence[Heard]) -> None:
+        """Note what came of the hooks that run after it, if there are any."""
+        if heard:
+            self._note(self._event("CompactionObserved", None, {"hooks": _told(heard)}, step=1))
+
+    def installed(self, record: Installed, heard: Sequence[Heard]) -> dict[str, object]:
+        """Return who compacted what, when and why, and what remains."""
+        known = to_value(record)
+        told = {name: known[name] for name in _TOLD} | {"items": len(record.items)}
+        more = told | {"hooks": _told(heard)}
+        return self._event("CompactionInstalled", record.session_id, more)
+
+    def undone(self, record: Undone, session_id: str) -> dict[str, object]:
+        """Return that a compaction was taken back."""
+        known = to_value(record)
+        told = {name: known[name] for name in ("requestedBy", "why", "window")}
+        return self._event("CompactionUndone", session_id, told)
+
+    def _event(
+        self, kind: str, session_id: str | None, more: Mapping[str, object], step: int = 0
+    ) -> dict[str, object]:
+        turn, source = self._source_turn, self._source_session_id
+        return event_of(
+            kind,
+            at=in_text(self._moment()),
+            operation_id=self._operation_id,
+            session_id=session_id,
+            source_session_id=source,
+            source_turn=None if turn is None else {"sessionId": source, "turnId": turn.turn_id},
+            settings=self._sessions.settings,
+            more={**more, "step": step},
+        )
+
+    def _note(self, event: Mapping[str, object]) -> None:
+        """Tell the audit; that it cannot be written stops nothing: the records tell the same."""
+        try:
+            self._sessions.records.add_event(event)
+        except StorageError as error:
+            logger.warning("storage_error: no event of %s: %s", self._operation_id, error)
+
+
+def _told(heard: Sequence[Heard]) -> list[dict[str, object]]:
+    """Return what came of hooks; what one gave as its reason is its own text, and left out."""
+    shown = attrs.filters.exclude(attrs.fields(Heard).reason)
+    return [attrs.asdict(each, filter=shown) for each in heard]
+
+
+# --- the install ---------------------------------------------------------------------------------
+
+
+@frozen
+class _Change:
+    """What an install writes, and the windows that come of it."""
+
+    session_id: str
+    chain: Chain
+    what: NewThread | tuple[Item, ...]
+
+
+class Installer:
+    """Installs replacements."""
+
+    def __init__(self, sessions: Sessions, sources: Sources) -> None:
+        """Work on these sessions; nothing is read yet."""
+        self._sessions = sessions
+        self._sources = sources
+
+    def install(
+        self,
+        request: Request,
+        plan: Plan,
+        at: datetime,
+        ids: tuple[str, ...],
+        event: Callable[[Installed], Mapping[str, object]],
+    ) -> tuple[Installed, Row]:
+        """Install a replacement, durable on return; `ids` are six new ones, the compaction's first.
+
+        `event` makes the event of the record.
+        Refuses `conflict`, `session_live`, `unreadable_source`, `storage_error`; raises `Cancelled`
+        before anything is written, and never later.
+        """
+        source = plan.source
+        replaced = self._sources.range_of(source)
+        made = self._new if request.into == "new" else _in_place
+        change = made(plan, at, ids)
+        self._sessions.pace.commit()
+        kept = self._kept(plan)
+        report = plan.built.report
+        record = Installed(
+            compaction_id=ids[0],
+            at=in_text(at),
+            requested_by=request.requested_by,
+            why=request.why,
+            placement=plan.placement,
+            strategy=plan.strategy,
+            determinism=plan.determinism,
+            into=request.into,
+            session_id=change.session_id,
+            source=replaced,
+            replacement=digest_of(plan.built.items),
+            items=remaining(plan.built),
+            counts=counts_of(report),
+            sizes=Sizes(report.before, Figure(report.after, "estimated"), report.bound),
+            windows=Windows(source.traced.history.chain, change.chain),
+            seed=kept.checkpoint if request.into == "new" else None,
+        )
+        sessions, source_id = self._sessions, source.session_id
+        with storing(source_id), sessions.compactions.held(source_id) as held:
+            settle(sessions, held)
+            work = CompactionWork(sessions, source_id, record, event(record), held)
+            with undertaking(sessions.records, record.compaction_id, work) as prepare:
+                prepare(work.line)
+                held.add(Prepared(record))
+                if isinstance(change.what, NewThread):
+                    sessions.compactions.give(change.session_id, record)
+                row = self._written(plan, change, at)
+                work.published = True
+        return record, row
+
+    def _kept(self, plan: Plan) -> Projection:
+        """Store the checkpoint of the source; refuses `storage_error`."""
+        source = plan.source
+        kept = self._sessions.projections.keep(source.row, source.opened)
+        if kept.storage_problem is not None:
+            facts = {"sessionId": source.session_id, "reason": kept.storage_problem}
+            message = f"the checkpoint cannot be stored: {kept.storage_problem}"
+            raise Refusal("storage_error", message, facts)
+        return kept
+
+    def _written(self, plan: Plan, change: _Change, at: datetime) -> Row:
+        threads, source = self._sessions.threads, plan.source
+        if isinstance(change.what, NewThread):
+            return threads.create(change.what, at)
+        threads.append(source.session_id, change.what, at, expected=source.look)
+        return self._sessions.own(source.session_id)
+
+    def _new(self, plan: Plan, at: datetime, ids: tuple[str, ...]) -> _Change:
+        _, session_id, first, second, turn_id, item_id = ids
+        source = plan.source
+        made = new_session(
+            plan.built.items,
+            source_of(source.session_id, source.row.cwd or "", source.traced.head, source.window),
+            Naming(self._sessions.title(source.row) or "", turn_id, item_id),
+            moment(at),
+            (session_id, first, second),
+        )
+        # By this a list knows how full the session is before Codex has ever sent it (CKP-28).
+        weight = plan.built.report.after + source.traced.instructions
+        told = token_count(weight, {"info": {"model_context_window": source.window}})
+        return _Change(session_id, made.chain, NewThread(made.meta, items_of((*made.lines, told))))
+
+
+def _in_place(plan: Plan, at: datetime, ids: tuple[str, ...]) -> _Change:
+    _, window_id, _, _, turn_id, _ = ids
+    source = plan.source
+    chain = opened_after(source.traced.history.chain, window_id)
+    lines = behind(source, plan.built.items, chain, turn_id, moment(at))
+    return _Change(source.session_id, chain, lines)
+
+
+def moment(at: datetime) -> Moment:
+    """Return a time as lines hold it."""
+    return Moment(in_text(at), int(at.timestamp() * 1000))

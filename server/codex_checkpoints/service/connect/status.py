@@ -1,0 +1,285 @@
+"""How Codex and we are connected: for each door whether it is configured, trusted, and in use.
+
+This module only looks; `connecting` changes files.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from attrs import evolve
+
+from codex_checkpoints.codex import config, file_edit, hooks, program
+from codex_checkpoints.codex.app_server import AskingFailed
+from codex_checkpoints.codex.config import Found
+from codex_checkpoints.codex.entries import SERVER_NAME, CannotEdit, Entries, Hooks, joined
+from codex_checkpoints.codex.file_edit import NotWritable, TooLong
+from codex_checkpoints.codex.program import Answer
+from codex_checkpoints.service.connect.doors import (
+    Door,
+    HookState,
+    Known,
+    LastCalls,
+    hook_door,
+    hook_states,
+    hooks_of_us,
+    mcp_door,
+    unreadable,
+)
+from codex_checkpoints.values import frozen
+
+CONFIG, HOOKS = "config.toml", "hooks.json"
+
+
+@frozen
+class OtherHome:
+    """Another Codex home of this user: whether it is connected, and whether sessions are there."""
+
+    codex_home: str
+    connected: bool
+    has_sessions: bool
+
+
+@frozen
+class Connection:
+    """What is known about one Codex home; `problems` are sentences for a person.
+
+    `in_files` are those of them that are about files of the user's, `backups` the copies of these
+    that were kept.
+    """
+
+    codex_home: str
+    codex_path: str | None
+    codex_version: str | None
+    codex_problem: str | None
+    doors: tuple[Door, ...]
+    hooks: tuple[HookState, ...]
+    other_homes: tuple[OtherHome, ...]
+    problems: tuple[str, ...]
+    way_out: str | None
+    in_files: tuple[str, ...] = ()
+    backups: tuple[str, ...] = ()
+
+
+@frozen
+class Asked:
+    """Codex's program, its version, what it said of hooks, and what is wrong with it."""
+
+    path: str | None
+    version: str | None
+    answer: Answer | None
+    problem: str | None
+
+
+@frozen
+class Surroundings:
+    """What a door of ours knows of the machine: the folder at hand, where programs are, homes."""
+
+    cwd: str
+    environment: Mapping[str, str]
+    other_homes: tuple[str, ...] = ()
+
+
+def unasked(around: Surroundings) -> Asked:
+    """Find Codex's program and leave it alone: its app server writes into the home it serves."""
+    path = program.find(around.environment.get("PATH", ""))
+    return Asked(path, None, None, "codex_not_found" if path is None else None)
+
+
+def named(around: Surroundings) -> Asked:
+    """Find Codex's program and ask it for its version, which writes nothing."""
+    found = unasked(around)
+    if found.path is None:
+        return found
+    return evolve(found, version=program.version(found.path, around.environment))
+
+
+def asked(codex_home: str, around: Surroundings) -> Asked:
+    """Ask Codex which hooks it sees and trusts, where there is something of ours.
+
+    The problem is None, `codex_not_found`, `timed_out`, `codex_failed`, or `hooks_unknown` for a
+    version without hooks.
+    """
+    found = unasked(around)
+    if found.path is None or _ours(codex_home, []).found.calls_nobody:
+        return found
+    try:
+        answer = program.ask(found.path, codex_home, around.cwd, around.environment)
+    except AskingFailed as error:
+        return Asked(found.path, None, None, error.code)
+    problem = "hooks_unknown" if answer.hooks is None else None
+    return Asked(found.path, answer.version, answer, problem)
+
+
+def look(
+    codex_home: str, state_dir: str, wanted: Entries, around: Surroundings, asked: Asked
+) -> Connection:
+    """Report how things stand; `asked` is what Codex itself says to it."""
+    problems: list[str] = []
+    ours = _ours(codex_home, problems)
+    answer = asked.answer
+    known = Known(
+        os.path.isdir(codex_home),
+        wanted,
+        ours.found,
+        ours.recorded,
+        ours.switched_off,
+        answer,
+        asked.problem or (None if answer is not None else "not_asked"),
+        asked.problem != "hooks_unknown" and program.has_hooks(asked.version),
+        LastCalls(state_dir),
+    )
+    states = tuple(hook_states(known))
+    doors = hook_door(known, states), mcp_door(known)
+    if not ours.is_known:
+        doors = tuple(map(unreadable, doors))
+    problems += _called_twice(codex_home, ours.found)
+    problems += dict.fromkeys((*_in_projects(around, codex_home), *_elsewhere(codex_home, answer)))
+    in_files = tuple(problems)
+    problems += () if answer is None else answer.warnings
+    problems += [
+        str(door.failure)
+        for door in doors
+        if door.failure is not None and door.problem not in {"not_configured", "unreadable"}
+    ]
+    backups = (file_edit.copies(os.path.join(codex_home, name)) for name in (CONFIG, HOOKS))
+    return Connection(
+        codex_home,
+        asked.path,
+        asked.version,
+        asked.problem,
+        doors,
+        states,
+        tuple(map(_other_home, around.other_homes)),
+        tuple(problems),
+        doors[0].way_out if ours.found.hooks.ours else None,
+        in_files,
+        tuple(path for copies in backups for path in copies),
+    )
+
+
+def _other_home(codex_home: str) -> OtherHome:
+    found = (names for _, _, names in os.walk(os.path.join(codex_home, "sessions")))
+    has_sessions = any(name.startswith("rollout-") for names in found for name in names)
+    return OtherHome(codex_home, not _ours(codex_home, []).found.calls_nobody, has_sessions)
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+
+@frozen
+class _Ours:
+    """What of ours stands in the two files, and for which events Codex has a record.
+
+    The record may be one of trust, or one that each of our hooks is switched off; `is_known` says
+    whether `config.toml` could be read.
+    """
+
+    found: Found
+    recorded: frozenset[str]
+    switched_off: frozenset[str]
+    is_known: bool
+
+
+def _ours(codex_home: str, problems: list[str]) -> _Ours:
+    """Return what of ours stands in the two files; what cannot be read goes to the problems."""
+    paths = [os.path.join(codex_home, name) for name in (CONFIG, HOOKS)]
+    read = [_read(path, problems) for path in paths]
+    there = [found or Found() for found in read]
+    both = [found.hooks for found in there]
+    hooks = Hooks(joined(*(each.ours for each in both)), joined(*(each.by_hand for each in both)))
+    places = {path: each.places for path, each in zip(paths, both, strict=True)}
+    config = there[0]
+    recorded = {event for event, is_named in _named(places, config.trusted) if is_named}
+    off = list(_named(places, config.switched_off))
+    on = {event for event, is_named in off if not is_named}
+    return _Ours(
+        evolve(config, hooks=hooks),
+        frozenset(recorded),
+        frozenset(event for event, _ in off if event not in on),
+        read[0] is not None,
+    )
+
+
+def _read(path: str, problems: list[str]) -> Found | None:
+    """Return what a file of Codex's has for us; None where it cannot be read."""
+    try:
+        text = (file_edit.read(path).data or b"").decode()
+        if os.path.basename(path) == CONFIG:
+            return config.found_in(text)
+        return Found(hooks.found_in(text)) if text.strip() else Found()
+    except (CannotEdit, UnicodeDecodeError, TooLong, NotWritable) as error:
+        problems.append(f"{path} cannot be read: {error}")
+    except OSError as error:
+        problems.append(f"{path} cannot be read: {error.strerror}")
+    return None
+
+
+def _named(
+    places: Mapping[str, Mapping[str, Sequence[str]]], records: Iterable[str]
+) -> Iterator[tuple[str, bool]]:
+    """Yield the event of each hook of ours, and whether it is named among the records of Codex.
+
+    Codex keeps them as `<path>:<event>:<group>:<handler>`; what a trust is worth it alone knows.
+    """
+    keys = (name.rsplit(":", 3) for name in records)
+    names = {(os.path.realpath(key[0]), ":".join(key[1:])) for key in keys}
+    for path, events in places.items():
+        for event, there in events.items():
+            spelled = re.sub(r"(?<!^)(?=[A-Z])", "_", event).lower()
+            for place in there:
+                yield event, (os.path.realpath(path), f"{spelled}:{place}") in names
+
+
+# --- problems ------------------------------------------------------------------------------------
+
+_EACH_ANSWERS = "each is called, so Codex is given the same twice; take out what was added by hand"
+_EACH_OFFERS = "a model is offered the memory tools twice; take out what was added by hand"
+
+
+def _called_twice(codex_home: str, found: Found) -> Iterator[str]:
+    """Report what Codex would call more than once for the same occasion.
+
+    Where a person wrote a call of ours in their own words, nobody takes out either.
+    """
+    for event, there in found.hooks.calling.items():
+        calls = Counter(occasion for each in there for occasion in each.occasions(event))
+        if max(calls.values(), default=0) > 1:
+            yield f"{codex_home} has our hook for {event} more than once: {_EACH_ANSWERS}"
+    servers = dict(found.servers_by_hand)
+    if found.server is not None:
+        servers[SERVER_NAME] = found.server
+    names = sorted(name for name, table in servers.items() if table.get("enabled") is not False)
+    if len(names) > 1:
+        path = os.path.join(codex_home, CONFIG)
+        yield f"{path} has our MCP server more than once, as {', '.join(names)}: {_EACH_OFFERS}"
+
+
+def _elsewhere(codex_home: str, answer: Answer | None) -> Iterator[str]:
+    """Report hooks of ours that Codex sees in a project's own configuration: both would run."""
+    for path in dict.fromkeys(hook.path for hook in hooks_of_us(answer)):
+        if os.path.realpath(os.path.dirname(path)) != os.path.realpath(codex_home):
+            yield _twice(path)
+
+
+def _in_projects(around: Surroundings, codex_home: str) -> Iterator[str]:
+    """Report the same without asking Codex: of the folder at hand and those above it."""
+    homes = {os.path.realpath(home) for home in (codex_home, *around.other_homes)}
+    folder = os.path.abspath(around.cwd)
+    while folder != (above := os.path.dirname(folder)):
+        project = os.path.join(folder, ".codex")
+        folder = above
+        if os.path.realpath(project) in homes or not os.path.isdir(project):
+            continue
+        for name in (CONFIG, HOOKS):
+            path = os.path.join(project, name)
+            found = _read(path, [])
+            if found is not None and found.hooks.calling:
+                yield _twice(path)
+
+
+def _twice(path: str) -> str:
+    return f"{path} has our hooks, too: each would be called twice in that project"

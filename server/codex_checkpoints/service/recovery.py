@@ -1,0 +1,46 @@
+"""What killed processes left half done, finished or taken back by the next start."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from codex_checkpoints.core.rollout.fields import Json
+from codex_checkpoints.durable import StorageError
+from codex_checkpoints.service import undertaking
+from codex_checkpoints.service.compaction.installing import reopened as compaction
+from codex_checkpoints.service.compaction.installing import settle_prepared
+from codex_checkpoints.service.portable.importing import reopened as an_import
+from codex_checkpoints.service.restore.restoring import reopened as restore
+from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.undertaking import Work
+
+logger = logging.getLogger(__name__)
+
+
+def recover(sessions: Sessions, now: Callable[[], str]) -> int:
+    """Settle what was left; return how many operations came to their end.
+
+    What another process is doing stays, and so does what cannot be written now.
+    """
+
+    def reopen(name: str, written: Json) -> Work | None:
+        if "import" in written:
+            return an_import(sessions, now, name)
+        if "compaction" in written:
+            return compaction(sessions, written)
+        return restore(sessions, now, name)
+
+    return undertaking.recover(sessions.records, reopen)
+
+
+def recover_prepared(sessions: Sessions) -> None:
+    """Settle compactions that a build before this one left: their own records alone tell of them.
+
+    It reads all records of compactions.
+    """
+    for session_id in sorted(sessions.compactions.holders()):
+        try:
+            settle_prepared(sessions, session_id)
+        except StorageError as error:
+            logger.warning("storage_error: compactions of %s: %s", session_id, error)

@@ -1,0 +1,168 @@
+"""The one way of an operation that makes or changes a session: it is done whole, or not at all.
+
+A compaction, a restore and an import take the same steps:
+
+1. prepare: the operation is written to `restoring/<id>.jsonl`, with all that its end needs;
+2. publish: one step makes a session, or appends to one;
+3. record: the records lie with the sessions, and the audit has the events;
+4. settle: what was written in step 1 is removed.
+
+A process that dies before step 2 has changed nothing that counts; one that dies behind it lacks
+steps 3 and 4 alone.  So one rule ends whatever was cut off: a published operation is recorded, any
+other is taken back.  It holds at once where an operation fails, and at the next start where a
+process was killed (`recovery`).  The file of step 1 is locked until then, so nobody settles what
+another process is still doing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable, Generator, Iterable, Mapping
+from typing import Protocol
+
+from codex_checkpoints.core.restore.sealing import sealed
+from codex_checkpoints.core.rollout.fields import Json, object_of
+from codex_checkpoints.durable import Append, Journal, StorageError
+from codex_checkpoints.records import Records
+from codex_checkpoints.service.refusal import Cancelled, Refusal
+from codex_checkpoints.service.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+INTERRUPTED = "interrupted"
+"""The code of an operation whose process was killed."""
+
+
+class Work(Protocol):
+    """What an operation leaves to be done at its end; `record` and `take_back` may come twice.
+
+    Each raises `StorageError` and refuses `storage_error`: then the next start tries again.
+    """
+
+    def is_published(self) -> bool:
+        """Return whether the one step that counts is done."""
+        ...
+
+    def record(self) -> None:
+        """Write the records and the events of what is published."""
+        ...
+
+    def take_back(self, code: str) -> bool:
+        """Remove what was put beside a session that never came; return whether nothing is left."""
+        ...
+
+
+@contextlib.contextmanager
+def undertaking(records: Records, name: str, work: Work) -> Generator[Append]:
+    """Hold the file of an operation for steps 1 and 2, then do steps 3 and 4; yield its `append`.
+
+    A block that fails with one of our errors is settled as well.  What cannot be settled now is
+    left to the next start, and so is whatever else ends the block.  Raises `StorageError`.
+    """
+    with records.undertaking(name) as journal:
+        try:
+            yield journal.append
+        except (StorageError, Refusal, Cancelled) as error:
+            _settled(name, journal, work, _code_of(error))
+            raise
+        _settled(name, journal, work, INTERRUPTED)
+
+
+def recover(records: Records, reopen: Callable[[str, Json], Work | None]) -> int:
+    """Settle the operations that nobody is doing any more; return how many came to their end.
+
+    `reopen` gets a name and what is written of it, as one object; it returns None for an operation
+    that was killed before anything but its name was written.
+    """
+    settled = 0
+    for name in records.left_undertakings():
+        try:
+            with records.undertaking(name, patience=0.0) as journal:
+                written: dict[str, object] = {}
+                for line in records.undertaken(name):
+                    written |= object_of(line)
+                work = reopen(name, written)
+                if work is None:
+                    journal.clear()
+                settled += work is None or _settled(name, journal, work, INTERRUPTED)
+        except (StorageError, Refusal) as error:
+            logger.warning("%s is not settled: %s", name, error)
+    return settled
+
+
+def _settled(name: str, journal: Journal, work: Work, code: str) -> bool:
+    """Record what is published, take back what is not; return whether nothing is left to do."""
+    try:
+        if work.is_published():
+            work.record()
+        elif not work.take_back(code):
+            return False
+        journal.clear()
+    except (StorageError, Refusal) as error:
+        logger.warning("storage_error: %s is settled by the next start: %s", name, error)
+        return False
+    return True
+
+
+def _code_of(error: StorageError | Refusal | Cancelled) -> str:
+    match error:
+        case Refusal(code=code):
+            return code
+        case StorageError():
+            return "storage_error"
+        case Cancelled():
+            return "cancelled"
+
+
+def removed(records: Records, session_id: str, names: Iterable[str]) -> bool:
+    """Remove files beside a session that never came; return whether all of them are gone."""
+    left = [name for name in names if not _is_removed(records, session_id, name)]
+    return not left
+
+
+def _is_removed(records: Records, session_id: str, name: str) -> bool:
+    try:
+        records.remove(session_id, name)
+    except StorageError as error:
+        logger.warning("storage_error: %s of %s stays: %s", name, session_id, error)
+        return False
+    return True
+
+
+# --- the audit -----------------------------------------------------------------------------------
+
+
+def event_of(  # noqa: PLR0913 - each is a field of its own
+    kind: str,
+    *,
+    at: str,
+    operation_id: str,
+    session_id: str | None,
+    source_session_id: str,
+    settings: Settings,
+    more: Mapping[str, object],
+    source_turn: Mapping[str, object] | None = None,
+) -> dict[str, object]:
+    """Return the line of an event that is no restore's, sealed: ids, counts, digests and codes."""
+    return sealed(
+        {
+            "type": kind,
+            "at": at,
+            "operationId": operation_id,
+            "sessionId": session_id,
+            "sourceSessionId": source_session_id,
+            "checkpointId": None,
+            "sourceTurn": source_turn,
+            "restoreMode": None,
+            "userId": settings.user_id,
+            "orgId": settings.org_id,
+            **more,
+        }
+    )
+
+
+def is_told(records: Records, kind: object, operation_id: object) -> bool:
+    """Return whether the audit has an event of this kind of an operation."""
+    told = map(object_of, records.events())
+    return any((each.get("type"), each.get("operationId")) == (kind, operation_id) for each in told)

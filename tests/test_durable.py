@@ -1,0 +1,105 @@
+"""Files that grow under a temporary name: who is at one, what was left, also without any locks."""
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from codex_checkpoints import durable, file_lock
+
+HOUR_AGO = time.time() - 3600
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Iterator[Path]:
+    yield tmp_path / ".a.tmp"
+    assert list(tmp_path.iterdir()) == []
+
+
+def write(path: Path) -> None:
+    with durable.growing(str(path), 0o600) as file:
+        os.write(file, b"all")
+        os.close(file)
+        path.rename(path.with_name("a"))
+
+
+def test_what_is_being_written_is_not_cleared_and_what_was_left_is(path: Path) -> None:
+    with durable.growing(str(path), 0o600) as file:
+        os.close(file)
+        assert not durable.clear(str(path))
+
+    assert durable.clear(str(path))
+    assert not durable.clear(str(path))
+
+
+def test_a_block_that_fails_takes_its_file_with_it(path: Path) -> None:
+    def fail() -> None:
+        with durable.growing(str(path), 0o600) as file:
+            os.close(file)
+            raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        fail()
+
+
+def test_a_file_of_this_name_is_not_touched(path: Path) -> None:
+    path.write_bytes(b"another's")
+
+    with pytest.raises(FileExistsError), durable.growing(str(path), 0o600):
+        pass
+
+    assert path.read_bytes() == b"another's"
+    path.unlink()
+
+
+def test_a_link_is_not_followed(path: Path) -> None:
+    target = path.with_name("target")
+    target.write_bytes(b"mine")
+    path.symlink_to(target)
+
+    assert not durable.clear(str(path))
+
+    assert target.read_bytes() == b"mine"
+    path.unlink()
+    target.unlink()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there are no such locks there")
+def test_who_begins_beside_somebody_who_clears_up_begins_again(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take, others = file_lock.take, list[int]()
+
+    def first_another(file: int) -> bool:
+        if not others:
+            others.append(os.open(path, os.O_RDWR))
+            assert take(others[0])
+            threading.Timer(0.05, path.unlink).start()
+        return take(file)
+
+    monkeypatch.setattr(file_lock, "take", first_another)
+    write(path)
+    os.close(others[0])
+
+    assert path.with_name("a").read_bytes() == b"all"
+    path.with_name("a").unlink()
+
+
+def test_without_locks_files_are_written_and_age_tells_what_was_left(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no(_: int) -> bool:
+        return False
+
+    monkeypatch.setattr(file_lock, "take", no)
+    monkeypatch.setattr(file_lock, "is_supported", no)
+
+    write(path)
+    path.with_name("a").unlink()
+    path.write_bytes(b"part")
+    assert not durable.clear(str(path))
+    os.utime(path, (HOUR_AGO, HOUR_AGO))
+    assert durable.clear(str(path))

@@ -1,0 +1,180 @@
+"""Each way to write a file ends with its bytes flushed, then its name, then the folder's flush."""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from codex_checkpoints import durable
+from codex_checkpoints.records import Records
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="folders are not flushed there")
+
+Calls = list[tuple[str, str]]
+"""What was asked of the system: the call, and the name of the file or folder it was about."""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[Calls]:
+    """Record the calls that write, flush or name, with the files that descriptors stand for."""
+    found: Calls = []
+    files: dict[int, str] = {}
+    opened, write, fsync = os.open, os.write, os.fsync
+
+    def open_(path: str, *more: int, **named: int) -> int:
+        file = opened(path, *more, **named)
+        files[file] = os.path.basename(path)
+        return file
+
+    def write_(file: int, data: bytes) -> int:
+        found.append(("write", files[file]))
+        return write(file, data)
+
+    def fsync_(file: int) -> None:
+        found.append(("fsync", files[file]))
+        fsync(file)
+
+    def naming(name: str) -> Callable[[str, str], None]:
+        plain = getattr(os, name)
+
+        def call(source: str, target: str) -> None:
+            found.append((name, os.path.basename(target)))
+            plain(source, target)
+
+        return call
+
+    with monkeypatch.context() as recorded:
+        recorded.setattr(os, "open", open_)
+        recorded.setattr(os, "write", write_)
+        recorded.setattr(os, "fsync", fsync_)
+        for name in ("link", "rename", "replace"):
+            recorded.setattr(os, name, naming(name))
+        yield found
+
+
+def plain(calls: Calls) -> Calls:
+    """Leave out what makes temporary names differ."""
+    return [(call, "temporary" if name.endswith(".tmp") else name) for call, name in calls]
+
+
+def test_a_replaced_file_is_flushed_then_renamed_then_its_folder_is_flushed(
+    folder: Path, calls: Calls
+) -> None:
+    (folder / "a").write_bytes(b"old")
+
+    durable.replace(str(folder / "a"), b"new")
+
+    assert plain(calls) == [
+        ("write", "temporary"),
+        ("fsync", "temporary"),
+        ("replace", "a"),
+        ("fsync", "folder"),
+    ]
+
+
+def test_a_published_file_is_flushed_then_named_then_its_folder_is_flushed(
+    folder: Path, calls: Calls
+) -> None:
+    durable.publish(str(folder / "a"), [b"new"])
+
+    assert plain(calls) == [
+        ("write", "temporary"),
+        ("fsync", "temporary"),
+        ("link", "a"),
+        ("fsync", "folder"),
+    ]
+
+
+def under_a_lock(path: str) -> None:
+    durable.append_to(path, {"a": 1})
+
+
+def without_a_lock(path: str) -> None:
+    durable.append_line(path, b"{}")
+
+
+@pytest.mark.parametrize("append", [under_a_lock, without_a_lock])
+def test_the_folder_is_flushed_behind_the_first_line_of_a_file_and_never_again(
+    folder: Path, calls: Calls, append: Callable[[str], None]
+) -> None:
+    append(str(folder / "a"))
+    append(str(folder / "a"))
+
+    assert calls == [
+        ("write", "a"),
+        ("fsync", "a"),
+        ("fsync", "folder"),
+        ("write", "a"),
+        ("fsync", "a"),
+    ]
+
+
+def test_a_folder_that_is_made_for_a_file_is_flushed_into_the_one_above(
+    folder: Path, calls: Calls
+) -> None:
+    durable.make_folder(str(folder / "new" / "newer"))
+
+    assert calls == [("fsync", "folder"), ("fsync", "new")]
+
+
+def test_the_files_of_a_session_are_written_in_these_ways(folder: Path, calls: Calls) -> None:
+    records = Records(str(folder))
+
+    records.write_checkpoint("s", "rollout.jsonl", b"{}")
+    records.add_receipt("s", {})
+
+    assert plain(calls) == [
+        ("fsync", "folder"),
+        ("fsync", "sessions"),
+        ("write", "temporary"),
+        ("fsync", "temporary"),
+        ("replace", "checkpoint_v1.json"),
+        ("fsync", "s"),
+        ("write", "receipts.jsonl"),
+        ("fsync", "receipts.jsonl"),
+        ("fsync", "s"),
+    ]
+
+
+@pytest.mark.parametrize("room", [0, 3])
+def test_a_full_disk_is_one_error_whatever_it_took(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, room: int
+) -> None:
+    left, write = room, os.write
+
+    def full(file: int, data: bytes) -> int:
+        nonlocal left
+        if left == 0:
+            raise OSError(28, "No space left on device")
+        taken, left = left, 0
+        return write(file, data[:taken])
+
+    def fails(write_it: Callable[[], None]) -> None:
+        nonlocal left
+        left = room
+        with (
+            pytest.raises(durable.StorageError, match="No space left on device"),
+            durable.storage_errors(),
+        ):
+            write_it()
+
+    (folder / "old").write_bytes(b"old")
+    (folder / "lines").write_bytes(b"1\n")
+    monkeypatch.setattr(os, "write", full)
+
+    fails(lambda: durable.replace(str(folder / "old"), b"newer"))
+    fails(lambda: durable.publish(str(folder / "new"), [b"newer"]))
+    fails(lambda: durable.append_to(str(folder / "lines"), "newer"))
+
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == {
+        "old": b"old",
+        "lines": b"1\n",
+    }
