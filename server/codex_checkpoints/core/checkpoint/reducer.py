@@ -313,12 +313,13 @@ def _answer(state: State, item: ToolOutput, line: Line) -> None:
     asked = state.calls.waiting.get(item.call_id)
     if asked is None:
         return
+    call, _ = asked
     done = any("Success." in text for text in item.texts)
-    if not done and tools.needs_success(asked.call):
+    if not done and tools.needs_success(call):
         state.calls.end(item.call_id)  # not decided: an event may still say that it was done
         return
     state.calls.decide(item.call_id)
-    state.observe(Observation(_place(state, line), asked.call, item.texts, line.shortened))
+    state.observe(Observation(_place(state, line), call, item.texts, line.shortened))
 
 
 def _event(

@@ -200,7 +200,7 @@ class Replay:
         None while a call waits that holds a secret: what is kept on disk holds none (DSC-81), and
         without its words the call could not be read when its outcome comes.
         """
-        waiting = (saved(each.call) for each in self.state.calls.waiting.values())
+        waiting = (saved(call) for call, _ in self.state.calls.waiting.values())
         if any(find_secret(orjson.dumps(call).decode()) for call in waiting):
             return None
         self.state.observations.settle()

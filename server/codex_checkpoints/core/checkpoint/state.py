@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
+from typing import NamedTuple
 
 from attrs import Factory, evolve, field
 
@@ -28,7 +29,7 @@ from codex_checkpoints.core.rollout.items import (
     ToolRan,
 )
 from codex_checkpoints.core.rollout.turns import Planned, Turns
-from codex_checkpoints.values import define, frozen
+from codex_checkpoints.values import define
 
 Place = tuple[int, str | None, str | None]
 """Where something was observed: `seq`, the folder of the turn, the base of the session."""
@@ -42,8 +43,7 @@ _EDITS = frozenset({"add", "update", "delete", "move"})
 _ENCODED_CONTROL = "%(?:[01][0-9A-F]|7F|C2%[89][0-9A-F]|E2%80%A[89A-E]|E2%81%A[6-9])"
 
 
-@frozen
-class Observation:
+class Observation(NamedTuple):
     """One thing that happened: an item that says so, or a call with the texts of its answer."""
 
     place: Place
@@ -113,11 +113,11 @@ class Observations:
         newest: dict[str, FileObservation] = {}
         cut = -1
         for queued in reversed(queue):
-            queued_seen = isinstance(queued, tuple)
-            place, seen = queued if queued_seen else (queued.place, ())
+            whole = isinstance(queued, Observation)
+            place, seen = (queued.place, ()) if whole else queued
             if place[0] < cut:
                 break
-            for uri, observed in self._named(place, seen if queued_seen else queued.seen()):
+            for uri, observed in self._named(place, queued.seen() if whole else seen):
                 kept = newest.setdefault(uri, observed)
                 kept.edited = max(kept.edited, observed.edited)
             if len(newest) >= _LIMITS.max_artifacts_total and cut < 0:
@@ -162,7 +162,7 @@ def _slim(observation: Observation) -> tuple[Observation, int]:
     item = observation.item
     if isinstance(item, CommandRun):
         size = sum(map(len, item.argv))
-        return evolve(observation, item=evolve(item, printed=None)), size
+        return observation._replace(item=evolve(item, printed=None)), size
     if not isinstance(item, ToolCall) or not item.is_command:
         return observation, 0
     told = object_of(item.arguments)
@@ -170,7 +170,7 @@ def _slim(observation: Observation) -> tuple[Observation, int]:
     words = command if is_list(command) else [command]
     size = sum(len(text_of(word) or "") for word in words)
     applied = any("Success." in text for text in observation.texts)
-    return evolve(observation, texts=("Success.",) if applied else ()), size
+    return observation._replace(texts=("Success.",) if applied else ()), size
 
 
 def _newest(artifacts: dict[str, FileObservation], total: int) -> dict[str, FileObservation]:
@@ -207,12 +207,8 @@ _DECIDED = 4096
 """How many decided calls are remembered at least; up to twice as many before a clearance."""
 
 
-@frozen
-class WaitingCall:
-    """A call of an older file, and how long the line was that asks."""
-
-    call: ToolCall
-    size: int
+WaitingCall = tuple[ToolCall, int]
+"""A call of an older file, and how long the line was that asks."""
 
 
 @define
@@ -227,14 +223,14 @@ class Calls:
     _size: int = field(init=False, default=0)
 
     def __attrs_post_init__(self) -> None:
-        self._size = sum(each.size for each in self.waiting.values())
+        self._size = sum(size for _, size in self.waiting.values())
 
     def wait(self, call: ToolCall, size: int) -> None:
         """Let a call wait for its outcome."""
         if call.call_id in self.decided:
             return
         self.end(call.call_id)
-        self.waiting[call.call_id] = WaitingCall(call, size)
+        self.waiting[call.call_id] = call, size
         self._size += size
         while len(self.waiting) > _WAITING or (
             self._size > _WAITING_BYTES and len(self.waiting) > 1
@@ -245,7 +241,7 @@ class Calls:
         """Let a call wait no longer."""
         ended = self.waiting.pop(call_id, None)
         if ended is not None:
-            self._size -= ended.size
+            self._size -= ended[1]
 
     def decide(self, call_id: str) -> None:
         """Remember that the outcome of a call is known."""
