@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 
 from codex_checkpoints.core.history.choice import choose
-from codex_checkpoints.core.history.forms import Item
-from codex_checkpoints.core.history.rebuild import Rebuild
-from codex_checkpoints.core.history.reconstruct import History, Window, history_of, windows_of
+from codex_checkpoints.core.history.items import Item
+from codex_checkpoints.core.history.rebuild import History, Rebuild, Window, history_of, windows_of
 from codex_checkpoints.core.history.survey import Survey
 from codex_checkpoints.core.rollout.fields import list_of, object_of
 from codex_checkpoints.core.rollout.reader import CHUNK, Place, Reader

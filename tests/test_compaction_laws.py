@@ -16,7 +16,7 @@ from codex_checkpoints.core.compaction.installed import compacted
 from codex_checkpoints.core.compaction.kinds import Past, kind_of, plain_message
 from codex_checkpoints.core.compaction.placement import place
 from codex_checkpoints.core.compaction.report import Declined
-from codex_checkpoints.core.history.pairing import paired
+from codex_checkpoints.core.history.rebuild import paired
 from codex_checkpoints.core.history.tokens import of_items
 from codex_checkpoints.core.history.windows import begun
 from codex_checkpoints.core.rollout.fields import list_of, texts_of

@@ -782,7 +782,6 @@ OTHERS_OF_OURS = {
     "core.rollout.shell",
     "core.rollout.tools",
     # how a history is surveyed and counted
-    "core.history.compacted",
     "core.history.survey",
     "core.history.tokens",
     "core.history.windows",

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 import generated
 from codex_checkpoints import cli
 from codex_checkpoints.core.compaction.records import Installed, Into
-from codex_checkpoints.core.history.marks import Outline
-from codex_checkpoints.core.history.survey import Survey
+from codex_checkpoints.core.history.survey import Outline, Survey
 from codex_checkpoints.service.compaction.compacting import Compacting
 from codex_checkpoints.service.compaction.request import Request
 from codex_checkpoints.service.compaction.undoing import Undoing

@@ -8,7 +8,7 @@ import pytest
 
 import rollouts as r
 from codex_checkpoints.core.compaction.how_to import bundle
-from codex_checkpoints.core.history.reconstruct import Window
+from codex_checkpoints.core.history.rebuild import Window
 from codex_checkpoints.service.connect.receipts import Receipt, by_window
 from homes import Home, thread
 from peer import Peer

@@ -26,8 +26,7 @@ from codex_checkpoints.core.compaction.installed import (
 )
 from codex_checkpoints.core.compaction.kinds import Past
 from codex_checkpoints.core.history.choice import choose
-from codex_checkpoints.core.history.rebuild import Rebuild
-from codex_checkpoints.core.history.reconstruct import History, history_of
+from codex_checkpoints.core.history.rebuild import History, Rebuild, history_of
 from codex_checkpoints.core.history.survey import Survey
 from codex_checkpoints.threads import locks, writer
 from codex_checkpoints.threads.contract import Item

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from codex_checkpoints.core.checkpoint.citation import MOST_TEXT, Citation
+from codex_checkpoints.core.checkpoint.anchors import MOST_TEXT, Citation
 from rollouts import Form, call, output, rollout, session, shell, turn, user
 
 

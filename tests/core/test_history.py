@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codex_checkpoints.core.history import speakers
-from codex_checkpoints.core.history.forms import OTHER
-from codex_checkpoints.core.history.items import read_item
+from codex_checkpoints.core.history.items import OTHER, read_item
 from codex_checkpoints.core.history.rebuild import KEPT_TOKENS, NO_SUMMARY
 from histories import history, said
 from rollouts import (

@@ -11,12 +11,12 @@ from codex_checkpoints.core.history.tokens import (
     Usage,
     WindowSize,
     context,
+    cut_text,
     of_item,
     of_text,
     thresholds,
     window_size,
 )
-from codex_checkpoints.core.history.truncation import cut_text
 from histories import history
 from rollouts import WINDOW, compacted, event, rollout, session, shell, tokens, turn, user
 

@@ -3,7 +3,7 @@
 Nothing in here does I/O, reads a clock, an environment or a random source, logs, or starts a
 thread.  Bytes, times, paths, hashes and settings come in as arguments; values go out.
 
-- `rollout`     from bytes to items: lines, what each line says, what a tool call did, turns.
+- `rollout`     from bytes to lines and items: what each line says, what a tool call did, turns.
 - `history`     from bytes to what a model would be sent: windows, items, tokens.
 - `checkpoint`  from items to a checkpoint: the reducer, its caps, canonical bytes, the view.
 

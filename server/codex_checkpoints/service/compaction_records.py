@@ -24,7 +24,7 @@ from codex_checkpoints.core.compaction.records import (
     to_value,
     unsettled,
 )
-from codex_checkpoints.core.history.openings import Trigger
+from codex_checkpoints.core.history.survey import Trigger
 from codex_checkpoints.core.history.windows import Chain
 from codex_checkpoints.durable import Journal, StorageError
 from codex_checkpoints.records import COMPACTIONS, Records

@@ -14,10 +14,8 @@ from attrs import evolve
 from codex_checkpoints.core.compaction.kinds import Past
 from codex_checkpoints.core.compaction.source import Retracing
 from codex_checkpoints.core.history.choice import Choice, choose
-from codex_checkpoints.core.history.marks import Outline
-from codex_checkpoints.core.history.rebuild import Rebuild
-from codex_checkpoints.core.history.reconstruct import History, Window, history_of, windows_of
-from codex_checkpoints.core.history.survey import Survey
+from codex_checkpoints.core.history.rebuild import History, Rebuild, Window, history_of, windows_of
+from codex_checkpoints.core.history.survey import Outline, Survey
 from codex_checkpoints.core.history.windows import Fragment
 from codex_checkpoints.core.rollout.fields import Json
 from codex_checkpoints.core.rollout.parsing import head_of

@@ -16,9 +16,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from codex_checkpoints.core.checkpoint import memory
-from codex_checkpoints.core.checkpoint.anchors import Anchor, CallSearch, Newest
+from codex_checkpoints.core.checkpoint.anchors import Anchor, CallSearch, Citation, Newest
 from codex_checkpoints.core.checkpoint.caps import MAX_VALUE_CHARS, Limits
-from codex_checkpoints.core.checkpoint.citation import Citation
 from codex_checkpoints.core.checkpoint.claims import Accepted, Known, Rejected, check
 from codex_checkpoints.core.checkpoint.memory import Memory
 from codex_checkpoints.core.checkpoint.notes import Note, NoteKind, notes_of

@@ -16,9 +16,10 @@ from codex_checkpoints.core.compaction.recent import (
     last_trace,
     trace_of,
 )
-from codex_checkpoints.core.history.forms import Item
-from codex_checkpoints.core.history.survey import Survey
+from codex_checkpoints.core.history.items import Item
 from codex_checkpoints.core.history.window_ids import first_window
+from codex_checkpoints.core.rollout.fields import load, object_of
+from codex_checkpoints.core.rollout.parsing import BOM, said
 from codex_checkpoints.core.rollout.reader import CHUNK, Place
 from codex_checkpoints.service.reading.session_file import bases_below
 from codex_checkpoints.service.sessions import Sessions
@@ -156,9 +157,9 @@ def _is_behind_rollback(reader: RolloutReader, path: str, place: int) -> bool:
 
 
 def _first_window(reader: RolloutReader, path: str) -> str | None:
-    survey = Survey()
-    survey.reader.close(reader.first_line(path))
-    return first_window(survey.head)
+    head = object_of(load(reader.first_line(path).removeprefix(BOM)))
+    kind, payload, _ = said(head, first=True)
+    return first_window(payload) if kind == "session_meta" else None
 
 
 def last_line_with(

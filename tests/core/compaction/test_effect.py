@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 import rollouts as r
 from codex_checkpoints.core.compaction.effect import Form, effective
 from codex_checkpoints.core.compaction.installed import Line, Moment, in_place, in_task
-from codex_checkpoints.core.history.marks import Outline
-from codex_checkpoints.core.history.survey import Survey
+from codex_checkpoints.core.history.survey import Outline, Survey
 from codex_checkpoints.core.history.windows import Chain, begun
 from codex_checkpoints.core.rollout.fields import Json
 from compactions import user

@@ -13,7 +13,7 @@ from codex_checkpoints.core.compaction.installed import (
     source_of,
     token_count,
 )
-from codex_checkpoints.core.history.replacement import replacement_of
+from codex_checkpoints.core.history.items import replacement_of
 from codex_checkpoints.core.history.tokens import context, usage_of
 from codex_checkpoints.core.history.windows import Chain, begun
 from codex_checkpoints.core.rollout.fields import Json, object_of

@@ -5,11 +5,10 @@ from collections.abc import Sequence
 import pytest
 
 from codex_checkpoints.core.history.items import user_message
-from codex_checkpoints.core.losses import commands, files
+from codex_checkpoints.core.losses import watched
 from codex_checkpoints.core.losses.account import Account
-from codex_checkpoints.core.losses.commands import LOOP_RUNS
-from codex_checkpoints.core.losses.files import LOOP_WINDOWS
 from codex_checkpoints.core.losses.records import MAX_LISTED, MAX_REREADS, Loss
+from codex_checkpoints.core.losses.watched import LOOP_RUNS, LOOP_WINDOWS
 from compactions import CHECKPOINT
 from losing import gone, losses, read_again
 from reading import read_with
@@ -96,8 +95,8 @@ def test_each_thing_names_the_record_that_it_comes_from():
     assert (found.task.ref, found.task.seq) == ("u1", 3)
     assert [(each.ref, each.seq) for each in found.open_plan_steps] == [("p", 4)]
     assert [(each.ref, each.seq) for each in found.edited_files] == [("e", 7)]
-    commands = [(each.ref, each.seq, each.exit_code) for each in found.failing_commands]
-    assert commands == [("r", 10, 2)]
+    watched = [(each.ref, each.seq, each.exit_code) for each in found.failing_commands]
+    assert watched == [("r", 10, 2)]
 
 
 def test_an_older_record_keeps_the_users_words_and_its_message():
@@ -268,17 +267,17 @@ def test_of_many_things_the_lost_and_the_newest_are_listed():
     ]
     found = first(*changed, *failing, summary(f"f{MAX_LISTED + 3}.py, make 0")).missed
 
-    files = [each.uri for each in found.edited_files]
-    assert files == [f"f{number}.py" for number in range(MAX_LISTED + 2, 2, -1)]
+    watched = [each.uri for each in found.edited_files]
+    assert watched == [f"f{number}.py" for number in range(MAX_LISTED + 2, 2, -1)]
     assert [each.command for each in found.failing_commands][-1] == "make 1"
     assert all(each.lost for each in (*found.edited_files, *found.failing_commands))
     assert found.not_listed == 5
 
 
 def test_what_is_remembered_of_files_and_commands_is_bounded(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(files, "MAX_CHANGED", 2)
-    monkeypatch.setattr(files, "MAX_FILES", 2)
-    monkeypatch.setattr(commands, "MAX_COMMANDS", 2)
+    monkeypatch.setattr(watched, "MAX_CHANGED", 2)
+    monkeypatch.setattr(watched, "MAX_FILES", 2)
+    monkeypatch.setattr(watched, "MAX_COMMANDS", 2)
     failing = [shell(f"make {n}", "no", exit_code=1, status="failed") for n in range(3)]
     data = rollout(
         session(),

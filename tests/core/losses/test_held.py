@@ -3,8 +3,8 @@
 import pytest
 
 from codex_checkpoints.core.history.items import user_message
-from codex_checkpoints.core.losses import held as module
-from codex_checkpoints.core.losses.held import held_by
+from codex_checkpoints.core.losses import account as module
+from codex_checkpoints.core.losses.account import held_by
 
 SECRET = "ghp_" + "a1B2" * 9
 SEALED = {"type": "compaction", "encrypted_content": "gAAA"}

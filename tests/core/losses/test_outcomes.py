@@ -2,7 +2,7 @@
 
 import pytest
 
-from codex_checkpoints.core.losses.outcomes import UNKNOWN, Outcome, outcome_in, outcome_of
+from codex_checkpoints.core.losses.watched import UNKNOWN, Outcome, outcome_in, outcome_of
 from codex_checkpoints.core.rollout.items import CommandRun
 
 

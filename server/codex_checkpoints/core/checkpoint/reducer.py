@@ -18,10 +18,8 @@ accepted updates and bounds come in where a checkpoint is asked for, in `project
 from __future__ import annotations
 
 from codex_checkpoints.core.checkpoint.caps import MAX_URI_CHARS, MAX_VALUE_CHARS
-from codex_checkpoints.core.checkpoint.observations import Observation
-from codex_checkpoints.core.checkpoint.state import NAMED, State
+from codex_checkpoints.core.checkpoint.state import NAMED, Observation, State
 from codex_checkpoints.core.checkpoint.text import value
-from codex_checkpoints.core.rollout.events import EVENTS, ITEMS
 from codex_checkpoints.core.rollout.items import (
     QUIET,
     AssistantMessage,
@@ -45,9 +43,8 @@ from codex_checkpoints.core.rollout.items import (
     UserMessage,
     Worked,
 )
-from codex_checkpoints.core.rollout.parsing import LINES
+from codex_checkpoints.core.rollout.parsing import EVENTS, ITEMS, LINES, RESPONSES, quiet, worked
 from codex_checkpoints.core.rollout.reader import NOTED, WORDS, Line, Scale
-from codex_checkpoints.core.rollout.responses import RESPONSES, quiet, worked
 from codex_checkpoints.core.rollout.turns import Planned, Said, Steps
 
 _EVENTS_BESIDE_ITEMS = frozenset(
@@ -316,12 +313,13 @@ def _answer(state: State, item: ToolOutput, line: Line) -> None:
     asked = state.calls.waiting.get(item.call_id)
     if asked is None:
         return
+    call, _ = asked
     done = any("Success." in text for text in item.texts)
-    if not done and tools.needs_success(asked.call):
+    if not done and tools.needs_success(call):
         state.calls.end(item.call_id)  # not decided: an event may still say that it was done
         return
     state.calls.decide(item.call_id)
-    state.observe(Observation(_place(state, line), asked.call, item.texts, line.shortened))
+    state.observe(Observation(_place(state, line), call, item.texts, line.shortened))
 
 
 def _event(

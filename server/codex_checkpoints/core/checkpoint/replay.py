@@ -13,10 +13,17 @@ from typing import Self
 
 import orjson
 
-from codex_checkpoints.core.checkpoint import projection
+from codex_checkpoints.core.checkpoint import memory
 from codex_checkpoints.core.checkpoint.caps import Limits
 from codex_checkpoints.core.checkpoint.memory import Update
-from codex_checkpoints.core.checkpoint.records import Checkpoint, Task
+from codex_checkpoints.core.checkpoint.records import (
+    Artifact,
+    Checkpoint,
+    Evidence,
+    Plan,
+    Step,
+    Task,
+)
 from codex_checkpoints.core.checkpoint.redaction import find_secret
 from codex_checkpoints.core.checkpoint.reducer import Reducer
 from codex_checkpoints.core.checkpoint.saving import loaded, saved
@@ -24,6 +31,60 @@ from codex_checkpoints.core.checkpoint.state import State
 from codex_checkpoints.core.rollout.items import SessionMeta
 from codex_checkpoints.core.rollout.reader import Fold, Reader, Scale, is_whole
 from codex_checkpoints.values import define
+
+
+def checkpoint_of(
+    state: State,
+    seq: int,
+    updates: Iterable[Update],
+    hashes: Mapping[str, str],
+    limits: Limits,
+) -> Checkpoint:
+    """Return the checkpoint at `seq`, where the state stands."""
+    remembered = memory.replay(updates, state.turns.counts, limits, state.seed)
+    artifacts = {
+        uri: Artifact(uri, each.kind, hashes.get(uri) if each.hashable else each.hash, each.seq)
+        for uri, each in state.observations.kept(limits).items()
+    }
+    recent = sorted(artifacts, key=lambda uri: (-artifacts[uri].last_observed_seq, uri))
+    return Checkpoint(
+        seq,
+        task_of(state),
+        plan_of(state, remembered, limits),
+        remembered.decisions,
+        artifacts,
+        remembered.facts,
+        tuple(recent[: limits.max_recent_artifacts]),
+    )
+
+
+def task_of(state: State) -> Task | None:
+    """Return what a person asked for last, in a turn that still counts, else before them all."""
+    said = [turn.said for turn in state.turns.counting() if turn.said is not None]
+    last = max(said, key=lambda one: one.order, default=None)
+    if last is None:
+        return None if state.seed is None else state.seed.task
+    return Task(last.text, Evidence("user", last.ref))
+
+
+def plan_of(state: State, remembered: memory.Memory, limits: Limits) -> Plan:
+    """Return the plan: the newer one of the last recorded and the last accepted."""
+    plans = [turn.planned for turn in state.turns.counting() if turn.planned is not None]
+    if state.planned is not None:
+        plans.append(state.planned)
+    last = max(plans, key=lambda one: one.order, default=None)
+    # An update is applied after the record with its `seq`, so it wins a tie (DSC-79).
+    if remembered.plan is not None and (last is None or remembered.plan_seq >= last.seq):
+        return remembered.plan
+    if last is None:
+        return Plan() if state.seed is None else state.seed.plan
+    kept = last.steps[: limits.max_plan_steps_total]
+    return Plan(
+        tuple(Step(f"s{place}", text) for place, (text, _) in enumerate(kept, 1)),
+        {f"s{place}": done for place, (_, done) in enumerate(kept, 1)},
+        Evidence("tool_output", last.call_id),
+    )
+
 
 LONGEST_TAIL = 1 << 23
 """An unfinished last line beyond this many bytes is not looked at before its LF is there."""
@@ -116,7 +177,7 @@ class Replay:
 
     def task(self) -> Task | None:
         """Return the task alone, without a look at what else a checkpoint holds."""
-        return projection.task_of(self.state)
+        return task_of(self.state)
 
     def checkpoint(
         self,
@@ -126,7 +187,7 @@ class Replay:
     ) -> Checkpoint:
         """Return the checkpoint after the last whole line (DSC-1)."""
         limits = Limits() if limits is None else limits
-        return projection.checkpoint_of(self.state, self.seq, updates, hashes, limits)
+        return checkpoint_of(self.state, self.seq, updates, hashes, limits)
 
     def files(self) -> tuple[str, ...]:
         """Return the uris of the files whose hashes a checkpoint holds."""
@@ -139,7 +200,7 @@ class Replay:
         None while a call waits that holds a secret: what is kept on disk holds none (DSC-81), and
         without its words the call could not be read when its outcome comes.
         """
-        waiting = (saved(each.call) for each in self.state.calls.waiting.values())
+        waiting = (saved(call) for call, _ in self.state.calls.waiting.values())
         if any(find_secret(orjson.dumps(call).decode()) for call in waiting):
             return None
         self.state.observations.settle()

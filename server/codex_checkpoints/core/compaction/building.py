@@ -36,8 +36,7 @@ from codex_checkpoints.core.compaction.report import (
     piece,
 )
 from codex_checkpoints.core.history.items import user_message
-from codex_checkpoints.core.history.tokens import of_item, of_items
-from codex_checkpoints.core.history.truncation import approximate_tokens, cut_text
+from codex_checkpoints.core.history.tokens import approximate_tokens, cut_text, of_item, of_items
 from codex_checkpoints.core.rollout.fields import Json
 from codex_checkpoints.values import frozen
 

@@ -16,10 +16,9 @@ from attrs import evolve
 
 from codex_checkpoints.core.compaction.installed import Line
 from codex_checkpoints.core.history.choice import choose
-from codex_checkpoints.core.history.forms import Item
-from codex_checkpoints.core.history.marks import Outline
+from codex_checkpoints.core.history.items import Item
 from codex_checkpoints.core.history.rebuild import Rebuild
-from codex_checkpoints.core.history.survey import Survey
+from codex_checkpoints.core.history.survey import Outline, Survey
 from codex_checkpoints.core.rollout.fields import Json
 
 Form = tuple[Line, ...]

@@ -9,8 +9,7 @@ from collections.abc import Iterable
 
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.compaction.how_to import bundle
-from codex_checkpoints.core.history.forms import Item
-from codex_checkpoints.core.history.items import texts
+from codex_checkpoints.core.history.items import Item, texts
 from codex_checkpoints.core.rollout.ours import is_ours
 
 _ALWAYS = "compact"

@@ -13,9 +13,7 @@ from collections.abc import Sequence
 import orjson
 
 from codex_checkpoints.core.compaction.injection import last_bundle
-from codex_checkpoints.core.history.forms import Item
-from codex_checkpoints.core.history.items import counts, read_item
-from codex_checkpoints.core.history.replacement import replacement_of
+from codex_checkpoints.core.history.items import Item, counts, read_item, replacement_of
 from codex_checkpoints.core.history.window_ids import window_id_of
 from codex_checkpoints.core.rollout.reader import NOTED, WHOLE, Line, Place, Reader
 

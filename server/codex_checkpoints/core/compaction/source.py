@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from codex_checkpoints.core.compaction.kinds import Past
 from codex_checkpoints.core.history.choice import Choice
-from codex_checkpoints.core.history.forms import Item
-from codex_checkpoints.core.history.pairing import is_output
-from codex_checkpoints.core.history.rebuild import Rebuild
+from codex_checkpoints.core.history.items import Item
+from codex_checkpoints.core.history.rebuild import Rebuild, is_output
 from codex_checkpoints.core.rollout.reader import NOTED, Line, Place
 
 

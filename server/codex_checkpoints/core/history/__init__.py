@@ -7,7 +7,6 @@ newest window holds, however long the file is, and a rollback past a compaction 
 window before it (WIN-8).
 
 `items` knows which items Codex can read and what it makes of them, `speakers` which of them begin a
-turn, `truncation` and `pairing` how they are made fit for a request; `tokens` counts, `windows`
-tells the chain of windows.  Everything here was held against the real program, whose answers to
-damaged and old files are part of the tests.
+turn, `tokens` counts and cuts, `windows` follows the chain of windows.  Everything here was held
+against the real program, whose answers to damaged and old files are part of the tests.
 """

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 
 from attrs import Factory
 
-from codex_checkpoints.core.history.compacted import Compaction
-from codex_checkpoints.core.history.marks import (
+from codex_checkpoints.core.history.survey import (
     Began,
+    Compaction,
     Ended,
     Mark,
     Outline,

@@ -1,4 +1,9 @@
-"""The second pass: the items of a history, from the chosen window on.
+"""The second pass: the items of a history, from the chosen window on, and what belongs to it.
+
+    survey = Survey()                        # all bytes of the session, its bases first
+    choice = choose(survey.outline())
+    rebuild = Rebuild(choice, outline.start)   # the bytes from `rebuild.start` on
+    history = history_of(outline, choice, rebuild.result())
 
 Rules, as Codex follows them:
 
@@ -7,34 +12,92 @@ Rules, as Codex follows them:
 3. A record without a replacement keeps what people said, up to a limit, and its message (CKP-26).
 4. A rollback cuts before the turn it takes back, and before the context that came with it; what
    stood before the first turn stays.
+5. A call without an output gets one that says it was aborted; an output without its call goes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 
+from codex_checkpoints.core.history import tokens
 from codex_checkpoints.core.history.choice import Choice
-from codex_checkpoints.core.history.forms import OTHER, Item
 from codex_checkpoints.core.history.items import (
+    OTHER,
+    Item,
     counts,
     is_forgotten,
     is_instruction,
+    is_legacy,
     read_item,
+    replacement_of,
     texts,
     user_message,
 )
-from codex_checkpoints.core.history.pairing import is_output, paired
-from codex_checkpoints.core.history.replacement import is_legacy, replacement_of
 from codex_checkpoints.core.history.speakers import begins_turn, is_prompt, states_context
-from codex_checkpoints.core.history.truncation import (
+from codex_checkpoints.core.history.survey import Compaction, Outline, Strategy, Trigger
+from codex_checkpoints.core.history.tokens import (
     OUTPUT_TOKENS,
+    Context,
     approximate_tokens,
     cut_output,
     ends_of,
 )
+from codex_checkpoints.core.history.windows import Chain
 from codex_checkpoints.core.rollout.fields import NOTHING, Json, object_of, text_of, whole_of
 from codex_checkpoints.core.rollout.reader import NOTED, WHOLE, Line, Place, Reader
 from codex_checkpoints.values import frozen
+
+ABORTED = "aborted"
+
+_OUTPUT_OF = {
+    "function_call": "function_call_output",
+    "local_shell_call": "function_call_output",
+    "custom_tool_call": "custom_tool_call_output",
+    "tool_search_call": "tool_search_output",
+}
+"""The type of output that answers each type of call."""
+
+_OUTPUTS = frozenset(_OUTPUT_OF.values())
+
+
+def is_output(item: Item) -> bool:
+    """Return whether an item answers a call."""
+    return item["type"] in _OUTPUTS
+
+
+def paired(items: Sequence[Item]) -> tuple[Item, ...]:
+    """Return a history in which every call has an output and every output its call."""
+    asked = {(_OUTPUT_OF[kind], call_id) for kind, call_id in _ids(items) if kind in _OUTPUT_OF}
+    answered = {(kind, call_id) for kind, call_id in _ids(items) if kind in _OUTPUTS}
+    whole: list[Item] = []
+    for item in items:
+        if is_output(item) and not _may_stay(item, asked):
+            continue
+        whole.append(item)
+        output, call_id = _OUTPUT_OF.get(str(item["type"])), item.get("call_id")
+        if output is not None and call_id is not None and (output, call_id) not in answered:
+            whole.append(_aborted(output, call_id))
+    return tuple(whole)
+
+
+def _ids(items: Iterable[Item]) -> Iterator[tuple[str, object]]:
+    return ((str(item["type"]), item.get("call_id")) for item in items)
+
+
+def _may_stay(item: Item, asked: AbstractSet[tuple[str, object]]) -> bool:
+    if item.get("call_id") is None:
+        return True  # nothing says whose it is
+    by_service = item["type"] == "tool_search_output" and item.get("execution") == "server"
+    return by_service or (str(item["type"]), item["call_id"]) in asked
+
+
+def _aborted(kind: str, call_id: object) -> Item:
+    if kind == "tool_search_output":
+        found: Item = {"status": "completed", "execution": "client", "tools": []}
+        return {"type": kind, "call_id": call_id, **found}
+    return {"type": kind, "call_id": call_id, "output": ABORTED}
+
 
 KEPT_TOKENS = 20_000
 """How much of what people said outlives a compaction that has no replacement of its own."""
@@ -178,3 +241,75 @@ def _letter(payload: Json) -> Iterable[Item]:
         parts.append({"type": "encrypted_content", "encrypted_content": sealed})
     item = read_item({"type": "agent_message", **names, "content": parts})
     return () if item is None else (item,)
+
+
+@frozen
+class History:
+    """The history of a session, and what belongs to it.
+
+    `items` are as Codex would send them, without base instructions and without what the next turn
+    adds; `baseline` is explained at `Choice`.
+    """
+
+    items: tuple[Item, ...]
+    reconstructed: bool
+    chain: Chain
+    context: Context
+    baseline: int | None
+
+
+@frozen
+class Window:
+    """One window; number 0 is the first.  None stands for what no record tells (WIN-9, WIN-12)."""
+
+    number: int
+    window_id: str | None
+    previous_id: str | None
+    opened_seq: int
+    opened_at: str | None
+    trigger: Trigger | None = None
+    strategy: Strategy | None = None
+    tokens_before: int | None = None
+    tokens_after: int | None = None
+
+
+def history_of(outline: Outline, choice: Choice, rebuilt: Rebuilt) -> History:
+    """Put together what both passes found."""
+    estimate = tokens.of_items(rebuilt.items) + outline.instructions
+    return History(
+        items=rebuilt.items,
+        reconstructed=rebuilt.reconstructed,
+        chain=choice.chain,
+        context=tokens.context(outline.usage, estimate, stale=outline.stale),
+        baseline=choice.baseline,
+    )
+
+
+def windows_of(outline: Outline, choice: Choice) -> tuple[Window, ...]:
+    """Return the windows of a session that count, the first one first (WIN-12)."""
+    first = outline.window_id or _told_first(choice)
+    windows = [Window(0, first, None, outline.opened_seq, outline.opened_at)]
+    for compaction in choice.windows:
+        before, opening = windows[-1], outline.openings[compaction.index]
+        number = before.number + 1 if compaction.number is None else compaction.number
+        after = None if compaction.size is None else compaction.size + outline.instructions
+        windows.append(
+            Window(
+                number=number,
+                window_id=compaction.window_id,
+                previous_id=compaction.previous_id or before.window_id,
+                opened_seq=compaction.seq,
+                opened_at=compaction.stamp,
+                trigger=opening.trigger,
+                strategy=compaction.strategy,
+                tokens_before=opening.before,
+                tokens_after=after if opening.after is None else opening.after,
+            )
+        )
+    return tuple(windows)
+
+
+def _told_first(choice: Choice) -> str | None:
+    """Return the id of the first window as the records of later ones tell it."""
+    told: list[Compaction] = [each for each in choice.windows if each.first_id is not None]
+    return told[0].first_id if told else None

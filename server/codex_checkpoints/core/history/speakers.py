@@ -10,8 +10,7 @@ import hashlib
 import re
 from collections.abc import Sequence
 
-from codex_checkpoints.core.history.forms import Item
-from codex_checkpoints.core.history.items import texts
+from codex_checkpoints.core.history.items import Item, texts
 from codex_checkpoints.core.rollout.fields import is_object, list_of, load, object_of, text_of
 
 _ENDS = 1024

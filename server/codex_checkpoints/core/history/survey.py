@@ -1,34 +1,257 @@
 """The first pass over a session: a few words a turn, from which all else is decided.
 
-`Survey` takes every line and keeps what the look back of `choice` needs: where tasks begin and end,
-which of them were a user's, what was taken back, where windows were opened.  Of a compaction it
-notes where its record stands, not what is in it.  Beside that it keeps what the newest model call
-used (JUN-28), and has `openings` follow how windows came about.
+`Survey` keeps what the look back of `choice` needs: where tasks begin and end, which of them were a
+user's, what was taken back, where windows were opened and how (WIN-12).  Of a compaction it notes
+where its record stands, not what is in it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Literal
 
 from codex_checkpoints.core.history import tokens
-from codex_checkpoints.core.history.compacted import ANSWER_END, read_compaction
-from codex_checkpoints.core.history.items import counts, read_item
-from codex_checkpoints.core.history.marks import (
-    Began,
-    Ended,
-    Mark,
-    Outline,
-    Said,
-    Settings,
-    TakenBack,
-    World,
+from codex_checkpoints.core.history.items import (
+    Item,
+    counts,
+    is_legacy,
+    read_item,
+    replacement_of,
+    texts,
 )
-from codex_checkpoints.core.history.openings import Openings
-from codex_checkpoints.core.history.speakers import begins_turn
+from codex_checkpoints.core.history.speakers import begins_turn, is_prompt, is_summary
 from codex_checkpoints.core.history.tokens import Usage
-from codex_checkpoints.core.history.window_ids import first_window
+from codex_checkpoints.core.history.window_ids import first_window, window_id_of
 from codex_checkpoints.core.rollout.fields import Json, list_of, object_of, text_of, whole_of
+from codex_checkpoints.core.rollout.ours import is_ours
 from codex_checkpoints.core.rollout.reader import NOTED, WHOLE, Line, Place, Reader
+from codex_checkpoints.values import define, frozen
+
+Strategy = Literal["checkpoint", "codex", "local", "remote", "fresh"]
+
+ANSWER_END = 512
+"""How many characters of a message are kept, to know it again by its end."""
+
+
+@frozen
+class Compaction:
+    """Where a window was opened, without its history.
+
+    `place` is where the record stands, `index` counts the records of a session from 0.  Without a
+    `replacement` the history is to be made of user messages and the record's message (CKP-26);
+    `size` is our estimate of the replacement in tokens.
+    """
+
+    place: Place
+    index: int
+    seq: int
+    stamp: str | None
+    number: int | None
+    window_id: str | None
+    first_id: str | None
+    previous_id: str | None
+    replacement: bool
+    size: int | None
+    strategy: Strategy | None
+    message_end: str
+
+
+def read_compaction(line: Line, index: int) -> Compaction | None:
+    """Read a record, None where Codex passes over it."""
+    payload = line.payload
+    replacement = replacement_of(payload)
+    if replacement is None and not is_legacy(payload):
+        return None
+    ids = [window_id_of(payload.get(name)) for name in ("window_id", "first_window_id")]
+    message = text_of(payload.get("message")) or ""
+    return Compaction(
+        place=line.place,
+        index=index,
+        seq=line.seq,
+        stamp=line.stamp or None,
+        number=_number(payload),
+        window_id=ids[0],
+        first_id=ids[1],
+        previous_id=window_id_of(payload.get("previous_window_id")),
+        replacement=replacement is not None,
+        size=None if replacement is None else tokens.of_items(replacement),
+        strategy=_strategy(replacement, message),
+        message_end=message[-ANSWER_END:],
+    )
+
+
+def _number(payload: Json) -> int | None:
+    """Return the window's number; for a week it stood in `window_id` (WIN-9)."""
+    for name in ("window_number", "window_id"):
+        value = payload.get(name)
+        if type(value) is int:
+            return value
+    return None
+
+
+def _strategy(replacement: Sequence[Item] | None, message: str) -> Strategy | None:
+    """Tell who made a replacement by what it ends with."""
+    if replacement is None:
+        return "local" if message else None
+    last = texts(replacement[-1])[:1] if replacement else ()
+    if any(is_ours(text) for text in last):
+        return "checkpoint"
+    if any(item["type"] in {"compaction", "context_compaction"} for item in replacement):
+        return "remote"
+    if any(is_summary(text) for item in replacement for text in texts(item)[:1]):
+        return "local"
+    return None if message or any(map(is_prompt, replacement)) else "fresh"
+
+
+Trigger = Literal["manual", "pre_turn", "mid_turn"]
+
+
+@define
+class Opening:
+    """What is known of one window's opening; what no record tells stays None."""
+
+    trigger: Trigger | None = None
+    before: int | None = None
+    after: int | None = None
+
+
+class Openings:
+    """Follow a session from task to task, and remember how its windows were opened."""
+
+    def __init__(self) -> None:
+        """Begin before the first task."""
+        self.all: list[Opening] = []
+        self._in_task = False
+        self._prompted = False
+        self._items = 0
+        self._answer = ""
+        self._waits = False  # what set off the newest one is not known yet
+        self._fresh = False  # nothing but bookkeeping stands behind the newest one
+        self._used: int | None = None
+        self._used_before_item: int | None = None
+        self._reported = False
+
+    def began(self) -> None:
+        """Take the beginning of a task."""
+        self.ended()
+        self._in_task, self._prompted, self._items, self._answer = True, False, 0, ""
+
+    def ended(self) -> None:
+        """Take the end of a task: one in which nobody said anything was asked for."""
+        self._settle("manual")
+        self._in_task = False
+
+    def prompted(self) -> None:
+        """Take what a person typed."""
+        self._settle("pre_turn")
+        self._prompted = True
+
+    def item(self, answer: str | None, *, by_model: bool) -> None:
+        """Take an item of the history; `answer` is the end of what the model said, if it did."""
+        self._items += by_model
+        self._answer = answer or ""
+        self._fresh = self._reported = False
+        self._used_before_item = self._used
+
+    def reported(self, usage: Usage) -> None:
+        """Take a report; the later ones behind an item are those of a compaction itself.
+
+        More than the window holds is no report, though it may be an estimate (ROL-9, DSC-55).
+        """
+        if not self._reported:
+            believed = usage.is_estimate or not usage.is_impossible
+            self._used, self._reported = usage.total if believed else None, True
+        if self._fresh and usage.is_estimate and self.all[-1].after is None:
+            self.all[-1].after = usage.total
+
+    def compacted(self, compaction: Compaction) -> None:
+        """Take a record that opens a window."""
+        # A summary that the model wrote for this is no work on the task, and no use of the window.
+        summed_up = bool(self._answer) and compaction.message_end.endswith(self._answer)
+        used = self._used_before_item if summed_up else self._used
+        opening = Opening(before=used)
+        if compaction.strategy == "checkpoint":
+            opening.trigger = "manual"
+        elif self._in_task and self._items > summed_up:
+            opening.trigger = "mid_turn"
+        elif self._in_task and self._prompted:
+            opening.trigger = "pre_turn"
+        self.all.append(opening)
+        # What was in use is so no more (CKP-28); the next report counts, be it an estimate.
+        self._used = self._used_before_item = None
+        self._reported, self._answer = False, ""
+        self._fresh, self._waits = True, self._in_task and opening.trigger is None
+
+    def _settle(self, trigger: Trigger) -> None:
+        if self._waits:
+            self.all[-1].trigger, self._waits = trigger, False
+
+
+@frozen
+class Began:
+    """Codex began to work on a submission."""
+
+
+@frozen
+class Ended:
+    """It stopped working on it."""
+
+    turn_id: str | None
+    aborted: bool
+
+
+@frozen
+class Said:
+    """Lines of the history; with `turn` one of them was a user's prompt or an agent's message."""
+
+    turn: bool
+
+
+@frozen
+class Settings:
+    """The settings of a turn were written down, which later turns are compared with."""
+
+    turn_id: str | None
+    seq: int
+
+
+@frozen
+class World:
+    """The injected context was written down, whole (`full`) or as a change."""
+
+    full: bool
+
+
+@frozen
+class TakenBack:
+    """The newest user turns no longer count."""
+
+    turns: int
+
+
+Mark = Began | Ended | Said | Settings | World | TakenBack | Compaction
+
+
+@frozen
+class Outline:
+    """What the first pass found.
+
+    Nothing before `start` counts any more.  `window_id` is that of the first window, `opened_seq`
+    and `opened_at` say when it was opened; `usage` is the newest report, `stale` when a window was
+    opened after it; `instructions` are the tokens of the base instructions.
+    """
+
+    marks: tuple[Mark, ...]
+    openings: tuple[Opening, ...]
+    start: Place
+    session_id: str | None
+    window_id: str | None
+    opened_seq: int
+    opened_at: str | None
+    instructions: int
+    usage: Usage | None
+    stale: bool
+    seq: int
 
 
 class Survey:

@@ -8,17 +8,32 @@ Windows follow each other as they stand in the file; those that a rollback took 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from codex_checkpoints.core.checkpoint.memory import Update
+from codex_checkpoints.core.checkpoint.redaction import redact
 from codex_checkpoints.core.checkpoint.replay import Replay
+from codex_checkpoints.core.checkpoint.text import one_line
 from codex_checkpoints.core.history.choice import choose
-from codex_checkpoints.core.history.compacted import Compaction
-from codex_checkpoints.core.history.marks import Outline
-from codex_checkpoints.core.history.openings import Opening
-from codex_checkpoints.core.history.reconstruct import Window, windows_of
-from codex_checkpoints.core.history.survey import Survey
-from codex_checkpoints.core.losses.held import Held
+from codex_checkpoints.core.history.items import (
+    Item,
+    counts,
+    read_item,
+    replacement_of,
+    texts,
+    user_message,
+)
+from codex_checkpoints.core.history.rebuild import (
+    KEPT_TOKENS,
+    Window,
+    kept_prompts,
+    windows_of,
+    without_last_turns,
+)
+from codex_checkpoints.core.history.speakers import is_prompt
+from codex_checkpoints.core.history.survey import Compaction, Opening, Outline, Survey
+from codex_checkpoints.core.history.tokens import approximate_tokens
 from codex_checkpoints.core.losses.records import (
     MAX_LISTED,
     Loss,
@@ -28,9 +43,189 @@ from codex_checkpoints.core.losses.records import (
     Missed,
     Readings,
 )
-from codex_checkpoints.core.losses.replacements import Replacement, Replacements
 from codex_checkpoints.core.losses.watched import Watched
+from codex_checkpoints.core.rollout.fields import is_list, is_object, text_of, whole_of
 from codex_checkpoints.core.rollout.reader import NOTED, Line, Reader
+from codex_checkpoints.values import frozen
+
+SEARCHED = 1 << 22
+"""Code points of a replacement that are searched."""
+
+_SEALED = frozenset({"compaction", "context_compaction"})
+_NO_TEXT = frozenset({"type", "role", "id", "call_id", "encrypted_content", "image_url", "status"})
+_BACKSLASHES = re.compile(r"\\+")
+_WORD = re.compile(r"[A-Za-z0-9_]")
+_PATH_BEFORE = re.compile(r"[A-Za-z0-9_./~-]")
+_PATH_BEHIND = re.compile(r"[A-Za-z0-9_/-]|\.[A-Za-z0-9_]")
+_DRIVE = re.compile(r"[A-Za-z]:")
+
+
+@frozen
+class Held:
+    """The text of a replacement in the two forms in which it is searched.
+
+    `sealed` says that part of it is encrypted, `whole` that none of it was too long to look at.
+    """
+
+    _words: str
+    _names: str
+    sealed: bool
+    whole: bool = True
+
+    def lost_text(self, text: str) -> bool | None:
+        """Return whether a value is gone (rules 1 and 2); one that says nothing never is."""
+        cut = text.endswith("…")
+        needle = _folded(text.removesuffix("…"))
+        return self._lost(not needle or _has_words(self._words, needle, cut=cut))
+
+    def lost_file(self, uri: str, base: str | None) -> bool | None:
+        """Return whether the file with this uri is no longer named (rule 3)."""
+        home = "" if base is None else _slashed(base).rstrip("/") + "/"
+        names, name = self._names, uri
+        if _DRIVE.match(home) or _DRIVE.match(uri):  # where case tells no two files apart
+            names, name, home = names.casefold(), uri.casefold(), home.casefold()
+        return self._lost(_has_path(names, name, home))
+
+    def _lost(self, found: bool) -> bool | None:  # noqa: FBT001 - the answer of a search
+        if found:
+            return False
+        return None if self.sealed or not self.whole else True
+
+
+def held_by(items: Iterable[Item]) -> Held:
+    """Make the text of a replacement ready to be searched."""
+    parts: list[str] = []
+    sealed, room = False, SEARCHED
+    for item in items:
+        sealed = sealed or item["type"] in _SEALED
+        for text in _texts(item):
+            parts.append(text[: max(0, room)])
+            room -= len(text)
+    words = " ".join(_folded(redact(part)) for part in parts)
+    return Held(words, "\n".join(map(_slashed, parts)), sealed, room >= 0)
+
+
+def _texts(item: Item) -> Iterator[str]:
+    """Yield every text in an item, in its order, but for names of kinds and ids."""
+    # A loop and no recursion: how deep a value is nested was decided by whoever wrote the file.
+    waiting: list[object] = [item]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            yield value
+        elif is_object(value):
+            inside = [each for key, each in value.items() if key not in _NO_TEXT]
+            waiting.extend(reversed(inside))
+        elif is_list(value):
+            waiting.extend(reversed(value))
+
+
+def _folded(text: str) -> str:
+    return " ".join(one_line(text).split()).casefold()
+
+
+def _slashed(text: str) -> str:
+    """Return a text with the separators of paths all alike."""
+    return _BACKSLASHES.sub("/", text)
+
+
+def _has_words(text: str, needle: str, *, cut: bool) -> bool:
+    """Return whether whole words stand in a text; a value that was `cut` may end within one."""
+    opens, closes = _WORD.match(needle[0]), None if cut else _WORD.match(needle[-1])
+    for start, end in _places(text, needle):
+        before, behind = text[start - 1 : start], text[end : end + 1]
+        inside = (opens and _WORD.match(before)) or (closes and _WORD.match(behind))
+        if not inside:
+            return True
+    return False
+
+
+def _has_path(text: str, name: str, home: str) -> bool:
+    for start, end in _places(text, name):
+        if _PATH_BEHIND.match(text, end, end + 2):
+            continue
+        for front in ("", "./", home):
+            at = start - len(front)
+            if at >= 0 and text.startswith(front, at) and not _PATH_BEFORE.match(text[at - 1 : at]):
+                return True
+    return False
+
+
+def _places(text: str, needle: str) -> Iterator[tuple[int, int]]:
+    start = text.find(needle)
+    while start >= 0:
+        yield start, start + len(needle)
+        start = text.find(needle, start + 1)
+
+
+_REMEMBERED = 4 * KEPT_TOKENS
+"""Tokens of prompts that are remembered: more than outlive a compaction, for rollbacks."""
+
+
+@frozen
+class Replacement:
+    """What stands in the place of the history from the record `at.seq` on."""
+
+    at: Compaction
+    held: Held
+
+
+class Replacements:
+    """The fold that hands out the replacements of a session as they come; it follows a survey."""
+
+    def __init__(self, survey: Survey) -> None:
+        """Begin before the first byte, beside the survey."""
+        self.new: list[Replacement] = []
+        """Those that nobody has taken yet, the oldest first."""
+        self._survey = survey
+        self._prompts: list[Item] = []
+        self._prompt_tokens = 0
+        survey.reader.folds.append(self)
+
+    def wants(self, kind: str | None, tag: str | None, inner: str | None) -> int:  # noqa: ARG002
+        """Want no more than the survey does."""
+        return NOTED
+
+    def take(self, line: Line) -> None:
+        """Take the next line."""
+        if line.passed_over or not counts(line):
+            return
+        match line.kind:
+            case "compacted":
+                self._replaced(line)
+            case "response_item" if line.tag == "message" and line.inner == "user":
+                self._prompted(line)
+            case "event_msg" if line.tag == "thread_rolled_back":
+                turns = whole_of(line.payload.get("num_turns")) or 0
+                self._prompts = without_last_turns(self._prompts, turns)
+            case _:
+                pass
+
+    def _prompted(self, line: Line) -> None:
+        item = read_item(line.payload)
+        if item is None or not is_prompt(item):
+            return
+        self._prompts.append(item)
+        self._prompt_tokens += _tokens(item)
+        if self._prompt_tokens > 2 * _REMEMBERED:
+            self._prompts = kept_prompts(self._prompts, _REMEMBERED)
+            self._prompt_tokens = sum(map(_tokens, self._prompts))
+
+    def _replaced(self, line: Line) -> None:
+        mark = self._survey.newest
+        if not isinstance(mark, Compaction) or mark.place != line.place:
+            return  # Codex passes over it
+        items = replacement_of(line.payload)
+        if items is None:
+            message = text_of(line.payload.get("message")) or ""
+            items = (*kept_prompts(self._prompts), user_message([message]))
+        self.new.append(Replacement(mark, held_by(items)))
+        self._prompts = [item for item in items if is_prompt(item)]
+        self._prompt_tokens = sum(map(_tokens, self._prompts))
+
+
+def _tokens(item: Item) -> int:
+    return approximate_tokens("".join(texts(item)))
 
 
 class Account:

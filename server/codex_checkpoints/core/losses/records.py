@@ -6,7 +6,7 @@ nobody can tell, since part of the replacement is encrypted.
 
 from __future__ import annotations
 
-from codex_checkpoints.core.history.openings import Trigger
+from codex_checkpoints.core.history.survey import Trigger
 from codex_checkpoints.core.rollout.items import Action
 from codex_checkpoints.values import frozen
 

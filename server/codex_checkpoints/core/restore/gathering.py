@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TypeVar
 
 from codex_checkpoints.core.checkpoint.caps import MAX_URI_CHARS
-from codex_checkpoints.core.checkpoint.observations import Observation, Place, name_of
+from codex_checkpoints.core.checkpoint.state import Observation, Place, name_of
 from codex_checkpoints.core.rollout import shell
 from codex_checkpoints.core.rollout.items import Seen
 from codex_checkpoints.core.rollout.paths import uri_of

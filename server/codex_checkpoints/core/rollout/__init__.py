@@ -1,6 +1,6 @@
 """What a session file says.
 
-`lines` cuts bytes into lines and drops those nobody needs, `items` turns a line into a typed
-item, `tools` tells what a tool call did (with `shell`, `patch`, `javascript` and `paths`),
-`turns` keeps the turns and who rolled them back, `contextual` tells people from machinery.
+`reader` cuts bytes into lines and hands them to folds, `parsing` turns a line into a typed item
+of `items`, `tools` says what a tool call did (with `shell`, `patch`, `javascript` and `paths`),
+`turns` keeps the turns and which were rolled back, `contextual` tells people from machinery.
 """

@@ -5,16 +5,173 @@ run: a call whose argument is a literal is read, any other is counted. What a li
 `javascript_literal`; whether the script got as far as a call, and what came of it, for the caller.
 """
 
+import math
 import re
 from typing import Final
 
-from codex_checkpoints.core.rollout.javascript_literal import (
-    SPACE,
-    TEMPLATE_TEXT,
-    NotLiteralError,
-    Reader,
-)
 from codex_checkpoints.values import frozen
+
+DEEPEST: Final = 64
+"""How deep objects and arrays may nest: far beyond real arguments, far below Python's stack."""
+
+# No pattern here can match a text in two ways, so that a failure costs no more than a match.
+SPACE: Final = re.compile(
+    r"[\s\ufeff]+|//[^\n\r\u2028\u2029]*|/\*[^*]*(?:\*(?!/)[^*]*)*(?:\*/)?",
+)
+NAME: Final = re.compile(r"(?![0-9])[\w$]+")
+TEMPLATE_TEXT: Final = re.compile(r"[^`\\$]*(?:(?:\$(?!\{)|\\.)[^`\\$]*)*", re.DOTALL)
+
+_DOUBLE: Final = re.compile(r'"(?P<body>[^"\\\n\r]*(?:\\(?:\r\n|.)[^"\\\n\r]*)*)"', re.DOTALL)
+_SINGLE: Final = re.compile(r"'(?P<body>[^'\\\n\r]*(?:\\(?:\r\n|.)[^'\\\n\r]*)*)'", re.DOTALL)
+_TEMPLATE: Final = re.compile(rf"`(?P<body>{TEMPLATE_TEXT.pattern})`", re.DOTALL)
+_KEY: Final = re.compile(rf"{NAME.pattern}|0|[1-9][0-9]{{0,14}}")
+_CONSTANTS: Final[dict[str, object]] = {"true": True, "false": False, "null": None}
+_NUMBER: Final = re.compile(
+    r"(?P<based>0[xX][0-9a-fA-F]{1,13}|0[oO][0-7]{1,17}|0[bB][01]{1,53})(?![\w$.])"
+    r"|(?:(?:0|[1-9](?:_?[0-9])*)(?:\.(?:[0-9](?:_?[0-9])*)?)?|\.[0-9](?:_?[0-9])*)"
+    r"(?:[eE][+-]?[0-9]+)?(?![\w$.])",
+)
+_EXACT: Final = 2**53
+_LAST_POINT: Final = 0x10FFFF
+
+_ESCAPE: Final = re.compile(
+    r"\\(?:u\{(?P<point>[0-9a-fA-F]+)\}|u(?P<unit>[0-9a-fA-F]{4})|x(?P<byte>[0-9a-fA-F]{2})"
+    r"|(?P<nul>0(?![0-9]))|(?P<bad>[ux0-9])|(?P<gone>\r\n|[\n\r\u2028\u2029])|(?P<other>.))",
+    re.DOTALL,
+)
+_SHORT: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v"}
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+
+
+class NotLiteralError(Exception):
+    """What stands here is no literal, or one that JSON could not carry."""
+
+
+class Reader:
+    """Reads literals and what stands around them; `at` is the place it has come to."""
+
+    def __init__(self, source: str, at: int) -> None:
+        self.source = source
+        self.at: int = at
+
+    def takes(self, token: str) -> bool:
+        """Step over a token and the space before it, if it comes next."""
+        self._skip_space()
+        found = self.source.startswith(token, self.at)
+        self.at += len(token) if found else 0
+        return found
+
+    def expect(self, token: str) -> None:
+        """Step over a token that has to come next."""
+        if not self.takes(token):
+            raise NotLiteralError
+
+    def value(self, depth: int = DEEPEST) -> object:
+        """Read the literal that comes next."""
+        self._skip_space()
+        if depth == 0 and self.source.startswith(("{", "["), self.at):
+            raise NotLiteralError
+        if self.takes("{"):
+            return self._object(depth)
+        if self.takes("["):
+            return self._array(depth)
+        if self.source.startswith(('"', "'", "`"), self.at):
+            return self.string()
+        if self.takes("-"):
+            return -self._number()
+        word = NAME.match(self.source, self.at)
+        if word is not None and word[0] in _CONSTANTS:
+            self.at = word.end()
+            return _CONSTANTS[word[0]]
+        return self._number()
+
+    def string(self) -> str:
+        """Read a string, or a template without code in it."""
+        self._skip_space()
+        plain = _DOUBLE.match(self.source, self.at) or _SINGLE.match(self.source, self.at)
+        if string := plain:
+            body = string["body"]
+        elif string := _TEMPLATE.match(self.source, self.at):
+            # A template holds LF for every line break in the source.
+            body = string["body"].replace("\r\n", "\n").replace("\r", "\n")
+        else:
+            raise NotLiteralError
+        self.at = string.end()
+        text = _ESCAPE.sub(_meant, body)
+        if _SURROGATE.search(text):
+            text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return text
+
+    def name(self) -> str | None:
+        """Read the name that comes next, if one does."""
+        self._skip_space()
+        name = NAME.match(self.source, self.at)
+        self.at = name.end() if name else self.at
+        return name[0] if name else None
+
+    def _object(self, depth: int) -> dict[str, object]:
+        members: dict[str, object] = {}
+        while not self.takes("}"):
+            key = self._key()
+            self.expect(":")
+            members[key] = self.value(depth - 1)
+            if not self.takes(","):
+                self.expect("}")
+                break
+        return members
+
+    def _key(self) -> str:
+        self._skip_space()
+        if key := _KEY.match(self.source, self.at):
+            self.at = key.end()
+            name = key[0]
+        elif self.source.startswith("`", self.at):
+            raise NotLiteralError
+        else:
+            name = self.string()
+        # That key sets what an object inherits from; it is no member.
+        if name == "__proto__":
+            raise NotLiteralError
+        return name
+
+    def _array(self, depth: int) -> list[object]:
+        values: list[object] = []
+        while not self.takes("]"):
+            values.append(self.value(depth - 1))
+            if not self.takes(","):
+                self.expect("]")
+                break
+        return values
+
+    def _number(self) -> int | float:
+        self._skip_space()
+        number = _NUMBER.match(self.source, self.at)
+        if number is None:
+            raise NotLiteralError
+        self.at = number.end()
+        # Every number is a double there, and a whole one is written without a fraction.
+        value = float(int(number[0], 0) if number["based"] else number[0])
+        if math.isinf(value):
+            raise NotLiteralError
+        return int(value) if value.is_integer() and value <= _EXACT else value
+
+    def _skip_space(self) -> None:
+        while space := SPACE.match(self.source, self.at):
+            self.at = space.end()
+
+
+def _meant(escape: re.Match[str]) -> str:
+    """Give the character that an escape stands for."""
+    if escape["bad"]:
+        raise NotLiteralError
+    if code := escape["point"] or escape["unit"] or escape["byte"]:
+        point = int(code, 16)
+        if point > _LAST_POINT:
+            raise NotLiteralError
+        return chr(point)
+    if escape["nul"]:
+        return "\0"
+    return _SHORT.get(escape["other"], escape["other"]) if escape["other"] else ""
 
 
 @frozen

@@ -1,11 +1,11 @@
-"""What one line says, as a typed item.
+"""What a line says, as a typed item.
 
-Parsing never fails.  A line that is no JSON becomes `Unreadable`, a kind of line from the future
-becomes `Unknown`, a known line that no checkpoint needs becomes `Quiet`.
+Parsing never fails.  A line that is no JSON is `Unreadable`, one of an unknown kind is `Unknown`, a
+known one that no checkpoint needs is `Quiet`.
 
 Three forms of line occur (ROL-3, ROL-16): `{"timestamp","type","payload"}`, the same with an
-`ordinal`, and the bare items of Codex before 0.32.  What stands in the payload of a line is read
-by `responses` and `events`.
+`ordinal`, and the bare items of Codex before 0.32.  Older files say what happened in response items
+and events, paginated ones in completed items; which counts is for the reducer to know (ROL-14).
 """
 
 from __future__ import annotations
@@ -13,30 +13,385 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from codex_checkpoints.core.rollout.events import event
 from codex_checkpoints.core.rollout.fields import (
     Json,
+    absent_or,
+    is_list,
     is_object,
+    list_of,
     load,
     object_of,
     text_of,
+    texts_of,
     whole_of,
+    words_of,
 )
 from codex_checkpoints.core.rollout.items import (
     ASSISTANT,
     COMPACTED,
     QUIET,
     WORKED,
+    Change,
+    CommandRun,
+    FilesChanged,
+    FileViewed,
     HistoryBase,
     Item,
+    ItemCompleted,
+    Named,
+    Quiet,
+    RolledBack,
     SessionMeta,
+    TaskEnded,
+    TaskStarted,
+    Tokens,
+    ToolCall,
+    ToolOutput,
+    ToolRan,
     TurnContext,
     Unknown,
+    Unreadable,
+    UserMessage,
 )
-from codex_checkpoints.core.rollout.responses import RESPONSES, quiet, response_item, worked
 
 if TYPE_CHECKING:
     from codex_checkpoints.core.rollout.reader import Line
+
+
+def response_item(payload: Json) -> Item:
+    """Return what an item of the model's history says."""
+    kind = payload.get("type")
+    make = RESPONSES.get(kind) if isinstance(kind, str) else None
+    return Unknown(f"response_item/{kind}"[:64]) if make is None else make(payload)
+
+
+def quiet(_payload: Json) -> Quiet:
+    """Read what is known and says nothing a checkpoint keeps."""
+    return QUIET
+
+
+def worked(_payload: Json) -> Item:
+    """Read what is known, says nothing a checkpoint keeps, and yet is the model's work."""
+    return WORKED
+
+
+def _message(payload: Json) -> Item:
+    role = payload.get("role")
+    if role == "user":
+        texts = texts_of(payload.get("content"))
+        return UserMessage(texts, in_history=True, turn_id=_turn_id(payload))
+    return ASSISTANT if role == "assistant" else WORKED
+
+
+def _turn_id(payload: Json) -> str | None:
+    passed = object_of(payload.get("internal_chat_message_metadata_passthrough"))
+    return text_of(passed.get("turn_id"))
+
+
+def _function_call(payload: Json) -> Item:
+    arguments = text_of(payload.get("arguments"))
+    value = load(arguments.encode(errors="replace")) if arguments is not None else None
+    return _call(payload, None if isinstance(value, Unreadable) else value)
+
+
+def _custom_tool_call(payload: Json) -> Item:
+    return _call(payload, text_of(payload.get("input")))
+
+
+def _call(payload: Json, arguments: object) -> Item:
+    call_id, name = text_of(payload.get("call_id")), text_of(payload.get("name"))
+    if call_id is None or name is None:
+        return Unknown("call without id")
+    namespace = text_of(payload.get("namespace"))
+    return ToolCall(call_id, name, namespace, arguments, _turn_id(payload))
+
+
+def _local_shell_call(payload: Json) -> Item:
+    call_id = text_of(payload.get("call_id")) or text_of(payload.get("id"))
+    action = object_of(payload.get("action"))
+    if call_id is None:
+        return Unknown("call without id")
+    arguments = {"command": action.get("command"), "workdir": action.get("working_directory")}
+    return ToolCall(call_id, "local_shell", None, arguments, _turn_id(payload))
+
+
+def _output(payload: Json) -> Item:
+    call_id = text_of(payload.get("call_id"))
+    if call_id is None:
+        return Unknown("output without id")
+    output = payload.get("output")
+    if is_object(output):  # very old files: {"content": …, "success": …}
+        output = output.get("content")
+    return ToolOutput(call_id, texts_of(output))
+
+
+RESPONSES: dict[str, Callable[[Json], Item]] = {
+    "message": _message,
+    "function_call": _function_call,
+    "custom_tool_call": _custom_tool_call,
+    "local_shell_call": _local_shell_call,
+    "function_call_output": _output,
+    "custom_tool_call_output": _output,
+    **dict.fromkeys(
+        (
+            "reasoning",
+            "web_search_call",
+            "image_generation_call",
+            "tool_search_call",
+            "tool_search_output",
+        ),
+        worked,
+    ),
+    **dict.fromkeys(
+        (
+            "agent_message",
+            "compaction",
+            "compaction_summary",
+            "context_compaction",
+            "compaction_trigger",
+            "ghost_snapshot",
+            "additional_tools",
+        ),
+        quiet,
+    ),
+}
+"""What is made of each known kind of item."""
+
+
+Inner = UserMessage | CommandRun | FilesChanged | ToolRan | FileViewed | Unknown | Quiet
+"""What an item of a paginated file can be."""
+
+
+def event(payload: Json) -> Item:
+    """Return what an event says."""
+    kind = payload.get("type")
+    make = EVENTS.get(kind) if isinstance(kind, str) else None
+    return Unknown(f"event_msg/{kind}"[:64]) if make is None else make(payload)
+
+
+def _task_started(payload: Json) -> Item:
+    window = whole_of(payload.get("model_context_window"))
+    return TaskStarted(text_of(payload.get("turn_id")), window)
+
+
+def _task_complete(payload: Json) -> Item:
+    return TaskEnded(text_of(payload.get("turn_id")), aborted=False)
+
+
+def _turn_aborted(payload: Json) -> Item:
+    return TaskEnded(text_of(payload.get("turn_id")), aborted=True)
+
+
+def _rolled_back(payload: Json) -> Item:
+    return RolledBack(whole_of(payload.get("num_turns")) or 0)
+
+
+def _user_message(payload: Json) -> Item:
+    # Versions before 0.5x wrote injected text as user messages too and said so in `kind`.
+    if not absent_or(payload.get("kind"), "plain"):
+        return QUIET
+    message = text_of(payload.get("message"))
+    return UserMessage(() if message is None else (message,))
+
+
+def _token_count(payload: Json) -> Item:
+    info = object_of(payload.get("info"))
+    last = object_of(info.get("last_token_usage"))
+    total = whole_of(last.get("total_tokens"))
+    if total is None:
+        return QUIET
+    window = whole_of(info.get("model_context_window"))
+    return Tokens(total, whole_of(last.get("input_tokens")), window)
+
+
+def _thread_settings(payload: Json) -> Item:
+    settings = object_of(payload.get("thread_settings"))
+    # The folder of a turn comes from its `turn_context` alone.
+    return TurnContext(None, None, text_of(settings.get("model")))
+
+
+def _named(payload: Json) -> Item:
+    return Named(text_of(payload.get("thread_name")) or text_of(payload.get("name")))
+
+
+def _patch_end(payload: Json) -> Item:
+    done = payload.get("success") is True or payload.get("status") == "completed"
+    return _files_changed(text_of(payload.get("call_id")), payload, done=done)
+
+
+def _command_end(payload: Json) -> Item:
+    return _command_run(text_of(payload.get("call_id")), payload)
+
+
+def _mcp_end(payload: Json) -> Item:
+    call_id = text_of(payload.get("call_id"))
+    invocation, result = object_of(payload.get("invocation")), object_of(payload.get("result"))
+    tool = text_of(invocation.get("tool"))
+    if call_id is None or tool is None:
+        return Unknown("call without id")
+    texts = texts_of(object_of(result.get("Ok")).get("content"))
+    return ToolRan(call_id, text_of(invocation.get("server")), tool, texts, ran=True)
+
+
+def _view_end(payload: Json) -> Item:
+    return _file_viewed(text_of(payload.get("call_id")), payload)
+
+
+def _item_completed(payload: Json) -> Item:
+    item = object_of(payload.get("item"))
+    kind = item.get("type")
+    make = ITEMS.get(kind) if isinstance(kind, str) else None
+    if make is None:
+        return Unknown(f"item/{kind}"[:64])
+    made = make(item)
+    return made if made is QUIET else ItemCompleted(made, text_of(payload.get("turn_id")))
+
+
+EVENTS: dict[str, Callable[[Json], Item]] = {
+    "task_started": _task_started,
+    "turn_started": _task_started,
+    "task_complete": _task_complete,
+    "turn_complete": _task_complete,
+    "turn_aborted": _turn_aborted,
+    "thread_rolled_back": _rolled_back,
+    "user_message": _user_message,
+    "token_count": _token_count,
+    "thread_settings_applied": _thread_settings,
+    "thread_name_updated": _named,
+    "patch_apply_end": _patch_end,
+    "exec_command_end": _command_end,
+    "mcp_tool_call_end": _mcp_end,
+    "view_image_tool_call": _view_end,
+    "item_completed": _item_completed,
+    **dict.fromkeys(
+        (
+            "agent_message",
+            "agent_reasoning",
+            "agent_reasoning_raw_content",
+            "web_search_begin",
+            "web_search_end",
+            "image_generation_end",
+            "sub_agent_activity",
+            "context_compacted",
+            "thread_goal_updated",
+            "entered_review_mode",
+            "exited_review_mode",
+            "undo_completed",
+            "error",
+            "warning",
+            "stream_error",
+            "background_event",
+            "plan_update",
+            "turn_diff",
+        ),
+        quiet,
+    ),
+}
+"""What is made of each known kind of event."""
+
+
+# --- items of paginated files --------------------------------------------------------------------
+
+
+def _typed_message(item: Json) -> Inner:
+    """Read what a person typed; images and mentions have no text."""
+    parts = [part for part in list_of(item.get("content")) if object_of(part).get("type") == "text"]
+    return UserMessage(texts_of(parts), ref=text_of(item.get("id")) or None)
+
+
+def _command(item: Json) -> Inner:
+    return _command_run(text_of(item.get("id")), item)
+
+
+def _command_run(call_id: str | None, value: Json) -> CommandRun | Unknown:
+    command = value.get("command")
+    # One text is what a shell was given.
+    words = ["sh", "-c", command] if isinstance(command, str) else words_of(command)
+    if call_id is None or words is None:
+        return Unknown("command without words")
+    exit_code = value.get("exit_code")
+    return CommandRun(
+        call_id,
+        tuple(words),
+        text_of(value.get("cwd")),
+        _parsed_command(value.get("parsed_cmd")),
+        text_of(value.get("status")),
+        exit_code if type(exit_code) is int else None,
+        text_of(value.get("aggregated_output")),
+    )
+
+
+def _parsed_command(value: object) -> tuple[tuple[str, str | None], ...] | None:
+    if not is_list(value) or not value:
+        return None
+    parts = [object_of(part) for part in value]
+    return tuple(
+        (text_of(part.get("type")) or "unknown", text_of(part.get("path"))) for part in parts
+    )
+
+
+def _file_change(item: Json) -> Inner:
+    done = absent_or(item.get("status"), "completed")
+    return _files_changed(text_of(item.get("id")), item, done=done)
+
+
+def _files_changed(call_id: str | None, value: Json, *, done: bool) -> FilesChanged:
+    changes: list[Change] = []
+    for path, told in object_of(value.get("changes")).items():
+        change = object_of(told)
+        kind, move_to = text_of(change.get("type")), text_of(change.get("move_path"))
+        changes.append(Change(path, kind or "update", move_to))
+    return FilesChanged(call_id or "", tuple(changes), done)
+
+
+def _image_view(item: Json) -> Inner:
+    return _file_viewed(text_of(item.get("id")), item)
+
+
+def _file_viewed(call_id: str | None, value: Json) -> FileViewed | Unknown:
+    path = text_of(value.get("path"))
+    return Unknown("view without path") if path is None else FileViewed(call_id or "", path)
+
+
+def _tool_ran(item: Json) -> Inner:
+    call_id, tool = text_of(item.get("id")), text_of(item.get("tool"))
+    if call_id is None or tool is None:
+        return Unknown("call without id")
+    content = object_of(item.get("result")).get("content")
+    # Dynamic tools keep their answer under a name of their own.
+    texts = texts_of(content) or texts_of(item.get("content_items")) or texts_of(item.get("output"))
+    ran = text_of(item.get("status")) not in {"declined", "inProgress", "in_progress"}
+    return ToolRan(call_id, text_of(item.get("server")), tool, texts, ran)
+
+
+ITEMS: dict[str, Callable[[Json], Inner]] = {
+    "UserMessage": _typed_message,
+    "CommandExecution": _command,
+    "FileChange": _file_change,
+    "McpToolCall": _tool_ran,
+    "DynamicToolCall": _tool_ran,
+    "CollabAgentToolCall": _tool_ran,
+    "ImageView": _image_view,
+    **dict.fromkeys(
+        (
+            "AgentMessage",
+            "Reasoning",
+            "Plan",
+            "SubAgentActivity",
+            "WebSearch",
+            "ImageGeneration",
+            "Extension",
+            "HookPrompt",
+            "EnteredReviewMode",
+            "ExitedReviewMode",
+            "ContextCompaction",
+            "Sleep",
+        ),
+        quiet,
+    ),
+}
+"""What is made of each known kind of item."""
+
 
 BOM = b"\xef\xbb\xbf"
 """Some editors and exports put this in front of a file."""

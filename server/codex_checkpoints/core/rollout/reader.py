@@ -241,8 +241,8 @@ class Reader:
             if j < 0:
                 break
             scale.offset = begun + i
-            if self.needle and data.find(self.needle, i, j) < 0 and scale.lines:
-                pass
+            if self.needle and scale.lines and data.find(self.needle, i, j) < 0:
+                pass  # the first line alone is read without it, for it may be the head
             elif j - i < PASSED_OVER_FROM:
                 self._read(data[i:j], begun + i)
             else:
@@ -338,7 +338,7 @@ class Reader:
             self.scale.lines += 1
             self.scale.count("too_long")
         elif not long.passed_over:
-            if self.needle in long.raw:
+            if self.needle in long.raw or not self.scale.lines:
                 self._read(long.raw, long.offset, shortened=long.shortened)
         elif long.last != b"}":
             self.scale.lines += 1

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from codex_checkpoints.core.compaction.kinds import Past
 from codex_checkpoints.core.compaction.records import Installed, recalled, remembered
-from codex_checkpoints.core.history.compacted import Compaction
+from codex_checkpoints.core.history.survey import Compaction
 from codex_checkpoints.service.compaction_records import Opened, storing
 from codex_checkpoints.service.history import Histories, Surveyed, Traced
 from codex_checkpoints.service.sessions import Sessions
