@@ -69,8 +69,11 @@ def outcome(replay: Replay) -> object:
         to_bytes(checkpoint),
         view_v1(checkpoint, Caps()),
         replay.seq,
-        state.turns.turns,
-        (replay.scale.lines, replay.scale.skipped, replay.scale.stamp),
+        [
+            (turn.turn_id, turn.opened, turn.ended, turn.ended_seq, turn.aborted, turn.rolled_back)
+            for turn in state.turns.turns
+        ],
+        [tuple(turn.messages) for turn in state.turns.turns],
         state.ends_with_answer,
         (state.base, state.name, state.first_text, state.compactions),
         (state.model, state.window, state.tokens, state.tokens_stale),
