@@ -22,9 +22,9 @@ import orjson
 from make_tree import make_tree
 from measure import Cost, Wrong, compare
 
-from codex_checkpoints import stamps
-from codex_checkpoints.threads.contract import Item, NewThread
-from codex_checkpoints.threads.local_store import LocalThreadStore
+from codex_checkpoints.storage import records
+from codex_checkpoints.storage.contract import Item, NewThread
+from codex_checkpoints.storage.local import LocalThreadStore
 
 _MB = 1 << 20
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND
@@ -51,7 +51,7 @@ def main() -> None:
                 form=form,
                 workspace=workspace,
             )
-            store = LocalThreadStore(home, os.path.join(home, "codex-checkpoints"), stamps.now)
+            store = LocalThreadStore(home, os.path.join(home, "codex-checkpoints"), records.now)
             _measure(store, folder, f"{files} files", options.size, options.runs)
             store.close()
 
@@ -108,7 +108,7 @@ def _new(thread_id: str, items: Sequence[Item]) -> NewThread:
     meta = {
         "id": thread_id,
         "session_id": thread_id,
-        "timestamp": stamps.now(),
+        "timestamp": records.now(),
         "cwd": "/home/dev",
         "originator": "codex-checkpoints",
         "cli_version": "0.169.0",

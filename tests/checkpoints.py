@@ -5,16 +5,17 @@ from typing import Any, cast
 
 from hypothesis import strategies as st
 
-from codex_checkpoints.core.checkpoint.caps import Caps, Limits
 from codex_checkpoints.core.checkpoint.records import (
     Artifact,
     ArtifactKind,
+    Caps,
     Checkpoint,
     Decision,
     Dependency,
     Evidence,
     EvidenceSource,
     Fact,
+    Limits,
     Plan,
     Step,
     Task,

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 import python
 from codex_checkpoints import assembly
-from codex_checkpoints.assembly import House, Places
+from codex_checkpoints.assembly import Assembly, Places
 from codex_checkpoints.service.refusal import Refusal
 from rollouts import Step, Writer, rollout, session, turn, user
 
@@ -112,7 +112,7 @@ class Home:
     # --- the product -----------------------------------------------------------------------------
 
     @contextmanager
-    def house(self, *, fresh: bool = True) -> Generator[House]:
+    def house(self, *, fresh: bool = True) -> Generator[Assembly]:
         """Put the parts together, and let go of them in the end."""
         house = assembly.assemble(Places(str(self.root), str(self.state)))
         try:

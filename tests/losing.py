@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from codex_checkpoints.core.losses.account import Account
-from codex_checkpoints.core.losses.records import Loss
+from codex_checkpoints.core.losses.watched import Loss
 from reading import accepted, read_with
 
 

@@ -5,12 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from codex_checkpoints.core.checkpoint.caps import Limits
 from codex_checkpoints.core.checkpoint.memory import Update, update_of
-from codex_checkpoints.core.checkpoint.records import Checkpoint
+from codex_checkpoints.core.checkpoint.records import Checkpoint, Limits
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.service.reading.session_file import open_session
-from codex_checkpoints.threads.rollout_file import FileReader
+from codex_checkpoints.storage.rollout_file import FileReader
 
 Json = Mapping[str, object]
 

@@ -3,19 +3,18 @@
 from hypothesis import strategies as st
 
 from checkpoints import CHECKPOINTS, HASHES, LONG, URIS, WORDS
-from codex_checkpoints.core.checkpoint.caps import Caps
-from codex_checkpoints.core.checkpoint.records import Checkpoint, Plan
-from codex_checkpoints.core.restore.carried import (
+from codex_checkpoints.core.checkpoint.records import Caps, Checkpoint, Plan
+from codex_checkpoints.core.restore.pack import (
+    HEADINGS,
+    TITLE,
     Ancestor,
-    Carried,
     Origin,
+    PackContents,
     Parent,
     Pinned,
     TurnSource,
 )
-from codex_checkpoints.core.restore.pack import HEADINGS, TITLE
-from codex_checkpoints.core.restore.recording import Outcome
-from codex_checkpoints.core.restore.records import TokenFigures, Windows
+from codex_checkpoints.core.restore.records import Outcome, TokenFigures, Windows
 from codex_checkpoints.core.restore.references import (
     Chunk,
     FileReference,
@@ -42,10 +41,10 @@ def carried(
     references: References | None = None,
     pins: tuple[Pinned, ...] = (),
     window: tuple[Message, ...] = (),
-) -> Carried:
+) -> PackContents:
     """Carry a checkpoint, and nothing more than is said."""
     known = References() if references is None else references
-    return Carried(origin, reason, modes, checkpoint, known, pins, window)
+    return PackContents(origin, reason, modes, checkpoint, known, pins, window)
 
 
 def outcome(session_id: str = BRANCH, *, soft: bool = False, operation: str = "op1") -> Outcome:
@@ -125,7 +124,7 @@ MESSAGES = st.lists(
     unique_by=lambda message: message.ref,
 )
 CARRIED = st.builds(
-    Carried,
+    PackContents,
     ORIGINS,
     LONG,
     MODES.map(tuple),

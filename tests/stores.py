@@ -7,10 +7,10 @@ from collections.abc import Callable, Generator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from codex_checkpoints import file_lock
-from codex_checkpoints.threads.contract import Copied, Item, NewThread, Rollout, Row, ThreadStore
-from codex_checkpoints.threads.local_store import LocalThreadStore
-from codex_checkpoints.threads.memory_store import InMemoryThreadStore
+from codex_checkpoints.storage import locks
+from codex_checkpoints.storage.contract import Copied, Item, NewThread, Rollout, Row, ThreadStore
+from codex_checkpoints.storage.local import LocalThreadStore
+from codex_checkpoints.storage.memory import InMemoryThreadStore
 from toy_store import ToyStore
 
 AT = datetime(2026, 11, 21, 12, 0, 0, 123000, tzinfo=UTC)
@@ -71,7 +71,7 @@ def local(folder: Path) -> Generator[Shop]:
         lock.parent.mkdir(exist_ok=True)
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT)
         try:
-            assert file_lock.take(descriptor)
+            assert locks.take(descriptor)
             yield
         finally:
             os.close(descriptor)

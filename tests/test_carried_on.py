@@ -7,21 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from codex_checkpoints import stamps
-from codex_checkpoints.core.restore.carried import Ancestor
 from codex_checkpoints.core.restore.events import RestoreMode
+from codex_checkpoints.core.restore.pack import Ancestor
 from codex_checkpoints.core.restore.records import Restore
-from codex_checkpoints.outside import outside
 from codex_checkpoints.service.compaction.compacting import Compacting
 from codex_checkpoints.service.compaction.request import Request
+from codex_checkpoints.service.differences import outline
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.lineages import lineage
 from codex_checkpoints.service.losing import losses_of
 from codex_checkpoints.service.marking import Markers
-from codex_checkpoints.service.outlines import outline
-from codex_checkpoints.service.restore.plan import Wish
+from codex_checkpoints.service.restore.planning import RestoreOptions
 from codex_checkpoints.service.restore.restoring import Restored, Restoring
 from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.storage import records
+from codex_checkpoints.wiring import outside
 from homes import Home, more, thread
 from rollouts import (
     Step,
@@ -68,9 +68,9 @@ def sessions_of(home: Home) -> Generator[Sessions]:
 def restored(
     sessions: Sessions, session_id: str, mode: RestoreMode = "hard", turn: str | None = None
 ) -> Restored:
-    parts = sessions, stamps.now, stamps.new_id
+    parts = sessions, records.now, records.new_id
     marker = Markers(*parts).mark(session_id, "here", turn).marker
-    return Restoring(*parts).restore(session_id, marker.checkpoint_id, Wish(mode))
+    return Restoring(*parts).restore(session_id, marker.checkpoint_id, RestoreOptions(mode))
 
 
 def into_new(sessions: Sessions, session_id: str) -> str:

@@ -17,8 +17,7 @@ import pytest
 
 from codex_checkpoints import __version__
 from codex_checkpoints.cli import main
-from codex_checkpoints.presentation.progress import Bar
-from codex_checkpoints.presentation.terminal import columns
+from codex_checkpoints.presentation.terminal import Bar, columns
 from codex_checkpoints.service.reading.catalogue import Progress
 from codex_checkpoints.service.sessions import Sessions
 from homes import WAIT, Home, chat, eventually, following, more, snapshot, thread

@@ -14,20 +14,22 @@ from typing import Any, NoReturn
 import attrs
 import pytest
 
-from codex_checkpoints import file_lock, hook_process, stamps
+from codex_checkpoints.codex import hook_process
 from codex_checkpoints.core.checkpoint.canonical import from_bytes
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.compaction.kinds import kind_of
 from codex_checkpoints.core.compaction.records import Installed, Into, Undone, digest_of, record_of
-from codex_checkpoints.core.restore.sealing import is_intact
+from codex_checkpoints.core.restore.events import is_intact
 from codex_checkpoints.core.rollout.fields import texts_of
 from codex_checkpoints.service.compaction.compacting import Compacting
-from codex_checkpoints.service.compaction.request import Outside, Request
-from codex_checkpoints.service.compaction.undoing import Undoing
+from codex_checkpoints.service.compaction.installing import Undoing
+from codex_checkpoints.service.compaction.request import HookRunner, Request
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.notes import Notes
 from codex_checkpoints.service.recovery import recover_prepared
 from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.storage import locks
+from codex_checkpoints.storage import records as stamps
 from homes import Home, more, refusal, snapshot, thread
 from peer import Peer
 from rollouts import (
@@ -94,7 +96,7 @@ def no_summary(*_asked: object) -> NoReturn:
     raise AssertionError
 
 
-OUTSIDE = Outside(stamps.moment, stamps.new_ids, hook_process.run, no_codex, no_summary)
+OUTSIDE = HookRunner(stamps.moment, stamps.new_ids, hook_process.run, no_codex, no_summary)
 
 
 def compacting(sessions: Sessions) -> Compacting:
@@ -135,7 +137,7 @@ def loaded(home: Home) -> Generator[None]:
     lock.parent.mkdir(exist_ok=True)
     descriptor = os.open(lock, os.O_RDWR | os.O_CREAT)
     try:
-        assert file_lock.take(descriptor)
+        assert locks.take(descriptor)
         yield
     finally:
         os.close(descriptor)

@@ -6,16 +6,13 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from checkpoints import CAPS, CHECKPOINTS
-from codex_checkpoints.core.checkpoint.caps import Caps
-from codex_checkpoints.core.checkpoint.records import Checkpoint
+from codex_checkpoints.core.checkpoint.records import Caps, Checkpoint
 from codex_checkpoints.core.checkpoint.view import view_v1
-from codex_checkpoints.core.compaction.building import Replacement, Terms, build
+from codex_checkpoints.core.compaction.building import Declined, Replacement, Terms, build, place
 from codex_checkpoints.core.compaction.foreign import filtered
-from codex_checkpoints.core.compaction.how_to import HOW_TO
+from codex_checkpoints.core.compaction.handoff import HOW_TO
 from codex_checkpoints.core.compaction.installed import compacted
 from codex_checkpoints.core.compaction.kinds import Past, kind_of, plain_message
-from codex_checkpoints.core.compaction.placement import place
-from codex_checkpoints.core.compaction.report import Declined
 from codex_checkpoints.core.history.rebuild import paired
 from codex_checkpoints.core.history.tokens import of_items
 from codex_checkpoints.core.history.windows import begun

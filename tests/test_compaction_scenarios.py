@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from codex_checkpoints import stamps
 from codex_checkpoints.core.checkpoint.canonical import from_bytes
 from codex_checkpoints.core.compaction.kinds import kind_of
 from codex_checkpoints.core.compaction.records import Into
 from codex_checkpoints.core.rollout.fields import texts_of
-from codex_checkpoints.outside import outside
 from codex_checkpoints.service.compaction.compacting import Compacting
 from codex_checkpoints.service.compaction.request import Compacted, Request
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.notes import Notes
 from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.storage import records
+from codex_checkpoints.wiring import outside
 from homes import Home, thread
 from long_session import LAST, SUMMARY, long_session
 from rollouts import (
@@ -63,7 +63,7 @@ def test_after_thousands_of_records_task_edits_plan_and_valid_facts_are_told(
     home.put(long_session())
     with home.house() as house:
         sessions = house.sessions
-        notes = Notes(sessions, stamps.now, stamps.new_id)
+        notes = Notes(sessions, records.now, records.new_id)
         evidence = {"source": "file", "ref": f"part{LAST}.py"}
         fact = {"kind": "fact", "key": "port", "value": "8080", "evidence": evidence}
         notes.apply(

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from codex_checkpoints import durable
-from codex_checkpoints.records import Records
+from codex_checkpoints.storage import durable
+from codex_checkpoints.storage.records import Records
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="folders are not flushed there")
 

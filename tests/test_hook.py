@@ -21,15 +21,15 @@ from hypothesis import strategies as st
 
 import python
 import rollouts as r
-from codex_checkpoints import hook, stamps
-from codex_checkpoints.core.compaction.how_to import bundle, handoff
-from codex_checkpoints.core.compaction.injection import last_bundle
-from codex_checkpoints.core.restore.sealing import is_intact
+from codex_checkpoints import hook
+from codex_checkpoints.core.compaction.handoff import bundle, handoff, last_bundle
+from codex_checkpoints.core.restore.events import is_intact
 from codex_checkpoints.service.connect import doors
 from codex_checkpoints.service.connect.hooking import Call, Hooking
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.losing import LONGEST_WINDOW
 from codex_checkpoints.service.standing import window_of
+from codex_checkpoints.storage import records as stamps
 from homes import WAIT, Home, more, refusal, snapshot, thread
 
 SESSION = thread(1)

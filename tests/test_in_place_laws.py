@@ -8,7 +8,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 import rollouts as r
-from codex_checkpoints.service.compaction.undoing import Undoing
+from codex_checkpoints.service.compaction.installing import Undoing
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
 from generated import Shown, sessions

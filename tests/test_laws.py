@@ -18,8 +18,16 @@ from hypothesis import strategies as st
 import rollouts as r
 from checkpoints import CAPS, CHECKPOINTS, LIMITS, places_in
 from codex_checkpoints.core.checkpoint.canonical import BadCheckpoint, from_bytes, to_bytes
-from codex_checkpoints.core.checkpoint.caps import MAX_URI_CHARS, Caps, Limits
-from codex_checkpoints.core.checkpoint.records import Checkpoint, Evidence, Plan, Task, status_of
+from codex_checkpoints.core.checkpoint.records import (
+    MAX_URI_CHARS,
+    Caps,
+    Checkpoint,
+    Evidence,
+    Limits,
+    Plan,
+    Task,
+    status_of,
+)
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.view import view_v1
 from codex_checkpoints.core.rollout import reader
@@ -172,7 +180,7 @@ import hashlib, sys
 from pathlib import Path
 sys.path[:0] = sys.argv[1:3]
 from codex_checkpoints.core.checkpoint.canonical import to_bytes
-from codex_checkpoints.core.checkpoint.caps import Caps
+from codex_checkpoints.core.checkpoint.records import Caps
 from codex_checkpoints.core.checkpoint.view import view_v1
 from codex_checkpoints.core.rollout import reader
 from reading import told

@@ -9,13 +9,11 @@ from typing import Any
 import orjson
 import pytest
 
-from codex_checkpoints.records import Records
-from codex_checkpoints.service.live_thread import KEPT, TRANSIENT, is_kept
 from codex_checkpoints.service.reading.catalogue import Catalogue
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.settings import Settings
-from codex_checkpoints.service.thread_manager import ThreadManager
-from codex_checkpoints.threads.contract import (
+from codex_checkpoints.service.threads import KEPT, TRANSIENT, ThreadManager, is_kept
+from codex_checkpoints.storage.contract import (
     Copied,
     Item,
     KeptHereAlone,
@@ -27,7 +25,8 @@ from codex_checkpoints.threads.contract import (
     ThreadStore,
     Unset,
 )
-from codex_checkpoints.threads.memory_store import InMemoryThreadStore
+from codex_checkpoints.storage.memory import InMemoryThreadStore
+from codex_checkpoints.storage.records import Records
 from homes import Home, chat, refusal, snapshot
 from homes import thread as thread_of
 from rollouts import rollout, session, turn, user
@@ -243,7 +242,7 @@ def test_only_the_new_lines_are_read(store: Recording, threads: ThreadManager):
 def test_a_loaded_and_a_cold_thread_are_changed_by_the_same_call(
     store: Recording, threads: ThreadManager, monkeypatch: pytest.MonkeyPatch, loaded: bool
 ):
-    from codex_checkpoints.service.live_thread import LiveThread
+    from codex_checkpoints.service.threads import LiveThread
 
     through: list[str] = []
     plain = LiveThread.update_metadata

@@ -16,21 +16,20 @@ from typing import Any
 
 import pytest
 
-from codex_checkpoints import stamps
 from codex_checkpoints.server.long_work import LongWork
+from codex_checkpoints.service.compaction.installing import Undoing
 from codex_checkpoints.service.compaction.request import Request
-from codex_checkpoints.service.compaction.undoing import Undoing
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.portable.importing import Importing
 from codex_checkpoints.service.portable.packing import Packing
-from codex_checkpoints.service.reading.pace import Pace
+from codex_checkpoints.service.reading.first_pass import Pace
 from codex_checkpoints.service.refusal import Cancelled
-from codex_checkpoints.service.restore.history import RestoreHistory
-from codex_checkpoints.service.restore.plan import wish_of
+from codex_checkpoints.service.restore.planning import wish_of
 from codex_checkpoints.service.restore.restoring import Restoring
-from codex_checkpoints.service.restore.verifying import verify
+from codex_checkpoints.service.restore.verifying import RestoreHistory, verify
 from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.storage import records
 from homes import WAIT, Home, eventually, snapshot, thread
 from peer import Peer
 from rollouts import assistant, patch, plan, rollout, session, shell, tokens, turn, user
@@ -107,21 +106,21 @@ class Impatient(Pace):
 @pytest.fixture
 def sessions(home: Home, monkeypatch: pytest.MonkeyPatch) -> Generator[Sessions]:
     # Pieces so small that a small session is read in many steps; a line still fits into one.
-    monkeypatch.setattr("codex_checkpoints.threads.rollout_file.CHUNK", 8_192)
+    monkeypatch.setattr("codex_checkpoints.storage.rollout_file.CHUNK", 8_192)
     home.put(work())
     with home.house() as house:
         yield house.sessions
 
 
 def marked(sessions: Sessions) -> str:
-    markers = Markers(sessions, stamps.now, stamps.new_id)
+    markers = Markers(sessions, records.now, records.new_id)
     return markers.mark(thread(1), "here").marker.checkpoint_id
 
 
 def restore(mode: str) -> Callable[[Sessions], Callable[[], object]]:
     def begun(sessions: Sessions) -> Callable[[], object]:
         marker, wish = marked(sessions), wish_of(mode, None, 0, None)
-        restoring = Restoring(sessions, stamps.now, stamps.new_id)
+        restoring = Restoring(sessions, records.now, records.new_id)
         return lambda: restoring.restore(thread(1), marker, wish)
 
     return begun
@@ -129,7 +128,7 @@ def restore(mode: str) -> Callable[[Sessions], Callable[[], object]]:
 
 def restore_preview(sessions: Sessions) -> Callable[[], object]:
     marker, wish = marked(sessions), wish_of("hard", None, 0, None)
-    restoring = Restoring(sessions, stamps.now, stamps.new_id)
+    restoring = Restoring(sessions, records.now, records.new_id)
     return lambda: restoring.preview(thread(1), marker, wish)
 
 
@@ -144,7 +143,7 @@ def taking_back(sessions: Sessions) -> Callable[[], object]:
 
 
 def exporting(sessions: Sessions) -> Callable[[], object]:
-    packing = Packing(sessions, [], stamps.now, stamps.new_id)
+    packing = Packing(sessions, [], records.now, records.new_id)
     return lambda: packing.write(thread(1), f"{sessions.catalogue.place}/pack.json")
 
 
@@ -159,13 +158,13 @@ def pack_of(sessions: Sessions) -> tuple[str, str]:
 
 def importing(sessions: Sessions) -> Callable[[], object]:
     file, folder = pack_of(sessions)
-    bringing = Importing(sessions, stamps.now, stamps.new_id)
+    bringing = Importing(sessions, records.now, records.new_id)
     return lambda: bringing.make(file, folder)
 
 
 def import_preview(sessions: Sessions) -> Callable[[], object]:
     file, folder = pack_of(sessions)
-    bringing = Importing(sessions, stamps.now, stamps.new_id)
+    bringing = Importing(sessions, records.now, records.new_id)
     return lambda: bringing.preview(file, folder)
 
 

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import python
+from codex_checkpoints.core.checkpoint.anchors import Note
 from codex_checkpoints.core.checkpoint.claims import MAX_PAYLOAD_BYTES
-from codex_checkpoints.core.checkpoint.notes import Note
 from codex_checkpoints.service.following import Changed, Follower
 from codex_checkpoints.service.notes import Applied, Notes
 from codex_checkpoints.service.refusal import Refusal

@@ -19,12 +19,12 @@ from codex_checkpoints import cli
 from codex_checkpoints.core.compaction.records import Installed, Into
 from codex_checkpoints.core.history.survey import Outline, Survey
 from codex_checkpoints.service.compaction.compacting import Compacting
+from codex_checkpoints.service.compaction.installing import Undoing
 from codex_checkpoints.service.compaction.request import Request
-from codex_checkpoints.service.compaction.undoing import Undoing
 from codex_checkpoints.service.reading.first_pass import FirstPass
 from codex_checkpoints.service.reading.session_file import open_session
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.threads.rollout_file import FileReader
+from codex_checkpoints.storage.rollout_file import FileReader
 from homes import Home, more, thread
 from rollouts import assistant, based_on, compacted, rollout, session, shell, tokens, turn, user
 from test_compacting import OUTSIDE, WORK, asked, compacting, history_of, records

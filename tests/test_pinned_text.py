@@ -5,10 +5,10 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_checkpoints.core.checkpoint.redaction import MARK, redact, secrets
+from codex_checkpoints.core.checkpoint.text import MARK, redact, secrets
 from codex_checkpoints.core.restore.markers import Pin
-from codex_checkpoints.service.restore.files import pinned_now
-from codex_checkpoints.workspace import Workspace
+from codex_checkpoints.service.restore.source import pinned_now
+from codex_checkpoints.storage.workspace import Workspace
 
 BODY = "MIIEpAIBAAKCAQEA" * 4
 KEY = f"""\

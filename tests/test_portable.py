@@ -9,20 +9,21 @@ from typing import Any
 
 import pytest
 
-from codex_checkpoints import stamps, wire
+from codex_checkpoints import wire
 from codex_checkpoints.core.portable.pack import MAX_BYTES
 from codex_checkpoints.core.portable.reading import MAX_VALUES
 from codex_checkpoints.core.restore.markers import Pin, pinned
 from codex_checkpoints.core.rollout.fields import object_of
-from codex_checkpoints.durable import StorageError
 from codex_checkpoints.operations.portable import exported
-from codex_checkpoints.records import IMPORTS, MARKERS, Records
 from codex_checkpoints.service.notes import Notes
 from codex_checkpoints.service.portable.importing import Importing
 from codex_checkpoints.service.portable.packing import Packing
 from codex_checkpoints.service.recovery import recover
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.restore.verifying import verify
+from codex_checkpoints.storage import records as stamps
+from codex_checkpoints.storage.durable import StorageError
+from codex_checkpoints.storage.records import IMPORTS, MARKERS, Records
 from homes import Home, chat, more, refusal, snapshot, thread
 from peer import Peer
 from rollouts import (

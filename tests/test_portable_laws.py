@@ -27,12 +27,18 @@ from codex_checkpoints.core.checkpoint.records import (
 )
 from codex_checkpoints.core.portable.arriving import files_of, seed_of
 from codex_checkpoints.core.portable.leaving import Luggage, packed
-from codex_checkpoints.core.portable.pack import NoteEvent, Origin, Pack, PackedTurn, to_bytes
-from codex_checkpoints.core.portable.places import is_portable, places_of
-from codex_checkpoints.core.portable.reading import BadPack, pack_in
-from codex_checkpoints.core.portable.records import Import, import_in, line_of
-from codex_checkpoints.core.restore.chains import Cut, Link
-from codex_checkpoints.core.restore.markers import Marker, Pin, Shelf
+from codex_checkpoints.core.portable.pack import (
+    NoteEvent,
+    Origin,
+    Pack,
+    PackedTurn,
+    is_portable,
+    places_of,
+    to_bytes,
+)
+from codex_checkpoints.core.portable.reading import BadPack, Import, import_in, line_of, pack_in
+from codex_checkpoints.core.restore.lineage import Cut, Link
+from codex_checkpoints.core.restore.markers import Marker, MarkerSet, Pin
 from codex_checkpoints.core.restore.records import Windows
 from codex_checkpoints.core.restore.trace import ModeChange
 
@@ -142,7 +148,7 @@ def _luggage(
     past: tuple[tuple[PackedTurn, ...], tuple[ModeChange, ...]],
 ) -> Luggage:
     marker = Marker("m1", SOURCE, "t1", label, AT, "user", {"a.py": HASH})
-    shelf = Shelf((marker,), tuple(map(Pin, pins)))
+    shelf = MarkerSet((marker,), tuple(map(Pin, pins)))
     origin = Origin(SOURCE, label, "paginated", "0.169.0", "gpt-5.5")
     return Luggage(origin, BASE, checkpoint, tuple(history), shelf, (_LINK,), *past)
 
@@ -191,7 +197,7 @@ def test_what_leaves_twice_is_as_what_leaves_once(luggage: Luggage):
         Marker(each.checkpoint_id, each.session_id, each.turn_id, each.label, each.created_at)
         for each in once.markers
     )
-    shelf = Shelf(markers, once.pins)
+    shelf = MarkerSet(markers, once.pins)
     again = Luggage(
         once.origin,
         BASE,
@@ -280,7 +286,9 @@ def test_bytes_that_are_no_pack_are_refused(data: bytes):
 
 @given(CHECKPOINTS)
 def test_any_checkpoint_makes_a_pack(checkpoint: Checkpoint):
-    luggage = Luggage(Origin(SOURCE, None, "legacy", None, None), None, checkpoint, (), Shelf(), ())
+    luggage = Luggage(
+        Origin(SOURCE, None, "legacy", None, None), None, checkpoint, (), MarkerSet(), ()
+    )
 
     assert to_bytes(leaves(luggage))
 

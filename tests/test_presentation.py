@@ -16,8 +16,7 @@ import pytest
 
 from codex_checkpoints import presentation, protocol
 from codex_checkpoints.codex import resume
-from codex_checkpoints.presentation.next_commands import Named
-from codex_checkpoints.presentation.restores import verify_lines
+from codex_checkpoints.presentation.restores import Named, verify_lines
 from codex_checkpoints.presentation.terminal import LogLine
 from homes import thread
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from codex_checkpoints import protocol
-from codex_checkpoints.core.checkpoint.caps import Caps
+from codex_checkpoints.core.checkpoint.records import Caps
 from codex_checkpoints.protocol import CODES, METHODS
 from homes import SERVER, Home, chat, eventually, more, thread
 from peer import WAIT, Peer

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from codex_checkpoints.core.compaction.records import Installed, Into
+from codex_checkpoints.service.compaction.installing import Undoing
 from codex_checkpoints.service.compaction.request import Compacted, Request
-from codex_checkpoints.service.compaction.undoing import Undoing
 from codex_checkpoints.service.sessions import Sessions
 from homes import Home, more, thread
 from rollouts import Form, assistant, based_on, patch, plan, rollout, session, tokens, turn, user

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import rollouts as r
-from codex_checkpoints.core.compaction.how_to import bundle
+from codex_checkpoints.core.compaction.handoff import bundle
 from codex_checkpoints.core.history.rebuild import Window
 from codex_checkpoints.service.connect.receipts import Receipt, by_window
 from homes import Home, thread

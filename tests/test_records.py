@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from codex_checkpoints import durable
-from codex_checkpoints.durable import StorageError
-from codex_checkpoints.records import Records
+from codex_checkpoints.storage import durable
+from codex_checkpoints.storage.durable import StorageError
+from codex_checkpoints.storage.records import Records
 from updates import fact
 
 SESSION = "01a1f865-0000-7000-8000-000000000001"

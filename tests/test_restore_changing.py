@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from codex_checkpoints import stamps
 from codex_checkpoints.core.checkpoint.canonical import to_json
 from codex_checkpoints.core.restore.events import RestoreMode
 from codex_checkpoints.service.marking import Markers
-from codex_checkpoints.service.restore.plan import Wish
+from codex_checkpoints.service.restore.planning import RestoreOptions
 from codex_checkpoints.service.restore.restoring import Restored, Restoring
 from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.storage import records
 from homes import Home, more, refusal, snapshot, thread
 from rollouts import Form, assistant, based_on, patch, rollout, session, shell, turn, user
 
@@ -84,7 +84,7 @@ changes = pytest.mark.parametrize("change", [cut, rewrite, edit, remove])
 
 
 def marked(sessions: Sessions, number: int = 1, turn: str | None = "2") -> str:
-    parts = sessions, stamps.now, stamps.new_id
+    parts = sessions, records.now, records.new_id
     return Markers(*parts).mark(thread(number), "here", turn).marker.checkpoint_id
 
 
@@ -106,10 +106,12 @@ def restored(
         so_far = audit.read_bytes() if audit.exists() else b""
         if left and when.encode() in so_far:
             left.pop()()
-        return stamps.now()
+        return records.now()
 
     try:
-        return Restoring(sessions, now, stamps.new_id).restore(thread(number), name, Wish(mode))
+        return Restoring(sessions, now, records.new_id).restore(
+            thread(number), name, RestoreOptions(mode)
+        )
     finally:
         assert not left, "it was changed in time"
 
@@ -246,9 +248,9 @@ def test_a_source_with_a_line_that_nobody_can_read_is_restored_without_it(
     damage(path)
     with home.house() as house:
         sessions = house.sessions
-        parts = sessions, stamps.now, stamps.new_id
+        parts = sessions, records.now, records.new_id
         name, before = marked(sessions), state(sessions, thread(1), "2")
-        done = Restoring(*parts).restore(thread(1), name, Wish(mode)).record
+        done = Restoring(*parts).restore(thread(1), name, RestoreOptions(mode)).record
 
         assert state(sessions, done.session_id) == before
         made = Path(sessions.find(done.session_id).path).read_bytes()
@@ -264,8 +266,8 @@ def test_the_last_line_of_a_source_goes_over_without_its_line_end(home: Home):
     said = b'{"type":"event_msg","payload":{"type":"error","message":"\\ud800"}}'
     path.write_bytes(path.read_bytes() + said)
     with home.house() as house:
-        parts = house.sessions, stamps.now, stamps.new_id
+        parts = house.sessions, records.now, records.new_id
         name = marked(house.sessions, turn=None)
-        done = Restoring(*parts).restore(thread(1), name, Wish("soft")).record
+        done = Restoring(*parts).restore(thread(1), name, RestoreOptions("soft")).record
 
         assert Path(house.sessions.find(done.session_id).path).exists()

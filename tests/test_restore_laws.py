@@ -12,16 +12,16 @@ import rollouts as r
 from checkpoints import CHECKPOINTS
 from codex_checkpoints.core.checkpoint.canonical import to_bytes
 from codex_checkpoints.core.checkpoint.records import Checkpoint, Plan
-from codex_checkpoints.core.restore.carried import Carried, LinkKind
-from codex_checkpoints.core.restore.chains import (
+from codex_checkpoints.core.restore.events import is_intact
+from codex_checkpoints.core.restore.lineage import (
     Cut,
+    Known,
     Link,
     chain_of,
     closes_a_circle,
     parents_of,
+    tree_of,
 )
-from codex_checkpoints.core.restore.difference import Change, Difference, difference
-from codex_checkpoints.core.restore.lineage import Known, tree_of
 from codex_checkpoints.core.restore.markers import (
     Marker,
     Pin,
@@ -35,15 +35,16 @@ from codex_checkpoints.core.restore.markers import (
 from codex_checkpoints.core.restore.pack import (
     HEADINGS,
     Item,
+    LinkKind,
+    PackContents,
     items_of,
     pack_lines,
     state_pack,
     tokens_of,
 )
-from codex_checkpoints.core.restore.recording import restore_of, transferred
-from codex_checkpoints.core.restore.records import line_of, restore_in
+from codex_checkpoints.core.restore.records import line_of, restore_in, restore_of, transferred
 from codex_checkpoints.core.restore.references import references_of
-from codex_checkpoints.core.restore.sealing import is_intact
+from codex_checkpoints.core.restore.summary import Change, Difference, difference
 from codex_checkpoints.core.restore.trace import Trace
 from generated import damaged, hostile_lines, sessions
 from reading import read, read_with
@@ -65,7 +66,7 @@ ANY = st.one_of(sessions(), damaged(), hostile_lines())
 
 
 @given(CARRIED, BUDGETS)
-def test_a_pack_never_costs_more_than_its_budget(goods: Carried, budget: int):
+def test_a_pack_never_costs_more_than_its_budget(goods: PackContents, budget: int):
     pack = state_pack(goods, budget)
 
     assert pack.tokens == tokens_of(pack.text) <= max(budget, 0)
@@ -73,7 +74,7 @@ def test_a_pack_never_costs_more_than_its_budget(goods: Carried, budget: int):
 
 @examples(0.4)
 @given(CARRIED, BUDGETS)
-def test_the_same_state_gives_the_same_pack_and_is_left_as_it_was(goods: Carried, budget: int):
+def test_the_same_state_gives_the_same_pack_and_is_left_as_it_was(goods: PackContents, budget: int):
     before = copy.deepcopy(goods)
 
     assert state_pack(goods, budget) == state_pack(before, budget)
@@ -82,7 +83,7 @@ def test_the_same_state_gives_the_same_pack_and_is_left_as_it_was(goods: Carried
 
 @examples(0.4)
 @given(CARRIED, BUDGETS)
-def test_what_is_included_and_what_is_deferred_is_all_there_is(goods: Carried, budget: int):
+def test_what_is_included_and_what_is_deferred_is_all_there_is(goods: PackContents, budget: int):
     whole, pack = state_pack(goods, PLENTY), state_pack(goods, budget)
     deferred = tuple(Item(each.part, each.id) for each in pack.deferred if each.reason == "budget")
 
@@ -95,7 +96,7 @@ def test_what_is_included_and_what_is_deferred_is_all_there_is(goods: Carried, b
 
 @examples(0.4)
 @given(CARRIED, BUDGETS)
-def test_the_pack_of_a_budget_is_the_lines_that_cost_no_more(goods: Carried, budget: int):
+def test_the_pack_of_a_budget_is_the_lines_that_cost_no_more(goods: PackContents, budget: int):
     lines = pack_lines(goods)
     held = [line for line in lines if line.tokens <= budget]
 
@@ -105,7 +106,7 @@ def test_the_pack_of_a_budget_is_the_lines_that_cost_no_more(goods: Carried, bud
 
 @examples(0.4)
 @given(CARRIED)
-def test_every_item_is_one_line_of_a_known_section_in_its_order(goods: Carried):
+def test_every_item_is_one_line_of_a_known_section_in_its_order(goods: PackContents):
     whole = state_pack(goods, PLENTY)
     sections = sections_in(whole.text)
     parts = dict(HEADINGS)
@@ -191,7 +192,7 @@ def test_a_trace_does_not_depend_on_how_the_bytes_arrive(data: bytes, pieces: li
 
 @examples(0.4)
 @given(CARRIED, BUDGETS)
-def test_a_record_reads_back_as_it_was_written(goods: Carried, budget: int):
+def test_a_record_reads_back_as_it_was_written(goods: PackContents, budget: int):
     for record in (
         restore_of(goods, outcome(), state_pack(goods, budget)),
         restore_of(goods, outcome(soft=True), None),

@@ -8,14 +8,15 @@ from typing import Any
 
 import pytest
 
-from codex_checkpoints import protocol, stamps
+from codex_checkpoints import protocol
 from codex_checkpoints.core.restore.events import RestoreMode
 from codex_checkpoints.core.restore.records import SEMANTICS
 from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.notes import Notes
-from codex_checkpoints.service.restore.plan import Wish
+from codex_checkpoints.service.restore.planning import RestoreOptions
 from codex_checkpoints.service.restore.restoring import Restored, Restoring
 from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.storage import records
 from homes import Home, snapshot, thread
 from rollouts import (
     Step,
@@ -63,15 +64,15 @@ def home(tmp_path: Path) -> Home:
 
 
 def restored(sessions: Sessions, mode: RestoreMode, session_id: str = thread(1)) -> Restored:
-    parts = sessions, stamps.now, stamps.new_id
+    parts = sessions, records.now, records.new_id
     marker = Markers(*parts).mark(session_id, "here").marker
-    return Restoring(*parts).restore(session_id, marker.checkpoint_id, Wish(mode))
+    return Restoring(*parts).restore(session_id, marker.checkpoint_id, RestoreOptions(mode))
 
 
 def remember(sessions: Sessions, key: str, session_id: str = thread(1)) -> None:
     evidence = {"source": "user", "ref": "task"}
     fact = {"kind": "fact", "key": key, "value": "UTF-8 only", "evidence": evidence}
-    Notes(sessions, stamps.now, stamps.new_id).apply(session_id, json.dumps(fact).encode())
+    Notes(sessions, records.now, records.new_id).apply(session_id, json.dumps(fact).encode())
 
 
 def go_on(sessions: Sessions, session_id: str, *steps: Step) -> None:
@@ -129,7 +130,7 @@ def test_no_chain_of_a_model_goes_over(home: Home, mode: RestoreMode):
 
 def test_nothing_is_restored_that_nobody_asked_for(home: Home):
     with home.house() as house:
-        Markers(house.sessions, stamps.now, stamps.new_id).mark(thread(1), "here")
+        Markers(house.sessions, records.now, records.new_id).mark(thread(1), "here")
     before = snapshot(home.root / "sessions")
 
     for command in (("watch", "--once"), ("sessions",), ("doctor",), ("lineage", thread(1))):
@@ -147,7 +148,7 @@ def test_nothing_merges_branches_or_goes_back_within_a_session(word: str):
 
 def test_a_marker_and_a_note_go_each_without_the_other(home: Home):
     with home.house() as house:
-        parts = house.sessions, stamps.now, stamps.new_id
+        parts = house.sessions, records.now, records.new_id
         markers, notes = Markers(*parts), Notes(*parts)
         first = markers.mark(thread(1), "first").marker.checkpoint_id
         markers.mark(thread(1), "second")
@@ -195,14 +196,14 @@ def test_a_small_invariant_is_there_after_many_turns_and_three_hard_restores(hom
 
 def test_without_a_cache_a_restore_is_the_same(home: Home):
     with home.house() as house:
-        markers = Markers(house.sessions, stamps.now, stamps.new_id)
+        markers = Markers(house.sessions, records.now, records.new_id)
         name = markers.mark(thread(1), "here").marker.checkpoint_id
-        wish = (thread(1), name, Wish("hard"))
-        first = Restoring(house.sessions, stamps.now, stamps.new_id).preview(*wish)
+        wish = (thread(1), name, RestoreOptions("hard"))
+        first = Restoring(house.sessions, records.now, records.new_id).preview(*wish)
     for cache in (*home.state.glob("index.sqlite*"), home.checkpoint()):
         cache.unlink(missing_ok=True)
     with home.house() as house:
-        again = Restoring(house.sessions, stamps.now, stamps.new_id).preview(*wish)
+        again = Restoring(house.sessions, records.now, records.new_id).preview(*wish)
 
     assert again == first
 

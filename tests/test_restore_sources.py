@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
-from codex_checkpoints import stamps
 from codex_checkpoints.core.checkpoint.canonical import to_json
 from codex_checkpoints.core.restore.events import RestoreMode
 from codex_checkpoints.service.history import Histories
+from codex_checkpoints.service.kept import RestoreRecords
 from codex_checkpoints.service.marking import Markers
-from codex_checkpoints.service.restore.copied_history import WindowNames
-from codex_checkpoints.service.restore.plan import Planner, Wish
+from codex_checkpoints.service.restore.copying import WindowNames
+from codex_checkpoints.service.restore.planning import Planner, RestoreOptions
 from codex_checkpoints.service.restore.restoring import Restored, Restoring
 from codex_checkpoints.service.restore.source import find_source
 from codex_checkpoints.service.restore.verifying import verify
-from codex_checkpoints.service.restore_records import RestoreRecords
 from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.storage import records
 from homes import Home, refusal, thread
 from rollouts import (
     WINDOW,
@@ -95,9 +95,9 @@ def restored(
     number: int = 1,
     turn: str | None = "2",
 ) -> Restored:
-    parts = sessions, stamps.now, stamps.new_id
+    parts = sessions, records.now, records.new_id
     marker = Markers(*parts).mark(thread(number), "here", turn).marker
-    return Restoring(*parts).restore(thread(number), marker.checkpoint_id, Wish(mode))
+    return Restoring(*parts).restore(thread(number), marker.checkpoint_id, RestoreOptions(mode))
 
 
 def state(sessions: Sessions, session_id: str, turn: str | None = None) -> Json:
@@ -237,7 +237,7 @@ def test_a_soft_branch_of_an_old_file_holds_nothing_of_the_next_turn(
         histories = Histories(sessions)
         assert histories.history(name).items == histories.history(thread(1)).items
         assert state(sessions, name) == state(sessions, thread(2), "1")
-        again = Markers(sessions, stamps.now, stamps.new_id).mark(name, "again", None)
+        again = Markers(sessions, records.now, records.new_id).mark(name, "again", None)
         assert again.turn == 1
 
 
@@ -270,13 +270,15 @@ def test_a_message_without_an_answer_stays_the_end_of_its_turn(home: Home):
 def test_a_turn_that_has_not_ended_is_refused_whichever_way(home: Home, mode: RestoreMode):
     put(home)
     with sessions_of(home) as sessions:
-        parts = sessions, stamps.now, stamps.new_id
+        parts = sessions, records.now, records.new_id
         marker = Markers(*parts).mark(thread(1), "here", "3").marker
     head = session(thread=thread(1), cwd=str(home.user))
     home.put(rollout(head, *two_turns()[:2], started("t3"), user("later-words")))
     with sessions_of(home) as sessions:
-        restoring = Restoring(sessions, stamps.now, stamps.new_id)
-        met = refusal(lambda: restoring.restore(thread(1), marker.checkpoint_id, Wish(mode)))
+        restoring = Restoring(sessions, records.now, records.new_id)
+        met = refusal(
+            lambda: restoring.restore(thread(1), marker.checkpoint_id, RestoreOptions(mode))
+        )
 
     assert met.code == "turn_not_complete"
     assert len(list(home.root.rglob("rollout-*"))) == 1
@@ -296,7 +298,7 @@ def test_what_is_said_after_a_restore_was_asked_for_stays_out_where_no_line_ends
     head = session("legacy", events=False, thread=thread(2), cwd=str(home.user), **base)
     path = home.put(rollout(head, user("Fix the cart"), assistant("Fixed.")) + last, 2)
     with sessions_of(home) as sessions:
-        parts = sessions, stamps.now, stamps.new_id
+        parts = sessions, records.now, records.new_id
         markers = Markers(*parts)
         marker = markers.mark(thread(2), "here", None).marker
         before = sessions.show(thread(2)).checkpoint
@@ -306,7 +308,7 @@ def test_what_is_said_after_a_restore_was_asked_for_stays_out_where_no_line_ends
         with path.open("ab") as file:
             file.write((b"\n" if last else b"") + said.split(b"\n", 1)[1])
         plan = Planner(sessions, markers, RestoreRecords(sessions.records)).plan(
-            source, Wish("hard", window=3)
+            source, RestoreOptions("hard", window=3)
         )
 
         assert before != sessions.show(thread(2)).checkpoint
@@ -547,11 +549,11 @@ def test_a_branch_of_a_branch_that_names_its_source_names_what_holds_the_turn(ho
             with path.open("ab") as file:
                 file.write(json.dumps(told).encode() + b"\n")
         sessions.refresh()
-        parts = sessions, stamps.now, stamps.new_id
+        parts = sessions, records.now, records.new_id
         last = Markers(*parts).mark(first, "own turn").marker
-        second = Restoring(*parts).restore(first, last.checkpoint_id, Wish("soft"))
+        second = Restoring(*parts).restore(first, last.checkpoint_id, RestoreOptions("soft"))
         early = Markers(*parts).mark(first, "its source's turn", "1").marker
-        third = Restoring(*parts).restore(first, early.checkpoint_id, Wish("soft"))
+        third = Restoring(*parts).restore(first, early.checkpoint_id, RestoreOptions("soft"))
 
         assert state(sessions, second.record.session_id) == state(sessions, first)
         assert second.record.placement == "reference"
@@ -599,13 +601,15 @@ def test_a_branch_whose_source_is_gone_is_refused_as_one_and_still_told_of(home:
     by_reference(home)
     with sessions_of(home) as sessions:
         first = restored(sessions, "soft").record.session_id
-        parts = sessions, stamps.now, stamps.new_id
+        parts = sessions, records.now, records.new_id
         marker = Markers(*parts).marks(first)[0].marker
         assert marker.session_id == first
     home.path().unlink()
     with sessions_of(home) as sessions:
-        restoring = Restoring(sessions, stamps.now, stamps.new_id)
-        met = refusal(lambda: restoring.restore(first, marker.checkpoint_id, Wish("soft")))
+        restoring = Restoring(sessions, records.now, records.new_id)
+        met = refusal(
+            lambda: restoring.restore(first, marker.checkpoint_id, RestoreOptions("soft"))
+        )
 
     assert met.code == "unknown_turn"
     assert len(list(home.root.rglob("rollout-*"))) == 1

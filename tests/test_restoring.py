@@ -10,15 +10,14 @@ from typing import Any
 
 import pytest
 
-from codex_checkpoints import stamps
-from codex_checkpoints.core.restore.events import ORDER
+from codex_checkpoints.core.restore.events import ORDER, sealed
 from codex_checkpoints.core.restore.pack import Deferred
-from codex_checkpoints.core.restore.sealing import sealed
 from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.refusal import Refusal
-from codex_checkpoints.service.restore.plan import Wish
+from codex_checkpoints.service.restore.planning import RestoreOptions
 from codex_checkpoints.service.restore.restoring import Restored, Restoring
 from codex_checkpoints.service.restore.verifying import verify
+from codex_checkpoints.storage import records as stamps
 from homes import Home, chat, refusal, snapshot, thread
 from peer import Peer
 from restoring import sections_in
@@ -101,7 +100,7 @@ def restoring(home: Home) -> Generator[tuple[Markers, Restoring]]:
 def restored(home: Home, mode: Any = "hard", turn: str = "2", **wish: Any) -> Restored:  # noqa: ANN401 - a wish's
     with restoring(home) as (markers, restores):
         marker = markers.mark(thread(1), "before the rewrite", turn).marker
-        return restores.restore(thread(1), marker.checkpoint_id, Wish(mode, **wish))
+        return restores.restore(thread(1), marker.checkpoint_id, RestoreOptions(mode, **wish))
 
 
 def branch(home: Home, done: Restored) -> Path:
@@ -175,7 +174,7 @@ def test_a_soft_branch_of_a_fork_is_one_sequence_without_a_second_head(home: Hom
     home.put(a_fork(home), 2)
     with restoring(home) as (markers, restores):
         marker = markers.mark(thread(2), "fork").marker
-        done = restores.restore(thread(2), marker.checkpoint_id, Wish("soft"))
+        done = restores.restore(thread(2), marker.checkpoint_id, RestoreOptions("soft"))
 
     lines = records(branch(home, done))
     assert [line["type"] for line in lines].count("session_meta") == 1
@@ -262,7 +261,8 @@ def test_the_same_restore_twice_differs_in_ids_and_times_alone(home: Home):
     with restoring(home) as (markers, restores):
         marker = markers.mark(thread(1), "x", "2").marker
         first, second = (
-            restores.restore(thread(1), marker.checkpoint_id, Wish("hard")) for _ in range(2)
+            restores.restore(thread(1), marker.checkpoint_id, RestoreOptions("hard"))
+            for _ in range(2)
         )
 
     assert first.pack == second.pack
@@ -407,7 +407,7 @@ def test_drift_and_missing_files_since_the_marker_are_told(home: Home):
         marker = markers.mark(thread(1), "x", "2").marker
         (home.user / "shop/a.py").write_text("another")
         (home.user / "shop/b.py").unlink()
-        done = restores.restore(thread(1), marker.checkpoint_id, Wish("hard"))
+        done = restores.restore(thread(1), marker.checkpoint_id, RestoreOptions("hard"))
 
     told = {event["type"]: event for event in events(home)}
     assert told["DriftDetected"]["uri"] == "a.py"
@@ -530,7 +530,7 @@ def test_a_compacted_source_is_restored_to_a_turn_before_it(home: Home):
 def test_a_marker_that_is_not_there_is_refused_and_told(home: Home):
     with restoring(home) as (_, restores):
         before = snapshot(home.root / "sessions")
-        met = refusal(lambda: restores.restore(thread(1), "m9", Wish("hard")))
+        met = refusal(lambda: restores.restore(thread(1), "m9", RestoreOptions("hard")))
 
     assert met.code == "unknown_checkpoint"
     assert snapshot(home.root / "sessions") == before
@@ -651,7 +651,9 @@ def test_a_target_that_is_taken_is_refused(home: Home):
     with home.house() as house:
         marker = Markers(house.sessions, stamps.now, stamps.new_id).mark(thread(1), "x").marker
         restores = Restoring(house.sessions, stamps.now, lambda: next(ids))
-        met = refusal(lambda: restores.restore(thread(1), marker.checkpoint_id, Wish("soft")))
+        met = refusal(
+            lambda: restores.restore(thread(1), marker.checkpoint_id, RestoreOptions("soft"))
+        )
 
     assert met.code == "conflict"
     assert events(home)[-1]["type"] == "RestoreFailed"
@@ -842,9 +844,13 @@ def test_verify_says_nothing_of_a_restore_that_is_going_on(home: Home):
     with home.house() as house:
         marker = Markers(house.sessions, stamps.now, stamps.new_id).mark(thread(1), "x")
         name = marker.marker.checkpoint_id
-        Restoring(house.sessions, look, stamps.new_id).restore(thread(1), name, Wish("hard"))
+        Restoring(house.sessions, look, stamps.new_id).restore(
+            thread(1), name, RestoreOptions("hard")
+        )
         with pytest.raises(Refusal):
-            Restoring(house.sessions, look, stamps.new_id).restore(thread(1), "m9", Wish("soft"))
+            Restoring(house.sessions, look, stamps.new_id).restore(
+                thread(1), "m9", RestoreOptions("soft")
+            )
 
     assert len(found) > 8
     assert not any(found)
@@ -896,7 +902,7 @@ def test_a_chain_of_five_branches_reads_back_to_the_first_session(home: Home):
     with restoring(home) as (markers, restores):
         for _ in range(4):
             marker = markers.marks(names[-1])[-1].marker
-            done = restores.restore(names[-1], marker.checkpoint_id, Wish("soft"))
+            done = restores.restore(names[-1], marker.checkpoint_id, RestoreOptions("soft"))
             names.append(done.record.session_id)
 
     assert [each.session_id for each in done.record.chain] == names[-2:0:-1]

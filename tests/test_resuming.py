@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import python
-from codex_checkpoints import file_lock
+from codex_checkpoints.storage import locks
 from homes import WAIT, Home, more, snapshot, thread
 from peer import Peer
 from rollouts import (
@@ -98,7 +98,7 @@ def loaded(home: Home) -> Generator[None]:
     lock.parent.mkdir(exist_ok=True)
     descriptor = os.open(lock, os.O_RDWR | os.O_CREAT)
     try:
-        assert file_lock.take(descriptor)
+        assert locks.take(descriptor)
         yield
     finally:
         os.close(descriptor)

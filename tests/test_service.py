@@ -16,17 +16,16 @@ from typing import Any
 import pytest
 
 from codex_checkpoints import assembly
-from codex_checkpoints.assembly import House, Places
-from codex_checkpoints.core.checkpoint.caps import Caps
-from codex_checkpoints.service.diagnosis import diagnose
-from codex_checkpoints.service.findings import Finding
+from codex_checkpoints.assembly import Assembly, Places
+from codex_checkpoints.core.checkpoint.records import Caps
+from codex_checkpoints.service.doctor import Finding, diagnose
 from codex_checkpoints.service.following import Changed, Follower
-from codex_checkpoints.service.listing import Summary
 from codex_checkpoints.service.reading.projections import Projection
 from codex_checkpoints.service.reading.session_file import SessionFile
 from codex_checkpoints.service.refusal import Cancelled
+from codex_checkpoints.service.sessions import Summary
 from codex_checkpoints.service.settings import UNREADABLE, Settings, overridden, read_settings
-from codex_checkpoints.threads.contract import Rollout, Row
+from codex_checkpoints.storage.contract import Rollout, Row
 from homes import (
     WAIT,
     Home,
@@ -97,7 +96,7 @@ def shown(home: Home, session_id: str | None = None, at: str | int | None = None
         return house.sessions.show(session_id or thread(1), at)
 
 
-def findings(house: House) -> dict[str, Finding]:
+def findings(house: Assembly) -> dict[str, Finding]:
     found = diagnose(house.sessions, house.problems).findings
     return {each.code: each for each in found}
 
@@ -310,7 +309,7 @@ def test_a_base_that_is_missing_is_reported_and_read_when_it_comes(reverted: Hom
         rebuilt.sessions.close()
 
 
-def home_again(home: Home) -> House:
+def home_again(home: Home) -> Assembly:
     """Put the parts together once more, over a state folder of their own."""
     house = assembly.assemble(Places(str(home.root), str(home.user / "state")))
     house.sessions.refresh()
@@ -1362,7 +1361,8 @@ def test_a_folder_whose_name_is_no_text_is_told_and_left_out(home: Home) -> None
 def test_a_defect_about_one_file_does_not_take_the_others_with_it(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from codex_checkpoints.service.reading import catalogue, rows
+    from codex_checkpoints.service.reading import catalogue
+    from codex_checkpoints.service.reading import catalogue as rows
 
     home.put(chat("one"))
     home.put(chat("two", 2), 2)
@@ -1475,7 +1475,7 @@ def shop(tmp_path: Path) -> Path:
 class Followed:
     """A follower and what it says when it is told of paths."""
 
-    def __init__(self, house: House) -> None:
+    def __init__(self, house: Assembly) -> None:
         self.house = house
         self.follower = Follower(house.sessions)
         self.begun = self.follower.begin()

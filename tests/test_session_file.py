@@ -13,9 +13,9 @@ import pytest
 from codex_checkpoints.core.checkpoint.canonical import to_bytes
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.service.reading.session_file import Problem, SessionFile, open_session
-from codex_checkpoints.threads import tree
-from codex_checkpoints.threads.contract import UnreadableSource
-from codex_checkpoints.threads.rollout_file import FileReader
+from codex_checkpoints.storage import tree
+from codex_checkpoints.storage.contract import UnreadableSource
+from codex_checkpoints.storage.rollout_file import FileReader
 from reading import read
 from rollouts import (
     THREAD,
@@ -665,7 +665,7 @@ except ImportError:
     peak = lambda: tracemalloc.get_traced_memory()[1]
 import rollouts as r
 from codex_checkpoints.service.reading.session_file import open_session
-from codex_checkpoints.threads.rollout_file import FileReader
+from codex_checkpoints.storage.rollout_file import FileReader
 
 image = {"type": "image", "image_url": "data:image/png;base64,@@"}
 kinds = {

@@ -23,10 +23,10 @@ from hypothesis.stateful import (
     rule,
 )
 
-from codex_checkpoints import stamps
 from codex_checkpoints.core.checkpoint.records import status_of
 from codex_checkpoints.core.checkpoint.view import view_v1
 from codex_checkpoints.service.notes import Notes
+from codex_checkpoints.storage import records
 from homes import Home, more, thread
 from rollouts import compacted, rollout, session, shell, turn, user
 
@@ -133,7 +133,7 @@ class Staleness(RuleBasedStateMachine):
             "dependsOn": [{"uri": uri} for uri in uris],
         }
         with self.home.house() as house:
-            notes = Notes(house.sessions, stamps.now, stamps.new_id)
+            notes = Notes(house.sessions, records.now, records.new_id)
             notes.apply(thread(1), json.dumps(payload).encode())
         self.accepted[key] = before
 
@@ -198,7 +198,7 @@ def test_an_invariant_of_the_third_turn_outlives_five_hundred_turns(tmp_path: Pa
         "dependsOn": [{"uri": "conf.py"}],
     }
     with home.house() as house:
-        Notes(house.sessions, stamps.now, stamps.new_id).apply(
+        Notes(house.sessions, records.now, records.new_id).apply(
             thread(1), json.dumps(payload).encode()
         )
     later = [turn(user(f"turn {n}"), shell(f"make step{n % 7}")) for n in range(3, 500)]

@@ -13,10 +13,11 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from codex_checkpoints.core.checkpoint.canonical import from_bytes, to_bytes
-from codex_checkpoints.core.checkpoint.caps import BadCaps, Caps
 from codex_checkpoints.core.checkpoint.records import (
     Artifact,
     ArtifactKind,
+    BadCaps,
+    Caps,
     Checkpoint,
     Decision,
     Dependency,

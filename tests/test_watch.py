@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING
 import pytest
 from watchdog.utils import BaseThread
 
-from codex_checkpoints.watch.silence import sends_no_events
-from codex_checkpoints.watch.watcher import MAX_FOLDERS, Watcher
-from codex_checkpoints.workspace import Workspace
+from codex_checkpoints.storage.watch import MAX_FOLDERS, Watcher, sends_no_events
+from codex_checkpoints.storage.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -460,7 +459,7 @@ def test_names_of_any_script_are_told(tmp_path: Path, ear: Ear) -> None:
 OUT_OF_WATCHES = """
 import sys, threading
 from pathlib import Path
-from codex_checkpoints.watch.watcher import Watcher
+from codex_checkpoints.storage.watch import Watcher
 
 tree, kind = Path(sys.argv[1]), sys.argv[2]
 heard = threading.Event()

@@ -6,8 +6,8 @@ import attrs
 import pytest
 
 from codex_checkpoints import protocol, wire
-from codex_checkpoints.core.checkpoint.caps import Caps
-from codex_checkpoints.service.listing import Summary
+from codex_checkpoints.core.checkpoint.records import Caps
+from codex_checkpoints.service.sessions import Summary
 from codex_checkpoints.wire import BadParams
 
 

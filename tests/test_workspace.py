@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_checkpoints.workspace import Workspace
+from codex_checkpoints.storage.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator

@@ -11,9 +11,9 @@ from typing import Any
 
 from attrs import asdict, evolve
 
-from codex_checkpoints.threads import contract as c
-from codex_checkpoints.threads import query as rules
-from codex_checkpoints.threads.lines import end_of, id_of, lines_behind, lines_of
+from codex_checkpoints.storage import contract as c
+from codex_checkpoints.storage import query as rules
+from codex_checkpoints.storage.lines import end_of, id_of, lines_behind, lines_of
 
 EMPTY = '{"data": {}, "rollouts": {}, "rows": {}, "names": {}, "states": {}, "ticks": 0}'
 

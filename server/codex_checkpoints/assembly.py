@@ -9,10 +9,8 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from codex_checkpoints import stamps
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.checkpoint.state import Seeds
-from codex_checkpoints.records import Records
 from codex_checkpoints.service.reading.catalogue import Catalogue
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.settings import (
@@ -24,15 +22,17 @@ from codex_checkpoints.service.settings import (
     read_settings,
     without_programs,
 )
-from codex_checkpoints.threads import tree
-from codex_checkpoints.threads.contract import ThreadStore
-from codex_checkpoints.threads.index import is_storable
-from codex_checkpoints.threads.local_store import LocalThreadStore
+from codex_checkpoints.storage import records as stamps
+from codex_checkpoints.storage import tree
+from codex_checkpoints.storage.contract import ThreadStore
+from codex_checkpoints.storage.index import is_storable
+from codex_checkpoints.storage.local import LocalThreadStore
+from codex_checkpoints.storage.records import Records
 from codex_checkpoints.values import frozen
 
 if TYPE_CHECKING:
     from codex_checkpoints.codex.program import CodexArchive
-    from codex_checkpoints.service.thread_manager import IsReferredTo
+    from codex_checkpoints.service.threads import IsReferredTo
 
 
 @frozen
@@ -44,7 +44,7 @@ class Places:
 
 
 @frozen
-class House:
+class Assembly:
     """The service of one home, and what is wrong with its settings."""
 
     sessions: Sessions
@@ -75,7 +75,7 @@ def assemble(
     where: Places,
     overrides: Mapping[str, Any] | None = None,
     environment: Mapping[str, str] | None = None,
-) -> House:
+) -> Assembly:
     """Read the settings and open the index; `overrides` are an editor's own settings.
 
     With an `environment` the Codex CLI on its PATH may be asked to put threads away, and what it
@@ -101,7 +101,7 @@ def assemble(
         from codex_checkpoints.service.recovery import recover  # noqa: PLC0415
 
         recover(sessions, stamps.now)
-    return House(sessions, problems)
+    return Assembly(sessions, problems)
 
 
 def _codex(codex_home: str, environment: Mapping[str, str]) -> CodexArchive:
@@ -115,7 +115,7 @@ def _beginnings(records: Records) -> Seeds:
     """Find what a session of ours goes on from; few are, and Codex waits for what is loaded."""
 
     def seed(session_id: str) -> Checkpoint | None:
-        from codex_checkpoints.service.beginnings import beginnings  # noqa: PLC0415
+        from codex_checkpoints.service.kept import beginnings  # noqa: PLC0415
 
         return beginnings(records)(session_id)
 
@@ -126,7 +126,7 @@ def _is_begun_from(records: Records, store: ThreadStore) -> IsReferredTo:
     """Find out whether a session was made from another; only who deletes one asks."""
 
     def refers(session_id: str) -> bool:
-        from codex_checkpoints.service.beginnings import is_begun_from  # noqa: PLC0415
+        from codex_checkpoints.service.kept import is_begun_from  # noqa: PLC0415
 
         return is_begun_from(records, store)(session_id)
 

@@ -81,12 +81,13 @@ class Door:
         call = self._call = call_of(data)
         if call is None:
             return
-        from codex_checkpoints import assembly, stamps
+        from codex_checkpoints import assembly
         from codex_checkpoints.service.connect.hooking import Hooking
+        from codex_checkpoints.storage import records
 
         house = assembly.assemble(self._places())
         try:
-            hooking = Hooking(house.sessions, stamps.now, stamps.new_id)
+            hooking = Hooking(house.sessions, records.now, records.new_id)
             given = hooking.answer(call)
             if not self._decided.acquire(blocking=False):
                 return  # it took too long, and that is noted
@@ -101,12 +102,12 @@ class Door:
         kind = None if error is None or code != "internal" else type(error).__name__
         call = self._call
         try:
-            from codex_checkpoints import stamps
-            from codex_checkpoints.records import Records
             from codex_checkpoints.service.connect.hooking import note_failure
+            from codex_checkpoints.storage import records
+            from codex_checkpoints.storage.records import Records
 
             failure = {
-                "at": stamps.now(),
+                "at": records.now(),
                 "event": None if call is None else call.event,
                 "sessionId": None if call is None else call.session,
                 "code": code,
@@ -194,7 +195,7 @@ def _parsed(arguments: Sequence[str]) -> tuple[str | None, str | None] | None:
     """Read the options as a person writes them; None where they are wrong, as stderr says."""
     import argparse
 
-    from codex_checkpoints.folder_options import folder_options
+    from codex_checkpoints.wiring import folder_options
 
     parser = argparse.ArgumentParser(
         "codex-checkpoints hook",
@@ -236,8 +237,8 @@ def _text(told: Mapping[str, object], *names: str) -> str:
 
 
 def _code_of(error: Exception) -> str:
-    from codex_checkpoints.durable import StorageError
     from codex_checkpoints.service.refusal import Refusal
+    from codex_checkpoints.storage.durable import StorageError
 
     match error:
         case Failed():

@@ -14,17 +14,17 @@ from collections.abc import Callable, Mapping
 
 import orjson
 
-from codex_checkpoints import assembly, stamps
+from codex_checkpoints import assembly
 from codex_checkpoints.assembly import Places
-from codex_checkpoints.mcp_messages import Json
-from codex_checkpoints.mcp_tools import APPLY, FEWEST_ANCHORS, MOST_ANCHORS, READ
+from codex_checkpoints.mcp_tools import APPLY, FEWEST_ANCHORS, MOST_ANCHORS, READ, Json
 from codex_checkpoints.operations.memory import AnchorsParams, anchors, apply_bytes
 from codex_checkpoints.operations.services import Services
 from codex_checkpoints.presentation.terminal import LogLine
-from codex_checkpoints.service.handover import Receiver, hand_over
 from codex_checkpoints.service.notes import ANCHORS
 from codex_checkpoints.service.refusal import Refusal
-from codex_checkpoints.service.session_names import session_of
+from codex_checkpoints.service.sessions import session_of
+from codex_checkpoints.service.standing import Receiver, hand_over
+from codex_checkpoints.storage import records
 
 logger = logging.getLogger(__name__)
 
@@ -114,7 +114,7 @@ def _read(services: Services, session: str, arguments: Json, meta: Json) -> Json
     limit = _limit(arguments)
     window = meta.get("windowId")
     known = window if isinstance(window, str) and len(window) <= LONGEST_WINDOW_ID else None
-    view = hand_over(services.sessions, session, Receiver(READ, known, stamps.now()))
+    view = hand_over(services.sessions, session, Receiver(READ, known, records.now()))
     found = [
         {"source": each.source, "ref": each.ref, "text": each.text, "seq": each.seq}
         for each in anchors(services, AnchorsParams(session, limit)).items

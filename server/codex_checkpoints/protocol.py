@@ -16,23 +16,22 @@ from typing import Any
 
 from attrs import Factory
 
-from codex_checkpoints.core.checkpoint.anchors import Anchor
-from codex_checkpoints.core.checkpoint.caps import Caps as EffectiveCaps
-from codex_checkpoints.core.checkpoint.notes import Note
-from codex_checkpoints.core.checkpoint.notes import Rest as NoteDependency
+from codex_checkpoints.core.checkpoint.anchors import Anchor, Note
+from codex_checkpoints.core.checkpoint.anchors import Rest as NoteDependency
+from codex_checkpoints.core.checkpoint.records import Caps as EffectiveCaps
 from codex_checkpoints.core.checkpoint.records import Evidence as NoteEvidence
+from codex_checkpoints.core.compaction.building import Piece as CompactionPiece
 from codex_checkpoints.core.compaction.kinds import LeftOut
 from codex_checkpoints.core.compaction.outline import Chunk as OutlineChunk
 from codex_checkpoints.core.compaction.outline import Outline, OutlineTurn
 from codex_checkpoints.core.compaction.records import Windows as CompactionWindows
-from codex_checkpoints.core.compaction.report import Piece as CompactionPiece
 from codex_checkpoints.core.history.windows import Chain as WindowChain
-from codex_checkpoints.core.losses.records import LostCommand, LostFile, LostText, Reread
-from codex_checkpoints.core.restore.carried import TurnSource
+from codex_checkpoints.core.losses.watched import LostCommand, LostFile, LostText, Reread
 from codex_checkpoints.core.restore.lineage import Window as LineageWindow
 from codex_checkpoints.core.restore.markers import Pin
 from codex_checkpoints.core.restore.pack import Deferred as DeferredItem
 from codex_checkpoints.core.restore.pack import Item as PackItem
+from codex_checkpoints.core.restore.pack import TurnSource
 from codex_checkpoints.operations import (
     compactions,
     connecting,
@@ -124,21 +123,21 @@ from codex_checkpoints.operations.sessions import (
     ViewText,
     WindowBudget,
 )
-from codex_checkpoints.service.branches import Branch
-from codex_checkpoints.service.compaction.hooks import Heard as HookOutcome
+from codex_checkpoints.service.compaction.request import HookResult as HookOutcome
 from codex_checkpoints.service.connect.connecting import Done as ConnectChange
 from codex_checkpoints.service.connect.doors import Door as ConnectDoor
 from codex_checkpoints.service.connect.doors import Failure as ConnectFailure
 from codex_checkpoints.service.connect.doors import HookState as ConnectHook
 from codex_checkpoints.service.connect.receipts import Receipt
 from codex_checkpoints.service.connect.status import OtherHome as ConnectHome
-from codex_checkpoints.service.diagnosis import Diagnosis as DoctorReport
-from codex_checkpoints.service.findings import Finding as DoctorFinding
-from codex_checkpoints.service.listing import TurnSummary as TurnEntry
+from codex_checkpoints.service.doctor import Diagnosis as DoctorReport
+from codex_checkpoints.service.doctor import Finding as DoctorFinding
+from codex_checkpoints.service.lineages import Branch
 from codex_checkpoints.service.notes import Applied, Revoked
-from codex_checkpoints.service.reading.straying import Strayed
-from codex_checkpoints.service.restore.file_checks import Fault as VerifyFinding
+from codex_checkpoints.service.reading.projections import Strayed
+from codex_checkpoints.service.restore.verifying import Fault as VerifyFinding
 from codex_checkpoints.service.restore.verifying import Verified as VerifyReport
+from codex_checkpoints.service.sessions import TurnSummary as TurnEntry
 from codex_checkpoints.values import frozen
 
 # The order is that of protocol.ts.

@@ -21,10 +21,10 @@ from typing import Any, Literal, Union, cast, get_args, get_origin
 import attrs
 
 from codex_checkpoints import protocol
-from codex_checkpoints.core.checkpoint.caps import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.payloads import MAX_NAME
+from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
 from codex_checkpoints.core.codec import camel
-from codex_checkpoints.core.restore.carried import MAX_WINDOW
+from codex_checkpoints.core.restore.pack import MAX_WINDOW
 
 TARGET = Path(__file__).resolve().parents[2] / "extension" / "src" / "protocol.ts"
 LIMITS = TARGET.with_name("limits.ts")

@@ -5,15 +5,20 @@ Beside `assembly`, which opens the sessions: connecting needs none of them.
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-from codex_checkpoints.codex import program
+from codex_checkpoints.codex import hook_process, program
+from codex_checkpoints.codex.app_server import Patience
 from codex_checkpoints.codex.entries import HOOKS, ON_PROMPT, Entries
+from codex_checkpoints.codex.program import Excerpt
+from codex_checkpoints.service.compaction.request import HookRunner
 from codex_checkpoints.service.connect.connecting import Connector
 from codex_checkpoints.service.connect.status import Surroundings
 from codex_checkpoints.service.settings import Settings
+from codex_checkpoints.storage import records
 
 _STATE = "codex-checkpoints"
 
@@ -60,3 +65,32 @@ def folders(codex_home: str, state_dir: str, usual: str) -> tuple[str, ...]:
 
 def _same(one: str, other: str) -> bool:
     return os.path.realpath(one) == os.path.realpath(other)
+
+
+def outside(environment: Mapping[str, str]) -> HookRunner:
+    """Return what a compaction needs; Codex is looked for on the PATH of this environment."""
+
+    def find_codex() -> str | None:
+        return program.find(environment.get("PATH", ""))
+
+    def summarise(
+        codex: str,
+        codex_home: str,
+        what: str | Excerpt,
+        seconds: float,
+        cancelled: Callable[[], bool],
+    ) -> str:
+        patience = Patience(seconds, cancelled)
+        return program.compacted(codex, codex_home, what, environment, patience)
+
+    return HookRunner(records.moment, records.new_ids, hook_process.run, find_codex, summarise)
+
+
+def folder_options() -> argparse.ArgumentParser:
+    """Return a parser to be a parent of others."""
+    options = argparse.ArgumentParser(add_help=False)
+    options.add_argument("--codex-home", metavar="DIR", help="Codex's folder (else $CODEX_HOME)")
+    options.add_argument(
+        "--state-dir", metavar="DIR", help="our own folder (else codex-checkpoints in it)"
+    )
+    return options

@@ -26,7 +26,7 @@ from codex.scripted_model import (
     text_of,
     update_plan,
 )
-from codex_checkpoints.core.compaction.how_to import HOW_TO
+from codex_checkpoints.core.compaction.handoff import HOW_TO
 
 pytestmark = pytest.mark.codex
 

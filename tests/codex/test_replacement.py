@@ -12,25 +12,25 @@ import pytest
 from codex.codex_cli import AppServer, CodexHome
 from codex.conftest import MakeHome
 from codex.scripted_model import Answer, Request, Usage, say, shell
-from codex_checkpoints.core.checkpoint.caps import Caps
+from codex_checkpoints.core.checkpoint.records import Caps
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.compaction.building import Replacement, Terms, build
-from codex_checkpoints.core.compaction.ids import uuid7
 from codex_checkpoints.core.compaction.installed import (
-    Line,
     Moment,
     Naming,
+    RecordLine,
     in_place,
     new_session,
     source_of,
+    uuid7,
 )
 from codex_checkpoints.core.compaction.kinds import Past
 from codex_checkpoints.core.history.choice import choose
 from codex_checkpoints.core.history.rebuild import History, Rebuild, history_of
 from codex_checkpoints.core.history.survey import Survey
-from codex_checkpoints.threads import locks, writer
-from codex_checkpoints.threads.contract import Item
-from codex_checkpoints.threads.lines import line_of
+from codex_checkpoints.storage import locks, writer
+from codex_checkpoints.storage.contract import Item
+from codex_checkpoints.storage.lines import line_of
 
 pytestmark = [
     pytest.mark.codex,
@@ -85,7 +85,7 @@ def last_token_count(path: Path) -> Any:  # noqa: ANN401 - a line as it stands
     return next(each for each in reversed(payloads) if each.get("type") == "token_count")
 
 
-def items_of(lines: tuple[Line, ...]) -> list[Item]:
+def items_of(lines: tuple[RecordLine, ...]) -> list[Item]:
     return [Item(line.type, line.payload) for line in lines]
 
 

@@ -23,14 +23,13 @@ from codex_checkpoints.assembly import Places
 from codex_checkpoints.codex import SCRATCH, program
 from codex_checkpoints.core.compaction.kinds import kind_of
 from codex_checkpoints.core.history.tokens import of_items
-from codex_checkpoints.outside import outside
-from codex_checkpoints.service.branches import around
 from codex_checkpoints.service.compaction.compacting import Compacting
+from codex_checkpoints.service.compaction.installing import Undoing
 from codex_checkpoints.service.compaction.request import Compacted, Request
-from codex_checkpoints.service.compaction.undoing import Undoing
-from codex_checkpoints.service.lineages import lineage
+from codex_checkpoints.service.lineages import around, lineage
 from codex_checkpoints.service.refusal import Cancelled, Refusal
 from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.wiring import outside
 from peer import Peer
 from rollouts import rollout, session, tokens, turn, user
 from rollouts import shell as commanded

@@ -20,10 +20,9 @@ from codex.child import eventually
 from codex.codex_cli import AppServer, CodexHome
 from codex.conftest import MakeHome
 from codex.scripted_model import Answer, Usage, say
-from codex_checkpoints import stamps
-from codex_checkpoints.threads import locks
-from codex_checkpoints.threads.contract import Item, NewThread, Patch, ThreadIsLive
-from codex_checkpoints.threads.local_store import LocalThreadStore
+from codex_checkpoints.storage import locks, records
+from codex_checkpoints.storage.contract import Item, NewThread, Patch, ThreadIsLive
+from codex_checkpoints.storage.local import LocalThreadStore
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -80,7 +79,7 @@ TOKENS = Item(
 def opened(home: CodexHome) -> Generator[LocalThreadStore]:
     """Open the store of a home as one process of ours does."""
     folder = str(home.codex_home)
-    store = LocalThreadStore(folder, f"{folder}/codex-checkpoints", stamps.now)
+    store = LocalThreadStore(folder, f"{folder}/codex-checkpoints", records.now)
     try:
         yield store
     finally:
@@ -356,8 +355,8 @@ DIE = """
 import os, signal, sys
 from datetime import UTC, datetime
 from codex_checkpoints import stamps
-from codex_checkpoints.threads.contract import Item
-from codex_checkpoints.threads.local_store import LocalThreadStore
+from codex_checkpoints.storage.contract import Item
+from codex_checkpoints.storage.local import LocalThreadStore
 
 home, thread = sys.argv[1:]
 store = LocalThreadStore(home, home + "/codex-checkpoints", stamps.now)

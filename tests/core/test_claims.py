@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_checkpoints.core.checkpoint.caps import Limits
 from codex_checkpoints.core.checkpoint.claims import (
     MAX_PAYLOAD_BYTES,
     Accepted,
@@ -22,8 +21,8 @@ from codex_checkpoints.core.checkpoint.claims import (
 )
 from codex_checkpoints.core.checkpoint.memory import Update, replay
 from codex_checkpoints.core.checkpoint.policy import standing_policy
-from codex_checkpoints.core.checkpoint.records import Artifact, status_of
-from codex_checkpoints.core.checkpoint.redaction import find_secret
+from codex_checkpoints.core.checkpoint.records import Artifact, Limits, status_of
+from codex_checkpoints.core.checkpoint.text import find_secret
 from fitting import fits, is_list, is_object, texts
 
 Json = dict[str, Any]

@@ -7,9 +7,8 @@ from typing import cast
 
 import pytest
 
-from codex_checkpoints.core.checkpoint.caps import Limits
 from codex_checkpoints.core.checkpoint.memory import update_of
-from codex_checkpoints.core.checkpoint.records import Checkpoint, status_of
+from codex_checkpoints.core.checkpoint.records import Checkpoint, Limits, status_of
 from reading import checkpoint, plan, read
 from rollouts import call, patch, rollback, rollout, session, turn, user
 from rollouts import plan as planned

@@ -19,13 +19,13 @@ from codex_checkpoints.core.portable.pack import (
     Pack,
     PackedTurn,
     Revoked,
+    places_of,
+    stays,
     to_bytes,
 )
-from codex_checkpoints.core.portable.places import places_of, stays
-from codex_checkpoints.core.portable.reading import BadPack, pack_in
-from codex_checkpoints.core.portable.records import import_in
-from codex_checkpoints.core.restore.chains import Cut, Link
-from codex_checkpoints.core.restore.markers import Marker, Shelf
+from codex_checkpoints.core.portable.reading import BadPack, import_in, pack_in
+from codex_checkpoints.core.restore.lineage import Cut, Link
+from codex_checkpoints.core.restore.markers import Marker, MarkerSet
 from codex_checkpoints.core.restore.trace import ModeChange
 
 SOURCE = "01a1f865-0000-7000-8000-000000000001"
@@ -34,8 +34,8 @@ EMPTY = Checkpoint(3, None, Plan(), (), {}, {}, ())
 ORIGIN = Origin(SOURCE, None, "paginated", None, None)
 
 
-def luggage(history: tuple[NoteEvent, ...] = (), shelf: Shelf | None = None) -> Luggage:
-    return Luggage(ORIGIN, "/srv/shop", EMPTY, history, shelf or Shelf(), ())
+def luggage(history: tuple[NoteEvent, ...] = (), shelf: MarkerSet | None = None) -> Luggage:
+    return Luggage(ORIGIN, "/srv/shop", EMPTY, history, shelf or MarkerSet(), ())
 
 
 def fact(key: str, value: str = "8080") -> dict[str, object]:
@@ -71,7 +71,7 @@ def test_of_too_many_notes_and_markers_the_newest_go():
     markers = tuple(Marker(f"m{n}", SOURCE, "t1", "x", AT) for n in range(260))
     strange = Marker("m9", SOURCE, "t1", "x", "some day")
 
-    pack, left = packed(luggage(history, Shelf((*markers, strange))), [])
+    pack, left = packed(luggage(history, MarkerSet((*markers, strange))), [])
 
     assert [pack.notes[0].seq, pack.notes[-1].seq] == [5, MAX_NOTES + 4]
     assert pack.markers[-1].checkpoint_id == "m259"
@@ -145,7 +145,7 @@ def test_what_has_an_id_that_no_pack_may_hold_stays_behind():
         Link("above", "../../x", "fork", Cut(), AT),
     )
 
-    pack, left = packed(Luggage(ORIGIN, None, EMPTY, (note,), Shelf((odd,)), way), [])
+    pack, left = packed(Luggage(ORIGIN, None, EMPTY, (note,), MarkerSet((odd,)), way), [])
 
     assert (pack.markers, left.older_markers) == ((), 1)
     assert [each.turn_id for each in pack.notes] == [None]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codex_checkpoints.core.checkpoint.redaction import MARK, RULES, find_secret, redact
+from codex_checkpoints.core.checkpoint.text import MARK, RULES, find_secret, redact
 from growth import takes_time_in_proportion
 
 MIXED = "a1B2c3D4e5F6"

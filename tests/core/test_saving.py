@@ -10,7 +10,7 @@ import orjson
 import pytest
 from attrs import Factory, define, field, frozen
 
-from codex_checkpoints.core.checkpoint.saving import loaded, saved
+from codex_checkpoints.core.checkpoint.canonical import loaded, saved
 
 
 @frozen

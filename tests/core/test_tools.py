@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 
-from codex_checkpoints.core.checkpoint.caps import Limits
+from codex_checkpoints.core.checkpoint.records import Limits
 from reading import artifacts, checkpoint, read
 from rollouts import (
     Step,

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from codex_checkpoints.core.compaction.records import Into
-from codex_checkpoints.outside import outside
 from codex_checkpoints.service.compaction.compacting import Compacting
+from codex_checkpoints.service.compaction.installing import Undoing
 from codex_checkpoints.service.compaction.request import Request
-from codex_checkpoints.service.compaction.undoing import Undoing
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.recovery import recover_prepared
+from codex_checkpoints.wiring import outside
 from homes import Home, refusal, thread
 from killing import again, killed_at_each_step
 from rollouts import assistant, plan, rollout, session, tokens, turn, user
@@ -173,7 +173,7 @@ def test_in_place_both_lines_and_the_record_are_there_or_nothing_is(
 
 
 COMPACT = """
-from codex_checkpoints.outside import outside
+from codex_checkpoints.wiring import outside
 from codex_checkpoints.service.compaction.compacting import Compacting
 from codex_checkpoints.service.compaction.request import Request
 

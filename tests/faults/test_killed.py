@@ -31,7 +31,7 @@ def die():
         os.kill(os.getpid(), signal.SIGKILL)
 
 if what == "commit":
-    from codex_checkpoints.threads.index import Index
+    from codex_checkpoints.storage.index import Index
 
     def write(self, work):
         with self._connection:

@@ -19,8 +19,8 @@ import pytest
 from attrs import evolve
 
 import python
-from codex_checkpoints.threads.contract import Patch, StorageFailed, ThreadQuery
-from codex_checkpoints.threads.local_store import LocalThreadStore
+from codex_checkpoints.storage.contract import Patch, StorageFailed, ThreadQuery
+from codex_checkpoints.storage.local import LocalThreadStore
 from homes import SERVER, WAIT, Home, chat, thread, without_rights
 from rollouts import rollout, session, turn, user
 from stores import AT
@@ -35,8 +35,8 @@ WORKSHOP = """
 import json, os, shutil, signal, sqlite3, sys
 
 home, saved = sys.argv[1:]
-from codex_checkpoints.threads import local_store
-from codex_checkpoints.threads.contract import Patch
+from codex_checkpoints.storage import local as local_store
+from codex_checkpoints.storage.contract import Patch
 from attrs import evolve
 
 STEPS = ("open", "write", "fsync", "mkdir", "unlink")
@@ -188,8 +188,8 @@ def unwritable_state(home: Home) -> None:
 
 RENAME = """
 import sys
-from codex_checkpoints.threads.contract import Patch, StorageFailed
-from codex_checkpoints.threads.local_store import LocalThreadStore
+from codex_checkpoints.storage.contract import Patch, StorageFailed
+from codex_checkpoints.storage.local import LocalThreadStore
 home, thread = sys.argv[1:]
 store = LocalThreadStore(home, home + "/codex-checkpoints", lambda: "2026-11-21T13:00:00.000Z")
 try:

@@ -12,15 +12,15 @@ from typing import Any, NoReturn
 
 import pytest
 
-from codex_checkpoints import stamps
 from codex_checkpoints.core.restore.events import ORDER, RestoreMode
-from codex_checkpoints.durable import StorageError
-from codex_checkpoints.records import MARKERS, Records
 from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.recovery import recover
-from codex_checkpoints.service.restore.plan import Wish
+from codex_checkpoints.service.restore.planning import RestoreOptions
 from codex_checkpoints.service.restore.restoring import Restoring
 from codex_checkpoints.service.restore.verifying import verify
+from codex_checkpoints.storage import records as stamps
+from codex_checkpoints.storage.durable import StorageError
+from codex_checkpoints.storage.records import MARKERS, Records
 from homes import Home, refusal, snapshot, thread
 from killing import again, killed_at_each_step
 from rollouts import assistant, patch, rollout, session, shell, turn, user
@@ -28,7 +28,7 @@ from rollouts import assistant, patch, rollout, session, shell, turn, user
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="kills as POSIX does")
 
 RESTORE = """
-from codex_checkpoints.service.restore.plan import Wish
+from codex_checkpoints.service.restore.planning import Wish
 from codex_checkpoints.service.recovery import recover
 from codex_checkpoints.service.restore.restoring import Restoring
 
@@ -121,7 +121,7 @@ def test_a_restore_that_another_process_is_at_is_left_alone(home: Home):
             journal.append({"begun": True})
             assert recover(house.sessions, stamps.now) == 0
             assert list(house.sessions.records.undertakings()) == [thread(7)]
-        restoring.restore(thread(1), name, Wish("soft"))
+        restoring.restore(thread(1), name, RestoreOptions("soft"))
         assert recover(house.sessions, stamps.now) == 1
         assert list(house.sessions.records.undertakings()) == []
 
@@ -133,7 +133,7 @@ def test_a_restore_that_was_killed_before_its_branch_was_begun_gets_its_end(home
     with home.house() as house:
         restoring = Restoring(house.sessions, _interrupted(told), stamps.new_id)
         with pytest.raises(KeyboardInterrupt):
-            restoring.restore(thread(1), name, Wish("soft"))
+            restoring.restore(thread(1), name, RestoreOptions("soft"))
         left += (home.state / "restoring").iterdir()
         begun = [event["type"] for event in events(home)]
         assert recover(house.sessions, stamps.now) == 1
@@ -159,7 +159,7 @@ def test_an_end_that_could_not_be_told_is_told_by_the_next_start(home: Home):
     audit.unlink(missing_ok=True)
     with home.house() as house:
         restoring = Restoring(house.sessions, blocked, stamps.new_id)
-        met = refusal(lambda: restoring.restore(thread(1), name, Wish("soft")))
+        met = refusal(lambda: restoring.restore(thread(1), name, RestoreOptions("soft")))
         audit.rmdir()
         aside.rename(audit)
         told = [event["type"] for event in events(home)]
@@ -182,7 +182,9 @@ def test_what_must_not_be_written_is_refused_and_leaves_nothing(home: Home, what
             (home.state / what).mkdir()
         restoring = Restoring(house.sessions, stamps.now, stamps.new_id)
 
-        met = refusal(lambda: restoring.restore(thread(1), marker.checkpoint_id, Wish("hard")))
+        met = refusal(
+            lambda: restoring.restore(thread(1), marker.checkpoint_id, RestoreOptions("hard"))
+        )
 
     assert met.code == "storage_error"
     assert snapshot(home.root / "sessions", home.state / "sessions") == before
@@ -202,7 +204,9 @@ def test_a_branch_that_cannot_be_published_leaves_nothing_but_its_events(home: H
         blocked = snapshot(home.root / "sessions", home.state / "sessions")
         restoring = Restoring(house.sessions, stamps.now, stamps.new_id)
 
-        met = refusal(lambda: restoring.restore(thread(1), marker.checkpoint_id, Wish("soft")))
+        met = refusal(
+            lambda: restoring.restore(thread(1), marker.checkpoint_id, RestoreOptions("soft"))
+        )
 
     assert met.code == "storage_error"
     assert snapshot(home.root / "sessions", home.state / "sessions") == blocked
@@ -222,7 +226,7 @@ def test_where_files_cannot_be_locked_a_restore_is_refused_and_the_rest_goes_on(
     monkeypatch.setattr("fcntl.flock", no_locks)
     with home.house() as house:
         restoring = Restoring(house.sessions, stamps.now, stamps.new_id)
-        met = refusal(lambda: restoring.restore(thread(1), name, Wish("soft")))
+        met = refusal(lambda: restoring.restore(thread(1), name, RestoreOptions("soft")))
     with home.house() as house:
         shown = house.sessions.show(thread(1)).checkpoint
 
@@ -248,7 +252,9 @@ def test_what_could_not_be_taken_back_is_taken_back_by_a_later_start(
                 (home.root / "sessions" / day).parent.mkdir(parents=True, exist_ok=True)
                 (home.root / "sessions" / day).write_text("a file where a folder should be")
             restoring = Restoring(house.sessions, stamps.now, stamps.new_id)
-            refusal(lambda: restoring.restore(thread(1), marker.checkpoint_id, Wish("soft")))
+            refusal(
+                lambda: restoring.restore(thread(1), marker.checkpoint_id, RestoreOptions("soft"))
+            )
             assert recover(house.sessions, stamps.now) == 0
         (left,) = {path.name for path in (home.state / "sessions").iterdir()} - {thread(1)}
 

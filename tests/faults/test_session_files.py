@@ -19,9 +19,9 @@ import pytest
 from attrs import frozen
 
 import python
-from codex_checkpoints.threads import locks, writer
-from codex_checkpoints.threads.contract import Conflict, Item, StorageFailed
-from codex_checkpoints.threads.lines import line_of
+from codex_checkpoints.storage import locks, writer
+from codex_checkpoints.storage.contract import Conflict, Item, StorageFailed
+from codex_checkpoints.storage.lines import line_of
 from homes import SERVER, WAIT, Home, chat, thread
 
 if sys.version_info >= (3, 14):
@@ -46,9 +46,9 @@ LONG_AGO = 1_600_000_000 * 10**9
 WORKSHOP = """
 import json, os, shutil, signal, sys
 from datetime import UTC, datetime
-from codex_checkpoints.threads import locks, writer
-from codex_checkpoints.threads.contract import Item
-from codex_checkpoints.threads.lines import line_of
+from codex_checkpoints.storage import locks, writer
+from codex_checkpoints.storage.contract import Item
+from codex_checkpoints.storage.lines import line_of
 
 what, template, thread, text = sys.argv[1:]
 AT = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)

@@ -60,7 +60,7 @@ POINTS = [
 
 HOLD = """
 import sys
-from codex_checkpoints.records import Records
+from codex_checkpoints.storage.records import Records
 with Records(sys.argv[1]).appending(sys.argv[2]):
     print("held", flush=True)
     sys.stdin.read()

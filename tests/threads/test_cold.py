@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from codex_checkpoints.threads import locks, writer
-from codex_checkpoints.threads.contract import (
+from codex_checkpoints.storage import locks, writer
+from codex_checkpoints.storage.contract import (
     Conflict,
     StorageFailed,
     UnreadableSource,
     Unsupported,
 )
-from codex_checkpoints.threads.locks import WriterLock
+from codex_checkpoints.storage.locks import WriterLock
 from homes import Home, chat, snapshot, thread
 
 if sys.version_info >= (3, 14):

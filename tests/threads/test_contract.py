@@ -14,7 +14,7 @@ from attrs import evolve
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from codex_checkpoints.threads.contract import (
+from codex_checkpoints.storage.contract import (
     BadQuery,
     Conflict,
     Copied,

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from codex_checkpoints.assembly import House
+from codex_checkpoints.assembly import Assembly
 from codex_checkpoints.core.checkpoint.replay import Replay
-from codex_checkpoints.threads import index as index_module
-from codex_checkpoints.threads.contract import Rollout, Row
-from codex_checkpoints.threads.index import VERSION, Index
+from codex_checkpoints.storage import index as index_module
+from codex_checkpoints.storage.contract import Rollout, Row
+from codex_checkpoints.storage.index import VERSION, Index
 from homes import WAIT, Home, chat, more, thread, without_rights
 from rollouts import rollout, session, shell, turn, user
 
@@ -46,7 +46,7 @@ def row(number: int, **values: Any) -> Row:  # noqa: ANN401 - fields of a row
     return evolve(known, rollout=evolve(known.rollout, **places), **values)
 
 
-def without_index(house: House) -> str | None:
+def without_index(house: Assembly) -> str | None:
     """Return why the index is not used, None where it is."""
     faults = house.sessions.catalogue.store.faults()
     return next((fault.reason for fault in faults if fault.code == "index_unavailable"), None)

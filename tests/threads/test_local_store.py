@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 
 import python
 from codex_checkpoints.service.reading.catalogue import Catalogue
-from codex_checkpoints.threads import tree
-from codex_checkpoints.threads.contract import (
+from codex_checkpoints.storage import tree
+from codex_checkpoints.storage.contract import (
     Conflict,
     KeptHereAlone,
     Look,
@@ -34,7 +34,7 @@ from codex_checkpoints.threads.contract import (
     UnreadableSource,
     Unsupported,
 )
-from codex_checkpoints.threads.local_store import LocalThreadStore
+from codex_checkpoints.storage.local import LocalThreadStore
 from homes import SERVER, Home, chat, snapshot
 from rollouts import Step, event, rollout, session, turn, user
 from stores import AT, meta, new, said, thread, told
@@ -502,7 +502,7 @@ def test_an_index_may_go_at_any_moment(stocked: Home, damage: Callable[[Home], N
 
 
 def test_names_are_given_while_the_index_is_locked(stocked: Home, monkeypatch: pytest.MonkeyPatch):
-    from codex_checkpoints.threads import index
+    from codex_checkpoints.storage import index
 
     monkeypatch.setattr(index, "_BUSY_SECONDS", 0.05)
     stocked.put(chat("task 8", 8), 8)
@@ -582,8 +582,8 @@ import sys, time
 from datetime import UTC, datetime
 from codex_checkpoints import stamps
 from codex_checkpoints.service.reading.catalogue import Catalogue
-from codex_checkpoints.threads.contract import Item, Patch, ThreadIsLive, ThreadQuery
-from codex_checkpoints.threads.local_store import LocalThreadStore
+from codex_checkpoints.storage.contract import Item, Patch, ThreadIsLive, ThreadQuery
+from codex_checkpoints.storage.local import LocalThreadStore
 
 home, who, seconds, *threads = sys.argv[1:]
 store = LocalThreadStore(home, home + "/codex-checkpoints", stamps.now)
@@ -665,10 +665,10 @@ def test_metadata_is_written_in_one_place():
     """STO-3: whoever wants to change metadata calls `update_thread_metadata`."""
     package = SERVER / "codex_checkpoints"
     for call, home_of_it in (
-        ("_index.put(", "threads/local_store.py"),
-        ("_names.give(", "threads/local_store.py"),
-        ("_ours.give(", "threads/names.py"),
-        ("_codex.add(", "threads/names.py"),
+        ("_index.put(", "storage/local.py"),
+        ("_names.give(", "storage/local.py"),
+        ("_ours.give(", "storage/names.py"),
+        ("_codex.add(", "storage/names.py"),
         ("append_line(", None),
     ):
         users = {
@@ -676,7 +676,7 @@ def test_metadata_is_written_in_one_place():
             for path in package.rglob("*.py")
             if call in path.read_text(encoding="utf-8")
         }
-        expected = {"durable.py", "threads/names.py"}
+        expected = {"storage/durable.py", "storage/names.py"}
         assert users == ({home_of_it} if home_of_it else expected)
 
 
@@ -697,7 +697,7 @@ def test_a_row_that_another_process_told_is_there_at_the_next_start(
 def test_what_was_derived_is_told_in_one_transaction_a_slice(
     home: Home, store: LocalThreadStore, monkeypatch: pytest.MonkeyPatch
 ):
-    from codex_checkpoints.threads.index import Index
+    from codex_checkpoints.storage.index import Index
 
     for number in range(1, 301):
         home.put(chat("x", number), number)

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from codex_checkpoints.threads import locks
-from codex_checkpoints.threads.contract import StorageFailed, ThreadIsLive, Unsupported
-from codex_checkpoints.threads.locks import hold, is_live, live_threads
+from codex_checkpoints.storage import locks
+from codex_checkpoints.storage.contract import StorageFailed, ThreadIsLive, Unsupported
+from codex_checkpoints.storage.locks import hold, is_live, live_threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -156,7 +156,7 @@ def test_a_coordination_lock_does_not_delay_threads_without_a_lock_file(home: Pa
 @posix_only
 def test_two_probes_do_not_take_each_other_for_codex(home: Path) -> None:
     lock_file(home).touch()
-    probe = "from codex_checkpoints.threads.locks import is_live\nimport sys\n"
+    probe = "from codex_checkpoints.storage.locks import is_live\nimport sys\n"
     probe += f"print(any(is_live(sys.argv[1], {THREAD!r}) for _ in range(5000)))"
     command = [sys.executable, "-c", probe, str(home)]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}

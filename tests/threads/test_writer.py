@@ -17,9 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import python
-from codex_checkpoints import durable
-from codex_checkpoints.threads import locks, writer
-from codex_checkpoints.threads.contract import (
+from codex_checkpoints.storage import durable, locks, writer
+from codex_checkpoints.storage.contract import (
     Conflict,
     Copied,
     Item,
@@ -27,9 +26,9 @@ from codex_checkpoints.threads.contract import (
     ThreadIsLive,
     Unsupported,
 )
-from codex_checkpoints.threads.lines import line_of
-from codex_checkpoints.threads.locks import WriterLock
-from codex_checkpoints.threads.writer import Written
+from codex_checkpoints.storage.lines import line_of
+from codex_checkpoints.storage.locks import WriterLock
+from codex_checkpoints.storage.writer import Written
 from homes import SERVER, Home, chat, more, snapshot, thread
 from rollouts import rollout, session, turn, user
 
@@ -403,7 +402,7 @@ def test_the_look_back_goes_on_until_there_is_a_number(home: Home) -> None:
 def test_looking_back_in_steps_finds_the_same_lines(
     tmp_path_factory: pytest.TempPathFactory, lengths: list[int], end: bytes, step: int
 ) -> None:
-    from codex_checkpoints.threads import lines as session_lines
+    from codex_checkpoints.storage import lines as session_lines
 
     data = b"\n".join(b"%d" % number + b"x" * length for number, length in enumerate(lengths)) + end
     path = tmp_path_factory.getbasetemp() / "lines"
@@ -590,7 +589,7 @@ def test_without_the_threads_own_lock_nothing_is_written(home: Home, tmp_path: P
 
 
 def test_the_writer_decides_no_metadata_since_it_knows_none(home: Home) -> None:
-    command = "import sys, codex_checkpoints.threads.writer; print(*sys.modules)"
+    command = "import sys, codex_checkpoints.storage.writer; print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", command],
         env=home.environment(),
@@ -600,9 +599,9 @@ def test_the_writer_decides_no_metadata_since_it_knows_none(home: Home) -> None:
     )
     loaded = set(done.stdout.split())
 
-    assert "codex_checkpoints.durable" in loaded
-    knowing = ("index", "names", "query", "local_store")
-    assert loaded.isdisjoint({"sqlite3", *(f"codex_checkpoints.threads.{n}" for n in knowing)})
+    assert "codex_checkpoints.storage.durable" in loaded
+    knowing = ("index", "names", "query", "local")
+    assert loaded.isdisjoint({"sqlite3", *(f"codex_checkpoints.storage.{n}" for n in knowing)})
 
 
 # --- moving and removing -------------------------------------------------------------------------
@@ -703,8 +702,8 @@ APPEND = """
 import sys, time
 from datetime import UTC, datetime
 from codex_checkpoints import durable
-from codex_checkpoints.threads import locks, writer
-from codex_checkpoints.threads.contract import Item, ThreadIsLive
+from codex_checkpoints.storage import locks, writer
+from codex_checkpoints.storage.contract import Item, ThreadIsLive
 
 home, path, thread, who, seconds = sys.argv[1:]
 print("ready", flush=True)

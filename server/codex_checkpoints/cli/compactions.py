@@ -16,10 +16,19 @@ from typing import TYPE_CHECKING
 
 from codex_checkpoints.assembly import Places
 from codex_checkpoints.cli import output
-from codex_checkpoints.cli.arguments import OF_OURS, add_json, add_session, positive
-from codex_checkpoints.cli.commands import Commands, Terminal, named, opened, told
+from codex_checkpoints.cli.commands import (
+    OF_OURS,
+    Commands,
+    Terminal,
+    add_json,
+    add_session,
+    named,
+    opened,
+    positive,
+    told,
+)
 from codex_checkpoints.operations.services import carried_out
-from codex_checkpoints.presentation import compactions as texts
+from codex_checkpoints.presentation import histories as texts
 from codex_checkpoints.presentation.terminal import plain
 from codex_checkpoints.service.refusal import Refusal
 

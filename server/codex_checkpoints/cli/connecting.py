@@ -11,10 +11,9 @@ from attrs import evolve
 
 from codex_checkpoints.assembly import Places
 from codex_checkpoints.cli import output
-from codex_checkpoints.cli.arguments import add_json
-from codex_checkpoints.cli.commands import Commands, Terminal, named, told
+from codex_checkpoints.cli.commands import Commands, Terminal, add_json, named, told
 from codex_checkpoints.operations.services import carried_out
-from codex_checkpoints.presentation import connecting as texts
+from codex_checkpoints.presentation import sessions as texts
 from codex_checkpoints.service.refusal import Refusal
 
 

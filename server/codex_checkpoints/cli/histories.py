@@ -8,8 +8,16 @@ from __future__ import annotations
 import argparse
 
 from codex_checkpoints.cli import output
-from codex_checkpoints.cli.arguments import A_TURN, OF_OURS, add_json, add_session
-from codex_checkpoints.cli.commands import DONE, Commands, Terminal, told
+from codex_checkpoints.cli.commands import (
+    A_TURN,
+    DONE,
+    OF_OURS,
+    Commands,
+    Terminal,
+    add_json,
+    add_session,
+    told,
+)
 from codex_checkpoints.presentation.terminal import plain
 
 
@@ -90,7 +98,7 @@ def _outline(options: argparse.Namespace, services: Terminal) -> int:
 def _losses(options: argparse.Namespace, services: Terminal) -> int:
     from codex_checkpoints.operations.histories import losses
     from codex_checkpoints.operations.services import SessionParams
-    from codex_checkpoints.presentation.losses import loss_lines
+    from codex_checkpoints.presentation.histories import loss_lines
     from codex_checkpoints.service.history import Histories
 
     services.look_around_for(options.session)

@@ -8,15 +8,17 @@ from __future__ import annotations
 import argparse
 
 from codex_checkpoints.cli import output
-from codex_checkpoints.cli.arguments import (
+from codex_checkpoints.cli.commands import (
     A_TURN,
     OF_OURS,
+    Commands,
+    Terminal,
     add_json,
     add_marker,
     add_session,
+    told,
     wrong,
 )
-from codex_checkpoints.cli.commands import Commands, Terminal, told
 from codex_checkpoints.presentation.terminal import plain
 
 

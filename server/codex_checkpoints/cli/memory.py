@@ -7,8 +7,18 @@ import sys
 
 from codex_checkpoints.assembly import Places
 from codex_checkpoints.cli import output
-from codex_checkpoints.cli.arguments import OF_ANY, OF_OURS, add_json, whole, wrong
-from codex_checkpoints.cli.commands import DONE, Commands, Terminal, told, with_sessions
+from codex_checkpoints.cli.commands import (
+    DONE,
+    OF_ANY,
+    OF_OURS,
+    Commands,
+    Terminal,
+    add_json,
+    told,
+    whole,
+    with_sessions,
+    wrong,
+)
 
 
 def add(commands: Commands) -> None:
@@ -75,7 +85,7 @@ def _apply_or_schema(options: argparse.Namespace, where: Places) -> int:
 
 def _apply(options: argparse.Namespace, services: Terminal) -> int:
     from codex_checkpoints.operations.memory import apply_bytes
-    from codex_checkpoints.presentation.notes import applied_lines
+    from codex_checkpoints.presentation.sessions import applied_lines
 
     payload = _payload(options.file)
     services.look_around()
@@ -101,7 +111,7 @@ def _payload(file: str | None) -> bytes:
 def _notes(options: argparse.Namespace, services: Terminal) -> int:
     from codex_checkpoints.operations import memory
     from codex_checkpoints.operations.services import SessionParams
-    from codex_checkpoints.presentation import notes as texts
+    from codex_checkpoints.presentation import sessions as texts
 
     session, width, colour = options.session, output.width(), output.colour()
     services.look_around_for(session)

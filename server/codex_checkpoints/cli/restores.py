@@ -9,15 +9,18 @@ import argparse
 import os
 
 from codex_checkpoints.cli import output
-from codex_checkpoints.cli.arguments import (
+from codex_checkpoints.cli.commands import (
     OF_OURS,
+    Commands,
+    Terminal,
     add_json,
     add_marker,
     add_session,
     count,
+    named,
+    told,
     whole,
 )
-from codex_checkpoints.cli.commands import Commands, Terminal, named, told
 
 BUDGET = "how large the state pack of a hard restore may be"
 WINDOW = "take your last N messages along in a hard restore, 0 to 5"
@@ -153,7 +156,7 @@ def _verify(options: argparse.Namespace, services: Terminal) -> int:
 
 def _export(options: argparse.Namespace, services: Terminal) -> int:
     from codex_checkpoints.operations.portable import ExportParams, export
-    from codex_checkpoints.presentation.portable import exported_lines
+    from codex_checkpoints.presentation.restores import exported_lines
 
     services.look_around()
     file = os.path.abspath(options.file)
@@ -164,7 +167,7 @@ def _export(options: argparse.Namespace, services: Terminal) -> int:
 
 def _import(options: argparse.Namespace, services: Terminal) -> int:
     from codex_checkpoints.operations.portable import ImportParams, make
-    from codex_checkpoints.presentation.portable import imported_lines
+    from codex_checkpoints.presentation.restores import imported_lines
 
     services.look_around()
     params = ImportParams(os.path.abspath(options.file), options.cwd, options.dry_run)

@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING
 
 from codex_checkpoints.assembly import Places
 from codex_checkpoints.cli import output
-from codex_checkpoints.cli.arguments import add_json, port
-from codex_checkpoints.cli.commands import DONE, Commands, Terminal
+from codex_checkpoints.cli.commands import DONE, Commands, Terminal, add_json, port
 from codex_checkpoints.presentation import sessions as texts
 from codex_checkpoints.service import following
 from codex_checkpoints.service.following import Changed, Follower
 
 if TYPE_CHECKING:
-    from codex_checkpoints.watch.watcher import Watcher
+    from codex_checkpoints.storage.watch import Watcher
 
 
 def add_watch(commands: Commands) -> None:
@@ -43,7 +42,7 @@ def add_doors(commands: Commands) -> None:
 
 
 def _watch(options: argparse.Namespace, services: Terminal) -> int:
-    from codex_checkpoints.watch.watcher import Watcher
+    from codex_checkpoints.storage.watch import Watcher
 
     follower = Follower(services.sessions)
     if options.once:

@@ -13,19 +13,22 @@ from typing import cast
 import orjson
 
 from codex_checkpoints.cli import output
-from codex_checkpoints.cli.arguments import (
+from codex_checkpoints.cli.commands import (
+    DONE,
     OF_OURS,
+    Commands,
+    Terminal,
     add_json,
     add_session,
     add_turn,
     positive,
+    told,
     wrong,
 )
-from codex_checkpoints.cli.commands import DONE, Commands, Terminal, told
 from codex_checkpoints.operations import sessions as operations
 from codex_checkpoints.operations.services import SessionParams, carried_out
 from codex_checkpoints.presentation import sessions as texts
-from codex_checkpoints.threads.contract import is_windows_path
+from codex_checkpoints.storage.contract import is_windows_path
 
 
 def add(commands: Commands) -> None:

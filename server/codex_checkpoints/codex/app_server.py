@@ -40,7 +40,7 @@ class AskingFailed(Exception):
         self.code = code
 
 
-class Declined(AskingFailed):
+class RequestDeclined(AskingFailed):
     """Codex said no; `reason` is its own text, which nobody has looked at."""
 
     def __init__(self, reason: str) -> None:
@@ -106,7 +106,7 @@ class AppServer:
                     return cast("Message", result)
                 error = message.get("error")
                 said = cast("Message", error).get("message") if isinstance(error, dict) else None
-                raise Declined(said if isinstance(said, str) else "")
+                raise RequestDeclined(said if isinstance(said, str) else "")
         raise AskingFailed("codex_failed", "Codex ended without an answer")
 
     def notify(self, method: str) -> None:

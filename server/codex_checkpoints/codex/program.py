@@ -28,9 +28,9 @@ from codex_checkpoints.codex import IN_SCRATCH, SCRATCH
 from codex_checkpoints.codex.app_server import (
     AppServer,
     AskingFailed,
-    Declined,
     Message,
     Patience,
+    RequestDeclined,
     app_server,
 )
 from codex_checkpoints.values import frozen
@@ -136,7 +136,7 @@ def ask(codex: str, codex_home: str, cwd: str, environment: Mapping[str, str]) -
         version = _VERSION.search(agent)
         try:
             listed = server.call("hooks/list", {"cwds": [cwd]})
-        except Declined:  # it does not know this question
+        except RequestDeclined:  # it does not know this question
             listed = None
     entries = [] if listed is None else cast("list[Mapping[str, object]]", listed.get("data") or [])
     return Answer(
@@ -258,7 +258,7 @@ def _marked(server: AppServer, method: str, asked: Message) -> Message:
     """Ask for a thread whose head says what it is for; not every Codex takes a word of ours."""
     try:
         return server.call(method, {**asked, "threadSource": SCRATCH})
-    except Declined:
+    except RequestDeclined:
         return server.call(method, asked)
 
 
@@ -274,9 +274,9 @@ def _wait(server: AppServer, thread_id: str) -> None:
         elif method == "turn/completed":
             turn = _object(params.get("turn"))
             if turn.get("status") != "completed":
-                raise Declined(_text(_object(turn.get("error")), "message"))
+                raise RequestDeclined(_text(_object(turn.get("error")), "message"))
             if not happened:
-                raise Declined("")  # a hook of the user's stopped it
+                raise RequestDeclined("")  # a hook of the user's stopped it
             return
 
 

@@ -6,21 +6,21 @@ import os
 from typing import Any
 
 from codex_checkpoints.codex import resume as resume_command
+from codex_checkpoints.core.compaction.building import Piece as CompactionPiece
 from codex_checkpoints.core.compaction.records import Into
 from codex_checkpoints.core.compaction.records import Windows as CompactionWindows
-from codex_checkpoints.core.compaction.report import Piece as CompactionPiece
 from codex_checkpoints.operations.services import Services, Steps, elsewhere
 from codex_checkpoints.operations.sessions import Offer, offer_of
-from codex_checkpoints.outside import outside
 from codex_checkpoints.service.compaction import request, resuming
 from codex_checkpoints.service.compaction.compacting import Compacting
-from codex_checkpoints.service.compaction.hooks import Heard as HookOutcome
+from codex_checkpoints.service.compaction.installing import Undoing
+from codex_checkpoints.service.compaction.request import HookResult as HookOutcome
 from codex_checkpoints.service.compaction.request import Request
 from codex_checkpoints.service.compaction.resuming import Ready
-from codex_checkpoints.service.compaction.undoing import Undoing
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.values import frozen
 from codex_checkpoints.wire import BadParams, filled
+from codex_checkpoints.wiring import outside
 
 
 @frozen

@@ -12,8 +12,8 @@ from codex_checkpoints.service.connect.connecting import Done as ConnectChange
 from codex_checkpoints.service.connect.doors import Door as ConnectDoor
 from codex_checkpoints.service.connect.doors import HookState as ConnectHook
 from codex_checkpoints.service.connect.status import OtherHome as ConnectHome
-from codex_checkpoints.service.diagnosis import Diagnosis as DoctorReport
-from codex_checkpoints.service.diagnosis import diagnose
+from codex_checkpoints.service.doctor import Diagnosis as DoctorReport
+from codex_checkpoints.service.doctor import diagnose
 from codex_checkpoints.values import frozen
 from codex_checkpoints.wire import BadParams, filled
 

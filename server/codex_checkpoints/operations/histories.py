@@ -6,15 +6,15 @@ from typing import Any
 
 from codex_checkpoints.core.compaction.outline import Outline
 from codex_checkpoints.core.history.windows import Chain as WindowChain
-from codex_checkpoints.core.losses import records as losing
-from codex_checkpoints.core.losses.records import LostCommand, LostFile, LostText, Reread
-from codex_checkpoints.core.restore import difference
+from codex_checkpoints.core.losses import watched as losing
+from codex_checkpoints.core.losses.watched import LostCommand, LostFile, LostText, Reread
+from codex_checkpoints.core.restore import summary
 from codex_checkpoints.operations.services import Services, SessionParams
 from codex_checkpoints.service.connect.receipts import Receipt, by_window, received
-from codex_checkpoints.service.differences import Place, compare
+from codex_checkpoints.service.differences import TurnPlace, compare
+from codex_checkpoints.service.differences import outline as outlined
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.losing import losses_of
-from codex_checkpoints.service.outlines import outline as outlined
 from codex_checkpoints.values import frozen
 from codex_checkpoints.wire import filled
 
@@ -221,10 +221,10 @@ def _loss(loss: losing.Loss) -> Loss:
 
 def diff(services: Services, params: DiffParams) -> Difference:
     """Return what changed between two turns."""
-    before = Place(params.session_id, params.from_turn_id)
-    after = Place(params.to_session_id or params.session_id, params.to_turn_id)
+    before = TurnPlace(params.session_id, params.from_turn_id)
+    after = TurnPlace(params.to_session_id or params.session_id, params.to_turn_id)
     compared = compare(services.sessions, before, after)
-    found = difference.json_of(compared.found)
+    found = summary.json_of(compared.found)
     return Difference(
         session_id=compared.session_id,
         from_turn_id=compared.from_turn,

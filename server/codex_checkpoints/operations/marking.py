@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from codex_checkpoints import stamps
-from codex_checkpoints.core.restore import feedback, markers
+from codex_checkpoints.core.restore import markers
+from codex_checkpoints.core.restore import markers as feedback
 from codex_checkpoints.core.restore.markers import Pin
 from codex_checkpoints.operations.services import Services, SessionParams
-from codex_checkpoints.service.hinting import Hints
-from codex_checkpoints.service.marking import Markers, Placed
+from codex_checkpoints.service.marking import Hints, Markers, Placed
+from codex_checkpoints.storage import records
 from codex_checkpoints.values import frozen
 from codex_checkpoints.wire import filled
 
@@ -169,7 +169,7 @@ def pins(services: Services, params: SessionParams) -> PinList:
 
 def hints(services: Services, params: HintsParams) -> HintList:
     """Return the hints about artifacts, after keeping those that came."""
-    kept = Hints(services.sessions, stamps.now)
+    kept = Hints(services.sessions, records.now)
     if params.items is None:
         found = kept.given(params.session_id)
     else:
@@ -179,7 +179,7 @@ def hints(services: Services, params: HintsParams) -> HintList:
 
 
 def _markers(services: Services) -> Markers:
-    return Markers(services.sessions, stamps.now, stamps.new_id)
+    return Markers(services.sessions, records.now, records.new_id)
 
 
 def _marker(placed: Placed) -> Marker:

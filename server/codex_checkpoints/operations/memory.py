@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from codex_checkpoints import stamps
-from codex_checkpoints.core.checkpoint.anchors import Anchor
-from codex_checkpoints.core.checkpoint.notes import Note
+from codex_checkpoints.core.checkpoint.anchors import Anchor, Note
 from codex_checkpoints.operations.services import Services, SessionParams, Text
 from codex_checkpoints.service.notes import Applied, Notes, Revoked
+from codex_checkpoints.storage import records
 from codex_checkpoints.values import frozen
 
 
@@ -104,4 +103,4 @@ def record(services: Services, params: RecordParams) -> Text:
 
 
 def _notes(services: Services) -> Notes:
-    return Notes(services.sessions, stamps.now, stamps.new_id)
+    return Notes(services.sessions, records.now, records.new_id)

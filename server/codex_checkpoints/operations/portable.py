@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 
-from codex_checkpoints import stamps
 from codex_checkpoints.core.portable.arriving import files_of
 from codex_checkpoints.core.portable.pack import Pack
 from codex_checkpoints.operations.services import Services
 from codex_checkpoints.service.portable.importing import Importing
 from codex_checkpoints.service.portable.packing import Packed, Packing
+from codex_checkpoints.storage import records
 from codex_checkpoints.values import frozen
 
 
@@ -108,7 +108,7 @@ class Imported:
 def export(services: Services, params: ExportParams) -> Exported:
     """Write a pack, or say what it would hold."""
     homes = (os.path.expanduser("~"), services.where.codex_home)
-    packing = Packing(services.sessions, homes, stamps.now, stamps.new_id)
+    packing = Packing(services.sessions, homes, records.now, records.new_id)
     if params.dry_run:
         packed = packing.preview(params.session_id, params.file)
     else:
@@ -139,7 +139,7 @@ def exported(packed: Packed) -> Exported:
 
 def make(services: Services, params: ImportParams) -> Imported:
     """Make a session of a pack, or say what would come of it."""
-    importing = Importing(services.sessions, stamps.now, stamps.new_id)
+    importing = Importing(services.sessions, records.now, records.new_id)
     cwd = os.getcwd() if params.cwd is None else params.cwd
     ask = importing.preview if params.dry_run else importing.make
     made = ask(params.file, cwd)

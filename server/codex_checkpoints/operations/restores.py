@@ -4,25 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from codex_checkpoints import stamps
 from codex_checkpoints.codex import resume
 from codex_checkpoints.core.checkpoint.canonical import kept
 from codex_checkpoints.core.restore import lineage as trees
 from codex_checkpoints.core.restore import pack, records
-from codex_checkpoints.core.restore.carried import TurnSource
 from codex_checkpoints.core.restore.lineage import Window as LineageWindow
 from codex_checkpoints.core.restore.pack import Deferred as DeferredItem
 from codex_checkpoints.core.restore.pack import Item as PackItem
+from codex_checkpoints.core.restore.pack import TurnSource
 from codex_checkpoints.core.restore.summary import caution_text
 from codex_checkpoints.core.restore.summary import summary_of as sentences_of
 from codex_checkpoints.operations.services import Services, SessionParams
-from codex_checkpoints.service import branches, lineages
-from codex_checkpoints.service.branches import Branch
+from codex_checkpoints.service import lineages
+from codex_checkpoints.service import lineages as branches
+from codex_checkpoints.service.lineages import Branch
 from codex_checkpoints.service.restore import restoring, verifying
-from codex_checkpoints.service.restore.history import Listed, RestoreHistory
-from codex_checkpoints.service.restore.plan import wish_of
+from codex_checkpoints.service.restore.planning import wish_of
 from codex_checkpoints.service.restore.restoring import Restoring
+from codex_checkpoints.service.restore.verifying import Listed, RestoreHistory
 from codex_checkpoints.service.restore.verifying import Verified as VerifyReport
+from codex_checkpoints.storage import records as stamps
 from codex_checkpoints.values import frozen
 from codex_checkpoints.wire import filled
 

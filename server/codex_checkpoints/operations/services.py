@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import Any, TypeVar
 
-from codex_checkpoints.assembly import House, Places
+from codex_checkpoints.assembly import Assembly, Places
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.values import frozen
 
@@ -35,7 +35,7 @@ class Text:
 class Services:
     """The sessions of one home for one caller, who overrides what it wants to hear."""
 
-    def __init__(self, where: Places, house: House) -> None:
+    def __init__(self, where: Places, house: Assembly) -> None:
         """Work on these sessions, whose index is current."""
         self.where = where
         self.sessions: Sessions = house.sessions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from codex_checkpoints.core.checkpoint.caps import Caps as EffectiveCaps
+from codex_checkpoints.core.checkpoint.records import Caps as EffectiveCaps
 from codex_checkpoints.operations.services import (
     Services,
     SessionParams,
@@ -13,9 +13,9 @@ from codex_checkpoints.operations.services import (
     elsewhere,
 )
 from codex_checkpoints.service.connect.receipts import Receipt, received
-from codex_checkpoints.service.listing import Summary
-from codex_checkpoints.service.listing import TurnSummary as TurnEntry
 from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.service.sessions import Summary
+from codex_checkpoints.service.sessions import TurnSummary as TurnEntry
 from codex_checkpoints.values import frozen
 
 if TYPE_CHECKING:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from codex_checkpoints.presentation.next_commands import NOTHING_NAMED, Named
+from codex_checkpoints.core.restore.summary import counted
 from codex_checkpoints.presentation.terminal import (
     AMBER,
     GREEN,
@@ -19,9 +20,50 @@ from codex_checkpoints.presentation.terminal import (
     plain,
     room_behind,
 )
+from codex_checkpoints.values import frozen
 
 if TYPE_CHECKING:
     from codex_checkpoints import protocol
+
+_OF_OURS = re.compile(r"`codex-checkpoints ([^`]*)`")
+
+
+@frozen
+class Named:
+    """The folders that the command line named, absolute; None for one that it did not name.
+
+    What the environment names counts for the next command as well, and need not be said again.
+    """
+
+    codex_home: str | None = None
+    state_dir: str | None = None
+
+    def ours(self, command: str) -> str:
+        """Return a command of ours with the same folders, each as one word of a shell."""
+        from shlex import quote  # noqa: PLC0415 - few answers have commands in them
+
+        options = (("--codex-home", self.codex_home), ("--state-dir", self.state_dir))
+        named = "".join(f" {option} {quote(folder)}" for option, folder in options if folder)
+        return f"codex-checkpoints {command}{named}"
+
+    def codex(self, command: str) -> str:
+        """Return a command of Codex's, which takes its home from the environment alone."""
+        from shlex import quote  # noqa: PLC0415 - few answers have commands in them
+
+        home = self.codex_home
+        return f"CODEX_HOME={quote(home)} {command}" if home else command
+
+    def within(self, sentence: str) -> str:
+        """Return a sentence of ours whose commands, in backticks, have the same folders."""
+
+        def whole(found: re.Match[str]) -> str:
+            return found[0] if "--codex-home" in found[1] else f"`{self.ours(found[1])}`"
+
+        return _OF_OURS.sub(whole, sentence)
+
+
+NOTHING_NAMED = Named()
+
 
 _SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 _TINTS = {"added": GREEN, "removed": RED, "changed": AMBER}
@@ -236,3 +278,42 @@ def _name(session_id: str, *, there: bool) -> str:
 
 def _size(number: int | None) -> str:
     return "?" if number is None else f"{number:,}"
+
+
+def exported_lines(record: protocol.Exported) -> list[str]:
+    """Return what a person wants to know of a pack."""
+    verb = "would write" if record.dry_run else "wrote"
+    return [
+        plain(f"{verb} {record.file} ({record.bytes:,} bytes)"),
+        *_lines(record.counts, record.left_behind),
+    ]
+
+
+def imported_lines(record: protocol.Imported, named: Named = NOTHING_NAMED) -> list[str]:
+    """Return what a person wants to know of what came in."""
+    verb = "would make" if record.dry_run else "made"
+    what = "a session" if record.session_id is None else f"session {record.session_id}"
+    lines = [
+        plain(f"{verb} {what} in {record.cwd}: {record.name}"),
+        plain(f"from session {record.source_session_id}"),
+        *_lines(record.counts, record.left_behind),
+    ]
+    if record.resume is None:
+        return [*lines, "", *map(plain, record.handoff.splitlines())]
+    return [*lines, plain(f"→ {named.codex(record.resume)}")]
+
+
+def _lines(counts: protocol.PackCounts, left: tuple[protocol.LeftBehind, ...]) -> list[str]:
+    held = (
+        (counts.turns, "turn"),
+        (counts.notes, "note"),
+        (counts.plan_steps, "plan step"),
+        (counts.checkpoints, "checkpoint"),
+        (counts.file_references, "file reference"),
+        (counts.modes, "mode change"),
+        (counts.artifacts, "artifact"),
+        (counts.markers, "marker"),
+        (counts.pins, "pin"),
+    )
+    holds = ", ".join(("session metadata", *(counted(many, what) for many, what in held)))
+    return [holds, *(plain(f"! {each.message}") for each in left)]

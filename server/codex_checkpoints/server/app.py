@@ -21,17 +21,17 @@ from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 
 from codex_checkpoints import assembly, protocol, wire
-from codex_checkpoints.assembly import House, Places
+from codex_checkpoints.assembly import Assembly, Places
 from codex_checkpoints.operations.services import Services, Steps
 from codex_checkpoints.server.long_work import LongWork, reporting
 from codex_checkpoints.service import following
 from codex_checkpoints.service.following import Follower
 from codex_checkpoints.service.reading.catalogue import Progress
-from codex_checkpoints.service.reading.pace import Pace
+from codex_checkpoints.service.reading.first_pass import Pace
 from codex_checkpoints.service.recovery import recover_prepared
 from codex_checkpoints.service.refusal import Cancelled
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.watch.watcher import Watcher
+from codex_checkpoints.storage.watch import Watcher
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +41,9 @@ T = TypeVar("T")
 class Request(Services):
     """One request at work: what it changed and showed, for its client to be told."""
 
-    def __init__(self, where: Places, house: House, follower: Follower | None, pace: Pace) -> None:
+    def __init__(
+        self, where: Places, house: Assembly, follower: Follower | None, pace: Pace
+    ) -> None:
         """Begin with nothing changed."""
         super().__init__(where, house)
         self._follower = follower
@@ -84,8 +86,8 @@ class App:
         self._overrides: dict[str, Any] = {}
         self._wrong_options: tuple[str, ...] = ()
         self._worker = ThreadPoolExecutor(1, "sessions")
-        self._opening: asyncio.Future[House] | None = None
-        self._house: House | None = None
+        self._opening: asyncio.Future[Assembly] | None = None
+        self._house: Assembly | None = None
         self._follower: Follower | None = None
         self._wake = asyncio.Event()
         self._watcher: Watcher | None = None
@@ -245,7 +247,7 @@ class App:
             self._waiting.discard(token)
             progress.end(token, types.WorkDoneProgressEnd())
 
-    async def _open(self) -> House:
+    async def _open(self) -> Assembly:
         """Return the parts, put together once: a request may come before `initialized`."""
         if self._opening is None:
             loop = asyncio.get_running_loop()

@@ -6,15 +6,19 @@ branches as well.  Both are seen with the hashes of now.
 
 from __future__ import annotations
 
+from bisect import bisect_right
+
 from codex_checkpoints.core.checkpoint.records import Checkpoint
-from codex_checkpoints.core.restore.difference import Difference, difference
-from codex_checkpoints.service.reading.turn_names import find_turn
+from codex_checkpoints.core.compaction.outline import Outline, OutlineTurn, outline_of
+from codex_checkpoints.core.restore.summary import Difference, difference
+from codex_checkpoints.service.history import Histories
+from codex_checkpoints.service.reading.session_file import find_turn
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.values import frozen
 
 
 @frozen
-class Place:
+class TurnPlace:
     """A session at the end of a turn, or as it is now (AGN-11)."""
 
     session: str
@@ -32,14 +36,14 @@ class Compared:
     found: Difference
 
 
-def compare(sessions: Sessions, before: Place, after: Place) -> Compared:
+def compare(sessions: Sessions, before: TurnPlace, after: TurnPlace) -> Compared:
     """Compare two states; refuses `unknown_session`, `unknown_turn`."""
     first, first_turn, one = _at(sessions, before)
     second, second_turn, other = _at(sessions, after)
     return Compared(first, first_turn, second, second_turn, difference(one, other))
 
 
-def _at(sessions: Sessions, place: Place) -> tuple[str, str | None, Checkpoint]:
+def _at(sessions: Sessions, place: TurnPlace) -> tuple[str, str | None, Checkpoint]:
     row, opened = sessions.open(place.session)
     if place.turn is None:
         replay = opened.now()
@@ -50,3 +54,19 @@ def _at(sessions: Sessions, place: Place) -> tuple[str, str | None, Checkpoint]:
         )
     turn = find_turn(opened.now(), place.turn, row.session_id).turn_id
     return row.session_id, turn, sessions.show(place.session, turn).checkpoint
+
+
+def outline(sessions: Sessions, session: str) -> Outline:
+    """Return the outline of a session; refuses as `Sessions.find`, `unreadable_source`."""
+    windows = Histories(sessions).windows(session)
+    _, opened = sessions.open(session)
+    starts = [each.opened_seq for each in windows]
+    return outline_of(
+        OutlineTurn(
+            number,
+            turn.turn_id,
+            windows[max(0, bisect_right(starts, turn.opened_seq) - 1)].number,
+            "" if turn.said is None else turn.said.text,
+        )
+        for number, turn in enumerate(opened.now().state.turns.counting(), 1)
+    )

@@ -15,12 +15,11 @@ import os
 import threading
 from collections.abc import Iterable
 
-from codex_checkpoints.service.reading.projections import Projection
+from codex_checkpoints.service.reading.projections import Guard, Projection, Strayed
 from codex_checkpoints.service.reading.session_file import SessionFile
-from codex_checkpoints.service.reading.straying import Guard, Strayed
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.threads.contract import Row, Touched
+from codex_checkpoints.storage.contract import Row, Touched
 from codex_checkpoints.values import frozen
 
 logger = logging.getLogger(__name__)

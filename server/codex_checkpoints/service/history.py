@@ -11,8 +11,8 @@ import logging
 
 from attrs import evolve
 
+from codex_checkpoints.core.compaction.installed import Retracing
 from codex_checkpoints.core.compaction.kinds import Past
-from codex_checkpoints.core.compaction.source import Retracing
 from codex_checkpoints.core.history.choice import Choice, choose
 from codex_checkpoints.core.history.rebuild import History, Rebuild, Window, history_of, windows_of
 from codex_checkpoints.core.history.survey import Outline, Survey
@@ -20,13 +20,13 @@ from codex_checkpoints.core.history.windows import Fragment
 from codex_checkpoints.core.rollout.fields import Json
 from codex_checkpoints.core.rollout.parsing import head_of
 from codex_checkpoints.core.rollout.reader import Place
-from codex_checkpoints.durable import StorageError
-from codex_checkpoints.service.compaction_records import Opened
+from codex_checkpoints.service.kept import Opened
+from codex_checkpoints.service.reading.chains import ChainPart, Taker, parts_below, read_parts
 from codex_checkpoints.service.reading.first_pass import Digest, FirstPass
-from codex_checkpoints.service.reading.parts import Part, Taker, parts_below, read_parts
 from codex_checkpoints.service.refusal import Refusal, unreadable
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.threads.contract import OURS, Row, UnreadableSource
+from codex_checkpoints.storage.contract import OURS, Row, UnreadableSource
+from codex_checkpoints.storage.durable import StorageError
 from codex_checkpoints.values import frozen
 
 logger = logging.getLogger(__name__)
@@ -40,7 +40,7 @@ class Surveyed:
 
     outline: Outline
     choice: Choice
-    parts: tuple[Part, ...]
+    parts: tuple[ChainPart, ...]
     """The chain, the oldest first, cut where the first pass ended."""
 
 
@@ -142,7 +142,7 @@ class Histories:
         outline, choice = surveyed.outline, surveyed.choice
         retracing = Retracing(choice, outline.start, shift)
         self._rebuild(row, retracing.rebuild, parts)
-        above = None if first.cut is None else (*parts[:-1], Part(row.path, None, first.cut))
+        above = None if first.cut is None else (*parts[:-1], ChainPart(row.path, None, first.cut))
         return Traced(
             history_of(outline, choice, retracing.rebuild.result()),
             retracing.past(),
@@ -178,7 +178,7 @@ class Histories:
         locate = self._sessions.catalogue.chains.locator(path)
         return FirstPass(self._reader, path, locate, cut, digest)
 
-    def _shift(self, row: Row, root: Part) -> int:
+    def _shift(self, row: Row, root: ChainPart) -> int:
         """Return how far the `seq` of a session is ahead of its lines: it follows a seed's."""
         try:
             head = head_of(self._reader.first_line(root.path))
@@ -194,17 +194,17 @@ class Histories:
             chain = parts_below(self._reader, row.path, locate)
         except UnreadableSource as error:
             raise unreadable(row.path, str(error)) from error
-        parts = self._read(row, survey, (*chain, Part(row.path)), Place(0, 0))
+        parts = self._read(row, survey, (*chain, ChainPart(row.path)), Place(0, 0))
         return _surveyed(survey.outline(), parts)
 
-    def _rebuild(self, row: Row, rebuild: Rebuild, parts: tuple[Part, ...]) -> None:
+    def _rebuild(self, row: Row, rebuild: Rebuild, parts: tuple[ChainPart, ...]) -> None:
         self._read(row, rebuild, parts, rebuild.start)
         if not rebuild.found:
             raise _replaced(row)
 
     def _read(
-        self, row: Row, taker: Taker, parts: tuple[Part, ...], start: Place
-    ) -> tuple[Part, ...]:
+        self, row: Row, taker: Taker, parts: tuple[ChainPart, ...], start: Place
+    ) -> tuple[ChainPart, ...]:
         """Read a chain from a place on; return it cut where it ends now."""
         try:
             return read_parts(self._reader, taker, parts, start, row.path)
@@ -212,7 +212,7 @@ class Histories:
             raise unreadable(row.path, str(error)) from error
 
 
-def _surveyed(outline: Outline, parts: tuple[Part, ...]) -> Surveyed:
+def _surveyed(outline: Outline, parts: tuple[ChainPart, ...]) -> Surveyed:
     return Surveyed(outline, choose(outline), parts)
 
 

@@ -14,29 +14,37 @@ from attrs import evolve
 
 from codex_checkpoints.core.compaction.records import Installed
 from codex_checkpoints.core.portable.arriving import links_of
-from codex_checkpoints.core.restore.carried import Ancestor
-from codex_checkpoints.core.restore.chains import (
+from codex_checkpoints.core.restore.lineage import (
     MAX_CHAIN,
     Cut,
+    Known,
     Link,
+    Node,
+    Tree,
+    Window,
     branches_above,
     chain_of,
     link_of,
     parents_of,
+    tree_of,
 )
-from codex_checkpoints.core.restore.lineage import Known, Node, Tree, Window, tree_of
+from codex_checkpoints.core.restore.pack import Ancestor
 from codex_checkpoints.core.rollout.fields import load, object_of, text_of, whole_of
 from codex_checkpoints.core.rollout.items import SessionMeta
 from codex_checkpoints.core.rollout.parsing import head_of
-from codex_checkpoints.durable import StorageError
-from codex_checkpoints.service.compaction_records import CompactionRecords, storing
 from codex_checkpoints.service.history import Histories
-from codex_checkpoints.service.import_records import ImportRecords
-from codex_checkpoints.service.reading.lines import lines_of
+from codex_checkpoints.service.kept import (
+    CompactionRecords,
+    ImportRecords,
+    RestoreRecords,
+    storing_compaction,
+)
+from codex_checkpoints.service.reading.session_file import lines_of
 from codex_checkpoints.service.refusal import Refusal
-from codex_checkpoints.service.restore_records import RestoreRecords
-from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.threads.contract import Row, UnreadableSource
+from codex_checkpoints.service.sessions import Sessions, source_of
+from codex_checkpoints.storage.contract import Row, UnreadableSource
+from codex_checkpoints.storage.durable import StorageError
+from codex_checkpoints.values import frozen
 
 _BEGINNING = 1 << 20
 """Bytes of a subagent's file in which its first task is looked for."""
@@ -91,7 +99,7 @@ def ancestors(sessions: Sessions, session_id: str) -> tuple[Ancestor, ...]:
 
 def _link_above(sessions: Sessions, session_id: str, owners: Mapping[str, str]) -> Link | None:
     """Return how a session came of another that no restore made it of."""
-    with storing(session_id):
+    with storing_compaction(session_id):
         links = [*_compactions_with(sessions, session_id)]
     arrived = ImportRecords(sessions.records).made(session_id)
     if arrived is not None:
@@ -240,3 +248,81 @@ def _with_windows(
                 for each in windows
             ),
         )
+
+
+@frozen
+class Branch:
+    """The session at one end of a step of the tree, and how the step was made.
+
+    `kind` is `restore`, `compaction` or `fork`, `mode` that of a restore, `soft` or `hard`; `at`,
+    `turnId`, `checkpointId` and `operationId` are null where no record tells.  One that is not
+    `available` is known by its id alone.
+    """
+
+    session_id: str
+    kind: str = "fork"
+    mode: str | None = None
+    at: str | None = None
+    turn_id: str | None = None
+    checkpoint_id: str | None = None
+    operation_id: str | None = None
+    title: str | None = None
+    available: bool = False
+    archived: bool = False
+
+
+@frozen
+class Around:
+    """A session between its source and its branches, the oldest branch first."""
+
+    session_id: str
+    source: Branch | None
+    items: tuple[Branch, ...]
+
+
+def around(sessions: Sessions, session: str) -> Around:
+    """Return the source and the branches of a session; refuses `unknown_session`."""
+    row = sessions.find(session)
+    session_id, current = row.session_id, sessions.catalogue.current()
+    made = _made(sessions, session_id)
+
+    def end(other: str, child: str) -> Branch:
+        found = evolve(made.get(child, Branch(child)), session_id=other)
+        there = current.get(other)
+        if there is None:
+            return found
+        title = sessions.title(there)
+        return evolve(found, title=title, available=True, archived=there.archived)
+
+    branches = [
+        end(each.session_id, each.session_id)
+        for each in current.values()
+        if source_of(each) == session_id
+    ]
+    # Ids are times: those that no record dates stand where they began.
+    branches.sort(key=lambda branch: branch.session_id)
+    source = source_of(row)
+    return Around(session_id, None if source is None else end(source, session_id), tuple(branches))
+
+
+def _made(sessions: Sessions, session_id: str) -> dict[str, Branch]:
+    """Return what the records with a session say of how sessions were made, by what was made."""
+    made: dict[str, Branch] = {}
+    with storing_compaction(session_id):
+        compactions = CompactionRecords(sessions.records).of(session_id)
+    for record in compactions:
+        if isinstance(record, Installed) and record.into == "new":
+            made[record.session_id] = Branch(
+                record.session_id, "compaction", at=record.at, operation_id=record.compaction_id
+            )
+    for restore in RestoreRecords(sessions.records).of(session_id):
+        made[restore.session_id] = Branch(
+            restore.session_id,
+            "restore",
+            restore.mode,
+            restore.restored_at,
+            restore.source_turn.turn_id,
+            restore.checkpoint_id,
+            restore.operation_id,
+        )
+    return made

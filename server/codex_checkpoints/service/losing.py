@@ -11,20 +11,23 @@ from collections.abc import Iterator
 
 from attrs import evolve
 
-from codex_checkpoints.core.compaction.recent import COMPACTION
+from codex_checkpoints.core.compaction.handoff import COMPACTION
 from codex_checkpoints.core.compaction.records import Installed, Range
 from codex_checkpoints.core.losses.account import Account
-from codex_checkpoints.core.losses.records import Loss, Readings
+from codex_checkpoints.core.losses.watched import Loss, Readings
 from codex_checkpoints.core.rollout.parsing import head_of
-from codex_checkpoints.durable import StorageError
 from codex_checkpoints.service.history import ours
-from codex_checkpoints.service.reading.fingerprints import Fingerprint
-from codex_checkpoints.service.reading.pace import PacedReader
-from codex_checkpoints.service.reading.session_file import SessionFile, bases_below, read_with
+from codex_checkpoints.service.reading.first_pass import PacedReader
+from codex_checkpoints.service.reading.session_file import (
+    Fingerprint,
+    SessionFile,
+    bases_below,
+    read_with,
+)
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.standing import last_line_with
-from codex_checkpoints.threads.contract import (
+from codex_checkpoints.storage.contract import (
     OURS,
     Feed,
     Mark,
@@ -33,6 +36,7 @@ from codex_checkpoints.threads.contract import (
     Row,
     UnreadableSource,
 )
+from codex_checkpoints.storage.durable import StorageError
 from codex_checkpoints.values import frozen
 
 LONGEST_WINDOW = 1 << 22

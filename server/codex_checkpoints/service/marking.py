@@ -9,22 +9,30 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 
-from codex_checkpoints.core.checkpoint.caps import MAX_VALUE_CHARS
+from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.restore import markers
-from codex_checkpoints.core.restore.markers import Marker, Origin, Pin, Shelf
+from codex_checkpoints.core.restore.markers import (
+    Hint,
+    Marker,
+    MarkerSet,
+    Origin,
+    Pin,
+    hints_in,
+    line_of,
+    problems_in,
+)
 from codex_checkpoints.core.rollout.paths import uri_of
 from codex_checkpoints.core.rollout.turns import Turn
-from codex_checkpoints.durable import Append
-from codex_checkpoints.records import MARKERS
-from codex_checkpoints.service.reading.session_file import SessionFile
-from codex_checkpoints.service.reading.turn_names import end_of, find_turn, has_ended
+from codex_checkpoints.service.kept import storing_restore
+from codex_checkpoints.service.reading.session_file import SessionFile, end_of, find_turn, has_ended
 from codex_checkpoints.service.refusal import Refusal, keeping, misfit
-from codex_checkpoints.service.session_names import not_current
-from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.threads.contract import Row
+from codex_checkpoints.service.sessions import Sessions, not_current
+from codex_checkpoints.storage.contract import Row
+from codex_checkpoints.storage.durable import Append
+from codex_checkpoints.storage.records import HINTS, MARKERS
 from codex_checkpoints.values import frozen
 
 _SHORTEST_PREFIX = 8
@@ -133,7 +141,7 @@ class Markers:
 
     # --- for those who build on it ---------------------------------------------------------------
 
-    def shelf(self, session_id: str) -> Shelf:
+    def shelf(self, session_id: str) -> MarkerSet:
         """Return the markers and pins of a session; raises `storage_error`."""
         with keeping("markers", session_id):
             return markers.shelf_of(self._sessions.records.lines(session_id, MARKERS))
@@ -175,7 +183,7 @@ class Markers:
 
     def _refuse_no_file(self, pin: Pin, opened: SessionFile) -> None:
         """Refuse what is no file: neither there now, nor one that the session met."""
-        from codex_checkpoints.core.portable.places import is_portable  # noqa: PLC0415 - rare
+        from codex_checkpoints.core.portable.pack import is_portable  # noqa: PLC0415 - rare
 
         workspace, now = self._sessions.workspace, opened.now()
         base = now.state.base
@@ -253,3 +261,37 @@ def _pin(path: str, opened: SessionFile) -> Pin:
     if found is None:
         raise misfit("path: must name a file")
     return Pin(found.uri, start, end)
+
+
+class Hints:
+    """The hints of sessions; the time comes from outside."""
+
+    def __init__(self, sessions: Sessions, now: Callable[[], str]) -> None:
+        """Work on these sessions; nothing is read yet."""
+        self._sessions = sessions
+        self._now = now
+
+    def given(self, session: str) -> tuple[Hint, ...]:
+        """Return the newest hint of each artifact of a session."""
+        return self._of(self._sessions.find(session).session_id)
+
+    def give(self, session: str, hints: Sequence[Hint]) -> tuple[Hint, ...]:
+        """Keep hints, durable on return; return all that there are.
+
+        Refuses `invalid_payload`, `storage_error`.
+        """
+        session_id = self._sessions.own(session).session_id
+        problems = problems_in(hints)
+        if problems:
+            message = "; ".join(problems)
+            raise Refusal("invalid_payload", message, {"problems": list(problems)})
+        at = self._now()
+        records = self._sessions.records
+        with storing_restore(session_id), records.journal(session_id, HINTS) as journal:
+            for hint in hints:
+                journal.append(line_of(hint, at))
+        return self._of(session_id)
+
+    def _of(self, session_id: str) -> tuple[Hint, ...]:
+        with storing_restore(session_id):
+            return hints_in(self._sessions.records.lines(session_id, HINTS))

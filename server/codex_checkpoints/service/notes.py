@@ -16,21 +16,26 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from codex_checkpoints.core.checkpoint import memory
-from codex_checkpoints.core.checkpoint.anchors import Anchor, CallSearch, Citation, Newest
-from codex_checkpoints.core.checkpoint.caps import MAX_VALUE_CHARS, Limits
+from codex_checkpoints.core.checkpoint.anchors import (
+    Anchor,
+    CallSearch,
+    Citation,
+    Newest,
+    Note,
+    NoteKind,
+    notes_of,
+)
 from codex_checkpoints.core.checkpoint.claims import Accepted, Known, Rejected, check
 from codex_checkpoints.core.checkpoint.memory import Memory
-from codex_checkpoints.core.checkpoint.notes import Note, NoteKind, notes_of
-from codex_checkpoints.core.checkpoint.records import Checkpoint
+from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS, Checkpoint, Limits
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import call_ids, user_refs
 from codex_checkpoints.core.checkpoint.text import value
-from codex_checkpoints.durable import Append, StorageError
 from codex_checkpoints.service.reading.session_file import SessionFile
 from codex_checkpoints.service.refusal import Refusal, misfit
-from codex_checkpoints.service.session_names import not_current
-from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.threads.contract import Row, UnreadableSource
+from codex_checkpoints.service.sessions import Sessions, not_current
+from codex_checkpoints.storage.contract import Row, UnreadableSource
+from codex_checkpoints.storage.durable import Append, StorageError
 from codex_checkpoints.values import frozen
 
 T = TypeVar("T")

@@ -6,7 +6,6 @@ import logging
 from collections.abc import Callable
 
 from codex_checkpoints.core.rollout.fields import Json
-from codex_checkpoints.durable import StorageError
 from codex_checkpoints.service import undertaking
 from codex_checkpoints.service.compaction.installing import reopened as compaction
 from codex_checkpoints.service.compaction.installing import settle_prepared
@@ -14,6 +13,7 @@ from codex_checkpoints.service.portable.importing import reopened as an_import
 from codex_checkpoints.service.restore.restoring import reopened as restore
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.undertaking import Work
+from codex_checkpoints.storage.durable import StorageError
 
 logger = logging.getLogger(__name__)
 

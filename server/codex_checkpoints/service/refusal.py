@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Generator, Mapping
 
-from codex_checkpoints.durable import StorageError
+from codex_checkpoints.storage.durable import StorageError
 
 
 class Refusal(Exception):

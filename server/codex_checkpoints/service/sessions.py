@@ -7,33 +7,130 @@ says in them what happened; it prints nothing, sends nothing and asks for no clo
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Generator, Mapping
+import logging
+import os
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from codex_checkpoints.core.checkpoint.caps import BadCaps
+from codex_checkpoints.core.checkpoint.records import BadCaps, Caps, status_of
 from codex_checkpoints.core.checkpoint.view import view_v1
-from codex_checkpoints.records import Records
-from codex_checkpoints.service.reading.catalogue import Catalogue, Progress
-from codex_checkpoints.service.reading.pace import Pace
+from codex_checkpoints.core.rollout.fields import object_of
+from codex_checkpoints.service.reading.catalogue import (
+    Catalogue,
+    Progress,
+    problems_of,
+    skipped_of,
+    title_of,
+    unreadable,
+    utc,
+)
+from codex_checkpoints.service.reading.first_pass import Pace
 from codex_checkpoints.service.reading.projections import Projection, Projections, View
-from codex_checkpoints.service.reading.rows import problems_of, skipped_of, utc
-from codex_checkpoints.service.reading.session_file import SessionFile
-from codex_checkpoints.service.reading.turn_names import has_ended
+from codex_checkpoints.service.reading.session_file import SessionFile, has_ended
 from codex_checkpoints.service.refusal import Cancelled, Refusal, misfit
-from codex_checkpoints.service.session_names import find_session, not_current
 from codex_checkpoints.service.settings import WINDOW_VARIABLES, Settings
-from codex_checkpoints.threads.contract import Row
-from codex_checkpoints.workspace import Workspace
+from codex_checkpoints.storage.contract import BadQuery, Rollout, Row, ThreadQuery
+from codex_checkpoints.storage.durable import StorageError
+from codex_checkpoints.storage.records import IMPORTS, MARKERS, RESTORES, Look, Records
+from codex_checkpoints.storage.workspace import Workspace
+from codex_checkpoints.values import frozen
 
 if TYPE_CHECKING:
     from codex_checkpoints.codex.program import CodexArchive
-    from codex_checkpoints.core.compaction.offering import Named
-    from codex_checkpoints.service.compaction_records import CompactionRecords
-    from codex_checkpoints.service.listing import Detail, Summary
-    from codex_checkpoints.service.moving import Asked, Move
-    from codex_checkpoints.service.summaries import Summaries
-    from codex_checkpoints.service.thread_manager import IsReferredTo, ThreadManager
+    from codex_checkpoints.core.compaction.offering import Between, Budget, Named, Offer
+    from codex_checkpoints.service.kept import CompactionRecords
+    from codex_checkpoints.service.threads import Asked, IsReferredTo, Move, ThreadManager
+
+_SHORTEST_PREFIX = 8
+
+
+def find_session(catalogue: Catalogue, session: str) -> Row:
+    """Return the row of a session by id, by a unique prefix of one, or by path.
+
+    Raises `unknown_session`, `ambiguous_session` or `unreadable_source`.  A session of which no
+    file can be read has an id as any other, so the beginning of one may mean it, too.
+    """
+    if _is_path(session):
+        return catalogue.row_at(session)
+    current = catalogue.current()
+    wanted = session.lower()
+    if wanted in current:
+        return current[wanted]
+    if session in current:
+        return current[session]
+    broken = _broken(catalogue)
+    if wanted in broken:
+        raise broken[wanted]
+    if len(session) >= _SHORTEST_PREFIX:
+        fitting = sorted(each for each in {*current, *broken} if each.lower().startswith(wanted))
+        if len(fitting) > 1:
+            message = f"{len(fitting)} sessions begin with {session!r}"
+            raise Refusal("ambiguous_session", message, {"candidates": fitting[:20]})
+        for each in fitting:
+            if each in current:
+                return current[each]
+            raise broken[each]
+    message = f"no session {session[:80]!r} under {catalogue.place}"
+    raise Refusal("unknown_session", message, {"session": session[:200]})
+
+
+def may_mean(session: str, rollout: Rollout) -> bool:
+    """Return whether `find_session` may come to this rollout, as far as its file's name tells."""
+    if _is_path(session):
+        return rollout.path == os.path.abspath(session)
+    long_enough = len(session) >= _SHORTEST_PREFIX
+    return long_enough and rollout.thread_id.lower().startswith(session.lower())
+
+
+def session_of(catalogue: Catalogue, thread: object) -> str:
+    """Return the session of the thread that calls, with its files looked at, and no others.
+
+    `thread` is what the caller's host says; only a whole id counts.  Raises `missing_context`
+    where it says nothing and `unknown_session` for a thread without a session file in this home.
+    """
+    if not isinstance(thread, str) or not thread:
+        message = "the call does not say which session it comes from"
+        hint = "Call from within Codex, which names the session in _meta.threadId."
+        raise Refusal("missing_context", message, {"rule": "session", "hint": hint})
+    row = catalogue.look_for(thread.lower())
+    if row is None:
+        message = "the session that calls has no file in this Codex home"
+        hint = "Codex must store its sessions, in the folder that this server was given as home."
+        raise Refusal("unknown_session", message, {"rule": "session", "hint": hint})
+    return row.session_id
+
+
+def not_current(catalogue: Catalogue, row: Row) -> Refusal:
+    """Return the refusal to store anything for a file that is not the current one of a session.
+
+    It says which it is: one outside this home, or an older one of its session.
+    """
+    if row.path in catalogue.rows():
+        reason, what = "older_file", "is an older file of its session"
+        hint = "Name the session by its id."
+    else:
+        reason, what = "outside", "lies outside the Codex home"
+        hint = "Name a session of this home."
+    message = f"{row.path} {what}: nothing is stored for it"
+    facts = {"path": row.path, "reason": reason, "rule": "session", "hint": hint}
+    return Refusal("conflict", message, facts)
+
+
+def _broken(catalogue: Catalogue) -> dict[str, Refusal]:
+    """Return by their ids the sessions of which no file can be read, with what is said of each."""
+    current = catalogue.current()
+    return {
+        row.session_id: unreadable(row.path, row.error)
+        for row in catalogue.rows().values()
+        if row.error is not None and row.session_id not in current
+    }
+
+
+def _is_path(session: str) -> bool:
+    return os.sep in session or "/" in session or session.endswith((".jsonl", ".jsonl.zst"))
+
 
 Report = Callable[[Progress], bool]
 """Told after each slice of an index; answers whether to go on."""
@@ -70,8 +167,6 @@ class Sessions:
     @cached_property
     def summaries(self) -> Summaries:
         """Return what lists say of sessions."""
-        from codex_checkpoints.service.summaries import Summaries  # noqa: PLC0415
-
         return Summaries(
             self.catalogue,
             self.records,
@@ -84,14 +179,14 @@ class Sessions:
     @cached_property
     def threads(self) -> ThreadManager:
         """Return the one entry point for changes to threads."""
-        from codex_checkpoints.service.thread_manager import ThreadManager, nobody  # noqa: PLC0415
+        from codex_checkpoints.service.threads import ThreadManager, nobody  # noqa: PLC0415
 
         return ThreadManager(self.catalogue, self._is_referred_to or nobody, self._codex)
 
     @cached_property
     def compactions(self) -> CompactionRecords:
         """Return the records of compactions."""
-        from codex_checkpoints.service.compaction_records import CompactionRecords  # noqa: PLC0415
+        from codex_checkpoints.service.kept import CompactionRecords  # noqa: PLC0415
 
         return CompactionRecords(self.records)
 
@@ -157,7 +252,6 @@ class Sessions:
     def detail(self, session: str) -> Detail:
         """Return one session with its turns."""
         from codex_checkpoints.core.compaction import offering  # noqa: PLC0415 - as `named` has it
-        from codex_checkpoints.service.listing import Detail, TurnSummary  # noqa: PLC0415
 
         row, opened = self.open(session)
         state = opened.now().state
@@ -297,3 +391,292 @@ class Sessions:
         if row.path in self.catalogue.rows():
             return row, self.catalogue.open(row)
         return row, self.catalogue.read(row)
+
+
+@frozen
+class Summary:
+    """One session in a list; `None` where nothing is known."""
+
+    session_id: str
+    path: str
+    cwd: str | None
+    title: str | None
+    task: str | None
+    updated_at: str
+    cli_version: str | None
+    model: str | None
+    context_tokens: int | None
+    context_tokens_source: str
+    context_window: int | None
+    windows: int
+    compactions: int
+    suspect_facts: int
+    live: bool
+    archived: bool
+    forked_from: str | None
+    parent_session: str | None
+    continued_by: str | None
+    turns: int
+    seq: int
+    named: bool
+    markers: int
+    branches: int
+    made_by: str | None
+    nearly_full: bool
+    offer: Offer | None
+
+
+@frozen
+class Page:
+    """A part of the list, and where the next part begins."""
+
+    items: tuple[Summary, ...]
+    next_cursor: str | None
+
+
+@frozen
+class TurnSummary:
+    """One turn that is not rolled back; `task` is what the user said last in it.
+
+    `startedAt` is the time of its first message, UTC, null where no record tells.
+    """
+
+    turn_id: str
+    number: int
+    task: str | None
+    ended: bool
+    aborted: bool
+    started_at: str | None
+
+
+@frozen
+class Detail:
+    """One session with its turns, the caps in force for its view, and the budgets of its surfaces.
+
+    `budget` is that of what its model is sent, `outline_budget` that of what people see (JUN-20).
+    """
+
+    summary: Summary
+    turns: tuple[TurnSummary, ...]
+    caps: Caps
+    problems: tuple[str, ...]
+    skipped: Mapping[str, int]
+    budget: Budget
+    outline_budget: Budget
+
+
+logger = logging.getLogger(__name__)
+
+MadeBy = Literal["restore", "compaction", "import"]
+"""The operations of ours that make sessions."""
+
+_OURS = "codex-checkpoints"
+
+
+class Tallies:
+    """The counts of one home's sessions; owned by one thread."""
+
+    def __init__(self, catalogue: Catalogue, records: Records) -> None:
+        """Ask these; nothing is read yet."""
+        self._catalogue = catalogue
+        self._records = records
+        self._markers: dict[str, tuple[Look, int]] = {}
+        self._made: dict[str, MadeBy] = {}
+
+    def branches(self) -> Mapping[str, int]:
+        """Return how many sessions here came of each (AGN-17)."""
+        sources = map(source_of, self._catalogue.current().values())
+        return Counter(source for source in sources if source is not None)
+
+    def markers(self, session_id: str) -> int:
+        """Return how many markers a session has; a file that has not changed is read once."""
+        look = self._records.look(session_id, MARKERS)
+        if look is None:
+            return 0
+        known = self._markers.get(session_id)
+        if known is None or known[0] != look:
+            known = self._markers[session_id] = look, self._count(session_id)
+        return known[1]
+
+    def made_by(self, row: Row) -> MadeBy | None:
+        """Return which operation of ours made a session, which never changes; None where none."""
+        if row.originator != _OURS or row.scratch:
+            return None
+        made = self._made.get(row.session_id)
+        if made is None:
+            made = self._made[row.session_id] = self._operation(row.session_id)
+        return made
+
+    def _operation(self, session_id: str) -> MadeBy:
+        """Find it by the record beside what it made; a branch may be compacted later."""
+        restores = map(object_of, self._lines(session_id, RESTORES))
+        if any(restore.get("sessionId") == session_id for restore in restores):
+            return "restore"
+        imported = self._records.look(session_id, IMPORTS) is not None
+        return "import" if imported else "compaction"
+
+    def _count(self, session_id: str) -> int:
+        from codex_checkpoints.core.restore.markers import shelf_of  # noqa: PLC0415 - few have any
+
+        return len(shelf_of(self._lines(session_id, MARKERS)).markers)
+
+    def _lines(self, session_id: str, name: str) -> Iterator[object]:
+        """Yield the lines of a file; what cannot be read keeps nobody from the list."""
+        try:
+            yield from self._records.lines(session_id, name)
+        except StorageError as error:
+            logger.warning("storage_error: %s of %s: %s", name, session_id, error)
+
+
+def source_of(row: Row) -> str | None:
+    """Return the session that one is a branch of.
+
+    A subagent is no branch, but part of the work, and in a scratch fork nobody works.
+    """
+    return None if row.scratch or row.parent_session is not None else row.forked_from
+
+
+class Summaries:
+    """The sessions of one home as lists show them."""
+
+    def __init__(  # noqa: PLR0913 - what a list tells comes from as many places
+        self,
+        catalogue: Catalogue,
+        records: Records,
+        settings: Settings,
+        projections: Projections,
+        *,
+        compactions: Callable[[], CompactionRecords],
+        named: Callable[[], Named],
+    ) -> None:
+        """Ask these; what is given as a function is loaded when it is needed."""
+        self._catalogue = catalogue
+        self._records = records
+        self._settings = settings
+        self._projections = projections
+        self._compactions = compactions
+        self._named = named
+        self._tallies = Tallies(catalogue, records)
+
+    def page(  # noqa: PLR0913 - each is a wish of its own, as clients have them
+        self,
+        *,
+        cwd: str | None = None,
+        outside: tuple[str, ...] = (),
+        archived: bool = False,
+        search: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Page:
+        """Return sessions of the store, newest first, then by id; `cursor` is a page's own.
+
+        `cwd` takes a folder and all below it, `outside` leaves some out.
+        """
+        query = ThreadQuery(cwd, outside, archived, search, limit, cursor)
+        try:
+            found = self._catalogue.store.list_threads(query)
+        except BadQuery as error:
+            raise Refusal("invalid_payload", str(error), {"problems": [error.field]}) from error
+        noted, branches = self._noted(), self._tallies.branches()
+        items = tuple(
+            self._summary(each.row, each.name, branches, live=each.live, noted=noted)
+            for each in found.items
+        )
+        return Page(items, found.next_cursor)
+
+    def of(self, row: Row) -> Summary:
+        """Return one session as it stands in a list."""
+        return self._summary(
+            row,
+            self._catalogue.store.name_of(row),
+            self._tallies.branches(),
+            live=row.session_id in self._catalogue.store.live_threads(),
+            noted=self._noted(),
+        )
+
+    # --- inside ----------------------------------------------------------------------------------
+
+    def _summary(
+        self,
+        row: Row,
+        name: str | None,
+        branches: Mapping[str, int],
+        *,
+        live: bool,
+        noted: frozenset[str],
+    ) -> Summary:
+        continued_by = (
+            self._compactions().continued_by(row.session_id) if row.session_id in noted else None
+        )
+        return Summary(
+            session_id=row.session_id,
+            path=row.path,
+            cwd=row.cwd,
+            title=title_of(row, name),
+            task=row.task,
+            updated_at=row.updated_at or "",
+            cli_version=row.cli_version,
+            model=row.model,
+            context_tokens=row.context_tokens,
+            context_tokens_source=row.context_source or "estimated",
+            context_window=self._window(row),
+            windows=row.windows,
+            compactions=row.compactions,
+            suspect_facts=self._suspect(row) if self._remembers(row, noted) else 0,
+            live=live,
+            archived=row.archived,
+            forked_from=row.forked_from,
+            parent_session=row.parent_session,
+            continued_by=continued_by,
+            turns=row.turns,
+            seq=row.seq,
+            named=bool(name),
+            markers=self._tallies.markers(row.session_id),
+            branches=branches.get(row.session_id, 0),
+            made_by=self._tallies.made_by(row),
+            nearly_full=self._is_nearly_full(row),
+            offer=None if row.archived or continued_by else self._offer(row),
+        )
+
+    def _window(self, row: Row) -> int | None:
+        """Return how much fits: what a setting or the environment names, else what is reported."""
+        from codex_checkpoints.core.compaction import offering  # noqa: PLC0415 - as `named` has it
+
+        return offering.window(row.context_window, self._named())
+
+    def _is_nearly_full(self, row: Row) -> bool:
+        from codex_checkpoints.core.compaction import offering  # noqa: PLC0415 - as `named` has it
+
+        return offering.is_nearly_full(_between(row), self._named())
+
+    def _offer(self, row: Row) -> Offer | None:
+        """Return what speaks for a compaction, by what is reported alone (JUN-28)."""
+        from codex_checkpoints.core.compaction import offering  # noqa: PLC0415 - as `named` has it
+
+        return offering.offer(self._settings.compaction_offer, _between(row), self._named())
+
+    def _remembers(self, row: Row, noted: frozenset[str]) -> bool:
+        """Return whether there may be notes, here or where the session's history begins."""
+        below = (base.session_id for base in self._catalogue.chains.below(row))
+        return not noted.isdisjoint((row.session_id, *below))
+
+    def _noted(self) -> frozenset[str]:
+        """Return the sessions of which more is known than their files tell."""
+        return self._records.has_updates() | self._compactions().holders()
+
+    def _suspect(self, row: Row) -> int:
+        try:
+            opened = self._catalogue.open(row)
+            checkpoint = self._projections.current(opened)
+        except Refusal:
+            return 0
+        statuses = (status_of(fact, checkpoint.artifacts) for fact in checkpoint.facts.values())
+        return sum(status == "SUSPECT" for status in statuses)
+
+
+def _between(row: Row) -> Between:
+    """Return how a session stands between two turns."""
+    from codex_checkpoints.core.compaction.offering import Between  # noqa: PLC0415 - as `named` has it
+
+    source = "reported" if row.context_source == "reported" else "estimated"
+    return Between(not row.turn_open, row.context_tokens, source, row.context_window)

@@ -11,14 +11,9 @@ from typing import Any, Literal, cast
 
 from attrs import Factory, evolve
 
-from codex_checkpoints.core.checkpoint.caps import (
-    DEFAULT_BUDGET,
-    RETAINED_TOKENS,
-    BadCaps,
-    Caps,
-)
+from codex_checkpoints.core.checkpoint.records import DEFAULT_BUDGET, RETAINED_TOKENS, BadCaps, Caps
+from codex_checkpoints.storage.workspace import DEFAULT_HASH_LIMIT
 from codex_checkpoints.values import frozen
-from codex_checkpoints.workspace import DEFAULT_HASH_LIMIT
 
 WINDOW_VARIABLES: tuple[str, str] = (
     "AI_MODEL_CONTEXT_WINDOW_TOKENS",

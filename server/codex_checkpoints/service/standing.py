@@ -6,9 +6,11 @@ are read, and the whole of it, by `history`, only where these do not tell.
 
 from __future__ import annotations
 
+import hashlib
+import logging
 from collections.abc import Sequence
 
-from codex_checkpoints.core.compaction.recent import (
+from codex_checkpoints.core.compaction.handoff import (
     BEGINNINGS,
     COMPACTION,
     ROLLBACK,
@@ -21,9 +23,11 @@ from codex_checkpoints.core.history.window_ids import first_window
 from codex_checkpoints.core.rollout.fields import load, object_of
 from codex_checkpoints.core.rollout.parsing import BOM, said
 from codex_checkpoints.core.rollout.reader import CHUNK, Place
+from codex_checkpoints.service.reading.projections import View
 from codex_checkpoints.service.reading.session_file import bases_below
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.threads.contract import RolloutReader, Row
+from codex_checkpoints.storage.contract import RolloutReader, Row
+from codex_checkpoints.storage.durable import StorageError
 from codex_checkpoints.values import frozen
 
 _BLOCK = 1 << 18
@@ -37,14 +41,14 @@ _Rollouts = Sequence[tuple[str, int]]
 
 
 @frozen
-class Window:
+class CurrentWindow:
     """What a model would be sent, as far as it tells which bundle stands there."""
 
     items: tuple[Item, ...]
     window_id: str | None
 
 
-def window_of(sessions: Sessions, row: Row, text: str) -> Window:
+def window_of(sessions: Sessions, row: Row, text: str) -> CurrentWindow:
     """Return the window of a session, as it is asked whether this text stands in it.
 
     Raises `UnreadableSource`, and what `Histories.history` refuses.
@@ -55,10 +59,10 @@ def window_of(sessions: Sessions, row: Row, text: str) -> Window:
     from codex_checkpoints.service.history import Histories  # noqa: PLC0415 - rarely needed
 
     history = Histories(sessions).history(row.session_id)
-    return Window(tuple(history.items), history.chain.current)
+    return CurrentWindow(tuple(history.items), history.chain.current)
 
 
-def _near_the_end(sessions: Sessions, row: Row, text: str) -> Window | None:
+def _near_the_end(sessions: Sessions, row: Row, text: str) -> CurrentWindow | None:
     """Return the window as a few lines tell it, None where they do not."""
     reader, trace = sessions.catalogue.reader, trace_of(text)
     path, size = row.path, row.rollout.size
@@ -67,7 +71,7 @@ def _near_the_end(sessions: Sessions, row: Row, text: str) -> Window | None:
     if last is not None and (recent is None or not recent.certain(text)):
         return None
     if recent is not None and recent.compacted:
-        return Window(tuple(recent.items), recent.window_id)
+        return CurrentWindow(tuple(recent.items), recent.window_id)
     below = _below(sessions, row)
     if below is None:
         return None
@@ -99,7 +103,7 @@ def _below(sessions: Sessions, row: Row) -> _Rollouts | None:
 
 def _opened(
     reader: RolloutReader, current: str, rollouts: _Rollouts, items: tuple[Item, ...]
-) -> Window | None:
+) -> CurrentWindow | None:
     """Return these items with the id of the window that the newest compaction opened.
 
     The compaction is sought in `rollouts`; where there is none, the head of the current one tells
@@ -110,8 +114,8 @@ def _opened(
         if place is not None:
             recent = _read_alone(_line_at(reader, path, place, end), place)
             certain = recent.compacted and not _is_behind_rollback(reader, path, place)
-            return Window(items, recent.window_id) if certain else None
-    return Window(items, _first_window(reader, current))
+            return CurrentWindow(items, recent.window_id) if certain else None
+    return CurrentWindow(items, _first_window(reader, current))
 
 
 def _recent(reader: RolloutReader, path: str, size: int, last: int, trace: bytes) -> Recent | None:
@@ -211,3 +215,36 @@ def _bytes(reader: RolloutReader, path: str, start: int, end: int) -> bytes:
 
     reader.read(path, start, take, end)
     return b"".join(parts)
+
+
+logger = logging.getLogger(__name__)
+
+
+@frozen
+class Receiver:
+    """Who is given something: through which door, in which context window, and when (UTC)."""
+
+    door: str
+    window: str | None
+    at: str
+
+
+def hand_over(sessions: Sessions, session: str, receiver: Receiver) -> View:
+    """Return the view of a session as it is now, and note who was given it."""
+    view = sessions.view(session)
+    data = view.text.encode()
+    receipt = {
+        "at": receiver.at,
+        "door": receiver.door,
+        "sessionId": session,
+        "windowId": receiver.window,
+        "seq": view.of.checkpoint.seq,
+        "digest": f"sha256:{hashlib.sha256(data).hexdigest()}",
+        "size": len(data),
+    }
+    try:
+        sessions.records.add_receipt(session, receipt)
+    except StorageError as error:
+        # It is bookkeeping that may be deleted; the answer matters more.
+        logger.warning("storage_error: no receipt for %s: %s", session, error)
+    return view

@@ -21,12 +21,12 @@ import logging
 from collections.abc import Callable, Generator, Iterable, Mapping
 from typing import Protocol
 
-from codex_checkpoints.core.restore.sealing import sealed
+from codex_checkpoints.core.restore.events import sealed
 from codex_checkpoints.core.rollout.fields import Json, object_of
-from codex_checkpoints.durable import Append, Journal, StorageError
-from codex_checkpoints.records import Records
 from codex_checkpoints.service.refusal import Cancelled, Refusal
 from codex_checkpoints.service.settings import Settings
+from codex_checkpoints.storage.durable import Append, Journal, StorageError
+from codex_checkpoints.storage.records import Records
 
 logger = logging.getLogger(__name__)
 

@@ -2,10 +2,9 @@
 
 import attrs
 
-from codex_checkpoints.core.compaction.adopting import adopt
-from codex_checkpoints.core.compaction.building import Replacement, Terms
+from codex_checkpoints.core.compaction.building import Declined, Replacement, Terms
+from codex_checkpoints.core.compaction.foreign import adopt
 from codex_checkpoints.core.compaction.records import remaining
-from codex_checkpoints.core.compaction.report import Declined
 from codex_checkpoints.core.history.tokens import of_items
 from compactions import (
     ENVIRONMENT,

@@ -3,12 +3,11 @@
 import attrs
 import pytest
 
-from codex_checkpoints.core.checkpoint.caps import Caps
+from codex_checkpoints.core.checkpoint.records import Caps
 from codex_checkpoints.core.checkpoint.view import view_v1
-from codex_checkpoints.core.compaction.building import Replacement, Terms, build
-from codex_checkpoints.core.compaction.how_to import handoff
+from codex_checkpoints.core.compaction.building import Declined, Figure, Replacement, Terms, build
+from codex_checkpoints.core.compaction.handoff import handoff
 from codex_checkpoints.core.compaction.kinds import Past
-from codex_checkpoints.core.compaction.report import Declined, Figure
 from codex_checkpoints.core.history.tokens import of_item, of_items
 from compactions import (
     CHECKPOINT,

@@ -7,8 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rollouts as r
-from codex_checkpoints.core.compaction.effect import Form, effective
-from codex_checkpoints.core.compaction.installed import Line, Moment, in_place, in_task
+from codex_checkpoints.core.compaction.installed import (
+    Form,
+    Moment,
+    RecordLine,
+    effective,
+    in_place,
+    in_task,
+)
 from codex_checkpoints.core.history.survey import Outline, Survey
 from codex_checkpoints.core.history.windows import Chain, begun
 from codex_checkpoints.core.rollout.fields import Json
@@ -49,7 +55,7 @@ def forms(items: Sequence[Json], chain: Chain = CHAIN) -> tuple[Form, Form]:
     return lines, in_task(lines, "TURN", r.WINDOW, AT)
 
 
-def behind(data: bytes, lines: Sequence[Line]) -> bytes:
+def behind(data: bytes, lines: Sequence[RecordLine]) -> bytes:
     """Append lines as a store does."""
     ordinal = outline(data).seq
     paginated = b'"history_mode":"paginated"' in data.split(b"\n")[0]

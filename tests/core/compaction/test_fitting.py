@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_checkpoints.core.compaction.fitting import Fitted, TooLarge, fit
+from codex_checkpoints.core.compaction.building import Fitted, TooLarge, fit
 from codex_checkpoints.core.compaction.kinds import Past
 from codex_checkpoints.core.rollout.fields import Json
 from compactions import HISTORIES, Item, call, message, output, user

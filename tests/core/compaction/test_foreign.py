@@ -2,7 +2,7 @@
 
 import pytest
 
-from codex_checkpoints.core.compaction.fitting import Fitted, TooLarge
+from codex_checkpoints.core.compaction.building import Fitted, TooLarge
 from codex_checkpoints.core.compaction.foreign import filtered, handed_over
 from codex_checkpoints.core.rollout.fields import Json
 from codex_checkpoints.core.rollout.ours import CHECKPOINT_LINE, HOW_TO_LINE, RESTORE_LINE

@@ -1,8 +1,8 @@
 """The bytes of the how-to text, and what a handoff is made of (DSC-54, DSC-59, DSC-83)."""
 
-from codex_checkpoints.core.checkpoint.caps import Caps
+from codex_checkpoints.core.checkpoint.records import Caps
 from codex_checkpoints.core.checkpoint.view import view_v1
-from codex_checkpoints.core.compaction.how_to import HOW_TO, bundle, handoff
+from codex_checkpoints.core.compaction.handoff import HOW_TO, bundle, handoff
 from codex_checkpoints.core.compaction.kinds import AUTHORS, kind_of
 from codex_checkpoints.core.rollout.ours import is_ours
 from compactions import CHECKPOINT, text_of

@@ -3,8 +3,7 @@
 import pytest
 
 from codex_checkpoints.core.checkpoint.records import Checkpoint, Evidence, Plan, Step, Task
-from codex_checkpoints.core.compaction.how_to import bundle, handoff
-from codex_checkpoints.core.compaction.injection import injection, is_empty
+from codex_checkpoints.core.compaction.handoff import bundle, handoff, injection, is_empty
 from codex_checkpoints.core.history.items import Item, user_message
 
 NOTHING = Checkpoint(7, None, Plan((), {}, None), (), {}, {}, ())

@@ -3,10 +3,10 @@
 import pytest
 
 from codex_checkpoints.core.compaction.installed import (
-    Line,
     Moment,
     Naming,
     NewSession,
+    RecordLine,
     compacted,
     in_place,
     new_session,
@@ -51,7 +51,7 @@ def made(head: Json = HEAD) -> NewSession:
 def test_the_record_holds_the_whole_replacement_the_last_text_and_the_chain() -> None:
     line = compacted(ITEMS, Chain("a", "b", "c", 2))
 
-    assert line == Line(
+    assert line == RecordLine(
         "compacted",
         {
             "message": "handoff\n",
@@ -90,7 +90,7 @@ def test_in_place_the_weight_of_the_new_window_follows_the_record() -> None:
 
     assert in_place(ITEMS, chain, 77, last) == (
         compacted(ITEMS, chain),
-        Line(
+        RecordLine(
             "event_msg",
             {
                 "type": "token_count",

@@ -2,8 +2,8 @@
 
 import pytest
 
-from codex_checkpoints.core.compaction.how_to import handoff
-from codex_checkpoints.core.compaction.placement import STANDING_CONTEXT, Placement, place
+from codex_checkpoints.core.compaction.building import STANDING_CONTEXT, Placement, place
+from codex_checkpoints.core.compaction.handoff import handoff
 from compactions import ENVIRONMENT, SUMMARY, Item, compaction, user
 
 CONTEXT = [user(ENVIRONMENT)]

@@ -4,9 +4,8 @@ import attrs
 import orjson
 import pytest
 
-from codex_checkpoints.core.checkpoint.caps import Caps
-from codex_checkpoints.core.checkpoint.records import Checkpoint
-from codex_checkpoints.core.compaction.building import Replacement, Terms, build
+from codex_checkpoints.core.checkpoint.records import Caps, Checkpoint
+from codex_checkpoints.core.compaction.building import Figure, Replacement, Terms, build
 from codex_checkpoints.core.compaction.kinds import Past
 from codex_checkpoints.core.compaction.records import (
     Counts,
@@ -27,7 +26,6 @@ from codex_checkpoints.core.compaction.records import (
     standing,
     to_value,
 )
-from codex_checkpoints.core.compaction.report import Figure
 from codex_checkpoints.core.history.windows import Chain
 from compactions import CHECKPOINT, LONG_ANSWER, image, output, pasts, user, with_parts
 

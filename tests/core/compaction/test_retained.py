@@ -2,7 +2,7 @@
 
 import pytest
 
-from codex_checkpoints.core.checkpoint.caps import RETAINED_TOKENS
+from codex_checkpoints.core.checkpoint.records import RETAINED_TOKENS
 from codex_checkpoints.core.compaction.building import select
 from codex_checkpoints.core.rollout.ours import CHECKPOINT_LINE, HOW_TO_LINE, RESTORE_LINE
 from compactions import ENVIRONMENT, SUMMARY, Item, call, message, output, pasts, text_of, user

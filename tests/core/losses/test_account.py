@@ -7,8 +7,13 @@ import pytest
 from codex_checkpoints.core.history.items import user_message
 from codex_checkpoints.core.losses import watched
 from codex_checkpoints.core.losses.account import Account
-from codex_checkpoints.core.losses.records import MAX_LISTED, MAX_REREADS, Loss
-from codex_checkpoints.core.losses.watched import LOOP_RUNS, LOOP_WINDOWS
+from codex_checkpoints.core.losses.watched import (
+    LOOP_RUNS,
+    LOOP_WINDOWS,
+    MAX_LISTED,
+    MAX_REREADS,
+    Loss,
+)
 from compactions import CHECKPOINT
 from losing import gone, losses, read_again
 from reading import read_with

@@ -13,7 +13,7 @@ from codex_checkpoints.core.checkpoint.records import (
     Step,
     Task,
 )
-from codex_checkpoints.core.restore.difference import (
+from codex_checkpoints.core.restore.summary import (
     ArtifactState,
     Change,
     Difference,

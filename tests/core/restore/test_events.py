@@ -6,19 +6,20 @@ import pytest
 from attrs import evolve
 
 from codex_checkpoints.core.restore import events
-from codex_checkpoints.core.restore.carried import TurnSource
-from codex_checkpoints.core.restore.drift import Drift, Fallback, Missing
 from codex_checkpoints.core.restore.events import (
     ORDER,
     Event,
     Finding,
     Operation,
+    is_intact,
     line_of,
+    sealed,
     type_of,
     unended,
     verify,
 )
-from codex_checkpoints.core.restore.sealing import is_intact, sealed
+from codex_checkpoints.core.restore.pack import TurnSource
+from codex_checkpoints.core.restore.references import Drift, Fallback, Missing
 from restoring import BRANCH, RESTORED, SOURCE
 
 HARD = Operation("op1", BRANCH, SOURCE, "m1", TurnSource(SOURCE, "t1"), "hard", "ana", None)

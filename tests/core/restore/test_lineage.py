@@ -5,20 +5,22 @@ from itertools import pairwise
 import pytest
 from attrs import evolve
 
-from codex_checkpoints.core.restore.carried import Ancestor, LinkKind, Parent, TurnSource
-from codex_checkpoints.core.restore.chains import (
+from codex_checkpoints.core.restore.lineage import (
     MAX_CHAIN,
+    MAX_NODES,
     Cut,
+    Known,
     Link,
+    Tree,
+    Window,
     branches_above,
     chain_of,
     closes_a_circle,
     link_of,
+    tree_of,
 )
-from codex_checkpoints.core.restore.lineage import MAX_NODES, Known, Tree, Window, tree_of
-from codex_checkpoints.core.restore.pack import state_pack
-from codex_checkpoints.core.restore.recording import restore_of
-from codex_checkpoints.core.restore.records import Restore
+from codex_checkpoints.core.restore.pack import Ancestor, LinkKind, Parent, TurnSource, state_pack
+from codex_checkpoints.core.restore.records import Restore, restore_of
 from restoring import ORIGIN, RESTORED, carried, outcome
 
 

@@ -7,8 +7,8 @@ import rollouts as r
 from codex_checkpoints.core.restore.markers import (
     MAX_PINS,
     Marker,
+    MarkerSet,
     Pin,
-    Shelf,
     copied,
     created,
     is_detached,
@@ -96,7 +96,7 @@ def test_a_second_line_about_a_marker_does_not_move_it():
     ],
 )
 def test_a_line_that_is_none_changes_nothing(line: object):
-    assert shelf_of([created(marker()), line]) == Shelf((marker(),), ())
+    assert shelf_of([created(marker()), line]) == MarkerSet((marker(),), ())
 
 
 def test_a_field_from_the_future_is_passed_over():
@@ -156,7 +156,7 @@ def test_a_marker_is_detached_when_its_turn_was_rolled_back_or_is_not_there():
 
 
 def test_a_soft_branch_takes_the_markers_of_its_turns_and_no_others():
-    shelf = Shelf(
+    shelf = MarkerSet(
         (marker("a", "t1"), marker("b", "t2"), marker("c", "t1", session="elsewhere")),
         (Pin("a.py"),),
     )
@@ -170,6 +170,6 @@ def test_a_soft_branch_takes_the_markers_of_its_turns_and_no_others():
 
 
 def test_a_hard_branch_refers_to_the_markers_of_its_source():
-    shelf = Shelf((marker("a"),), (Pin("a.py", 1, 2),))
+    shelf = MarkerSet((marker("a"),), (Pin("a.py", 1, 2),))
 
     assert shelf_of(lines_of(copied(shelf, SOURCE, BRANCH, None), MADE)) == shelf

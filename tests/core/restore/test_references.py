@@ -1,27 +1,24 @@
 """What goes over by name: flags, chunks, regions, patches, tool outputs; and what drifted."""
 
 from codex_checkpoints.core.checkpoint.records import Artifact, ArtifactKind, Checkpoint, Plan
-from codex_checkpoints.core.restore.drift import (
-    Drift,
-    Fallback,
-    Missing,
-    drift_of,
-    missing_of,
-    weak_hashes,
-)
-from codex_checkpoints.core.restore.gathering import MAX_SPANS, Span
 from codex_checkpoints.core.restore.references import (
     Chunk,
+    Drift,
+    Fallback,
     FileReference,
+    Missing,
     References,
     Region,
     SystemArtifact,
     chunk_id,
+    drift_of,
+    missing_of,
     references_of,
     regions_of,
     spans_of,
+    weak_hashes,
 )
-from codex_checkpoints.core.restore.trace import Traces
+from codex_checkpoints.core.restore.trace import MAX_SPANS, Span, Traces
 from updates import UNKNOWN, V1, V2
 
 

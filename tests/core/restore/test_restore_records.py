@@ -17,35 +17,33 @@ from codex_checkpoints.core.checkpoint.records import (
     Step,
     Task,
 )
-from codex_checkpoints.core.restore.carried import Ancestor, Carried, Parent, Pinned
-from codex_checkpoints.core.restore.drift import Drift, Fallback, Missing
-from codex_checkpoints.core.restore.events import StateTransferred
-from codex_checkpoints.core.restore.pack import state_pack
-from codex_checkpoints.core.restore.recording import (
-    Outcome,
-    cautions_of,
-    figures_of,
-    restore_of,
-    transferred,
-)
+from codex_checkpoints.core.restore.events import StateTransferred, digest_of, is_intact
+from codex_checkpoints.core.restore.pack import Ancestor, PackContents, Parent, Pinned, state_pack
 from codex_checkpoints.core.restore.records import (
     SEMANTICS,
     Caution,
+    Outcome,
     PinnedReference,
     Restore,
     WarningCode,
+    cautions_of,
+    figures_of,
     line_of,
     restore_in,
+    restore_of,
     restores_in,
     seed_of,
+    transferred,
 )
 from codex_checkpoints.core.restore.references import (
     Chunk,
+    Drift,
+    Fallback,
     FileReference,
+    Missing,
     References,
     SystemArtifact,
 )
-from codex_checkpoints.core.restore.sealing import digest_of, is_intact
 from codex_checkpoints.core.restore.summary import (
     ABOUT,
     IDEAS,
@@ -79,11 +77,11 @@ FULL = carried(
 )
 
 
-def restore(goods: Carried = FULL, told: Outcome | None = None, budget: int = 8000) -> Restore:
+def restore(goods: PackContents = FULL, told: Outcome | None = None, budget: int = 8000) -> Restore:
     return restore_of(goods, told or outcome(), state_pack(goods, budget))
 
 
-def soft(goods: Carried = FULL) -> Restore:
+def soft(goods: PackContents = FULL) -> Restore:
     return restore_of(goods, outcome(soft=True), None)
 
 

@@ -3,8 +3,7 @@
 import pytest
 
 import rollouts as r
-from codex_checkpoints.core.restore.gathering import Span
-from codex_checkpoints.core.restore.trace import MAX_MESSAGE_CHARS, Message, ModeChange, Trace
+from codex_checkpoints.core.restore.trace import MAX_MESSAGE_CHARS, Message, ModeChange, Span, Trace
 from reading import read_with, seq_of
 from rollouts import Form, Step
 

@@ -7,8 +7,8 @@ refuses, since a file of another version is derived again rather than guessed at
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, get_args
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar, get_args
 
 import orjson
 from attrs import evolve
@@ -107,3 +107,40 @@ def _without_status(fact: object) -> object:
 kept = Codec(own={Checkpoint: Form(to_json, from_json)})
 """How records lie in files for years.  Writing is exact: every key, `null` where there is no value.
 Reading is tolerant: an unknown key is passed over, and a missing one has its default."""
+
+
+T = TypeVar("T")
+
+
+def saved(record: object) -> object:
+    """Return a record as JSON values."""
+    return _state_codec.write(record)
+
+
+def loaded(kind: type[T], value: object) -> T:
+    """Take up what `saved` gave; raises `ValueError` for anything else."""
+    return _state_codec.read(value, kind)
+
+
+def _spelled(raw: bytes) -> str:
+    """Spell a line of a rollout, which need not be UTF-8: mostly as it is."""
+    return raw.decode("latin-1")
+
+
+def _raw(value: object) -> bytes:
+    if not isinstance(value, str):
+        raise TypeError("expected str")
+    return value.encode("latin-1")
+
+
+def _none(value: object) -> None:
+    """Take only None: there is no function between two readings."""
+    if value is not None:
+        raise TypeError("expected nothing")
+
+
+_state_codec = Codec(
+    names=str,
+    fill="nothing",
+    own={**kept.own, bytes: Form(_spelled, _raw), Callable: Form(_none, _none)},
+)

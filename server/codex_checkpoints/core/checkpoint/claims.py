@@ -36,7 +36,6 @@ import attrs
 import orjson
 from attrs import Factory
 
-from codex_checkpoints.core.checkpoint.caps import MAX_VALUE_CHARS, Limits
 from codex_checkpoints.core.checkpoint.payloads import (
     MAX_DEPENDENCIES,
     NO_EVIDENCE,
@@ -49,9 +48,13 @@ from codex_checkpoints.core.checkpoint.payloads import (
     schema,
 )
 from codex_checkpoints.core.checkpoint.policy import standing_policy
-from codex_checkpoints.core.checkpoint.records import UNKNOWN_HASH, Artifact
-from codex_checkpoints.core.checkpoint.redaction import find_secret
-from codex_checkpoints.core.checkpoint.text import one_line, value
+from codex_checkpoints.core.checkpoint.records import (
+    MAX_VALUE_CHARS,
+    UNKNOWN_HASH,
+    Artifact,
+    Limits,
+)
+from codex_checkpoints.core.checkpoint.text import find_secret, one_line, value
 from codex_checkpoints.core.codec import camel
 from codex_checkpoints.core.rollout.fields import is_object
 from codex_checkpoints.core.rollout.paths import encoded

@@ -1,7 +1,7 @@
 """Accepted updates, replayed: the facts, decisions and plan that came through `memory.apply`.
 
 An update was checked when it was accepted and is never checked again; replaying the same updates
-over the same turns gives the same records (interfaces, "Updates").  One that belongs to a turn
+over the same turns gives the same records (rules, "Updates").  One that belongs to a turn
 that was rolled back does not count, as if it had never been there (DSC-78).
 
 Checking a payload before it is accepted is not done here.
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping
 
-from codex_checkpoints.core.checkpoint.caps import Limits
 from codex_checkpoints.core.checkpoint.records import (
     UNKNOWN_HASH,
     Checkpoint,
@@ -20,6 +19,7 @@ from codex_checkpoints.core.checkpoint.records import (
     Evidence,
     EvidenceSource,
     Fact,
+    Limits,
     Plan,
     Step,
 )

@@ -1,6 +1,6 @@
 """What a `memory.apply` payload looks like: a record for each of the three kinds (DSC-33).
 
-The records are the one source (interfaces, "`memory.apply` payloads"): `read` takes JSON values by
+The records are the one source (rules, "`memory.apply` payloads"): `read` takes JSON values by
 them and lists everything that does not fit, `schema` publishes them.  None of them has a place
 for a task, an artifact, a status or an instruction (DSC-12, DSC-37, DSC-61, DSC-62).  Whether a
 payload may be accepted is left to `claims.py`.
@@ -20,8 +20,7 @@ from attrs import field
 from codex_checkpoints.core.checkpoint.records import NOTHING, EvidenceSource
 from codex_checkpoints.core.checkpoint.text import one_line, value
 from codex_checkpoints.core.codec import Codec, Form, Misfit, Problem, camel
-from codex_checkpoints.core.rollout.controls import CONTROLS
-from codex_checkpoints.core.rollout.fields import is_object
+from codex_checkpoints.core.rollout.fields import CONTROLS, is_object
 from codex_checkpoints.values import frozen
 
 MAX_DEPENDENCIES = 16

@@ -22,7 +22,7 @@ import unicodedata
 from functools import cache
 from typing import Literal
 
-from codex_checkpoints.core.rollout.controls import CONTROLS
+from codex_checkpoints.core.rollout.fields import CONTROLS
 from codex_checkpoints.values import frozen
 
 _CONTROLS = re.compile(rf"[{CONTROLS}]+")

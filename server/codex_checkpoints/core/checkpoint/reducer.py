@@ -17,7 +17,7 @@ accepted updates and bounds come in where a checkpoint is asked for, in `project
 
 from __future__ import annotations
 
-from codex_checkpoints.core.checkpoint.caps import MAX_URI_CHARS, MAX_VALUE_CHARS
+from codex_checkpoints.core.checkpoint.records import MAX_URI_CHARS, MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.state import NAMED, Observation, State
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.rollout.items import (

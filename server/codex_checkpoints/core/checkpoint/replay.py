@@ -14,20 +14,20 @@ from typing import Self
 import orjson
 
 from codex_checkpoints.core.checkpoint import memory
-from codex_checkpoints.core.checkpoint.caps import Limits
+from codex_checkpoints.core.checkpoint.canonical import loaded, saved
 from codex_checkpoints.core.checkpoint.memory import Update
 from codex_checkpoints.core.checkpoint.records import (
     Artifact,
     Checkpoint,
     Evidence,
+    Limits,
     Plan,
     Step,
     Task,
 )
-from codex_checkpoints.core.checkpoint.redaction import find_secret
 from codex_checkpoints.core.checkpoint.reducer import Reducer
-from codex_checkpoints.core.checkpoint.saving import loaded, saved
 from codex_checkpoints.core.checkpoint.state import State
+from codex_checkpoints.core.checkpoint.text import find_secret
 from codex_checkpoints.core.rollout.items import SessionMeta
 from codex_checkpoints.core.rollout.reader import Fold, Reader, Scale, is_whole
 from codex_checkpoints.values import define

@@ -14,8 +14,15 @@ from typing import NamedTuple
 
 from attrs import Factory, evolve, field
 
-from codex_checkpoints.core.checkpoint.caps import MAX_URI_CHARS, MAX_VALUE_CHARS, Limits
-from codex_checkpoints.core.checkpoint.records import Artifact, ArtifactKind, Checkpoint, Evidence
+from codex_checkpoints.core.checkpoint.records import (
+    MAX_URI_CHARS,
+    MAX_VALUE_CHARS,
+    Artifact,
+    ArtifactKind,
+    Checkpoint,
+    Evidence,
+    Limits,
+)
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.rollout.fields import is_list, object_of, text_of
 from codex_checkpoints.core.rollout.items import (

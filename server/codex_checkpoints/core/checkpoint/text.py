@@ -6,9 +6,318 @@ left to the caps; file URIs, which are never cut, to `core/rollout/paths.py`; se
 """
 
 import re
+from collections.abc import Iterator
+from functools import cache
 
-from codex_checkpoints.core.checkpoint.redaction import MARK, redact
-from codex_checkpoints.core.rollout.controls import CONTROLS
+from codex_checkpoints.core.rollout.fields import CONTROLS
+from codex_checkpoints.values import frozen
+
+MARK = "[redacted]"
+
+
+@frozen
+class Rule:
+    """One kind of secret. A text without any of the lower-case `hints` is not searched for it."""
+
+    name: str
+    finds: str
+    hints: tuple[str, ...]
+    source: str
+    flags: re.RegexFlag
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """Return how it is found; compiled for the first text with a hint, since few have one."""
+        return _compiled(self.source, self.flags)
+
+
+@cache
+def _compiled(source: str, flags: re.RegexFlag) -> re.Pattern[str]:
+    return re.compile(source, flags)
+
+
+def redact(text: str) -> str:
+    """Replace every secret that a rule finds by `[redacted]` (DSC-81)."""
+    parts: list[str] = []
+    end = 0
+    for start, behind in secrets(text):
+        parts += [text[end:start], MARK]
+        end = behind
+    return "".join(parts) + text[end:] if parts else text
+
+
+def secrets(text: str) -> list[tuple[int, int]]:
+    """Return where the secrets of a text begin and end, in its order."""
+    lower = text.lower()
+    for hint in _HINTS:
+        if hint in lower:
+            break
+    else:
+        return []
+    pieces = list(_between_marks(text))
+    found: list[tuple[int, int]] = []
+    while True:
+        # What a late rule cut out may have been the neighbour that an early one stumbled over.
+        known = len(found)
+        for rule in RULES:
+            pieces = [part for piece in pieces for part in _without_secrets(piece, rule, found)]
+        if len(found) == known:
+            return sorted(found)
+
+
+def find_secret(text: str) -> str | None:
+    """Name the first rule of the table that finds a secret: such an update is refused (DSC-81)."""
+    pieces = [(piece, piece.lower()) for piece in text.split(MARK)]
+    for rule in RULES:
+        for piece, lower in pieces:
+            if any(hint in lower for hint in rule.hints) and rule.pattern.search(piece):
+                return rule.name
+    return None
+
+
+def _between_marks(text: str) -> Iterator[tuple[int, str]]:
+    start = 0
+    for piece in text.split(MARK):
+        yield start, piece
+        start += len(piece) + len(MARK)
+
+
+def _without_secrets(
+    piece: tuple[int, str], rule: Rule, found: list[tuple[int, int]]
+) -> Iterator[tuple[int, str]]:
+    """Yield what is left of a piece and where it stands; add to `found` what is not."""
+    at, text = piece
+    lower = text.lower()
+    end = 0
+    if any(hint in lower for hint in rule.hints):
+        for match in rule.pattern.finditer(text):
+            start, behind = match.span("secret")
+            found.append((at + start, at + behind))
+            yield at + end, text[end:start]
+            end = behind
+    yield at + end, text[end:]
+
+
+_ANY_CASE = re.ASCII | re.IGNORECASE
+
+_NAME = r"""
+    (?: (?P<count> token | credentials? | (?<=["'_])pass )
+      | passw(?:or)?d | passphrase | pwd | secret | api[_-]?key
+      | (?: access | account | auth | client | encryption | master | private | secret | session
+          | shared | signing | storage ) [_-]?key )
+    (?: [_-] (?: base | value ) )?
+"""
+_QUOTE = r"""(?: \\{0,3} ["'`] )"""
+_BECOMES = rf"""
+    {_QUOTE}? \]? \s{{0,3}}
+    (?: : \s{{0,2}} [a-z_]\w{{0,20}} \s{{0,2}} = | => | :?={{1,3}} | : ) \s{{0,3}}
+"""
+_WORD = r"[!#-%*+\-./0-9:=?@A-Z^_a-z~\u00a1-\u024f]"
+"""One character of a value without quotes: neither white space nor what ends a word in code."""
+
+_PLAUSIBLE = rf"""
+    (?! [$<{{*(\[-] | %[(s] | \.\.\. | [~.]{{0,2}}/ | [a-z]:[\\/] | [a-z][a-z0-9+.-]{{1,20}}:// )
+    (?! (?: access | bearer | boolean | changed | false | hidden | none | null | number | object
+          | optional | password | refresh | required | secret | string | tokens? | undefined
+          | u?int\d+ | float\d+ | auth[a-z]* | headers? | schemes? ) (?!{_WORD}) )
+"""
+"""Variables, options, paths and URLs say where a secret is, some words what: they are none."""
+
+_NOT_CODE = rf"(?! [a-z_]\w* (?: \.[a-z_]\w* )+ (?!{_WORD}) ) (?! [\w.$]*+ [(\[] )"
+_NOT_A_CONSTANT = rf"(?! (?-i:[A-Z_]++) (?!{_WORD}) )"
+_TELLING = r"(?= [!:?./$\-A-Z_a-z]*+ [0-9#%*+=@^~] )"
+"""More than letters: names in code and words in prose mostly have no digits."""
+
+_NOT_A_NUMBER = rf"(?(count) (?! [0-9.:/_%-]++ (?!{_WORD}) ) )"
+"""`token: 150000` counts tokens, while `password: 150000` is a password."""
+
+_QUOTED = r"(?: (?! (?P=quote) ) (?: [^\\\n] | \\. ) ){6,}+"
+_BARE = rf"{_WORD}{{6,}}+ (?! [(\[] )"
+
+_START = "(?<![A-Za-z0-9])"
+_BLOB = "[A-Za-z0-9_-]"
+_RANDOM = r"""
+    (?= (?: [A-Za-z0-9]++ [_-]++ ){0,6}?
+        (?: [A-Za-z0-9]{20} | (?= [A-Za-z]*+ [0-9] ) [A-Za-z0-9]{10} ) )
+"""
+"""Somewhere behind the prefix is a piece that no word is: `sk-…` also begins CSS classes."""
+
+
+def _rule(
+    name: str, finds: str, hints: tuple[str, ...], pattern: str, flags: re.RegexFlag = _ANY_CASE
+) -> Rule:
+    return Rule(name, finds, hints, pattern, flags | re.VERBOSE)
+
+
+def _key(name: str, finds: str, hints: tuple[str, ...], pattern: str) -> Rule:
+    """Make a rule for keys that are known by how they begin."""
+    return _rule(name, finds, hints, rf"{_START} (?P<secret> {pattern} )", re.ASCII)
+
+
+_NAMES_HINTS = ("token", "credential", "pass", "pwd", "secret", "key")
+
+RULES = (
+    _rule(
+        "private_key",
+        "a PEM or PGP block with a private key, to its end or to the end of the text",
+        ("private key",),
+        r"""
+        (?P<secret> -----BEGIN[ ](?:[A-Z0-9]{1,12}[ ]){0,3}PRIVATE[ ]KEY(?:[ ]BLOCK)?-----
+          (?: (?= (?: [\s"'+,]++ | \\[nr] | [A-Z-]{1,24}+:[^\n\\]{0,100}+ ){0,12}+ [A-Z0-9+/]{16} )
+            | (?= [^-]{1,2000}+ -----END ) )
+          (?: [^-] | -(?!----(?:BEGIN|END)) )*+
+          (?: -----END[A-Z0-9 ]{0,50}----- )? )
+        """,
+    ),
+    _rule(
+        "authorization",
+        "the credentials of an `Authorization: Bearer …`, `Basic …` or `Token …` header",
+        ("authorization",),
+        rf"""
+        authorization {_QUOTE}? \s{{0,3}} [:=] \s{{0,3}} {_QUOTE}?
+        (?: bearer | basic | token | apikey ) \s{{1,3}} {_PLAUSIBLE}
+        (?P<secret> (?: {_TELLING} | (?= (?-i: [A-Za-z]*[a-z][A-Z] ) )
+                      | (?= {_WORD}++ (?: ["'`\\\n] | \Z ) ) ) {_WORD}{{6,}}+ )
+        """,
+    ),
+    _rule(
+        "bearer",
+        "a bearer token anywhere else: 16 characters or more with a digit",
+        ("bearer",),
+        r"""
+        (?<![a-z]) bearer \s{1,3}
+        (?P<secret> (?= [a-z._~+/-]*+ [0-9] ) [a-z0-9._~+/-]{16,}+ =*+ )
+        """,
+    ),
+    _rule(
+        "aws_secret_key",
+        "the 40 characters of an AWS secret access key behind its name",
+        ("secret",),
+        rf"secret_?access_?key {_BECOMES} {_QUOTE}? (?P<secret> [a-z0-9/+]{{40}} (?![a-z0-9/+]) )",
+    ),
+    _rule(
+        "assignment",
+        '`password: "…"`, `token = …`: 6 characters or more, without quotes not only letters',
+        _NAMES_HINTS,
+        rf"""
+        {_NAME} {_BECOMES} (?P<quote> {_QUOTE} )? {_PLAUSIBLE}
+        (?P<secret> (?(quote) {_QUOTED} | {_NOT_CODE} {_NOT_A_NUMBER} {_TELLING} {_BARE} ) )
+        """,
+    ),
+    _rule(
+        "environment",
+        "`API_KEY=…` in capitals without spaces, as shells write it: 6 characters or more",
+        _NAMES_HINTS,
+        rf"""
+        (?-i: PASSWORD | PASSWD | PASSPHRASE | _PASS | PWD | SECRET | TOKEN | [A-Z]_?KEY )
+        = {_PLAUSIBLE} {_NOT_CODE} {_NOT_A_CONSTANT} (?P<secret> {_BARE} )
+        """,
+    ),
+    _rule(
+        "option",
+        "`--token …`, `--password=…`: 6 characters or more, after a space not only letters",
+        _NAMES_HINTS,
+        rf"""
+        (?<![\w-]) -- [a-z-]{{0,30}}? {_NAME} (?: (?P<equals> = ) | \s{{1,3}} )
+        (?P<quote> {_QUOTE} )? {_PLAUSIBLE}
+        (?P<secret> (?(quote) {_QUOTED}
+                      | {_NOT_CODE} {_NOT_A_CONSTANT} (?(equals) | {_TELLING} ) {_BARE} ) )
+        """,
+    ),
+    _rule(
+        "url_password",
+        "user and password of `scheme://user:password@host`; scheme and host stay",
+        ("://",),
+        r"""
+        (?<=[a-z0-9])://
+        (?P<secret> [^\s/@:"'`<>]{0,128} : (?! [$<{*] | %[(s] ) [^\s/"'`<>]{1,256} )
+        @ (?=[\w\[$<{-])
+        """,
+    ),
+    _rule(
+        "curl_user",
+        "user and password of `curl -u user:password`",
+        ("curl",),
+        r"""
+        \bcurl\b [^\n|;]{0,200}? \s (?: -u | --user ) [\s=]{0,2} ["']?
+        (?P<secret> [^\s:"'$<{]{1,64} : (?![$<{*]) [^\s"']{3,}+ )
+        """,
+    ),
+    _key(
+        "openai_or_anthropic",
+        "`sk-…`, `sk-proj-…`, `sk-ant-…` and others that begin so",
+        ("sk-",),
+        rf"sk- {_RANDOM} {_BLOB}{{16,}}+",
+    ),
+    _key(
+        "github",
+        "`ghp_…`, `gho_…`, `ghu_…`, `ghs_…`, `ghr_…`, `github_pat_…`",
+        ("gho_", "ghp_", "ghr_", "ghs_", "ghu_", "github_pat_"),
+        r"(?: gh[oprsu]_[A-Za-z0-9]{20,}+ | github_pat_[A-Za-z0-9_]{20,}+ )",
+    ),
+    _key(
+        "gitlab",
+        "`glpat-…` and GitLab's other tokens",
+        ("gl",),
+        rf"gl(?: pat | ptt | rt | dt | oas | cbt | agent | ft | imt | soat )- {_BLOB}{{16,}}+",
+    ),
+    _key(
+        "slack",
+        "`xoxb-…` and Slack's other tokens",
+        ("xox", "xapp-"),
+        r"(?: xox[abceoprs]- | xapp-[0-9]- ) [A-Za-z0-9-]{10,}+",
+    ),
+    _rule(
+        "slack_webhook",
+        "the path of a Slack webhook",
+        ("hooks.slack.com",),
+        r"hooks\.slack\.com/(?:services|triggers|workflows)/ (?P<secret> [a-z0-9/_-]{20,}+ )",
+    ),
+    _key(
+        "google",
+        "`AIza…`, `ya29.…`, `GOCSPX-…`",
+        ("aiza", "ya29.", "gocspx-"),
+        rf"(?: AIza{_BLOB}{{30,}}+ | ya29\.{_BLOB}{{20,}}+ | GOCSPX-{_BLOB}{{20,}}+ )",
+    ),
+    _key(
+        "aws_key_id",
+        "`AKIA…`, `ASIA…`",
+        ("akia", "asia", "abia", "acca"),
+        r"(?: AKIA | ASIA | ABIA | ACCA ) [A-Z0-9]{16} (?![A-Za-z0-9])",
+    ),
+    _key("npm", "`npm_…`", ("npm_",), r"npm_[A-Za-z0-9]{30,}+"),
+    _key("pypi", "`pypi-…`", ("pypi-",), rf"pypi- {_RANDOM} {_BLOB}{{32,}}+"),
+    _key(
+        "stripe",
+        "`sk_live_…`, `rk_live_…`, the test ones, `whsec_…`",
+        ("sk_", "rk_", "whsec_"),
+        r"(?: [rs]k_(?:live|test)_[A-Za-z0-9]{10,}+ | whsec_[A-Za-z0-9+/]{20,}+ =*+ )",
+    ),
+    _key("hugging_face", "`hf_…`", ("hf_",), r"hf_[A-Za-z0-9]{30,}+"),
+    _key(
+        "other_vendor",
+        "keys of other services that are known by a long prefix",
+        ("sg.", "dop_v1_", "shpat_", "gsk_", "xai-", "hvs.", "dckr_pat_", "lin_api_", "rubygems_"),
+        rf"""
+        (?: SG\.{_BLOB}{{16,}}+\.{_BLOB}{{16,}}+
+          | (?: dop_v1_ | shpat_ | gsk_ | xai- | hvs\. | dckr_pat_ | lin_api_ | rubygems_ )
+            {_RANDOM} {_BLOB}{{20,}}+ )
+        """,
+    ),
+    _key(
+        "jwt",
+        "a JSON Web Token of two parts or more, so one that was cut off too",
+        ("eyj",),
+        rf"""
+        (?<!{_BLOB}) eyJ{_BLOB}{{10,}}+ \. (?: eyJ{_BLOB}{{4,}}+ | {_BLOB}*+ \. {_BLOB}{{10,}}+ )
+        (?: \.{_BLOB}++ ){{0,3}}+
+        """,
+    ),
+)
+"""Every rule, in the order in which they are applied: what holds much text first."""
+
+_HINTS = tuple(dict.fromkeys(hint for rule in RULES for hint in rule.hints))
+
 
 SCANNED = 65_536
 """Code points of a text that `value` looks at, counted after the white space in front of it."""

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from codex_checkpoints.core.checkpoint.caps import MAX_VALUE_CHARS, Caps
 from codex_checkpoints.core.checkpoint.records import (
+    MAX_VALUE_CHARS,
     Artifact,
+    Caps,
     Checkpoint,
     Decision,
     Evidence,

@@ -8,37 +8,238 @@ compacts, where to and whether the session may be written are questions of the s
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, assert_never
 
 import attrs
 
-from codex_checkpoints.core.checkpoint.caps import RETAINED_TOKENS, Caps
-from codex_checkpoints.core.checkpoint.records import Checkpoint
+from codex_checkpoints.core.checkpoint.records import RETAINED_TOKENS, Caps, Checkpoint
 from codex_checkpoints.core.checkpoint.view import view_v1
-from codex_checkpoints.core.compaction.fitting import Fitted, TooLarge, fit
-from codex_checkpoints.core.compaction.how_to import handoff
+from codex_checkpoints.core.compaction.handoff import handoff
 from codex_checkpoints.core.compaction.kinds import (
+    AUTHORS,
+    Author,
+    Kind,
     LeftOut,
     Past,
     PlainMessage,
     kind_of,
     plain_message,
 )
-from codex_checkpoints.core.compaction.placement import OFFERED
-from codex_checkpoints.core.compaction.report import (
-    Declined,
-    Fate,
-    Figure,
-    Piece,
-    Reason,
-    Report,
-    counted,
-    piece,
-)
 from codex_checkpoints.core.history.items import user_message
-from codex_checkpoints.core.history.tokens import approximate_tokens, cut_text, of_item, of_items
-from codex_checkpoints.core.rollout.fields import Json
+from codex_checkpoints.core.history.tokens import (
+    Source,
+    approximate_tokens,
+    cut_text,
+    of_item,
+    of_items,
+)
+from codex_checkpoints.core.rollout.fields import Json, text_of
 from codex_checkpoints.values import frozen
+
+
+@frozen
+class Fitted:
+    """The places of what is kept and of what was dropped, each in order; what is kept costs."""
+
+    kept: tuple[int, ...]
+    dropped: tuple[int, ...]
+    tokens: int
+
+
+@frozen
+class TooLarge:
+    """The newest item, with what belongs to it, does not fit by itself."""
+
+    tokens: int
+    limit: int
+
+
+_FAMILIES = {
+    "function_call": "call",
+    "local_shell_call": "call",
+    "function_call_output": "call",
+    "custom_tool_call": "custom",
+    "custom_tool_call_output": "custom",
+    "tool_search_call": "search",
+    "tool_search_output": "search",
+}
+"""Codex pairs calls with outputs of their own family alone."""
+
+
+def fit(items: Sequence[Json], limit: int, cost: Callable[[Json], int]) -> Fitted | TooLarge:
+    """Keep as many of the newest items as `limit` tokens hold, whole pairs alone.
+
+    An output without its call, or a call without its output, is never kept.
+    """
+    groups = groups_of(items)
+    costs = [sum(cost(items[place]) for place in group) for group in groups]
+    total = sum(costs)
+    begin = 0
+    while begin < len(groups) and total > limit:
+        if begin == len(groups) - 1:
+            return TooLarge(total, limit)
+        total -= costs[begin]
+        begin += 1
+    kept = sorted(place for group in groups[begin:] for place in group)
+    gone = set(range(len(items))) - set(kept)
+    return Fitted(tuple(kept), tuple(sorted(gone)), total)
+
+
+def groups_of(items: Sequence[Json]) -> list[tuple[int, ...]]:
+    """Return the places of what must stay together, oldest first; what is unpaired is in none."""
+    alone_or_paired: dict[tuple[str, str] | int, list[int]] = {}
+    for place, item in enumerate(items):
+        alone_or_paired.setdefault(_pair(item) or place, []).append(place)
+    return [
+        tuple(places)
+        for pair, places in alone_or_paired.items()
+        if isinstance(pair, int) or _has_both([items[place] for place in places])
+    ]
+
+
+def _pair(item: Json) -> tuple[str, str] | None:
+    """Return what a call and its output have in common; None for what stands alone."""
+    form = str(item.get("type"))
+    family = _FAMILIES.get(form)
+    call_id = text_of(item.get("call_id"))
+    # The service itself ran these, or nobody did: Codex asks for no partner.
+    if family is None or item.get("execution") == "server":
+        return None
+    if call_id is None and form in {"local_shell_call", "tool_search_call"}:
+        return None
+    return (family, call_id or f"none of a {form}")
+
+
+def _has_both(items: Sequence[Json]) -> bool:
+    outputs = [str(item.get("type")).endswith("_output") for item in items]
+    return any(outputs) and not all(outputs)
+
+
+Placement = Literal["manual", "pre_turn", "mid_turn"]
+
+OFFERED: tuple[Placement, ...] = ("manual", "pre_turn")
+
+STANDING_CONTEXT: dict[Placement, str] = {
+    "manual": "rebuilt by the next turn",
+    "pre_turn": "rebuilt by the next turn",
+    "mid_turn": "carried over",
+}
+"""What becomes of the standing context, in words for people (CKP-31)."""
+
+
+def place(items: Sequence[Json], context: Sequence[Json], placement: Placement) -> tuple[Json, ...]:
+    """Return the items of a replacement with the standing context where it belongs (CKP-5)."""
+    match placement:
+        case "manual" | "pre_turn":
+            return tuple(items)
+        case "mid_turn":
+            at = _before(items)
+            return (*items[:at], *context, *items[at:])
+        case _:
+            assert_never(placement)
+
+
+def _before(items: Sequence[Json]) -> int:
+    """Find the last message of the user, else the last handoff or summary, else the compaction."""
+    kinds = [kind_of(item) for item in items]
+    for wanted in ({"user"}, {"handoff", "summary"}, {"compaction"}):
+        found = [at for at, kind in enumerate(kinds) if kind in wanted]
+        if found:
+            return found[-1]
+    return len(items)
+
+
+Fate = Literal["kept", "truncated", "replaced", "over_budget", "over_target", "only_payload"]
+Reason = Literal[
+    "not_smaller",
+    "below_threshold",
+    "missing_context",
+    "item_too_large",
+    "turn_not_complete",
+    "unsupported_placement",
+]
+
+
+@frozen
+class Figure:
+    """A number of tokens, and whether the service reported it or we estimated it (JUN-28)."""
+
+    tokens: int
+    source: Source
+
+
+@frozen
+class Piece:
+    """One item of the replaced history: whose it was, when, where, and what became of it.
+
+    `place` counts the items from 0.  `fate` is `kept`, `truncated`, `replaced`, `over_budget`,
+    `over_target` or `only_payload`; `cutTokens` is how much a truncated one lost.
+    """
+
+    place: int
+    kind: Kind
+    author: Author
+    at: str | None
+    ref: str | None
+    tokens: int
+    fate: Fate
+    cut_tokens: int = 0
+    left_out: tuple[LeftOut, ...] = ()
+
+
+@frozen
+class Report:
+    """Both sides of a compaction: sizes, counts by kind, and every item of the old side.
+
+    `before` is the figure that decisions go by, `replaced` our estimate of the same history: like
+    `after` it does not count base instructions and fresh context.  `bound` was stated first.
+    """
+
+    before: Figure
+    replaced: int
+    after: int
+    bound: int
+    kinds_before: Mapping[Kind, int]
+    kinds_after: Mapping[Kind, int]
+    pieces: tuple[Piece, ...]
+
+    @property
+    def kept(self) -> tuple[Piece, ...]:
+        """Return what stands in the replacement word for word."""
+        return tuple(piece for piece in self.pieces if piece.fate == "kept")
+
+    @property
+    def truncated(self) -> tuple[Piece, ...]:
+        """Return what stands there cut in the middle."""
+        return tuple(piece for piece in self.pieces if piece.fate == "truncated")
+
+    @property
+    def dropped(self) -> tuple[Piece, ...]:
+        """Return what stands there no longer (CKP-16)."""
+        return tuple(piece for piece in self.pieces if piece.fate not in {"kept", "truncated"})
+
+
+@frozen
+class Declined:
+    """A compaction that is not done, why, and the numbers that say so (JUN-45)."""
+
+    reason: Reason
+    facts: Mapping[str, int | str]
+
+
+def piece(place: int, past: Past, fate: Fate) -> Piece:
+    """Describe an item of the replaced history."""
+    kind = kind_of(past.item)
+    return Piece(place, kind, AUTHORS[kind], past.at, past.ref, of_item(past.item), fate)
+
+
+def counted(kinds: Sequence[Kind]) -> Mapping[Kind, int]:
+    """Count the items of each kind that occurs, in the order of the alphabet."""
+    found = Counter(kinds)
+    return {kind: found[kind] for kind in sorted(found)}
+
 
 # Looked for ahead, since a text may end in the beginning of one.
 _MARKER = re.compile("(?=(…[0-9]{1,19} tokens truncated…))")

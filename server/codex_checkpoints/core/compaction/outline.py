@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import attrs
 
-from codex_checkpoints.core.checkpoint.caps import MAX_VALUE_CHARS
+from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.text import cut, one_line
 from codex_checkpoints.values import frozen
 

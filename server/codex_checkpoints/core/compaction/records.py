@@ -16,10 +16,15 @@ import orjson
 
 from codex_checkpoints.core.checkpoint.canonical import kept
 from codex_checkpoints.core.checkpoint.records import Checkpoint
-from codex_checkpoints.core.compaction.building import Replacement
+from codex_checkpoints.core.compaction.building import (
+    Figure,
+    Piece,
+    Placement,
+    Replacement,
+    Report,
+    counted,
+)
 from codex_checkpoints.core.compaction.kinds import AUTHORS, Author, Kind, Past, kind_of
-from codex_checkpoints.core.compaction.placement import Placement
-from codex_checkpoints.core.compaction.report import Figure, Piece, Report, counted
 from codex_checkpoints.core.history.tokens import of_item
 from codex_checkpoints.core.history.windows import Chain
 from codex_checkpoints.core.rollout.fields import Json, is_object

@@ -1,6 +1,6 @@
 """What goes with a prompt and is written before it: it is no part of the turn before.
 
-In files without task events a turn lasts up to the next one (interfaces, "Turns").  That one begins
+In files without task events a turn lasts up to the next one (rules, "Turns").  That one begins
 with the event of its message; but Codex writes the prompt as an item before the event, and before
 the prompt what it states anew: permissions, instructions, the environment.  A newer Codex that goes
 on with such a file begins a task before all of that.  Where turns begin is left to `rollout.turns`.

@@ -12,9 +12,8 @@ import re
 from collections.abc import Iterable, Iterator
 
 from codex_checkpoints.core.checkpoint.memory import Update
-from codex_checkpoints.core.checkpoint.redaction import redact
 from codex_checkpoints.core.checkpoint.replay import Replay
-from codex_checkpoints.core.checkpoint.text import one_line
+from codex_checkpoints.core.checkpoint.text import one_line, redact
 from codex_checkpoints.core.history.choice import choose
 from codex_checkpoints.core.history.items import (
     Item,
@@ -34,7 +33,7 @@ from codex_checkpoints.core.history.rebuild import (
 from codex_checkpoints.core.history.speakers import is_prompt
 from codex_checkpoints.core.history.survey import Compaction, Opening, Outline, Survey
 from codex_checkpoints.core.history.tokens import approximate_tokens
-from codex_checkpoints.core.losses.records import (
+from codex_checkpoints.core.losses.watched import (
     MAX_LISTED,
     Loss,
     LostCommand,
@@ -42,8 +41,8 @@ from codex_checkpoints.core.losses.records import (
     LostText,
     Missed,
     Readings,
+    Watched,
 )
-from codex_checkpoints.core.losses.watched import Watched
 from codex_checkpoints.core.rollout.fields import is_list, is_object, text_of, whole_of
 from codex_checkpoints.core.rollout.reader import NOTED, Line, Reader
 from codex_checkpoints.values import frozen

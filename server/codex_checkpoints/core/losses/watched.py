@@ -36,14 +36,116 @@ from collections.abc import Iterable
 
 from attrs import Factory, evolve
 
-from codex_checkpoints.core.checkpoint.caps import MAX_URI_CHARS, MAX_VALUE_CHARS
+from codex_checkpoints.core.checkpoint.records import MAX_URI_CHARS, MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.state import Observation, Place, State, name_of
 from codex_checkpoints.core.checkpoint.text import value
-from codex_checkpoints.core.losses.records import MAX_REREADS, Readings, Reread
+from codex_checkpoints.core.history.survey import Trigger
 from codex_checkpoints.core.rollout import tools
 from codex_checkpoints.core.rollout.fields import is_object, load, object_of, text_of
 from codex_checkpoints.core.rollout.items import Action, CommandRun, Seen, ToolCall
 from codex_checkpoints.values import define, frozen
+
+MAX_LISTED = 64
+"""How many changed files, and how many failing commands, a loss lists."""
+
+MAX_REREADS = 16
+"""How many of the files that were read again it lists, those read most often."""
+
+
+@frozen
+class LostText:
+    """The task, or an open step of the plan, and whether the replacement still holds its text.
+
+    `ref` is the message or the call it comes from, `seq` the record, null where none of this
+    session's own tells it.  `lost` is null where nobody can tell, since part of the replacement is
+    encrypted.
+    """
+
+    text: str
+    ref: str | None
+    seq: int | None
+    lost: bool | None
+
+
+@frozen
+class LostFile:
+    """A file that was changed in the window before, and whether the replacement names it.
+
+    `change` is `add`, `update`, `delete` or `move`; `ref` is the call that did it last.
+    """
+
+    uri: str
+    change: Action
+    ref: str | None
+    seq: int
+    lost: bool | None
+
+
+@frozen
+class LostCommand:
+    """A command that had failed when it was run last, and whether the replacement names it."""
+
+    command: str
+    exit_code: int | None
+    ref: str | None
+    seq: int
+    lost: bool | None
+
+
+@frozen
+class Reread:
+    """A file that was read again unchanged, how often, and the last record that did it."""
+
+    uri: str
+    times: int
+    ref: str | None
+    seq: int
+
+
+@frozen
+class Missed:
+    """What there was at a compaction, the lost first; `not_listed` counts what is left out."""
+
+    sealed: bool
+    task: LostText | None
+    open_plan_steps: tuple[LostText, ...]
+    edited_files: tuple[LostFile, ...]
+    failing_commands: tuple[LostCommand, ...]
+    not_listed: int
+
+
+@frozen
+class Readings:
+    """What was read in a window.
+
+    `bytes` is what the calls printed that read a file again; `loop_over` names the files and
+    commands that go round in circles, and is empty where none do.
+    """
+
+    reads: int = 0
+    rereads_unchanged: int = 0
+    bytes: int = 0
+    rereads: tuple[Reread, ...] = ()
+    loop_over: tuple[str, ...] = ()
+
+
+@frozen
+class Loss:
+    """One compaction: the window it opened, what went missing, and the readings since.
+
+    `counts` is False where a rollback took the window away; it then has no number.
+    """
+
+    number: int | None
+    window_id: str | None
+    opened_seq: int
+    opened_at: str | None
+    trigger: Trigger | None
+    strategy: str | None
+    counts: bool
+    missed: Missed
+    since: Readings
+
 
 LOOP_WINDOWS = 2
 """How many windows in a row must read a file again unchanged."""

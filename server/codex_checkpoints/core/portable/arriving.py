@@ -23,9 +23,9 @@ from codex_checkpoints.core.checkpoint.records import (
     status_of,
 )
 from codex_checkpoints.core.portable.pack import Pack, PackedMarker
-from codex_checkpoints.core.restore.chains import Cut, Link
-from codex_checkpoints.core.restore.drift import WEAK
+from codex_checkpoints.core.restore.lineage import Cut, Link
 from codex_checkpoints.core.restore.markers import Marker, created, pinned
+from codex_checkpoints.core.restore.references import WEAK
 from codex_checkpoints.values import frozen
 
 

@@ -13,14 +13,15 @@ from itertools import takewhile
 
 from attrs import evolve
 
-from codex_checkpoints.core.checkpoint.caps import MAX_VALUE_CHARS, Limits
 from codex_checkpoints.core.checkpoint.memory import Update
 from codex_checkpoints.core.checkpoint.records import (
+    MAX_VALUE_CHARS,
     Artifact,
     Checkpoint,
     Decision,
     Evidence,
     Fact,
+    Limits,
     Plan,
     Step,
     evidence_in,
@@ -39,15 +40,17 @@ from codex_checkpoints.core.portable.pack import (
     PackedLink,
     PackedMarker,
     PackedTurn,
+    Places,
     Revoked,
     is_id,
     is_time,
     is_version,
+    places_of,
+    stays,
     to_bytes,
 )
-from codex_checkpoints.core.portable.places import Places, places_of, stays
-from codex_checkpoints.core.restore.chains import Link
-from codex_checkpoints.core.restore.markers import Marker, Shelf, label_of
+from codex_checkpoints.core.restore.lineage import Link
+from codex_checkpoints.core.restore.markers import Marker, MarkerSet, label_of
 from codex_checkpoints.core.restore.trace import ModeChange
 from codex_checkpoints.core.rollout.fields import Json, is_list, is_object, object_of
 from codex_checkpoints.values import frozen
@@ -266,7 +269,7 @@ class Luggage:
     base: str | None
     checkpoint: Checkpoint
     history: tuple[NoteEvent, ...]
-    shelf: Shelf
+    shelf: MarkerSet
     lineage: tuple[Link, ...]
     turns: tuple[PackedTurn, ...] = ()
     modes: tuple[ModeChange, ...] = ()

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 import orjson
 
-from codex_checkpoints.core.checkpoint.caps import MAX_URI_CHARS, MAX_VALUE_CHARS, Limits
+from codex_checkpoints.core.checkpoint.canonical import kept
 from codex_checkpoints.core.checkpoint.claims import policy_in
 from codex_checkpoints.core.checkpoint.payloads import (
     MAX_DEPENDENCIES,
@@ -25,12 +25,18 @@ from codex_checkpoints.core.checkpoint.payloads import (
     FactClaim,
     read,
 )
-from codex_checkpoints.core.checkpoint.records import Checkpoint, evidence_in
-from codex_checkpoints.core.checkpoint.redaction import redact
-from codex_checkpoints.core.checkpoint.text import value
-from codex_checkpoints.core.codec import Misfit
+from codex_checkpoints.core.checkpoint.records import (
+    MAX_URI_CHARS,
+    MAX_VALUE_CHARS,
+    Checkpoint,
+    Limits,
+    evidence_in,
+)
+from codex_checkpoints.core.checkpoint.text import redact, value
+from codex_checkpoints.core.codec import Codec, Form, Misfit
 from codex_checkpoints.core.portable.pack import (
     FORMAT,
+    HIDDEN,
     MAX_BYTES,
     MAX_LINEAGE,
     MAX_MARKERS,
@@ -41,13 +47,16 @@ from codex_checkpoints.core.portable.pack import (
     Pack,
     form,
     is_id,
+    is_portable,
     is_time,
     is_version,
+    json_of,
 )
-from codex_checkpoints.core.portable.places import HIDDEN, is_portable
+from codex_checkpoints.core.restore.events import sealed
 from codex_checkpoints.core.restore.markers import MAX_PINS, label_of
-from codex_checkpoints.core.rollout.controls import CONTROLS
-from codex_checkpoints.core.rollout.fields import is_list, is_object
+from codex_checkpoints.core.restore.records import Windows
+from codex_checkpoints.core.rollout.fields import CONTROLS, is_list, is_object
+from codex_checkpoints.values import frozen
 
 Code = Literal["invalid_payload", "limit_exceeded", "policy_text"]
 
@@ -399,3 +408,52 @@ def _names(pack: Pack) -> Iterator[str]:
     for note in pack.notes:
         yield from (note.turn_id or "-", "-" if note.revoked is None else note.revoked.id)
     yield from (step.id for step in pack.checkpoint.plan.steps)
+
+
+@frozen
+class _Head:
+    operation_id: str
+    session_id: str
+    source_session_id: str
+    imported_at: str
+    pack_digest: str
+    windows: Windows
+    seed: Checkpoint
+
+
+@frozen
+class Import(_Head):
+    """One session that was made of a pack; `pack_digest` is that of the file it came as."""
+
+    pack: Pack
+
+
+def _pack(told: object) -> Pack:
+    return pack_in(orjson.dumps(told))
+
+
+_form = Codec(own={**kept.own, Pack: Form(json_of, _pack)})
+
+
+def line_of(made: Import) -> dict[str, Any]:
+    """Return the line of a record, sealed."""
+    return sealed(_form.write(made))
+
+
+def import_in(line: object) -> Import | None:
+    """Read a line of `imports.jsonl`; None for what is no record."""
+    return _form.read_or_none(line, Import)
+
+
+def imports_in(lines: Iterable[object]) -> tuple[Import, ...]:
+    """Return the records in a file."""
+    return tuple(filter(None, map(import_in, lines)))
+
+
+def seed_in(lines: Iterable[object], session_id: str) -> Checkpoint | None:
+    """Return what a session began with, None where it was not made of a pack.
+
+    The pack in its record is not asked.
+    """
+    heads = (kept.read_or_none(line, _Head) for line in lines)
+    return next((each.seed for each in heads if each and each.session_id == session_id), None)

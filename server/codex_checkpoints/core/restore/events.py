@@ -11,15 +11,42 @@ line and a missing one both show (`verify`).
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
+import orjson
+
 from codex_checkpoints.core.checkpoint.canonical import kept
-from codex_checkpoints.core.restore.carried import TurnSource
-from codex_checkpoints.core.restore.drift import Drift, Fallback, Missing
-from codex_checkpoints.core.restore.sealing import is_intact, sealed
+from codex_checkpoints.core.restore.pack import TurnSource
+from codex_checkpoints.core.restore.references import Drift, Fallback, Missing
 from codex_checkpoints.core.rollout.fields import object_of, text_of
 from codex_checkpoints.values import frozen
+
+DIGEST = "digest"
+
+
+def digest_of(data: bytes) -> str:
+    """Return the hash of some bytes, named as everywhere."""
+    return "sha256:" + hashlib.sha256(data).hexdigest()
+
+
+def sealed(record: Mapping[str, object]) -> dict[str, Any]:
+    """Return a JSON object with its digest as the last key."""
+    content = {key: value for key, value in record.items() if key != DIGEST}
+    return content | {DIGEST: _digest(content)}
+
+
+def is_intact(record: Mapping[str, object]) -> bool:
+    """Return whether a JSON object still has the content that its digest was made of."""
+    content = {key: value for key, value in record.items() if key != DIGEST}
+    return record.get(DIGEST) == _digest(content)
+
+
+def _digest(content: Mapping[str, object]) -> str:
+    # The order of keys is no part of what a JSON object says.
+    return digest_of(orjson.dumps(dict(content), option=orjson.OPT_SORT_KEYS))
+
 
 RestoreMode = Literal["soft", "hard"]
 """Continuity first, or performance first (AGN-31)."""

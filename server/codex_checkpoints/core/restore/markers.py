@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from attrs import evolve
 
 from codex_checkpoints.core.checkpoint.canonical import kept
-from codex_checkpoints.core.checkpoint.caps import MAX_URI_CHARS, MAX_VALUE_CHARS
+from codex_checkpoints.core.checkpoint.records import MAX_URI_CHARS, MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.rollout.fields import Json, object_of
+from codex_checkpoints.core.rollout.paths import encoded
 from codex_checkpoints.core.rollout.turns import Turns
 from codex_checkpoints.values import frozen
 
@@ -56,7 +57,7 @@ class Pin:
 
 
 @frozen
-class Shelf:
+class MarkerSet:
     """The markers of a session in the order of their making, and its pins, the newest last."""
 
     markers: tuple[Marker, ...] = ()
@@ -71,7 +72,7 @@ class Shelf:
 
 
 def label_of(text: str) -> str:
-    """Return a label as it is stored: a value (interfaces, "Text of values"); it may be empty."""
+    """Return a label as it is stored: a value (rules, "Text of values"); it may be empty."""
     return value(text, MAX_VALUE_CHARS)
 
 
@@ -101,7 +102,7 @@ def unpinned(pin: Pin, at: str) -> dict[str, Any]:
     return {"type": "unpinned"} | kept.write(pin) | {"at": at}
 
 
-def shelf_of(lines: Iterable[object]) -> Shelf:
+def shelf_of(lines: Iterable[object]) -> MarkerSet:
     """Fold the lines of `markers.jsonl`, each a JSON value; what is no such line is passed over.
 
     The first line about an id makes the marker: another cannot move it.  An id that was taken away
@@ -131,7 +132,7 @@ def shelf_of(lines: Iterable[object]) -> Shelf:
                     pins.pop(pin, None)
             case _:
                 pass
-    return Shelf(tuple(marker for marker in markers.values() if marker), tuple(pins))
+    return MarkerSet(tuple(marker for marker in markers.values() if marker), tuple(pins))
 
 
 def _rename(markers: dict[str, Marker | None], told: Json) -> None:
@@ -165,7 +166,9 @@ def is_detached(marker: Marker, turns: Turns) -> bool:
     return all(turn.turn_id != marker.turn_id for turn in turns.counting())
 
 
-def copied(shelf: Shelf, source_id: str, branch_id: str, kept: Iterable[str] | None) -> Shelf:
+def copied(
+    shelf: MarkerSet, source_id: str, branch_id: str, kept: Iterable[str] | None
+) -> MarkerSet:
     """Return the markers and pins of its source that a branch begins with.
 
     `kept` are the turns that are part of the branch: all up to the cut in a soft restore, where a
@@ -181,9 +184,62 @@ def copied(shelf: Shelf, source_id: str, branch_id: str, kept: Iterable[str] | N
         for marker in shelf.markers
         if (marker.session_id, marker.turn_id) in own
     )
-    return Shelf(tuple(markers), shelf.pins)
+    return MarkerSet(tuple(markers), shelf.pins)
 
 
-def lines_of(shelf: Shelf, at: str) -> list[dict[str, Any]]:
+def lines_of(shelf: MarkerSet, at: str) -> list[dict[str, Any]]:
     """Return the lines that make a shelf; pins are made at the given time."""
     return [created(marker) for marker in shelf.markers] + [pinned(pin, at) for pin in shelf.pins]
+
+
+Verdict = Literal["authoritative", "helpful", "noise"]
+
+MAX_ITEMS = 64
+"""How many artifacts are judged at once."""
+
+
+@frozen
+class Hint:
+    """What was found of one artifact, by its uri."""
+
+    uri: str
+    verdict: Verdict
+    suppress_on_hard_restore: bool = False
+    pin_for_restore: bool = False
+
+
+def problems_in(hints: Iterable[Hint]) -> tuple[str, ...]:
+    """Return what keeps hints from being stored, each with its place."""
+    found: list[str] = []
+    seen: set[str] = set()
+    for place, hint in enumerate(hints):
+        at = f"items[{place}]"
+        if place >= MAX_ITEMS:
+            return (*found, f"items: more than {MAX_ITEMS}")
+        if not 0 < len(hint.uri) <= MAX_URI_CHARS or encoded(hint.uri) != hint.uri:
+            found.append(f"{at}.uri: must be 1 to {MAX_URI_CHARS} plain characters")
+        if hint.verdict not in get_args(Verdict):
+            found.append(f"{at}.verdict: must be one of {', '.join(get_args(Verdict))}")
+        if hint.uri in seen:
+            found.append(f"{at}.uri: stands twice")
+        if hint.suppress_on_hard_restore and hint.pin_for_restore:
+            found.append(f"{at}: cannot be suppressed and pinned")
+        seen.add(hint.uri)
+    return tuple(found) if seen else ("items: must not be empty",)
+
+
+def line_of(hint: Hint, at: str) -> dict[str, Any]:
+    """Return the line that keeps a hint."""
+    return {"type": "hint"} | kept.write(hint) | {"at": at}
+
+
+def hints_in(lines: Iterable[object]) -> tuple[Hint, ...]:
+    """Return the newest hint of each artifact, in the order in which they came."""
+    found: dict[str, Hint] = {}
+    for line in lines:
+        told: Mapping[str, object] = object_of(line)
+        hint = kept.read_or_none(told, Hint) if told.get("type") == "hint" else None
+        if hint is not None:
+            found.pop(hint.uri, None)
+            found[hint.uri] = hint
+    return tuple(found.values())

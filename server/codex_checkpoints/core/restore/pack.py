@@ -1,9 +1,7 @@
-"""The state pack: the one message that a hard restore begins with, within a token budget.
+"""Everything that goes over in a restore, as one value: what the pack and the record are made of.
 
-Filled line by line in the order of AGN-52; the first line that does not fit and all that
-follow are deferred (AGN-53, AGN-55).  It never fails: a budget of one token gives an empty pack and
-a warning (AGN-73).  The same arguments give the same bytes (AGN-31); no time of the restore and no
-id of the branch stand in it, so a preview shows what will be sent.
+These are the categories that always travel (AGN-45 to AGN-50) and nothing else (AGN-39 to AGN-43).
+How much of it a model is shown is decided by `pack`.
 """
 
 from __future__ import annotations
@@ -12,10 +10,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
-from codex_checkpoints.core.checkpoint.caps import DEFAULT_BUDGET, MAX_VALUE_CHARS, Caps
-from codex_checkpoints.core.checkpoint.records import Checkpoint, status_of
-from codex_checkpoints.core.checkpoint.redaction import redact
-from codex_checkpoints.core.checkpoint.text import cut, one_line, value
+from codex_checkpoints.core.checkpoint.records import (
+    DEFAULT_BUDGET,
+    MAX_VALUE_CHARS,
+    Caps,
+    Checkpoint,
+    status_of,
+)
+from codex_checkpoints.core.checkpoint.text import cut, one_line, redact, value
 from codex_checkpoints.core.checkpoint.view import (
     decision_line,
     fact_line,
@@ -23,19 +25,113 @@ from codex_checkpoints.core.checkpoint.view import (
     step_line,
     task_line,
 )
-from codex_checkpoints.core.restore.carried import (
-    MAX_WINDOW,
-    Ancestor,
-    Carried,
-    LinkKind,
-    Origin,
-    Pinned,
-    Unseen,
-)
-from codex_checkpoints.core.restore.references import FileReference, Region, regions_of
-from codex_checkpoints.core.restore.trace import MAX_MESSAGE_CHARS
-from codex_checkpoints.core.rollout.controls import CONTROLS
+from codex_checkpoints.core.restore.references import FileReference, References, Region, regions_of
+from codex_checkpoints.core.restore.trace import MAX_MESSAGE_CHARS, Message, ModeChange
+from codex_checkpoints.core.rollout.fields import CONTROLS
 from codex_checkpoints.values import frozen
+
+DEFAULT_REASON = "requested by the user"
+"""The reason of a restore that was asked for without one."""
+
+MAX_WINDOW = 5
+"""How many user messages the continuity window holds at most (AGN-52)."""
+
+
+@frozen
+class TurnSource:
+    """A turn, with the session that it is of."""
+
+    session_id: str
+    turn_id: str
+
+
+LinkKind = Literal["restore", "compaction", "revert", "subagent", "fork", "import"]
+"""What made a child of a parent."""
+
+
+@frozen
+class Parent:
+    """The session that another one came from, and the turn that it was left at, where that is told.
+
+    Only a restore always tells it.
+    """
+
+    session_id: str
+    turn_id: str | None
+
+
+@frozen
+class Ancestor:
+    """One step further up: a session, what it came from and how; only a restore has a marker."""
+
+    session_id: str
+    source_turn: Parent
+    checkpoint_id: str | None
+    kind: LinkKind = "restore"
+
+
+@frozen
+class Origin:
+    """Where a restore begins: a marker on a turn, and the chain of sessions that led there.
+
+    `chain` begins with the source itself, should it have come from another session, and ends with
+    the one that came from the first.
+    """
+
+    source_turn: TurnSource
+    checkpoint_id: str
+    label: str
+    created_at: str
+    chain: tuple[Ancestor, ...] = ()
+
+
+Unseen = Literal["missing", "no_lines", "bound", "unreadable"]
+"""Why nothing of a pin can be shown: no such file, no such lines, too large, not to be read."""
+
+
+@frozen
+class Pinned:
+    """A pin as it is now; `content` is the text of the file or of its lines.
+
+    Where there is none, `unseen` says why.
+    """
+
+    uri: str
+    start: int | None
+    end: int | None
+    hash: str | None
+    content: str | None
+    unseen: Unseen | None = None
+
+    @property
+    def id(self) -> str:
+        """Return the name of what is pinned, with its lines where it has some."""
+        return self.uri if self.start is None else f"{self.uri}#L{self.start}-L{self.end}"
+
+    @property
+    def missing(self) -> bool:
+        """Return whether there is no such file (AGN-65)."""
+        return self.unseen == "missing"
+
+
+@frozen
+class PackContents:
+    """What a restore carries: identity, notes, mode, references, pins, and perhaps a window."""
+
+    origin: Origin
+    reason: str
+    modes: tuple[ModeChange, ...]
+    checkpoint: Checkpoint
+    references: References
+    pins: tuple[Pinned, ...] = ()
+    window: tuple[Message, ...] = ()
+
+    @property
+    def hashes(self) -> Mapping[str, str | None]:
+        """Return the hashes of the files that are referred to and pinned, by uri."""
+        whole = {pin.uri: pin.hash for pin in self.pins if pin.start is None}
+        return whole | {file.uri: file.hash for file in self.references.files}
+
 
 Part = Literal["notice", "mode", "notes", "files", "pinned", "window"]
 """The parts of a pack in their order (AGN-52)."""
@@ -109,7 +205,7 @@ _Section = list[tuple[str, str]]
 """The lines under a heading, each with the id of its item."""
 
 
-def lines_of(carried: Carried) -> tuple[Line, ...]:
+def lines_of(carried: PackContents) -> tuple[Line, ...]:
     """Return the lines of a pack without any budget, behind its title."""
     sections = _sections(carried)
     total = sum(map(len, sections)) + len(_NOTICE)
@@ -122,7 +218,7 @@ def lines_of(carried: Carried) -> tuple[Line, ...]:
     return tuple(lines)
 
 
-def filtered(carried: Carried) -> tuple[Item, ...]:
+def filtered(carried: PackContents) -> tuple[Item, ...]:
     """Return the notes that no pack shows: what is done, and what was superseded (AGN-46)."""
     checkpoint = carried.checkpoint
     done = [step for step in checkpoint.plan.steps if checkpoint.plan.done.get(step.id, False)]
@@ -133,12 +229,12 @@ def filtered(carried: Carried) -> tuple[Item, ...]:
     return tuple(Item("notes", name) for name in names)
 
 
-def unseen(carried: Carried, why: Unseen) -> tuple[Item, ...]:
+def unseen(carried: PackContents, why: Unseen) -> tuple[Item, ...]:
     """Return the pins of which nothing can be shown, for one reason."""
     return tuple(Item("pinned", pin.id) for pin in carried.pins if pin.unseen == why)
 
 
-def out_of_bound(carried: Carried) -> tuple[Item, ...]:
+def out_of_bound(carried: PackContents) -> tuple[Item, ...]:
     """Return the pins of which not everything may enter a pack (AGN-50)."""
     return tuple(
         Item("pinned", pin.id)
@@ -147,7 +243,7 @@ def out_of_bound(carried: Carried) -> tuple[Item, ...]:
     )
 
 
-def _sections(carried: Carried) -> tuple[_Section, ...]:
+def _sections(carried: PackContents) -> tuple[_Section, ...]:
     """Return the sections behind the notice, in the order of `HEADINGS`."""
     checkpoint = carried.checkpoint
     plan = checkpoint.plan
@@ -213,7 +309,7 @@ def _how(above: Ancestor) -> str:
     return f"branched at {where}{marker}"
 
 
-def _mode(carried: Carried) -> _Section:
+def _mode(carried: PackContents) -> _Section:
     last = carried.modes[-1] if carried.modes else None
     mode = "not recorded" if last is None else f"{_name(last.mode)} (since seq={last.seq})"
     return [
@@ -331,7 +427,7 @@ def tokens_of(text: str) -> int:
     return -(-len(text.encode()) // 4)
 
 
-def pack_lines(carried: Carried) -> tuple[PackLine, ...]:
+def pack_lines(carried: PackContents) -> tuple[PackLine, ...]:
     """Return every line that a pack of what is carried can have, in their order.
 
     The pack of any budget is those of them whose `tokens` do not exceed it.
@@ -344,7 +440,7 @@ def pack_lines(carried: Carried) -> tuple[PackLine, ...]:
     return tuple(found)
 
 
-def state_pack(carried: Carried, budget: int = DEFAULT_BUDGET) -> StatePack:
+def state_pack(carried: PackContents, budget: int = DEFAULT_BUDGET) -> StatePack:
     """Return the pack of what is carried, of at most `budget` tokens."""
     lines = pack_lines(carried)
     text = "".join(f"{line.text}\n" for line in lines if line.tokens <= budget)
@@ -362,7 +458,7 @@ def state_pack(carried: Carried, budget: int = DEFAULT_BUDGET) -> StatePack:
     return StatePack(text, tokens_of(text), budget, included, tuple(deferred))
 
 
-def items_of(carried: Carried) -> tuple[Item, ...]:
+def items_of(carried: PackContents) -> tuple[Item, ...]:
     """Return all items that are carried, as a soft restore takes them over."""
     shown = (line.item for line in lines_of(carried) if line.item is not None)
     travelling = (item for item in shown if item.part not in {"notice", "window"})

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TypeGuard
 
 import orjson
 
 from codex_checkpoints.core.rollout.items import Unreadable
+from codex_checkpoints.values import frozen
 
 Json = Mapping[str, object]
 
@@ -104,3 +105,58 @@ def texts_of(parts: object) -> tuple[str, ...]:
         return (parts,)
     found = (text_of(object_of(part).get("text")) for part in list_of(parts))
     return tuple(text for text in found if text is not None)
+
+
+_STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_NAMED = rb"(?P<name>%b)\s*+:\s*+" % _STRING
+_OUTER = re.compile(rb"[{},\s]*+" + _NAMED)
+"""Passes over the end of a payload, too."""
+_INNER = re.compile(rb"[{,\s]*+" + _NAMED)
+_PLAIN = re.compile(rb"%b|[^,}\s]++" % _STRING)
+_TO_BRACKET = re.compile(rb'(?:[^"\[\]{}]++|%b)*+[\[\]{}]' % _STRING)
+
+
+@frozen
+class Member:
+    """A name as a parser has it, and from which byte to which its value stands."""
+
+    name: str | None
+    start: int
+    end: int
+
+
+def payload_members(line: bytes) -> Iterator[Member]:
+    """Yield what stands directly in the payload of a record, in the order of the line.
+
+    Nothing where the payload is no object.  What is there twice comes twice.
+    """
+    position = 0
+    while outer := _OUTER.match(line, position):
+        position = outer.end()
+        if _name(outer) != "payload" or line[position : position + 1] != b"{":
+            position = _end(line, position)
+            continue
+        while inner := _INNER.match(line, position):
+            position = _end(line, inner.end())
+            yield Member(_name(inner), inner.end(), position)
+
+
+def _name(found: re.Match[bytes]) -> str | None:
+    return text_of(load(found["name"]))
+
+
+def _end(line: bytes, start: int) -> int:
+    """Return where a value ends; where the line breaks off before, that is the end."""
+    if line[start : start + 1] not in {b"[", b"{"}:
+        plain = _PLAIN.match(line, start)
+        return len(line) if plain is None else plain.end()
+    depth = 0
+    for bracket in _TO_BRACKET.finditer(line, start):
+        depth += 1 if line[bracket.end() - 1] in b"[{" else -1
+        if depth == 0:
+            return bracket.end()
+    return len(line)
+
+
+CONTROLS = r"\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069"
+"""The control characters, as the inside of a regular expression's class."""

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
-from codex_checkpoints.core.rollout.controls import CONTROLS
+from codex_checkpoints.core.rollout.fields import CONTROLS
 from codex_checkpoints.values import frozen
 
 MAX_URI = 1024

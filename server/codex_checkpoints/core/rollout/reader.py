@@ -1,6 +1,6 @@
 """The one reader of session files: bytes in, lines out, for as many folds as want them.
 
-Rules (interfaces, "Lines, `seq`, identity"):
+Rules (rules, "Lines, `seq`, identity"):
 
 1. Lines end at LF bytes only; one CR before the LF is dropped.
 2. A blank line counts nowhere.  Every other line counts, readable or not.

@@ -1,6 +1,6 @@
 """What a tool call did: files read, added, changed, deleted, moved; commands run; other tools.
 
-Rules (interfaces, "Observations"):
+Rules (rules, "Observations"):
 
 1. In paginated files the items alone tell what happened.  In older files a call says what it is
    about to do, and the first record with its outcome says that it did.

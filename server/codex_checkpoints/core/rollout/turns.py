@@ -1,6 +1,6 @@
 """Turns: where one begins, to which a record belongs, when it has ended, which were rolled back.
 
-Rules (interfaces, "Turns"):
+Rules (rules, "Turns"):
 
 1. A turn begins with the first user message of a task.  A further message in the same task steers
    the same turn.  A task without a user message (a manual compaction) belongs to the turn before.

@@ -23,20 +23,26 @@ from attrs import evolve
 from codex_checkpoints.codex.app_server import nobody
 from codex_checkpoints.core.compaction.records import Installed, Windows
 from codex_checkpoints.core.history.windows import Chain
-from codex_checkpoints.service.compaction.hooks import Heard, Ring
 from codex_checkpoints.service.compaction.installing import Installer, Operation
-from codex_checkpoints.service.compaction.plan import Awaited, Plan, Planner
+from codex_checkpoints.service.compaction.plan import CompactionPlan, PendingSummary, Planner
 from codex_checkpoints.service.compaction.request import (
     Compacted,
-    Outside,
+    HookCall,
+    HookResult,
+    HookRunner,
     Request,
     gone_on,
     no_preview,
 )
-from codex_checkpoints.service.compaction.source import Source, Sources, nothing, opened_after
+from codex_checkpoints.service.compaction.source import (
+    CompactionSource,
+    Sources,
+    nothing,
+    opened_after,
+)
 from codex_checkpoints.service.refusal import Cancelled, Refusal
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.threads.contract import Row
+from codex_checkpoints.storage.contract import Row
 from codex_checkpoints.values import frozen
 
 
@@ -45,12 +51,12 @@ class Asked:
     """A compaction that could be done, before anybody outside was asked; nothing is written."""
 
     request: Request
-    plan: Plan | Awaited
+    plan: CompactionPlan | PendingSummary
     at: datetime
     ids: tuple[str, ...]
     operation: Operation
-    before: Ring
-    after: Ring
+    before: HookCall
+    after: HookCall
 
     def consult(self, cancelled: Callable[[], bool] = nobody) -> Consulted:
         """Ask the hooks that run before (CKP-11), then Codex; any thread may wait for them.
@@ -64,8 +70,10 @@ class Asked:
             return Consulted(self, (), called_off)
         return Consulted(self, heard, stopped or self._awaited(cancelled))
 
-    def _awaited(self, cancelled: Callable[[], bool]) -> Plan | Summarised | Refusal | Cancelled:
-        if isinstance(self.plan, Plan):
+    def _awaited(
+        self, cancelled: Callable[[], bool]
+    ) -> CompactionPlan | Summarised | Refusal | Cancelled:
+        if isinstance(self.plan, CompactionPlan):
             return self.plan
         try:
             return Summarised(self.plan, self.plan.errand.run(cancelled))
@@ -77,7 +85,7 @@ class Asked:
 class Summarised:
     """A session that Codex has compacted in a scratch fork."""
 
-    awaited: Awaited
+    awaited: PendingSummary
     scratch_id: str
 
 
@@ -89,8 +97,8 @@ class Consulted:
     """
 
     asked: Asked
-    heard: tuple[Heard, ...]
-    outcome: Plan | Summarised | Heard | Refusal | Cancelled
+    heard: tuple[HookResult, ...]
+    outcome: CompactionPlan | Summarised | HookResult | Refusal | Cancelled
 
 
 @frozen
@@ -98,11 +106,11 @@ class Done:
     """A compaction that is installed: durable, and what Codex sends next."""
 
     consulted: Consulted
-    plan: Plan
+    plan: CompactionPlan
     record: Installed
     row: Row
 
-    def tell(self) -> tuple[Heard, ...]:
+    def tell(self) -> tuple[HookResult, ...]:
         """Tell the hooks that run after: ids, counts and digests, beside what Codex would say.
 
         Any thread may wait for them.
@@ -129,7 +137,7 @@ class Compacting:
     def __init__(
         self,
         sessions: Sessions,
-        outside: Outside,
+        outside: HookRunner,
         look_around: Callable[[], object] = nothing,
     ) -> None:
         """Work on these sessions; nothing is read yet.
@@ -149,7 +157,7 @@ class Compacting:
         Refuses as `compact`, but for what hooks say: they are not asked.
         """
         plan = self._planner.plan(request, self._sources.read)
-        if isinstance(plan, Awaited):
+        if isinstance(plan, PendingSummary):
             raise no_preview(plan.source.session_id, plan.before, plan.errand.seconds)
         before = plan.source.traced.history.chain
         if request.into == "in-place":
@@ -188,7 +196,7 @@ class Compacting:
         Raises `Cancelled` as long as nothing is written.
         """
         asked = consulted.asked
-        if isinstance(consulted.outcome, Heard):
+        if isinstance(consulted.outcome, HookResult):
             asked.operation.blocked(consulted.heard)
             raise _blocked(asked, consulted.outcome)
         try:
@@ -205,7 +213,7 @@ class Compacting:
             raise
         return Done(consulted, plan, record, row)
 
-    def finish(self, done: Done, after: tuple[Heard, ...]) -> Compacted:
+    def finish(self, done: Done, after: tuple[HookResult, ...]) -> Compacted:
         """Note what the hooks that run after came to, and return what was done."""
         consulted, record = done.consulted, done.record
         consulted.asked.operation.observed(after)
@@ -222,7 +230,9 @@ class Compacting:
 
     # --- inside ----------------------------------------------------------------------------------
 
-    def _settled(self, asked: Asked, outcome: Plan | Summarised | Refusal | Cancelled) -> Plan:
+    def _settled(
+        self, asked: Asked, outcome: CompactionPlan | Summarised | Refusal | Cancelled
+    ) -> CompactionPlan:
         """Return what is installed now: the session may have gone on in the meantime."""
         changed = self._sources.is_changed(asked.plan.source)
         match outcome:
@@ -232,17 +242,17 @@ class Compacting:
                 raise gone_on(asked.plan.source.session_id)
             case Summarised():
                 return self._planner.adopted(outcome.awaited, outcome.scratch_id)
-            case Plan() if changed:
+            case CompactionPlan() if changed:
                 return self._planner.built(asked.request, self._sources.sealed)
-            case Plan():
+            case CompactionPlan():
                 return outcome
 
-    def _ring(self, event: str) -> Ring:
+    def _ring(self, event: str) -> HookCall:
         hooks = self._sessions.settings.hooks.get(event, ())
-        return Ring(hooks, self._outside.run, self._sessions.records.state_dir)
+        return HookCall(hooks, self._outside.run, self._sessions.records.state_dir)
 
 
-def _blocked(asked: Asked, stopped: Heard) -> Refusal:
+def _blocked(asked: Asked, stopped: HookResult) -> Refusal:
     if asked.before.hooks[stopped.number - 1].command:
         message = f"hook {stopped.number} of preCompact stopped it: {stopped.outcome}"
         message += f", {stopped.reason}" if stopped.reason else ""
@@ -262,7 +272,7 @@ def _blocked(asked: Asked, stopped: Heard) -> Refusal:
 
 def _compacted(
     request: Request,
-    plan: Plan,
+    plan: CompactionPlan,
     compaction_id: str | None,
     session_id: str | None,
     windows: Windows,
@@ -280,7 +290,7 @@ def _compacted(
     )
 
 
-def _words(request: Request, source: Source, event: str) -> dict[str, object]:
+def _words(request: Request, source: CompactionSource, event: str) -> dict[str, object]:
     """Return what Codex tells its own hooks of this event."""
     row, turn = source.row, source.last_turn
     return {

@@ -22,6 +22,7 @@ from datetime import datetime
 
 import attrs
 
+from codex_checkpoints.core.compaction.building import Figure
 from codex_checkpoints.core.compaction.installed import (
     Moment,
     Naming,
@@ -40,30 +41,41 @@ from codex_checkpoints.core.compaction.records import (
     digest_of,
     record_of,
     remaining,
+    standing,
     to_value,
     unsettled,
 )
-from codex_checkpoints.core.compaction.report import Figure
 from codex_checkpoints.core.history.windows import Chain
 from codex_checkpoints.core.rollout.fields import Json, object_of, text_of
 from codex_checkpoints.core.rollout.turns import Turn
-from codex_checkpoints.durable import StorageError
-from codex_checkpoints.service.compaction.hooks import Heard
-from codex_checkpoints.service.compaction.plan import Plan
-from codex_checkpoints.service.compaction.request import Request
+from codex_checkpoints.service.compaction.plan import CompactionPlan
+from codex_checkpoints.service.compaction.request import (
+    HookResult,
+    HookRunner,
+    Request,
+    Uncompacted,
+    session_live,
+)
 from codex_checkpoints.service.compaction.source import (
+    CompactionSource,
     Sources,
     behind,
     items_of,
     opened_after,
 )
-from codex_checkpoints.service.compaction_records import CompactionRecords, CompactionsOf, storing
+from codex_checkpoints.service.kept import (
+    CompactionRecords,
+    CompactionsOf,
+    is_undone,
+    storing_compaction,
+)
 from codex_checkpoints.service.reading.projections import Projection
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.undertaking import event_of, is_told, undertaking
-from codex_checkpoints.stamps import in_text
-from codex_checkpoints.threads.contract import Item, NewThread, Row, UnreadableSource
+from codex_checkpoints.storage.contract import Item, NewThread, Row, UnreadableSource
+from codex_checkpoints.storage.durable import StorageError
+from codex_checkpoints.storage.records import in_text
 from codex_checkpoints.values import frozen
 
 logger = logging.getLogger(__name__)
@@ -235,7 +247,7 @@ class Operation:
     _source_session_id: str
     _source_turn: Turn | None
 
-    def blocked(self, heard: Sequence[Heard]) -> None:
+    def blocked(self, heard: Sequence[HookResult]) -> None:
         """Note that a hook stopped it, before anything was written."""
         self._note(self._event("CompactionBlocked", None, {"hooks": _told(heard)}))
 
@@ -243,12 +255,12 @@ class Operation:
         """Note that it ended without effect, by the code of the refusal."""
         self._note(self._event("CompactionFailed", None, {"code": code}))
 
-    def observed(self, heard: Sequence[Heard]) -> None:
+    def observed(self, heard: Sequence[HookResult]) -> None:
         """Note what came of the hooks that run after it, if there are any."""
         if heard:
             self._note(self._event("CompactionObserved", None, {"hooks": _told(heard)}, step=1))
 
-    def installed(self, record: Installed, heard: Sequence[Heard]) -> dict[str, object]:
+    def installed(self, record: Installed, heard: Sequence[HookResult]) -> dict[str, object]:
         """Return who compacted what, when and why, and what remains."""
         known = to_value(record)
         told = {name: known[name] for name in _TOLD} | {"items": len(record.items)}
@@ -284,9 +296,9 @@ class Operation:
             logger.warning("storage_error: no event of %s: %s", self._operation_id, error)
 
 
-def _told(heard: Sequence[Heard]) -> list[dict[str, object]]:
+def _told(heard: Sequence[HookResult]) -> list[dict[str, object]]:
     """Return what came of hooks; what one gave as its reason is its own text, and left out."""
-    shown = attrs.filters.exclude(attrs.fields(Heard).reason)
+    shown = attrs.filters.exclude(attrs.fields(HookResult).reason)
     return [attrs.asdict(each, filter=shown) for each in heard]
 
 
@@ -313,7 +325,7 @@ class Installer:
     def install(
         self,
         request: Request,
-        plan: Plan,
+        plan: CompactionPlan,
         at: datetime,
         ids: tuple[str, ...],
         event: Callable[[Installed], Mapping[str, object]],
@@ -350,7 +362,7 @@ class Installer:
             seed=kept.checkpoint if request.into == "new" else None,
         )
         sessions, source_id = self._sessions, source.session_id
-        with storing(source_id), sessions.compactions.held(source_id) as held:
+        with storing_compaction(source_id), sessions.compactions.held(source_id) as held:
             settle(sessions, held)
             work = CompactionWork(sessions, source_id, record, event(record), held)
             with undertaking(sessions.records, record.compaction_id, work) as prepare:
@@ -362,7 +374,7 @@ class Installer:
                 work.published = True
         return record, row
 
-    def _kept(self, plan: Plan) -> Projection:
+    def _kept(self, plan: CompactionPlan) -> Projection:
         """Store the checkpoint of the source; refuses `storage_error`."""
         source = plan.source
         kept = self._sessions.projections.keep(source.row, source.opened)
@@ -372,14 +384,14 @@ class Installer:
             raise Refusal("storage_error", message, facts)
         return kept
 
-    def _written(self, plan: Plan, change: _Change, at: datetime) -> Row:
+    def _written(self, plan: CompactionPlan, change: _Change, at: datetime) -> Row:
         threads, source = self._sessions.threads, plan.source
         if isinstance(change.what, NewThread):
             return threads.create(change.what, at)
         threads.append(source.session_id, change.what, at, expected=source.look)
         return self._sessions.own(source.session_id)
 
-    def _new(self, plan: Plan, at: datetime, ids: tuple[str, ...]) -> _Change:
+    def _new(self, plan: CompactionPlan, at: datetime, ids: tuple[str, ...]) -> _Change:
         _, session_id, first, second, turn_id, item_id = ids
         source = plan.source
         made = new_session(
@@ -395,7 +407,7 @@ class Installer:
         return _Change(session_id, made.chain, NewThread(made.meta, items_of((*made.lines, told))))
 
 
-def _in_place(plan: Plan, at: datetime, ids: tuple[str, ...]) -> _Change:
+def _in_place(plan: CompactionPlan, at: datetime, ids: tuple[str, ...]) -> _Change:
     _, window_id, _, _, turn_id, _ = ids
     source = plan.source
     chain = opened_after(source.traced.history.chain, window_id)
@@ -406,3 +418,117 @@ def _in_place(plan: Plan, at: datetime, ids: tuple[str, ...]) -> _Change:
 def moment(at: datetime) -> Moment:
     """Return a time as lines hold it."""
     return Moment(in_text(at), int(at.timestamp() * 1000))
+
+
+class Undoing:
+    """Takes compactions of one home back."""
+
+    def __init__(self, sessions: Sessions, outside: HookRunner) -> None:
+        """Work on these sessions; nothing is read yet."""
+        self._sessions = sessions
+        self._outside = outside
+        self._sources = Sources(sessions)
+
+    def uncompact(self, compaction_id: str) -> Uncompacted:
+        """Take a compaction back, durable on return.
+
+        Refuses `unknown_compaction`, `conflict` where it was taken back already or its window is no
+        longer the current one, and, in place, `session_live`, `turn_not_complete`,
+        `unreadable_source`; `storage_error`.  Raises `Cancelled` before anything is written.
+        """
+        record = self._sessions.compactions.find(compaction_id)
+        if record.into == "new":
+            self._point_back(record)
+        else:
+            self._reopen(record)
+        source_id = record.source.session_id
+        return Uncompacted(compaction_id, source_id, source_id, record.into)
+
+    def _point_back(self, record: Installed) -> None:
+        """Add the record alone: the source is as it was."""
+        undone = _undone_record(record, self._outside.moment())
+        self._sessions.pace.commit()
+        with self._undertaking(record, undone, None) as held:
+            held.add(undone)
+
+    def _reopen(self, record: Installed) -> None:
+        """Open a further window with the history as it was."""
+        source = self._sources.split(record.source.session_id, record.source.bytes_before)
+        self._check(record, source)
+        items = self._items(record, source)
+        at = self._outside.moment()
+        window_id, turn_id = self._outside.new_ids(at, 2)
+        chain = opened_after(source.traced.history.chain, window_id)
+        lines = behind(source, items, chain, turn_id, moment(at))
+        undone = _undone_record(record, at, chain)
+        self._sessions.pace.commit()
+        with self._undertaking(record, undone, source.last_turn) as held:
+            held.add(Prepared(undone))
+            self._sessions.threads.append(source.session_id, lines, at, expected=source.look)
+
+    @contextlib.contextmanager
+    def _undertaking(
+        self, record: Installed, undone: Undone, turn: Turn | None
+    ) -> Generator[CompactionsOf]:
+        """Hold the records of the source while a block takes a compaction back."""
+        sessions, source_id = self._sessions, record.source.session_id
+        operation = Operation(sessions, self._outside.moment, record.compaction_id, source_id, turn)
+        event = operation.undone(undone, source_id)
+        with storing_compaction(source_id), sessions.compactions.held(source_id) as held:
+            settle(sessions, held)
+            if is_undone(held.records, record.compaction_id):
+                raise _conflict(record, "undone", "it was taken back already")
+            work = CompactionWork(sessions, source_id, undone, event, held)
+            with undertaking(sessions.records, record.compaction_id, work) as prepare:
+                prepare(work.line)
+                yield held
+                work.published = True
+
+    def _check(self, record: Installed, source: CompactionSource) -> None:
+        """Refuse to take back what cannot be, with nothing written."""
+        if source.live:
+            raise session_live(source.session_id)
+        said_since = len(source.traced.history.items) > len(record.items)
+        # A turn that was cut off before a forced compaction stays open, and so does the way back.
+        if said_since and not source.ended:
+            message = f"the last turn of session {source.session_id} is open"
+            raise Refusal("turn_not_complete", message, {"sessionId": source.session_id})
+        with storing_compaction(source.session_id):
+            records = self._sessions.compactions.of(source.session_id)
+        if is_undone(records, record.compaction_id):
+            raise _conflict(record, "undone", "it was taken back already")
+        if standing(records, source.session_id) != record:
+            raise _conflict(record, "later_compaction", "a later one comes first")
+        if source.traced.history.chain.current not in _windows_of(record, records):
+            raise _conflict(record, "later_window", "the session is in another window by now")
+
+    def _items(self, record: Installed, source: CompactionSource) -> tuple[Json, ...]:
+        """Return the history as it was before, with what came since."""
+        now, count = source.traced.history.items, len(record.items)
+        before = self._sources.items_in_front(source)
+        same = digest_of(now[:count]) == record.replacement
+        if not same or digest_of(before) != record.source.history:
+            raise _conflict(record, "other_bytes", "its session file was written anew since")
+        return (*before, *now[count:])
+
+
+def _windows_of(record: Installed, records: Sequence[Record]) -> set[str | None]:
+    """Return the windows in which a compaction stands (JUN-25).
+
+    They are the one that it opened, and the one in which it is there again since the newest of
+    those behind it was taken back.
+    """
+    since = records[records.index(record) + 1 :]
+    undone = [each.window for each in since if isinstance(each, Undone)]
+    opened = [window.current for window in undone if window is not None]
+    return {record.windows.after.current, *opened[-1:]}
+
+
+def _undone_record(record: Installed, at: datetime, window: Chain | None = None) -> Undone:
+    return Undone(record.compaction_id, in_text(at), "user", "requested by the user", window)
+
+
+def _conflict(record: Installed, reason: str, words: str) -> Refusal:
+    message = f"compaction {record.compaction_id} is not taken back: {words}"
+    facts = {"compactionId": record.compaction_id, "reason": reason}
+    return Refusal("conflict", message, facts)

@@ -11,27 +11,32 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from codex_checkpoints.core.compaction.adopting import adopt
-from codex_checkpoints.core.compaction.building import Replacement, Terms, build, not_now
-from codex_checkpoints.core.compaction.fitting import TooLarge
+from codex_checkpoints.core.compaction.building import (
+    Declined,
+    Figure,
+    Placement,
+    Reason,
+    Replacement,
+    Terms,
+    TooLarge,
+    build,
+    not_now,
+)
+from codex_checkpoints.core.compaction.foreign import adopt
 from codex_checkpoints.core.compaction.offering import budget
-from codex_checkpoints.core.compaction.placement import Placement
 from codex_checkpoints.core.compaction.records import Determinism, Strategy
-from codex_checkpoints.core.compaction.report import Declined, Figure, Reason
 from codex_checkpoints.core.history.tokens import of_items
 from codex_checkpoints.service.compaction.request import (
-    Outside,
+    HookRunner,
+    Job,
     Request,
     declined_by,
-    session_live,
-)
-from codex_checkpoints.service.compaction.scratching import (
-    Errand,
     determinism_of,
     excerpt_of,
     material,
+    session_live,
 )
-from codex_checkpoints.service.compaction.source import Source, Sources, check_behind
+from codex_checkpoints.service.compaction.source import CompactionSource, Sources, check_behind
 from codex_checkpoints.service.refusal import Refusal, misfit
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.settings import left_aside
@@ -41,10 +46,10 @@ logger = logging.getLogger(__name__)
 
 
 @frozen
-class Plan:
+class CompactionPlan:
     """A session, and the replacement for it: by which strategy, how far deterministic (CKP-24)."""
 
-    source: Source
+    source: CompactionSource
     terms: Terms
     built: Replacement
     strategy: Strategy = "checkpoint"
@@ -57,12 +62,12 @@ class Plan:
 
 
 @frozen
-class Awaited:
+class PendingSummary:
     """A session that may be compacted, and what Codex is asked for to have a replacement."""
 
-    source: Source
+    source: CompactionSource
     terms: Terms
-    errand: Errand
+    errand: Job
 
     @property
     def before(self) -> Figure:
@@ -74,13 +79,15 @@ class Awaited:
 class Planner:
     """Finds out what compactions would install."""
 
-    def __init__(self, sessions: Sessions, outside: Outside, sources: Sources) -> None:
+    def __init__(self, sessions: Sessions, outside: HookRunner, sources: Sources) -> None:
         """Work on these sessions; nothing is read yet."""
         self._sessions = sessions
         self._outside = outside
         self._sources = sources
 
-    def plan(self, request: Request, read: Callable[[str], Source]) -> Plan | Awaited:
+    def plan(
+        self, request: Request, read: Callable[[str], CompactionSource]
+    ) -> CompactionPlan | PendingSummary:
         """Read a session and build its replacement, unless Codex is to make it.
 
         Refuses as `Compacting.compact`.
@@ -94,7 +101,7 @@ class Planner:
         if isinstance(excerpt, TooLarge):
             facts = {"tokens": excerpt.tokens, "target": excerpt.limit}
             raise declined_by(Declined("item_too_large", facts), source.session_id)
-        errand = Errand(
+        errand = Job(
             self._outside.summarise,
             codex,
             self._sessions.catalogue.place,
@@ -106,7 +113,7 @@ class Planner:
         self._check_form(request, source)
         return awaited
 
-    def adopted(self, awaited: Awaited, scratch_id: str) -> Plan:
+    def adopted(self, awaited: PendingSummary, scratch_id: str) -> CompactionPlan:
         """Make a replacement of what Codex left in a scratch fork (CKP-20, CKP-21).
 
         Refuses `codex_failed`, `missing_context`, `not_smaller`, `item_too_large`.
@@ -117,9 +124,9 @@ class Planner:
             case Declined() as declined:
                 raise declined_by(declined, source.session_id)
             case Replacement() as built:
-                return Plan(source, terms, built, "codex", determinism_of(built.items))
+                return CompactionPlan(source, terms, built, "codex", determinism_of(built.items))
 
-    def built(self, request: Request, read: Callable[[str], Source]) -> Plan:
+    def built(self, request: Request, read: Callable[[str], CompactionSource]) -> CompactionPlan:
         """Read a session and build its replacement from its checkpoint; refuses as `plan`."""
         source, terms = self._ground(request, read)
         caps = self._sessions.settings.caps_for(source.replay.state.model)
@@ -131,14 +138,16 @@ class Planner:
                 self._check_form(request, source)
                 if request.into == "in-place":
                     check_behind(source, built.items)
-                return Plan(source, terms, built)
+                return CompactionPlan(source, terms, built)
 
-    def _ground(self, request: Request, read: Callable[[str], Source]) -> tuple[Source, Terms]:
+    def _ground(
+        self, request: Request, read: Callable[[str], CompactionSource]
+    ) -> tuple[CompactionSource, Terms]:
         source = read(request.session)
         _check_target(request, source)
         return source, self._terms(request, source)
 
-    def _check_form(self, request: Request, source: Source) -> None:
+    def _check_form(self, request: Request, source: CompactionSource) -> None:
         """Refuse to append to a session that Codex would not go on with as it is."""
         if request.into != "in-place":
             return
@@ -161,7 +170,7 @@ class Planner:
             raise Refusal("codex_not_found", message, {"strategy": strategy})
         return codex
 
-    def _terms(self, request: Request, source: Source) -> Terms:
+    def _terms(self, request: Request, source: CompactionSource) -> Terms:
         settings, context = self._sessions.settings, source.traced.history.context
         usable = context.tokens is not None and not context.flagged
         waived: set[Reason] = {"not_smaller"} if request.force else set()
@@ -180,9 +189,9 @@ class Planner:
         )
 
 
-def _awaited(source: Source, terms: Terms, errand: Errand) -> Awaited:
+def _awaited(source: CompactionSource, terms: Terms, errand: Job) -> PendingSummary:
     """Refuse what would be refused all the same once a model was asked."""
-    awaited = Awaited(source, terms, errand)
+    awaited = PendingSummary(source, terms, errand)
     declined = not_now(terms, awaited.before)
     if declined is None and not source.traced.history.items:
         declined = Declined("missing_context", {"items": 0})
@@ -191,7 +200,7 @@ def _awaited(source: Source, terms: Terms, errand: Errand) -> Awaited:
     return awaited
 
 
-def _check_target(request: Request, source: Source) -> None:
+def _check_target(request: Request, source: CompactionSource) -> None:
     """Refuse to append to a session that is loaded, or put away."""
     if request.into != "in-place":
         return

@@ -5,27 +5,246 @@ What is done between the two is known to `compacting` and `undoing`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from typing import Literal
 
-from codex_checkpoints.core.compaction.building import Replacement
-from codex_checkpoints.core.compaction.placement import STANDING_CONTEXT, Placement
+import orjson
+
+from codex_checkpoints.codex.app_server import AskingFailed, RequestDeclined, nobody
+from codex_checkpoints.codex.hook_process import Ran
+from codex_checkpoints.codex.program import Excerpt
+from codex_checkpoints.core.checkpoint.text import value
+from codex_checkpoints.core.compaction.building import (
+    STANDING_CONTEXT,
+    Declined,
+    Figure,
+    Fitted,
+    Placement,
+    Reason,
+    Replacement,
+    TooLarge,
+)
+from codex_checkpoints.core.compaction.foreign import handed_over
+from codex_checkpoints.core.compaction.kinds import Kind, kind_of
 from codex_checkpoints.core.compaction.records import (
     Determinism,
     Into,
     RequestedBy,
     Strategy,
     Windows,
+    digest_of,
 )
-from codex_checkpoints.core.compaction.report import Declined, Figure, Reason
-from codex_checkpoints.service.compaction.hooks import Heard, Run
-from codex_checkpoints.service.compaction.scratching import Summarise
-from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.core.history.tokens import of_item, of_items
+from codex_checkpoints.core.rollout.fields import Json, is_object, text_of
+from codex_checkpoints.service.compaction.source import CompactionSource
+from codex_checkpoints.service.history import Histories
+from codex_checkpoints.service.refusal import Cancelled, Refusal
+from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.settings import Hook
+from codex_checkpoints.storage.contract import Row
 from codex_checkpoints.values import frozen
+
+MOST_REASON = 500
+_WORDS = {"continue", "stopReason", "suppressOutput", "systemMessage"}
+"""What Codex 0.169 lets its own hooks around a compaction say."""
+
+Outcome = Literal["passed", "blocked", "failed", "timed_out", "not_started", "garbage"]
+IsCancelled = Callable[[], bool]
+Run = Callable[[Sequence[str], bytes, float, str, IsCancelled], Ran]
 
 
 @frozen
-class Outside:
+class HookResult:
+    """What came of a hook; `number` counts those of one event from 1.
+
+    `outcome` is `passed`, `blocked`, `failed`, `timed_out`, `not_started` or `garbage`.
+    """
+
+    number: int
+    outcome: Outcome
+    reason: str | None = None
+
+
+@frozen
+class HookCall:
+    """The hooks of one event, how they are run, and in which folder of ours."""
+
+    hooks: tuple[Hook, ...]
+    run: Run
+    folder: str
+
+    def ask(
+        self, told: Mapping[str, object], cancelled: IsCancelled
+    ) -> tuple[tuple[HookResult, ...], HookResult | None]:
+        """Run the hooks in order until one stops the operation; return that one, too.
+
+        One that fails stops it as well, unless the settings say `continue` (CKP-12).  Raises
+        `Cancelled` once nobody wants the operation any more; the hook that runs then is ended.
+        """
+        heard: list[HookResult] = []
+        for number, hook in enumerate(self.hooks, 1):
+            answer = self._heard(number, hook, told, cancelled)
+            heard.append(answer)
+            passes = answer.outcome == "passed"
+            if answer.outcome == "blocked" or not (passes or hook.on_failure == "continue"):
+                return tuple(heard), answer
+        return tuple(heard), None
+
+    def tell(self, told: Mapping[str, object]) -> tuple[HookResult, ...]:
+        """Run all hooks, whatever they say: what they observe has happened."""
+        return tuple(
+            self._heard(number, hook, told, nobody) for number, hook in enumerate(self.hooks, 1)
+        )
+
+    def _heard(
+        self, number: int, hook: Hook, told: Mapping[str, object], cancelled: IsCancelled
+    ) -> HookResult:
+        given, seconds = orjson.dumps(told) + b"\n", hook.timeout_seconds
+        return _read(number, self.run(hook.command, given, seconds, self.folder, cancelled))
+
+
+def _read(number: int, ran: Ran) -> HookResult:
+    match ran.end:
+        case "cancelled":
+            raise Cancelled
+        case "timed_out" | "not_started" as how:
+            return HookResult(number, how)
+        case "exited":
+            if ran.code != 0 and ran.output is not None:
+                return HookResult(number, "failed", f"exit code {ran.code}")
+            return _answer(number, ran.output)
+
+
+def _answer(number: int, output: bytes | None) -> HookResult:
+    if output is None:
+        return HookResult(number, "garbage")
+    if not output.strip():
+        return HookResult(number, "passed")
+    try:
+        said: object = orjson.loads(output)
+    except orjson.JSONDecodeError:
+        return HookResult(number, "garbage")
+    # What we do not know may be meant to stop us: such an answer counts as none.
+    if (
+        not is_object(said)
+        or not said.keys() <= _WORDS
+        or type(said.get("continue", True)) is not bool
+    ):
+        return HookResult(number, "garbage")
+    if said.get("continue", True):
+        return HookResult(number, "passed")
+    reason = text_of(said.get("stopReason"))
+    return HookResult(number, "blocked", value(reason, MOST_REASON) if reason else None)
+
+
+LONGEST_REASON = 300
+
+Summarise = Callable[[str, str, str | Excerpt, float, Callable[[], bool]], str]
+"""Have a Codex compact a fork of a thread of a home, within seconds; return the fork's id."""
+
+_COMES_ANEW: frozenset[Kind] = frozenset({"instructions", "context"})
+
+
+@frozen
+class Job:
+    """What Codex is asked for, and how long it may take."""
+
+    summarise: Summarise
+    codex: str
+    codex_home: str
+    session_id: str
+    seconds: float
+    excerpt: Excerpt | None = None
+
+    def run(self, cancelled: Callable[[], bool]) -> str:
+        """Return the id of the archived fork that Codex has compacted.
+
+        Refuses `timed_out`, `codex_failed`; raises `Cancelled`.
+        """
+        try:
+            return self.summarise(
+                self.codex,
+                self.codex_home,
+                self.excerpt or self.session_id,
+                self.seconds,
+                cancelled,
+            )
+        except AskingFailed as error:
+            raise self._refusal(error) from error
+
+    def _refusal(self, error: AskingFailed) -> Refusal | Cancelled:
+        facts: dict[str, object] = {"sessionId": self.session_id}
+        match error.code:
+            case "cancelled":
+                return Cancelled()
+            case "timed_out":
+                facts |= {
+                    "seconds": self.seconds,
+                    "hint": "--timeout or the setting codexTimeoutSeconds allow for more.",
+                }
+                message = f"Codex made no summary within {self.seconds:g} seconds"
+            case _:
+                said = error.reason if isinstance(error, RequestDeclined) else str(error)
+                reason = value(said, LONGEST_REASON) or "it did not say why"
+                facts |= {
+                    "reason": reason,
+                    "hint": "The strategy `checkpoint` needs neither Codex nor a model.",
+                }
+                message = f"Codex made no summary: {reason}"
+        return Refusal(error.code, message, facts)
+
+
+def excerpt_of(
+    sessions: Sessions, source: CompactionSource, room: int
+) -> Excerpt | TooLarge | None:
+    """Return what is handed over of a session that does not fit into `room` tokens (CKP-22).
+
+    None where a fork may have all of it.  Calls with their outputs go first.  A session that is
+    compressed is handed over as well: Codex would unpack its file for a fork.
+    """
+    room -= source.traced.instructions
+    history = source.traced.history.items
+    if of_items(history) <= room and not _is_packed(sessions, source.row):
+        return None
+    items = [item for item in history if kind_of(item) not in _COMES_ANEW]
+    match handed_over(items, room, of_item):
+        case TooLarge() as too_large:
+            return too_large
+        case Fitted() as found:
+            return Excerpt(
+                [items[place] for place in found.kept],
+                source.row.cwd,
+                source.row.model,
+                text_of(source.traced.head.get("model_provider")),
+            )
+
+
+def _is_packed(sessions: Sessions, row: Row) -> bool:
+    """Return whether a rollout, or one that it builds on, is compressed."""
+    below = sessions.catalogue.chains.below(row)
+    return any(each.rollout.compressed for each in (row, *below))
+
+
+def material(sessions: Sessions, source: CompactionSource, scratch_id: str) -> tuple[Json, ...]:
+    """Return what Codex would send of the scratch fork now; refuses `codex_failed`."""
+    row = sessions.catalogue.look_for(scratch_id)
+    if row is not None:
+        items = Histories(sessions).traced(row).history.items
+        if digest_of(items) != digest_of(source.traced.history.items):
+            return tuple(items)
+    message = "Codex made no summary: its scratch fork holds none"
+    facts = {"sessionId": source.session_id, "reason": "no summary in the scratch fork"}
+    raise Refusal("codex_failed", message, facts)
+
+
+def determinism_of(items: Sequence[Json]) -> Determinism:
+    """Return who made it: a provider's service leaves what nobody else can read."""
+    return "provider" if any(kind_of(item) == "compaction" for item in items) else "model"
+
+
+@frozen
+class HookRunner:
     """What a service does not have of its own: a clock, chance, programs.
 
     `new_ids` are UUIDs of version 7 of one moment, in order; `run` runs a hook in a folder;
@@ -72,7 +291,7 @@ class Compacted:
     placement: Placement
     built: Replacement
     windows: Windows
-    hooks: tuple[Heard, ...] = ()
+    hooks: tuple[HookResult, ...] = ()
 
     @property
     def standing_context(self) -> str:

@@ -19,9 +19,8 @@ from codex_checkpoints.core.history.tokens import Source, of_items
 from codex_checkpoints.service.compaction.compacting import Compacting
 from codex_checkpoints.service.compaction.request import Compacted, Request
 from codex_checkpoints.service.history import Histories
-from codex_checkpoints.service.listing import Summary
 from codex_checkpoints.service.refusal import Refusal
-from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.sessions import Sessions, Summary
 from codex_checkpoints.service.settings import left_aside
 from codex_checkpoints.values import frozen
 

@@ -7,32 +7,117 @@ bytes, while somebody may be writing behind them.  What is done with it is known
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from attrs import evolve
 
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.checkpoint.replay import Replay
-from codex_checkpoints.core.compaction.effect import effective
-from codex_checkpoints.core.compaction.installed import Line, Moment, in_place, in_task
+from codex_checkpoints.core.compaction.installed import (
+    Moment,
+    RecordLine,
+    effective,
+    in_place,
+    in_task,
+)
 from codex_checkpoints.core.compaction.kinds import Past
-from codex_checkpoints.core.compaction.records import Range, digest_of
+from codex_checkpoints.core.compaction.records import (
+    Installed,
+    Range,
+    digest_of,
+    recalled,
+    remembered,
+)
+from codex_checkpoints.core.history.survey import Compaction
 from codex_checkpoints.core.history.tokens import of_items
 from codex_checkpoints.core.history.windows import Chain
 from codex_checkpoints.core.rollout.fields import Json
 from codex_checkpoints.core.rollout.turns import Turn
-from codex_checkpoints.service.compaction.provenance import Provenance
-from codex_checkpoints.service.history import Histories, Traced
-from codex_checkpoints.service.reading.fingerprints import fingerprint
+from codex_checkpoints.service.history import Histories, Surveyed, Traced
+from codex_checkpoints.service.kept import Opened, storing_compaction
 from codex_checkpoints.service.reading.first_pass import FirstPass, Listening
-from codex_checkpoints.service.reading.session_file import SessionFile
-from codex_checkpoints.service.reading.turn_names import is_between_turns
+from codex_checkpoints.service.reading.session_file import (
+    SessionFile,
+    fingerprint,
+    is_between_turns,
+)
 from codex_checkpoints.service.refusal import Refusal, unreadable
-from codex_checkpoints.service.session_names import may_mean
-from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.threads.contract import Item, Look, Row, UnreadableSource
+from codex_checkpoints.service.sessions import Sessions, may_mean
+from codex_checkpoints.storage.contract import Item, Look, Row, UnreadableSource
 from codex_checkpoints.values import frozen
+
+
+class Provenance:
+    """Knows the first lines of what histories hold."""
+
+    def __init__(self, sessions: Sessions, histories: Histories) -> None:
+        """Work on these sessions; nothing is read yet."""
+        self._sessions = sessions
+        self._histories = histories
+
+    def of(self, row: Row, traced: Traced) -> tuple[Past, ...]:
+        """Return a history with the time and the place that each item had first.
+
+        Refuses `storage_error`, `unreadable_source`.
+        """
+        opened: dict[str | None, Opened] = {}
+        for each in (*self._sessions.catalogue.chains.below(row), row):
+            with storing_compaction(each.session_id):
+                opened.update(self._sessions.compactions.by_window(each.session_id))
+        history = _Brought(traced.surveyed, traced.past, traced.shift)
+        return self._first(history, opened)
+
+    def _first(self, history: _Brought, opened: Mapping[str | None, Opened]) -> tuple[Past, ...]:
+        """Look how the window was opened that a history begins with."""
+        base = history.surveyed.choice.base
+        if base is None:
+            return history.past
+        match opened.get(base.window_id):
+            case Opened(by=Installed() as record):
+                return remembered(history.past, record)
+            case Opened(undone=Installed() as record):
+                # No window is opened twice: so this ends, whatever records say.
+                others = {key: each for key, each in opened.items() if key != base.window_id}
+                return recalled(history.past, self._before(history, base, record, others))
+            case _:
+                return history.past
+
+    def _before(
+        self,
+        history: _Brought,
+        base: Compaction,
+        record: Installed,
+        opened: Mapping[str | None, Opened],
+    ) -> tuple[Past, ...]:
+        """Return what the line `base` brought back, as it stood before `record` replaced it.
+
+        What was said after that was brought over with it, and had lines of its own.
+        """
+        row = self._sessions.catalogue.store.rows().get(history.path_of(base))
+        if row is None:
+            return ()
+        self._sessions.pace.expect(self._sessions.catalogue.chains.weight(row))
+        first = self._histories.first_pass(row.path, cut=record.source.bytes_before)
+        then = self._histories.traced(row, base.place.offset, history.shift, first)
+        if then.in_front is None:
+            return ()
+        past = self._histories.past(row, then.in_front, history.shift)
+        before = _Brought(then.in_front, past, history.shift)
+        return (*self._first(before, opened), *then.past[len(record.items) :])
+
+
+@frozen
+class _Brought:
+    """A history as it stands in the file: the lines of its items, which may not be their first."""
+
+    surveyed: Surveyed
+    past: tuple[Past, ...]
+    shift: int
+
+    def path_of(self, base: Compaction) -> str:
+        """Return the rollout of the chain in which a record stands."""
+        return self.surveyed.parts[base.place.file].path
 
 
 def nothing() -> None:
@@ -40,7 +125,7 @@ def nothing() -> None:
 
 
 @frozen
-class Source:
+class CompactionSource:
     """A session up to the byte `end` of its file; `live` while somebody has it loaded.
 
     `prefix` is the digest of these bytes, where it was asked for.
@@ -90,11 +175,11 @@ class Sources:
         self._histories = Histories(sessions)
         self._provenance = Provenance(sessions, self._histories)
 
-    def read(self, session: str) -> Source:
+    def read(self, session: str) -> CompactionSource:
         """Read a session of this home; refuses as `Sessions.find`, `unreadable_source`."""
         return self._read(session, self._histories.first_pass)
 
-    def sealed(self, session: str) -> Source:
+    def sealed(self, session: str) -> CompactionSource:
         """Read a session, and in the same pass the digest of its bytes, for who installs (CKP-33).
 
         Refuses as `read`.
@@ -105,14 +190,14 @@ class Sources:
 
         return self._read(session, begin)
 
-    def split(self, session: str, at: int) -> Source:
+    def split(self, session: str, at: int) -> CompactionSource:
         """Read a session, and in the same pass what its history was in front of a byte.
 
         Refuses as `read`.
         """
         return self._read(session, partial(self._histories.first_pass, cut=at))
 
-    def _read(self, session: str, begin: Callable[[str], FirstPass]) -> Source:
+    def _read(self, session: str, begin: Callable[[str], FirstPass]) -> CompactionSource:
         catalogue = self._sessions.catalogue
         listening = Listening(partial(may_mean, session), begin)
         with catalogue.heard_by(listening):
@@ -133,33 +218,33 @@ class Sources:
         self._sessions.pace.expect(2 * catalogue.chains.weight(row) - first.at)
         traced = self._histories.traced(row, end, replay.scale.shift, first)
         live = row.session_id in catalogue.store.live_threads()
-        return Source(row, opened, replay, live, end, traced, first.seal)
+        return CompactionSource(row, opened, replay, live, end, traced, first.seal)
 
-    def is_changed(self, source: Source) -> bool:
+    def is_changed(self, source: CompactionSource) -> bool:
         """Return whether a session is no longer as it was read."""
         path = source.row.path
         seen = self._sessions.catalogue.store.look([path]).get(path)
         return seen is None or seen.look != source.look
 
-    def items_in_front(self, source: Source) -> tuple[Json, ...]:
+    def items_in_front(self, source: CompactionSource) -> tuple[Json, ...]:
         """Return the history in front of the byte at which a session was `split`."""
         in_front = source.traced.in_front
         return () if in_front is None else self._histories.items(source.row, in_front)
 
-    def checkpoint(self, source: Source) -> Checkpoint:
+    def checkpoint(self, source: CompactionSource) -> Checkpoint:
         """Return the checkpoint of a session, with the hashes of now; nothing is stored."""
         return self._sessions.projections.project(
             source.replay, self._sessions.projections.updates_of(source.opened)
         )
 
-    def past(self, source: Source) -> tuple[Past, ...]:
+    def past(self, source: CompactionSource) -> tuple[Past, ...]:
         """Return the history with the time and the place that each item had first (JUN-43).
 
         Refuses `storage_error`, `unreadable_source`.
         """
         return self._provenance.of(source.row, source.traced)
 
-    def range_of(self, source: Source) -> Range:
+    def range_of(self, source: CompactionSource) -> Range:
         """Return what a compaction replaces, with digests of the history and the bytes (CKP-33)."""
         traced = source.traced
         return Range(
@@ -186,13 +271,13 @@ def opened_after(chain: Chain, window_id: str) -> Chain:
     return evolve(chain, number=chain.number or 0).opened(window_id)
 
 
-def items_of(lines: tuple[Line, ...]) -> tuple[Item, ...]:
+def items_of(lines: tuple[RecordLine, ...]) -> tuple[Item, ...]:
     """Return lines as a store takes them."""
     return tuple(Item(line.type, line.payload) for line in lines)
 
 
 def behind(
-    source: Source, items: Sequence[Json], chain: Chain, turn_id: str, at: Moment
+    source: CompactionSource, items: Sequence[Json], chain: Chain, turn_id: str, at: Moment
 ) -> tuple[Item, ...]:
     """Return what is appended to a session so that its history is these items from then on.
 
@@ -211,6 +296,6 @@ def behind(
     return items_of(form)
 
 
-def check_behind(source: Source, items: Sequence[Json]) -> None:
+def check_behind(source: CompactionSource, items: Sequence[Json]) -> None:
     """Make sure that a session can get these items as its history; refuses as `behind`."""
     behind(source, items, opened_after(source.traced.history.chain, ""), "", Moment("", 0))

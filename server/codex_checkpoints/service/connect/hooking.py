@@ -12,18 +12,17 @@ import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Literal
 
-from codex_checkpoints.core.compaction.injection import injection
-from codex_checkpoints.records import HOOK_FAILED, Records
-from codex_checkpoints.service.reading.turn_names import has_ended
+from codex_checkpoints.core.compaction.handoff import injection
+from codex_checkpoints.service.reading.session_file import has_ended
 from codex_checkpoints.service.refusal import Refusal
-from codex_checkpoints.service.session_names import session_of
-from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.service.standing import Window, window_of
-from codex_checkpoints.threads.contract import Row, UnreadableSource
+from codex_checkpoints.service.sessions import Sessions, session_of
+from codex_checkpoints.service.standing import CurrentWindow, window_of
+from codex_checkpoints.storage.contract import Row, UnreadableSource
+from codex_checkpoints.storage.records import HOOK_FAILED, Records
 from codex_checkpoints.values import frozen
 
 if TYPE_CHECKING:
-    from codex_checkpoints.core.losses.records import Missed
+    from codex_checkpoints.core.losses.watched import Missed
 
 Event = Literal["SessionStart", "PreCompact", "PostCompact", "UserPromptSubmit"]
 
@@ -140,7 +139,7 @@ class Hooking:
         """
         shown = self._sessions.view(row.session_id)
         window = self._window(row, shown.text)
-        from codex_checkpoints.core.restore.sealing import sealed  # noqa: PLC0415 - no view needs it
+        from codex_checkpoints.core.restore.events import sealed  # noqa: PLC0415 - no view needs it
 
         event = {
             "type": COMPACTED,
@@ -177,7 +176,7 @@ class Hooking:
             raise Refusal("unknown_session", message, {"sessionId": session})
         return self._sessions.find(session)
 
-    def _window(self, row: Row, text: str) -> Window:
+    def _window(self, row: Row, text: str) -> CurrentWindow:
         try:
             return window_of(self._sessions, row, text)
         except UnreadableSource as error:

@@ -10,13 +10,13 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 
 from codex_checkpoints.core.checkpoint.view import view_v1
-from codex_checkpoints.core.compaction.how_to import bundle
+from codex_checkpoints.core.compaction.handoff import bundle
 from codex_checkpoints.core.history.rebuild import Window
 from codex_checkpoints.core.rollout.fields import is_object, text_of, whole_of
-from codex_checkpoints.durable import StorageError
-from codex_checkpoints.records import RECEIPTS, Records
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.storage.durable import StorageError
+from codex_checkpoints.storage.records import RECEIPTS, Records
 from codex_checkpoints.values import frozen
 
 

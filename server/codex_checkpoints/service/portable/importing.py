@@ -7,22 +7,132 @@ session file is published whole, and the audit gets its event.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from datetime import datetime
 
 from codex_checkpoints.codex import resume
-from codex_checkpoints.core.portable.arriving import Arrived, arrived, files_of, shelf_lines
-from codex_checkpoints.core.portable.pack import Pack
-from codex_checkpoints.core.portable.records import Import, line_of
+from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS, Checkpoint
+from codex_checkpoints.core.checkpoint.text import value
+from codex_checkpoints.core.checkpoint.view import view_v1
+from codex_checkpoints.core.compaction.handoff import bundle, handoff
+from codex_checkpoints.core.compaction.installed import Moment, Naming, new_session, source_of
+from codex_checkpoints.core.portable.arriving import (
+    Arrived,
+    arrived,
+    files_of,
+    seed_of,
+    shelf_lines,
+)
+from codex_checkpoints.core.portable.pack import MAX_BYTES, Pack
+from codex_checkpoints.core.portable.reading import BadPack, Import, line_of, pack_in
+from codex_checkpoints.core.restore.events import digest_of
 from codex_checkpoints.core.restore.pack import tokens_of
-from codex_checkpoints.records import IMPORTS, MARKERS
-from codex_checkpoints.service.import_records import ImportRecords
-from codex_checkpoints.service.portable.import_plan import ImportPlan, plan_import, thread_of
-from codex_checkpoints.service.refusal import Refusal
-from codex_checkpoints.service.restore_records import storing
+from codex_checkpoints.core.restore.records import Windows
+from codex_checkpoints.service.kept import ImportRecords, storing_restore
+from codex_checkpoints.service.reading.first_pass import paced_hashes
+from codex_checkpoints.service.refusal import Refusal, misfit
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.undertaking import event_of, is_told, removed, undertaking
+from codex_checkpoints.storage import durable
+from codex_checkpoints.storage.contract import Item, NewThread
+from codex_checkpoints.storage.records import IMPORTS, MARKERS
 from codex_checkpoints.values import frozen
+
+
+@frozen
+class ImportPlan:
+    """A pack that may come in, and what it would be here."""
+
+    pack: Pack
+    digest: str
+    cwd: str
+    seed: Checkpoint
+    handoff: str
+    name: str
+
+
+def plan_import(sessions: Sessions, file: str, cwd: str) -> ImportPlan:
+    """Read and judge a pack; nothing of it is in this home yet.
+
+    Refuses `invalid_payload`, `limit_exceeded`, `policy_text`, `unreadable_source`, and `conflict`
+    where this pack came in already.  Raises `Cancelled`.
+    """
+    folder = os.path.abspath(cwd)
+    if not os.path.isdir(folder):
+        raise misfit("cwd: must be a folder that is there")
+    data = _bytes_of(file)
+    sessions.pace.step()
+    try:
+        pack = pack_in(data)
+    except BadPack as error:
+        message = f"this pack is refused: {error}"
+        raise Refusal(error.code, message, {"problems": list(error.problems)}) from error
+    digest = digest_of(data)
+    _refuse_twice(sessions, digest)
+    hashes = paced_hashes(sessions.pace, sessions.workspace, folder, files_of(pack))
+    seed = seed_of(pack, hashes)
+    caps = sessions.settings.caps_for(pack.origin.model)
+    text = bundle(view_v1(seed, caps))
+    return ImportPlan(pack, digest, folder, seed, text, _name_of(pack))
+
+
+def thread_of(
+    plan: ImportPlan, session_id: str, at: str, new_id: Callable[[], str]
+) -> tuple[NewThread, Windows]:
+    """Return the session file to be made, and its windows (WIN-13).
+
+    It names neither a source, which is not here, nor a provider of models: Codex takes the one that
+    it is set to here.
+    """
+    origin = plan.pack.origin
+    head = {"cli_version": origin.cli_version, "source": "cli"}
+    source = source_of("", plan.cwd, head | {"history_mode": origin.history_mode}, None)
+    moment = Moment(at, int(datetime.fromisoformat(at).timestamp() * 1000))
+    naming = Naming(plan.name, new_id(), new_id())
+    ids = (session_id, new_id(), new_id())
+    items = (handoff(_view_in(plan.handoff)),)
+    made = new_session(items, source, naming, moment, ids)
+    meta = {key: each for key, each in made.meta.items() if key != "forked_from_id"}
+    lines = tuple(Item(line.type, line.payload) for line in made.lines)
+    return NewThread(meta, lines), Windows(None, made.chain.first, made.chain.current)
+
+
+def _refuse_twice(sessions: Sessions, digest: str) -> None:
+    there = sessions.catalogue.current()
+    for made in ImportRecords(sessions.records).all():
+        sessions.pace.step()
+        if made.pack_digest == digest and made.session_id in there:
+            message = f"this pack is here already, as session {made.session_id}"
+            facts = {"sessionId": made.session_id, "reason": "imported"}
+            raise Refusal("conflict", message, facts)
+
+
+def _view_in(text: str) -> str:
+    """Return the view inside a handoff."""
+    return text.partition("\n\n")[2]
+
+
+def _bytes_of(file: str) -> bytes:
+    if not os.path.isabs(file) or "\0" in file:
+        raise misfit("file: must be a whole path")
+    try:
+        return durable.read(file, MAX_BYTES)
+    except durable.TooLarge as error:
+        message = f"{file} has more than {MAX_BYTES} bytes"
+        raise Refusal("limit_exceeded", message, {"file": file, "limit": MAX_BYTES}) from error
+    except OSError as error:
+        reason = error.strerror or str(error)
+        message = f"{file} cannot be read: {reason}"
+        raise Refusal("unreadable_source", message, {"file": file, "reason": reason}) from error
+
+
+def _name_of(pack: Pack) -> str:
+    """Return how the session is called in lists: by its name, else by its task."""
+    task = pack.checkpoint.task
+    name = pack.origin.name or ("" if task is None else task.text)
+    return value(name, MAX_VALUE_CHARS) or "Imported session"
+
 
 IMPORTED = "PackImported"
 """The event of an import that is done."""
@@ -93,7 +203,7 @@ class Importing:
             ImportWork(self._sessions, self._now, session_id, made),
             self._sessions.records,
         )
-        with storing(session_id), undertaking(records, session_id, work) as prepare:
+        with storing_restore(session_id), undertaking(records, session_id, work) as prepare:
             prepare({"import": {"operationId": operation_id}})
             self._write(made)
             self._sessions.threads.create(new, datetime.fromisoformat(at))

@@ -2,35 +2,126 @@
 
 What goes into a pack is decided by `core/portable`; here it is gathered, and written whole or not
 at all.  That it left is told in the audit: by ids, counts and a digest, except for a session file
-outside the Codex home, of which nothing is stored (interfaces, "Lines, `seq`, identity").
+outside the Codex home, of which nothing is stored (rules, "Lines, `seq`, identity").
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Literal
 
 from attrs import evolve
 
-from codex_checkpoints import durable
 from codex_checkpoints.core.portable.leaving import Left, Luggage, note_events, packed
-from codex_checkpoints.core.portable.pack import MAX_BYTES, Origin, Pack, to_bytes
-from codex_checkpoints.core.restore.sealing import digest_of
-from codex_checkpoints.core.restore.trace import in_order
-from codex_checkpoints.durable import StorageError
+from codex_checkpoints.core.portable.pack import (
+    MAX_BYTES,
+    NoteEvent,
+    Origin,
+    Pack,
+    PackedTurn,
+    to_bytes,
+)
+from codex_checkpoints.core.restore.events import digest_of
+from codex_checkpoints.core.restore.lineage import MAX_CHAIN
+from codex_checkpoints.core.restore.trace import Trace, in_order
+from codex_checkpoints.core.rollout.turns import Turn
+from codex_checkpoints.service.kept import ImportRecords, went_on_from
 from codex_checkpoints.service.lineages import way_up
 from codex_checkpoints.service.marking import Markers
-from codex_checkpoints.service.portable.past import chronicle_of, past_of, turns_of
-from codex_checkpoints.service.reading.pace import paced_hashes
-from codex_checkpoints.service.reading.session_file import SessionFile
+from codex_checkpoints.service.reading.catalogue import utc
+from codex_checkpoints.service.reading.first_pass import paced_hashes
+from codex_checkpoints.service.reading.session_file import SessionFile, has_ended
 from codex_checkpoints.service.refusal import Refusal, misfit
-from codex_checkpoints.service.restore.earlier_work import earlier_work
-from codex_checkpoints.service.restore.plan import unreadable
+from codex_checkpoints.service.restore.planning import earlier_work, unreadable
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.undertaking import event_of
-from codex_checkpoints.threads.contract import Row, UnreadableSource
+from codex_checkpoints.storage import durable
+from codex_checkpoints.storage.contract import Row, UnreadableSource
+from codex_checkpoints.storage.durable import StorageError
 from codex_checkpoints.values import frozen
+
+
+@frozen
+class Past:
+    """Turns and steps in the history of notes, oldest first."""
+
+    turns: tuple[PackedTurn, ...] = ()
+    notes: tuple[NoteEvent, ...] = ()
+
+
+def chronicle_of(sessions: Sessions, row: Row, last: int) -> Trace:
+    """Read a session up to the record `last`; refuses `unreadable_source`."""
+    sessions.pace.expect(sessions.catalogue.chains.weight(row))
+    trace = Trace(last=last)
+    sessions.catalogue.read_with(trace.replay, row)
+    return trace
+
+
+def turns_of(session_id: str, chronicle: Trace) -> tuple[PackedTurn, ...]:
+    """Return the turns of a session that are not rolled back."""
+    state = chronicle.replay.state
+
+    def end(turn: Turn) -> Literal["completed", "aborted", "open"]:
+        if turn.aborted:
+            return "aborted"
+        return "completed" if has_ended(turn, state) else "open"
+
+    def packed(number: int, turn: Turn) -> PackedTurn:
+        began, ended = turn.stamp, chronicle.ended_at(turn)
+        return PackedTurn(
+            session_id,
+            turn.turn_id,
+            number,
+            None if began is None else utc(began),
+            None if ended is None else utc(ended),
+            end(turn),
+        )
+
+    return tuple(packed(number, turn) for number, turn in enumerate(state.turns.counting(), 1))
+
+
+def past_of(sessions: Sessions, session_id: str) -> Past:
+    """Return what a session came with, which no file of its own tells.
+
+    A pack brought it along, or it stands with the sessions that this one goes on from.  Refuses
+    `storage_error`.
+    """
+    found = [*_pasts(sessions, session_id)]
+    return Past(
+        tuple(turn for past in reversed(found) for turn in past.turns),
+        tuple(note for past in reversed(found) for note in past.notes),
+    )
+
+
+def _pasts(sessions: Sessions, session_id: str) -> Iterator[Past]:
+    """Yield what each session on the way up tells, the nearest first."""
+    records, seen = sessions.records, set[str]()
+    while session_id not in seen and len(seen) < MAX_CHAIN:
+        seen.add(session_id)
+        arrived = ImportRecords(records).made(session_id)
+        if arrived is not None:
+            yield Past(arrived.pack.turns, arrived.pack.notes)
+            return
+        source = went_on_from(records, session_id)
+        if source is None:
+            return
+        session_id, until = source
+        if until is not None:
+            updates = sessions.projections.updates(session_id)
+            notes = note_events(each for each in updates if each.seq <= until)
+            yield Past(_turns_until(sessions, session_id, until), notes)
+
+
+def _turns_until(sessions: Sessions, session_id: str, until: int) -> tuple[PackedTurn, ...]:
+    """Return the turns of a session up to a record; none where it is gone or cannot be read."""
+    row = sessions.catalogue.current().get(session_id)
+    if row is None:
+        return ()
+    try:
+        return turns_of(session_id, chronicle_of(sessions, row, until))
+    except Refusal:
+        return ()
 
 
 @frozen

@@ -11,33 +11,202 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
 
+import orjson
 from attrs import evolve
 
-from codex_checkpoints.core.checkpoint.caps import MAX_VALUE_CHARS
+from codex_checkpoints.codex import SCRATCH
+from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import Seeds, unsown
 from codex_checkpoints.core.checkpoint.text import value
-from codex_checkpoints.service.reading.pace import PacedReader
-from codex_checkpoints.service.reading.readers import Readers
-from codex_checkpoints.service.reading.rollout_chains import Chains
-from codex_checkpoints.service.reading.rows import row_of, unreadable_row
+from codex_checkpoints.service.reading.chains import Chains
+from codex_checkpoints.service.reading.first_pass import PacedReader
 from codex_checkpoints.service.reading.session_file import (
     Hear,
     SessionFile,
+    is_between_turns,
     open_session,
     read_with,
 )
 from codex_checkpoints.service.refusal import Cancelled, Refusal
-from codex_checkpoints.threads.contract import (
+from codex_checkpoints.storage.contract import (
     Patch,
     Rollout,
+    RolloutReader,
     Row,
     ThreadStore,
     UnreadableSource,
 )
 from codex_checkpoints.values import frozen
+
+
+def row_of(rollout: Rollout, session: SessionFile) -> Row:
+    """Return what there is to tell of a session."""
+    replay = session.now()
+    state = replay.state
+    task = replay.task()
+    head = session.head
+    tokens = None if state.tokens_stale or state.tokens is None else state.tokens
+    reported = tokens is not None and tokens.input != 0
+    return Row(
+        rollout=rollout,
+        session_id=session.session_id,
+        cwd=state.base,
+        recorded_name=state.name,
+        first_text=state.first_text,
+        task=None if task is None else task.text,
+        updated_at=_utc(replay.scale.stamp or (head and head.timestamp), rollout.mtime_ns),
+        cli_version=head and head.cli_version,
+        originator=head and head.originator,
+        history_mode=None if head is None else "paginated" if head.paginated else "legacy",
+        model=state.model,
+        context_tokens=None if tokens is None else tokens.total,
+        context_source="reported" if reported else "estimated",
+        context_window=state.window,
+        windows=state.compactions + 1,
+        compactions=state.compactions,
+        turns=sum(1 for _ in state.turns.counting()),
+        turn_open=not is_between_turns(state),
+        seq=replay.seq,
+        forked_from=head and head.forked_from,
+        parent_session=head and head.parent_session,
+        base_rollout=head.base.rollout_id if head is not None and head.base else None,
+        scratch=head is not None and head.thread_source == SCRATCH,
+        problems=_json([f"{each.code}:{each.rollout_id}" for each in session.problems]),
+        skipped=_json(_skipped(session)),
+    )
+
+
+def problems_of(row: Row) -> tuple[str, ...]:
+    """Return what is wrong with the files of a session: each a code, a colon and a rollout id."""
+    return tuple(orjson.loads(row.problems)) if row.problems else ()
+
+
+def skipped_of(row: Row) -> dict[str, int]:
+    """Return how much of a session file gave nothing, by reason."""
+    return orjson.loads(row.skipped) if row.skipped else {}
+
+
+def _json(found: object) -> str:
+    return orjson.dumps(found).decode() if found else ""
+
+
+def _skipped(session: SessionFile) -> dict[str, int]:
+    """Return what gave nothing, by reason."""
+    replay = session.replay
+    counts = dict(replay.scale.skipped)
+    if session.tail.strip() and replay is session.now():
+        counts["torn_tail"] = 1
+    if replay.state.unread_calls:
+        counts["unread_call"] = replay.state.unread_calls
+    if replay.state.observations.left_out:
+        counts["path_left_out"] = replay.state.observations.left_out
+    return counts
+
+
+def unreadable_row(rollout: Rollout, reason: str) -> Row:
+    """Return the row of a rollout that cannot be read: it is known by its place alone."""
+    return Row(rollout, rollout.thread_id, error=reason)
+
+
+def utc(stamp: str) -> str | None:
+    """Return a time of a record as UTC with milliseconds and `Z`; None for what is no time."""
+    try:
+        return _iso(datetime.fromisoformat(stamp))
+    except (ValueError, OverflowError):
+        return None
+
+
+def _utc(stamp: str | None, mtime_ns: int) -> str:
+    """Return a time as UTC with milliseconds and `Z`; a file without times has that of its file."""
+    told = None if stamp is None else utc(stamp)
+    if told is not None:
+        return told
+    try:
+        return _iso(datetime.fromtimestamp(mtime_ns / 1e9, UTC))
+    except (ValueError, OverflowError, OSError):
+        return _iso(datetime.fromtimestamp(0, UTC))
+
+
+def _iso(when: datetime) -> str:
+    when = when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
+    return when.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
+
+
+_KEPT = 32
+_SAVED_FROM = 1 << 20
+"""From this size on the state of a file in use is saved, and again after as many new bytes."""
+_SAVED_AT_ONCE = 1 << 24
+"""From this size on it is saved by the first index already: reading it again would be felt."""
+
+
+class Readers:
+    """The sessions of one store that were read lately, each where its reader stands."""
+
+    def __init__(self, store: ThreadStore, reader: RolloutReader, seeds: Seeds) -> None:
+        """Begin with none; `reader` reads for them all, the store keeps their states."""
+        self._store = store
+        self._reader = reader
+        self._seeds = seeds
+        self._kept: OrderedDict[str, SessionFile] = OrderedDict()
+        self._saved_at: dict[str, int] = {}
+
+    def take(self, path: str) -> SessionFile | None:
+        """Take out the reader of a rollout.
+
+        Whoever read on gives it back by `keep`; one that broke off in the middle is of no use.
+        """
+        return self._kept.pop(path, None)
+
+    def resume(self, path: str) -> SessionFile | None:
+        """Return a reader where one was saved, None where none was, or of another version."""
+        saved = self._store.recall(path)
+        if saved is None:
+            return None
+        session = SessionFile.load(self._reader, path, saved, self._seeds)
+        if session is not None:
+            self._saved_at[path] = session.mark.offset
+        return session
+
+    def keep(self, session: SessionFile) -> None:
+        """Hold on to a reader that is in use, and let go of the one used longest ago."""
+        self._kept[session.path] = session
+        self._kept.move_to_end(session.path)
+        offset = session.mark.offset
+        if offset - self._saved_at.get(session.path, 0) >= _SAVED_FROM:
+            self._save(session)
+        while len(self._kept) > _KEPT:
+            _, old = self._kept.popitem(last=False)
+            self._save(old)
+
+    def pass_by(self, session: SessionFile) -> None:
+        """Save what nobody uses yet, if it is large; it is not kept."""
+        if session.mark.offset >= _SAVED_AT_ONCE:
+            self._save(session)
+
+    def let_go(self, path: str) -> None:
+        """Forget the reader of a rollout that is gone, or that is to be read from its beginning."""
+        self._kept.pop(path, None)
+        self._saved_at.pop(path, None)
+
+    def save_all(self) -> None:
+        """Save what would be slow to read again."""
+        for session in self._kept.values():
+            self._save(session)
+
+    def _save(self, session: SessionFile) -> None:
+        offset = session.mark.offset
+        if abs(offset - self._saved_at.get(session.path, 0)) < _SAVED_FROM:
+            return  # reading that again is quicker than saving
+        state = session.save()
+        if state is not None:
+            self._saved_at[session.path] = offset
+            self._store.remember(session.path, (offset, 0, session.mark.inode), state)
+
 
 Listen = Callable[[Rollout], Hear | None]
 """Say who hears the bytes of a rollout that is about to be read from its beginning."""

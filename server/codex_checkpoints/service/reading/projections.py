@@ -5,23 +5,22 @@ Which session is meant is known to `session_names`, what is shown of its checkpo
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from codex_checkpoints.core.checkpoint import canonical
-from codex_checkpoints.core.checkpoint.caps import Caps
 from codex_checkpoints.core.checkpoint.memory import Update
-from codex_checkpoints.core.checkpoint.records import Checkpoint
+from codex_checkpoints.core.checkpoint.records import Caps, Checkpoint, Limits
 from codex_checkpoints.core.checkpoint.replay import Replay
-from codex_checkpoints.durable import StorageError
-from codex_checkpoints.records import Records
+from codex_checkpoints.core.checkpoint.straying import straying
 from codex_checkpoints.service.reading.catalogue import Catalogue
-from codex_checkpoints.service.reading.inheritance import inherited
-from codex_checkpoints.service.reading.session_file import SessionFile
-from codex_checkpoints.service.reading.turn_names import end_of, find_turn
+from codex_checkpoints.service.reading.chains import inherited
+from codex_checkpoints.service.reading.session_file import SessionFile, end_of, find_turn
 from codex_checkpoints.service.refusal import Refusal
-from codex_checkpoints.threads.contract import Row
+from codex_checkpoints.storage.contract import Row
+from codex_checkpoints.storage.durable import StorageError
+from codex_checkpoints.storage.records import Records
+from codex_checkpoints.storage.workspace import Workspace
 from codex_checkpoints.values import frozen
-from codex_checkpoints.workspace import Workspace
 
 
 @frozen
@@ -126,3 +125,47 @@ class Projections:
         if seq is not None:
             updates = tuple(update for update in updates if update.seq <= seq)
         return self.project(replay, updates)
+
+
+@frozen
+class Strayed:
+    """Files that Codex edited though neither the plan nor recent work speaks of them.
+
+    Sent only where the setting `driftGuard` asks for it, once for the new records of a session.
+    `seq` is that of the session after them.
+    """
+
+    session_id: str
+    uris: tuple[str, ...]
+    seq: int
+
+
+class Guard:
+    """The checkpoints of before, and what strayed from them."""
+
+    def __init__(self) -> None:
+        """Know of no session; the first look at one finds nothing."""
+        self._before: dict[str, Checkpoint] = {}
+        self._strayed: list[Strayed] = []
+
+    def look(self, replay: Replay, now: Projection) -> None:
+        """Hold the new records of a session against what it was about before them."""
+        before = self._before.get(now.session_id)
+        self._before[now.session_id] = now.checkpoint
+        if before is None or now.checkpoint.seq <= before.seq:
+            return
+        kept = replay.state.observations.kept(Limits())
+        edits = sorted((met.edited, uri) for uri, met in kept.items() if met.edited > before.seq)
+        uris = straying(before, (uri for _, uri in edits))
+        if uris:
+            self._strayed.append(Strayed(now.session_id, uris, now.checkpoint.seq))
+
+    def take(self) -> tuple[Strayed, ...]:
+        """Return, once, what was found since the last time."""
+        strayed, self._strayed = tuple(self._strayed), []
+        return strayed
+
+    def forget_all_but(self, sessions: Container[str]) -> None:
+        """Let go of the sessions that nobody follows any more."""
+        for session in [each for each in self._before if each not in sessions]:
+            del self._before[session]

@@ -9,16 +9,21 @@ circle is reported; what can be read is still read.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+import hashlib
+import re
+from collections.abc import Callable, Iterator
 
 from attrs import asdict
 
+from codex_checkpoints.core.checkpoint.canonical import loaded
 from codex_checkpoints.core.checkpoint.replay import LONGEST_TAIL, Replay
-from codex_checkpoints.core.checkpoint.saving import loaded
-from codex_checkpoints.core.checkpoint.state import Seeds, unsown
+from codex_checkpoints.core.checkpoint.state import Seeds, State, unsown
+from codex_checkpoints.core.rollout.fields import is_object, load
 from codex_checkpoints.core.rollout.items import HistoryBase, SessionMeta
-from codex_checkpoints.core.rollout.parsing import head_of
-from codex_checkpoints.threads.contract import Mark, Reading, RolloutReader, UnreadableSource
+from codex_checkpoints.core.rollout.parsing import BOM, head_of
+from codex_checkpoints.core.rollout.turns import Turn
+from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.storage.contract import Mark, Reading, RolloutReader, UnreadableSource
 from codex_checkpoints.values import define, frozen
 
 Locate = Callable[[str], str | None]
@@ -288,3 +293,131 @@ def _is_short(replay: Replay, cut: HistoryBase, size: int) -> bool:
     if replay.scale.ordinals and cut.end_ordinal is not None:
         return replay.seq + 1 < cut.end_ordinal
     return cut.end_offset is not None and size < cut.end_offset
+
+
+_PORTION = 1 << 24
+
+
+def _nothing(_portion: bytes) -> None:
+    pass
+
+
+def lines_of(
+    reader: RolloutReader, path: str, end: int | None = None, hear: Hear = _nothing
+) -> Iterator[bytes]:
+    """Yield the lines of one file that are not blank, up to the byte `end`.
+
+    The last may lack its LF if it is whole.  `hear` is given the bytes as they are read.  Raises
+    `UnreadableSource`.
+    """
+    offset, rest = 0, b""
+    while True:
+        begins = offset == 0
+        portion, offset = _portion(reader, path, offset, end)
+        if not portion:
+            break
+        hear(portion)
+        *lines, rest = (rest + (portion.removeprefix(BOM) if begins else portion)).split(b"\n")
+        yield from (line.removesuffix(b"\r") for line in lines if line.strip())
+    if rest.strip() and is_object(load(rest)):
+        yield rest.removesuffix(b"\r")
+
+
+def _portion(reader: RolloutReader, path: str, offset: int, end: int | None) -> tuple[bytes, int]:
+    """Read on from an offset; return what was read, and where to go on."""
+    taken: list[bytes] = []
+    size = 0
+
+    def feed(data: bytes) -> int:
+        nonlocal size
+        if size >= _PORTION:
+            return 0
+        taken.append(data)
+        size += len(data)
+        return len(data)
+
+    reached, _ = reader.read(path, offset, feed, end)
+    return b"".join(taken), reached
+
+
+class Fingerprint:
+    """The digest of the bytes that were heard, or of the first `limit` of them."""
+
+    def __init__(self, limit: int | None = None) -> None:
+        """Begin before the first byte."""
+        self._found = hashlib.sha256()
+        self._limit = limit
+        self.heard = 0
+
+    @property
+    def digest(self) -> str:
+        """Return the digest as it is written down."""
+        return f"sha256:{self._found.hexdigest()}"
+
+    def hear(self, data: bytes) -> int:
+        """Take the bytes that come next; return how many they are."""
+        wanted = data if self._limit is None else data[: max(0, self._limit - self.heard)]
+        self._found.update(wanted)
+        self.heard += len(data)
+        return len(data)
+
+
+def fingerprint(reader: RolloutReader, path: str, limit: int | None = None) -> tuple[str, int]:
+    """Return the digest of the bytes of a file, or of the first `limit`, and how many they are.
+
+    Raises `UnreadableSource`.
+    """
+    found = Fingerprint()
+    reader.read(path, 0, found.hear, limit)
+    return found.digest, found.heard
+
+
+_NUMBER = re.compile(r"[0-9]{1,9}")
+
+
+def find_turn(replay: Replay, turn: str | int, session_id: str) -> Turn:
+    """Find a turn by its id, or by its number among those not rolled back, from 1.
+
+    Refuses `unknown_turn`.
+    """
+    turns = replay.state.turns
+    for each in turns.turns:
+        if each.turn_id == turn:
+            return each
+    counting = list(turns.counting())
+    number = int(turn) if _NUMBER.fullmatch(str(turn)) else 0
+    if 1 <= number <= len(counting):
+        return counting[number - 1]
+    raise unknown_turn(replay, turn, session_id)
+
+
+def unknown_turn(replay: Replay, turn: str | int, session_id: str) -> Refusal:
+    """Return the refusal of a turn that a session does not have."""
+    message = f"session {session_id} has no turn {str(turn)[:80]!r}"
+    count = len(list(replay.state.turns.counting()))
+    facts = {"sessionId": session_id, "turnId": str(turn)[:200], "turns": count}
+    return Refusal("unknown_turn", message, facts)
+
+
+def end_of(turn: Turn, turns: list[Turn]) -> int | None:
+    """Return the position of the line that ends a turn, None where it is still open."""
+    if turn.ended is not None:
+        return turn.ended
+    # Without task events, or when it was cut off, a turn lasts up to the next one.
+    following = turns[turns.index(turn) + 1 :]
+    return following[0].opened - 1 if following else None
+
+
+def is_between_turns(state: State) -> bool:
+    """Return whether nothing more is to come in the session as it stands (JUN-16, JUN-17)."""
+    turns = state.turns.turns
+    return not state.turns.task_open and (not turns or has_ended(turns[-1], state))
+
+
+def has_ended(turn: Turn, state: State) -> bool:
+    """Return whether nothing more is to come in a turn."""
+    if turn.ended is not None or turn.in_task:
+        return turn.ended is not None
+    # Without task events: when another follows, or when it was answered and nothing is under way.
+    answered = state.ends_with_answer and not state.calls.waiting
+    return turn is not state.turns.turns[-1] or answered

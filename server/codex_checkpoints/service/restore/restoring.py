@@ -19,9 +19,17 @@ from datetime import datetime
 from attrs import evolve
 
 from codex_checkpoints.codex import resume
+from codex_checkpoints.core.checkpoint.memory import Update
+from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
+from codex_checkpoints.core.checkpoint.text import value
+from codex_checkpoints.core.compaction.installed import (
+    Moment,
+    Naming,
+    new_session,
+    session_meta,
+    source_of,
+)
 from codex_checkpoints.core.restore import events, markers
-from codex_checkpoints.core.restore.carried import TurnSource
-from codex_checkpoints.core.restore.chains import closes_a_circle, link_of
 from codex_checkpoints.core.restore.events import (
     BranchCreated,
     Event,
@@ -36,31 +44,138 @@ from codex_checkpoints.core.restore.events import (
     StateTransferred,
     type_of,
 )
-from codex_checkpoints.core.restore.pack import PackLine, pack_lines
-from codex_checkpoints.core.restore.recording import Outcome, restore_of, transferred
-from codex_checkpoints.core.restore.records import Restore, Windows
-from codex_checkpoints.core.rollout.fields import object_of
-from codex_checkpoints.durable import Append, StorageError
-from codex_checkpoints.records import MARKERS, UPDATES, Records
+from codex_checkpoints.core.restore.lineage import closes_a_circle, link_of
+from codex_checkpoints.core.restore.pack import PackLine, TurnSource, pack_lines
+from codex_checkpoints.core.restore.records import (
+    Outcome,
+    Restore,
+    Windows,
+    restore_of,
+    transferred,
+)
+from codex_checkpoints.core.rollout.fields import Json, object_of, whole_of
 from codex_checkpoints.service.history import Histories
-from codex_checkpoints.service.marking import Markers
-from codex_checkpoints.service.reading.fingerprints import fingerprint
-from codex_checkpoints.service.reading.pace import Pace
-from codex_checkpoints.service.refusal import Refusal
-from codex_checkpoints.service.restore.branch_making import BranchMaker
-from codex_checkpoints.service.restore.plan import Plan, Planner, Wish
-from codex_checkpoints.service.restore.source import Source, asked_of, find_source
-from codex_checkpoints.service.restore_records import (
+from codex_checkpoints.service.kept import (
     PreparedRestore,
     RestoreRecords,
     begun_line,
     line_of,
-    storing,
+    storing_restore,
 )
+from codex_checkpoints.service.marking import Markers
+from codex_checkpoints.service.reading.first_pass import Pace
+from codex_checkpoints.service.reading.session_file import fingerprint
+from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.service.restore.copying import (
+    WindowNames,
+    begins_with_head,
+    copied_history,
+    unchanged,
+)
+from codex_checkpoints.service.restore.planning import (
+    Planner,
+    RestoreOptions,
+    RestorePlan,
+    unreadable,
+)
+from codex_checkpoints.service.restore.source import RestoreSource, asked_of, find_source
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.undertaking import removed, undertaking
-from codex_checkpoints.threads.contract import Copied, Item, Row, UnreadableSource
+from codex_checkpoints.storage.contract import Copied, Item, NewThread, Row, UnreadableSource
+from codex_checkpoints.storage.durable import Append, StorageError
+from codex_checkpoints.storage.records import MARKERS, UPDATES, Records
 from codex_checkpoints.values import frozen
+
+
+class BranchMaker:
+    """Makes of plans what is to be written; new ids come from outside."""
+
+    def __init__(self, sessions: Sessions, new_id: Callable[[], str]) -> None:
+        """Work on these sessions; nothing is read yet."""
+        self._sessions = sessions
+        self._new_id = new_id
+
+    def thread(self, plan: RestorePlan, branch_id: str, at: str) -> tuple[NewThread, Windows]:
+        """Return the session file to be made, and its windows as far as they are known (WIN-13)."""
+        row, first = plan.source.row, self._new_id()
+        source = source_of(row.session_id, plan.cwd, plan.head, plan.tokens.window)
+        moment = Moment(at, int(datetime.fromisoformat(at).timestamp() * 1000))
+        if plan.pack is None:
+            reader = self._sessions.catalogue.reader
+            meta = {**session_meta(branch_id, first, source, moment), **_inherited(plan.head)}
+            windows = Windows(plan.window_id, first, first)
+            if plan.reference is not None:
+                meta |= plan.reference.as_head()
+                return NewThread(meta, _of(plan, unchanged(reader, plan.parts))), windows
+            names = WindowNames(first, self._new_id)
+            lines = copied_history(reader, plan.parts, plan.until, names)
+            return NewThread(meta, _of(plan, lines)), windows
+        naming = Naming(self._name(plan), self._new_id(), self._new_id())
+        ids = (branch_id, first, self._new_id())
+        made = new_session(_message(plan.pack.text), source, naming, moment, ids)
+        items = tuple(Item(line.type, line.payload) for line in made.lines)
+        windows = Windows(plan.window_id, made.chain.first, made.chain.current)
+        return NewThread(made.meta, items), windows
+
+    def updates(self, plan: RestorePlan) -> Iterable[dict[str, object]]:
+        """Yield what a soft branch remembers; a hard one has it in its seed (AGN-46)."""
+        if plan.pack is not None:
+            return
+        reader = self._sessions.catalogue.reader
+        # Without a head of its own the source counts one line less than its branch.
+        try:
+            moved = not plan.paginated and not begins_with_head(reader, plan.parts[0].path)
+        except UnreadableSource as error:
+            raise unreadable(plan.source.row, str(error)) from error
+        for update in plan.updates:
+            yield self._update(evolve(update, seq=update.seq + moved))
+
+    def _name(self, plan: RestorePlan) -> str:
+        """Return how a hard branch is called in lists.
+
+        The label, then the title of the source.  A title that is only the first message of the
+        conversation stays behind, unless that is the task (AGN-39).
+        """
+        marker, task = plan.source.marker, plan.goods.checkpoint.task
+        title = self._sessions.catalogue.store.name_of(plan.source.row) or ""
+        if not title and task is not None:
+            first = self._sessions.title(plan.source.row)
+            title = task.text if first == task.text else ""
+        title = value(title, MAX_VALUE_CHARS)
+        parts = dict.fromkeys(part for part in (marker.label, title) if part)
+        name = value(": ".join(parts), MAX_VALUE_CHARS)
+        return name or f"Restored from checkpoint {marker.checkpoint_id}"
+
+    def _update(self, update: Update) -> dict[str, object]:
+        where: dict[str, object] = {"seq": update.seq, "turnId": update.turn_id, "at": update.at}
+        if update.revokes is not None:
+            kind, name = update.revokes
+            return {"revoke": {"kind": kind, "id": name}} | where
+        payload: dict[str, object] = {"payload": update.payload, "hashes": dict(update.hashes)}
+        return {"updateId": self._new_id()} | where | payload
+
+
+def _of(plan: RestorePlan, lines: Iterator[Item | Copied]) -> Iterator[Item | Copied]:
+    """Yield lines of the source; what is wrong with them is wrong with it, not with the branch."""
+    try:
+        yield from lines
+    except UnreadableSource as error:
+        raise unreadable(plan.source.row, str(error)) from error
+
+
+def _inherited(head: Json) -> Json:
+    """Return up to where a subagent's lines are those of its parent: they are so in a copy, too."""
+    start = whole_of(head.get("subagent_history_start_ordinal"))
+    return {} if start is None else {"subagent_history_start_ordinal": start}
+
+
+def _message(pack: str) -> tuple[Json, ...]:
+    """Return the replacement that a hard branch begins with: the pack, or nothing."""
+    if not pack:
+        return ()
+    part = {"type": "input_text", "text": pack}
+    return ({"type": "message", "role": "user", "content": [part]},)
+
 
 logger = logging.getLogger(__name__)
 
@@ -98,7 +213,7 @@ class Restoring:
         self._planner = Planner(sessions, self._markers, self._restores)
         self._branches = BranchMaker(sessions, new_id)
 
-    def preview(self, session: str, checkpoint: str, wish: Wish) -> Restored:
+    def preview(self, session: str, checkpoint: str, wish: RestoreOptions) -> Restored:
         """Say what would come of a restore; nothing is written, not even an event."""
         source = find_source(self._sessions, self._markers, session, checkpoint)
         plan = self._planner.plan(source, wish)
@@ -107,7 +222,7 @@ class Restoring:
         lines = () if plan.pack is None else pack_lines(plan.goods)
         return Restored(record, _pack_of(plan), dry_run=True, lines=lines)
 
-    def restore(self, session: str, checkpoint: str, wish: Wish) -> Restored:
+    def restore(self, session: str, checkpoint: str, wish: RestoreOptions) -> Restored:
         """Open a branch at a marker; it is durable and ready for Codex on return.
 
         Refuses what the planner refuses, `conflict`, `storage_error`; then there is no branch, and
@@ -120,7 +235,7 @@ class Restoring:
         asked = RestoreRequested(None, wish.budget, wish.window)
         work = RestoreWork(self._sessions, self._restores, branch_id, log)
         try:
-            with storing(branch_id), undertaking(records, branch_id, work) as prepare:
+            with storing_restore(branch_id), undertaking(records, branch_id, work) as prepare:
                 source = self._asked(session, checkpoint, asked, log, prepare)
                 plan = self._validated(source, wish, branch_id, log)
                 self._publish(plan, work, prepare)
@@ -131,7 +246,9 @@ class Restoring:
 
     # --- inside ----------------------------------------------------------------------------------
 
-    def _operation(self, session_id: str | None, checkpoint: str, wish: Wish) -> Operation:
+    def _operation(
+        self, session_id: str | None, checkpoint: str, wish: RestoreOptions
+    ) -> Operation:
         """Return what is known of a restore before it is looked at: ids that are here, or None."""
         checkpoint_id = None
         if session_id is not None:
@@ -155,7 +272,7 @@ class Restoring:
         asked: RestoreRequested,
         log: RestoreLog,
         prepare: Append,
-    ) -> Source:
+    ) -> RestoreSource:
         """Find the marker, and tell what was asked for; refuses as `find_source`.
 
         Before its first event an operation is written down, so that it never lacks an end.
@@ -177,7 +294,9 @@ class Restoring:
         log.add(evolve(asked, label=source.marker.label))
         return source
 
-    def _validated(self, source: Source, wish: Wish, branch_id: str, log: RestoreLog) -> Plan:
+    def _validated(
+        self, source: RestoreSource, wish: RestoreOptions, branch_id: str, log: RestoreLog
+    ) -> RestorePlan:
         """Find everything in order, and tell it; nothing of the branch is written (AGN-84)."""
         plan = self._planner.plan(source, wish)
         self._refuse_taken(branch_id, source.row.session_id)
@@ -193,7 +312,7 @@ class Restoring:
             message = f"session {branch_id} exists already"
             raise Refusal("conflict", message, {"sessionId": branch_id, "reason": "exists"})
 
-    def _publish(self, plan: Plan, work: RestoreWork, prepare: Append) -> None:
+    def _publish(self, plan: RestorePlan, work: RestoreWork, prepare: Append) -> None:
         """Write the branch: all of it, or nothing."""
         at, branch_id, log = self._now(), work.branch_id, work.log
         log.operation = evolve(log.operation, session_id=branch_id)
@@ -225,7 +344,9 @@ def _all_of(items: Iterable[Item | Copied], pace: Pace) -> Iterator[Item | Copie
     pace.commit()
 
 
-def _record(plan: Plan, operation_id: str, branch_id: str, at: str, windows: Windows) -> Restore:
+def _record(
+    plan: RestorePlan, operation_id: str, branch_id: str, at: str, windows: Windows
+) -> Restore:
     outcome = Outcome(
         operation_id=operation_id,
         session_id=branch_id,
@@ -249,7 +370,7 @@ def _record(plan: Plan, operation_id: str, branch_id: str, at: str, windows: Win
     return record if plan.pack is not None else evolve(record, seed=plan.seed)
 
 
-def _pack_of(plan: Plan) -> str | None:
+def _pack_of(plan: RestorePlan) -> str | None:
     return None if plan.pack is None else plan.pack.text
 
 
@@ -359,7 +480,7 @@ class RestoreLog:
         if type_of(event) in self._told:
             return
         line = events.line_of(self.operation, event, step=self._step, at=self._now())
-        with storing(self.operation.source_session_id):
+        with storing_restore(self.operation.source_session_id):
             self._records.add_event(line)
         self._step += 1
 

@@ -5,22 +5,33 @@ What of it goes over is found by `plan`; markers themselves are kept by `marking
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
 
+from codex_checkpoints.core.checkpoint.records import UNKNOWN_HASH
 from codex_checkpoints.core.checkpoint.replay import Replay
-from codex_checkpoints.core.restore.markers import Marker, is_detached
+from codex_checkpoints.core.checkpoint.text import MARK, SCANNED, secrets
+from codex_checkpoints.core.restore.events import digest_of
+from codex_checkpoints.core.restore.markers import Marker, Pin, is_detached
+from codex_checkpoints.core.restore.pack import Pinned, Unseen
+from codex_checkpoints.core.restore.references import chunk_id
+from codex_checkpoints.core.restore.trace import Span
 from codex_checkpoints.service.marking import Markers
-from codex_checkpoints.service.reading.session_file import SessionFile
-from codex_checkpoints.service.reading.turn_names import end_of, has_ended, unknown_turn
+from codex_checkpoints.service.reading.session_file import (
+    SessionFile,
+    end_of,
+    has_ended,
+    unknown_turn,
+)
 from codex_checkpoints.service.refusal import Refusal
-from codex_checkpoints.service.session_names import not_current
-from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.threads.contract import Row
+from codex_checkpoints.service.sessions import Sessions, not_current
+from codex_checkpoints.storage.contract import Row
+from codex_checkpoints.storage.workspace import Workspace
 from codex_checkpoints.values import frozen
 
 
 @frozen
-class Source:
+class RestoreSource:
     """The file that holds the turn of a marker, and the position of the last line that is read."""
 
     row: Row
@@ -30,7 +41,9 @@ class Source:
     detached: bool
 
 
-def find_source(sessions: Sessions, markers: Markers, session: str, checkpoint: str) -> Source:
+def find_source(
+    sessions: Sessions, markers: Markers, session: str, checkpoint: str
+) -> RestoreSource:
     """Find a marker and its turn.
 
     Refuses `unknown_session`, `unknown_checkpoint`, `unreadable_source` where the session of
@@ -66,7 +79,7 @@ def asked_of(sessions: Sessions, session: str) -> str | None:
     return row.session_id
 
 
-def ends_with_turn(replay: Replay, source: Source) -> bool:
+def ends_with_turn(replay: Replay, source: RestoreSource) -> bool:
     """Return whether a source that was read again still has the turn where it was found."""
     turns = replay.state.turns.turns
     for turn in turns:
@@ -88,7 +101,7 @@ def _elsewhere(sessions: Sessions, marker: Marker) -> tuple[Row, SessionFile]:
         raise Refusal("unreadable_source", message, facts) from refusal
 
 
-def _at_turn(sessions: Sessions, row: Row, opened: SessionFile, marker: Marker) -> Source:
+def _at_turn(sessions: Sessions, row: Row, opened: SessionFile, marker: Marker) -> RestoreSource:
     """Find the file with the turn: the newest one, or an older segment that still has it."""
     detached = is_detached(marker, opened.now().state.turns)
     for candidate, its in _segments(sessions, row, opened):
@@ -103,7 +116,7 @@ def _at_turn(sessions: Sessions, row: Row, opened: SessionFile, marker: Marker) 
             until = end_of(found, turns)
             # No line ends the last turn: what is said from here on belongs to it no more.
             until = now.scale.lines if until is None else until
-            return Source(candidate, its, marker, until, detached)
+            return RestoreSource(candidate, its, marker, until, detached)
     raise unknown_turn(opened.now(), marker.turn_id, row.session_id)
 
 
@@ -119,3 +132,73 @@ def _segments(
     ]
     for each in sorted(older, key=lambda each: each.rollout_id, reverse=True):
         yield each, catalogue.open(each)
+
+
+_LINE = re.compile(rb"[^\n]*\n|[^\n]+")
+
+
+def hashes_now(workspace: Workspace, base: str | None, then: Mapping[str, str]) -> dict[str, str]:
+    """Return the hashes of now of the files that a marker knew."""
+    now = workspace.hashes(base, then)
+    return {uri: now.get(uri, UNKNOWN_HASH) for uri in then}
+
+
+def chunks_now(workspace: Workspace, base: str | None, spans: Iterable[Span]) -> dict[str, str]:
+    """Return the hashes of lines as they are now, by the id of their chunk (AGN-36)."""
+    found: dict[str, str] = {}
+    contents: dict[str, bytes | None] = {}
+    for span in spans:
+        if span.uri not in contents:
+            contents[span.uri] = workspace.content(base, span.uri)
+        part = _lines(contents[span.uri], span.start, span.end)
+        if part is not None:
+            found[chunk_id(span)] = digest_of(part)
+    return found
+
+
+def pinned_now(workspace: Workspace, base: str | None, pin: Pin) -> Pinned:
+    """Return what is pinned, with its text and hash, or why there is none to be shown."""
+    content = workspace.content(base, pin.uri)
+    if pin.start is not None and pin.end is not None:
+        part = _lines(content, pin.start, pin.end)
+        found = None if part is None else digest_of(part)
+        text = None if content is None else _text(content, pin.start, pin.end)
+    else:
+        part, found = content, workspace.hashes(base, [pin.uri]).get(pin.uri)
+        text = None if content is None else content.decode(errors="replace")
+    if part is not None:
+        return Pinned(pin.uri, pin.start, pin.end, found, text)
+    why = "no_lines" if content is not None else _unseen(workspace, base, pin.uri)
+    return Pinned(pin.uri, pin.start, pin.end, found, None, why)
+
+
+def _unseen(workspace: Workspace, base: str | None, uri: str) -> Unseen:
+    """Return why a file cannot be read: whoever may not look cannot say that it is gone."""
+    if workspace.missing(base, [uri]):
+        return "missing"
+    # One above the limit is known by its size and time.
+    return "bound" if workspace.hashes(base, [uri]) else "unreadable"
+
+
+def _text(content: bytes, start: int, end: int) -> str:
+    """Return the text of some lines, without what belongs to a secret that the file tells."""
+    lines = _LINE.findall(content)
+    cuts = (lines[: start - 1], lines[start - 1 : end], lines[end:])
+    before, text, behind = (b"".join(each).decode(errors="replace") for each in cuts)
+    before, behind = before[-SCANNED:], behind[:SCANNED]
+    parts: list[str] = []
+    first, last = len(before), len(before) + len(text)
+    at = first
+    for begin, stop in secrets(before + text + behind):
+        if begin < last and first < stop:
+            parts += [text[at - first : max(begin, first) - first], MARK]
+            at = min(stop, last)
+    return "".join(parts) + text[at - first :]
+
+
+def _lines(content: bytes | None, start: int, end: int) -> bytes | None:
+    """Return some lines of a file, from 1; None where it has none of them."""
+    if content is None:
+        return None
+    found = _LINE.findall(content)[start - 1 : end]
+    return b"".join(found) if found else None

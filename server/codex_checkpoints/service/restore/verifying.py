@@ -13,22 +13,159 @@ alone; there at least it has its end, unless it is under way.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Literal
 
 from codex_checkpoints.core.compaction.records import Installed
-from codex_checkpoints.core.restore.events import unended
+from codex_checkpoints.core.compaction.records import digest_of as digest_of_items
+from codex_checkpoints.core.restore.events import DIGEST, digest_of, is_intact, unended
 from codex_checkpoints.core.restore.events import verify as verify_events
-from codex_checkpoints.core.restore.records import restore_in
-from codex_checkpoints.core.restore.sealing import DIGEST, is_intact
-from codex_checkpoints.core.rollout.fields import Json, is_object, object_of, text_of
-from codex_checkpoints.durable import StorageError, Unreadable
-from codex_checkpoints.records import IMPORTS, RESTORES
-from codex_checkpoints.service.compaction_records import CompactionRecords
+from codex_checkpoints.core.restore.records import Restore, restore_in
+from codex_checkpoints.core.rollout.fields import (
+    Json,
+    is_list,
+    is_object,
+    load,
+    object_of,
+    text_of,
+    texts_of,
+)
+from codex_checkpoints.service.kept import CompactionRecords, RestoreRecords
+from codex_checkpoints.service.reading.session_file import fingerprint, lines_of
 from codex_checkpoints.service.refusal import Refusal
-from codex_checkpoints.service.restore.file_checks import Fault, looks
-from codex_checkpoints.service.restore_records import RestoreRecords
 from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.storage.contract import Row, UnreadableSource
+from codex_checkpoints.storage.durable import StorageError, Unreadable
+from codex_checkpoints.storage.records import IMPORTS, RESTORES
 from codex_checkpoints.values import frozen
+
+Code = Literal[
+    "changed_line",
+    "missing_lines",
+    "wrong_order",
+    "changed_record",
+    "missing_record",
+    "changed_branch",
+    "changed_source",
+]
+
+
+@frozen
+class Fault:
+    """Something that is not as it was written.
+
+    `code` is `changed_line`, `missing_lines` or `wrong_order` for the audit (`line` counts from 1;
+    null where a whole end is gone), `changed_record` for the record of a restore or an import,
+    `missing_record` for one that a session lacks and another place tells of, `changed_branch` for
+    what a session began with that a restore or a compaction made, `changed_source` for the bytes
+    that its source had then.
+    """
+
+    code: Code
+    operation_id: str | None
+    session_id: str | None = None
+    line: int | None = None
+
+
+Look = Fault | Literal["same"] | None
+"""What came of a look at a file: None where it is gone."""
+
+
+def looks(
+    sessions: Sessions,
+    restores: Sequence[Restore],
+    compactions: Sequence[Installed],
+    log: Sequence[Json],
+) -> list[Look]:
+    """Look at the files of restores and compactions, the newest of these last.
+
+    Of a session only the newest compaction is asked what was in front of it: that is all of it.
+    """
+    sources = {each.source.session_id: each for each in compactions}
+    sessions.pace.expect(sum(map(_size_of, log)))
+    sessions.pace.expect(sum(each.source.bytes_before for each in sources.values()))
+    return [
+        *(look for record in restores for look in _restored(sessions, record, log)),
+        *(_compacted(sessions, each) for each in sources.values()),
+        *(_continued(sessions, each) for each in compactions if each.into == "new"),
+    ]
+
+
+def _size_of(event: Json) -> int:
+    """Return how many bytes of a file an event tells of: so many are read again."""
+    told = event.get("branchBytes"), event.get("sourceBytes")
+    return sum(size for size in told if type(size) is int and size > 0)
+
+
+def _restored(sessions: Sessions, record: Restore, log: Sequence[Json]) -> Iterator[Look]:
+    """Look at branch and source as far as they went then; yield None for one that is gone.
+
+    The record tells how far that was; for one of an earlier version the events do.
+    """
+    own = [event for event in log if event.get("operationId") == record.operation_id]
+    sizes = {str(event.get("type")): event for event in own}
+    branch = record.branch_bytes or sizes.get("BranchCreated", {}).get("branchBytes")
+    source = record.source_bytes or sizes.get("RestoreValidated", {}).get("sourceBytes")
+    sides: tuple[tuple[Code, str, str, object], ...] = (
+        ("changed_branch", record.session_id, record.branch_digest, branch),
+        ("changed_source", record.source_session_id, record.source_digest, source),
+    )
+    for code, session_id, digest, size in sides:
+        same = _begins_as(sessions, session_id, digest, size)
+        found = "same" if same else Fault(code, record.operation_id, session_id)
+        yield None if same is None else found
+
+
+def _begins_as(sessions: Sessions, session_id: str, digest: str, size: object) -> bool | None:
+    """Return whether the first bytes of a session have a digest, None where there are none."""
+    paths = _paths(sessions, session_id)
+    if type(size) is not int or not paths:
+        return None
+    reader = sessions.catalogue.reader
+    try:
+        return any(fingerprint(reader, path, size)[0] == digest for path in paths)
+    except UnreadableSource:
+        return None
+
+
+def _compacted(sessions: Sessions, record: Installed) -> Look:
+    """Look at what was compacted, as far as it went then."""
+    source = record.source
+    same = _begins_as(sessions, source.session_id, source.prefix, source.bytes_before)
+    if same is None:
+        return None
+    return "same" if same else Fault("changed_source", record.compaction_id, source.session_id)
+
+
+def _continued(sessions: Sessions, record: Installed) -> Look:
+    """Look at the replacement that a session begins with which a compaction made."""
+    reader = sessions.catalogue.reader
+    try:
+        found = [
+            digest_of_items(_replacement(islice(lines_of(reader, path), 1, 2)))
+            for path in _paths(sessions, record.session_id)
+        ]
+    except UnreadableSource:
+        return None
+    if not found:
+        return None
+    same = record.replacement in found
+    return "same" if same else Fault("changed_branch", record.compaction_id, record.session_id)
+
+
+def _replacement(lines: Iterable[bytes]) -> list[Json]:
+    """Return the items in the first of some lines."""
+    payload = object_of(object_of(load(next(iter(lines), b""))).get("payload"))
+    items = payload.get("replacement_history")
+    return list(map(object_of, items)) if is_list(items) else []
+
+
+def _paths(sessions: Sessions, session_id: str) -> list[str]:
+    """Return where the files of a session lie; there may be older segments among them."""
+    rows = sessions.catalogue.rows().values()
+    return [row.path for row in rows if row.session_id == session_id and row.error is None]
+
 
 _SEALED = (
     "PackExported",
@@ -207,3 +344,127 @@ def _lacking_records(sessions: Sessions, told: _Told) -> Iterator[Fault]:
     for session_id, operation_id in wanted:
         if session_id in here and (session_id, operation_id) not in found:
             yield Fault("missing_record", operation_id, session_id)
+
+
+_SHORTEST_PREFIX = 8
+
+
+@frozen
+class Side:
+    """One end of a restore as it is now; `title` is None where the session is gone."""
+
+    title: str | None
+    available: bool
+
+
+@frozen
+class Listed:
+    """A restore, with what became of its two sessions; `pack` is asked for by details alone."""
+
+    record: Restore
+    branch: Side
+    source: Side
+    pack: str | None = None
+
+
+class RestoreHistory:
+    """The restores of one home."""
+
+    def __init__(self, sessions: Sessions) -> None:
+        """Read the records of these sessions; nothing is read yet."""
+        self._sessions = sessions
+        self._restores = RestoreRecords(sessions.records)
+
+    def restores(self, session: str | None = None) -> tuple[Listed, ...]:
+        """Return the restores of a session, as source or branch, or all; the oldest first.
+
+        A session that is gone is still known by its id.  Refuses `unknown_session` where neither a
+        file nor a record tells of it, `ambiguous_session`.
+        """
+        if session is None:
+            return tuple(map(self._listed, self._restores.all()))
+        session_id = self._named(session)
+        return tuple(map(self._listed, self._restores.of(session_id)))
+
+    def details(self, operation: str) -> Listed:
+        """Return everything about a restore, by its id or a unique beginning of it.
+
+        Refuses `unknown_operation`.
+        """
+        found = [each for each in self._restores.all() if each.operation_id.startswith(operation)]
+        exact = [each for each in found if each.operation_id == operation]
+        if len(operation) >= _SHORTEST_PREFIX and len(found) == 1:
+            exact = found
+        if not exact:
+            message = f"no restore {operation[:80]!r}"
+            raise Refusal("unknown_operation", message, {"operationId": operation[:200]})
+        return self._listed(exact[0], pack=self._pack(exact[0]))
+
+    def audit(self, session: str | None = None, operation: str | None = None) -> tuple[Json, ...]:
+        """Return the events of a session, as source or branch, or of an operation, or all.
+
+        They are in the order of their writing.  Refuses `storage_error`.
+        """
+        session_id = None if session is None else self._named(session)
+        return tuple(
+            event
+            for event in self._events()
+            if (session_id is None or session_id in _sessions_of(event))
+            and (operation is None or event.get("operationId") == operation)
+        )
+
+    # --- inside ----------------------------------------------------------------------------------
+
+    def _events(self) -> Iterator[Json]:
+        try:
+            yield from map(object_of, self._sessions.records.events())
+        except StorageError as error:
+            message = f"the audit cannot be read: {error}"
+            raise Refusal("storage_error", message, {"reason": str(error)}) from error
+
+    def _named(self, session: str) -> str:
+        try:
+            return self._sessions.find(session).session_id
+        except Refusal as refusal:
+            if refusal.code != "unknown_session":
+                raise
+            gone = {each for told in self._restores.all() for each in _ends_of(told)}
+            fitting = sorted(each for each in gone if each.startswith(session))
+            if session in gone or (len(session) >= _SHORTEST_PREFIX and len(fitting) == 1):
+                return session if session in gone else fitting[0]
+            raise
+
+    def _listed(self, record: Restore, pack: str | None = None) -> Listed:
+        branch, source = self._side(record.session_id), self._side(record.source_session_id)
+        return Listed(record, branch, source, pack)
+
+    def _side(self, session_id: str) -> Side:
+        row = self._row(session_id)
+        title = None if row is None else self._sessions.title(row)
+        return Side(title, available=row is not None)
+
+    def _row(self, session_id: str) -> Row | None:
+        return self._sessions.catalogue.current().get(session_id)
+
+    def _pack(self, record: Restore) -> str | None:
+        """Read the pack out of the branch; None where that is gone, or holds another."""
+        row = self._row(record.session_id)
+        if row is None or record.pack is None:
+            return None
+        try:
+            first = list(islice(lines_of(self._sessions.catalogue.reader, row.path), 2))
+        except UnreadableSource:
+            return None
+        payload = object_of(object_of(load(first[-1]) if first else None).get("payload"))
+        items = payload.get("replacement_history")
+        content = object_of(items[0]).get("content") if is_list(items) and items else None
+        text = "".join(texts_of(content))
+        return text if digest_of(text.encode()) == record.pack.digest else None
+
+
+def _ends_of(record: Restore) -> tuple[str, str]:
+    return record.session_id, record.source_session_id
+
+
+def _sessions_of(event: Json) -> tuple[str | None, str | None]:
+    return text_of(event.get("sessionId")), text_of(event.get("sourceSessionId"))

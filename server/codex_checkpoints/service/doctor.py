@@ -1,0 +1,465 @@
+"""What was found, skipped and why, each finding with a way out (`doctor`)."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from operator import attrgetter
+
+from codex_checkpoints.codex.program import has_hooks
+from codex_checkpoints.service.connect.doors import HOW_TO_TRUST, Door
+from codex_checkpoints.service.connect.status import Connection
+from codex_checkpoints.service.reading.catalogue import problems_of, skipped_of
+from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.settings import WINDOW_VARIABLES, left_aside, what_helps
+from codex_checkpoints.storage.contract import Fault, Row
+from codex_checkpoints.storage.durable import StorageError, unreadable_in
+from codex_checkpoints.storage.records import (
+    AUDIT,
+    COMPACTIONS,
+    IMPORTS,
+    MARKERS,
+    RESTORES,
+    UPDATES,
+    Records,
+)
+from codex_checkpoints.values import frozen
+
+_RECENT = 20
+"""How many of the newest sessions are asked for the version of Codex that wrote them."""
+
+
+@frozen
+class Finding:
+    """One thing worth knowing, with a way out; `severity` is `error`, `warning` or `info`."""
+
+    code: str
+    severity: str
+    message: str
+    path: str | None
+    count: int
+    way_out: str
+
+
+_DOORS = {"hook": "Hooks", "mcp": "Memory tools"}
+_CONNECTION_PROBLEMS: Mapping[str, tuple[str, str]] = {
+    "incomplete": (
+        "warning",
+        "Codex is told of some of our hooks only, or not of all that they are for.",
+    ),
+    "program_missing": (
+        "error",
+        "What Codex is told to call is gone: the program or its Python was moved or removed.",
+    ),
+    "other_program": ("info", "Codex calls another installation of this program."),
+    "other_folders": ("warning", "Codex calls this program for another home or state folder."),
+    "no_hooks": ("warning", "The version of Codex that is installed has no hooks that fit."),
+    "disabled": ("warning", "They are switched off in Codex, or some of them."),
+    "untrusted": ("warning", "Nobody has told Codex to trust them, so it does not call them."),
+    "failed": ("warning", "The last call failed."),
+}
+
+
+def of_connection(connection: Connection, rows: Iterable[Row]) -> Iterator[Finding]:
+    """Tell what is wrong between Codex and us, as far as files tell; `rows` are the sessions.
+
+    Where nothing is connected that is nobody's trouble: only what is left over, or lies elsewhere,
+    is told then.
+    """
+    none = {"not_configured", "unreadable"}
+    is_connected = any(door.problem not in none for door in connection.doors)
+    for door in connection.doors:
+        yield from _of_door(connection, door)
+    yield from _of_files(connection, is_connected=is_connected)
+    if is_connected:
+        yield from _of_codex(connection, rows)
+
+
+def _of_door(connection: Connection, door: Door) -> Iterator[Finding]:
+    home, name = connection.codex_home, _DOORS[door.door]
+    told = _CONNECTION_PROBLEMS.get(door.problem or "")
+    if told is not None:
+        severity, message = told
+        if door.problem == "failed" and door.failure is not None:
+            message = f"The last call, at {door.failure.at}, failed: {door.failure.code}."
+        code = f"{door.door}_{door.problem}"
+        yield Finding(code, severity, f"{name}: {message}", home, 1, door.way_out or "")
+    elif door.problem is None and door.last_ran_at is None:
+        message = f"{name}: they are connected, and Codex has not called them yet."
+        if door.door == "hook":
+            yield Finding("hook_never_ran", "info", message, home, 1, HOW_TO_TRUST)
+        elif _has_called(connection):
+            way_out = "Nothing to do: the model uses them where it has something to note."
+            yield Finding("mcp_never_ran", "info", message, home, 1, way_out)
+
+
+def _of_files(connection: Connection, *, is_connected: bool) -> Iterator[Finding]:
+    for sentence in connection.in_files:
+        yield Finding(
+            "codex_configuration",
+            "warning",
+            f"{sentence}.",
+            connection.codex_home,
+            1,
+            "Correct that file; this program changes nothing in one that it cannot read.",
+        )
+    # Of a file that cannot be read the copy may be the best there is.
+    for path in () if is_connected or connection.in_files else connection.backups:
+        yield Finding(
+            "backup_left",
+            "info",
+            "A copy of Codex's configuration from before `connect` is left; it may hold keys.",
+            path,
+            1,
+            "Remove it when you need it no longer.",
+        )
+    for other in connection.other_homes:
+        if other.has_sessions and not other.connected:
+            yield Finding(
+                "other_home_not_connected",
+                "info",
+                "Another Codex home has sessions, and nothing of ours in its configuration.",
+                other.codex_home,
+                1,
+                f"`codex-checkpoints connect --codex-home {other.codex_home}` connects it.",
+            )
+
+
+def _has_called(connection: Connection) -> bool:
+    return any(door.last_ran_at is not None for door in connection.doors)
+
+
+def _of_codex(connection: Connection, rows: Iterable[Row]) -> Iterator[Finding]:
+    """Tell of a Codex that is not there, and of sessions whose version had no hooks."""
+    if connection.codex_problem == "codex_not_found" and not _has_called(connection):
+        yield Finding(
+            "codex_not_found",
+            "info",
+            "There is no Codex CLI on the PATH, and no Codex has called us yet.",
+            None,
+            1,
+            "Install Codex, or start it where this program is connected.",
+        )
+    newest = sorted(rows, key=lambda row: row.updated_at or "", reverse=True)[:_RECENT]
+    old = [row for row in newest if has_hooks(row.cli_version) is False]
+    if old:
+        versions = ", ".join(sorted({row.cli_version or "" for row in old}))
+        yield Finding(
+            "sessions_without_hooks",
+            "info",
+            f"{len(old)} of the newest {len(newest)} sessions come from a Codex without hooks that"
+            f" fit: {versions}.",
+            max(old, key=attrgetter("path")).path,
+            len(old),
+            "Update Codex there, too; until then such a session is followed, and given nothing.",
+        )
+
+
+_METADATA = "metadata.jsonl"
+"""Written by the store of the threads, beside the others."""
+_OF_A_SESSION = (UPDATES, _METADATA, MARKERS, COMPACTIONS, RESTORES, IMPORTS)
+_SHOWN = 8
+"""So many lines are named; the others are counted."""
+
+
+def damage(records: Records) -> Iterator[Finding]:
+    """Yield a finding for each record of ours that cannot be read as a whole."""
+    for path in _paths(records):
+        try:
+            numbers = tuple(unreadable_in(path))
+        except StorageError as error:
+            yield Finding(
+                "unreadable_record",
+                "error",
+                f"This record of ours cannot be read: {error}.",
+                path,
+                1,
+                "Give your account the right to read it, or bring it back from a backup.",
+            )
+            continue
+        if numbers:
+            yield Finding(
+                "damaged_record",
+                "warning",
+                f"{_lines(numbers)} of this record of ours cannot be read; the others count.",
+                path,
+                len(numbers),
+                "Bring the file back from a backup, else what stood there is lost;"
+                " only what a killed program had not finished is no loss.",
+            )
+
+
+def _paths(records: Records) -> Iterator[str]:
+    yield os.path.join(records.state_dir, AUDIT)
+    for name in _OF_A_SESSION:
+        for session_id in sorted(records.holding(name)):
+            folder = records.session_dir(session_id)
+            if folder is not None:
+                yield os.path.join(folder, name)
+
+
+def _lines(numbers: tuple[int, ...]) -> str:
+    if len(numbers) == 1:
+        return f"Line {numbers[0]}"
+    shown = ", ".join(map(str, numbers[:_SHOWN]))
+    others = len(numbers) - _SHOWN
+    return f"Lines {shown} and {others} more" if others > 0 else f"Lines {shown}"
+
+
+@frozen
+class Diagnosis:
+    """What was found, skipped and why; `skipped` counts what gave nothing, by reason."""
+
+    codex_home: str
+    state_dir: str
+    sessions: int
+    findings: tuple[Finding, ...]
+    skipped: dict[str, int]
+
+
+def diagnose(
+    sessions: Sessions, problems: tuple[str, ...] = (), connection: Connection | None = None
+) -> Diagnosis:
+    """Look at folders, index and sessions; `problems` are those of the settings.
+
+    `connection` says how Codex is connected; where it is not at all, that is nobody's trouble.
+    """
+    catalogue = sessions.catalogue
+    rows = tuple(catalogue.rows().values())
+    skipped = {row.path: skipped_of(row) for row in rows if row.skipped}
+    findings = (
+        *map(_fault, catalogue.store.faults()),
+        *_state_dir(sessions.records.state_dir, sessions.projections.storage_problem),
+        *damage(sessions.records),
+        *(
+            Finding(
+                "bad_setting",
+                "warning",
+                problem,
+                os.path.join(sessions.records.state_dir, "config.toml"),
+                1,
+                what_helps(problem, sessions.settings),
+            )
+            for problem in problems
+        ),
+        *map(_variable, sessions.ignored_variables()),
+        *(() if connection is None else of_connection(connection, catalogue.current().values())),
+        *_scratches(sessions),
+        *_rows(rows, catalogue.current()),
+        *_skipped(skipped),
+    )
+    return Diagnosis(
+        catalogue.place,
+        sessions.records.state_dir,
+        len(catalogue.current()),
+        findings,
+        dict(sorted(_sums(skipped.values()).items())),
+    )
+
+
+_SETTINGS = ("contextWindowTokens", "fastContextWindowTokens")
+_INSTEAD = dict(zip(WINDOW_VARIABLES, _SETTINGS, strict=True))
+
+
+def _variable(name: str) -> Finding:
+    """Say that a variable of the environment is left aside (JUN-21)."""
+    message = f"{left_aside(name)}."
+    way_out = f"Correct the variable, or set {_INSTEAD[name]} in config.toml instead."
+    return Finding("bad_variable", "warning", message, None, 1, way_out)
+
+
+_FAULTS = {
+    "home_missing": (
+        ("codex_home_missing", "error"),
+        "There is no Codex home here.",
+        "Run Codex once, or name the folder with CODEX_HOME or --codex-home.",
+    ),
+    "rollouts_missing": (
+        ("sessions_folder_missing", "warning"),
+        "Codex has written no session here yet.",
+        "Start a session with Codex; it appears by itself.",
+    ),
+    "rollouts_unreadable": (
+        ("sessions_folder_unreadable", "error"),
+        "The folder of the sessions cannot be read.",
+        "Give your account the right to read it.",
+    ),
+    "unnamable": (
+        ("path_not_utf8", "warning"),
+        "Session files lie in a folder whose name is not valid UTF-8; they are left out.",
+        "Rename the folder; Codex itself names them by year, month and day.",
+    ),
+    "index_unavailable": (
+        ("index_unavailable", "warning"),
+        "The index is kept in memory for now: {}.",
+        (
+            "Delete index.sqlite and its companions, or give your account the right to write it; "
+            "it is made anew from the session files."
+        ),
+    ),
+    "passed_over": (
+        ("passed_over", "warning"),
+        "This may be a session file or hold some, and is left out: it is {}.",
+        (
+            "Move it elsewhere, or put the session file itself there under the name that Codex gave"
+            " it; `codex-checkpoints view` reads a file of any name by its path."
+        ),
+    ),
+}
+
+
+def _fault(fault: Fault) -> Finding:
+    """Say what keeps the store from being whole."""
+    (code, severity), message, way_out = _FAULTS[fault.code]
+    message = message.format(fault.reason)
+    if fault.code == "passed_over" and fault.count > 1:
+        message = f"{message.removesuffix('.')}. So are {fault.count - 1} more."
+    return Finding(code, severity, message, _writable(fault.path), fault.count, way_out)
+
+
+def _writable(path: str) -> str:
+    """Return a path, or what it looks like where no answer could hold it."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return ascii(path)
+    return path
+
+
+def _state_dir(state_dir: str, problem: str | None) -> Iterator[Finding]:
+    existing = state_dir
+    while not os.path.exists(existing) and os.path.dirname(existing) != existing:
+        existing = os.path.dirname(existing)
+    if not os.path.isdir(existing) or not os.access(existing, os.W_OK | os.X_OK):
+        yield Finding(
+            "state_dir_unwritable",
+            "error",
+            "Checkpoints cannot be stored here; they are still computed and shown.",
+            state_dir,
+            1,
+            "Give your account the right to write there, or name another folder with --state-dir.",
+        )
+    elif problem is not None:
+        yield Finding(
+            "storage_error",
+            "error",
+            f"Checkpoints could not be stored; they are still computed and shown: {problem}.",
+            state_dir,
+            1,
+            "Make room or mend what is said there; they are stored with the next change.",
+        )
+
+
+def _scratches(sessions: Sessions) -> Iterator[Finding]:
+    """Tell of forks that Codex compacted for us, and that nobody put away."""
+    catalogue = sessions.catalogue
+    live = catalogue.store.live_threads()
+    for row in catalogue.current().values():
+        if row.scratch and not row.archived and row.session_id not in live:
+            yield Finding(
+                "scratch_left",
+                "info",
+                "A scratch fork is left of a compaction by Codex that was cut off.",
+                row.path,
+                1,
+                f"`codex-checkpoints archive {row.session_id}` puts it away; nothing needs it.",
+            )
+
+
+_PROBLEMS = {
+    "base_missing": (
+        "The earlier part of this session lies in a file that is not there.",
+        "Bring the file of rollout {} back; until then the session is shown without it.",
+    ),
+    "base_short": (
+        "The file with the earlier part of this session is shorter than it was.",
+        "Restore rollout {} from a backup; what can be read is shown.",
+    ),
+    "base_cycle": (
+        "The files of this session refer to each other in a circle.",
+        "Rollout {} was edited; restore it from a backup.",
+    ),
+}
+
+
+def _rows(rows: tuple[Row, ...], current: Mapping[str, Row]) -> Iterator[Finding]:
+    reached = _reached(rows, current)
+    for row in rows:
+        if row.error is not None:
+            yield Finding(
+                "unreadable_source",
+                "error",
+                f"This session file cannot be read: {row.error}.",
+                row.path,
+                1,
+                "Check that the file is yours to read and whole; other sessions are unaffected.",
+            )
+        elif row.path not in reached:
+            yield Finding(
+                "unreached_segment",
+                "info",
+                "A file of a session that its newest file does not build on, after a revert.",
+                row.path,
+                1,
+                "Nothing to do; it is read when you name its path.",
+            )
+        for problem in problems_of(row):
+            code, _, rollout_id = problem.partition(":")
+            message, way_out = _PROBLEMS[code]
+            yield Finding(code, "warning", message, row.path, 1, way_out.format(rollout_id))
+
+
+def _reached(rows: tuple[Row, ...], current: Mapping[str, Row]) -> set[str]:
+    """Return the files that are current, or that a current one builds on."""
+    by_rollout = {row.rollout_id: row for row in rows}
+    reached: set[str] = set()
+    for row in current.values():
+        step: Row | None = row
+        while step is not None and step.path not in reached:
+            reached.add(step.path)
+            step = None if step.base_rollout is None else by_rollout.get(step.base_rollout)
+    return reached
+
+
+_SKIPPED = {
+    "torn_tail": ("info", "Nothing to do: a session that is being written, or was cut off."),
+    "not_json": ("warning", "Codex skips such a line too; the rest of the session is read."),
+    "not_object": ("warning", "Codex skips such a line too; the rest of the session is read."),
+    "not_utf8": ("warning", "Codex refuses to resume such a file; the rest is read here."),
+    "too_long": ("warning", "The line is too long even without its images; the rest is read."),
+    "unknown_type": ("info", "Lines of a newer Codex; an update of this tool may know them."),
+    "no_ordinal": ("warning", "Written by another tool or version; the line still counts."),
+    "repeated_ordinal": ("info", "Several writers numbered alike; the order of the file counts."),
+    "unread_call": ("info", "Calls whose arguments are not plain text are counted, not guessed."),
+    "path_left_out": ("info", "Names that are too long, or no file at all, are not recorded."),
+}
+
+
+_NAMED = 4
+"""So many files are named for each reason, those with the most; the others are counted."""
+
+
+def _sums(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for each in counts:
+        found.update(each)
+    return found
+
+
+def _skipped(skipped: Mapping[str, Mapping[str, int]]) -> Iterator[Finding]:
+    """Yield what gave nothing: for each reason the files, and in one finding those beyond."""
+    for reason in sorted(_sums(skipped.values())):
+        severity, way_out = _SKIPPED.get(reason, ("info", "Nothing to do."))
+        files = [(path, each[reason]) for path, each in skipped.items() if reason in each]
+        ranked = sorted(files, key=lambda file: (-file[1], file[0]))
+        for path, count in ranked[:_NAMED]:
+            message = f"{count} of what this session file holds gave nothing: {reason}."
+            yield Finding(reason, severity, message, path, count, way_out)
+        others = ranked[_NAMED:]
+        if others:
+            count = sum(each for _, each in others)
+            message = (
+                f"{count} of what {len(others)} more session files hold gave nothing: {reason}."
+            )
+            yield Finding(reason, severity, message, None, count, way_out)

@@ -1,0 +1,425 @@
+"""The one entry point for changes to threads: made, continued, named, put away, removed (STO-8).
+
+A thread that is loaded in this process is changed through its `LiveThread`, a cold one straight
+through the store; the outcome is the same.  What the store will not do becomes a refusal here.
+Which thread a person means is known to `session_names`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable, Generator, Iterable
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
+from codex_checkpoints.core.checkpoint.text import cut, one_line
+from codex_checkpoints.service.reading.catalogue import Catalogue, row_of
+from codex_checkpoints.service.reading.session_file import Locate, SessionFile, open_session
+from codex_checkpoints.service.refusal import Cancelled, Refusal
+from codex_checkpoints.storage.contract import (
+    OURS,
+    Appended,
+    BadQuery,
+    Conflict,
+    Copied,
+    Item,
+    KeptHereAlone,
+    Look,
+    NewThread,
+    Patch,
+    Rollout,
+    Row,
+    StorageFailed,
+    StoreError,
+    ThreadIsLive,
+    ThreadNotFound,
+    ThreadStore,
+    UnreadableSource,
+    Unsupported,
+)
+from codex_checkpoints.values import frozen
+
+if TYPE_CHECKING:
+    from codex_checkpoints.codex.app_server import AskingFailed
+    from codex_checkpoints.codex.program import CodexArchive
+
+logger = logging.getLogger(__name__)
+
+KEPT = frozenset(
+    {
+        "response_item",
+        "event_msg",
+        "turn_context",
+        "compacted",
+        "world_state",
+        "inter_agent_communication",
+        "inter_agent_communication_metadata",
+        "token_usage_record",
+        "retained_context",
+        "dynamic_tools_updated",
+        "security_risk_score",
+        "realtime_item",
+    }
+)
+"""What a rollout may hold behind its first line.
+
+A second `session_meta` is not among it: Codex would forget everything before it.
+"""
+
+TRANSIENT = {
+    "event_msg": frozenset(
+        {
+            "agent_message_content_delta",
+            "agent_message_delta",
+            "agent_reasoning_delta",
+            "agent_reasoning_raw_content_delta",
+            "apply_patch_approval_request",
+            "background_event",
+            "error",
+            "exec_approval_request",
+            "exec_command_begin",
+            "exec_command_end",
+            "exec_command_output_delta",
+            "item_started",
+            "mcp_tool_call_begin",
+            "patch_apply_begin",
+            "plan_delta",
+            "plan_update",
+            "reasoning_content_delta",
+            "reasoning_raw_content_delta",
+            "session_configured",
+            "stream_error",
+            "turn_diff",
+            "undo_completed",
+            "undo_started",
+            "warning",
+        }
+    ),
+    "response_item": frozenset({"additional_tools", "compaction_trigger", "ghost_snapshot"}),
+}
+"""Kinds by envelope that Codex sends to those who look on, and writes nowhere."""
+
+
+def is_kept(item: Item | Copied) -> bool:
+    """Return whether an item belongs into a rollout; a line copied from one does."""
+    if isinstance(item, Copied):
+        return True
+    return item.type in KEPT and item.payload.get("type") not in TRANSIENT.get(item.type, ())
+
+
+class Observer:
+    """Turns what was appended to one thread into patches, for that thread alone (STO-7)."""
+
+    def __init__(self, session: SessionFile, locate: Locate) -> None:
+        """Stand where the thread ends now."""
+        self._session = session
+        self._locate = locate
+
+    def patches(self, appended: Appended) -> tuple[Patch, ...]:
+        """Return what there is to tell of the thread with its new lines; only those are read.
+
+        Where the rollout lies elsewhere now, since it was unpacked, or where a later one has become
+        the current one, that is read from its beginning.  Raises `UnreadableSource`.
+        """
+        before, now = self._session, appended.rollout
+        if before.path == now.path:
+            self._session = before.read_on(self._locate)
+            return (Patch(row=row_of(now, self._session)),)
+        self._session = open_session(before.reader, now.path, self._locate, seeds=before.seeds)
+        told = Patch(row=row_of(now, self._session))
+        if before.reader.identify(before.path).rollout_id != now.rollout_id:
+            return (told,)
+        return (Patch(row=None, of=before.path), told)
+
+
+class LiveThread:
+    """One thread that is loaded in this process."""
+
+    def __init__(self, store: ThreadStore, thread_id: str, observer: Observer) -> None:
+        """Take a thread of this store and who observes it."""
+        self.thread_id = thread_id
+        self._store = store
+        self._observer = observer
+
+    def append(
+        self,
+        items: Iterable[Item | Copied],
+        at: datetime,
+        expected: Look | None = None,
+    ) -> Appended | None:
+        """Append what belongs into the rollout; durable on return, None where nothing does.
+
+        Raises as `ThreadStore.append_items`; then nothing was appended, and no metadata touched.
+        """
+        kept = tuple(filter(is_kept, items))
+        if not kept:
+            return None
+        appended = self._store.append_items(self.thread_id, kept, at, expected)
+        try:
+            self.update_metadata(*self._observer.patches(appended))
+        except StoreError as error:
+            logger.warning("%s: what was appended is not told yet: %s", self.thread_id, error)
+        return appended
+
+    def update_metadata(self, *patches: Patch) -> None:
+        """Change metadata of the thread; raises as `ThreadStore.update_thread_metadata`."""
+        self._store.update_thread_metadata([(self.thread_id, patch) for patch in patches])
+
+
+@frozen
+class Move:
+    """A thread that is to be put away, or back; `codex` does it where it keeps book of threads."""
+
+    thread_id: str
+    archive: bool
+    codex: CodexArchive | None
+
+    def ask(self, cancelled: Callable[[], bool], begin: Callable[[], None]) -> Asked:
+        """Let Codex do it, on any thread; it can be called off until `begin` is called.
+
+        Raises `Cancelled`, and what `begin` raises: then nothing has changed.
+        """
+        if self.codex is None:
+            return Asked(self)
+        from codex_checkpoints.codex.app_server import AskingFailed  # noqa: PLC0415 - it is rare
+
+        try:
+            self.codex.move(self.thread_id, cancelled, begin, archive=self.archive)
+        except AskingFailed as failure:
+            if failure.code == "cancelled":
+                raise Cancelled from failure
+            return Asked(self, failure)
+        return Asked(self)
+
+
+@frozen
+class Asked:
+    """A move for which Codex was asked, where it is to be; `failure` says why it did not do it."""
+
+    move: Move
+    failure: AskingFailed | None = None
+
+
+IsReferredTo = Callable[[str], bool]
+"""Whether records of ours refer to a thread, by its id: then it is not removed."""
+
+_CODES: dict[type, str] = {
+    ThreadNotFound: "unknown_session",
+    ThreadIsLive: "session_live",
+    Conflict: "conflict",
+    Unsupported: "conflict",
+    StorageFailed: "storage_error",
+    UnreadableSource: "unreadable_source",
+    BadQuery: "invalid_payload",
+}
+
+
+def _code_of(error: StoreError) -> str:
+    """Return the code of a refusal; stores may have errors of their own, below ours."""
+    return next((_CODES[kind] for kind in type(error).__mro__ if kind in _CODES), "storage_error")
+
+
+def nobody(_thread_id: str) -> bool:
+    """Return that no record refers to a thread."""
+    return False
+
+
+def _not_ours(row: Row) -> Refusal:
+    """Return the refusal to remove a thread that somebody else made, with what can be done."""
+    message = f"session {row.session_id} was not made by codex-checkpoints"
+    hint = "Only what it made itself, as a branch, is deleted."
+    if not row.archived:
+        hint += f" `codex-checkpoints archive {row.session_id}` puts this one away."
+    facts = {"sessionId": row.session_id, "reason": "not_ours", "hint": hint}
+    return Refusal("conflict", message, facts)
+
+
+@contextlib.contextmanager
+def refusing(thread_id: str) -> Generator[None]:
+    """Turn what a store will not do with a thread into a refusal."""
+    try:
+        yield
+    except StoreError as error:
+        facts: dict[str, object] = {"sessionId": thread_id, "reason": str(error)}
+        if isinstance(error, KeptHereAlone):
+            facts["kept"] = True
+        raise Refusal(_code_of(error), f"session {thread_id}: {error}", facts) from error
+
+
+class ThreadManager:
+    """The threads of one catalogue, as they are changed; owned by one thread of execution."""
+
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        is_referred_to: IsReferredTo = nobody,
+        codex: CodexArchive | None = None,
+    ) -> None:
+        """Begin with no thread loaded; `codex` is asked where it keeps a database of threads."""
+        self._catalogue = catalogue
+        self._store = catalogue.store
+        self._is_referred_to = is_referred_to
+        self._codex = codex
+        self._live: dict[str, LiveThread] = {}
+        self._changed: set[str] = set()
+
+    def create(self, new: NewThread, at: datetime) -> Row:
+        """Publish a thread whole, and look at it; refuses `conflict`, `storage_error`."""
+        with refusing(str(new.meta.get("id"))):
+            rollout = self._store.create_thread(new, at)
+        self._changed.add(rollout.thread_id)
+        return self._seen(rollout)
+
+    def load(self, thread_id: str) -> LiveThread:
+        """Return the door of a thread that is written to for some time; it stays open.
+
+        Refuses `unknown_session`, `unreadable_source`.
+        """
+        live = self._live.get(thread_id)
+        if live is None:
+            live = self._live[thread_id] = self._opened(thread_id)
+        return live
+
+    def unload(self, thread_id: str) -> None:
+        """Let a thread be cold again; one that is cold stays so."""
+        self._live.pop(thread_id, None)
+
+    def append(
+        self,
+        thread_id: str,
+        items: Iterable[Item | Copied],
+        at: datetime,
+        expected: Look | None = None,
+    ) -> Appended | None:
+        """Append to a thread, durable on return; None where nothing of it belongs into a rollout.
+
+        Refuses `session_live`, `conflict` (not as `expected`), `storage_error`.
+        """
+        live = self._live.get(thread_id) or self._opened(thread_id)
+        with refusing(thread_id):
+            appended = live.append(items, at, expected)
+        if appended is not None:
+            self._changed.add(thread_id)
+        return appended
+
+    def check_append(self, thread_id: str) -> None:
+        """Make sure that a thread could be appended to as it stands; nothing is made or changed.
+
+        Refuses as `append`.
+        """
+        with refusing(thread_id):
+            self._store.check_append(thread_id)
+
+    def take_changed(self) -> set[str]:
+        """Return, once, the threads that were made or continued here.
+
+        A look at their rollouts finds nothing new any more, since the store was told at once.
+        """
+        changed, self._changed = self._changed, set()
+        return changed
+
+    def rename(self, thread_id: str, name: str | None) -> None:
+        """Give a thread a name, durable on return; None, or one without a character, takes it back.
+
+        A name is one line of at most 160 code points.  Refuses `unknown_session`, `storage_error`.
+        """
+        text = cut(one_line(name), MAX_VALUE_CHARS) if name is not None else ""
+        self.update_metadata(thread_id, Patch(name=text or None))
+
+    def update_metadata(self, thread_id: str, patch: Patch) -> None:
+        """Change metadata of a thread, by its door where it is loaded."""
+        live = self._live.get(thread_id)
+        with refusing(thread_id):
+            if live is not None:
+                live.update_metadata(patch)
+            else:
+                self._store.update_thread_metadata([(thread_id, patch)])
+
+    def archive(self, thread_id: str) -> Row:
+        """Put a thread among the archived ones; refuses `session_live`, `conflict`."""
+        return self._moved(self.to_move(thread_id, archive=True))
+
+    def unarchive(self, thread_id: str) -> Row:
+        """Put an archived thread back; refuses `session_live`, `conflict`."""
+        return self._moved(self.to_move(thread_id, archive=False))
+
+    def to_move(self, thread_id: str, *, archive: bool) -> Move:
+        """Find out who is to put a thread away, or back: the first step; nothing is changed."""
+        codex, row = self._codex, self._catalogue.current().get(thread_id)
+        is_free = thread_id not in self._store.live_threads()
+        if row is None or row.archived == archive or not is_free:
+            codex = None  # nothing to ask, and the store says why not
+        return Move(thread_id, archive, codex if codex is not None and codex.is_kept() else None)
+
+    def moved(self, asked: Asked) -> Row:
+        """Look what Codex did, and move the files where it did not: the last step.
+
+        Without Codex a thread is moved all the same, and the log says what that means.  Refuses
+        `session_live`, `conflict`; raises `Cancelled` where nothing has changed.
+        """
+        move = asked.move
+        row = None if move.codex is None else self._catalogue.look_for(move.thread_id)
+        if row is None or row.archived != move.archive:
+            row = self._moved_by_us(move, asked.failure)
+        self.unload(move.thread_id)  # it lies elsewhere now
+        return row
+
+    def delete(self, thread_id: str) -> None:
+        """Remove the rollout of a thread that we made and that nothing refers to.
+
+        Our own records of it stay.  Refuses `session_live`, `conflict`, `storage_error`; of a
+        thread that we did not make nothing else is said, since nothing else would help.
+        """
+        row = self._catalogue.current().get(thread_id)
+        if row is not None and row.originator != OURS:
+            raise _not_ours(row)
+        if self._is_referred_to(thread_id):
+            message = f"session {thread_id}: records of an operation refer to it"
+            raise Refusal("conflict", message, {"sessionId": thread_id, "reason": "referred_to"})
+        with refusing(thread_id):
+            self._store.delete_thread(thread_id)
+        self.unload(thread_id)
+        self._look_at(thread_id)
+
+    # --- inside ----------------------------------------------------------------------------------
+
+    def _opened(self, thread_id: str) -> LiveThread:
+        with refusing(thread_id):
+            if thread_id not in self._catalogue.current():
+                self._catalogue.look_for(thread_id)  # it may be new, and so may its bases
+            session = self._catalogue.lend(self._store.read_thread(thread_id).row)
+        return LiveThread(self._store, thread_id, Observer(session, self._catalogue.chains.locate))
+
+    def _moved(self, move: Move) -> Row:
+        pace = self._catalogue.reader.pace
+        return self.moved(move.ask(lambda: pace.cancelled, pace.commit))
+
+    def _moved_by_us(self, move: Move, failure: AskingFailed | None) -> Row:
+        thread_id, store = move.thread_id, self._store
+        self._catalogue.reader.pace.commit()
+        with refusing(thread_id):
+            put = store.archive_thread if move.archive else store.unarchive_thread
+            rollout = put(thread_id)
+        if failure is not None:
+            logger.warning(
+                "%s: %s; the session file is moved, but Codex's own database still has it where it"
+                " was: until `codex %s %s` is possible, Codex may not open it",
+                failure.code,
+                failure,
+                "archive" if move.archive else "unarchive",
+                thread_id,
+            )
+        # All its rollouts have moved, and later ones build on earlier ones.
+        return self._catalogue.look_for(thread_id) or self._seen(rollout)
+
+    def _look_at(self, thread_id: str) -> None:
+        """Look again at what was known of a thread."""
+        rows = self._catalogue.rows().values()
+        self._catalogue.look([row.path for row in rows if row.session_id == thread_id])
+
+    def _seen(self, rollout: Rollout) -> Row:
+        """Read what a change has put there, and return what was found."""
+        self._catalogue.look([rollout.path])
+        return self._catalogue.rows()[rollout.path]

@@ -1,0 +1,596 @@
+"""How our files are written, so that neither a crash nor a full disk leaves a part of one.
+
+There are three ways to write a file, and no others:
+
+- `replace` puts a whole file in the place of another: a reader sees the old bytes or the new;
+- `publish` makes a new file appear whole or not at all, and never takes another file's name;
+- `append` adds whole lines to a file that only grows (`held`, `append_to`, `append_line`).
+
+Each is durable when it returns: the bytes are flushed before a file gets its name, and the folder
+is flushed after that.  Each raises `OSError` and leaves what was there before; a disk that takes a
+part of the bytes counts as full.  `storage_errors` turns all of that into `StorageError`.
+
+A file that grows under a temporary name stays locked until it has its own.  The lock ends with the
+process, so `clear` knows what a killed process left.  On Windows a lock would keep the writer
+itself from renaming the file, and some file systems have none; there a temporary file that nobody
+has touched for a minute counts as left.
+"""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import errno
+import os
+import stat
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator
+from typing import BinaryIO, Literal
+
+import orjson
+
+from codex_checkpoints.storage import locks
+from codex_checkpoints.values import frozen
+
+PATIENCE = 10.0
+"""Seconds to wait for another process that is appending to the same file."""
+
+_PAUSE = 0.01
+_ATTEMPTS = 100
+_UNTOUCHED_SECONDS = 60
+_PORTION = 1 << 20
+_CHUNK = 1 << 18
+_LONGEST_LINE = 1 << 24
+"""No line of ours comes near; a longer one is passed over, so that it fills no memory."""
+
+_LOCKS = os.name != "nt"
+_SAFE = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_NO_LINK = _SAFE | getattr(os, "O_NOFOLLOW", 0)
+_NO_WAIT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+_NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
+
+Append = Callable[[object], None]
+"""Append one line to a file that only grows; durable when it returns, or else `StorageError`."""
+
+
+class StorageError(Exception):
+    """A file of ours that could not be read or written; the text is the system's reason."""
+
+
+class TooLarge(Exception):
+    """A file beyond the bound; nothing of it was read."""
+
+
+@frozen
+class Unreadable:
+    """A line that is no JSON; one that is `torn` lacks its end, as a killed process leaves it."""
+
+    torn: bool
+
+
+def reason_of(error: OSError) -> str:
+    """Return what the system says of a failure, without a path."""
+    return error.strerror or str(error) or type(error).__name__
+
+
+@contextlib.contextmanager
+def storage_errors() -> Generator[None]:
+    """Turn what the system refuses into `StorageError`."""
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(reason_of(error)) from error
+
+
+# --- a whole file --------------------------------------------------------------------------------
+
+
+def replace(path: str, data: bytes, prepare: Callable[[str], None] | None = None) -> None:
+    """Put a whole file in the place of whatever has its name; only its owner may read it.
+
+    `prepare` gets the name of the new file before it takes its place: to change its mode, or to
+    stop it with an error.  Raises `OSError`, or what `prepare` raises; then the old file is whole.
+    """
+    temporary = temporary_beside(path)
+    with temporary_file(temporary, (data,), 0o600):
+        if prepare is not None:
+            prepare(temporary)
+        os.replace(temporary, path)
+    settle_folder(os.path.dirname(path))
+
+
+def publish(
+    path: str, portions: Iterable[bytes], temporary: str | None = None, mode: int = 0o600
+) -> None:
+    """Make a new file of some bytes; it appears whole, or not at all.
+
+    It grows as `temporary`, or beside its place; memory does not grow with it.  Raises
+    `FileExistsError` where the name is taken, `OSError`, or what `portions` raises.
+    """
+    temporary = temporary or temporary_beside(path)
+    with temporary_file(temporary, portions, mode):
+        take_name(temporary, path, mode)
+
+
+def temporary_beside(path: str) -> str:
+    """Return a new temporary name in the folder of a file."""
+    return temporary_in(os.path.dirname(path), path)
+
+
+def temporary_in(folder: str, path: str) -> str:
+    """Return a new temporary name for a file in another folder, no longer than a name may be."""
+    name = os.path.basename(path)
+    short = name if len(os.fsencode(name)) <= 200 else name[:50]  # noqa: PLR2004 - of 255
+    return os.path.join(folder, f".{short}.{os.urandom(8).hex()}.tmp")
+
+
+@contextlib.contextmanager
+def temporary_file(temporary: str, portions: Iterable[bytes], mode: int) -> Generator[None]:
+    """Write and flush a file that is not there yet; until the block ends it is known as ours.
+
+    It is gone when the block, or the writing, fails.  Raises `OSError`, or what `portions` raises.
+    """
+    with growing(temporary, mode) as file:
+        try:
+            for portion in _gathered(portions):
+                _write_all(file, portion)
+            os.fsync(file)
+        finally:
+            os.close(file)
+        yield
+
+
+def take_name(temporary: str, path: str, mode: int = 0o666) -> None:
+    """Give a finished temporary file its name; durable when this returns.
+
+    Raises `FileExistsError` where the name is taken, `OSError`; the temporary file is gone then.
+    """
+    folder = os.path.dirname(path)
+    try:
+        make_folder(folder)
+        try:
+            _link(temporary, path)
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+            # Only now is it known to be another file system.
+            beside = os.path.join(folder, f".{os.path.basename(path)}.tmp")
+            with temporary_file(beside, portions_of(temporary), mode):
+                _link(beside, path)
+                discard(beside)
+    finally:
+        discard(temporary)
+    settle_folder(folder)
+
+
+def _link(temporary: str, path: str) -> None:
+    """Rename, but never onto a file that is there; raises `FileExistsError` then."""
+    if os.name == "nt":
+        os.rename(temporary, path)
+        return
+    try:
+        os.link(temporary, path)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        # A file system without hard links: between the look and the name another may take it.
+        if os.path.lexists(path):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST)) from error
+        os.rename(temporary, path)
+
+
+def _write_all(file: int, data: bytes) -> None:
+    written = 0
+    while written < len(data):
+        written += os.write(file, data[written:])
+
+
+def _gathered(portions: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the same bytes in portions worth a call each."""
+    kept: list[bytes] = []
+    size = 0
+    for portion in portions:
+        kept.append(portion)
+        size += len(portion)
+        if size >= _PORTION:
+            yield b"".join(kept)
+            kept, size = [], 0
+    if kept:
+        yield b"".join(kept)
+
+
+# --- folders -------------------------------------------------------------------------------------
+
+
+def make_folder(folder: str, mode: int = 0o777) -> None:
+    """Make a folder and those above it that are missing, durably; raises `OSError`.
+
+    `mode` is that of the last one.
+    """
+    if not folder or os.path.isdir(folder):
+        return
+    above = os.path.dirname(folder)
+    make_folder(above)
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(folder, mode)
+    if not os.path.isdir(folder):
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), folder)
+    settle_folder(above)
+
+
+def settle_folder(folder: str) -> None:
+    """Make durable which names a folder holds, as far as the system can.
+
+    Never fails: a file system may know no such thing, a folder may be ours to write but not to
+    read, and what was done there is done.
+    """
+    with contextlib.suppress(OSError):
+        _flush_folder(folder)
+
+
+def _flush_folder(folder: str) -> None:
+    if os.name == "nt":
+        return
+    file = os.open(folder or ".", os.O_RDONLY | _SAFE)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+# --- temporary files -----------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def growing(path: str, mode: int) -> Generator[int]:
+    """Make a file; until the block ends, everybody can tell that somebody is writing it.
+
+    The caller writes to the descriptor and closes it.  A block that ends in an error takes the file
+    with it.  Raises `OSError`, `FileExistsError` where there is such a file.
+    """
+    file = _made(path, mode)
+    mark = os.dup(file) if _LOCKS else None
+    try:
+        yield file
+    except BaseException:
+        discard(path)
+        raise
+    finally:
+        if mark is not None:
+            os.close(mark)
+
+
+def discard(path: str) -> None:
+    """Remove a temporary file; where that fails, the next start will."""
+    with contextlib.suppress(OSError):
+        os.unlink(path)
+
+
+def clear(path: str) -> bool:
+    """Remove a temporary file that nobody writes any more; return whether this removed it.
+
+    Never fails, and follows no link.
+    """
+    with contextlib.suppress(OSError):
+        if not _LOCKS:
+            return _clear_by_age(path)
+        file = os.open(path, os.O_RDWR | _NO_WAIT | _NO_LINK)
+        try:
+            # Locked while it goes, so that a file made under this name meanwhile stays.
+            if stat.S_ISREG(os.fstat(file).st_mode) and _is_locked_by_us(file, path):
+                os.unlink(path)
+                return True
+            return not locks.is_supported(file) and _clear_by_age(path)
+        finally:
+            os.close(file)
+    return False
+
+
+def _clear_by_age(path: str) -> bool:
+    look = os.stat(path, follow_symlinks=False)
+    if not stat.S_ISREG(look.st_mode) or time.time() - look.st_mtime <= _UNTOUCHED_SECONDS:
+        return False
+    os.unlink(path)
+    return True
+
+
+def _made(path: str, mode: int) -> int:
+    lost = False
+    for _ in range(_ATTEMPTS):
+        try:
+            file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK, mode)
+        except FileExistsError:
+            if not lost:
+                raise
+            time.sleep(_PAUSE)
+            continue
+        if not _LOCKS or _is_locked_by_us(file, path) or not locks.is_supported(file):
+            return file
+        # Somebody who clears up came between the two calls, and is about to remove it.
+        os.close(file)
+        lost = True
+    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+
+
+def _is_locked_by_us(file: int, path: str) -> bool:
+    """Lock a file, and return whether it is still the one of this name."""
+    if not locks.take(file):
+        return False
+    with contextlib.suppress(FileNotFoundError):
+        return os.path.samestat(os.fstat(file), os.stat(path, follow_symlinks=False))
+    return False
+
+
+# --- files that only grow ------------------------------------------------------------------------
+
+
+def append(file: int, data: bytes, folder: str, right: Literal["ours", "agreed"] = "ours") -> None:
+    """Add whole lines to a file that we have locked; durable on return.
+
+    What a killed process left of another line is ended first.  Raises `OSError`; then the file is
+    as it was.  Under a lock that is only `agreed`, what somebody else wrote behind our bytes stays.
+    """
+    size = os.lseek(file, 0, os.SEEK_END)
+    data = _end_of_line(file, size) + data
+    written = 0
+    try:
+        while written < len(data):  # once, unless the system takes less
+            written += os.write(file, data[written:])
+        os.fsync(file)
+        if size == 0:
+            _flush_folder(folder)
+    except BaseException:
+        # Whoever is told that it failed must not find it there later.
+        with contextlib.suppress(OSError):
+            if right == "ours" or os.fstat(file).st_size == size + written:
+                os.ftruncate(file, size)
+                os.fsync(file)
+        raise
+
+
+def append_line(path: str, line: bytes) -> None:
+    """Append a line to a file that other processes grow as well, without a lock.
+
+    It is one write at the end, so lines of several processes do not mix.  Raises `OSError`; what
+    came to the disk then is no line for a reader, and is ended by whoever comes next.
+    """
+    file = open_to_append(path, os.O_CREAT)
+    try:
+        size = os.fstat(file).st_size
+        data = _end_of_line(file, size) + line + b"\n"
+        if os.write(file, data) < len(data):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        os.fsync(file)
+        if size == 0:
+            settle_folder(os.path.dirname(path))
+    finally:
+        os.close(file)
+
+
+def append_to(path: str, line: object) -> None:
+    """Append a JSON value to a file under its lock; durable on return, or else `StorageError`."""
+    with _locked(path, PATIENCE) as file:
+        Journal(file, os.path.dirname(path)).append(line)
+
+
+class Journal:
+    """The right to write to one file that only grows; it ends with the block it came from."""
+
+    def __init__(self, file: int, folder: str) -> None:
+        """Take the file, which is locked."""
+        self._file = file
+        self._folder = folder
+
+    def append(self, line: object) -> None:
+        """Append a JSON value as one line, durable on return; raises `StorageError`."""
+        with storage_errors():
+            append(self._file, orjson.dumps(line) + b"\n", self._folder)
+
+    def take_back(self) -> None:
+        """Remove the last line, durable on return; raises `StorageError`."""
+        with storage_errors():
+            size = os.lseek(self._file, 0, os.SEEK_END)
+            os.lseek(self._file, 0, os.SEEK_SET)
+            with open(os.dup(self._file), "rb") as file:
+                data = file.read(size)
+            self._cut(data.rstrip(b"\n").rfind(b"\n") + 1)
+
+    def clear(self) -> None:
+        """Remove all lines, durable on return; raises `StorageError`."""
+        with storage_errors():
+            self._cut(0)
+
+    def _cut(self, size: int) -> None:
+        os.ftruncate(self._file, size)
+        os.fsync(self._file)
+
+
+@contextlib.contextmanager
+def held(folder: str, name: str, patience: float = PATIENCE) -> Generator[Journal]:
+    """Hold the right to write to a file; one that is empty then goes again, with its folder.
+
+    The right ends with the block, or with the process.  Raises `StorageError`, also when another
+    process keeps the right for more than `patience` seconds.
+    """
+    path = os.path.join(folder, name)
+    with _locked(path, patience) as file:
+        try:
+            yield Journal(file, folder)
+        finally:
+            with contextlib.suppress(OSError):
+                if os.fstat(file).st_size == 0:
+                    os.unlink(path)
+                    os.rmdir(folder)
+                    os.rmdir(os.path.dirname(folder))
+
+
+def is_held(path: str) -> bool:
+    """Return whether somebody holds the right to write to a file right now; waits for nobody.
+
+    A file that cannot be locked counts as held: without locks nobody can write to it either.
+    """
+    try:
+        file = os.open(path, os.O_RDWR | _SAFE | _NO_WAIT)
+    except OSError:
+        return False
+    try:
+        return not locks.take_to_append(file)
+    except OSError:
+        return True
+    finally:
+        os.close(file)
+
+
+def open_to_append(path: str, flags: int = 0) -> int:
+    """Open a file that only grows, and nothing else; raises `OSError`."""
+    return regular(path, os.O_RDWR | os.O_APPEND | _SAFE | flags)
+
+
+@contextlib.contextmanager
+def _locked(path: str, patience: float) -> Generator[int]:
+    with storage_errors():
+        file = _hold(path, patience)
+    try:
+        yield file
+    finally:
+        os.close(file)
+
+
+def _hold(path: str, patience: float) -> int:
+    """Open a file that only grows, make it if need be, and lock it."""
+    end = time.monotonic() + patience
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | _SAFE
+    while True:
+        make_folder(os.path.dirname(path), 0o700)
+        file = os.open(path, flags, 0o600)
+        try:
+            if _is_taken(file, path):
+                return file
+        except BaseException:
+            os.close(file)
+            raise
+        os.close(file)
+        if time.monotonic() >= end:
+            raise StorageError("another process keeps it")
+        time.sleep(_PAUSE)
+
+
+def _is_taken(file: int, path: str) -> bool:
+    """Lock a file without waiting; one that was removed meanwhile is of no use."""
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        raise StorageError("not a regular file")
+    if not locks.take_to_append(file):
+        return False
+    with contextlib.suppress(FileNotFoundError):
+        return os.path.samestat(os.fstat(file), os.stat(path))
+    return False
+
+
+def _end_of_line(file: int, size: int) -> bytes:
+    """Return the LF that the last line lacks, if it lacks one."""
+    if size == 0:
+        return b""
+    os.lseek(file, size - 1, os.SEEK_SET)
+    return b"" if os.read(file, 1) == b"\n" else b"\n"
+
+
+# --- reading -------------------------------------------------------------------------------------
+
+
+def regular(path: str, flags: int) -> int:
+    """Open a file, and nothing else: a pipe in its place would keep us waiting."""
+    file = os.open(path, flags | _NO_WAIT, 0o600)
+    if stat.S_ISREG(os.fstat(file).st_mode):
+        return file
+    os.close(file)
+    raise OSError(errno.EINVAL, "not a regular file")
+
+
+def read(path: str, most: int) -> bytes:
+    """Return the bytes of a file; raises `TooLarge`, and `OSError` for what is no regular file."""
+    with open(path, "rb", opener=regular) as file:
+        if os.fstat(file.fileno()).st_size > most:
+            raise TooLarge
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise TooLarge
+    return data
+
+
+def portions_of(path: str) -> Iterator[bytes]:
+    """Yield the bytes of a file; raises `OSError`."""
+    file = os.open(path, os.O_RDONLY | _NO_LINK)
+    try:
+        while data := os.read(file, _CHUNK):
+            yield data
+    finally:
+        os.close(file)
+
+
+def lines_in(path: str) -> Iterator[object]:
+    """Yield the readable lines of a file that only grows; raises `StorageError`."""
+    return (line for line in all_lines_in(path) if not isinstance(line, Unreadable))
+
+
+def all_lines_in(path: str) -> Iterator[object]:
+    """Yield every line of a file that only grows, `Unreadable` for one that is no JSON.
+
+    Raises `StorageError`.
+    """
+    return (_value_of(line) for line in _lines_of(path))
+
+
+def unreadable_in(path: str) -> Iterator[int]:
+    """Yield which lines of a file that only grows hold no JSON object, from 1.
+
+    A last line that lacks its end is left out: it is being written, or its writer was killed.
+    Raises `StorageError`.
+    """
+    for number, line in enumerate(_lines_of(path), 1):
+        value = _value_of(line)
+        is_torn = isinstance(value, Unreadable) and value.torn
+        is_begun = is_torn and line is not None and not line.endswith(b"\n")
+        if not (is_begun or isinstance(value, dict)):
+            yield number
+
+
+def _lines_of(path: str) -> Iterator[bytes | None]:
+    """Yield the lines of a file, None for one that is too long; nothing where there is no file."""
+    try:
+        with open(path, "rb", opener=regular) as file:
+            yield from _bounded(file)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as error:
+        raise StorageError(reason_of(error)) from error
+
+
+def _bounded(file: BinaryIO) -> Iterator[bytes | None]:
+    begun = False
+    while line := file.readline(_LONGEST_LINE):
+        ended = line.endswith(b"\n") or len(line) < _LONGEST_LINE
+        if ended:
+            yield None if begun else line
+        begun = not ended
+
+
+def _value_of(line: bytes | None) -> object:
+    if line is None:
+        return Unreadable(torn=False)
+    try:
+        return orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return Unreadable(_is_torn(line))
+
+
+def _is_torn(line: bytes) -> bool:
+    """Return whether a line would be JSON if only it went on."""
+    try:
+        # What is not final may end within a character.
+        text = codecs.getincrementaldecoder("utf-8")().decode(line.rstrip(b"\n"))
+        orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        return error.pos >= len(error.doc)
+    except UnicodeDecodeError:
+        return False
+    return True  # but for a part of a character

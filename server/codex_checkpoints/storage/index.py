@@ -1,0 +1,230 @@
+"""What was found in the session files, remembered in SQLite: a cache, never the only copy.
+
+One narrow row a file answers every list; a wide table beside it holds the states of large files,
+so that a follower need not read them from the beginning.  The database may be absent, old, locked,
+read-only or damaged: then it is made anew, or kept in memory for this process, and `fallback` says
+so.  Several processes may use it at once (WAL); a lost race costs a second look at a file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import operator
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import attrs
+import orjson
+
+from codex_checkpoints.storage.contract import Look, Rollout, Row
+
+VERSION = 5
+_BUSY_SECONDS = 5.0
+_PAUSE = 0.01
+
+
+# A row with its rollout spread out: that one's fields first.
+_COLUMNS = (
+    *("path", "thread_id", "rollout_id", "archived", "compressed", "size", "mtime_ns", "inode"),
+    *(field.name for field in attrs.fields(Row) if field.name != "rollout"),
+)
+_OWN = operator.attrgetter(*_COLUMNS[8:])
+_TABLES = {
+    "rollouts": f"({', '.join(_COLUMNS)}, PRIMARY KEY (path)) WITHOUT ROWID",
+    "states": "(path PRIMARY KEY, size, mtime_ns, inode, state)",
+}
+_SHAPE = {"rollouts": _COLUMNS, "states": ("path", "size", "mtime_ns", "inode", "state")}
+_PUT = f"INSERT OR REPLACE INTO rollouts VALUES ({', '.join('?' * len(_COLUMNS))})"
+
+
+def is_storable(text: str) -> bool:
+    """Return whether a text is UTF-8; a name that the file system gave need not be."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _is_inside(path: str, folder: str) -> bool:
+    return path.startswith(os.path.join(folder, ""))
+
+
+class Index:
+    """The rows of all session files; owned by one thread."""
+
+    def __init__(self, path: str, codex_home: str | None = None) -> None:
+        """Open the database at `path`, or make it, or do without a file.
+
+        So it does inside a Codex home that is missing: to make that is left to Codex.
+        """
+        self.path = path
+        self._codex_home = codex_home
+        self.fallback: str | None = None
+        self._connection = self._open()
+
+    def rows(self) -> dict[str, Row]:
+        """Return every row by path; none of a database that turns out to be damaged."""
+        try:
+            return self._read_rows()
+        except sqlite3.Error as error:
+            self._replace(error)
+            return {}
+
+    def put(self, rows: Iterable[Row], gone: Iterable[str] = ()) -> None:
+        """Write rows and forget what is `gone`, by path: all of it or nothing."""
+        values = [_values(row) for row in rows]
+        paths = [(path,) for path in gone]
+
+        def write(database: sqlite3.Connection) -> None:
+            if paths:
+                database.executemany("DELETE FROM rollouts WHERE path = ?", paths)
+                database.executemany("DELETE FROM states WHERE path = ?", paths)
+            database.executemany(_PUT, values)
+
+        self._write(write)
+
+    def state(self, path: str) -> object:
+        """Return the saved state of a file as JSON values, or None."""
+        with contextlib.suppress(sqlite3.Error, orjson.JSONDecodeError):
+            query = "SELECT state FROM states WHERE path = ?"
+            found = self._connection.execute(query, (path,)).fetchone()
+            return None if found is None else orjson.loads(found[0])
+        return None
+
+    def put_state(self, path: str, look: Look, state: object) -> None:
+        """Save the state of a file."""
+        put = "INSERT OR REPLACE INTO states VALUES (?, ?, ?, ?, ?)"
+        values = (path, *look, orjson.dumps(state))
+        self._write(lambda database: database.execute(put, values))
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._connection.close()
+
+    def _write(self, work: Callable[[sqlite3.Connection], object]) -> None:
+        """Write in one transaction; when that fails, go on without this file rather than fail."""
+        try:
+            with self._connection:
+                work(self._connection)
+        except sqlite3.Error as error:
+            if self.fallback is not None:
+                raise
+            rows: dict[str, Row] = {}
+            with contextlib.suppress(sqlite3.Error):
+                rows = self._read_rows()
+            self._replace(error)
+            with self._connection:
+                self._connection.executemany(_PUT, [_values(row) for row in rows.values()])
+                work(self._connection)
+
+    def _read_rows(self) -> dict[str, Row]:
+        found = self._connection.execute("SELECT * FROM rollouts").fetchall()
+        return {values[0]: _row(values) for values in found}
+
+    def _replace(self, error: sqlite3.Error) -> None:
+        """Go on without the database that failed."""
+        self._connection.close()
+        self._connection = self._instead(error)
+
+    def _open(self) -> sqlite3.Connection:
+        home = self._codex_home
+        if home is not None and not os.path.isdir(home) and _is_inside(self.path, home):
+            return self._new_in_memory()
+        try:
+            return self._on_disk()
+        except sqlite3.Error as error:
+            return self._instead(error)
+        except OSError as error:
+            return self._in_memory(error.strerror or str(error))
+
+    def _instead(self, error: sqlite3.Error) -> sqlite3.Connection:
+        """Return what to use for a database that failed: a new one where it is damaged."""
+        import logging  # noqa: PLC0415 - rarely needed, and slow to load
+
+        log = logging.getLogger(__name__)
+        if type(error) is not sqlite3.DatabaseError:
+            # Locked, read-only, no space left: the file may well be whole.
+            log.warning("the index is kept in memory: %s", error)
+            return self._in_memory(str(error))
+        # Not a database, or a damaged one: it holds nothing that cannot be read again.
+        log.warning("the index is damaged and is made anew: %s", error)
+        try:
+            for suffix in ("", "-wal", "-shm"):
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(self.path + suffix)
+            return self._on_disk()
+        except (sqlite3.Error, OSError) as again:
+            return self._in_memory(str(again))
+
+    def _on_disk(self) -> sqlite3.Connection:
+        os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
+        end = time.monotonic() + _BUSY_SECONDS
+        while True:
+            try:
+                return self._connected()
+            except sqlite3.OperationalError as error:
+                # While several make the same new file, SQLite refuses some without having waited.
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() >= end:
+                    raise
+            time.sleep(_PAUSE)
+
+    def _connected(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, check_same_thread=False)
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = NORMAL")
+            self._prepare(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _in_memory(self, reason: str) -> sqlite3.Connection:
+        self.fallback = reason
+        return self._new_in_memory()
+
+    def _new_in_memory(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(":memory:", check_same_thread=False)
+        self._prepare(connection)
+        return connection
+
+    @staticmethod
+    def _prepare(connection: sqlite3.Connection) -> None:
+        """Bring the tables to this version; what another version wrote is read again."""
+        if _is_ours(connection):
+            return
+        connection.execute("BEGIN IMMEDIATE")
+        with connection:
+            if _is_ours(connection):
+                return
+            for table, columns in _TABLES.items():
+                connection.execute(f"DROP TABLE IF EXISTS {table}")
+                connection.execute(f"CREATE TABLE {table} {columns}")
+            connection.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def _is_ours(connection: sqlite3.Connection) -> bool:
+    """Return whether the tables are those of this version."""
+    if connection.execute("PRAGMA user_version").fetchone()[0] != VERSION:
+        return False
+    return all(
+        tuple(column[1] for column in connection.execute(f"PRAGMA table_info({table})")) == names
+        for table, names in _SHAPE.items()
+    )
+
+
+def _row(values: tuple[Any, ...]) -> Row:
+    path, thread_id, rollout_id, archived, compressed, *look = values[:8]
+    # SQLite knows no booleans.
+    where = Rollout(path, thread_id, rollout_id, bool(archived), bool(compressed), (*look,))
+    return Row(where, *values[8:])
+
+
+def _values(row: Row) -> tuple[Any, ...]:
+    at = row.rollout
+    who = (at.path, at.thread_id, at.rollout_id, at.archived, at.compressed)
+    return (*who, *at.look, *_OWN(row))

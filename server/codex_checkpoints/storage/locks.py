@@ -1,0 +1,375 @@
+"""Codex's writer locks: who holds a thread right now, and holding one in order to write.
+
+Codex keeps `thread-writer-locks/<thread>.lock` locked while a thread is loaded.  Asking creates
+nothing, waits for nobody beyond a fifth of a second, and lets go at once.  `hold` takes the lock as
+Codex does, and is the only way to a `WriterLock`, without which `writer` writes nothing (STO-16).
+
+The answer is "live" where the truth cannot be had: somebody keeps `.coordination.lock`
+longer than we wait, or a lock file is there but the system does not let us ask. A session
+that is wrongly called live only refuses a write; one that is wrongly called free would
+lose it.
+
+When we ask, our locks are shared ones. They conflict with Codex's exclusive lock just as well, they
+need no right to write, and two of our own probes do not take each other for Codex.  When we hold,
+they are exclusive, and a probe sees us as it sees Codex.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import stat
+import sys
+import time
+from collections.abc import Generator, Sequence
+
+from codex_checkpoints.storage.contract import StorageFailed, ThreadIsLive, Unsupported
+from codex_checkpoints.storage.tree import lock_folder, parse_name
+
+if sys.platform == "win32":
+    import ctypes
+    import msvcrt
+    from ctypes import wintypes
+
+    class _Overlapped(ctypes.Structure):
+        _fields_ = (
+            ("Internal", ctypes.c_void_p),
+            ("InternalHigh", ctypes.c_void_p),
+            ("Offset", wintypes.DWORD),
+            ("OffsetHigh", wintypes.DWORD),
+            ("hEvent", wintypes.HANDLE),
+        )
+
+    _FAIL_IMMEDIATELY = 1
+    _EXCLUSIVE = 2
+    # Rust's `File::try_lock` locks this range, so these are the bytes to ask for.
+    _WHOLE = 0xFFFFFFFF
+
+    def share(descriptor: int) -> bool:
+        """Lock without waiting, beside others who ask; any failure counts as held."""
+        return _locked(descriptor, _FAIL_IMMEDIATELY)
+
+    def take(descriptor: int) -> bool:
+        """Lock without waiting, against everybody; any failure counts as held."""
+        return _locked(descriptor, _FAIL_IMMEDIATELY | _EXCLUSIVE)
+
+    def _locked(descriptor: int, kind: int) -> bool:
+        kernel = ctypes.WinDLL("kernel32", use_last_error=True)
+        lock = kernel.LockFileEx
+        lock.argtypes = (wintypes.HANDLE, *(wintypes.DWORD,) * 4, ctypes.POINTER(_Overlapped))
+        lock.restype = wintypes.BOOL
+        handle = msvcrt.get_osfhandle(descriptor)
+        place = ctypes.byref(_Overlapped())
+        return bool(lock(handle, kind, 0, _WHOLE, _WHOLE, place))
+
+    def is_supported(descriptor: int) -> bool:  # noqa: ARG001 - as elsewhere
+        """Return whether the file system has locks at all."""
+        return True
+
+    def let_go(descriptor: int) -> None:
+        """Unlock; what was not locked is left alone."""
+        kernel = ctypes.WinDLL("kernel32", use_last_error=True)
+        unlock = kernel.UnlockFileEx
+        unlock.argtypes = (wintypes.HANDLE, *(wintypes.DWORD,) * 3, ctypes.POINTER(_Overlapped))
+        unlock.restype = wintypes.BOOL
+        handle = msvcrt.get_osfhandle(descriptor)
+        unlock(handle, 0, _WHOLE, _WHOLE, ctypes.byref(_Overlapped()))
+
+    # A lock keeps others from reading what it covers; no line ever lies so far out.
+    _BEHIND_ALL_LINES = 1 << 40
+
+    def take_to_append(descriptor: int) -> bool:
+        """Lock without waiting, but for readers; raises `OSError` where nothing can be locked."""
+        os.lseek(descriptor, _BEHIND_ALL_LINES, os.SEEK_SET)
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        except PermissionError:
+            return False
+        return True
+
+else:
+    import fcntl
+
+    def share(descriptor: int) -> bool:
+        """Lock without waiting, beside others who ask; any failure counts as held."""
+        return _locked(descriptor, fcntl.LOCK_SH)
+
+    def take(descriptor: int) -> bool:
+        """Lock without waiting, against everybody; any failure counts as held."""
+        return _locked(descriptor, fcntl.LOCK_EX)
+
+    def _locked(descriptor: int, kind: int) -> bool:
+        try:
+            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        return True
+
+    def is_supported(descriptor: int) -> bool:
+        """Return whether the file system has locks at all."""
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        let_go(descriptor)
+        return True
+
+    def take_to_append(descriptor: int) -> bool:
+        """Lock without waiting, but for readers; raises `OSError` where nothing can be locked."""
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def let_go(descriptor: int) -> None:
+        """Unlock; what was not locked is left alone."""
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+
+_COORDINATION = ".coordination.lock"
+_SUFFIX = ".lock"
+_THREAD_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+
+# Follow no link, wait for nothing, pass nothing on.
+_CAREFULLY = (
+    getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_NONBLOCK", 0)
+    | getattr(os, "O_NOCTTY", 0)
+    | getattr(os, "O_BINARY", 0)
+    | getattr(os, "O_NOINHERIT", 0)
+)
+
+_COORDINATION_WAIT = 0.2
+# Codex keeps it for milliseconds; it would itself wait for 30 seconds.
+_COORDINATION_WAIT_TO_WRITE = 5.0
+_COORDINATION_PAUSE = 0.005
+# Codex waits for the coordination lock while we hold it, so a folder with many locks that
+# were left behind is asked in portions.
+_AT_A_TIME = 64
+
+
+def live_threads(codex_home: str) -> frozenset[str]:
+    """Name the threads whose writer lock is held."""
+    place = lock_folder(codex_home)
+    try:
+        locks = sorted(name for name in os.listdir(place) if name.endswith(_SUFFIX))
+    except OSError:
+        return frozenset()
+    names = (name.removesuffix(_SUFFIX) for name in locks)
+    threads = [name for name in names if _THREAD_ID.fullmatch(name)]
+    live: set[str] = set()
+    for start in range(0, len(threads), _AT_A_TIME):
+        live |= _held(place, threads[start : start + _AT_A_TIME])
+    return frozenset(live)
+
+
+def is_live(codex_home: str, thread_id: str) -> bool:
+    """Tell whether the thread's writer lock is held; what is no thread id is not live."""
+    if _THREAD_ID.fullmatch(thread_id) is None:
+        return False
+    return bool(_held(lock_folder(codex_home), (thread_id,)))
+
+
+class WriterLock:
+    """The right to write to one thread of one Codex home; it ends with the `hold` it came from."""
+
+    def __init__(self, seal: object, codex_home: str, thread_id: str) -> None:
+        """Make none: `hold` alone knows the seal."""
+        if seal is not _SEAL:
+            raise TypeError("a writer lock comes from hold()")
+        self._home = _absolute(codex_home)
+        self.thread_id = thread_id
+        self._ended = False
+
+    def end(self) -> None:
+        """Make it good for nothing from here on."""
+        self._ended = True
+
+    def check(self, path: str) -> None:
+        """Make sure that this allows to write to a rollout right now.
+
+        Raises `Unsupported` for a rollout whose name is not this thread's, `ValueError` where the
+        lock is held no longer, or for another Codex home: then a caller is wrong.
+        """
+        if self._ended:
+            raise ValueError("the lock is no longer held")
+        if not _absolute(path).startswith(os.path.join(self._home, "")):
+            raise ValueError("the lock is another Codex home's")
+        check_name(path, self.thread_id)
+
+
+def check_name(path: str, thread_id: str) -> None:
+    """Make sure that a rollout has the name of this thread; raises `Unsupported`."""
+    name = parse_name(os.path.basename(path))
+    if name is None or name.thread_id != thread_id:
+        raise Unsupported("the session file has the name of another session")
+
+
+_SEAL = object()
+
+
+def _absolute(path: str) -> str:
+    return os.path.normcase(os.path.abspath(path))
+
+
+@contextlib.contextmanager
+def hold(codex_home: str, thread_id: str) -> Generator[WriterLock]:
+    """Hold a thread's writer lock as Codex does: meanwhile Codex is refused, and so is any other.
+
+    Makes the folder of locks and the files in it, and removes the thread's lock file at the end.
+    A process that is killed leaves that file, but locks nobody out.  Raises `ThreadIsLive` when
+    another holds the lock or keeps `.coordination.lock`, `StorageFailed` when the files cannot be
+    had, `Unsupported` for what is no thread id.
+    """
+    if _THREAD_ID.fullmatch(thread_id) is None:
+        raise Unsupported("no session id")
+    place = lock_folder(codex_home)
+    path = _lock_of(place, thread_id)
+    try:
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(place)
+        descriptor = _claim(place, path)
+    except OSError as error:
+        raise StorageFailed(error.strerror or type(error).__name__) from error
+    lock = WriterLock(_SEAL, codex_home, thread_id)
+    try:
+        yield lock
+    finally:
+        lock.end()
+        _give_back(place, path, descriptor)
+
+
+def _claim(place: str, path: str) -> int:
+    """Open and lock a thread's lock file; raises `ThreadIsLive` and `OSError`."""
+    with _writing_coordinated(place) as coordinated:
+        if not coordinated:
+            raise ThreadIsLive("another process keeps the sessions from being opened")
+        descriptor = _made(path)
+        # A file that was put in the other's place belongs to somebody who does not coordinate.
+        if take(descriptor) and _is_same(descriptor, path):
+            return descriptor
+        os.close(descriptor)
+        raise ThreadIsLive("another process has the session open")
+
+
+def _give_back(place: str, path: str, descriptor: int) -> None:
+    """Remove the lock file and let go; without coordination the file stays, but unlocked."""
+    with contextlib.suppress(OSError), _writing_coordinated(place) as coordinated:
+        if coordinated and _is_same(descriptor, path):
+            if os.name == "nt":  # an open file cannot be removed there
+                os.close(descriptor)
+                descriptor = -1
+            os.unlink(path)
+    if descriptor >= 0:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _writing_coordinated(place: str) -> Generator[bool]:
+    """Keep everybody else from opening or closing threads; `False` when it could not be had."""
+    descriptor = _made(os.path.join(place, _COORDINATION))
+    try:
+        end = time.monotonic() + _COORDINATION_WAIT_TO_WRITE
+        while not (taken := take(descriptor)) and time.monotonic() < end:
+            time.sleep(_COORDINATION_PAUSE)
+        yield taken
+    finally:
+        os.close(descriptor)  # this lets go as well
+
+
+def _made(path: str) -> int:
+    """Open a lock file in order to lock it, made where it is missing; raises `OSError`."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | _CAREFULLY, 0o666)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(0, "a lock is not a regular file")
+    return descriptor
+
+
+def _lock_of(place: str, thread_id: str) -> str:
+    return os.path.join(place, thread_id + _SUFFIX)
+
+
+def _held(place: str, threads: Sequence[str]) -> set[str]:
+    there = [thread for thread in threads if _is_file(_lock_of(place, thread))]
+    if not there:
+        return set()
+    with _coordinated(place) as coordinated:
+        if not coordinated:
+            return set(there)
+        return {thread for thread in there if _is_held(_lock_of(place, thread))}
+
+
+@contextlib.contextmanager
+def _coordinated(place: str) -> Generator[bool]:
+    """Keep Codex from opening threads meanwhile; `False` when that could not be had."""
+    path = os.path.join(place, _COORDINATION)
+    if not os.path.lexists(path):
+        yield True
+        return
+    with _opened(path) as descriptor:
+        taken = descriptor is not None and _take_in_time(descriptor)
+        try:
+            yield taken
+        finally:
+            if taken and descriptor is not None:
+                let_go(descriptor)
+
+
+def _take_in_time(descriptor: int) -> bool:
+    end = time.monotonic() + _COORDINATION_WAIT
+    while not share(descriptor):
+        if time.monotonic() >= end:
+            return False
+        time.sleep(_COORDINATION_PAUSE)
+    return True
+
+
+def _is_held(path: str) -> bool:
+    with _opened(path) as descriptor:
+        if descriptor is None:
+            # Gone since we looked: its owner closed the thread. Still there: unknown.
+            return _is_file(path)
+        if not share(descriptor):
+            return True
+        try:
+            # Without a coordination lock the file may have been removed and made again
+            # between our opening and our locking; then our lock says nothing about the new one.
+            return not _is_same(descriptor, path) and _is_file(path)
+        finally:
+            let_go(descriptor)
+
+
+@contextlib.contextmanager
+def _opened(path: str) -> Generator[int | None]:
+    """Open a regular file for reading, without following a link and without blocking."""
+    descriptor: int | None = None
+    if _is_file(path):
+        with contextlib.suppress(OSError):
+            descriptor = os.open(path, os.O_RDONLY | _CAREFULLY)
+    try:
+        regular = descriptor is not None and stat.S_ISREG(os.fstat(descriptor).st_mode)
+        yield descriptor if regular else None
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def _is_file(path: str) -> bool:
+    try:
+        return stat.S_ISREG(os.lstat(path).st_mode)
+    except (OSError, ValueError):
+        return False
+
+
+def _is_same(descriptor: int, path: str) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.lstat(path))
+    except OSError:
+        return False

@@ -1,0 +1,292 @@
+"""Our own durable files, below the state folder (rules, "Files").
+
+A file is either replaced whole (written beside, flushed, renamed) or only grows by whole lines.
+Nothing else of ours is ever written, but for the index.  How that is done is known to `durable`,
+what the records mean to `core`; Codex's own files belong to `threads`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import time
+import uuid
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+
+from codex_checkpoints.core.checkpoint.memory import Update, update_of
+from codex_checkpoints.core.compaction.installed import RANDOM_BYTES, uuid7
+from codex_checkpoints.storage import durable
+from codex_checkpoints.storage.durable import (
+    PATIENCE,
+    Append,
+    Journal,
+    StorageError,
+    all_lines_in,
+    append_to,
+    held,
+    is_held,
+    lines_in,
+    regular,
+    storage_errors,
+)
+
+CHECKPOINT = "checkpoint_v1.json"
+UPDATES = "updates.jsonl"
+RECEIPTS = "receipts.jsonl"
+COMPACTIONS = "compactions.jsonl"
+AUDIT = "audit.jsonl"
+HOOK_FAILED = "HookFailed"
+"""The type under which a call of our hook that failed stands in the audit."""
+MARKERS = "markers.jsonl"
+RESTORES = "restores.jsonl"
+IMPORTS = "imports.jsonl"
+HINTS = "hints.jsonl"
+RESTORING = "restoring"
+"""The folder with a file for each branch that is being made."""
+_SESSION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_TEMPORARY = re.compile(r"\.[\w.-]+\.[0-9a-f]{16}\.tmp")
+_TEMPORARY_BESIDE = re.compile(rf"\.[\w.-]+\.{re.escape(CHECKPOINT)}\.[0-9a-f]{{16}}\.tmp")
+
+Look = tuple[int, int]
+"""The size of a file and the time of its last change: what tells that it may be another."""
+
+
+class Records:
+    """The files of the state folder.
+
+    `beside` puts a checkpoint next to its session file instead of into the session's own folder.
+    """
+
+    def __init__(self, state_dir: str, *, beside: bool = False) -> None:
+        """Name the folder; nothing is created before something is to be written."""
+        self.state_dir = state_dir
+        self.beside = beside
+
+    @property
+    def sessions_dir(self) -> str:
+        """Return where the folders of sessions lie."""
+        return os.path.join(self.state_dir, "sessions")
+
+    def noted_at(self, path: str) -> str | None:
+        """Return the session whose accepted updates lie at a path, None where none do."""
+        folder, name = os.path.split(path)
+        above, session_id = os.path.split(folder)
+        return session_id if name == UPDATES and above == self.sessions_dir else None
+
+    def session_dir(self, session_id: str) -> str | None:
+        """Return the folder of a session; None for an id that is no plain name."""
+        if _SESSION_ID.fullmatch(session_id) is None or session_id.endswith("."):
+            return None
+        return os.path.join(self.sessions_dir, session_id)
+
+    def checkpoint_path(self, session_id: str, rollout_path: str) -> str | None:
+        """Return where the checkpoint of a session belongs (DSC-4, DSC-70)."""
+        if self.beside:
+            stem = rollout_path.removesuffix(".zst").removesuffix(".jsonl")
+            return f"{stem}.{CHECKPOINT}"
+        folder = self.session_dir(session_id)
+        return None if folder is None else os.path.join(folder, CHECKPOINT)
+
+    def write_checkpoint(self, session_id: str, rollout_path: str, data: bytes) -> bool:
+        """Store a checkpoint; return whether its bytes had to change (DSC-80).
+
+        Durable when this returns.  Raises `StorageError`; the old file is whole then.
+        """
+        path = self.checkpoint_path(session_id, rollout_path)
+        if path is None:
+            return False
+        with storage_errors():
+            if _content(path) == data:
+                return False
+            durable.make_folder(os.path.dirname(path), 0o700)
+            durable.replace(path, data)
+        return True
+
+    def updates(self, session_id: str) -> tuple[Update, ...]:
+        """Return the accepted updates of a session in the order of its file."""
+        found = (update_of(line) for line in self.lines(session_id, UPDATES))
+        return tuple(update for update in found if update is not None)
+
+    @contextlib.contextmanager
+    def appending(self, session_id: str) -> Generator[Append]:
+        """Hold the right to append to the accepted updates of a session.
+
+        Between `updates` and the append nobody else adds one.  The right ends with the block, or
+        with the process.  A file that is still empty then goes again, with its folder.  Raises
+        `StorageError`, also when another process keeps the right for too long.
+        """
+        with self.journal(session_id, UPDATES) as journal:
+            yield journal.append
+
+    def add_receipt(self, session_id: str, receipt: Mapping[str, object]) -> None:
+        """Note what was handed to Codex, without its text; raises `StorageError`."""
+        with self.journal(session_id, RECEIPTS) as journal:
+            journal.append(receipt)
+
+    def has_updates(self) -> frozenset[str]:
+        """Return the sessions that hold accepted updates."""
+        return self.holding(UPDATES)
+
+    def holding(self, name: str) -> frozenset[str]:
+        """Return the sessions whose folder holds a file of this name."""
+        with contextlib.suppress(OSError), os.scandir(self.sessions_dir) as entries:
+            return frozenset(
+                entry.name for entry in entries if os.path.exists(os.path.join(entry.path, name))
+            )
+        return frozenset()
+
+    def look(self, session_id: str, name: str) -> Look | None:
+        """Look at a file of a session without reading it; None where there is none."""
+        folder = self.session_dir(session_id)
+        if folder is None:
+            return None
+        try:
+            found = os.stat(os.path.join(folder, name))
+        except OSError:
+            return None
+        return found.st_size, found.st_mtime_ns
+
+    def lines(self, session_id: str, name: str) -> Iterator[object]:
+        """Yield the JSON values of a file that only grows; raises `StorageError`."""
+        folder = self.session_dir(session_id)
+        return iter(()) if folder is None else lines_in(os.path.join(folder, name))
+
+    @contextlib.contextmanager
+    def journal(self, session_id: str, name: str) -> Generator[Journal]:
+        """Hold the right to write to a file that only grows, as `appending` does."""
+        folder = self.session_dir(session_id)
+        if folder is None:
+            raise StorageError("the id of the session is not the name of a folder")
+        with held(folder, name) as journal:
+            yield journal
+
+    def remove(self, session_id: str, name: str) -> None:
+        """Remove a file of a session that never came to be, if any; raises `StorageError`."""
+        folder = self.session_dir(session_id)
+        if folder is not None and _is_missing(folder):
+            return
+        with self.journal(session_id, name) as journal:
+            journal.clear()
+
+    def add_event(self, event: Mapping[str, object]) -> None:
+        """Append an event to the audit of all operations; raises `StorageError`."""
+        append_to(os.path.join(self.state_dir, AUDIT), event)
+
+    def events(self) -> Iterator[object]:
+        """Yield the events of all operations, the oldest first; raises `StorageError`."""
+        return lines_in(os.path.join(self.state_dir, AUDIT))
+
+    def audit_lines(self) -> Iterator[object]:
+        """Yield every line of the audit, `Unreadable` for what is none; raises `StorageError`."""
+        return all_lines_in(os.path.join(self.state_dir, AUDIT))
+
+    def undertakings(self) -> tuple[str, ...]:
+        """Return the branches that are being made, or were when a process was killed."""
+        with contextlib.suppress(OSError), os.scandir(self._restoring) as entries:
+            names = (entry.name.removesuffix(".jsonl") for entry in entries)
+            return tuple(sorted(name for name in names if _SESSION_ID.fullmatch(name)))
+        return ()
+
+    def left_undertakings(self) -> tuple[str, ...]:
+        """Return the branches that nobody is making any more."""
+        return tuple(
+            each
+            for each in self.undertakings()
+            if not is_held(os.path.join(self._restoring, f"{each}.jsonl"))
+        )
+
+    def undertaking(
+        self, session_id: str, patience: float = PATIENCE
+    ) -> contextlib.AbstractContextManager[Journal]:
+        """Hold what is written down of a branch while it is made; raises `StorageError`.
+
+        It goes with the block when its lines were taken back; else the next start finds it.
+        """
+        return held(self._restoring, f"{session_id}.jsonl", patience)
+
+    def undertaken(self, session_id: str) -> Iterator[object]:
+        """Yield what is written down of a branch that is being made; raises `StorageError`."""
+        if self.session_dir(session_id) is None:
+            return iter(())
+        return lines_in(os.path.join(self._restoring, f"{session_id}.jsonl"))
+
+    def clear_leftovers(self, beside: Iterable[str] = ()) -> int:
+        """Remove temporary files that a killed process left; return how many.
+
+        `beside` are further folders, those of session files that have their checkpoint beside them.
+        """
+        places = [(folder, _TEMPORARY) for folder in self._folders()]
+        places += [(folder, _TEMPORARY_BESIDE) for folder in beside]
+        removed = 0
+        for folder, ours in places:
+            removed += sum(durable.clear(path) for path in _temporary_files(folder, ours))
+        return removed
+
+    def _folders(self) -> Iterator[str]:
+        yield self.state_dir
+        with contextlib.suppress(OSError), os.scandir(self.sessions_dir) as entries:
+            for entry in entries:
+                yield entry.path
+
+    @property
+    def _restoring(self) -> str:
+        return os.path.join(self.state_dir, RESTORING)
+
+
+def _is_missing(path: str) -> bool:
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _content(path: str) -> bytes | None:
+    with (
+        contextlib.suppress(FileNotFoundError),
+        open(path, "rb", opener=regular) as file,
+    ):
+        return file.read()
+    return None
+
+
+def _temporary_files(folder: str, ours: re.Pattern[str]) -> Iterator[str]:
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if ours.fullmatch(entry.name):
+                yield entry.path
+
+
+def now() -> str:
+    """Return the time in UTC, ISO 8601 with milliseconds and `Z`."""
+    return in_text(datetime.now(UTC))
+
+
+def in_text(at: datetime) -> str:
+    """Return a time in UTC, ISO 8601 with milliseconds and `Z`."""
+    at = at.astimezone(UTC)
+    return at.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
+
+
+def moment() -> datetime:
+    """Return the time in UTC."""
+    return datetime.now(UTC)
+
+
+def new_ids(at: datetime, count: int) -> tuple[str, ...]:
+    """Return so many UUIDs of version 7 for one moment, each later in order than the one before."""
+    at_ms = int(at.timestamp() * 1000)
+    return tuple(uuid7(at_ms, os.urandom(RANDOM_BYTES), place) for place in range(count))
+
+
+def new_id() -> str:
+    """Return a UUID of version 7: later ones sort behind earlier ones, to the millisecond."""
+    moment = time.time_ns() // 1_000_000 & (1 << 48) - 1
+    drawn = int.from_bytes(os.urandom(10)) >> 6
+    high = moment << 16 | 0x7000 | drawn >> 62
+    low = 1 << 63 | drawn & (1 << 62) - 1
+    return str(uuid.UUID(int=high << 64 | low))

@@ -1,0 +1,321 @@
+"""Which session files there are under a Codex home, and what changes there mean (ROL-1, ROL-2).
+
+A file is known by its name: `rollout-<local time>-<thread>.jsonl`, `…-<thread>_<segment>.jsonl`
+for a later segment, either with `.zst` when it is compressed.  The names only locate; the file
+itself says which session it is.  Links are not followed, so a link cannot make us read elsewhere.
+No session file is opened here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+
+from codex_checkpoints.storage.contract import Fault, Look, Rollout, Touched
+from codex_checkpoints.values import frozen
+
+_HEX = "[0-9a-fA-F]"
+_UUID = rf"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}"
+_NAME = re.compile(
+    rf"rollout-\d{{4}}-\d\d-\d\dT\d\d-\d\d-\d\d-({_UUID})(?:_({_UUID}))?\.jsonl(\.zst)?",
+    re.ASCII,
+)
+_LIKE = re.compile(r"rollout-.*\.jsonl(\.zst)?", re.DOTALL)
+_DEPTH = 3  # sessions/YYYY/MM/DD
+_LARGEST = (1 << 63) - 1
+
+
+@frozen
+class RolloutName:
+    """What the name of a session file says."""
+
+    thread_id: str
+    rollout_id: str
+    compressed: bool
+
+
+@functools.lru_cache(1 << 14)  # whoever asks about one session goes through the names of all
+def parse_name(name: str) -> RolloutName | None:
+    """Return what a file name says, or None when it is no session file's."""
+    match = _NAME.fullmatch(name)
+    if match is None:
+        return None
+    thread_id = match[1].lower()
+    return RolloutName(thread_id, (match[2] or thread_id).lower(), match[3] is not None)
+
+
+def is_compressed(path: str) -> bool:
+    """Return whether a file holds a zstd frame, by its name."""
+    return path.endswith(".zst")
+
+
+def forms(path: str) -> tuple[str, str]:
+    """Return a path and that of the same session file in its other form."""
+    return path, path.removesuffix(".zst") if is_compressed(path) else f"{path}.zst"
+
+
+def roots(codex_home: str) -> tuple[str, str]:
+    """Return the folder of the active and that of the archived sessions."""
+    return os.path.join(codex_home, "sessions"), os.path.join(codex_home, "archived_sessions")
+
+
+def lock_folder(codex_home: str) -> str:
+    """Return where the locks lie; a change there may mean that a thread was loaded or let go."""
+    return os.path.join(codex_home, "thread-writer-locks")
+
+
+def scan(codex_home: str) -> dict[str, Rollout]:
+    """Return every session file by path; of a plain and a compressed twin only the plain one."""
+    active, archived = roots(codex_home)
+    found: dict[str, Rollout] = {}
+    for file in _files(active, archived=False, depth=_DEPTH):
+        found[file.path] = file
+    for file in _files(archived, archived=True, depth=0):
+        found[file.path] = file
+    return _without_twins(found)
+
+
+def _without_twins(found: Mapping[str, Rollout]) -> dict[str, Rollout]:
+    """Return session files without the compressed twins of plain ones."""
+    return {
+        path: file
+        for path, file in found.items()
+        if not (file.compressed and path.removesuffix(".zst") in found)
+    }
+
+
+def of_thread(codex_home: str, thread_id: str) -> dict[str, Rollout]:
+    """Return the session files of one thread by path, as `scan` does, without a look at others."""
+    active, archived = roots(codex_home)
+    found: dict[str, Rollout] = {}
+    for root, depth in ((active, _DEPTH), (archived, 0)):
+        for path, name in _names(root, depth):
+            file = find(path, archived=root == archived) if name.thread_id == thread_id else None
+            if file is not None:
+                found[path] = file
+    return _without_twins(found)
+
+
+def places(codex_home: str) -> dict[str, str]:
+    """Return by rollout id where each session file lies, by the names in the folders alone.
+
+    A plain file goes before its compressed twin, an active one before an archived one.
+    """
+    active, archived = roots(codex_home)
+    found: dict[str, str] = {}
+    for folder, depth in ((archived, 0), (active, _DEPTH)):
+        for path, name in _names(folder, depth):
+            known = found.get(name.rollout_id)
+            if known is None or is_compressed(known) or not name.compressed:
+                found[name.rollout_id] = path
+    return found
+
+
+def passed_over(codex_home: str) -> Iterator[tuple[str, str]]:
+    """Yield what `scan` leaves out though it is called like a session file, with the reason.
+
+    A folder that is only a link is one as well, since session files may lie behind it.
+    """
+    active, archived = roots(codex_home)
+    yield from _passed_over(active, _DEPTH)
+    yield from _passed_over(archived, 0)
+
+
+def _passed_over(folder: str, depth: int) -> Iterator[tuple[str, str]]:
+    for entry in _entries(folder):
+        with contextlib.suppress(OSError):
+            if depth > 0 and entry.is_dir(follow_symlinks=False):
+                yield from _passed_over(entry.path, depth - 1)
+            elif _LIKE.fullmatch(entry.name) or (depth > 0 and entry.is_symlink()):
+                reason = _why_not(entry)
+                if reason is not None:
+                    yield entry.path, reason
+
+
+def _why_not(entry: os.DirEntry[str]) -> str | None:
+    """Return what keeps an entry from being a session file, by its name and its kind alone."""
+    if entry.is_symlink():
+        return "a link, and links are not followed"
+    if entry.is_dir(follow_symlinks=False):
+        return "a folder"
+    if not entry.is_file(follow_symlinks=False):
+        return "no regular file"
+    return None if parse_name(entry.name) else "without the name that Codex gives"
+
+
+def find(path: str, *, archived: bool) -> Rollout | None:
+    """Return one session file as it is now, or None when it is none."""
+    name = parse_name(os.path.basename(path))
+    if name is None:
+        return None
+    try:
+        look = os.stat(path, follow_symlinks=False)
+    except OSError:
+        return None
+    return _found(path, name, look, archived=archived)
+
+
+def place_of(codex_home: str, thread_id: str, at: datetime) -> str:
+    """Return where Codex would put a thread that begins at a moment: by the local time."""
+    local = at.astimezone()
+    name = f"rollout-{local:%Y-%m-%dT%H-%M-%S}-{thread_id}.jsonl"
+    return place_for(codex_home, name, archived=False)
+
+
+def place_for(codex_home: str, path: str, *, archived: bool) -> str:
+    """Return where a session file belongs: by the day in its name, or among the archived ones."""
+    active, flat = roots(codex_home)
+    name = os.path.basename(path)
+    return os.path.join(flat, name) if archived else os.path.join(active, *_day(name), name)
+
+
+def is_out_of_sight(codex_home: str, path: str) -> bool:
+    """Return whether a link lies on the way to a session file, where `scan` would not find it."""
+    active, _ = roots(codex_home)
+    folder = os.path.dirname(path)
+    while folder.startswith(active + os.sep):
+        if os.path.islink(folder):
+            return True
+        folder = os.path.dirname(folder)
+    return False
+
+
+def _day(name: str) -> list[str]:
+    return name.removeprefix("rollout-")[:10].split("-")
+
+
+def beside(path: str) -> dict[str, str]:
+    """Return by rollout id the session files in the folder of a file."""
+    folder = os.path.dirname(path)
+    try:
+        entries = os.listdir(folder)
+    except OSError:
+        return {}
+    names = ((parse_name(entry), entry) for entry in entries)
+    return {name.rollout_id: os.path.join(folder, entry) for name, entry in names if name}
+
+
+def named(path: str) -> Rollout:
+    """Return the file that a person named, whatever it is called and wherever it lies.
+
+    Links are followed.  Raises `OSError`, `ValueError` for what can be no name.
+    """
+    look = os.stat(path)
+    own = os.path.basename(path)
+    name = parse_name(own) or RolloutName(own, "", is_compressed(path))
+    where = (path, name.thread_id, name.rollout_id)
+    return Rollout(*where, False, name.compressed, look_of(look))  # noqa: FBT003
+
+
+def look_of(found: os.stat_result) -> Look:
+    """Return what must be equal for a file to be unchanged, in numbers that SQLite can hold.
+
+    Identities have up to 128 bits on Windows, and 64 elsewhere; a time may be of any century.
+    """
+    time = max(-_LARGEST, min(found.st_mtime_ns, _LARGEST))
+    return found.st_size, time, found.st_ino & _LARGEST
+
+
+def _found(path: str, name: RolloutName, look: os.stat_result, *, archived: bool) -> Rollout | None:
+    if not stat.S_ISREG(look.st_mode):
+        return None
+    return Rollout(
+        path,
+        name.thread_id,
+        name.rollout_id,
+        archived,
+        name.compressed,
+        look_of(look),
+    )
+
+
+def _names(folder: str, depth: int) -> Iterator[tuple[str, RolloutName]]:
+    for entry in _entries(folder):
+        with contextlib.suppress(OSError):
+            if depth > 0 and entry.is_dir(follow_symlinks=False):
+                yield from _names(entry.path, depth - 1)
+                continue
+            name = parse_name(entry.name)
+            if name is not None and entry.is_file(follow_symlinks=False):
+                yield entry.path, name
+
+
+def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
+    try:
+        entries = os.scandir(folder)
+    except OSError:  # the folder is not there, vanished, or is not ours to read: `doctor` tells
+        return
+    with entries:
+        yield from entries
+
+
+def _files(folder: str, *, archived: bool, depth: int) -> Iterator[Rollout]:
+    for entry in _entries(folder):
+        try:
+            if depth > 0 and entry.is_dir(follow_symlinks=False):
+                yield from _files(entry.path, archived=archived, depth=depth - 1)
+                continue
+            name = parse_name(entry.name)
+            if name is None:
+                continue
+            # Windows' own scan knows no inode; a second look does.
+            look = (
+                os.stat(entry.path, follow_symlinks=False)
+                if os.name == "nt"
+                else entry.stat(follow_symlinks=False)
+            )
+        except OSError:
+            continue
+        found = _found(entry.path, name, look, archived=archived)
+        if found is not None:
+            yield found
+
+
+def watched(codex_home: str) -> tuple[str, ...]:
+    """Return the folders of the session files, and that of the locks."""
+    return (*roots(codex_home), lock_folder(codex_home))
+
+
+def touched(codex_home: str, paths: Iterable[str]) -> Touched:
+    """Say what changes at some paths may mean."""
+    *roots, keys = watched(codex_home)
+    paths = frozenset(paths)
+    inside = {path for path in paths if any(_is_below(path, root) for root in roots)}
+    about_locks = {path for path in paths if _is_below(path, keys)}
+    files = {path for path in inside if parse_name(os.path.basename(path)) is not None}
+    # What is no other file may be a folder that came or went, with who knows what in it.
+    folders = any(os.path.isdir(path) or not os.path.exists(path) for path in inside - files)
+    return Touched(frozenset(files), folders, bool(about_locks), paths - inside - about_locks)
+
+
+def faults(codex_home: str) -> Iterator[Fault]:
+    """Yield what is wrong with the folders of a home."""
+    if not os.path.isdir(codex_home):
+        yield Fault("home_missing", codex_home)
+        return
+    active, archived = roots(codex_home)
+    for root in (active, archived):
+        if os.path.isdir(root):
+            if not os.access(root, os.R_OK | os.X_OK):
+                yield Fault("rollouts_unreadable", root)
+        elif root == active:
+            yield Fault("rollouts_missing", root)
+    yield from _faults_passed_over(codex_home)
+
+
+def _faults_passed_over(codex_home: str) -> Iterator[Fault]:
+    """Yield a fault for each reason to leave entries out, with the first of them."""
+    by_reason: dict[str, list[str]] = {}
+    for path, reason in passed_over(codex_home):
+        by_reason.setdefault(reason, []).append(path)
+    for reason, paths in sorted(by_reason.items()):
+        yield Fault("passed_over", min(paths), reason, len(paths))
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder + os.sep)

@@ -1,0 +1,508 @@
+"""The only module that knows watchdog: one watch on one folder, and the threads it lives on.
+
+Which folders are watched, and for how long, is said by `watcher`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import re
+import sys
+import threading
+from collections import deque
+from typing import TYPE_CHECKING, Literal
+
+from watchdog.events import (
+    DirAttribEvent,
+    DirCreatedEvent,
+    DirDeletedEvent,
+    DirMovedEvent,
+    FileAttribEvent,
+    FileCreatedEvent,
+    FileDeletedEvent,
+    FileModifiedEvent,
+    FileMovedEvent,
+    FileSystemEvent,
+    FileSystemEventHandler,
+)
+from watchdog.observers import Observer
+from watchdog.observers.polling import PollingObserverVFS
+from watchdog.utils import BaseThread
+
+from codex_checkpoints.values import frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Set as AbstractSet
+
+    from watchdog.observers.api import BaseObserver, EventEmitter, ObservedWatch
+
+
+@frozen
+class WatchRequest:
+    """How a folder ought to be watched, and under which names it is followed."""
+
+    deep: bool
+    whole: bool
+    names: frozenset[str]
+
+    def joined(self, other: WatchRequest | None) -> WatchRequest:
+        """Ask for what either asks for."""
+        if other is None:
+            return self
+        return WatchRequest(
+            self.deep or other.deep, self.whole or other.whole, self.names | other.names
+        )
+
+
+def wishes(trees: set[str], folders: set[str]) -> dict[str, WatchRequest]:
+    """Say what to watch as things lie now, by the real path of each folder.
+
+    A tree needs its parent watched too, which tells when the tree goes or comes back; where
+    the parent is missing itself, the nearest folder above that is there.
+    """
+    found: dict[str, WatchRequest] = {}
+    followed = [(tree, True) for tree in trees] + [(folder, False) for folder in folders]
+    for name, deep in followed:
+        if (real := _real_folder(name)) is not None:
+            wish = WatchRequest(deep=deep, whole=True, names=frozenset((name,)))
+            found[real] = wish.joined(found.get(real))
+    deep_ones = [real for real, wish in found.items() if wish.deep]
+    for tree in trees:
+        name, real = _nearest_above(tree)
+        # One watch a folder: the system merges two of them, and the narrow one would win.
+        if real is not None and not any(is_at_or_below(deep, real) for deep in deep_ones):
+            wish = WatchRequest(deep=False, whole=False, names=frozenset((name,)))
+            found[real] = wish.joined(found.get(real))
+    return found
+
+
+def with_parents(paths: set[str]) -> Iterator[str]:
+    """Yield the paths with all folders above them."""
+    for path in paths:
+        yield path
+        while (parent := os.path.dirname(path)) != path:
+            yield parent
+            path = parent  # noqa: PLW2901 - upwards
+
+
+def is_at_or_below(folder: str, path: str) -> bool:
+    """Tell whether a path is a folder or lies in it."""
+    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
+
+
+def _nearest_above(path: str) -> tuple[str, str | None]:
+    above = os.path.dirname(path)
+    while (real := _real_folder(above)) is None and above != os.path.dirname(above):
+        above = os.path.dirname(above)
+    return above, real
+
+
+def _real_folder(path: str) -> str | None:
+    # A watch on a link would be told about the link alone.
+    real = os.path.realpath(path)
+    return real if os.path.isdir(real) else None
+
+
+_PROVED_AT_ONCE = 16
+
+_COMING_AND_GOING: tuple[type[FileSystemEvent], ...] = (
+    FileCreatedEvent,
+    FileMovedEvent,
+    FileDeletedEvent,
+    DirCreatedEvent,
+    DirMovedEvent,
+    DirDeletedEvent,
+)
+# Neither opening nor closing is among them: else each look of ours would cause the next.
+# Changed attributes are: a file that cannot be read any more is news.
+_EVERYTHING = (*_COMING_AND_GOING, FileModifiedEvent, FileAttribEvent, DirAttribEvent)
+# The same to the system as everything, and yet another watch to watchdog.
+_PROBE: tuple[type[FileSystemEvent], ...] = (*_COMING_AND_GOING, FileModifiedEvent)
+
+# It logs paths, and complains of events that come while it ends.
+logging.getLogger("watchdog").setLevel(logging.CRITICAL)
+
+
+@frozen(eq=False)
+class EventSource:
+    """A watchdog observer with the threads it lives on, of which it hides one."""
+
+    observer: BaseObserver
+    polling: bool
+    threads: tuple[threading.Thread, ...]
+
+    def is_alive(self) -> bool:
+        """Tell whether events still come through."""
+        return all(thread.is_alive() for thread in self.threads)
+
+    def stop(self) -> None:
+        """End its threads and wait for them."""
+        self.observer.stop()
+        self.observer.join()
+
+
+def begin_source(poll_interval: float | None) -> EventSource:
+    """Start an observer: of the system's events, or one that looks every so many seconds."""
+    before = set(threading.enumerate())
+    if poll_interval is None:
+        observer = Observer()
+    else:
+        # Not following links, as events do not either, and for links in circles.
+        observer = PollingObserverVFS(os.lstat, _entries, polling_interval=poll_interval)
+    observer.start()
+    begun = set(threading.enumerate()) - before
+    threads = [each for each in begun if isinstance(each, BaseThread)]
+    return EventSource(observer, poll_interval is not None, (observer, *threads))
+
+
+@frozen(eq=False)
+class Watch:
+    """A folder that is watched."""
+
+    wish: WatchRequest
+    identity: tuple[int, int]
+    source: EventSource
+    scheduled: ObservedWatch
+    emitter: EventEmitter
+    teller: _Teller
+
+    def serves(self, wish: WatchRequest, real: str) -> bool:
+        """Tell whether this is still the folder meant, watched as it ought to be."""
+        if self.teller.lost or wish != self.wish or not self.emitter.is_alive():
+            return False
+        try:
+            self.prove(self.teller.take_created())
+            return _identity(real) == self.identity
+        except OSError:
+            return False
+
+    def prove(self, folders: Iterable[str]) -> None:
+        """Fail when the system's watches did not last for one of these folders of the tree.
+
+        Watchdog passes over folders deeper down that it cannot watch. Watching such a one
+        once more fails in its turn; for any other it costs no further watch.
+        """
+        if self.source.polling or sys.platform != "linux":
+            return
+        for folder in folders:
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+                nothing = FileSystemEventHandler()
+                probe = self.source.observer.schedule(nothing, folder, event_filter=list(_PROBE))
+                self.source.observer.unschedule(probe)
+
+    def end(self) -> None:
+        """Watch the folder no longer."""
+        with contextlib.suppress(KeyError, OSError):
+            self.source.observer.unschedule(self.scheduled)
+
+
+def begin_watch(
+    source: EventSource,
+    real: str,
+    wish: WatchRequest,
+    tell: Callable[[str], None],
+    stir: Callable[[str | None], None],
+) -> Watch:
+    """Watch the folder with this real path; raises `OSError` or `RuntimeError` where it cannot be.
+
+    `tell` gets what may have changed; `stir` what concerns the watches themselves, None for a
+    change that may have ended this one.  Both are called on a thread of watchdog's.
+    """
+    teller = _Teller(real, wish, tell, stir)
+    identity = _identity(real)
+    kinds = list(_EVERYTHING if wish.whole else _COMING_AND_GOING)
+    scheduled = source.observer.schedule(teller, real, recursive=wish.deep, event_filter=kinds)
+    emitter = next(each for each in source.observer.emitters if each.watch is scheduled)
+    watch = Watch(wish, identity, source, scheduled, emitter, teller)
+    try:
+        watch.prove(_last_below(real) if wish.deep else ())
+    except BaseException:
+        watch.end()
+        raise
+    return watch
+
+
+class _Teller(FileSystemEventHandler):
+    """Passes on the paths of one watch; called on watchdog's thread."""
+
+    def __init__(
+        self,
+        real: str,
+        wish: WatchRequest,
+        tell: Callable[[str], None],
+        stir: Callable[[str | None], None],
+    ) -> None:
+        self.lost = False
+        self._created: deque[str] = deque(maxlen=_PROVED_AT_ONCE)
+        self._real = real
+        self._wish = wish
+        self._tell = tell
+        self._stir = stir
+
+    def dispatch(self, event: FileSystemEvent) -> None:
+        """Tell the caller, and the keeper where it concerns what is watched."""
+        coming_or_going = isinstance(event, _COMING_AND_GOING)
+        for path in (os.fsdecode(event.src_path), os.fsdecode(event.dest_path)):
+            if not path:
+                continue
+            for name in self._names_of(path):
+                if self._wish.whole:
+                    self._tell(name)
+                if coming_or_going:
+                    self._stir(name)
+        if isinstance(event, DirDeletedEvent | DirMovedEvent) and event.src_path == self._real:
+            self.lost = True
+            self._stir(None)
+        if self._wish.deep and isinstance(event, DirCreatedEvent):
+            self._created.append(os.fsdecode(event.src_path))
+            self._stir(None)
+
+    def take_created(self) -> Iterator[str]:
+        """Name the folders last created in the tree, once."""
+        while self._created:
+            yield self._created.popleft()
+
+    def _names_of(self, path: str) -> Iterator[str]:
+        if not is_at_or_below(self._real, path):
+            yield path
+            return
+        rest = path.removeprefix(self._real.rstrip(os.sep))
+        for name in self._wish.names:
+            yield name.rstrip(os.sep) + rest
+
+
+def _last_below(tree: str) -> Iterator[str]:
+    """Name the folder that watchdog comes to last; it goes the same way."""
+    last: str | None = None
+    for folder, inner, _ in os.walk(tree):
+        paths = [os.path.join(folder, name) for name in inner]
+        last = next((path for path in reversed(paths) if not os.path.islink(path)), last)
+    if last is not None:
+        yield last
+
+
+def _entries(path: str | None) -> Iterator[os.DirEntry[str]]:
+    return os.scandir(path)
+
+
+def _identity(path: str) -> tuple[int, int]:
+    found = os.stat(path)
+    return found.st_dev, found.st_ino
+
+
+_SILENT_FILE_SYSTEMS = re.compile(
+    r"nfs\d?|cifs|smb.*|9p|drvfs|vboxsf|fuse\.(?:sshfs|vmhgfs-fuse)", re.IGNORECASE
+)
+_WSL_DRIVE = re.compile(r"/mnt/[a-z](?:/|$)")
+
+
+def sends_no_events(path: str, mounts: str, release: str) -> bool:
+    """Tell from `/proc/mounts` and the kernel's release whether changes go unnoticed.
+
+    Elsewhere than on Linux only Windows' network paths are known; the setting is for the rest.
+    """
+    if path.startswith("\\\\"):
+        return True
+    if "microsoft" in release.lower() and _WSL_DRIVE.match(path):
+        return True
+    nearest, kind = "", ""
+    for line in mounts.splitlines():
+        fields = line.split(" ")
+        if len(fields) < 3:  # noqa: PLR2004 - device, folder, type
+            continue
+        folder = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), fields[1])
+        if is_at_or_below(folder, path) and len(folder) >= len(nearest):
+            nearest, kind = folder, fields[2]
+    return _SILENT_FILE_SYSTEMS.fullmatch(kind) is not None
+
+
+def system() -> tuple[str, str]:
+    """Return what is mounted where, and the kernel's release; empty where it need not be known."""
+    if sys.platform != "linux":
+        return "", ""
+    try:
+        with open("/proc/mounts", encoding="utf-8", errors="surrogateescape") as mounts:
+            return mounts.read(), os.uname().release
+    except OSError:
+        return "", os.uname().release
+
+
+MAX_FOLDERS = 512
+
+# Comings and goings are noticed at once; this is for those that no event tells of.
+_TEND_EVERY = 5.0
+_ROUNDS = 8
+_LET_EVENTS_GATHER = 0.02
+
+_log = logging.getLogger(__name__)
+
+
+class Watcher:
+    """Follows trees and folders until it is stopped."""
+
+    def __init__(
+        self,
+        look_again: Callable[[str], None],
+        *,
+        polling: bool | None = None,
+        poll_interval: float = 1.0,
+    ) -> None:
+        """Begin with nothing to follow.
+
+        `look_again` gets the path, under the name by which its tree or folder is followed. It
+        is called on a thread of the watcher, must be quick, and must not call back.
+        `polling`: always, never unless events cannot be had, or (`None`) as the system needs.
+        """
+        self._look_again = look_again
+        self._polling = polling
+        self._poll_interval = poll_interval
+        self._trees: set[str] = set()
+        self._folders: set[str] = set()
+        self._watches: dict[str, Watch] = {}
+        self._sources: dict[bool, EventSource] = {}
+        self._awaited: frozenset[str] = frozenset()
+        self._news: set[str] = set()
+        self._logged: set[str] = set()
+        self._lock = threading.Lock()
+        self._wake = threading.Event()
+        self._stopping = threading.Event()
+        self._keeper = threading.Thread(target=self._keep, name="watch-keeper", daemon=True)
+        self._keeper.start()
+
+    @property
+    def mode(self) -> Literal["events", "polling", "mixed"]:
+        """Tell how changes are noticed at present."""
+        with self._lock:
+            kinds = {watch.source.polling for watch in self._watches.values()}
+        if len(kinds) > 1:
+            return "mixed"
+        return "polling" if kinds == {True} or (not kinds and self._polling) else "events"
+
+    def follow_tree(self, path: str) -> None:
+        """Follow a folder with all below it; look at it after this call, not before."""
+        path = os.path.abspath(path)
+        with self._lock:
+            fresh = {path} - self._trees
+            self._trees.add(path)
+            self._settle(fresh)
+            if self._news:
+                self._wake.set()
+
+    def follow_folders(self, paths: set[str]) -> None:
+        """Follow exactly these folders, without what lies deeper; then look at them."""
+        folders = sorted({os.path.abspath(path) for path in paths})
+        if len(folders) > MAX_FOLDERS:
+            self._log_once("too many folders, left out: %d", len(folders) - MAX_FOLDERS)
+        with self._lock:
+            fresh = set(folders[:MAX_FOLDERS]) - self._folders
+            self._folders = set(folders[:MAX_FOLDERS])
+            self._settle(fresh)
+            if self._news:
+                self._wake.set()
+
+    def stop(self) -> None:
+        """End all threads and wait for them; nothing is told after that."""
+        self._stopping.set()
+        self._wake.set()
+        self._keeper.join()
+        with self._lock:
+            self._watches.clear()
+            while self._sources:
+                self._sources.popitem()[1].stop()
+
+    def _keep(self) -> None:
+        while not self._stopping.is_set():
+            self._wake.wait(_TEND_EVERY)
+            self._stopping.wait(_LET_EVENTS_GATHER)
+            self._wake.clear()
+            if self._stopping.is_set():
+                return
+            try:
+                with self._lock:
+                    self._settle()
+                    news, self._news = self._news, set()
+                for name in sorted(news):
+                    self._tell(name)
+            except Exception as error:  # noqa: BLE001 - without the keeper nothing is mended
+                self._log_once("could not mend what is watched: %s", type(error).__name__)
+
+    def _tell(self, path: str) -> None:
+        try:
+            self._look_again(path)
+        except Exception as error:  # noqa: BLE001 - it would end watchdog's thread for good
+            self._log_once("a change was told in vain: %s", type(error).__name__)
+
+    def _settle(self, fresh: AbstractSet[str] = frozenset()) -> None:
+        """Watch what is there to be watched; remember names that may have changed unseen."""
+        if self._stopping.is_set():
+            return
+        asked = self._trees | self._folders
+        self._awaited = frozenset(with_parents(asked))
+        for _ in range(_ROUNDS):
+            if not (changed := self._settle_once()):
+                break
+            # What is followed from now on is looked at after this anyway.
+            self._news |= changed & asked - fresh
+
+    def _settle_once(self) -> set[str]:
+        """Begin and end watches as needed, and name the folders concerned."""
+        asked_for = wishes(self._trees, self._folders)
+        changed: set[str] = set()
+        for polling in [each for each, source in self._sources.items() if not source.is_alive()]:
+            self._log_once("watchdog broke off, begun anew: %s", "polling" if polling else "events")
+            self._sources.pop(polling).stop()
+        for real, watch in [*self._watches.items()]:
+            if real not in asked_for or not watch.serves(asked_for[real], real):
+                del self._watches[real]
+                watch.end()
+                changed |= watch.wish.names
+        missing = [real for real in asked_for if real not in self._watches]
+        silent = self._silent(missing)
+        for real in missing:
+            if self._begin(real, asked_for[real], (True,) if real in silent else (False, True)):
+                changed |= asked_for[real].names
+        return changed
+
+    def _begin(self, real: str, wish: WatchRequest, ways: tuple[bool, ...]) -> bool:
+        for polling in ways:
+            try:
+                source = self._source(polling=polling)
+                self._watches[real] = begin_watch(source, real, wish, self._tell, self._stir)
+            except (FileNotFoundError, NotADirectoryError):
+                return False
+            except (OSError, RuntimeError) as error:
+                # Out of watches, instances or threads, or no events here.
+                what = "not even polling: %s" if polling else "no events, polling instead: %s"
+                number = error.errno if isinstance(error, OSError) else None
+                self._log_once(what, number or type(error).__name__)
+            else:
+                return True
+        return False
+
+    def _silent(self, folders: list[str]) -> set[str]:
+        """Choose the folders that are to be polled."""
+        if self._polling is not None or not folders:
+            return set(folders) if self._polling else set()
+        mounts, release = system()
+        silent = {real for real in folders if sends_no_events(real, mounts, release)}
+        if silent:
+            self._log_once("file systems without events, polling instead: %d", len(silent))
+        return silent
+
+    def _source(self, *, polling: bool) -> EventSource:
+        if polling not in self._sources:
+            self._sources[polling] = begin_source(self._poll_interval if polling else None)
+        return self._sources[polling]
+
+    def _stir(self, path: str | None) -> None:
+        """Wake the keeper, if the path matters to it or it is told to look in any case."""
+        if path is None or path in self._awaited:
+            self._wake.set()
+
+    def _log_once(self, message: str, value: object) -> None:
+        if message not in self._logged:
+            self._logged.add(message)
+            _log.warning(message, value)

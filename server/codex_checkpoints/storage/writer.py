@@ -1,0 +1,320 @@
+"""Writing session files: a new one whole, lines at the end of an old one, its place (STO-12, -16).
+
+Only what is already canonical comes in.  Bytes that are there are never changed, so everything but
+a new file needs the thread's `WriterLock`.  How bytes become durable is known to `durable`.
+
+Cold session files, which Codex packed into one zstd frame, are never appended to.  Such a file is
+unpacked beside itself, and goes only when the plain one stands there complete.  Of both forms the
+plain one counts, so a process may be killed at any point.
+
+What Codex 0.169 makes of `move`: it keeps the path of a thread in a database of its own.  Without
+such a row it goes by the folder: what lies in `archived_sessions/` is archived, and `codex
+unarchive` takes it back.  With one, it still lists a moved file rightly, but neither resumes,
+archives nor unarchives it ("no rollout found"), until it lies in its old place again or the
+database is made anew.  Codex itself moves all files of a thread: later segments build on earlier
+ones.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+import stat
+import sys
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from datetime import datetime
+
+from codex_checkpoints.core.rollout.reader import CHUNK
+from codex_checkpoints.storage import durable
+from codex_checkpoints.storage import lines as session_lines
+from codex_checkpoints.storage.contract import (
+    Conflict,
+    Copied,
+    Item,
+    Look,
+    StorageFailed,
+    UnreadableSource,
+    Unsupported,
+)
+from codex_checkpoints.storage.locks import WriterLock, is_live
+from codex_checkpoints.storage.tree import look_of, parse_name, roots
+from codex_checkpoints.values import frozen
+
+PACKED = ".zst"
+_WINDOW_LOG = 25  # a packed file may ask for 32 MiB of memory, no more
+_DEPTH = 3  # sessions/YYYY/MM/DD
+_IN_THE_NURSERY = re.compile(r"\.(rollout-[\w-]+\.jsonl)\.[0-9a-f]{16}\.tmp", re.ASCII)
+_BESIDE = re.compile(r"\.(rollout-[\w-]+\.jsonl)\.tmp", re.ASCII)
+_CAREFULLY = (
+    getattr(os, "O_BINARY", 0)
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_NONBLOCK", 0)
+)
+
+
+@contextlib.contextmanager
+def _storage() -> Generator[None]:
+    """Turn what the system refuses into `StorageFailed`, a name that is taken into `Conflict`."""
+    try:
+        yield
+    except FileExistsError as error:
+        raise Conflict("the name is taken") from error
+    except OSError as error:
+        raise StorageFailed(durable.reason_of(error)) from error
+
+
+@frozen
+class Written:
+    """What an append wrote: the bytes from `start` to `end`, with the LF of a `repaired` last line.
+
+    `ordinals` are those of the first and the last line, None in a legacy history.
+    """
+
+    start: int
+    end: int
+    ordinals: tuple[int, int] | None
+    repaired: bool
+
+
+def publish(path: str, lines: Iterable[bytes], nursery: str) -> None:
+    """Write a new session file from whole lines; durable and complete when it appears.
+
+    It grows in `nursery`, or beside its place where that is another file system; memory does not
+    grow with it.  Raises `Conflict` when there is such a file, packed or not, `StorageFailed`; then
+    nothing is left.
+    """
+    if os.path.lexists(path) or os.path.lexists(path + PACKED):
+        raise Conflict("there is such a session file already")
+    with _storage():
+        durable.make_folder(nursery, 0o700)
+        durable.publish(path, lines, durable.temporary_in(nursery, path), 0o666)
+
+
+def append(
+    path: str, items: Sequence[Item | Copied], at: datetime, lock: WriterLock, expected: Look | None
+) -> Written:
+    """Append lines to a plain session file in one write, durable when this returns.
+
+    A paginated history is numbered on.  Where the last line has no LF, that is written first.
+    Raises `Conflict` when the file is gone or not as `expected`, `Unsupported` for a file or a line
+    that Codex would refuse, `StorageFailed`.  After an error the file is as it was: what came to
+    the disk is cut off again, unless somebody without the lock has written behind it.
+    """
+    lock.check(path)
+    if path.endswith(PACKED):
+        raise Unsupported("a packed session file is not appended to; unpack it first")
+    with _storage(), _opened(path) as (file, look):
+        if expected is not None and expected != look_of(look):
+            raise Conflict("the session file has changed since it was looked at")
+        end = session_lines.end_of(session_lines.reading(file), look.st_size, lock.thread_id)
+        lines, ordinals = session_lines.lines_behind(end.ordinal, items, at)
+        data = b"".join(lines)
+        if not data:
+            return Written(look.st_size, look.st_size, ordinals, repaired=False)
+        durable.append(file, data, os.path.dirname(path), "agreed")
+        stop = os.lseek(file, 0, os.SEEK_CUR)
+        return Written(stop - len(data) - end.torn, stop, ordinals, end.torn)
+
+
+def check(path: str, thread_id: str) -> None:
+    """Make sure that `append` could go on with a plain session file as it is now.
+
+    Raises `Conflict`, `Unsupported` and `StorageFailed` as that does.
+    """
+    with _storage(), _opened(path) as (file, look):
+        session_lines.end_of(session_lines.reading(file), look.st_size, thread_id)
+
+
+def move(source: str, target: str, lock: WriterLock) -> None:
+    """Give a session file another place; its time of change stays.  Durable when this returns.
+
+    It is one step: killed, it leaves the file in the old place or in the new one.  Raises
+    `Conflict` when the source is gone or the target taken, `StorageFailed`.
+    """
+    lock.check(source)
+    lock.check(target)
+    _drop_twin(source, lock)
+    with _storage():
+        durable.make_folder(os.path.dirname(target))
+        plain = target.removesuffix(PACKED)
+        # A file of this name could only come from another move of this thread, and we hold its
+        # lock: so this is no race, and one rename is better than a link and a removal.
+        if os.path.lexists(plain) or os.path.lexists(plain + PACKED):
+            raise Conflict("there is such a session file already")
+        try:
+            os.rename(source, target)
+        except FileNotFoundError as error:
+            raise Conflict("the session file is gone") from error
+        durable.settle_folder(os.path.dirname(target))
+        durable.settle_folder(os.path.dirname(source))
+
+
+def remove(path: str, lock: WriterLock) -> None:
+    """Remove a session file, in both forms; durable when this returns.
+
+    One that is gone already is no error.  Raises `Conflict`, `StorageFailed`.
+    """
+    lock.check(path)
+    _drop_twin(path, lock)
+    with _storage(), contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+    durable.settle_folder(os.path.dirname(path))
+
+
+def _drop_twin(path: str, lock: WriterLock) -> None:
+    if not path.endswith(PACKED) and os.path.lexists(path):
+        drop_twin(path, lock)
+
+
+@contextlib.contextmanager
+def _opened(path: str) -> Generator[tuple[int, os.stat_result]]:
+    """Open a plain session file for appending; raises `Conflict` where it is gone."""
+    try:
+        file = os.open(path, os.O_RDWR | os.O_APPEND | _CAREFULLY)
+    except FileNotFoundError as error:
+        raise Conflict("the session file is gone") from error
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise Unsupported("a link is not followed") from error
+        raise
+    try:
+        look = os.fstat(file)
+        if not stat.S_ISREG(look.st_mode):
+            raise Unsupported("not a regular file")
+        yield file, look
+    finally:
+        os.close(file)
+
+
+# --- packed files --------------------------------------------------------------------------------
+
+
+def unpack(path: str, lock: WriterLock) -> str:
+    """Put the plain file into the place of a `.zst`; return its path, durable.
+
+    Time of change and permissions stay those of the packed file.  Killed at any point, this leaves
+    the packed file, or both.  Raises `UnreadableSource` when it cannot be unpacked to its end,
+    `Conflict` when it is gone or lies there twice and differs, `StorageFailed`.
+    """
+    lock.check(path)
+    if not path.endswith(PACKED):
+        raise Unsupported("the session file is plain already")
+    plain = path.removesuffix(PACKED)
+    if os.path.lexists(plain):
+        drop_twin(plain, lock)
+        return plain
+    with _storage():
+        look = _look(path)
+        folder, name = os.path.split(plain)
+        temporary = os.path.join(folder, f".{name}.tmp")
+        durable.discard(temporary)  # of somebody who was killed: the lock is ours now
+        with durable.temporary_file(temporary, _plain(path), 0o666):
+            if os.name != "nt":
+                os.chmod(temporary, stat.S_IMODE(look.st_mode))
+            os.utime(temporary, ns=(look.st_atime_ns, look.st_mtime_ns))
+            durable.take_name(temporary, plain)
+        os.unlink(path)
+        durable.settle_folder(os.path.dirname(path))
+    return plain
+
+
+def drop_twin(path: str, lock: WriterLock) -> None:
+    """Remove the packed form that lies beside a plain file, if the plain one holds all of it.
+
+    It would come to light again when the plain file is moved or removed.  Raises `Conflict` when it
+    holds anything else, `StorageFailed`.
+    """
+    lock.check(path)
+    packed = path + PACKED
+    with _storage():
+        if not os.path.lexists(packed):
+            return
+        if not _begins_with(path, packed):
+            raise Conflict("the session file lies there twice, and the two differ")
+        os.unlink(packed)
+        durable.settle_folder(os.path.dirname(path))
+
+
+def _begins_with(path: str, packed: str) -> bool:
+    """Return whether a plain file begins with everything that a packed one holds."""
+    descriptor = os.open(path, os.O_RDONLY | _CAREFULLY)
+    try:
+        return all(os.read(descriptor, len(data)) == data for data in _plain(packed))
+    except UnreadableSource:
+        return False
+    finally:
+        os.close(descriptor)
+
+
+def _look(path: str) -> os.stat_result:
+    try:
+        look = os.stat(path, follow_symlinks=False)
+    except FileNotFoundError as error:
+        raise Conflict("the session file is gone") from error
+    if not stat.S_ISREG(look.st_mode):
+        raise UnreadableSource("not a regular file")
+    return look
+
+
+def _plain(path: str) -> Iterator[bytes]:
+    """Yield what a packed file holds; raises `UnreadableSource` where it is damaged."""
+    # Imported when needed: most homes hold no packed session at all.
+    if sys.version_info >= (3, 14):
+        from compression import zstd  # noqa: PLC0415
+    else:
+        from backports import zstd  # noqa: PLC0415
+
+    options = {int(zstd.DecompressionParameter.window_log_max): _WINDOW_LOG}
+    with os.fdopen(os.open(path, os.O_RDONLY | _CAREFULLY), "rb") as packed:
+        try:
+            with zstd.ZstdFile(packed, options=options) as plain:
+                while data := plain.read(CHUNK):
+                    yield data
+        except (EOFError, zstd.ZstdError) as error:
+            raise UnreadableSource(str(error)) from error
+
+
+# --- what killed processes left ------------------------------------------------------------------
+
+
+def clear_leftovers(nursery: str, codex_home: str) -> int:
+    """Remove temporary files that killed processes left; return how many.
+
+    Those of the nursery, and those beside session files.  What another process is still writing
+    stays, and so does a file of a thread that somebody holds.
+    """
+    return sum(
+        durable.clear(path)
+        for path, thread_id in _temporary_files(nursery, codex_home)
+        if not is_live(codex_home, thread_id)
+    )
+
+
+def _temporary_files(nursery: str, codex_home: str) -> Iterator[tuple[str, str]]:
+    """Yield paths of temporary files, each with the thread it was for."""
+    active, archived = roots(codex_home)
+    for folder, depth, ours in (
+        (nursery, 0, _IN_THE_NURSERY),
+        (active, _DEPTH, _BESIDE),
+        (archived, 0, _BESIDE),
+    ):
+        for path in _files(folder, depth):
+            match = ours.fullmatch(os.path.basename(path))
+            name = parse_name(match[1]) if match else None
+            if name is not None:
+                yield path, name.thread_id
+
+
+def _files(folder: str, depth: int) -> Iterator[str]:
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.startswith("rollout-"):
+                continue  # nearly all there is, and at every start
+            with contextlib.suppress(OSError):
+                if depth > 0 and entry.is_dir(follow_symlinks=False):
+                    yield from _files(entry.path, depth - 1)
+                else:
+                    yield entry.path
