@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from codex_checkpoints.storage import locks
+from codex_checkpoints.storage import file_lock
 from codex_checkpoints.storage.contract import Copied, Item, NewThread, Rollout, Row, ThreadStore
 from codex_checkpoints.storage.local import LocalThreadStore
 from codex_checkpoints.storage.memory import InMemoryThreadStore
@@ -71,7 +71,7 @@ def local(folder: Path) -> Generator[Shop]:
         lock.parent.mkdir(exist_ok=True)
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT)
         try:
-            assert locks.take(descriptor)
+            assert file_lock.take(descriptor)
             yield
         finally:
             os.close(descriptor)

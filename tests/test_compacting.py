@@ -28,7 +28,7 @@ from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.notes import Notes
 from codex_checkpoints.service.recovery import recover_prepared
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.storage import locks
+from codex_checkpoints.storage import file_lock
 from codex_checkpoints.storage import records as stamps
 from homes import Home, more, refusal, snapshot, thread
 from peer import Peer
@@ -137,7 +137,7 @@ def loaded(home: Home) -> Generator[None]:
     lock.parent.mkdir(exist_ok=True)
     descriptor = os.open(lock, os.O_RDWR | os.O_CREAT)
     try:
-        assert locks.take(descriptor)
+        assert file_lock.take(descriptor)
         yield
     finally:
         os.close(descriptor)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from codex_checkpoints.storage import durable, locks
+from codex_checkpoints.storage import durable, file_lock
 
 HOUR_AGO = time.time() - 3600
 
@@ -71,7 +71,7 @@ def test_a_link_is_not_followed(path: Path) -> None:
 def test_who_begins_beside_somebody_who_clears_up_begins_again(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    take, others = locks.take, list[int]()
+    take, others = file_lock.take, list[int]()
 
     def first_another(file: int) -> bool:
         if not others:
@@ -80,7 +80,7 @@ def test_who_begins_beside_somebody_who_clears_up_begins_again(
             threading.Timer(0.05, path.unlink).start()
         return take(file)
 
-    monkeypatch.setattr(locks, "take", first_another)
+    monkeypatch.setattr(file_lock, "take", first_another)
     write(path)
     os.close(others[0])
 
@@ -94,8 +94,8 @@ def test_without_locks_files_are_written_and_age_tells_what_was_left(
     def no(_: int) -> bool:
         return False
 
-    monkeypatch.setattr(locks, "take", no)
-    monkeypatch.setattr(locks, "is_supported", no)
+    monkeypatch.setattr(file_lock, "take", no)
+    monkeypatch.setattr(file_lock, "is_supported", no)
 
     write(path)
     path.with_name("a").unlink()

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import python
-from codex_checkpoints.storage import locks
+from codex_checkpoints.storage import file_lock
 from homes import WAIT, Home, more, snapshot, thread
 from peer import Peer
 from rollouts import (
@@ -98,7 +98,7 @@ def loaded(home: Home) -> Generator[None]:
     lock.parent.mkdir(exist_ok=True)
     descriptor = os.open(lock, os.O_RDWR | os.O_CREAT)
     try:
-        assert locks.take(descriptor)
+        assert file_lock.take(descriptor)
         yield
     finally:
         os.close(descriptor)

@@ -13,13 +13,13 @@ from attrs import evolve
 
 import python
 from codex_checkpoints.codex import hook_process, program
-from codex_checkpoints.codex.app_server import AskingFailed, Patience, RequestDeclined
+from codex_checkpoints.codex.app_server import AskingFailed, Declined, Patience
 from codex_checkpoints.core.compaction.kinds import kind_of
 from codex_checkpoints.core.history.tokens import of_items, thresholds
 from codex_checkpoints.service.compaction.compacting import Compacting
 from codex_checkpoints.service.compaction.request import HookRunner, Job, Request, determinism_of
 from codex_checkpoints.service.refusal import Cancelled, Refusal
-from codex_checkpoints.storage import locks, records
+from codex_checkpoints.storage import file_lock, records
 from compactions import SUMMARY, compaction, user
 from homes import Home, eventually, thread
 from rollouts import FOLDER, rollout, session, shell, started, tokens, turn
@@ -134,7 +134,7 @@ def test_the_fork_is_put_away_where_it_fails(folder: Path) -> None:
 
     failed = failure(folder, codex)
 
-    assert isinstance(failed, RequestDeclined)
+    assert isinstance(failed, Declined)
     assert failed.reason == "no credit left"
     assert asked(folder)[-1] == "thread/archive"
     assert_none_is_left(folder)
@@ -228,7 +228,7 @@ def test_what_it_has_started_ends_with_it(folder: Path) -> None:
     assert failure(folder, fake(folder, start), Patience(1)).code == "timed_out"
 
     with (folder / "held").open("w") as file:
-        assert eventually(lambda: locks.take(file.fileno()))
+        assert eventually(lambda: file_lock.take(file.fileno()))
 
 
 def test_one_that_floods_us_is_given_up_as_well(folder: Path) -> None:
@@ -312,7 +312,7 @@ def refused(error: AskingFailed) -> Refusal:
 
 
 def test_what_codex_said_is_one_short_line_without_secrets() -> None:
-    refusal = refused(RequestDeclined("401:\n\x1b[31mkey sk-proj-" + "a1B2" * 12 + " " + "x" * 500))
+    refusal = refused(Declined("401:\n\x1b[31mkey sk-proj-" + "a1B2" * 12 + " " + "x" * 500))
 
     reason = str(refusal.facts["reason"])
     assert refusal.code == "codex_failed"
@@ -324,7 +324,7 @@ def test_what_codex_said_is_one_short_line_without_secrets() -> None:
 
 
 def test_a_codex_that_gives_no_reason_is_told_of_all_the_same() -> None:
-    assert refused(RequestDeclined("")).message == "Codex made no summary: it did not say why"
+    assert refused(Declined("")).message == "Codex made no summary: it did not say why"
 
 
 def test_a_time_that_was_up_is_told_with_the_way_out() -> None:

@@ -195,7 +195,7 @@ def _parsed(arguments: Sequence[str]) -> tuple[str | None, str | None] | None:
     """Read the options as a person writes them; None where they are wrong, as stderr says."""
     import argparse
 
-    from codex_checkpoints.wiring import folder_options
+    from codex_checkpoints.folder_options import folder_options
 
     parser = argparse.ArgumentParser(
         "codex-checkpoints hook",

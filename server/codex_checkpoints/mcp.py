@@ -19,9 +19,9 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from types import FrameType
 from typing import IO, TYPE_CHECKING, assert_never
 
-from codex_checkpoints import __version__
-from codex_checkpoints import mcp_tools as mcp_messages
-from codex_checkpoints.mcp_tools import (
+from codex_checkpoints import __version__, mcp_messages
+from codex_checkpoints.folder_options import folder_options
+from codex_checkpoints.mcp_messages import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
@@ -35,7 +35,6 @@ from codex_checkpoints.mcp_tools import (
     is_list,
     is_object,
 )
-from codex_checkpoints.wiring import folder_options
 
 if TYPE_CHECKING:
     from codex_checkpoints.mcp_calls import Calls

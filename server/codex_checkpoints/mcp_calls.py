@@ -16,7 +16,8 @@ import orjson
 
 from codex_checkpoints import assembly
 from codex_checkpoints.assembly import Places
-from codex_checkpoints.mcp_tools import APPLY, FEWEST_ANCHORS, MOST_ANCHORS, READ, Json
+from codex_checkpoints.mcp_messages import Json
+from codex_checkpoints.mcp_tools import APPLY, FEWEST_ANCHORS, MOST_ANCHORS, READ
 from codex_checkpoints.operations.memory import AnchorsParams, anchors, apply_bytes
 from codex_checkpoints.operations.services import Services
 from codex_checkpoints.presentation.terminal import LogLine

@@ -5,7 +5,6 @@ Beside `assembly`, which opens the sessions: connecting needs none of them.
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -84,13 +83,3 @@ def outside(environment: Mapping[str, str]) -> HookRunner:
         return program.compacted(codex, codex_home, what, environment, patience)
 
     return HookRunner(records.moment, records.new_ids, hook_process.run, find_codex, summarise)
-
-
-def folder_options() -> argparse.ArgumentParser:
-    """Return a parser to be a parent of others."""
-    options = argparse.ArgumentParser(add_help=False)
-    options.add_argument("--codex-home", metavar="DIR", help="Codex's folder (else $CODEX_HOME)")
-    options.add_argument(
-        "--state-dir", metavar="DIR", help="our own folder (else codex-checkpoints in it)"
-    )
-    return options

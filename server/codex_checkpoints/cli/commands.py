@@ -13,13 +13,13 @@ from typing import NoReturn
 from codex_checkpoints import assembly
 from codex_checkpoints.assembly import Places
 from codex_checkpoints.cli import output
+from codex_checkpoints.folder_options import folder_options
 from codex_checkpoints.operations.services import Services
 from codex_checkpoints.presentation.restores import Named
 from codex_checkpoints.presentation.terminal import Bar, plain
 from codex_checkpoints.service.reading.catalogue import Progress
 from codex_checkpoints.service.recovery import recover_prepared
 from codex_checkpoints.service.refusal import Refusal
-from codex_checkpoints.wiring import folder_options
 
 DONE, REFUSED, INTERRUPTED = 0, 1, 130
 """Exit codes; argparse itself ends with 2 for wrong usage."""

@@ -29,7 +29,7 @@ from typing import BinaryIO, Literal
 
 import orjson
 
-from codex_checkpoints.storage import locks
+from codex_checkpoints.storage import file_lock
 from codex_checkpoints.values import frozen
 
 PATIENCE = 10.0
@@ -280,7 +280,7 @@ def clear(path: str) -> bool:
             if stat.S_ISREG(os.fstat(file).st_mode) and _is_locked_by_us(file, path):
                 os.unlink(path)
                 return True
-            return not locks.is_supported(file) and _clear_by_age(path)
+            return not file_lock.is_supported(file) and _clear_by_age(path)
         finally:
             os.close(file)
     return False
@@ -304,7 +304,7 @@ def _made(path: str, mode: int) -> int:
                 raise
             time.sleep(_PAUSE)
             continue
-        if not _LOCKS or _is_locked_by_us(file, path) or not locks.is_supported(file):
+        if not _LOCKS or _is_locked_by_us(file, path) or not file_lock.is_supported(file):
             return file
         # Somebody who clears up came between the two calls, and is about to remove it.
         os.close(file)
@@ -314,7 +314,7 @@ def _made(path: str, mode: int) -> int:
 
 def _is_locked_by_us(file: int, path: str) -> bool:
     """Lock a file, and return whether it is still the one of this name."""
-    if not locks.take(file):
+    if not file_lock.take(file):
         return False
     with contextlib.suppress(FileNotFoundError):
         return os.path.samestat(os.fstat(file), os.stat(path, follow_symlinks=False))
@@ -434,7 +434,7 @@ def is_held(path: str) -> bool:
     except OSError:
         return False
     try:
-        return not locks.take_to_append(file)
+        return not file_lock.take_to_append(file)
     except OSError:
         return True
     finally:
@@ -479,7 +479,7 @@ def _is_taken(file: int, path: str) -> bool:
     """Lock a file without waiting; one that was removed meanwhile is of no use."""
     if not stat.S_ISREG(os.fstat(file).st_mode):
         raise StorageError("not a regular file")
-    if not locks.take_to_append(file):
+    if not file_lock.take_to_append(file):
         return False
     with contextlib.suppress(FileNotFoundError):
         return os.path.samestat(os.fstat(file), os.stat(path))

@@ -20,116 +20,12 @@ import contextlib
 import os
 import re
 import stat
-import sys
 import time
 from collections.abc import Generator, Sequence
 
+from codex_checkpoints.storage import file_lock
 from codex_checkpoints.storage.contract import StorageFailed, ThreadIsLive, Unsupported
 from codex_checkpoints.storage.tree import lock_folder, parse_name
-
-if sys.platform == "win32":
-    import ctypes
-    import msvcrt
-    from ctypes import wintypes
-
-    class _Overlapped(ctypes.Structure):
-        _fields_ = (
-            ("Internal", ctypes.c_void_p),
-            ("InternalHigh", ctypes.c_void_p),
-            ("Offset", wintypes.DWORD),
-            ("OffsetHigh", wintypes.DWORD),
-            ("hEvent", wintypes.HANDLE),
-        )
-
-    _FAIL_IMMEDIATELY = 1
-    _EXCLUSIVE = 2
-    # Rust's `File::try_lock` locks this range, so these are the bytes to ask for.
-    _WHOLE = 0xFFFFFFFF
-
-    def share(descriptor: int) -> bool:
-        """Lock without waiting, beside others who ask; any failure counts as held."""
-        return _locked(descriptor, _FAIL_IMMEDIATELY)
-
-    def take(descriptor: int) -> bool:
-        """Lock without waiting, against everybody; any failure counts as held."""
-        return _locked(descriptor, _FAIL_IMMEDIATELY | _EXCLUSIVE)
-
-    def _locked(descriptor: int, kind: int) -> bool:
-        kernel = ctypes.WinDLL("kernel32", use_last_error=True)
-        lock = kernel.LockFileEx
-        lock.argtypes = (wintypes.HANDLE, *(wintypes.DWORD,) * 4, ctypes.POINTER(_Overlapped))
-        lock.restype = wintypes.BOOL
-        handle = msvcrt.get_osfhandle(descriptor)
-        place = ctypes.byref(_Overlapped())
-        return bool(lock(handle, kind, 0, _WHOLE, _WHOLE, place))
-
-    def is_supported(descriptor: int) -> bool:  # noqa: ARG001 - as elsewhere
-        """Return whether the file system has locks at all."""
-        return True
-
-    def let_go(descriptor: int) -> None:
-        """Unlock; what was not locked is left alone."""
-        kernel = ctypes.WinDLL("kernel32", use_last_error=True)
-        unlock = kernel.UnlockFileEx
-        unlock.argtypes = (wintypes.HANDLE, *(wintypes.DWORD,) * 3, ctypes.POINTER(_Overlapped))
-        unlock.restype = wintypes.BOOL
-        handle = msvcrt.get_osfhandle(descriptor)
-        unlock(handle, 0, _WHOLE, _WHOLE, ctypes.byref(_Overlapped()))
-
-    # A lock keeps others from reading what it covers; no line ever lies so far out.
-    _BEHIND_ALL_LINES = 1 << 40
-
-    def take_to_append(descriptor: int) -> bool:
-        """Lock without waiting, but for readers; raises `OSError` where nothing can be locked."""
-        os.lseek(descriptor, _BEHIND_ALL_LINES, os.SEEK_SET)
-        try:
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-        except PermissionError:
-            return False
-        return True
-
-else:
-    import fcntl
-
-    def share(descriptor: int) -> bool:
-        """Lock without waiting, beside others who ask; any failure counts as held."""
-        return _locked(descriptor, fcntl.LOCK_SH)
-
-    def take(descriptor: int) -> bool:
-        """Lock without waiting, against everybody; any failure counts as held."""
-        return _locked(descriptor, fcntl.LOCK_EX)
-
-    def _locked(descriptor: int, kind: int) -> bool:
-        try:
-            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
-        except OSError:
-            return False
-        return True
-
-    def is_supported(descriptor: int) -> bool:
-        """Return whether the file system has locks at all."""
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        except OSError:
-            return False
-        let_go(descriptor)
-        return True
-
-    def take_to_append(descriptor: int) -> bool:
-        """Lock without waiting, but for readers; raises `OSError` where nothing can be locked."""
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
-
-    def let_go(descriptor: int) -> None:
-        """Unlock; what was not locked is left alone."""
-        with contextlib.suppress(OSError):
-            fcntl.flock(descriptor, fcntl.LOCK_UN)
-
 
 _COORDINATION = ".coordination.lock"
 _SUFFIX = ".lock"
@@ -252,7 +148,7 @@ def _claim(place: str, path: str) -> int:
             raise ThreadIsLive("another process keeps the sessions from being opened")
         descriptor = _made(path)
         # A file that was put in the other's place belongs to somebody who does not coordinate.
-        if take(descriptor) and _is_same(descriptor, path):
+        if file_lock.take(descriptor) and _is_same(descriptor, path):
             return descriptor
         os.close(descriptor)
         raise ThreadIsLive("another process has the session open")
@@ -276,7 +172,7 @@ def _writing_coordinated(place: str) -> Generator[bool]:
     descriptor = _made(os.path.join(place, _COORDINATION))
     try:
         end = time.monotonic() + _COORDINATION_WAIT_TO_WRITE
-        while not (taken := take(descriptor)) and time.monotonic() < end:
+        while not (taken := file_lock.take(descriptor)) and time.monotonic() < end:
             time.sleep(_COORDINATION_PAUSE)
         yield taken
     finally:
@@ -319,12 +215,12 @@ def _coordinated(place: str) -> Generator[bool]:
             yield taken
         finally:
             if taken and descriptor is not None:
-                let_go(descriptor)
+                file_lock.let_go(descriptor)
 
 
 def _take_in_time(descriptor: int) -> bool:
     end = time.monotonic() + _COORDINATION_WAIT
-    while not share(descriptor):
+    while not file_lock.share(descriptor):
         if time.monotonic() >= end:
             return False
         time.sleep(_COORDINATION_PAUSE)
@@ -336,14 +232,14 @@ def _is_held(path: str) -> bool:
         if descriptor is None:
             # Gone since we looked: its owner closed the thread. Still there: unknown.
             return _is_file(path)
-        if not share(descriptor):
+        if not file_lock.share(descriptor):
             return True
         try:
             # Without a coordination lock the file may have been removed and made again
             # between our opening and our locking; then our lock says nothing about the new one.
             return not _is_same(descriptor, path) and _is_file(path)
         finally:
-            let_go(descriptor)
+            file_lock.let_go(descriptor)
 
 
 @contextlib.contextmanager

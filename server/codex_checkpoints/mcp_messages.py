@@ -1,0 +1,143 @@
+"""JSON-RPC 2.0 as the stdio transport of MCP has it: a message a line, in UTF-8.
+
+Lines become messages, answers become lines.  What a method does is left to `mcp`.  Nothing here
+loads more than the start of the door needs, which Codex waits for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import IO, TypeGuard
+
+import orjson
+
+from codex_checkpoints.values import frozen
+
+MAX_LINE = 1 << 20
+"""Bytes of a line, without its end; a longer one is refused and passed over."""
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+
+Id = str | int
+Json = Mapping[str, object]
+
+
+class Failure(Exception):
+    """A request that is answered with a JSON-RPC error."""
+
+    def __init__(self, code: int, message: str) -> None:
+        """Say why, in words that quote nothing of the request."""
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+
+@frozen
+class Request:
+    """Somebody waits for an answer."""
+
+    id: Id
+    method: str
+    params: Json
+
+
+@frozen
+class Notification:
+    """Nobody waits."""
+
+    method: str
+
+
+@frozen
+class Response:
+    """An answer to a request of ours; we have none."""
+
+
+@frozen
+class Malformed:
+    """What is no message; `id` is told where the sender may wait for an answer."""
+
+    id: Id | None
+    code: int
+    message: str
+
+
+Message = Request | Notification | Response | Malformed
+
+
+def next_line(stream: IO[bytes]) -> bytes:
+    """Return the next line that is not blank, at most `MAX_LINE` + 1 bytes of it; empty at the end.
+
+    What a longer line has beyond that is passed over, so that the next one is found; `value_of`
+    refuses what is left of it.
+    """
+    line = stream.readline(MAX_LINE + 1)
+    while line.isspace():
+        line = stream.readline(MAX_LINE + 1)
+    rest = line
+    while len(rest) > MAX_LINE and not rest.endswith(b"\n"):
+        rest = stream.readline(MAX_LINE + 1)
+    return line
+
+
+def value_of(line: bytes) -> object:
+    """Return the JSON value of a line; raises `Failure`."""
+    if len(line) > MAX_LINE and not line.endswith(b"\n"):
+        raise Failure(INVALID_REQUEST, f"a message has at most {MAX_LINE} bytes")
+    try:
+        return orjson.loads(line)
+    except orjson.JSONDecodeError:
+        raise Failure(PARSE_ERROR, "the line is no JSON") from None
+
+
+def message_of(value: object) -> Message:
+    """Tell what a JSON value is as a message."""
+    if not is_object(value):
+        return Malformed(None, INVALID_REQUEST, "a message is a JSON object")
+    if "method" not in value and ("result" in value or "error" in value):
+        return Response()
+    number, method, params = value.get("id"), value.get("method"), value.get("params", {})
+    known = number if _is_id(number) else None
+    if value.get("jsonrpc") != "2.0" or not isinstance(method, str):
+        return Malformed(known, INVALID_REQUEST, "a message has jsonrpc 2.0 and a method")
+    if "id" not in value:
+        return Notification(method)
+    if known is None:
+        return Malformed(None, INVALID_REQUEST, "an id is a text or a whole number")
+    if not is_object(params):
+        return Malformed(known, INVALID_PARAMS, "params are an object")
+    return Request(known, method, params)
+
+
+def answer(number: Id, result: Json) -> bytes:
+    """Return the answer to a request; raises `TypeError` for what is no JSON."""
+    return orjson.dumps({"jsonrpc": "2.0", "id": number, "result": result})
+
+
+def error(number: Id | None, code: int, message: str) -> bytes:
+    """Return an error as an answer; `None` where nobody knows to what."""
+    told = {"code": code, "message": message}
+    return orjson.dumps({"jsonrpc": "2.0", "id": number, "error": told})
+
+
+def batch(answers: Iterable[bytes]) -> bytes:
+    """Return several answers as one."""
+    return b"[" + b",".join(answers) + b"]"
+
+
+def is_object(value: object) -> TypeGuard[Json]:
+    """Tell whether a JSON value is an object."""
+    return isinstance(value, dict)
+
+
+def is_list(value: object) -> TypeGuard[list[object]]:
+    """Tell whether a JSON value is a list."""
+    return isinstance(value, list)
+
+
+def _is_id(value: object) -> TypeGuard[Id]:
+    return isinstance(value, str) or type(value) is int

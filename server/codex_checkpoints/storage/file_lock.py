@@ -1,0 +1,114 @@
+"""Locks on open files, of the kind that Codex takes: `flock`, on Windows `LockFileEx`.
+
+Nothing here waits, and a lock ends with its process.  `threads/locks` says what Codex's own locks
+mean, `durable` what those on our own files mean.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+
+if sys.platform == "win32":
+    import ctypes
+    import msvcrt
+    from ctypes import wintypes
+
+    class _Overlapped(ctypes.Structure):
+        _fields_ = (
+            ("Internal", ctypes.c_void_p),
+            ("InternalHigh", ctypes.c_void_p),
+            ("Offset", wintypes.DWORD),
+            ("OffsetHigh", wintypes.DWORD),
+            ("hEvent", wintypes.HANDLE),
+        )
+
+    _FAIL_IMMEDIATELY = 1
+    _EXCLUSIVE = 2
+    # Rust's `File::try_lock` locks this range, so these are the bytes to ask for.
+    _WHOLE = 0xFFFFFFFF
+
+    def share(descriptor: int) -> bool:
+        """Lock without waiting, beside others who ask; any failure counts as held."""
+        return _locked(descriptor, _FAIL_IMMEDIATELY)
+
+    def take(descriptor: int) -> bool:
+        """Lock without waiting, against everybody; any failure counts as held."""
+        return _locked(descriptor, _FAIL_IMMEDIATELY | _EXCLUSIVE)
+
+    def _locked(descriptor: int, kind: int) -> bool:
+        kernel = ctypes.WinDLL("kernel32", use_last_error=True)
+        lock = kernel.LockFileEx
+        lock.argtypes = (wintypes.HANDLE, *(wintypes.DWORD,) * 4, ctypes.POINTER(_Overlapped))
+        lock.restype = wintypes.BOOL
+        handle = msvcrt.get_osfhandle(descriptor)
+        place = ctypes.byref(_Overlapped())
+        return bool(lock(handle, kind, 0, _WHOLE, _WHOLE, place))
+
+    def is_supported(descriptor: int) -> bool:  # noqa: ARG001 - as elsewhere
+        """Return whether the file system has locks at all."""
+        return True
+
+    def let_go(descriptor: int) -> None:
+        """Unlock; what was not locked is left alone."""
+        kernel = ctypes.WinDLL("kernel32", use_last_error=True)
+        unlock = kernel.UnlockFileEx
+        unlock.argtypes = (wintypes.HANDLE, *(wintypes.DWORD,) * 3, ctypes.POINTER(_Overlapped))
+        unlock.restype = wintypes.BOOL
+        handle = msvcrt.get_osfhandle(descriptor)
+        unlock(handle, 0, _WHOLE, _WHOLE, ctypes.byref(_Overlapped()))
+
+    # A lock keeps others from reading what it covers; no line ever lies so far out.
+    _BEHIND_ALL_LINES = 1 << 40
+
+    def take_to_append(descriptor: int) -> bool:
+        """Lock without waiting, but for readers; raises `OSError` where nothing can be locked."""
+        os.lseek(descriptor, _BEHIND_ALL_LINES, os.SEEK_SET)
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        except PermissionError:
+            return False
+        return True
+
+else:
+    import fcntl
+
+    def share(descriptor: int) -> bool:
+        """Lock without waiting, beside others who ask; any failure counts as held."""
+        return _locked(descriptor, fcntl.LOCK_SH)
+
+    def take(descriptor: int) -> bool:
+        """Lock without waiting, against everybody; any failure counts as held."""
+        return _locked(descriptor, fcntl.LOCK_EX)
+
+    def _locked(descriptor: int, kind: int) -> bool:
+        try:
+            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        return True
+
+    def is_supported(descriptor: int) -> bool:
+        """Return whether the file system has locks at all."""
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        let_go(descriptor)
+        return True
+
+    def take_to_append(descriptor: int) -> bool:
+        """Lock without waiting, but for readers; raises `OSError` where nothing can be locked."""
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def let_go(descriptor: int) -> None:
+        """Unlock; what was not locked is left alone."""
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
