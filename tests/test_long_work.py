@@ -23,7 +23,7 @@ from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.portable.importing import Importing
 from codex_checkpoints.service.portable.packing import Packing
-from codex_checkpoints.service.reading.first_pass import Pace
+from codex_checkpoints.service.reading.pace import Pace
 from codex_checkpoints.service.refusal import Cancelled
 from codex_checkpoints.service.restore.planning import wish_of
 from codex_checkpoints.service.restore.restoring import Restoring

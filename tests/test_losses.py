@@ -19,7 +19,7 @@ from codex_checkpoints.core.losses.watched import Loss, Readings
 from codex_checkpoints.service import losing
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.losing import losses_of, newest_loss
-from codex_checkpoints.service.reading.first_pass import Pace
+from codex_checkpoints.service.reading.pace import Pace
 from codex_checkpoints.service.sessions import Sessions
 from homes import Home, more, refusal, thread
 from losing import gone, read_again

@@ -15,6 +15,7 @@ from codex.scripted_model import Answer, Request, Usage, say, shell
 from codex_checkpoints.core.checkpoint.records import Caps
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.compaction.building import Replacement, Terms, build
+from codex_checkpoints.core.compaction.ids import uuid7
 from codex_checkpoints.core.compaction.installed import (
     Moment,
     Naming,
@@ -22,7 +23,6 @@ from codex_checkpoints.core.compaction.installed import (
     in_place,
     new_session,
     source_of,
-    uuid7,
 )
 from codex_checkpoints.core.compaction.kinds import Past
 from codex_checkpoints.core.history.choice import choose

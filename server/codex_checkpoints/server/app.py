@@ -27,7 +27,7 @@ from codex_checkpoints.server.long_work import LongWork, reporting
 from codex_checkpoints.service import following
 from codex_checkpoints.service.following import Follower
 from codex_checkpoints.service.reading.catalogue import Progress
-from codex_checkpoints.service.reading.first_pass import Pace
+from codex_checkpoints.service.reading.pace import Pace
 from codex_checkpoints.service.recovery import recover_prepared
 from codex_checkpoints.service.refusal import Cancelled
 from codex_checkpoints.service.sessions import Sessions

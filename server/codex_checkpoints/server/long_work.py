@@ -16,7 +16,7 @@ from typing import TypeVar, cast
 from lsprotocol import types
 from pygls.progress import Progress
 
-from codex_checkpoints.service.reading.first_pass import Pace
+from codex_checkpoints.service.reading.pace import Pace
 from codex_checkpoints.service.refusal import Cancelled
 from codex_checkpoints.service.sessions import Sessions
 

@@ -7,7 +7,6 @@ portable pack.  Each keeps its own records; whoever reads a session asks here.
 from __future__ import annotations
 
 import contextlib
-import logging
 from collections.abc import Callable, Container, Generator, Iterator
 from contextlib import AbstractContextManager
 
@@ -34,13 +33,11 @@ from codex_checkpoints.core.restore.events import Operation, StateTransferred
 from codex_checkpoints.core.restore.lineage import MAX_CHAIN, Link
 from codex_checkpoints.core.restore.records import Restore, restore_in, restores_in
 from codex_checkpoints.core.rollout.fields import object_of
-from codex_checkpoints.service.refusal import Refusal, keeping
+from codex_checkpoints.service.refusal import Refusal, keeping, warn
 from codex_checkpoints.storage.contract import ThreadStore, UnreadableSource
 from codex_checkpoints.storage.durable import Journal, StorageError
 from codex_checkpoints.storage.records import COMPACTIONS, IMPORTS, RESTORES, Records
 from codex_checkpoints.values import frozen
-
-logger = logging.getLogger(__name__)
 
 
 @frozen
@@ -154,7 +151,7 @@ class CompactionRecords:
         try:
             newest = standing(self.of(session_id), session_id)
         except StorageError as error:
-            logger.warning("storage_error: compactions of %s: %s", session_id, error)
+            warn(__name__, "storage_error: compactions of %s: %s", session_id, error)
             return None
         return newest.session_id if newest is not None and newest.into == "new" else None
 

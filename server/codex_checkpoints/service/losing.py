@@ -17,7 +17,7 @@ from codex_checkpoints.core.losses.account import Account
 from codex_checkpoints.core.losses.watched import Loss, Readings
 from codex_checkpoints.core.rollout.parsing import head_of
 from codex_checkpoints.service.history import ours
-from codex_checkpoints.service.reading.first_pass import PacedReader
+from codex_checkpoints.service.reading.pace import PacedReader
 from codex_checkpoints.service.reading.session_file import (
     Fingerprint,
     SessionFile,

@@ -7,7 +7,6 @@ says in them what happened; it prints nothing, sends nothing and asks for no clo
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping
@@ -26,10 +25,10 @@ from codex_checkpoints.service.reading.catalogue import (
     unreadable,
     utc,
 )
-from codex_checkpoints.service.reading.first_pass import Pace
+from codex_checkpoints.service.reading.pace import Pace
 from codex_checkpoints.service.reading.projections import Projection, Projections, View
 from codex_checkpoints.service.reading.session_file import SessionFile, has_ended
-from codex_checkpoints.service.refusal import Cancelled, Refusal, misfit
+from codex_checkpoints.service.refusal import Cancelled, Refusal, misfit, warn
 from codex_checkpoints.service.settings import WINDOW_VARIABLES, Settings
 from codex_checkpoints.storage.contract import BadQuery, Rollout, Row, ThreadQuery
 from codex_checkpoints.storage.durable import StorageError
@@ -465,8 +464,6 @@ class Detail:
     outline_budget: Budget
 
 
-logger = logging.getLogger(__name__)
-
 MadeBy = Literal["restore", "compaction", "import"]
 """The operations of ours that make sessions."""
 
@@ -525,7 +522,7 @@ class Tallies:
         try:
             yield from self._records.lines(session_id, name)
         except StorageError as error:
-            logger.warning("storage_error: %s of %s: %s", name, session_id, error)
+            warn(__name__, "storage_error: %s of %s: %s", name, session_id, error)
 
 
 def source_of(row: Row) -> str | None:

@@ -7,7 +7,6 @@ are read, and the whole of it, by `history`, only where these do not tell.
 from __future__ import annotations
 
 import hashlib
-import logging
 from collections.abc import Sequence
 
 from codex_checkpoints.core.compaction.handoff import (
@@ -25,6 +24,7 @@ from codex_checkpoints.core.rollout.parsing import BOM, said
 from codex_checkpoints.core.rollout.reader import CHUNK, Place
 from codex_checkpoints.service.reading.projections import View
 from codex_checkpoints.service.reading.session_file import bases_below
+from codex_checkpoints.service.refusal import warn
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage.contract import RolloutReader, Row
 from codex_checkpoints.storage.durable import StorageError
@@ -217,9 +217,6 @@ def _bytes(reader: RolloutReader, path: str, start: int, end: int) -> bytes:
     return b"".join(parts)
 
 
-logger = logging.getLogger(__name__)
-
-
 @frozen
 class Receiver:
     """Who is given something: through which door, in which context window, and when (UTC)."""
@@ -246,5 +243,5 @@ def hand_over(sessions: Sessions, session: str, receiver: Receiver) -> View:
         sessions.records.add_receipt(session, receipt)
     except StorageError as error:
         # It is bookkeeping that may be deleted; the answer matters more.
-        logger.warning("storage_error: no receipt for %s: %s", session, error)
+        warn(__name__, "storage_error: no receipt for %s: %s", session, error)
     return view

@@ -8,7 +8,6 @@ Which thread a person means is known to `session_names`.
 from __future__ import annotations
 
 import contextlib
-import logging
 from collections.abc import Callable, Generator, Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -17,7 +16,7 @@ from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.text import cut, one_line
 from codex_checkpoints.service.reading.catalogue import Catalogue, row_of
 from codex_checkpoints.service.reading.session_file import Locate, SessionFile, open_session
-from codex_checkpoints.service.refusal import Cancelled, Refusal
+from codex_checkpoints.service.refusal import Cancelled, Refusal, warn
 from codex_checkpoints.storage.contract import (
     OURS,
     Appended,
@@ -44,8 +43,6 @@ from codex_checkpoints.values import frozen
 if TYPE_CHECKING:
     from codex_checkpoints.codex.app_server import AskingFailed
     from codex_checkpoints.codex.program import CodexArchive
-
-logger = logging.getLogger(__name__)
 
 KEPT = frozenset(
     {
@@ -160,7 +157,7 @@ class LiveThread:
         try:
             self.update_metadata(*self._observer.patches(appended))
         except StoreError as error:
-            logger.warning("%s: what was appended is not told yet: %s", self.thread_id, error)
+            warn(__name__, "%s: what was appended is not told yet: %s", self.thread_id, error)
         return appended
 
     def update_metadata(self, *patches: Patch) -> None:
@@ -403,7 +400,8 @@ class ThreadManager:
             put = store.archive_thread if move.archive else store.unarchive_thread
             rollout = put(thread_id)
         if failure is not None:
-            logger.warning(
+            warn(
+                __name__,
                 "%s: %s; the session file is moved, but Codex's own database still has it where it"
                 " was: until `codex %s %s` is possible, Codex may not open it",
                 failure.code,

@@ -16,7 +16,7 @@ from collections.abc import Generator, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
 from codex_checkpoints.core.checkpoint.memory import Update, update_of
-from codex_checkpoints.core.compaction.installed import RANDOM_BYTES, uuid7
+from codex_checkpoints.core.compaction.ids import RANDOM_BYTES, uuid7
 from codex_checkpoints.storage import durable
 from codex_checkpoints.storage.durable import (
     PATIENCE,

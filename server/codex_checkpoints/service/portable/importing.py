@@ -30,7 +30,7 @@ from codex_checkpoints.core.restore.events import digest_of
 from codex_checkpoints.core.restore.pack import tokens_of
 from codex_checkpoints.core.restore.records import Windows
 from codex_checkpoints.service.kept import ImportRecords, storing_restore
-from codex_checkpoints.service.reading.first_pass import paced_hashes
+from codex_checkpoints.service.reading.pace import paced_hashes
 from codex_checkpoints.service.refusal import Refusal, misfit
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.undertaking import event_of, is_told, removed, undertaking

@@ -30,7 +30,7 @@ from codex_checkpoints.service.kept import ImportRecords, went_on_from
 from codex_checkpoints.service.lineages import way_up
 from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.reading.catalogue import utc
-from codex_checkpoints.service.reading.first_pass import paced_hashes
+from codex_checkpoints.service.reading.pace import paced_hashes
 from codex_checkpoints.service.reading.session_file import SessionFile, has_ended
 from codex_checkpoints.service.refusal import Refusal, misfit
 from codex_checkpoints.service.restore.planning import earlier_work, unreadable

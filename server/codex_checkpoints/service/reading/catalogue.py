@@ -24,7 +24,7 @@ from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import Seeds, unsown
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.service.reading.chains import Chains
-from codex_checkpoints.service.reading.first_pass import PacedReader
+from codex_checkpoints.service.reading.pace import PacedReader
 from codex_checkpoints.service.reading.session_file import (
     Hear,
     SessionFile,

@@ -63,7 +63,7 @@ from codex_checkpoints.service.kept import (
     storing_restore,
 )
 from codex_checkpoints.service.marking import Markers
-from codex_checkpoints.service.reading.first_pass import Pace
+from codex_checkpoints.service.reading.pace import Pace
 from codex_checkpoints.service.reading.session_file import fingerprint
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.restore.copying import (

@@ -1,0 +1,131 @@
+"""Long work: how far it is, and whether whoever asked for it still wants it.
+
+Work that reads takes steps, one for each piece or file that it has read; between two of them it can
+be stopped.  Before it changes anything it commits, and from then on it is done to the end.  So what
+was stopped has written nothing, and what could not be stopped any more is whole.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from codex_checkpoints.service.refusal import Cancelled
+from codex_checkpoints.storage.contract import Feed, Identity, Mark, Reading, RolloutReader
+
+if TYPE_CHECKING:
+    from codex_checkpoints.storage.workspace import Workspace
+
+_ALMOST = 99
+"""The most that is told of work that has not ended: how much it reads is known roughly."""
+
+
+class Pace:
+    """One piece of long work; any thread may cancel it, one thread does it."""
+
+    def __init__(self) -> None:
+        """Begin, with nobody who listens."""
+        self._report: Callable[[int], None] | None = None
+        self._told = 0
+        self._size = self._done = 0
+        self._unwanted = threading.Event()
+        self._committed = False
+
+    @property
+    def cancelled(self) -> bool:
+        """Return whether nobody wants it any more, and it can still be stopped."""
+        return self._unwanted.is_set() and not self._committed
+
+    def heard_by(self, report: Callable[[int], None]) -> None:
+        """Have somebody told the percentage when it grows, on the thread that works."""
+        self._report = report
+
+    def cancel(self) -> None:
+        """Say that nobody wants it any more."""
+        self._unwanted.set()
+
+    def expect(self, size: int) -> None:
+        """Announce that so many bytes are still to be read, more or less."""
+        self._size += size
+
+    def step(self, size: int = 0) -> None:
+        """Note that so many bytes are read; raises `Cancelled`."""
+        if self.cancelled:
+            raise Cancelled
+        self._done += size
+        percent = min(_ALMOST, self._done * 100 // self._size) if self._size > 0 else 0
+        if percent > self._told:
+            self._told = percent
+            if self._report is not None:
+                self._report(percent)
+
+    def commit(self) -> None:
+        """Go on to the end whatever comes: the next step changes something; raises `Cancelled`."""
+        self.step()
+        self._committed = True
+
+
+def paced_hashes(
+    pace: Pace, workspace: Workspace, base: str | None, uris: Iterable[str]
+) -> dict[str, str]:
+    """Hash what lies at each uri now, as `Workspace.hashes` does; raises `Cancelled`.
+
+    Announces their sizes and takes a step for each.
+    """
+    wanted = tuple(uris)
+    sizes = workspace.sizes(base, wanted)
+    pace.expect(sum(sizes.values()))
+
+    def stepping() -> Iterator[str]:
+        for uri in wanted:
+            pace.step()
+            yield uri
+            pace.step(sizes.get(uri, 0))
+
+    return workspace.hashes(base, stepping())
+
+
+class PacedReader:
+    """A reader of rollouts that takes a step for each piece it has read."""
+
+    def __init__(self, reader: RolloutReader) -> None:
+        """Read by this reader, at a pace that nobody cancels."""
+        self._reader = reader
+        self.pace = Pace()
+
+    def identify(self, path: str) -> Identity:
+        """Say who a rollout is, without a look at it."""
+        return self._reader.identify(path)
+
+    def follow(self, path: str, old: Mark | None, feed: Feed) -> Reading | None:
+        """Feed what lies behind `old`, or everything; None where it is no longer the same."""
+        return self._reader.follow(path, old, self._stepping(feed))
+
+    def read(
+        self, path: str, offset: int, feed: Feed, limit: int | None = None
+    ) -> tuple[int, bytes]:
+        """Feed from `offset` to `limit` or the end; return where it stopped, and the rest."""
+        return self._reader.read(path, offset, self._stepping(feed), limit)
+
+    def mark_at(self, path: str, offset: int, inode: int) -> Mark:
+        """Return the mark at an offset."""
+        return self._reader.mark_at(path, offset, inode)
+
+    def piece(self, path: str, start: int, longest: int) -> bytes | None:
+        """Return what lies from `start` to the end; None when that is more than `longest`."""
+        return self._reader.piece(path, start, longest)
+
+    def first_line(self, path: str) -> bytes:
+        """Return the first line that is not blank, or as much of it as is read for that."""
+        return self._reader.first_line(path)
+
+    def _stepping(self, feed: Feed) -> Feed:
+        pace = self.pace
+
+        def fed(data: bytes) -> int:
+            consumed = feed(data)
+            pace.step(consumed)
+            return consumed
+
+        return fed
