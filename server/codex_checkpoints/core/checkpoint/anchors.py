@@ -272,10 +272,12 @@ class Citation:
 
     def _is_cited(self, line: Line) -> bool:
         item = counting(self.replay.state, line.item)
-        if isinstance(item, _NOBODY_CITES) or (
-            isinstance(item, ToolOutput) and self.replay.state.paginated
-        ):
+        if isinstance(item, _NOBODY_CITES):
             return False
+        if self.replay.state.paginated and (
+            isinstance(item, ToolOutput) or line.tag == "custom_tool_call"
+        ):
+            return False  # the item of the call says the same, and how it went (ROL-14)
         if self._seq is not None:
             return line.seq == self._seq
         return self._needle in line.raw and _id_of(item) == self._ref
