@@ -51,11 +51,6 @@ class Clock:
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home(tmp_path)
-
-
-@pytest.fixture
 def clock() -> Clock:
     return Clock()
 

@@ -36,11 +36,6 @@ AT = datetime(2026, 11, 21, 9, 30, 0, 123456, tzinfo=UTC)
 NOTE = Item("event_msg", {"type": "note", "text": "all is well"})
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home(tmp_path)
-
-
 def hold(home: Home, number: int = 1) -> AbstractContextManager[WriterLock]:
     return locks.hold(str(home.root), thread(number))
 
