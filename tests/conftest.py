@@ -1,4 +1,4 @@
-"""What every test shares: hypothesis profiles, and files that hold expected bytes.
+"""What every test shares: hypothesis profiles, a Codex home, and files that hold expected bytes.
 
 `pytest --update-golden` writes those files anew; the diff is then reviewed like any other change.
 """
@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from homes import Home
 
 # Few examples while one works, others each time; in CI more, and the same in every run, such that
 # what fails there fails here. The long one is for by hand:
@@ -34,6 +36,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write the expected files of the golden tests anew instead of comparing with them",
     )
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path)
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ import python
 from codex_checkpoints import assembly
 from codex_checkpoints.assembly import Assembly, Places
 from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.storage import file_lock
 from rollouts import Step, Writer, rollout, session, turn, user
 
 SERVER = Path(__file__).parents[1] / "server"
@@ -108,6 +109,26 @@ class Home:
         """Write the settings."""
         self.state.mkdir(parents=True, exist_ok=True)
         (self.state / "config.toml").write_text(text, encoding="utf-8")
+
+    def audited(self) -> list[Any]:
+        """Return the events of the audit log."""
+        path = self.state / "audit.jsonl"
+        if not path.exists():
+            return []
+        return [json.loads(line) for line in path.read_bytes().splitlines()]
+
+    @contextmanager
+    def loaded(self) -> Generator[None]:
+        """Hold the lock of the first session, as another process does that has loaded it."""
+        lock = self.root / "thread-writer-locks" / f"{thread(1)}.lock"
+        lock.parent.mkdir(exist_ok=True)
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT)
+        try:
+            assert file_lock.take(descriptor)
+            yield
+        finally:
+            os.close(descriptor)
+            lock.unlink()
 
     # --- the product -----------------------------------------------------------------------------
 

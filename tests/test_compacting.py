@@ -1,6 +1,5 @@
 """Compaction as an operation: what it refuses, what it writes, what can be taken back."""
 
-import contextlib
 import json
 import os
 import shutil
@@ -28,7 +27,6 @@ from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.notes import Notes
 from codex_checkpoints.service.recovery import recover_prepared
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.storage import file_lock
 from codex_checkpoints.storage import records as stamps
 from homes import Home, more, refusal, snapshot, thread
 from peer import Peer
@@ -69,11 +67,6 @@ def work(form: str = "paginated", number: int = 1, **head: Any) -> bytes:  # noq
         ),
         turn(user("And the logout."), shell("make test"), assistant(WORK), tokens(19_000)),
     )
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home(tmp_path)
 
 
 @pytest.fixture(params=FORMS)
@@ -120,28 +113,9 @@ def records(home: Home, session_id: str) -> list[Any]:
     return [record_of(json.loads(line)) for line in path.read_bytes().splitlines()]
 
 
-def events(home: Home) -> list[Any]:
-    path = home.state / "audit.jsonl"
-    return [json.loads(line) for line in path.read_bytes().splitlines()] if path.exists() else []
-
-
 def written(home: Home) -> dict[str, str]:
     """Return what lies in a home, but for the index, which any look at a session may write to."""
     return {path: seen for path, seen in snapshot(home.root).items() if "index.sqlite" not in path}
-
-
-@contextlib.contextmanager
-def loaded(home: Home) -> Generator[None]:
-    """Have another process load the session while a block runs."""
-    lock = home.root / "thread-writer-locks" / f"{thread(1)}.lock"
-    lock.parent.mkdir(exist_ok=True)
-    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT)
-    try:
-        assert file_lock.take(descriptor)
-        yield
-    finally:
-        os.close(descriptor)
-        lock.unlink()
 
 
 def history_of(sessions: Sessions, session_id: str) -> list[Any]:
@@ -310,7 +284,7 @@ def test_events_tell_of_a_compaction_without_any_text(home: Home, sessions: Sess
     done = compacting(sessions).compact(asked())
     Undoing(sessions, OUTSIDE).uncompact(str(done.compaction_id))
 
-    told = events(home)
+    told = home.audited()
     assert [each["type"] for each in told] == ["CompactionInstalled", "CompactionUndone"]
     assert all(is_intact(each) for each in told)
     assert {each["operationId"] for each in told} == {done.compaction_id}
@@ -369,7 +343,7 @@ def test_a_compaction_of_a_compaction_holds_one_handoff(
 def test_a_session_that_is_live_can_be_gone_on_with_in_a_new_one(
     home: Home, sessions: Sessions
 ) -> None:
-    with loaded(home):
+    with home.loaded():
         refused = refusal(lambda: compacting(sessions).compact(asked("in-place")))
         done = compacting(sessions).compact(asked())
 
@@ -580,7 +554,7 @@ def test_a_live_session_is_not_taken_back_in_place(home: Home, sessions: Session
     done = compacting(sessions).compact(asked("in-place"))
     before = home.path().read_bytes()
 
-    with loaded(home):
+    with home.loaded():
         refused = refusal(lambda: Undoing(sessions, OUTSIDE).uncompact(str(done.compaction_id)))
 
     assert refused.code == "session_live"
@@ -640,7 +614,7 @@ def test_a_turn_that_was_cut_off_is_compacted_when_nobody_holds_it_and_it_is_ask
 ) -> None:
     home.put(OPEN)
     with home.house() as house:
-        with loaded(home):
+        with home.loaded():
             refused = refusal(lambda: compacting(house.sessions).compact(asked(force=True)))
         done = compacting(house.sessions).compact(asked(force=True))
 
@@ -865,7 +839,7 @@ def test_a_hook_that_blocks_or_fails_has_a_stated_outcome(
     assert refused.code == "blocked_by_hook"
     assert refused.facts["outcome"] == outcome
     assert snapshot(home.root / "sessions") == rollouts
-    (event,) = events(home)
+    (event,) = home.audited()
     assert event["type"] == "CompactionBlocked"
     assert event["hooks"] == [{"number": 1, "outcome": outcome}]
     assert not (home.state / "sessions" / thread(1) / "compactions.jsonl").exists()
@@ -895,7 +869,10 @@ def test_a_hook_that_runs_after_changes_nothing(home: Home) -> None:
         done = compacting(house.sessions).compact(asked())
 
     assert [each.outcome for each in done.hooks] == ["failed"]
-    assert [each["type"] for each in events(home)] == ["CompactionInstalled", "CompactionObserved"]
+    assert [each["type"] for each in home.audited()] == [
+        "CompactionInstalled",
+        "CompactionObserved",
+    ]
 
 
 def test_what_a_hook_started_ends_with_it(home: Home) -> None:

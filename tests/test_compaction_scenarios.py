@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -37,11 +36,6 @@ from rollouts import (
 
 WORK = "I looked at every file of it. " * 400
 HOOKS = ("preCompact", "postCompact")
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home(tmp_path)
 
 
 def compact(sessions: Sessions, into: Into = "new") -> Compacted:

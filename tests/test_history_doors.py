@@ -30,11 +30,6 @@ KEPT = {"type": "message", "role": "user", "content": [{"type": "input_text", "t
 SECRET = "ghp_" + "a1B2" * 9
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home(tmp_path)
-
-
 def asked(home: Home, *arguments: str) -> Any:  # noqa: ANN401 - any JSON document
     """Run a command with `--json`; what it printed."""
     done = home.run(*arguments, "--json")

@@ -42,11 +42,6 @@ TURN = r.turn(
 WORK = r.rollout(r.session(), TURN)
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home(tmp_path)
-
-
 def call(event: str = "SessionStart", **more: object) -> dict[str, object]:
     """Make a call as Codex does, without the file."""
     said = {"session_id": SESSION, "cwd": r.FOLDER, "hook_event_name": event, "model": "gpt-5.5"}

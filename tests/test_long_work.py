@@ -56,11 +56,6 @@ def work(turns: int = 8) -> bytes:
     return rollout(session(thread=thread(1)), *steps)
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home(tmp_path)
-
-
 @pytest.fixture(scope="module")
 def large() -> bytes:
     """Return a session that takes long to read: what was said, again and again."""

@@ -58,11 +58,6 @@ SUMMARY = compacted("m", [user_message(["Fix the login"]), user_message(["One te
 AGAIN = shell("cat auth.py", "def login(): pass\n", reads=["auth.py"])
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home(tmp_path)
-
-
 def found(home: Home, number: int = 1) -> tuple[Loss, ...]:
     with home.house() as house:
         return losses_of(house.sessions, thread(number))

@@ -50,11 +50,6 @@ def large() -> bytes:
     return data
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home(tmp_path)
-
-
 class Counted:
     """How many bytes of one file were read."""
 

@@ -1,20 +1,12 @@
 """The outline of a session, at every door: small however long the session is (JUN-27)."""
 
 import json
-from pathlib import Path
-
-import pytest
 
 from homes import Home, more, thread
 from peer import Peer
 from rollouts import Step, compacted, rollback, rollout, session, turn, user
 
 SECRET = "ghp_" + "a1B2" * 9
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home(tmp_path)
 
 
 def chats(first: int, last: int) -> list[Step]:

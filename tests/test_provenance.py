@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Generator
-from pathlib import Path
 
 import pytest
 
@@ -23,11 +22,6 @@ def work(form: Form = "paginated") -> bytes:
         turn(user("Fix the login."), plan(("Fix it", False)), assistant(WORK)),
         turn(user("And the logout."), patch(update="auth.py"), assistant(WORK), tokens(19_000)),
     )
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home(tmp_path)
 
 
 @pytest.fixture(params=["paginated", "legacy"])

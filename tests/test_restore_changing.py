@@ -1,6 +1,5 @@
 """Restores of a source that others change at the same time, or that was damaged before."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -116,10 +115,6 @@ def restored(
         assert not left, "it was changed in time"
 
 
-def events(home: Home) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (home.state / "audit.jsonl").read_bytes().splitlines()]
-
-
 def state(sessions: Sessions, session_id: str, turn: str | None = None) -> dict[str, Any]:
     shown = to_json(sessions.show(session_id, turn).checkpoint)
     return {key: shown[key] for key in shown if key != "seq"}
@@ -141,7 +136,7 @@ def refused(home: Home, path: Path, change: Change, number: int = 1) -> None:
     assert str(home.path(number)) in str(met)
     assert snapshot(home.root / "sessions") == there
     assert {each.name for each in (home.state / "sessions").iterdir()} == {thread(number)}
-    told = [(event["type"], event.get("code")) for event in events(home)]
+    told = [(event["type"], event.get("code")) for event in home.audited()]
     assert told == [
         ("RestoreRequested", None),
         ("RestoreValidated", None),
@@ -209,7 +204,7 @@ def test_a_source_that_changes_before_it_is_read_is_refused(
 
     assert met.code == "unreadable_source"
     assert str(home.path()) in str(met)
-    assert [event["type"] for event in events(home)] == ["RestoreRequested", "RestoreFailed"]
+    assert [event["type"] for event in home.audited()] == ["RestoreRequested", "RestoreFailed"]
 
 
 # --- a source that was damaged -------------------------------------------------------------------

@@ -71,11 +71,6 @@ def two_turns() -> tuple[Any, ...]:
     )
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home(tmp_path)
-
-
 def put(home: Home, form: Form = "paginated", **where: Any) -> Path:  # noqa: ANN401 - as `Home.put`
     for name in ("a.py", "b.py"):
         (home.user / name).write_text("one\n")

@@ -112,10 +112,6 @@ def records(path: Path) -> list[Json]:
     return [json.loads(line) for line in path.read_bytes().splitlines()]
 
 
-def events(home: Home) -> list[Json]:
-    return [json.loads(line) for line in (home.state / "audit.jsonl").read_bytes().splitlines()]
-
-
 def ours(home: Home) -> str:
     """Return everything that was written down of restores: all of our files but checkpoints."""
     files = [path for path in home.state.rglob("*.jsonl") if path.is_file()]
@@ -312,7 +308,7 @@ def test_markers_and_pins_go_over(home: Home, mode: str):
         *later,
         ("before the rewrite", own),
     ]
-    (told,) = [each for each in events(home) if each["type"] == "StateTransferred"]
+    (told,) = [each for each in home.audited() if each["type"] == "StateTransferred"]
     assert told["markers"] == len(copied)
     assert home.json("pin", done.record.session_id) == [{"uri": "a.py", "start": 1, "end": 1}]
     again = home.json(
@@ -361,7 +357,7 @@ def test_a_small_budget_never_fails_and_says_what_was_left_out(home: Home, budge
     assert -(-len((done.pack or "").encode()) // 4) <= budget
     assert record.deferred
     assert {"pack_truncated"} <= {each.code for each in record.warnings}
-    assert "PackTruncated" in [event["type"] for event in events(home)]
+    assert "PackTruncated" in [event["type"] for event in home.audited()]
     assert without_seq(shown(home, record.session_id)) == without_seq(
         shown(home, thread(1), "--at", "2")
     )
@@ -399,7 +395,7 @@ def test_the_budget_and_who_is_asking_come_from_the_settings(home: Home):
 
     assert done.record.pack is not None
     assert done.record.pack.budget == 80
-    assert {(event["userId"], event["orgId"]) for event in events(home)} == {("ana", "shop")}
+    assert {(event["userId"], event["orgId"]) for event in home.audited()} == {("ana", "shop")}
 
 
 def test_drift_and_missing_files_since_the_marker_are_told(home: Home):
@@ -409,7 +405,7 @@ def test_drift_and_missing_files_since_the_marker_are_told(home: Home):
         (home.user / "shop/b.py").unlink()
         done = restores.restore(thread(1), marker.checkpoint_id, RestoreOptions("hard"))
 
-    told = {event["type"]: event for event in events(home)}
+    told = {event["type"]: event for event in home.audited()}
     assert told["DriftDetected"]["uri"] == "a.py"
     assert told["DriftDetected"]["then"] != told["DriftDetected"]["now"]
     assert told["ArtifactMissing"]["uri"] == "b.py"
@@ -422,7 +418,7 @@ def test_a_file_that_was_missing_before_the_marker_is_told(home: Home, mode: str
 
     done = restored(home, mode).record
 
-    (told,) = [event for event in events(home) if event["type"] == "ArtifactMissing"]
+    (told,) = [event for event in home.audited() if event["type"] == "ArtifactMissing"]
     assert (told["uri"], told["then"]) == ("b.py", "unknown:")
     assert [(each.code, each.count) for each in done.warnings] == [("missing_files", 1)]
 
@@ -455,7 +451,7 @@ def test_a_pinned_file_that_is_gone_is_told(home: Home):
     assert (done.pack or "").endswith("\n[PINNED]\n- pinned: rules.md (not there)\n")
     assert Deferred("pinned", "rules.md", "missing") in done.record.deferred
     assert [(each.code, each.count) for each in done.record.warnings] == [("missing_files", 1)]
-    (told,) = [event for event in events(home) if event["type"] == "ArtifactMissing"]
+    (told,) = [event for event in home.audited() if event["type"] == "ArtifactMissing"]
     assert told["uri"] == "rules.md"
 
 
@@ -486,7 +482,7 @@ def test_a_pinned_file_that_is_there_is_never_said_to_be_missing(
         (pin, why),
     ]
     assert done.record.missing == ()
-    assert "ArtifactMissing" not in {event["type"] for event in events(home)}
+    assert "ArtifactMissing" not in {event["type"] for event in home.audited()}
 
 
 def test_a_pinned_file_known_by_size_and_time_alone_is_told(home: Home):
@@ -496,7 +492,7 @@ def test_a_pinned_file_known_by_size_and_time_alone_is_told(home: Home):
 
     done = restored(home)
 
-    told = [event for event in events(home) if event["type"] == "FallbackUsed"]
+    told = [event for event in home.audited() if event["type"] == "FallbackUsed"]
     assert [(each["fallback"], each["uri"]) for each in told] == [("weak_hash", "big.txt")]
     assert ("weak_hashes", 1) in [(each.code, each.count) for each in done.record.warnings]
 
@@ -534,15 +530,17 @@ def test_a_marker_that_is_not_there_is_refused_and_told(home: Home):
 
     assert met.code == "unknown_checkpoint"
     assert snapshot(home.root / "sessions") == before
-    assert [event["type"] for event in events(home)] == ["RestoreRequested", "RestoreFailed"]
-    assert events(home)[-1]["code"] == "unknown_checkpoint"
+    assert [event["type"] for event in home.audited()] == ["RestoreRequested", "RestoreFailed"]
+    assert home.audited()[-1]["code"] == "unknown_checkpoint"
 
 
 TYPED = "what-was-typed"
 
 
 def whose(home: Home) -> list[tuple[str, str | None, str | None]]:
-    return [(each["type"], each["sourceSessionId"], each["checkpointId"]) for each in events(home)]
+    return [
+        (each["type"], each["sourceSessionId"], each["checkpointId"]) for each in home.audited()
+    ]
 
 
 def failed(session: str | None, checkpoint: str | None = None) -> list[object]:
@@ -559,8 +557,8 @@ def test_a_refused_restore_stands_in_the_audit_under_the_whole_id_of_its_session
 
     assert done.stderr.startswith(b"unknown_checkpoint")
     assert whose(home) == failed(thread(1))
-    assert home.json("audit", "--session", thread(1)) == events(home)
-    assert home.json("audit", "--session", thread(1)[:-1]) == events(home)
+    assert home.json("audit", "--session", thread(1)) == home.audited()
+    assert home.json("audit", "--session", thread(1)[:-1]) == home.audited()
     assert TYPED not in ours(home)
 
 
@@ -588,7 +586,7 @@ def test_a_restore_of_no_session_here_ends_in_the_audit_without_what_was_typed(
 
     assert json.loads(done.stdout)["error"]["code"] == code
     assert whose(home) == failed(None)
-    assert events(home)[-1]["code"] == code
+    assert home.audited()[-1]["code"] == code
     assert TYPED not in ours(home)
     assert home.json("verify")["findings"] == []
 
@@ -631,7 +629,7 @@ def test_a_source_that_cannot_be_read_is_refused_and_leaves_nothing(home: Home):
 
     assert json.loads(done.stdout)["error"]["code"] == "unreadable_source"
     assert snapshot(home.root / "sessions") == before
-    assert [event["type"] for event in events(home)] == ["RestoreRequested", "RestoreFailed"]
+    assert [event["type"] for event in home.audited()] == ["RestoreRequested", "RestoreFailed"]
     assert {path.name for path in (home.state / "sessions").iterdir()} == {thread(2)}
 
 
@@ -656,7 +654,7 @@ def test_a_target_that_is_taken_is_refused(home: Home):
         )
 
     assert met.code == "conflict"
-    assert events(home)[-1]["type"] == "RestoreFailed"
+    assert home.audited()[-1]["type"] == "RestoreFailed"
 
 
 @pytest.mark.parametrize(
@@ -678,7 +676,7 @@ def test_a_wish_that_cannot_be_is_refused(home: Home, more: tuple[str, ...], pro
 def test_the_events_come_in_their_order_under_one_operation(home: Home, mode: Any):  # noqa: ANN401 - a mode
     done = restored(home, mode, reason="because of SECRET-REASON")
 
-    told = events(home)
+    told = home.audited()
     assert tuple(event["type"] for event in told) == ORDER[mode]
     assert {event["operationId"] for event in told} == {done.record.operation_id}
     assert [event["step"] for event in told] == list(range(len(told)))
@@ -738,7 +736,7 @@ def test_the_audit_is_asked_by_session_and_by_operation(home: Home):
 
     all_of_them = home.json("audit")
 
-    assert all_of_them == events(home)
+    assert all_of_them == home.audited()
     one = home.json("audit", "--operation", first.record.operation_id)
     assert {event["operationId"] for event in one} == {first.record.operation_id}
     branches = home.json("audit", "--session", second.record.session_id)
@@ -971,7 +969,7 @@ def test_restores_over_the_wire_are_those_of_the_command_line(home: Home):
 
     assert preview["pack"] == done["pack"] == details["pack"]
     assert listed["items"] == home.json("restores")
-    assert told["items"] == events(home)
+    assert told["items"] == home.audited()
     assert tree == home.json("lineage", done["sessionId"])
     assert verified == home.json("verify")
     assert wrong["data"]["code"] == "invalid_payload"

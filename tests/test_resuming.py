@@ -1,18 +1,16 @@
 """The check between two turns: who is offered a compaction, and what comes before a resume."""
 
-import contextlib
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import python
-from codex_checkpoints.storage import file_lock
 from homes import WAIT, Home, more, snapshot, thread
 from peer import Peer
 from rollouts import (
@@ -50,11 +48,6 @@ def full(*more: Step, used: int = 6_000, number: int = 1) -> bytes:
     )
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home(tmp_path)
-
-
 def by_command(home: Home, session_id: str) -> dict[str, Any]:
     return home.json("resume", session_id)
 
@@ -84,25 +77,6 @@ def gone_on(home: Home, session_id: str, **more: Any) -> tuple[str, str]:  # noq
 
 def rollouts_of(home: Home) -> dict[str, str]:
     return snapshot(home.root / "sessions")
-
-
-def events(home: Home) -> list[Any]:
-    path = home.state / "audit.jsonl"
-    return [json.loads(line) for line in path.read_bytes().splitlines()] if path.exists() else []
-
-
-@contextlib.contextmanager
-def loaded(home: Home) -> Generator[None]:
-    """Have another process load the session while a block runs."""
-    lock = home.root / "thread-writer-locks" / f"{thread(1)}.lock"
-    lock.parent.mkdir(exist_ok=True)
-    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT)
-    try:
-        assert file_lock.take(descriptor)
-        yield
-    finally:
-        os.close(descriptor)
-        lock.unlink()
 
 
 # --- who is offered one --------------------------------------------------------------------------
@@ -283,7 +257,7 @@ def test_by_itself_nothing_is_compacted_but_where_it_is_asked_for(
     ready = ask(home, thread(1))
 
     assert rollouts_of(home) == before
-    assert events(home) == []
+    assert home.audited() == []
     assert (ready["sessionId"], ready["sourceSessionId"]) == (thread(1), thread(1))
     assert ready["resume"] == f"codex resume {thread(1)}"
     assert ready["cwd"] == "/home/ana/shop"
@@ -309,7 +283,7 @@ def test_automatic_compacts_into_a_new_session_and_says_so(home: Home) -> None:
     assert ready["resume"] == f"codex resume {done['sessionId']}"
     assert ready["offer"] is None
     assert "Compacted" in ready["notice"]
-    (told,) = events(home)
+    (told,) = home.audited()
     assert (told["type"], told["requestedBy"]) == ("CompactionInstalled", "automatic")
     assert home.json("history", done["sessionId"])["items"] == done["replacement"]
 
@@ -321,7 +295,7 @@ def test_automatic_compacts_before_the_command_is_printed(home: Home) -> None:
 
     new, told = gone_on(home, thread(1))
 
-    (event,) = events(home)
+    (event,) = home.audited()
     assert path.read_bytes() == data
     assert (event["type"], event["requestedBy"]) == ("CompactionInstalled", "automatic")
     assert new == event["sessionId"] != thread(1)
@@ -388,7 +362,7 @@ def test_what_is_compacted_before_the_next_turn_is_recorded_as_such(home: Home, 
     else:
         new, _ = gone_on(home, thread(1))
 
-    assert [each["placement"] for each in events(home)] == ["pre_turn"]
+    assert [each["placement"] for each in home.audited()] == ["pre_turn"]
     first, second = home.json("windows", new)
     assert (first["trigger"], second["trigger"]) == (None, "pre_turn")
 
@@ -418,7 +392,7 @@ def test_a_session_that_codex_has_loaded_is_only_hinted_at(home: Home, ask: Ask)
     home.config('compactionOffer = "automatic"')
     before = rollouts_of(home)
 
-    with loaded(home):
+    with home.loaded():
         ready = ask(home, thread(1))
 
     assert rollouts_of(home) == before
@@ -531,7 +505,7 @@ def test_no_text_of_a_session_and_no_tool_starts_a_compaction(home: Home, ask: A
 
     assert rollouts_of(home) == before
     assert (ready["offer"], ready["compacted"]) == (None, None)
-    assert events(home) == []
+    assert home.audited() == []
 
 
 def test_a_wrong_setting_keeps_the_default_and_is_told(home: Home, ask: Ask) -> None:

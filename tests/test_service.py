@@ -73,11 +73,6 @@ sys.stdin.read()
 """
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home(tmp_path)
-
-
 def listed(home: Home, **asked: Any) -> list[Summary]:  # noqa: ANN401 - as `Sessions.page`
     with home.house() as house:
         return list(house.sessions.summaries.page(**asked).items)

@@ -2,7 +2,6 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -64,11 +63,6 @@ def listening(home: Home, form: Form, *, settings: object) -> Generator[Listener
         assert listener.told() == []
         yield listener
         assert peer.stop() == 0
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home(tmp_path)
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -354,12 +354,12 @@ def test_a_codex_that_was_killed_blocks_us_no_longer(scripted: MakeHome) -> None
 DIE = """
 import os, signal, sys
 from datetime import UTC, datetime
-from codex_checkpoints.storage import records as stamps
+from codex_checkpoints.storage import records
 from codex_checkpoints.storage.contract import Item
 from codex_checkpoints.storage.local import LocalThreadStore
 
 home, thread = sys.argv[1:]
-store = LocalThreadStore(home, home + "/codex-checkpoints", stamps.now)
+store = LocalThreadStore(home, home + "/codex-checkpoints", records.now)
 plain = os.write
 
 def write(file, data):

@@ -163,11 +163,6 @@ def died_in(tmp_path: Path, what: str, home: Home) -> list[Remains]:
     return [Remains.of(Path(each["home"]), home) for each in told]
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home(tmp_path)
-
-
 def append(remains: Remains) -> list[Any]:
     """Append once more, and read all that can be read."""
     with locks.hold(str(remains.root), thread(1)) as lock:

@@ -27,11 +27,6 @@ LONG_AGO = 1_600_000_000 * 10**9
 PACKED = ".jsonl.zst"
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home(tmp_path)
-
-
 def hold(home: Home) -> AbstractContextManager[WriterLock]:
     return locks.hold(str(home.root), thread(1))
 

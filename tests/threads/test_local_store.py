@@ -51,11 +51,6 @@ class Clock:
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home(tmp_path)
-
-
-@pytest.fixture
 def clock() -> Clock:
     return Clock()
 
@@ -580,13 +575,13 @@ def test_what_the_index_says_is_what_a_scan_says(
 WORKER = """
 import sys, time
 from datetime import UTC, datetime
-from codex_checkpoints.storage import records as stamps
+from codex_checkpoints.storage import records
 from codex_checkpoints.service.reading.catalogue import Catalogue
 from codex_checkpoints.storage.contract import Item, Patch, ThreadIsLive, ThreadQuery
 from codex_checkpoints.storage.local import LocalThreadStore
 
 home, who, seconds, *threads = sys.argv[1:]
-store = LocalThreadStore(home, home + "/codex-checkpoints", stamps.now)
+store = LocalThreadStore(home, home + "/codex-checkpoints", records.now)
 catalogue = Catalogue(store)
 end, count = time.monotonic() + float(seconds), 0
 written = {thread: 0 for thread in threads}

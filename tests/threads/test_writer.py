@@ -36,11 +36,6 @@ AT = datetime(2026, 11, 21, 9, 30, 0, 123456, tzinfo=UTC)
 NOTE = Item("event_msg", {"type": "note", "text": "all is well"})
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home(tmp_path)
-
-
 def hold(home: Home, number: int = 1) -> AbstractContextManager[WriterLock]:
     return locks.hold(str(home.root), thread(number))
 
@@ -701,7 +696,6 @@ def test_without_any_folder_there_is_nothing_to_clear(tmp_path: Path) -> None:
 APPEND = """
 import sys, time
 from datetime import UTC, datetime
-from codex_checkpoints.storage import durable
 from codex_checkpoints.storage import locks, writer
 from codex_checkpoints.storage.contract import Item, ThreadIsLive
 
