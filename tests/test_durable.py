@@ -1,10 +1,13 @@
 """Files that grow under a temporary name: who is at one, what was left, also without any locks."""
 
+import itertools
 import os
+import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FrameType
 
 import pytest
 
@@ -43,6 +46,44 @@ def test_a_block_that_fails_takes_its_file_with_it(path: Path) -> None:
 
     with pytest.raises(ValueError, match="no"):
         fail()
+
+
+def replacing(path: str) -> None:
+    durable.replace(path, b"new")
+
+
+def publishing(path: str) -> None:
+    durable.publish(path, [b"new"])
+
+
+@pytest.mark.parametrize("write_it", [replacing, publishing])
+def test_an_interrupt_at_any_call_leaves_no_temporary_file(
+    tmp_path: Path, write_it: Callable[[str], None]
+) -> None:
+    def is_interrupted(moment: int) -> bool:
+        """Raise where Ctrl+C could: after the call with this number."""
+        calls = itertools.count()
+
+        def interrupt(_frame: FrameType, event: str, _value: object) -> None:
+            if event in {"call", "c_return"} and next(calls) == moment:
+                sys.setprofile(None)
+                raise KeyboardInterrupt
+
+        sys.setprofile(interrupt)
+        try:
+            write_it(str(tmp_path / "a"))
+        except KeyboardInterrupt:
+            return True
+        finally:
+            sys.setprofile(None)
+        return False
+
+    moment = 0
+    while is_interrupted(moment):
+        assert [path.name for path in tmp_path.iterdir() if path.name != "a"] == [], moment
+        (tmp_path / "a").unlink(missing_ok=True)
+        moment += 1
+    assert moment > 40
 
 
 def test_a_file_of_this_name_is_not_touched(path: Path) -> None:

@@ -19,7 +19,7 @@ from rollouts import patch, rollout, session, turn, user
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
 
 DIE = """
-import os, signal, sqlite3
+import os, signal, sqlite3, stat
 
 what, after = os.environ["DIE_AT"].split(":")
 left = int(after)
@@ -38,12 +38,20 @@ if what == "commit":
             work(self._connection)
             die()
     Index._write = write
+elif what in ("file", "folder"):
+    plain = os.fsync
+
+    def fsync(file):
+        if stat.S_ISDIR(os.fstat(file).st_mode) == (what == "folder"):
+            if what == "file" and left == 0:
+                os.ftruncate(file, os.fstat(file).st_size // 2)  # as much as had come to the disk
+            die()
+        return plain(file)
+    os.fsync = fsync
 else:
     plain = getattr(os, what)
 
     def call(first, *more, **named):
-        if what == "fsync" and left == 0:
-            os.ftruncate(first, os.fstat(first).st_size // 2)  # as much as had come to the disk
         die()
         return plain(first, *more, **named)
     setattr(os, what, call)
@@ -102,7 +110,7 @@ def die_at(home: Home, point: str, *command: str) -> None:
 
 
 @pytest.mark.parametrize("after", [0, 3])
-@pytest.mark.parametrize("call", ["fsync", "replace"])
+@pytest.mark.parametrize("call", ["file", "replace"])
 def test_a_checkpoint_is_the_old_one_or_the_new_one(home: Home, call: str, after: int) -> None:
     die_at(home, f"{call}:{after}", "watch", "--once")
 
@@ -113,6 +121,13 @@ def test_a_checkpoint_is_the_old_one_or_the_new_one(home: Home, call: str, after
 
     assert home.run("watch", "--once").returncode == 0
     assert tasks(home) == [f"new {number}" for number in NUMBERS]
+    assert leftovers(home) == []
+
+
+def test_a_checkpoint_whose_folder_is_not_flushed_yet_is_the_new_one(home: Home) -> None:
+    die_at(home, "folder:2", "watch", "--once")
+
+    assert tasks(home) == ["new 1", "new 2", "new 3", "old 4", "old 5"]
     assert leftovers(home) == []
 
 

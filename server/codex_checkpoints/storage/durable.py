@@ -248,9 +248,17 @@ def growing(path: str, mode: int) -> Generator[int]:
     The caller writes to the descriptor and closes it.  A block that ends in an error takes the file
     with it.  Raises `OSError`, `FileExistsError` where there is such a file.
     """
-    file = _made(path, mode)
-    mark = os.dup(file) if _LOCKS else None
     try:
+        file = _made(path, mode)
+    except OSError:
+        raise
+    except BaseException:
+        # An interrupt (Ctrl+C) may come before we know the descriptor.
+        discard(path)
+        raise
+    mark = None
+    try:
+        mark = os.dup(file) if _LOCKS else None
         yield file
     except BaseException:
         discard(path)
