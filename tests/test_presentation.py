@@ -111,7 +111,7 @@ def test_no_text_of_a_record_speaks_to_the_terminal(
 
 
 def test_every_kind_of_text_is_asked_for() -> None:
-    assert {"restores.detail_lines", "sessions.session_lines", "losses.loss_lines"} <= {*texts()}
+    assert {"restores.detail_lines", "sessions.session_lines", "histories.loss_lines"} <= {*texts()}
 
 
 def test_a_shell_gets_the_id_of_a_session_as_one_word() -> None:
