@@ -14,10 +14,11 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import attrs
 import pytest
 
-from codex_checkpoints import presentation, protocol
+from codex_checkpoints import operations, presentation
 from codex_checkpoints.codex import resume
 from codex_checkpoints.presentation.restores import Named, verify_lines
 from codex_checkpoints.presentation.terminal import LogLine
+from codex_checkpoints.service.restore.verifying import Fault, Verified
 from homes import thread
 
 NASTY = "\x1b[2J\x1b]0;owned\x07\u009b31m\u202etxt\u2066\u2028line\r\x08\x00\x7f"
@@ -46,8 +47,11 @@ def texts() -> dict[str, Texts]:
 
 
 def hints(function: Texts) -> dict[str, Any]:
-    """Return the types of a function; `protocol` is not loaded for a person to read."""
-    return get_type_hints(function, {**vars(inspect.getmodule(function)), "protocol": protocol})
+    """Return the types of a function; its module imports the records for type checks alone."""
+    names = [each.name for each in pkgutil.iter_modules(operations.__path__)]
+    records = {name: importlib.import_module(f"{operations.__name__}.{name}") for name in names}
+    records |= {"Fault": Fault}
+    return get_type_hints(function, {**vars(inspect.getmodule(function)), **records})
 
 
 class Told(dict[str, Any]):
@@ -75,7 +79,7 @@ def hostile(kind: Any, *, whole: bool) -> Any:  # noqa: ANN401 - a value of any 
     if attrs.has(kind):
         attrs.resolve_types(kind)
         fields = {each.name: hostile(each.type, whole=whole) for each in attrs.fields(kind)}
-        if kind is protocol.VerifyFinding:  # ours, and looked up in a table
+        if kind is Fault:  # ours, and looked up in a table
             fields["code"] = "changed_line"
         return kind(**fields)
     if inside[:1] == (str,):
@@ -143,8 +147,8 @@ def test_a_command_within_a_sentence_has_the_folders_that_were_named(
 
 
 def test_a_changed_record_is_told_as_what_it_may_be() -> None:
-    finding = protocol.VerifyFinding("changed_record", None, thread(1), None)
-    report = protocol.VerifyReport(0, 1, 0, 0, (finding,))
+    finding = Fault("changed_record", None, thread(1), None)
+    report = Verified(0, 1, 0, 0, (finding,))
 
     assert "a record of a restore or an import is not" in verify_lines(report)[1]
 

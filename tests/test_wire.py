@@ -7,6 +7,14 @@ import pytest
 
 from codex_checkpoints import protocol, wire
 from codex_checkpoints.core.checkpoint.records import Caps
+from codex_checkpoints.core.restore.pack import TurnSource
+from codex_checkpoints.operations.sessions import (
+    SessionsParams,
+    SessionSummary,
+    ShowParams,
+    ViewParams,
+)
+from codex_checkpoints.service.doctor import Diagnosis, Finding
 from codex_checkpoints.service.sessions import Summary
 from codex_checkpoints.wire import BadParams
 
@@ -27,37 +35,37 @@ def records() -> list[type]:
 def test_params_are_read_by_their_camel_case_names() -> None:
     value = {"cwd": "/x", "archived": True, "limit": 3, "workDoneToken": "t"}
 
-    params = wire.structure(value, protocol.SessionsParams)
+    params = wire.structure(value, SessionsParams)
 
-    assert params == protocol.SessionsParams(cwd="/x", archived=True, limit=3, work_done_token="t")
+    assert params == SessionsParams(cwd="/x", archived=True, limit=3, work_done_token="t")
 
 
 @pytest.mark.parametrize("value", [None, {}])
 def test_no_params_are_those_that_nothing_requires(value: object) -> None:
-    assert wire.structure(value, protocol.SessionsParams) == protocol.SessionsParams()
+    assert wire.structure(value, SessionsParams) == SessionsParams()
 
 
 @pytest.mark.parametrize("token", [None, 0, 7, "", "t"])
 def test_a_token_is_a_number_or_a_text(token: object) -> None:
-    params = wire.structure({"workDoneToken": token}, protocol.SessionsParams)
+    params = wire.structure({"workDoneToken": token}, SessionsParams)
 
     assert params.work_done_token == token
 
 
 @pytest.mark.parametrize("token", [True, 1.5, [], {}])
 def test_anything_else_is_no_token(token: object) -> None:
-    assert problems({"workDoneToken": token}, protocol.SessionsParams) == [
+    assert problems({"workDoneToken": token}, SessionsParams) == [
         "invalid value for type, expected int | str | None @ params.workDoneToken"
     ]
 
 
 @pytest.mark.parametrize("value", [[], "x", 5, True, [{}]])
 def test_params_that_are_no_object_do_not_fit(value: object) -> None:
-    assert problems(value, protocol.SessionsParams) == ["expected an object @ params"]
+    assert problems(value, SessionsParams) == ["expected an object @ params"]
 
 
 def test_everything_wrong_is_told_at_once() -> None:
-    found = problems({"sessionId": 5, "turnId": [], "more": 1, "some_more": 1}, protocol.ShowParams)
+    found = problems({"sessionId": 5, "turnId": [], "more": 1, "some_more": 1}, ShowParams)
 
     assert sorted(found) == [
         "extra fields found (more, some_more) @ params",
@@ -67,7 +75,7 @@ def test_everything_wrong_is_told_at_once() -> None:
 
 
 def test_a_name_in_the_style_of_python_is_shown_as_the_client_wrote_it() -> None:
-    assert sorted(problems({"session_id": "x"}, protocol.ShowParams)) == [
+    assert sorted(problems({"session_id": "x"}, ShowParams)) == [
         "extra fields found (session_id) @ params",
         "required field missing @ params.sessionId",
     ]
@@ -90,7 +98,7 @@ def test_a_name_in_the_style_of_python_is_shown_as_the_client_wrote_it() -> None
 def test_a_value_of_another_type_is_not_made_to_fit(
     name: str, value: object, expected: str
 ) -> None:
-    assert problems({name: value}, protocol.SessionsParams) == [
+    assert problems({name: value}, SessionsParams) == [
         f"invalid value for type, expected {expected} @ params.{name}"
     ]
 
@@ -106,7 +114,7 @@ def test_settings_that_are_no_object_do_not_fit(value: object) -> None:
 def test_caps_are_passed_on_as_they_are() -> None:
     caps: dict[str, Any] = {"maxDecisions": 1.5, "x": None, "y": [1, {"z": "w"}]}
 
-    params = wire.structure({"sessionId": "s", "caps": caps}, protocol.ViewParams)
+    params = wire.structure({"sessionId": "s", "caps": caps}, ViewParams)
 
     assert params.caps == caps
 
@@ -115,7 +123,7 @@ def test_caps_are_passed_on_as_they_are() -> None:
 
 
 def test_every_field_is_sent_even_where_it_has_its_default() -> None:
-    assert wire.unstructure(protocol.SessionsParams()) == {
+    assert wire.unstructure(SessionsParams()) == {
         "cwd": None,
         "outside": [],
         "archived": False,
@@ -127,8 +135,8 @@ def test_every_field_is_sent_even_where_it_has_its_default() -> None:
 
 
 def test_records_inside_records_are_sent_as_objects() -> None:
-    finding = protocol.DoctorFinding("c", "info", "m", None, 1, "w")
-    report = protocol.DoctorReport("/h", "/s", 2, (finding,), {"torn_tail": 1})
+    finding = Finding("c", "info", "m", None, 1, "w")
+    report = Diagnosis("/h", "/s", 2, (finding,), {"torn_tail": 1})
 
     assert wire.unstructure(report) == {
         "codexHome": "/h",
@@ -157,18 +165,18 @@ def test_what_is_sent_can_be_read_back() -> None:
 def test_the_service_and_the_wire_speak_of_a_session_with_the_same_words() -> None:
     """`filled` goes by names: one that only the wire had would fail on the first answer."""
     said = {field.name for field in attrs.fields(Summary)}
-    sent = {field.name for field in attrs.fields(protocol.SessionSummary)}
+    sent = {field.name for field in attrs.fields(SessionSummary)}
 
     assert said == sent
 
 
 def test_a_record_is_filled_with_what_is_given_and_for_the_rest_from_another() -> None:
-    source = protocol.TurnSource("s", "t")
+    source = TurnSource("s", "t")
 
-    assert wire.filled(protocol.TurnSource, source) == source
-    assert wire.filled(protocol.TurnSource, source, turn_id="u") == protocol.TurnSource("s", "u")
+    assert wire.filled(TurnSource, source) == source
+    assert wire.filled(TurnSource, source, turn_id="u") == TurnSource("s", "u")
     with pytest.raises(TypeError):
-        wire.filled(protocol.TurnSource, source, turn="u")
+        wire.filled(TurnSource, source, turn="u")
 
 
 def test_the_caps_on_the_wire_are_those_of_the_view() -> None:

@@ -1,12 +1,12 @@
-"""The door for people and scripts: the command line.
+"""The command line, for people and scripts.
 
-Each command translates its arguments, asks the service and prints.  `--json` prints one JSON
-document with the keys of `protocol`; without it the text is for people.  Diagnostics go to stderr.
-Exit codes: 0 done, 1 refused or a defect of ours, 2 wrong usage, 130 interrupted.  Commands that
-do not serve import neither pygls nor asyncio: they would cost more than the answer.
+Each command reads its arguments, calls an operation and prints the answer.  `--json` prints one
+JSON document with the keys of `protocol`.  Diagnostics go to stderr.  Exit codes: 0 done, 1 refused
+or failed, 2 wrong usage, 130 interrupted.  Commands that do not serve import neither pygls nor
+asyncio: loading them would take longer than the answer.
 
-A module has the commands of a subject: a function `add` that says their arguments, and one function
-each that takes these and the services, calls an operation, prints, and returns the exit code.
+In each module functions `add…` declare the arguments of commands, and one function a command runs
+it and returns the exit code.
 """
 
 from __future__ import annotations
@@ -18,35 +18,25 @@ from typing import NoReturn
 
 from codex_checkpoints import __version__, assembly
 from codex_checkpoints.assembly import Places
-from codex_checkpoints.cli import (
-    compactions,
-    connecting,
-    histories,
-    marking,
-    memory,
-    output,
-    restores,
-    running,
-    sessions,
-)
+from codex_checkpoints.cli import histories, output, restores, running, sessions
 from codex_checkpoints.cli.commands import DONE, INTERRUPTED, REFUSED, Commands, Parser
 from codex_checkpoints.service.refusal import Cancelled, Refusal
 
 COMMANDS: tuple[Callable[[Commands], None], ...] = (
     sessions.add,
-    memory.add,
+    sessions.add_memory,
     histories.add,
-    compactions.add,
+    histories.add_compactions,
     histories.add_diff,
-    marking.add,
+    restores.add_marking,
     restores.add,
     restores.add_portable,
     sessions.add_changing,
     running.add_watch,
-    connecting.add,
+    running.add_connecting,
     running.add_doors,
 )
-"""What adds the commands, in the order in which help lists them."""
+"""In the order in which help lists the commands."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -66,11 +56,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, Cancelled):
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader went away, as `| head` does.
+        # The reader ended, as `| head` does.
         output.discard()
         return DONE
     except OSError as error:
-        # A full disk behind `>`, a port that is taken: nothing that an answer could help.
+        # A full disk behind `>`, a port that is taken.
         output.discard()
         output.say(f"storage_error: {error.strerror or error}")
         return REFUSED
@@ -93,7 +83,7 @@ def _parser() -> Parser:
     parser = Parser(
         prog="codex-checkpoints",
         description="Keep what a Codex session knows, as state.",
-        epilog="COMMAND --help tells more. Options stand behind the command. "
+        epilog="COMMAND --help describes one. Options come after the command. "
         "Begin with `sessions`, then `view` one of them.",
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")

@@ -7,7 +7,7 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TextIO, cast
 
 import orjson
@@ -17,7 +17,7 @@ from codex_checkpoints.service.refusal import Refusal
 
 
 def open_streams() -> None:
-    """Give what was closed by whoever started us (`>&-`) an end where nothing arrives."""
+    """Replace a closed stream (`>&-`) by one that discards; log to stderr."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
@@ -27,7 +27,7 @@ def open_streams() -> None:
 
 
 def discard() -> None:
-    """Let go of what could not be written; Python would complain once more at exit."""
+    """Discard what could not be written, about which Python would complain again at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -56,24 +56,15 @@ def write_json(value: object, *, indent: bool = True) -> None:
 
 
 def say(sentence: str) -> None:
-    """Say something beside the answer."""
+    """Print a line to stderr."""
     print(plain(sentence), file=sys.stderr)
 
 
-def say_lines(lines: Sequence[str]) -> None:
-    """Say some things beside the answer."""
-    for line in lines:
-        say(line)
-
-
 def refused(refusal: Refusal, *, as_json: bool) -> None:
-    """Tell of a refusal: as JSON on stdout, else in one line on stderr."""
+    """Report a refusal: as JSON on stdout, else in one line on stderr."""
     if as_json:
-        error = {
-            "code": refusal.code,
-            "message": refusal.message,
-            "facts": dict(refusal.facts),
-        }
+        facts = dict(refusal.facts)
+        error = {"code": refusal.code, "message": refusal.message, "facts": facts}
         write_json({"error": error}, indent=False)
     else:
         hint = refusal.facts.get("hint") or _way_out(refusal)
@@ -81,7 +72,7 @@ def refused(refusal: Refusal, *, as_json: bool) -> None:
 
 
 def failed(error: Exception, *, as_json: bool) -> None:
-    """Tell of a defect of ours: as JSON on stdout, else in one line on stderr."""
+    """Report a defect of ours: as JSON on stdout, else in one line on stderr."""
     what = defect(error)
     if as_json:
         write_json({"error": {"code": "internal", "message": what, "facts": {}}}, indent=False)
@@ -101,7 +92,7 @@ _WAYS_OUT = {
 
 
 def _way_out(refusal: Refusal) -> str | None:
-    """Return which command helps where the service knows no command."""
+    """Return which command helps; the service itself names no command."""
     if refusal.code == "ambiguous_session":
         candidates = cast("list[str]", refusal.facts["candidates"])
         return f"Give more of one: {', '.join(candidates)}"
@@ -115,12 +106,12 @@ def colour() -> bool:
 
 
 def width(stream: TextIO | None = None) -> int | None:
-    """Return how wide the terminal behind a stream is (else behind stdout), None for none.
+    """Return the columns of a stream's terminal (default stdout), or None without a terminal.
 
-    As everywhere, COLUMNS counts more than what the terminal says; some say nothing.
+    COLUMNS, where it is set, goes before what the terminal reports.
     """
     with contextlib.suppress(OSError, ValueError):
-        told = os.get_terminal_size((stream or sys.stdout).fileno()).columns
-        wished = os.environ.get("COLUMNS", "")
-        return (int(wished) if wished.isdecimal() else 0) or told or None
+        reported = os.get_terminal_size((stream or sys.stdout).fileno()).columns
+        chosen = os.environ.get("COLUMNS", "")
+        return (int(chosen) if chosen.isdecimal() else 0) or reported or None
     return None

@@ -1,24 +1,38 @@
-"""`watch`, and `serve`, `mcp`, `hook`: what runs until it is stopped.
+"""The commands `watch`, `connect` and `doctor`, and the servers `serve`, `mcp` and `hook`.
 
-The last three are the doors for programs, each loaded only when it is opened.
+A server is loaded only when it is started.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import signal
+import sys
 import time
 from collections.abc import Callable, Generator
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from attrs import evolve
+
 from codex_checkpoints.assembly import Places
 from codex_checkpoints.cli import output
-from codex_checkpoints.cli.commands import DONE, Commands, Terminal, add_json, port
+from codex_checkpoints.cli.commands import (
+    DONE,
+    Commands,
+    Terminal,
+    add_json,
+    bounded,
+    named,
+    report,
+)
+from codex_checkpoints.operations.services import carried_out
 from codex_checkpoints.presentation import sessions as texts
 from codex_checkpoints.service import following
 from codex_checkpoints.service.following import Changed, Follower
+from codex_checkpoints.service.refusal import Refusal
 
 if TYPE_CHECKING:
     from codex_checkpoints.storage.watch import Watcher
@@ -27,18 +41,78 @@ if TYPE_CHECKING:
 def add_watch(commands: Commands) -> None:
     """Add `watch`."""
     about = "follow the sessions and keep their checkpoints current"
-    watch = commands.add("watch", about, _watch)
-    watch.add_argument("--once", action="store_true", help="bring all up to date and end")
+    watch = commands.add("watch", about, _watch, before=None)
+    watch.add_argument("--once", action="store_true", help="bring all up to date, then end")
     add_json(watch, "one JSON object a change")
 
 
+def add_connecting(commands: Commands) -> None:
+    """Add `connect` and `doctor`."""
+    about = "connect Codex with this program: hooks, and an MCP server"
+    connect = commands.add_alone("connect", about, _connect, _wrong)
+    connect.add_argument("--dry-run", action="store_true", help="show what would be written")
+    connect.add_argument("--remove", action="store_true", help="remove what was put in")
+    connect.add_argument("--status", action="store_true", help="only report how they are connected")
+    connect.add_argument("--yes", action="store_true", help="write without asking")
+    add_json(connect, "print JSON, and never ask")
+    add_json(commands.add("doctor", "report what was found, what was skipped and why", _doctor))
+
+
 def add_doors(commands: Commands) -> None:
-    """Add the doors for programs."""
-    about = "be the language server of an editor, on stdin and stdout"
+    """Add the servers for other programs."""
+    about = "run the language server of an editor, on stdin and stdout"
+    port = bounded(1, "must be a port: 1 to 65535", (1 << 16) - 1)
     serve = commands.add_alone("serve", about, _serve)
     serve.add_argument("--tcp", metavar="PORT", type=port, help="on a loopback port, to debug")
-    commands.add_alone("mcp", "be the MCP server of Codex, on stdin and stdout", _mcp)
-    commands.add_alone("hook", "answer one call of a hook of Codex's, on stdin and stdout", _hook)
+    commands.add_alone("mcp", "run the MCP server for Codex, on stdin and stdout", _mcp)
+    commands.add_alone("hook", "answer one call of a Codex hook, on stdin and stdout", _hook)
+
+
+def _wrong(options: argparse.Namespace) -> str | None:
+    others = options.remove or options.dry_run
+    return "--status only looks: leave out what would write" if options.status and others else None
+
+
+def _connect(options: argparse.Namespace, where: Places) -> int:
+    from codex_checkpoints.operations.connecting import ConnectParams, connect
+
+    params = ConnectParams(options.dry_run, options.remove, options.status, _here())
+    asks = sys.stdin.isatty() and sys.stdout.isatty()
+    asks = asks and not (options.json or options.yes or options.dry_run or options.status)
+    if asks:
+        shown = connect(where, evolve(params, dry_run=True))
+        output.write_lines(texts.change_lines(shown, colour=output.colour()))
+        if shown.changes and not _agreed():
+            raise Refusal("cancelled", "nothing was written")
+    done = connect(where, params)
+    lines: list[str] = []
+    if not (options.status or asks):
+        lines += texts.change_lines(done, colour=output.colour())
+    way_out = texts.next_step(done) if options.status else done.way_out
+    return report(options, done, [*lines, *texts.connect_lines(done, way_out)])
+
+
+def _here() -> str | None:
+    with contextlib.suppress(OSError):  # the folder may be gone
+        return os.getcwd()
+    return None
+
+
+def _agreed() -> bool:
+    output.write(b"Write this? [y/N] ")  # Python itself would ask on stderr
+    try:
+        return input().strip().lower() in {"y", "yes"}
+    except EOFError:  # Ctrl+D
+        output.write_lines([""])
+        return False
+
+
+def _doctor(options: argparse.Namespace, services: Terminal) -> int:
+    from codex_checkpoints.operations.connecting import DoctorParams, doctor
+
+    record = carried_out(doctor(services, DoctorParams(), _here()))
+    lines = texts.doctor_lines(record, named(options), colour=output.colour())
+    return report(options, record, lines)
 
 
 def _watch(options: argparse.Namespace, services: Terminal) -> int:
@@ -47,7 +121,7 @@ def _watch(options: argparse.Namespace, services: Terminal) -> int:
     follower = Follower(services.sessions)
     if options.once:
         services.look_around()
-        _tell(follower.keep_all(), services, options)
+        _report(follower.keep_all(), services, options)
         return DONE
     with _ending_on_signals():
         watcher = Watcher(follower.mark)
@@ -57,14 +131,14 @@ def _watch(options: argparse.Namespace, services: Terminal) -> int:
             services.look_around()
             count = len(services.sessions.catalogue.current())
             output.say(f"following {count} sessions under {services.where.codex_home}")
-            _tell(follower.begin(), services, options)
-            _follow(follower, watcher, lambda change: _tell(change, services, options))
+            _report(follower.begin(), services, options)
+            _follow(follower, watcher, lambda change: _report(change, services, options))
         finally:
             watcher.stop()
     return DONE
 
 
-def _follow(follower: Follower, watcher: Watcher, tell: Callable[[Changed], None]) -> None:
+def _follow(follower: Follower, watcher: Watcher, show: Callable[[Changed], None]) -> None:
     folders: frozenset[str] = frozenset()
     while True:
         if follower.folders() != folders:
@@ -78,10 +152,10 @@ def _follow(follower: Follower, watcher: Watcher, tell: Callable[[Changed], None
         else:
             changes = follower.reconcile()
         for change in changes:
-            tell(change)
+            show(change)
 
 
-def _tell(change: Changed, services: Terminal, options: argparse.Namespace) -> None:
+def _report(change: Changed, services: Terminal, options: argparse.Namespace) -> None:
     current = services.sessions.catalogue.current()
     for session_id in change.session_ids:
         if options.json:

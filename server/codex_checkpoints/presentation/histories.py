@@ -27,7 +27,7 @@ from codex_checkpoints.presentation.terminal import (
 )
 
 if TYPE_CHECKING:
-    from codex_checkpoints import protocol
+    from codex_checkpoints.operations import compactions, histories
 
 _COLUMNS, _FEWER = (24, 8), (11, 6)
 """How wide the kind and the size of an item stand, and on a narrow terminal."""
@@ -36,7 +36,7 @@ _WORDS = 100
 _SEEN = 4096
 
 
-def history_lines(history: protocol.History, *, width: int | None, colour: bool) -> list[str]:
+def history_lines(history: histories.History, *, width: int | None, colour: bool) -> list[str]:
     """Return one line an item: whose it is, how many bytes, its first words without secrets."""
     kinds, sizes = _FEWER if width is not None and width < NARROW else _COLUMNS
     lines: list[str] = []
@@ -59,7 +59,7 @@ def _words(item: Mapping[str, object]) -> str:
     return " ".join(texts)[:_SEEN]
 
 
-def _standing(history: protocol.History) -> list[str]:
+def _standing(history: histories.History) -> list[str]:
     """Return how full the window is, and which one it is."""
     windows, tokens = history.windows, history.context_tokens
     mark = "~" if history.context_tokens_source == "estimated" else ""
@@ -73,7 +73,7 @@ def _standing(history: protocol.History) -> list[str]:
 
 
 def window_lines(
-    windows: protocol.WindowList, undone: tuple[str, ...], *, width: int | None
+    windows: histories.WindowList, undone: tuple[str, ...], *, width: int | None
 ) -> list[str]:
     """Return one line a window: number, when, what opened it, tokens before and after, id.
 
@@ -109,7 +109,7 @@ def made_by(strategy: str | None, window_id: str | None, undone: tuple[str, ...]
     return plain(strategy or ("undo" if window_id in undone else "-"))
 
 
-def outline_lines(outline: protocol.Outline, *, width: int | None) -> list[str]:
+def outline_lines(outline: histories.Outline, *, width: int | None) -> list[str]:
     """Return one line a stretch of older turns, then one a turn: which, in which window, words."""
     heads = [
         (f"{each.first}-{each.last}", f"{each.first_window}-{each.last_window}", each.text)
@@ -135,7 +135,7 @@ _NAMED = 4
 
 
 def loss_lines(
-    losses: protocol.LossList, undone: tuple[str, ...], *, width: int | None, colour: bool
+    losses: histories.LossList, undone: tuple[str, ...], *, width: int | None, colour: bool
 ) -> list[str]:
     """Return a paragraph a compaction: what it lost, what it kept, and what was read again.
 
@@ -153,7 +153,7 @@ def loss_lines(
     return lines or ["No compactions yet."]
 
 
-def _head(loss: protocol.Loss, undone: tuple[str, ...], width: int | None) -> str:
+def _head(loss: histories.Loss, undone: tuple[str, ...], width: int | None) -> str:
     number = "taken back" if loss.number is None else f"window {loss.number}"
     how = f"{loss.trigger or '-'}  {made_by(loss.strategy, loss.window_id, undone)}"
     lost = [each for *_, each in _entries(loss)]
@@ -162,7 +162,7 @@ def _head(loss: protocol.Loss, undone: tuple[str, ...], width: int | None) -> st
     return plain(f"{number}  {moment(loss.opened_at, width)}  {how}  {gone}")
 
 
-def _remarks(loss: protocol.Loss) -> Iterator[str]:
+def _remarks(loss: histories.Loss) -> Iterator[str]:
     """Yield what else there is to know, a line each."""
     if loss.not_listed:
         yield f"  and {loss.not_listed} more that are not listed"
@@ -171,7 +171,7 @@ def _remarks(loss: protocol.Loss) -> Iterator[str]:
     yield f"  since then: {_readings(loss)}"
 
 
-def _entries(loss: protocol.Loss) -> Iterator[tuple[str, str, str, bool | None]]:
+def _entries(loss: histories.Loss) -> Iterator[tuple[str, str, str, bool | None]]:
     """Yield what there was: of what kind, its text, how it is known, whether it is lost."""
     if loss.task is not None:
         yield "task", loss.task.text, "", loss.task.lost
@@ -204,7 +204,7 @@ def _entry(  # noqa: PLR0913 - what there is to say of one, and where
     return f"{_TINTS[lost]}{head}{text}{why}{PLAIN}" if colour else f"{head}{text}{why}"
 
 
-def _readings(loss: protocol.Loss) -> str:
+def _readings(loss: histories.Loss) -> str:
     if not loss.reads:
         return "no file was read"
     read = "1 file read" if loss.reads == 1 else f"{loss.reads} file reads"
@@ -214,7 +214,7 @@ def _readings(loss: protocol.Loss) -> str:
     return f"{read}, {again}: {_names(loss.rereads)}"
 
 
-def _names(rereads: Iterable[protocol.Reread]) -> str:
+def _names(rereads: Iterable[histories.Reread]) -> str:
     named = [
         plain(each.uri) + (f" ({each.times} times)" if each.times > 1 else "") for each in rereads
     ]
@@ -228,7 +228,7 @@ _BY_CODEX = {
 }
 
 
-def compaction_lines(done: protocol.Compacted, named: Named = NOTHING_NAMED) -> list[str]:
+def compaction_lines(done: compactions.Compacted, named: Named = NOTHING_NAMED) -> list[str]:
     """Return what a compaction did, or would do: sizes, what stays and goes, where it goes on."""
     dropped = ", ".join(f"{count} {kind}" for kind, count in _gone(done).items())
     before = f"{done.tokens_before:,} tokens in use ({done.tokens_before_source})"
@@ -253,14 +253,14 @@ def compaction_lines(done: protocol.Compacted, named: Named = NOTHING_NAMED) -> 
     return [*map(plain, lines)]
 
 
-def _gone(done: protocol.Compacted) -> dict[str, int]:
+def _gone(done: compactions.Compacted) -> dict[str, int]:
     counts: dict[str, int] = {}
     for piece in done.dropped:
         counts[piece.kind] = counts.get(piece.kind, 0) + 1
     return dict(sorted(counts.items()))
 
 
-def resume_notices(resumed: protocol.Resumed, named: Named = NOTHING_NAMED) -> list[str]:
+def resume_notices(resumed: compactions.Resumed, named: Named = NOTHING_NAMED) -> list[str]:
     """Return what a person is told before going on, one line, with the command that helps."""
     if resumed.notice is None:
         return []
@@ -278,7 +278,7 @@ def resume_notices(resumed: protocol.Resumed, named: Named = NOTHING_NAMED) -> l
     return [plain(f"{resumed.notice} → {named.ours(command)}")]
 
 
-def uncompacted_lines(done: protocol.Uncompacted, named: Named = NOTHING_NAMED) -> list[str]:
+def uncompacted_lines(done: compactions.Uncompacted, named: Named = NOTHING_NAMED) -> list[str]:
     """Return where the work goes on again."""
     return [
         f"Compaction {plain(done.compaction_id)} is taken back.",

@@ -23,7 +23,8 @@ from codex_checkpoints.presentation.terminal import (
 from codex_checkpoints.values import frozen
 
 if TYPE_CHECKING:
-    from codex_checkpoints import protocol
+    from codex_checkpoints.operations import histories, marking, portable, restores
+    from codex_checkpoints.service.restore.verifying import Fault
 
 _OF_OURS = re.compile(r"`codex-checkpoints ([^`]*)`")
 
@@ -84,7 +85,7 @@ _TITLE = 20
 """So many columns of a title are worth more than the end of an id."""
 
 
-def diff_lines(found: protocol.Difference, *, width: int | None, colour: bool) -> list[str]:
+def diff_lines(found: histories.Difference, *, width: int | None, colour: bool) -> list[str]:
     """Return what changed, a line each."""
     parts: tuple[tuple[str, Iterable[Mapping[str, Any]]], ...] = (
         ("task", () if found.task is None else (found.task,)),
@@ -128,7 +129,7 @@ def _words(record: Mapping[str, Any]) -> str:
     return plain(" ".join(part for part in (name, text, *more) if part))
 
 
-def marker_lines(markers: Iterable[protocol.Marker], *, width: int | None) -> list[str]:
+def marker_lines(markers: Iterable[marking.Marker], *, width: int | None) -> list[str]:
     """Return a line for each marker; where the terminal is narrow its label stands below."""
     lines: list[str] = []
     for each in markers:
@@ -138,7 +139,7 @@ def marker_lines(markers: Iterable[protocol.Marker], *, width: int | None) -> li
     return lines or ["No markers."]
 
 
-def pin_lines(pins: protocol.PinList) -> list[str]:
+def pin_lines(pins: marking.PinList) -> list[str]:
     """Return a line for each pin."""
     lines = [
         plain(each.uri if each.start is None else f"{each.uri}#L{each.start}-L{each.end}")
@@ -147,7 +148,7 @@ def pin_lines(pins: protocol.PinList) -> list[str]:
     return lines or ["Nothing is pinned."]
 
 
-def restored_lines(done: protocol.Restored, named: Named = NOTHING_NAMED) -> list[str]:
+def restored_lines(done: restores.Restored, named: Named = NOTHING_NAMED) -> list[str]:
     """Return what happened, what to know, and how to go on; for a preview what would come."""
     lines = [
         plain(f"Would restore “{done.label}” ({done.mode})." if done.dry_run else done.headline),
@@ -160,7 +161,7 @@ def restored_lines(done: protocol.Restored, named: Named = NOTHING_NAMED) -> lis
     return [*lines, *([] if done.resume is None else [plain(f"→ {named.codex(done.resume)}")])]
 
 
-def restore_lines(restores: protocol.RestoreList, *, width: int | None) -> list[str]:
+def restore_lines(restores: restores.RestoreList, *, width: int | None) -> list[str]:
     """Return a line for each restore; where the terminal is narrow, two."""
     lines: list[str] = []
     for each in restores.items:
@@ -172,7 +173,7 @@ def restore_lines(restores: protocol.RestoreList, *, width: int | None) -> list[
 
 
 def detail_lines(
-    details: protocol.RestoreDetails, named: Named = NOTHING_NAMED, *, width: int | None
+    details: restores.RestoreDetails, named: Named = NOTHING_NAMED, *, width: int | None
 ) -> list[str]:
     """Return everything about a restore; ids, warnings and the command to go on are never cut."""
     references = details.references
@@ -200,7 +201,7 @@ def detail_lines(
     return [*map(plain, lines)]
 
 
-def lineage_lines(tree: protocol.Lineage, *, width: int | None) -> list[str]:
+def lineage_lines(tree: restores.Lineage, *, width: int | None) -> list[str]:
     """Return the tree, a line for each session; the one that was asked about has an arrow."""
     lines: list[str] = []
     for node in tree.nodes:
@@ -221,7 +222,7 @@ def lineage_lines(tree: protocol.Lineage, *, width: int | None) -> list[str]:
     return [*lines, *([f"… and {tree.omitted} more"] if tree.omitted else [])]
 
 
-def event_lines(events: protocol.EventList, *, width: int | None) -> list[str]:
+def event_lines(events: restores.EventList, *, width: int | None) -> list[str]:
     """Return a line for each event: when, of which operation, what, about which sessions."""
     lines: list[str] = []
     for each in events.items:
@@ -239,7 +240,7 @@ def _said(event: Mapping[str, Any], key: str) -> str:
     return plain(str(event.get(key) or "-"))
 
 
-def verify_lines(report: protocol.VerifyReport) -> list[str]:
+def verify_lines(report: restores.VerifyReport) -> list[str]:
     """Return what was checked, and what is wrong with it."""
     told = (
         f"checked {_many(report.events, 'event')}, {_many(report.records, 'record')}, "
@@ -252,7 +253,7 @@ def verify_lines(report: protocol.VerifyReport) -> list[str]:
     return [told + gone, *(found or ["All is as it was written."])]
 
 
-def _fault(fault: protocol.VerifyFinding) -> list[str]:
+def _fault(fault: Fault) -> list[str]:
     """Return what is wrong, and below it where."""
     places = (
         None if fault.operation_id is None else f"operation {fault.operation_id}",
@@ -280,7 +281,7 @@ def _size(number: int | None) -> str:
     return "?" if number is None else f"{number:,}"
 
 
-def exported_lines(record: protocol.Exported) -> list[str]:
+def exported_lines(record: portable.Exported) -> list[str]:
     """Return what a person wants to know of a pack."""
     verb = "would write" if record.dry_run else "wrote"
     return [
@@ -289,7 +290,7 @@ def exported_lines(record: protocol.Exported) -> list[str]:
     ]
 
 
-def imported_lines(record: protocol.Imported, named: Named = NOTHING_NAMED) -> list[str]:
+def imported_lines(record: portable.Imported, named: Named = NOTHING_NAMED) -> list[str]:
     """Return what a person wants to know of what came in."""
     verb = "would make" if record.dry_run else "made"
     what = "a session" if record.session_id is None else f"session {record.session_id}"
@@ -303,7 +304,7 @@ def imported_lines(record: protocol.Imported, named: Named = NOTHING_NAMED) -> l
     return [*lines, plain(f"→ {named.codex(record.resume)}")]
 
 
-def _lines(counts: protocol.PackCounts, left: tuple[protocol.LeftBehind, ...]) -> list[str]:
+def _lines(counts: portable.PackCounts, left: tuple[portable.LeftBehind, ...]) -> list[str]:
     held = (
         (counts.turns, "turn"),
         (counts.notes, "note"),

@@ -22,13 +22,13 @@ from codex_checkpoints.presentation.terminal import (
 )
 
 if TYPE_CHECKING:
-    from codex_checkpoints import protocol
+    from codex_checkpoints.operations import connecting, memory, sessions
 
 NO_SESSION_FITS = "No session fits; leave out --search, --cwd or --archived to see more."
 
 
 def session_lines(
-    page: protocol.SessionList, now: float, *, width: int | None, colour: bool
+    page: sessions.SessionList, now: float, *, width: int | None, colour: bool
 ) -> list[str]:
     """Return one line a session: when, how full, in which folder, what about."""
     lines: list[str] = []
@@ -62,13 +62,13 @@ def no_sessions(codex_home: str) -> str:
     )
 
 
-def moved_line(command: str, summary: protocol.SessionSummary) -> str:
+def moved_line(command: str, summary: sessions.SessionSummary) -> str:
     """Return what was done to a session."""
     done = {"delete": "deleted"}.get(command, f"{command}d")
     return plain(f"{done}: {summary.session_id}  {summary.title or '(no name)'}")
 
 
-def renamed_line(summary: protocol.SessionSummary) -> str:
+def renamed_line(summary: sessions.SessionSummary) -> str:
     """Return what a session is called now; without a name, what stands in its place in a list."""
     if summary.named:
         return plain(f"renamed: {summary.session_id}  {summary.title}")
@@ -103,7 +103,7 @@ def _age(stamp: str, now: float) -> str:
     return "now"
 
 
-def _meter(item: protocol.SessionSummary) -> str:
+def _meter(item: sessions.SessionSummary) -> str:
     if item.context_tokens is None or not item.context_window:
         return "-"
     mark = "~" if item.context_tokens_source == "estimated" else ""
@@ -114,7 +114,7 @@ _NAMES = 32
 _REFS = 40
 
 
-def applied_lines(applied: protocol.Applied) -> list[str]:
+def applied_lines(applied: memory.Applied) -> list[str]:
     """Return what came of a payload that was accepted, and what of it is kept in part."""
     name = "" if applied.id is None else f" {applied.id}"
     what = "would be accepted" if applied.dry_run else "accepted"
@@ -123,12 +123,12 @@ def applied_lines(applied: protocol.Applied) -> list[str]:
     return [*map(plain, lines)]
 
 
-def revoked_lines(revoked: protocol.Revoked) -> list[str]:
+def revoked_lines(revoked: memory.Revoked) -> list[str]:
     """Return which note was taken back."""
     return [plain(f"revoked: {revoked.kind} {revoked.id} (seq {revoked.seq})")]
 
 
-def note_lines(notes: protocol.NoteList, *, width: int | None, colour: bool) -> list[str]:
+def note_lines(notes: memory.NoteList, *, width: int | None, colour: bool) -> list[str]:
     """Return facts that stand, facts that do not with what failed them, and decisions."""
     facts = [note for note in notes.items if note.kind == "fact"]
     standing = [note for note in notes.items if note.kind == "decision" and not note.superseded_by]
@@ -150,7 +150,7 @@ def note_lines(notes: protocol.NoteList, *, width: int | None, colour: bool) -> 
     return lines or ["No facts and no decisions yet."]
 
 
-def _note(note: protocol.Note, names: int, width: int | None) -> list[str]:
+def _note(note: memory.Note, names: int, width: int | None) -> list[str]:
     """Return a note and what there is to know about it, each on a line of its own."""
     said = note.value if note.kind == "fact" else f"{note.decision} — {note.rationale}"
     head = f"  {fit(plain(note.id), names)}  {plain(said or '')}"
@@ -166,7 +166,7 @@ def _note(note: protocol.Note, names: int, width: int | None) -> list[str]:
     return [cut(head, width), cut(tail, width)]
 
 
-def anchor_lines(anchors: protocol.AnchorList, *, width: int | None, colour: bool) -> list[str]:
+def anchor_lines(anchors: memory.AnchorList, *, width: int | None, colour: bool) -> list[str]:
     """Return what evidence may name: source, ref, first words."""
     names = min(max((columns(plain(each.ref)) for each in anchors.items), default=0), _REFS)
     lines: list[str] = []
@@ -200,7 +200,7 @@ _DOOR_PROBLEMS = {
 }
 
 
-def change_lines(report: protocol.ConnectReport, *, colour: bool) -> list[str]:
+def change_lines(report: connecting.ConnectReport, *, colour: bool) -> list[str]:
     """Return what is put into files of Codex's, or taken out."""
     lines: list[str] = []
     for change in report.changes:
@@ -211,14 +211,14 @@ def change_lines(report: protocol.ConnectReport, *, colour: bool) -> list[str]:
     return [*(lines or ["Nothing to change."]), ""]
 
 
-def next_step(report: protocol.ConnectReport) -> str | None:
+def next_step(report: connecting.ConnectReport) -> str | None:
     """Return what helps whoever asks how things stand."""
     # Where the last call failed, the report itself says all there is to say.
     steps = (door.way_out for door in report.doors if door.problem != "failed")
     return next((step for step in steps if step is not None), None)
 
 
-def connect_lines(report: protocol.ConnectReport, way_out: str | None) -> list[str]:
+def connect_lines(report: connecting.ConnectReport, way_out: str | None) -> list[str]:
     """Return whether something was written, how things stand, and what to do next."""
     kept = [plain(change.backup) for change in report.changes if change.backup is not None]
     lines = [f"What was there is kept as {backup}." for backup in kept]
@@ -245,7 +245,7 @@ def connect_lines(report: protocol.ConnectReport, way_out: str | None) -> list[s
     return lines
 
 
-def _connected(door: protocol.ConnectDoor) -> str:
+def _connected(door: connecting.ConnectDoor) -> str:
     if door.by_hand:
         return "connected by hand"
     if door.problem == "unreadable":
@@ -253,7 +253,7 @@ def _connected(door: protocol.ConnectDoor) -> str:
     return "connected" if door.configured else "not connected"
 
 
-def _hook_line(hook: protocol.ConnectHook) -> str:
+def _hook_line(hook: connecting.ConnectHook) -> str:
     ran = (
         f"last ran {hook.last_ran_at} for {hook.last_session}" if hook.last_ran_at else "never ran"
     )
@@ -268,7 +268,7 @@ def _hook_line(hook: protocol.ConnectHook) -> str:
 
 
 def doctor_lines(
-    report: protocol.DoctorReport, named: Named = NOTHING_NAMED, *, colour: bool
+    report: connecting.DoctorReport, named: Named = NOTHING_NAMED, *, colour: bool
 ) -> list[str]:
     """Return a diagnosis: where we look, how much is there, each finding with its way out."""
     tints = {"error": RED, "warning": AMBER, "info": DIM} if colour else {}
