@@ -237,10 +237,10 @@ class Account:
     ) -> None:
         """Start before the first byte of a session; `updates` are all that it remembers.
 
-        A caller that feeds only the end of a session passes the replay of all of it as `known`: task
-        and plan come from it, and windows have the numbers in their records.  For a session that a
-        compaction made, `source` is the account of the session it replaced, not to be used again:
-        the first window continues its last one (DSC-73).
+        A caller that feeds only the end of a session passes the replay of all of it as `known`:
+        task and plan come from it, and windows have the numbers in their records.  For a session
+        that a compaction made, `source` is the account of the session it replaced, not to be used
+        again: the first window continues its last one (DSC-73).
         """
         reader = Reader()
         self._survey = Survey(reader)
