@@ -944,13 +944,13 @@ export interface RestoreParams {
   readonly workDoneToken: number | string | null;
 }
 
-/** A turn, with the session that it is of. */
+/** A turn and its session. */
 export interface TurnSource {
   readonly sessionId: string;
   readonly turnId: string;
 }
 
-/** One thing that is carried; `part` is the part of a state pack that it belongs to. */
+/** One thing in the contents, with the part of a pack that it belongs to. */
 export interface PackItem {
   readonly part: string;
   readonly id: string;

@@ -111,7 +111,7 @@ def _refuse(code: Code, found: Iterable[str]) -> None:
 def _json(data: bytes) -> dict[str, Any]:
     """Read strict JSON: UTF-8, unique keys, no deeper than `MAX_DEPTH`, texts without secrets."""
     try:
-        # orjson is stricter about numbers and characters, bounds the depth, and needs little memory.
+        # orjson is stricter about numbers and characters, bounds the depth, takes little memory.
         too_much = _values_in(orjson.loads(data)) > MAX_VALUES
         found: object = None if too_much else json.loads(data, object_pairs_hook=_once)
     except _TwiceError:
@@ -426,7 +426,11 @@ class Import(_Head):
     pack: Pack
 
 
-_form = Codec(own={**kept.own, Pack: Form(json_of, lambda value: pack_in(orjson.dumps(value)))})
+def _pack(value: object) -> Pack:
+    return pack_in(orjson.dumps(value))
+
+
+_form = Codec(own={**kept.own, Pack: Form(json_of, _pack)})
 
 
 def line_of(made: Import) -> dict[str, Any]:
