@@ -26,7 +26,7 @@ from codex_checkpoints.core.checkpoint.records import (
     Task,
 )
 from codex_checkpoints.core.portable.arriving import files_of, seed_of
-from codex_checkpoints.core.portable.leaving import Luggage, packed
+from codex_checkpoints.core.portable.leaving import SessionContents, packed
 from codex_checkpoints.core.portable.pack import (
     NoteEvent,
     Origin,
@@ -140,22 +140,22 @@ def _event(name: str, text: str, uri: str) -> NoteEvent:
     return NoteEvent(3, "t1", AT, payload | {"evidence": evidence, "dependsOn": resting}, None)
 
 
-def _luggage(
+def _contents(
     checkpoint: Checkpoint,
     history: list[NoteEvent],
     pins: list[str],
     label: str,
     past: tuple[tuple[PackedTurn, ...], tuple[ModeChange, ...]],
-) -> Luggage:
+) -> SessionContents:
     marker = Marker("m1", SOURCE, "t1", label, AT, "user", {"a.py": HASH})
     shelf = MarkerSet((marker,), tuple(map(Pin, pins)))
     origin = Origin(SOURCE, label, "paginated", "0.169.0", "gpt-5.5")
-    return Luggage(origin, BASE, checkpoint, tuple(history), shelf, (_LINK,), *past)
+    return SessionContents(origin, BASE, checkpoint, tuple(history), shelf, (_LINK,), *past)
 
 
 _LINK = Link(SOURCE, ABOVE, "fork", Cut(turn_id="t1"), AT)
 LUGGAGE = st.builds(
-    _luggage,
+    _contents,
     SOUND,
     st.lists(st.builds(_event, NAMES, TEXTS, FILES), max_size=3),
     st.lists(FILES, max_size=3, unique=True),
@@ -171,40 +171,40 @@ def read(data: bytes) -> Pack | BadPack:
         return error
 
 
-def leaves(luggage: Luggage) -> Pack:
-    return packed(luggage, [HOME])[0]
+def leaves(contents: SessionContents) -> Pack:
+    return packed(contents, [HOME])[0]
 
 
 @given(LUGGAGE)
-def test_what_leaves_can_be_read_and_is_written_the_same(luggage: Luggage):
-    data = to_bytes(leaves(luggage))
+def test_what_leaves_can_be_read_and_is_written_the_same(contents: SessionContents):
+    data = to_bytes(leaves(contents))
 
     assert to_bytes(pack_in(data)) == data
 
 
 @given(LUGGAGE)
-def test_no_place_of_a_machine_is_in_a_pack(luggage: Luggage):
-    text = to_bytes(leaves(luggage)).decode()
+def test_no_place_of_a_machine_is_in_a_pack(contents: SessionContents):
+    text = to_bytes(leaves(contents)).decode()
 
     for place in (HOME, "/home/", "/Users/", "Users\\\\", "/etc/", "/root"):
         assert place not in text
 
 
 @given(LUGGAGE)
-def test_what_leaves_twice_is_as_what_leaves_once(luggage: Luggage):
-    once = leaves(luggage)
+def test_what_leaves_twice_is_as_what_leaves_once(contents: SessionContents):
+    once = leaves(contents)
     markers = tuple(
         Marker(each.checkpoint_id, each.session_id, each.turn_id, each.label, each.created_at)
         for each in once.markers
     )
     shelf = MarkerSet(markers, once.pins)
-    again = Luggage(
+    again = SessionContents(
         once.origin,
         BASE,
         once.checkpoint,
         once.notes,
         shelf,
-        luggage.lineage,
+        contents.lineage,
         once.turns,
         once.modes,
     )
@@ -213,8 +213,8 @@ def test_what_leaves_twice_is_as_what_leaves_once(luggage: Luggage):
 
 
 @given(LUGGAGE)
-def test_modes_arrive_in_order_and_turns_once_each(luggage: Luggage):
-    pack = pack_in(to_bytes(leaves(luggage)))
+def test_modes_arrive_in_order_and_turns_once_each(contents: SessionContents):
+    pack = pack_in(to_bytes(leaves(contents)))
 
     steps = [each.seq for each in pack.modes]
     assert steps == sorted(steps)
@@ -224,8 +224,10 @@ def test_modes_arrive_in_order_and_turns_once_each(luggage: Luggage):
 
 
 @given(LUGGAGE, st.dictionaries(FILES, st.sampled_from([HASH, OTHER])))
-def test_every_hash_that_arrives_is_one_that_is_seen_here(luggage: Luggage, seen: dict[str, str]):
-    pack = leaves(luggage)
+def test_every_hash_that_arrives_is_one_that_is_seen_here(
+    contents: SessionContents, seen: dict[str, str]
+):
+    pack = leaves(contents)
     seed = seed_of(pack, {uri: seen[uri] for uri in files_of(pack) if uri in seen})
 
     allowed = {None, UNKNOWN_HASH, *seen.values()}
@@ -238,8 +240,8 @@ def test_every_hash_that_arrives_is_one_that_is_seen_here(luggage: Luggage, seen
 
 
 @given(LUGGAGE)
-def test_a_record_of_an_import_reads_back_as_it_was_written(luggage: Luggage):
-    pack = leaves(luggage)
+def test_a_record_of_an_import_reads_back_as_it_was_written(contents: SessionContents):
+    pack = leaves(contents)
     windows = Windows(None, "w1", "w2")
     made = Import("o1", ABOVE, SOURCE, AT, HASH, windows, seed_of(pack, {}), pack)
 
@@ -261,8 +263,10 @@ ANYTHING = st.recursive(
 
 
 @given(LUGGAGE, st.data())
-def test_whatever_stands_in_a_pack_it_is_read_or_refused(luggage: Luggage, data: st.DataObject):
-    told: Any = copy.deepcopy(orjson.loads(to_bytes(leaves(luggage))))
+def test_whatever_stands_in_a_pack_it_is_read_or_refused(
+    contents: SessionContents, data: st.DataObject
+):
+    told: Any = copy.deepcopy(orjson.loads(to_bytes(leaves(contents))))
     for _ in range(data.draw(st.integers(1, 3))):
         parent, key = data.draw(st.sampled_from(places_in(told)))
         parent[key] = data.draw(ANYTHING)
@@ -286,11 +290,11 @@ def test_bytes_that_are_no_pack_are_refused(data: bytes):
 
 @given(CHECKPOINTS)
 def test_any_checkpoint_makes_a_pack(checkpoint: Checkpoint):
-    luggage = Luggage(
+    contents = SessionContents(
         Origin(SOURCE, None, "legacy", None, None), None, checkpoint, (), MarkerSet(), ()
     )
 
-    assert to_bytes(leaves(luggage))
+    assert to_bytes(leaves(contents))
 
 
 @given(st.text(max_size=40), st.text(max_size=20))

@@ -26,10 +26,10 @@ from codex_checkpoints.core.restore.markers import (
     Marker,
     Pin,
     created,
+    marker_set_of,
     pinned,
     removed,
     renamed,
-    shelf_of,
     unpinned,
 )
 from codex_checkpoints.core.restore.pack import (
@@ -226,7 +226,7 @@ LINES = st.one_of(
 def test_a_further_line_touches_nothing_but_what_it_names(
     lines: list[dict[str, Any]], further: dict[str, Any]
 ):
-    before, after = shelf_of(lines), shelf_of([*lines, further])
+    before, after = marker_set_of(lines), marker_set_of([*lines, further])
     named = further.get("checkpointId")
 
     kept = [marker for marker in before.markers if marker.checkpoint_id != named]
@@ -245,7 +245,7 @@ def test_markers_are_the_same_after_a_torn_or_strange_line(lines: list[dict[str,
     strange: list[object] = [None, 7, "created", {"type": "created"}, {"type": "later"}]
     mixed = [each for line in lines for each in (line, *strange)]
 
-    assert shelf_of(mixed) == shelf_of(lines)
+    assert marker_set_of(mixed) == marker_set_of(lines)
 
 
 # --- differences -----------------------------------------------------------------------------

@@ -4,7 +4,7 @@
 import { NotificationType, RequestType } from "vscode-jsonrpc";
 
 /**
- * Where a session stands among its context windows; what no record tells is null.
+ * The place of a session among its windows; null where no record tells it.
  *
  * `number` counts from 0; `previous` is null in the first window.
  */
@@ -47,14 +47,14 @@ export interface CompactParams {
   readonly workDoneToken: number | string | null;
 }
 
-/** A payload that a note stands for: its media type, its size in bytes. */
+/** A payload that a note replaces: its media type, its size in bytes. */
 export interface LeftOut {
   readonly media: string;
   readonly size: number;
 }
 
 /**
- * One item of the replaced history: whose it was, when, where, and what became of it.
+ * One item of the replaced history: its author, time and line, and what became of it.
  *
  * `place` counts the items from 0.  `fate` is `kept`, `truncated`, `replaced`, `over_budget`,
  * `over_target` or `only_payload`; `cutTokens` is how much a truncated one lost.
@@ -71,7 +71,7 @@ export interface CompactionPiece {
   readonly leftOut: readonly LeftOut[];
 }
 
-/** The chain of the source, and that of the session where the work goes on. */
+/** The chain of the source, and that of the session where the work continues. */
 export interface CompactionWindows {
   readonly before: WindowChain;
   readonly after: WindowChain;
@@ -426,9 +426,8 @@ export interface Outline {
 /**
  * The task, or an open step of the plan, and whether the replacement still holds its text.
  *
- * `ref` is the message or the call it comes from, `seq` the record, null where none of this
- * session's own tells it.  `lost` is null where nobody can tell, since part of the replacement is
- * encrypted.
+ * `ref` is the message or the call it comes from, `seq` the record, null where this session has
+ * none.  `lost` is null where part of the replacement is encrypted and nobody can tell.
  */
 export interface LostText {
   readonly text: string;
@@ -945,13 +944,13 @@ export interface RestoreParams {
   readonly workDoneToken: number | string | null;
 }
 
-/** A turn, with the session that it is of. */
+/** A turn and its session. */
 export interface TurnSource {
   readonly sessionId: string;
   readonly turnId: string;
 }
 
-/** One thing that is carried; `part` is the part of a state pack that it belongs to. */
+/** One thing in the contents, with the part of a pack that it belongs to. */
 export interface PackItem {
   readonly part: string;
   readonly id: string;

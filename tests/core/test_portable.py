@@ -8,7 +8,7 @@ from attrs import evolve
 
 from codex_checkpoints.core.checkpoint.memory import Update
 from codex_checkpoints.core.checkpoint.records import Artifact, Checkpoint, Plan
-from codex_checkpoints.core.portable.leaving import Left, Luggage, note_events, packed
+from codex_checkpoints.core.portable.leaving import Left, SessionContents, note_events, packed
 from codex_checkpoints.core.portable.pack import (
     MAX_BYTES,
     MAX_MODES,
@@ -34,8 +34,10 @@ EMPTY = Checkpoint(3, None, Plan(), (), {}, {}, ())
 ORIGIN = Origin(SOURCE, None, "paginated", None, None)
 
 
-def luggage(history: tuple[NoteEvent, ...] = (), shelf: MarkerSet | None = None) -> Luggage:
-    return Luggage(ORIGIN, "/srv/shop", EMPTY, history, shelf or MarkerSet(), ())
+def contents(
+    history: tuple[NoteEvent, ...] = (), shelf: MarkerSet | None = None
+) -> SessionContents:
+    return SessionContents(ORIGIN, "/srv/shop", EMPTY, history, shelf or MarkerSet(), ())
 
 
 def fact(key: str, value: str = "8080") -> dict[str, object]:
@@ -56,7 +58,7 @@ def test_the_history_of_notes_has_what_was_accepted_and_what_was_taken_back():
         Update(2, None, None, {}, ("wish", "port"), AT),
     ]
 
-    pack, left = packed(luggage(note_events(told)), [])
+    pack, left = packed(contents(note_events(told)), [])
 
     assert pack.notes == (
         NoteEvent(1, "t1", AT, fact("port"), None),
@@ -71,7 +73,7 @@ def test_of_too_many_notes_and_markers_the_newest_go():
     markers = tuple(Marker(f"m{n}", SOURCE, "t1", "x", AT) for n in range(260))
     strange = Marker("m9", SOURCE, "t1", "x", "some day")
 
-    pack, left = packed(luggage(history, MarkerSet((*markers, strange))), [])
+    pack, left = packed(contents(history, MarkerSet((*markers, strange))), [])
 
     assert [pack.notes[0].seq, pack.notes[-1].seq] == [5, MAX_NOTES + 4]
     assert pack.markers[-1].checkpoint_id == "m259"
@@ -86,7 +88,7 @@ def test_of_too_many_turns_and_modes_the_newest_go():
     turns = tuple(map(played, range(1, MAX_TURNS + 6)))
     modes = tuple(ModeChange(n, f"m{n}", None) for n in range(MAX_MODES + 5))
     checkpoint = evolve(EMPTY, seq=MAX_MODES + 1)
-    known = evolve(luggage(), checkpoint=checkpoint, turns=turns, modes=modes)
+    known = evolve(contents(), checkpoint=checkpoint, turns=turns, modes=modes)
 
     pack, left = packed(known, [])
 
@@ -101,7 +103,7 @@ def test_turns_that_make_a_pack_too_large_stay_behind():
     uris = [f"{n}-".ljust(1000, "x") for n in range(1990)]
     artifacts = {uri: Artifact(uri, "tool_output", None, 1) for uri in uris}
     turns = tuple(map(played, range(1, MAX_TURNS + 1)))
-    known = evolve(luggage(), checkpoint=evolve(EMPTY, artifacts=artifacts), turns=turns)
+    known = evolve(contents(), checkpoint=evolve(EMPTY, artifacts=artifacts), turns=turns)
 
     pack, left = packed(known, [])
 
@@ -113,7 +115,7 @@ def test_turns_that_make_a_pack_too_large_stay_behind():
 
 def test_turns_of_several_sessions_are_numbered_in_each():
     above = evolve(played(1), session_id="above")
-    known = evolve(luggage(), turns=(above, evolve(above, turn_id="t2", number=2), played(1)))
+    known = evolve(contents(), turns=(above, evolve(above, turn_id="t2", number=2), played(1)))
 
     pack, left = packed(known, [])
 
@@ -128,7 +130,7 @@ def test_turns_of_several_sessions_are_numbered_in_each():
 
 def test_a_turn_whose_name_no_pack_may_hold_stays_behind_and_a_mode_loses_such_a_name():
     changes = (ModeChange(1, "plan", "turn one"), ModeChange(0, "default", None))
-    known = evolve(luggage(), turns=(played(1, "turn one"), played(2)), modes=changes)
+    known = evolve(contents(), turns=(played(1, "turn one"), played(2)), modes=changes)
 
     pack, left = packed(known, [])
 
@@ -145,7 +147,7 @@ def test_what_has_an_id_that_no_pack_may_hold_stays_behind():
         Link("above", "../../x", "fork", Cut(), AT),
     )
 
-    pack, left = packed(Luggage(ORIGIN, None, EMPTY, (note,), MarkerSet((odd,)), way), [])
+    pack, left = packed(SessionContents(ORIGIN, None, EMPTY, (note,), MarkerSet((odd,)), way), [])
 
     assert (pack.markers, left.older_markers) == ((), 1)
     assert [each.turn_id for each in pack.notes] == [None]
@@ -158,7 +160,7 @@ def test_notes_that_make_a_pack_too_large_stay_behind():
     payload = {"kind": "plan", "steps": plan, "evidence": {"source": "user", "ref": "task"}}
     history = tuple(NoteEvent(n, None, AT, payload, None) for n in range(400))
 
-    pack, left = packed(luggage(history), [])
+    pack, left = packed(contents(history), [])
 
     assert len(to_bytes(pack)) <= MAX_BYTES
     assert 0 < len(pack.notes) == 400 - left.older_notes
@@ -167,7 +169,7 @@ def test_notes_that_make_a_pack_too_large_stay_behind():
 def test_two_commands_that_differ_in_places_alone_are_one():
     names = ["make -C /srv/shop", "make -C ."]
     artifacts = {uri: Artifact(uri, "command", None, n) for n, uri in enumerate(names)}
-    known = evolve(luggage(), checkpoint=evolve(EMPTY, artifacts=artifacts))
+    known = evolve(contents(), checkpoint=evolve(EMPTY, artifacts=artifacts))
 
     found = packed(known, [])[0].checkpoint
 
@@ -229,7 +231,7 @@ def test_a_pack_with_a_name_that_is_none_is_refused():
     assert problem(_with(artifacts=artifacts)).code == "limit_exceeded"
     blank = {" ": Artifact(" ", "command", None, 1)}
     assert problem(_with(artifacts=blank)).problems == ("an artifact has no name",)
-    marker = packed(luggage(), [])[0]
+    marker = packed(contents(), [])[0]
     assert problem(evolve(marker, origin=evolve(ORIGIN, cli_version="a b"))).problems == (
         "origin.cliVersion: not a version",
     )

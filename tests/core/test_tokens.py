@@ -10,10 +10,10 @@ from codex_checkpoints.core.history.tokens import (
     Thresholds,
     Usage,
     WindowSize,
+    approximate_tokens,
     context,
     cut_text,
     of_item,
-    of_text,
     thresholds,
     window_size,
 )
@@ -88,7 +88,7 @@ def test_more_than_the_window_holds_is_flagged():
     ("text", "count"), [("", 0), ("a", 1), ("abcd", 1), ("abcde", 2), ("é", 1), ("𝔇𝔇", 2)]
 )
 def test_a_text_counts_its_bytes_by_four(text: str, count: int):
-    assert of_text(text) == count
+    assert approximate_tokens(text) == count
 
 
 def test_an_item_counts_the_bytes_of_its_json():

@@ -144,7 +144,7 @@ class Markers:
     def shelf(self, session_id: str) -> MarkerSet:
         """Return the markers and pins of a session; raises `storage_error`."""
         with keeping("markers", session_id):
-            return markers.shelf_of(self._sessions.records.lines(session_id, MARKERS))
+            return markers.marker_set_of(self._sessions.records.lines(session_id, MARKERS))
 
     def find(self, session_id: str, checkpoint: str) -> Marker:
         """Return a marker by its id or a unique beginning of one; refuses `unknown_checkpoint`."""

@@ -513,9 +513,9 @@ class Tallies:
         return "import" if imported else "compaction"
 
     def _count(self, session_id: str) -> int:
-        from codex_checkpoints.core.restore.markers import shelf_of  # noqa: PLC0415 - few have any
+        from codex_checkpoints.core.restore.markers import marker_set_of  # noqa: PLC0415 - few have any
 
-        return len(shelf_of(self._lines(session_id, MARKERS)).markers)
+        return len(marker_set_of(self._lines(session_id, MARKERS)).markers)
 
     def _lines(self, session_id: str, name: str) -> Iterator[object]:
         """Yield the lines of a file; what cannot be read keeps nobody from the list."""

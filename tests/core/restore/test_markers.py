@@ -14,10 +14,10 @@ from codex_checkpoints.core.restore.markers import (
     is_detached,
     label_of,
     lines_of,
+    marker_set_of,
     pinned,
     removed,
     renamed,
-    shelf_of,
     unpinned,
 )
 from reading import read
@@ -45,7 +45,7 @@ def test_a_marker_is_written_with_these_keys():
             "hashes": {"a.py": "sha256:1"},
         }
     )
-    assert shelf_of([line]).find("m1") == Marker(
+    assert marker_set_of([line]).find("m1") == Marker(
         "m1", SOURCE, "t1", "here", MADE, "user", {"a.py": "sha256:1"}
     )
 
@@ -53,7 +53,7 @@ def test_a_marker_is_written_with_these_keys():
 def test_markers_stand_in_the_order_of_their_making():
     lines = [created(marker("b")), created(marker("a")), renamed("b", "first", MADE)]
 
-    assert [(m.checkpoint_id, m.label) for m in shelf_of(lines).markers] == [
+    assert [(m.checkpoint_id, m.label) for m in marker_set_of(lines).markers] == [
         ("b", "first"),
         ("a", "here"),
     ]
@@ -62,13 +62,13 @@ def test_markers_stand_in_the_order_of_their_making():
 def test_a_marker_that_was_removed_is_gone_for_good():
     lines = [created(marker("a")), created(marker("b")), removed("a", MADE), created(marker("a"))]
 
-    assert [m.checkpoint_id for m in shelf_of(lines).markers] == ["b"]
+    assert [m.checkpoint_id for m in marker_set_of(lines).markers] == ["b"]
 
 
 def test_a_second_line_about_a_marker_does_not_move_it():
     lines = [created(marker(turn="t1")), created(marker(turn="t2"))]
 
-    assert shelf_of(lines).markers == (marker(turn="t1"),)
+    assert marker_set_of(lines).markers == (marker(turn="t1"),)
 
 
 @pytest.mark.parametrize(
@@ -96,13 +96,13 @@ def test_a_second_line_about_a_marker_does_not_move_it():
     ],
 )
 def test_a_line_that_is_none_changes_nothing(line: object):
-    assert shelf_of([created(marker()), line]) == MarkerSet((marker(),), ())
+    assert marker_set_of([created(marker()), line]) == MarkerSet((marker(),), ())
 
 
 def test_a_field_from_the_future_is_passed_over():
     line = created(marker()) | {"colour": "red"}
 
-    assert shelf_of([line]).markers == (marker(),)
+    assert marker_set_of([line]).markers == (marker(),)
 
 
 @pytest.mark.parametrize(
@@ -125,21 +125,21 @@ def test_a_label_is_a_value(told: str, kept: str):
 def test_a_label_that_somebody_wrote_into_the_file_is_made_a_value_too():
     line = created(marker()) | {"label": "a\nb"}
 
-    assert [m.label for m in shelf_of([line]).markers] == ["a b"]
+    assert [m.label for m in marker_set_of([line]).markers] == ["a b"]
 
 
 def test_pins_are_files_or_lines_of_them_the_newest_last():
     whole, part = Pin("a.py"), Pin("a.py", 3, 9)
     lines = [pinned(whole, MADE), pinned(part, MADE), pinned(whole, MADE)]
 
-    assert shelf_of(lines).pins == (part, whole)
-    assert shelf_of([*lines, unpinned(part, MADE)]).pins == (whole,)
+    assert marker_set_of(lines).pins == (part, whole)
+    assert marker_set_of([*lines, unpinned(part, MADE)]).pins == (whole,)
 
 
 def test_of_too_many_pins_the_oldest_goes():
     lines = [pinned(Pin(f"{n}.py"), MADE) for n in range(MAX_PINS + 1)]
 
-    pins = shelf_of(lines).pins
+    pins = marker_set_of(lines).pins
 
     assert len(pins) == MAX_PINS
     assert pins[0] == Pin("1.py")
@@ -161,7 +161,7 @@ def test_a_soft_branch_takes_the_markers_of_its_turns_and_no_others():
         (Pin("a.py"),),
     )
 
-    branch = shelf_of(lines_of(copied(shelf, SOURCE, BRANCH, ["t1"]), MADE))
+    branch = marker_set_of(lines_of(copied(shelf, SOURCE, BRANCH, ["t1"]), MADE))
 
     assert [(m.checkpoint_id, m.session_id, m.turn_id) for m in branch.markers] == [
         ("a", BRANCH, "t1"),
@@ -172,4 +172,4 @@ def test_a_soft_branch_takes_the_markers_of_its_turns_and_no_others():
 def test_a_hard_branch_refers_to_the_markers_of_its_source():
     shelf = MarkerSet((marker("a"),), (Pin("a.py", 1, 2),))
 
-    assert shelf_of(lines_of(copied(shelf, SOURCE, BRANCH, None), MADE)) == shelf
+    assert marker_set_of(lines_of(copied(shelf, SOURCE, BRANCH, None), MADE)) == shelf

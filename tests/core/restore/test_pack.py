@@ -31,7 +31,7 @@ from codex_checkpoints.core.restore.pack import (
     TurnSource,
     Unseen,
     items_of,
-    lines_of,
+    pack_lines,
     state_pack,
     tokens_of,
 )
@@ -361,5 +361,5 @@ def test_a_soft_restore_takes_over_all_but_notice_and_window():
     parts = {item.part for item in items_of(TYPICAL)}
 
     assert parts == {"mode", "notes", "files", "pinned"}
-    shown = {line.item.id for line in lines_of(TYPICAL) if line.item}
+    shown = {line.item.id for line in pack_lines(TYPICAL) if line.item}
     assert {item.id for item in items_of(TYPICAL)} - shown == {"step:s1", "decision:d1"}

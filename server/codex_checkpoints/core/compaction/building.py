@@ -1,8 +1,6 @@
-"""Build a replacement: the user's own words, then one handoff; report what became of the rest.
+"""Build a replacement: the user's own messages, then one handoff; report what became of the rest.
 
-A pure function of the history, the checkpoint, the caps and the terms: the same four give the same
-bytes, whenever and however often (JUN-7, JUN-8, JUN-43, CKP-17).  Nothing is installed here; who
-compacts, where to and whether the session may be written are questions of the service.
+The same history, checkpoint, caps and terms give the same bytes (JUN-7, JUN-8, JUN-43, CKP-17).
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ import attrs
 
 from codex_checkpoints.core.checkpoint.records import RETAINED_TOKENS, Caps, Checkpoint
 from codex_checkpoints.core.checkpoint.view import view_v1
-from codex_checkpoints.core.compaction.handoff import handoff
+from codex_checkpoints.core.compaction.handoff import handoff, is_empty
 from codex_checkpoints.core.compaction.kinds import (
     AUTHORS,
     Author,
@@ -41,7 +39,7 @@ from codex_checkpoints.values import frozen
 
 @frozen
 class Fitted:
-    """The places of what is kept and of what was dropped, each in order; what is kept costs."""
+    """The places of the items that are kept and of those dropped, each in order."""
 
     kept: tuple[int, ...]
     dropped: tuple[int, ...]
@@ -50,7 +48,7 @@ class Fitted:
 
 @frozen
 class TooLarge:
-    """The newest item, with what belongs to it, does not fit by itself."""
+    """The newest item, with its partner, does not fit by itself."""
 
     tokens: int
     limit: int
@@ -65,14 +63,11 @@ _FAMILIES = {
     "tool_search_call": "search",
     "tool_search_output": "search",
 }
-"""Codex pairs calls with outputs of their own family alone."""
+"""Codex pairs calls only with outputs of their own family."""
 
 
 def fit(items: Sequence[Json], limit: int, cost: Callable[[Json], int]) -> Fitted | TooLarge:
-    """Keep as many of the newest items as `limit` tokens hold, whole pairs alone.
-
-    An output without its call, or a call without its output, is never kept.
-    """
+    """Keep the newest items within `limit` tokens; a call and its output only together."""
     groups = groups_of(items)
     costs = [sum(cost(items[place]) for place in group) for group in groups]
     total = sum(costs)
@@ -88,7 +83,7 @@ def fit(items: Sequence[Json], limit: int, cost: Callable[[Json], int]) -> Fitte
 
 
 def groups_of(items: Sequence[Json]) -> list[tuple[int, ...]]:
-    """Return the places of what must stay together, oldest first; what is unpaired is in none."""
+    """Return the places of what must stay together, oldest first; an unpaired call is in none."""
     alone_or_paired: dict[tuple[str, str] | int, list[int]] = {}
     for place, item in enumerate(items):
         alone_or_paired.setdefault(_pair(item) or place, []).append(place)
@@ -100,11 +95,11 @@ def groups_of(items: Sequence[Json]) -> list[tuple[int, ...]]:
 
 
 def _pair(item: Json) -> tuple[str, str] | None:
-    """Return what a call and its output have in common; None for what stands alone."""
+    """Return the key that a call and its output share; None for what stands alone."""
     form = str(item.get("type"))
     family = _FAMILIES.get(form)
     call_id = text_of(item.get("call_id"))
-    # The service itself ran these, or nobody did: Codex asks for no partner.
+    # Codex asks for no partner where the service ran the call, or nobody did.
     if family is None or item.get("execution") == "server":
         return None
     if call_id is None and form in {"local_shell_call", "tool_search_call"}:
@@ -126,29 +121,23 @@ STANDING_CONTEXT: dict[Placement, str] = {
     "pre_turn": "rebuilt by the next turn",
     "mid_turn": "carried over",
 }
-"""What becomes of the standing context, in words for people (CKP-31)."""
+"""What happens to the standing context, in words for people (CKP-31)."""
 
 
 def place(items: Sequence[Json], context: Sequence[Json], placement: Placement) -> tuple[Json, ...]:
-    """Return the items of a replacement with the standing context where it belongs (CKP-5)."""
+    """Return the items of a replacement with the standing context in its place (CKP-5)."""
     match placement:
         case "manual" | "pre_turn":
             return tuple(items)
         case "mid_turn":
-            at = _before(items)
+            # The last message of the user, else the last handoff or summary, else the compaction.
+            kinds = [kind_of(item) for item in items]
+            at = len(items)
+            for wanted in ({"compaction"}, {"handoff", "summary"}, {"user"}):
+                at = max((at for at, kind in enumerate(kinds) if kind in wanted), default=at)
             return (*items[:at], *context, *items[at:])
         case _:
             assert_never(placement)
-
-
-def _before(items: Sequence[Json]) -> int:
-    """Find the last message of the user, else the last handoff or summary, else the compaction."""
-    kinds = [kind_of(item) for item in items]
-    for wanted in ({"user"}, {"handoff", "summary"}, {"compaction"}):
-        found = [at for at, kind in enumerate(kinds) if kind in wanted]
-        if found:
-            return found[-1]
-    return len(items)
 
 
 Fate = Literal["kept", "truncated", "replaced", "over_budget", "over_target", "only_payload"]
@@ -172,7 +161,7 @@ class Figure:
 
 @frozen
 class Piece:
-    """One item of the replaced history: whose it was, when, where, and what became of it.
+    """One item of the replaced history: its author, time and line, and what became of it.
 
     `place` counts the items from 0.  `fate` is `kept`, `truncated`, `replaced`, `over_budget`,
     `over_target` or `only_payload`; `cutTokens` is how much a truncated one lost.
@@ -193,8 +182,8 @@ class Piece:
 class Report:
     """Both sides of a compaction: sizes, counts by kind, and every item of the old side.
 
-    `before` is the figure that decisions go by, `replaced` our estimate of the same history: like
-    `after` it does not count base instructions and fresh context.  `bound` was stated first.
+    Decisions go by `before`; `replaced` is our estimate of the same history and, like `after`, does
+    not count base instructions and fresh context.  `bound` was stated in advance.
     """
 
     before: Figure
@@ -207,23 +196,23 @@ class Report:
 
     @property
     def kept(self) -> tuple[Piece, ...]:
-        """Return what stands in the replacement word for word."""
+        """Return what the replacement has word for word."""
         return tuple(piece for piece in self.pieces if piece.fate == "kept")
 
     @property
     def truncated(self) -> tuple[Piece, ...]:
-        """Return what stands there cut in the middle."""
+        """Return what the replacement has, cut in the middle."""
         return tuple(piece for piece in self.pieces if piece.fate == "truncated")
 
     @property
     def dropped(self) -> tuple[Piece, ...]:
-        """Return what stands there no longer (CKP-16)."""
+        """Return what the replacement no longer has (CKP-16)."""
         return tuple(piece for piece in self.pieces if piece.fate not in {"kept", "truncated"})
 
 
 @frozen
 class Declined:
-    """A compaction that is not done, why, and the numbers that say so (JUN-45)."""
+    """A refused compaction: the reason, and the numbers behind it (JUN-45)."""
 
     reason: Reason
     facts: Mapping[str, int | str]
@@ -236,18 +225,18 @@ def piece(place: int, past: Past, fate: Fate) -> Piece:
 
 
 def counted(kinds: Sequence[Kind]) -> Mapping[Kind, int]:
-    """Count the items of each kind that occurs, in the order of the alphabet."""
+    """Count the items of each kind, in alphabetical order."""
     found = Counter(kinds)
     return {kind: found[kind] for kind in sorted(found)}
 
 
-# Looked for ahead, since a text may end in the beginning of one.
+# A lookahead, because markers may overlap.
 _MARKER = re.compile("(?=(…[0-9]{1,19} tokens truncated…))")
 
 
 @frozen
 class Retained:
-    """A message of the user that is kept: its place in the history, and what stands for it."""
+    """A user message that is kept: its place in the history, and what replaces it."""
 
     place: int
     item: Json
@@ -258,9 +247,9 @@ class Retained:
 
 @frozen
 class Selection:
-    """What was chosen, in the old order, and the places of messages that were only payload.
+    """The chosen messages in the old order, and the places of messages that were only payload.
 
-    For what stands before the place `reached` there was no room.
+    There was no room for what stands before `reached`.
     """
 
     retained: tuple[Retained, ...]
@@ -269,15 +258,16 @@ class Selection:
 
 
 def select(history: Sequence[Past], budget: int) -> Selection:
-    """Return the newest messages of the user that the budget has room for (JUN-14)."""
+    """Return the user's newest messages within the budget (JUN-14)."""
     retained: list[Retained] = []
     only_payload: list[int] = []
     left, reached = budget, len(history)
     while left > 0 and reached > 0:
         reached -= 1
-        message = _of_the_user(history[reached].item)
-        if message is None:
+        item = history[reached].item
+        if kind_of(item) != "user":
             continue
+        message = plain_message(item)
         if not message.says_something:
             only_payload += [reached] if message.left_out else []
             continue
@@ -285,10 +275,6 @@ def select(history: Sequence[Past], budget: int) -> Selection:
         retained.append(found)
         left -= found.tokens
     return Selection(tuple(reversed(retained)), tuple(reversed(only_payload)), reached)
-
-
-def _of_the_user(item: Json) -> PlainMessage | None:
-    return plain_message(item) if kind_of(item) == "user" else None
 
 
 def _within(place: int, message: PlainMessage, left: int) -> Retained:
@@ -300,10 +286,10 @@ def _within(place: int, message: PlainMessage, left: int) -> Retained:
 
 
 def _cost(text: str) -> int:
-    """Return what a message costs of the budget, the marker of an earlier cut not counted.
+    """Return the cost of a message, without the marker of an earlier cut.
 
-    So a message that was cut to the rest of the budget fits there again when the next compaction
-    comes to it, and neither shrinks further nor gets a second marker (JUN-1).
+    So a message that was cut to the rest of a budget fits there at the next compaction: it does not
+    shrink further or get a second marker (JUN-1).
     """
     marker = _middle_marker(text)
     return approximate_tokens(text if marker is None else text[: marker[0]] + text[marker[1] :])
@@ -312,7 +298,7 @@ def _cost(text: str) -> int:
 def _middle_marker(text: str) -> tuple[int, int] | None:
     """Return where the marker nearest to the middle stands: a cut leaves it there.
 
-    One that a person typed stands elsewhere, or stands for a cut as well as ours would.
+    One that a person typed stands elsewhere.
     """
     whole = len(text.encode(errors="replace"))
     best: tuple[int, int] | None = None
@@ -332,10 +318,9 @@ def _middle_marker(text: str) -> tuple[int, int] | None:
 class Terms:
     """What a caller asks for, and what it knows of the session.
 
-    `placement` is one of `Placement`; any other text is refused, never guessed at (CKP-6).
-    `before` is the reported size of the context, where there is one.  Below `trigger` nothing is
-    done, when it is given; the replacement must fit into `target`, when that is given (JUN-19).
-    `waived` are refusals that the user overrides: `not_smaller`, `turn_not_complete`.
+    `placement` is one of `Placement`; any other text is refused (CKP-6).  `before` is the reported
+    size of the context.  Below `trigger` nothing is done; the replacement fits into `target`
+    (JUN-19).  `waived` are refusals that the user overrides: `not_smaller`, `turn_not_complete`.
     """
 
     placement: str
@@ -351,7 +336,7 @@ class Terms:
 class Replacement:
     """The complete history that Codex sends from now on, and what became of the old one.
 
-    `origins` tells of each item which place it had in the old history; the handoff had none.
+    `origins` has the place of each item in the old history, None for the handoff.
     """
 
     items: tuple[Json, ...]
@@ -366,9 +351,11 @@ def build(
     selection = select(history, terms.budget)
     replaced = of_items(past.item for past in history)
     before = terms.before or Figure(replaced, "estimated")
-    declined = not_now(terms, before) or _nothing_to_go_on(history, selection, checkpoint)
+    declined = not_now(terms, before)
     if declined is not None:
         return declined
+    if not history or (is_empty(checkpoint) and not selection.retained):
+        return Declined("missing_context", {"items": len(history)})
     last = handoff(view_v1(checkpoint, caps))
     kept = _fitting(selection.retained, last, terms.target)
     if isinstance(kept, TooLarge):
@@ -390,10 +377,9 @@ def build(
 
 
 def bound_of(selection: Selection, last: Json, terms: Terms) -> int:
-    """Return how many tokens a replacement has at most, stated before it is built (DSC-56).
+    """Return the most tokens a replacement can have, before it is built (DSC-56).
 
-    The handoff, which the caps bound; the budget for the user's words; what JSON writes around the
-    messages that the budget reaches.  Never above the target.
+    The sum of the handoff, the budget for the user's messages and their JSON, up to the target.
     """
     around = sum(of_item(each.item) - each.tokens for each in selection.retained)
     bound = of_item(last) + terms.budget + around
@@ -409,23 +395,6 @@ def not_now(terms: Terms, before: Figure) -> Declined | None:
     if terms.trigger is not None and before.tokens < terms.trigger:
         return Declined("below_threshold", {"tokens": before.tokens, "trigger": terms.trigger})
     return None
-
-
-def _nothing_to_go_on(
-    history: Sequence[Past], selection: Selection, checkpoint: Checkpoint
-) -> Declined | None:
-    """Decline where a replacement would hold nothing of the session."""
-    known = (
-        checkpoint.task,
-        checkpoint.plan.steps,
-        checkpoint.decisions,
-        checkpoint.artifacts,
-        checkpoint.facts,
-        selection.retained,
-    )
-    if history and any(known):
-        return None
-    return Declined("missing_context", {"items": len(history)})
 
 
 def _fitting(
@@ -447,24 +416,22 @@ def _fitting(
 def _pieces(
     history: Sequence[Past], selection: Selection, kept: Sequence[Retained]
 ) -> tuple[Piece, ...]:
-    """Say of each item of the old history what became of it."""
+    """Return what became of each item of the old history."""
     chosen = {each.place: each for each in selection.retained}
     staying = {each.place for each in kept}
-    only_payload = set(selection.only_payload)
     pieces: list[Piece] = []
     for place, past in enumerate(history):
         found = piece(place, past, "replaced")
         each = chosen.get(place)
+        fate: Fate = "replaced"
         if each is not None and place in staying:
-            fate: Fate = "truncated" if each.cut_tokens else "kept"
-            found = attrs.evolve(
-                found, fate=fate, cut_tokens=each.cut_tokens, left_out=each.left_out
-            )
+            fate = "truncated" if each.cut_tokens else "kept"
+            found = attrs.evolve(found, cut_tokens=each.cut_tokens, left_out=each.left_out)
         elif each is not None:
-            found = attrs.evolve(found, fate="over_target")
-        elif place in only_payload:
-            found = attrs.evolve(found, fate="only_payload")
+            fate = "over_target"
+        elif place in selection.only_payload:
+            fate = "only_payload"
         elif found.kind == "user" and place < selection.reached:
-            found = attrs.evolve(found, fate="over_budget")
-        pieces.append(found)
+            fate = "over_budget"
+        pieces.append(attrs.evolve(found, fate=fate))
     return tuple(pieces)

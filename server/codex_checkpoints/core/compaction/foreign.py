@@ -1,7 +1,7 @@
-"""What somebody else compacted is only material: keep what may be kept of it (CKP-20 to CKP-22).
+"""Filter what somebody else compacted, and keep what may be kept of it (CKP-20 to CKP-22).
 
-Codex's own compaction, by model or by its provider's service, or another tool's: its items are
-filtered here and then placed, recorded and installed like our own.
+The items come from Codex's own compaction, by a model or its provider, or from another tool.  They
+are filtered here, then placed, recorded and installed like our own.
 """
 
 from __future__ import annotations
@@ -30,15 +30,14 @@ from codex_checkpoints.core.rollout.ours import is_ours
 from codex_checkpoints.values import frozen
 
 KEPT_KINDS: frozenset[Kind] = frozenset({"user", "summary", "compaction", "assistant"})
-"""Instructions and wrappers come anew with the next turn, tools have had their effect; an assistant
-message in such a list is the compactor's, and Codex keeps it as well."""
+"""An assistant message in such a list is the compactor's; Codex keeps it as well."""
 
 _NOT_SENT = ("id", "metadata", "internal_chat_message_metadata_passthrough")
 
 
 @frozen
 class Filtered:
-    """What is kept of foreign material, in its order, and what was dropped: place and kind."""
+    """The items that are kept, in order, and those that are dropped, by place and kind."""
 
     items: tuple[Json, ...]
     dropped: tuple[tuple[int, Kind | str], ...]
@@ -47,15 +46,17 @@ class Filtered:
 def filtered(items: Sequence[Json]) -> Filtered:
     """Return what may be installed (CKP-21).
 
-    User messages lose their payloads (JUN-9).  A message that poses as one of ours, whatever its
-    role, is dropped: only we write those.
+    User messages lose their payloads (JUN-9).  A message that looks like one of ours is dropped,
+    whatever its role: only we write those.
     """
     kept: list[Json] = []
     dropped: list[tuple[int, Kind | str]] = []
     for place, item in enumerate(items):
         kind = kind_of(item)
-        if kind not in KEPT_KINDS or _poses(item):
-            dropped.append((place, "handoff" if _poses(item) else kind))
+        if any(map(is_ours, texts_of(item.get("content")))):
+            dropped.append((place, "handoff"))
+        elif kind not in KEPT_KINDS:
+            dropped.append((place, kind))
         elif kind != "user":
             kept.append({key: each for key, each in item.items() if key not in _NOT_SENT})
         elif (message := plain_message(item)).says_something:
@@ -68,36 +69,30 @@ def filtered(items: Sequence[Json]) -> Filtered:
 def handed_over(
     items: Sequence[Json], limit: int, cost: Callable[[Json], int]
 ) -> Fitted | TooLarge:
-    """Choose what an external compactor is given: within its window, whole pairs alone (CKP-22).
+    """Choose the items for an external compactor: within its window, whole pairs alone (CKP-22).
 
-    Calls with their outputs go first, the oldest first; only when there are none left, the rest.
+    Calls with their outputs are dropped first, the oldest first; then the rest.
     """
-    paired = [group for group in groups_of(items) if len(group) > 1]
-    total = sum(cost(items[place]) for group in groups_of(items) for place in group)
+    groups = groups_of(items)
+    total = sum(cost(items[place]) for group in groups for place in group)
     gone: set[int] = set()
-    for group in paired:
-        if total <= limit:
-            break
-        total -= sum(cost(items[place]) for place in group)
-        gone.update(group)
+    for group in groups:
+        if total > limit and len(group) > 1:
+            total -= sum(cost(items[place]) for place in group)
+            gone.update(group)
     places = [place for place in range(len(items)) if place not in gone]
-    match fit([items[place] for place in places], limit, cost):
-        case TooLarge() as too_large:
-            return too_large
-        case Fitted() as found:
-            kept = tuple(places[place] for place in found.kept)
-            dropped = sorted(set(range(len(items))) - set(kept))
-            return Fitted(kept, tuple(dropped), found.tokens)
-
-
-def _poses(item: Json) -> bool:
-    return any(is_ours(text) for text in texts_of(item.get("content")))
+    found = fit([items[place] for place in places], limit, cost)
+    if isinstance(found, TooLarge):
+        return found
+    kept = tuple(places[place] for place in found.kept)
+    dropped = sorted(set(range(len(items))) - set(kept))
+    return Fitted(kept, tuple(dropped), found.tokens)
 
 
 def adopt(
     history: Sequence[Past], material: Sequence[Json], terms: Terms
 ) -> Replacement | Declined:
-    """Return what replaces this history of what somebody made of it, or why nothing does."""
+    """Return what replaces this history, made of foreign `material`, or why nothing does."""
     replaced = of_items(past.item for past in history)
     before = terms.before or Figure(replaced, "estimated")
     declined = not_now(terms, before)
@@ -131,8 +126,8 @@ def adopt(
 
 
 def _origins(history: Sequence[Past], items: Sequence[Json]) -> tuple[int | None, ...]:
-    """Find each of the user's messages in the old history, word for word, the newest first."""
-    said = [
+    """Return the place of each of the user's messages in the old history, the newest first."""
+    messages = [
         (place, plain_message(past.item).text)
         for place, past in enumerate(history)
         if kind_of(past.item) == "user"
@@ -140,8 +135,8 @@ def _origins(history: Sequence[Past], items: Sequence[Json]) -> tuple[int | None
     origins: list[int | None] = []
     for item in reversed(items):
         words = "".join(texts_of(item.get("content")))
-        known = kind_of(item) == "user" and any(words == text for _, text in said)
-        while known and said[-1][1] != words:
-            said.pop()
-        origins.append(said.pop()[0] if known else None)
+        known = kind_of(item) == "user" and any(words == text for _, text in messages)
+        while known and messages[-1][1] != words:
+            messages.pop()
+        origins.append(messages.pop()[0] if known else None)
     return tuple(reversed(origins))

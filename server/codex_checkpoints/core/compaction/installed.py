@@ -1,13 +1,13 @@
 """The lines that make Codex send a replacement from now on (CKP-18, CKP-27, DSC-54).
 
-Two targets: appended to a session that is there, or as a session of its own.  A line is its type
-and its payload; time stamps, ordinals and the file are the store's business.
+They are appended to the session, or make a session of their own.  The store adds time stamps and
+ordinals, and writes the file.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 from attrs import evolve
@@ -21,13 +21,6 @@ from codex_checkpoints.core.history.windows import Chain, begun
 from codex_checkpoints.core.rollout.fields import Json, object_of, text_of, texts_of, whole_of
 from codex_checkpoints.core.rollout.reader import NOTED, Line, Place
 from codex_checkpoints.values import frozen
-
-ORIGINATOR = "codex-checkpoints"
-"""Who wrote a session, in its head."""
-
-_CARRIED = ("base_instructions", "dynamic_tools", "memory_mode")
-_NO_VERSION = "0.0.0"
-_NO_NAME = "Compacted session"
 
 _USAGE = (
     "input_tokens",
@@ -49,7 +42,7 @@ class RecordLine:
 
 @frozen
 class Moment:
-    """A time in its three forms: UTC text with milliseconds and `Z`, and ms since 1970."""
+    """A time in two forms: UTC text with milliseconds and `Z`, and ms since 1970."""
 
     text: str
     ms: int
@@ -57,7 +50,7 @@ class Moment:
 
 @frozen
 class Naming:
-    """The task that only names a new session in lists: its text, and ids for it (JUN-46)."""
+    """The task that names a new session in lists: its text, and ids for it (JUN-46)."""
 
     text: str
     turn_id: str
@@ -66,7 +59,7 @@ class Naming:
 
 @frozen
 class NewSession:
-    """A session to be made: the payload of its head, the lines behind it, and its windows."""
+    """A new session: the payload of its head, the lines behind it, and its windows."""
 
     meta: Json
     lines: tuple[RecordLine, ...]
@@ -75,10 +68,9 @@ class NewSession:
 
 @frozen
 class SourceSession:
-    """The session that a new one continues: what of its head goes on, and what its window holds.
+    """The session that a new one continues.
 
-    `carried` are further fields of the head that decide what the model is sent, or that the user
-    chose.
+    `carried` are the fields of its head that the model is sent, or that the user chose.
     """
 
     session_id: str
@@ -94,29 +86,30 @@ class SourceSession:
 def source_of(session_id: str, cwd: str, head: Json, window: int | None) -> SourceSession:
     """Read the source from the payload of its `session_meta`; empty for files that have none.
 
-    A session that Codex would hide from its lists is listed as one of the command line; a head
+    A session that Codex would hide from its lists is listed as one of the command line.  A head
     without `source` means the editor to Codex.
     """
+    fields = ("base_instructions", "dynamic_tools", "memory_mode")
     return SourceSession(
         session_id,
         cwd,
-        text_of(head.get("cli_version")) or _NO_VERSION,
+        text_of(head.get("cli_version")) or "0.0.0",
         "vscode" if head.get("source", "vscode") == "vscode" else "cli",
         "paginated" if head.get("history_mode") == "paginated" else "legacy",
         text_of(head.get("model_provider")),
         window,
-        {key: head[key] for key in _CARRIED if head.get(key) is not None},
+        {key: head[key] for key in fields if head.get(key) is not None},
     )
 
 
 def in_place(
     items: Sequence[Json], chain: Chain, after: int, last_token_count: Json | None
 ) -> tuple[RecordLine, RecordLine]:
-    """Return what is appended to a session: the replacement, then what it weighs.
+    """Return the two lines for a session: the replacement, then its size.
 
-    `chain` is the one that the replacement opens; `after` what the next request holds by our
-    estimate, base instructions included; `last_token_count` the payload of the newest
-    `token_count` of the file, if there is one.
+    `chain` ends with the new window.  `after` is our estimate of the next request, base
+    instructions included; `last_token_count` is the payload of the newest `token_count` of the
+    file.
     """
     return compacted(items, chain), token_count(after, last_token_count)
 
@@ -124,19 +117,19 @@ def in_place(
 def in_task(
     lines: tuple[RecordLine, ...], turn_id: str, window: int | None, at: Moment
 ) -> tuple[RecordLine, ...]:
-    """Return lines as a task of their own, as Codex has one where it compacts by hand.
+    """Return lines as a task of their own, as Codex writes them for a manual compaction.
 
-    `turn_id` is a new one.  Nobody says anything in it, so it is no turn, and no rollback counts
-    it.  It names no mode either: that of the turn before stays.
+    `turn_id` is new.  The task has no message, so it is no turn and no rollback counts it; it names
+    no mode, so that of the turn before stays.
     """
-    started, complete = _task(turn_id, window, at)
-    return (RecordLine("event_msg", started), *lines, RecordLine("event_msg", complete))
+    started, complete = (RecordLine("event_msg", each) for each in _task(turn_id, window, at))
+    return (started, *lines, complete)
 
 
 def compacted(items: Sequence[Json], chain: Chain) -> RecordLine:
-    """Return the line that holds the complete replacement, and in `message` what old versions read.
+    """Return the line of the replacement; old versions read its `message`.
 
-    Ids of windows that nobody knows are left out (WIN-6, WIN-9).
+    Unknown ids of windows are left out (WIN-6, WIN-9).
     """
     windows: dict[str, object] = {
         "window_number": chain.number,
@@ -152,11 +145,11 @@ def compacted(items: Sequence[Json], chain: Chain) -> RecordLine:
 
 
 def token_count(after: int, last: Json | None) -> RecordLine:
-    """Return the line by which Codex knows how full the new window is.
+    """Return the line that gives Codex the size of the new window.
 
-    Without it Codex goes by the last call before, and compacts once more by a model.  The estimate
-    stands as the total alone: so Codex writes its own, and so readers know it from a reported one
-    (CKP-28).  Sums over the session go on as they were.
+    Without it Codex uses the last call before, and compacts again by a model.  The estimate is the
+    total alone: Codex writes its own like this, and readers know it from a reported one (CKP-28).
+    The sums over the session stay.
     """
     info = object_of(object_of(last).get("info"))
     known = object_of(info.get("total_token_usage"))
@@ -179,8 +172,7 @@ def new_session(
 ) -> NewSession:
     """Return a session that begins with this replacement and that Codex lists.
 
-    `ids` are three new ones: of the session, of its first window and of the one that the
-    replacement opens (WIN-13).
+    `ids` are three new ones: the session, its first window, and that of the replacement (WIN-13).
     """
     session_id, first, second = ids
     chain = begun(first).opened(second)
@@ -196,7 +188,7 @@ def session_meta(session_id: str, window_id: str, source: SourceSession, at: Mom
         "forked_from_id": source.session_id,
         "timestamp": at.text,
         "cwd": source.cwd,
-        "originator": ORIGINATOR,
+        "originator": "codex-checkpoints",
         "cli_version": source.cli_version,
         "source": source.listed_as,
         "model_provider": source.model_provider,
@@ -209,17 +201,35 @@ def session_meta(session_id: str, window_id: str, source: SourceSession, at: Mom
 def _named(
     session_id: str, source: SourceSession, naming: Naming, at: Moment
 ) -> tuple[RecordLine, ...]:
-    """Return a task without any item of the history: lists take a session's name from it."""
+    """Return a task without items of the history: lists take the name of a session from it."""
     begun_so, complete = _task(naming.turn_id, source.window, at)
     started: Json = {**begun_so, "collaboration_mode_kind": "default"}
-    text = naming.text.strip() or _NO_NAME  # Codex lists no session without a text
-    paginated = source.history_mode == "paginated"
-    told = _item(session_id, naming, text, at) if paginated else _event(text)
-    return tuple(RecordLine("event_msg", payload) for payload in (started, told, complete))
+    text = naming.text.strip() or "Compacted session"  # Codex lists no session without a text
+    no_elements: list[object] = []
+    message: Json
+    if source.history_mode == "paginated":
+        part: Json = {"type": "text", "text": text, "text_elements": no_elements}
+        message = {
+            "type": "item_completed",
+            "thread_id": session_id,
+            "turn_id": naming.turn_id,
+            "item": {"type": "UserMessage", "id": naming.item_id, "content": [part]},
+            "started_at_ms": at.ms,
+            "completed_at_ms": at.ms,
+        }
+    else:
+        message = {
+            "type": "user_message",
+            "message": text,
+            "images": [],
+            "local_images": [],
+            "text_elements": no_elements,
+        }
+    return tuple(RecordLine("event_msg", payload) for payload in (started, message, complete))
 
 
 def _task(turn_id: str, window: int | None, at: Moment) -> tuple[Json, Json]:
-    """Return how a task begins and how it ends, at one moment."""
+    """Return the beginning and the end of a task, at one moment."""
     seconds = at.ms // 1000
     started: Json = {
         "type": "task_started",
@@ -238,38 +248,14 @@ def _task(turn_id: str, window: int | None, at: Moment) -> tuple[Json, Json]:
     return started, complete
 
 
-def _item(session_id: str, naming: Naming, text: str, at: Moment) -> Json:
-    no_elements: list[object] = []
-    part: Json = {"type": "text", "text": text, "text_elements": no_elements}
-    message: Json = {"type": "UserMessage", "id": naming.item_id, "content": [part]}
-    return {
-        "type": "item_completed",
-        "thread_id": session_id,
-        "turn_id": naming.turn_id,
-        "item": message,
-        "started_at_ms": at.ms,
-        "completed_at_ms": at.ms,
-    }
-
-
-def _event(text: str) -> Json:
-    return {
-        "type": "user_message",
-        "message": text,
-        "images": [],
-        "local_images": [],
-        "text_elements": [],
-    }
-
-
 Form = tuple[RecordLine, ...]
 """Lines as they would be appended to a session."""
 
 
 def effective(outline: Outline, forms: Sequence[Form], items: Sequence[Json]) -> Form | None:
-    """Return the first form by which the history of a session becomes these items, if one does.
+    """Return the first form of lines that gives the session this history, or None.
 
-    `outline` is what the first pass found of the session.
+    `outline` is the survey of the session.
     """
     return next((form for form in forms if _history(outline, form) == tuple(items)), None)
 
@@ -289,63 +275,61 @@ def _history(outline: Outline, form: Form) -> tuple[Item, ...] | None:
 
 
 def _written(line: RecordLine) -> bytes:
-    """Return a line as a store writes it, but for what a store adds.
+    """Return a line as a store writes it, without what a store adds.
 
-    What is no JSON to Codex, as a number beyond 64 bits, is left for the reader to pass over.
+    The reader ignores what is no JSON to Codex, such as a number beyond 64 bits.
     """
     whole = {"timestamp": "", "type": line.type, "payload": dict(line.payload)}
     return json.dumps(whole, separators=(",", ":")).encode("ascii") + b"\n"
 
 
 class Retracing:
-    """The second pass, which also keeps in which line each item stood, and when (JUN-43)."""
+    """The second pass; it also keeps the line and time of each item (JUN-43)."""
 
     def __init__(self, choice: Choice, start: Place, shift: int) -> None:
-        """Begin as `Rebuild` does; `shift` is added to the `seq` of lines, behind a seed."""
+        """Start as `Rebuild` does; `shift` is added to the `seq` of lines."""
         self.rebuild = Rebuild(choice, start)
         self.reader = self.rebuild.reader
         self.reader.folds.append(self)
         if choice.base is not None:
-            # Without ordinals lines are counted, also those in front that are not read again.
+            # Without ordinals all lines count, also those in front that are not read again.
             self.reader.scale.lines = max(0, choice.base.seq - 1)
         self._shift = shift
         self._before = self.rebuild.items
-        self._met: list[tuple[Item, str | None, int]] = []
+        self._seen: list[tuple[Item, str | None, int]] = []
 
     def wants(self, kind: str | None, tag: str | None, inner: str | None) -> int:  # noqa: ARG002
-        """Want no more than the items themselves."""
+        """Ask for no line whole; `Rebuild` does."""
         return NOTED
 
     def take(self, line: Line) -> None:
         """Note the line of the items that came with it."""
-        items, same = self.rebuild.items, len(self._met)
+        items, same = self.rebuild.items, len(self._seen)
         if items is not self._before:
-            both = enumerate(zip(self._met, items, strict=False))
+            both = enumerate(zip(self._seen, items, strict=False))
             least = min(same, len(items))
-            same = next((at for at, (met, item) in both if met[0] is not item), least)
+            same = next((at for at, (known, item) in both if known[0] is not item), least)
         self._before = items
-        # What counts no longer must not be held on to.
-        del self._met[same:]
-        self._met += [(item, line.stamp, line.seq + self._shift) for item in items[same:]]
+        # Free the items that no longer count.
+        del self._seen[same:]
+        self._seen += [(item, line.stamp, line.seq + self._shift) for item in items[same:]]
 
     def past(self) -> tuple[Past, ...]:
-        """Return the items of the history with their time and place.
+        """Return the items of the history with their time and line.
 
-        An output that was put in for a call without one has neither.
+        An output that was added for a call without one has neither.
         """
-        return tuple(self._placed(self.rebuild.result().items))
-
-    def _placed(self, items: Iterable[Item]) -> Iterator[Past]:
-        """Pair items with where they were met: only outputs were put in, or left out."""
+        found: list[Past] = []
         at = 0
-        for item in items:
+        for item in self.rebuild.result().items:
             ahead = at
-            while ahead < len(self._met) and self._met[ahead][0] is not item:
-                # Behind anything else that was met there is nothing to be found.
-                ahead = ahead + 1 if is_output(self._met[ahead][0]) else len(self._met)
-            if ahead >= len(self._met):
-                yield Past(item)
+            while ahead < len(self._seen) and self._seen[ahead][0] is not item:
+                # Only outputs are left out: behind anything else the item cannot be.
+                ahead = ahead + 1 if is_output(self._seen[ahead][0]) else len(self._seen)
+            if ahead >= len(self._seen):
+                found.append(Past(item))
                 continue
-            _, stamp, seq = self._met[ahead]
-            yield Past(item, stamp or None, f"seq:{seq}")
+            _, stamp, seq = self._seen[ahead]
+            found.append(Past(item, stamp or None, f"seq:{seq}"))
             at = ahead + 1
+        return tuple(found)

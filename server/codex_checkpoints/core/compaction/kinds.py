@@ -1,8 +1,7 @@
 """What an item of the history is, and who wrote it (JUN-42, CKP-8).
 
-Codex's items have no field for an author, and role user is shared by people and machines; so the
-kind is told from role and text.  Images and encoded blobs are taken out of a user's message, with
-a note in their place (JUN-9).
+Codex's items have no field for an author, and people and machines share the role user; so role and
+text decide.  A note replaces each image and encoded blob in a user's message (JUN-9).
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ _BY_TYPE: Mapping[str, Kind] = {
 
 @frozen
 class Past:
-    """One item of the history that Codex would send, and what only our own record can keep of it.
+    """One item of the history that Codex would send.
 
     `at` is when its line was written; `ref` names the line, `seq:12` or the id of the user's item.
     """
@@ -79,12 +78,10 @@ class Past:
 
 def kind_of(item: Json) -> Kind:
     """Return what kind of item this is."""
-    form = text_of(item.get("type")) or ""
-    return _of_message(item) if form == "message" else _BY_TYPE.get(form, "unknown")
-
-
-def _of_message(item: Json) -> Kind:
-    match item.get("role"):
+    form, role = text_of(item.get("type")) or "", item.get("role")
+    if form != "message":
+        return _BY_TYPE.get(form, "unknown")
+    match role:
         case "user":
             return _of_the_role_user(texts_of(item.get("content")))
         case "assistant":
@@ -117,7 +114,7 @@ _RUN = re.compile(
 _LONG_RUN = 1024
 _LETTERS_OF_A_BLOB = 24
 _BEGINNINGS = ("iVBORw0KGg", "/9j/", "R0lGOD", "UklGR", "JVBERi0")
-"""PNG, JPEG, GIF, WebP and PDF in base64: such a run is a payload however short."""
+"""PNG, JPEG, GIF, WebP and PDF in base64: such a run is a payload of any length."""
 
 _MEDIA = {"input_image": "image", "input_audio": "audio"}
 _PLACES = ("image_url", "audio_url", "file_data")
@@ -125,20 +122,20 @@ _PLACES = ("image_url", "audio_url", "file_data")
 
 @frozen
 class LeftOut:
-    """A payload that a note stands for: its media type, its size in bytes."""
+    """A payload that a note replaces: its media type, its size in bytes."""
 
     media: str
     size: int
 
     @property
     def note(self) -> str:
-        """Return the text that stands in its place."""
+        """Return the text that replaces it."""
         return f"[left out here: {self.media}, {self.size} bytes]"
 
 
 @frozen
 class PlainMessage:
-    """The text parts of a message, with a note in place of each payload."""
+    """The text parts of a message, with a note for each payload."""
 
     parts: tuple[str, ...]
     left_out: tuple[LeftOut, ...]
@@ -146,12 +143,12 @@ class PlainMessage:
 
     @property
     def text(self) -> str:
-        """Return the parts without anything between them, as Codex joins them."""
+        """Return the parts joined, as Codex joins them."""
         return "".join(self.parts)
 
 
 def plain_message(item: Json) -> PlainMessage:
-    """Return what remains of a message without its payloads."""
+    """Return a message without its payloads."""
     content = item.get("content")
     parts: list[str] = []
     left_out: list[LeftOut] = []
@@ -195,7 +192,7 @@ def _decoded(encoded: str) -> int:
 
 
 def _without_payloads(text: str, left_out: list[LeftOut]) -> tuple[str, str]:
-    """Return the text with notes, and the words alone; what is left out is added to the list."""
+    """Return the text with notes, and the words alone; extend `left_out`."""
     kept: list[str] = []
     words: list[str] = []
     end = 0
@@ -208,7 +205,7 @@ def _without_payloads(text: str, left_out: list[LeftOut]) -> tuple[str, str]:
 
 
 def _payloads(text: str) -> Iterator[tuple[int, int, LeftOut]]:
-    """Yield where payloads begin and end, in order: addresses that hold data, and bare base64."""
+    """Yield where payloads begin and end, in order: URLs that hold data, and bare base64."""
     end = 0
     for url in _DATA_URL.finditer(text):
         yield from _blobs(text, end, url.start())
@@ -224,7 +221,7 @@ def _blobs(text: str, start: int, end: int) -> Iterator[tuple[int, int, LeftOut]
 
 
 def _is_blob(run: str) -> bool:
-    """Tell a blob from a long word: one has nearly all letters, digits, and both cases."""
+    """Return whether a run is no long word: a blob has nearly all letters, digits, both cases."""
     if run.startswith(_BEGINNINGS):
         return True
     if len(run) < _LONG_RUN:

@@ -1,7 +1,6 @@
-"""The outline that people see: recent turns line by line, older ones in few chunks (JUN-27).
+"""The outline for people: recent turns line by line, older ones in few chunks (JUN-27).
 
-The secondary surface: it is never sent to a model.  However long a session, there are at most
-`MAX_CHUNKS` chunks, and so the outline stays small; the oldest merge first.
+It is never sent to a model.  Beyond the bound the oldest chunks merge.
 """
 
 from __future__ import annotations
@@ -49,24 +48,20 @@ class Outline:
 
 
 def outline_of(turns: Iterable[OutlineTurn]) -> Outline:
-    """Return the outline of a session."""
+    """Return the outline of a session; each turn takes the same work."""
     outline = Outline()
     for turn in turns:
-        outline = with_turn(outline, turn)
+        short = cut(one_line(turn.text), MAX_VALUE_CHARS)
+        recent = (*outline.recent, attrs.evolve(turn, text=short))
+        if len(recent) <= RECENT_TURNS + CHUNK_TURNS:
+            outline = attrs.evolve(outline, recent=recent)
+            continue
+        old, new = recent[:CHUNK_TURNS], recent[CHUNK_TURNS:]
+        chunk = Chunk(old[0].number, old[-1].number, old[0].window, old[-1].window, old[0].text)
+        chunks = (*outline.chunks, chunk)
+        if len(chunks) > MAX_CHUNKS:
+            first, second = chunks[:2]
+            merged = attrs.evolve(first, last=second.last, last_window=second.last_window)
+            chunks = (merged, *chunks[2:])
+        outline = Outline(chunks, new)
     return outline
-
-
-def with_turn(outline: Outline, turn: OutlineTurn) -> Outline:
-    """Return the outline with one turn more; work and size do not depend on how many there were."""
-    short = cut(one_line(turn.text), MAX_VALUE_CHARS)
-    recent = (*outline.recent, attrs.evolve(turn, text=short))
-    if len(recent) <= RECENT_TURNS + CHUNK_TURNS:
-        return attrs.evolve(outline, recent=recent)
-    old, new = recent[:CHUNK_TURNS], recent[CHUNK_TURNS:]
-    chunk = Chunk(old[0].number, old[-1].number, old[0].window, old[-1].window, old[0].text)
-    chunks = (*outline.chunks, chunk)
-    if len(chunks) > MAX_CHUNKS:
-        first, second = chunks[:2]
-        merged = attrs.evolve(first, last=second.last, last_window=second.last_window)
-        chunks = (merged, *chunks[2:])
-    return Outline(chunks, new)

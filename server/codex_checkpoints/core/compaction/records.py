@@ -1,9 +1,8 @@
-"""What outlives a compaction: who replaced what by what, and which was taken back (CKP-2).
+"""The records of compactions: who replaced what by what, and which was taken back (CKP-2).
 
-One form for every strategy (CKP-23), so that a reader needs one case.  Of a session's records the
-newest that was not taken back tells where its work goes on (JUN-24).  No text of the session is in
-them but the seed, which is a checkpoint.  A line of `compactions.jsonl` is one record; its `type`
-says which.
+All strategies share one form (CKP-23).  The newest record of a session that was not taken back
+shows where its work continues (JUN-24).  A record holds no text of the session except the seed,
+which is a checkpoint.  A line of `compactions.jsonl` is one record; its `type` says which.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from codex_checkpoints.core.checkpoint.canonical import kept
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.compaction.building import (
     Figure,
-    Piece,
     Placement,
     Replacement,
     Report,
@@ -40,8 +38,8 @@ Into = Literal["new", "in-place"]
 class Range:
     """What was replaced: lines of a session from one `seq` to another, and digests (CKP-33).
 
-    `history` is the digest of the items that Codex would have sent, `bytes_before` how much of the
-    file there was, `prefix` the digest of those bytes.
+    `history` is the digest of the items that Codex would have sent, `bytes_before` the size of the
+    file, `prefix` the digest of those bytes.
     """
 
     session_id: str
@@ -54,9 +52,9 @@ class Range:
 
 @frozen
 class Remaining:
-    """One item of the replacement: whose it is, when it was written, where it comes from (JUN-43).
+    """One item of the replacement: its author, time and origin (JUN-43).
 
-    What was made by the compaction, as a handoff is, has neither a time nor a line of its own.
+    An item that the compaction made, such as a handoff, has neither a time nor a line.
     """
 
     author: Author
@@ -69,7 +67,7 @@ class Remaining:
 
 @frozen
 class Counts:
-    """How many items were kept, truncated and dropped, and the lines that dropped ones span."""
+    """How many items were kept, truncated and dropped, and the first and last dropped lines."""
 
     kept: int
     truncated: int
@@ -91,7 +89,7 @@ class Sizes:
 
 @frozen
 class Windows:
-    """The chain of the source, and that of the session where the work goes on."""
+    """The chain of the source, and that of the session where the work continues."""
 
     before: Chain
     after: Chain
@@ -99,12 +97,12 @@ class Windows:
 
 @frozen
 class Installed:
-    """A replacement that was installed: by whom, when and why, and in which of the three timings.
+    """An installed replacement: by whom, when and why, and in which of the three timings.
 
-    `at` is UTC with milliseconds and `Z`.  `session_id` is where the work goes on: the source
-    itself after an install in place.  `replacement` is the digest of the items.  `seed` is the
-    checkpoint that a new session begins with (JUN-46).  `baseline`, the reference context, is
-    always cleared (CKP-4).
+    `at` is UTC with milliseconds and `Z`.  `session_id` is where the work continues: the source
+    after an install in place.  `replacement` is the digest of the items, `seed` the checkpoint that
+    a new session begins with (JUN-46).  `baseline`, the reference context, is always cleared
+    (CKP-4).
     """
 
     compaction_id: str
@@ -128,7 +126,7 @@ class Installed:
 
 @frozen
 class Undone:
-    """A compaction that was taken back (JUN-25); `window` is what doing so in place opened."""
+    """A compaction that was taken back (JUN-25); `window` is the one opened by that in place."""
 
     compaction_id: str
     at: str
@@ -139,9 +137,9 @@ class Undone:
 
 @frozen
 class Prepared:
-    """What is about to be done: whoever finds it without its record behind it asks what became.
+    """A change that is about to happen, written before the history changes.
 
-    It is written before a history changes; where nothing came of it, it is taken out again.
+    Who finds it last checks whether the change happened; if not, it is removed.
     """
 
     record: Installed | Undone
@@ -173,8 +171,7 @@ def record_of(value: object) -> Record | None:
 def standing(records: Sequence[Record], session_id: str) -> Installed | None:
     """Return the newest compaction of this session that was not taken back: the pointer (JUN-24).
 
-    The records of a session that a compaction made begin with the one of its source; that one is
-    passed over.
+    The records of a session that a compaction made begin with that of its source, which is skipped.
     """
     taken_back: set[str] = set()
     for record in reversed(records):
@@ -193,7 +190,7 @@ def standing(records: Sequence[Record], session_id: str) -> Installed | None:
 
 
 def unsettled(records: Sequence[Record]) -> Installed | Undone | None:
-    """Return what was begun and of which nobody knows how it ended."""
+    """Return a change that was begun and whose end is unknown."""
     match records[-1:]:
         case [Prepared(record=record)]:
             return record
@@ -213,57 +210,53 @@ def seed_of(records: Sequence[Record], session_id: str) -> Checkpoint | None:
 
 
 def remembered(history: Sequence[Past], record: Installed) -> tuple[Past, ...]:
-    """Give the items of an earlier replacement back the time and the place they had (JUN-43).
+    """Give the items of an earlier replacement their old time and line again (JUN-43).
 
-    In the file they all stand in one line, which is where the compaction wrote what is its own.
-    `record` is the one of that replacement; where the history does not begin with it, nothing is
-    given.
+    In the file they all stand in the line of the compaction.  Where the history does not begin with
+    the replacement of `record`, it is returned as it is.
     """
     count = len(record.items)
     if digest_of([past.item for past in history[:count]]) != record.replacement:
         return tuple(history)
-    known = zip(history, record.items, strict=False)
-    first = [_first(past, each.at, each.ref) for past, each in known]
-    return (*first, *history[count:])
+    return _dated(history, record.items)
 
 
 def recalled(history: Sequence[Past], known: Sequence[Past]) -> tuple[Past, ...]:
-    """Give the items of a history that was brought back the time and the place they had (JUN-43).
+    """Give the items of a history that was brought back their old time and line (JUN-43).
 
-    `known` is that history as it stood before; where this one does not begin with it, nothing is
-    given.
+    Where it does not begin with `known`, that history as it was before, it is returned as it is.
     """
     count = len(known)
     if [past.item for past in history[:count]] != [past.item for past in known]:
         return tuple(history)
-    both = zip(history, known, strict=False)
-    return (*(_first(past, each.at, each.ref) for past, each in both), *history[count:])
+    return _dated(history, known)
 
 
-def _first(past: Past, at: str | None, ref: str | None) -> Past:
-    return past if ref is None else Past(past.item, at, ref)
+def _dated(history: Sequence[Past], known: Sequence[Past | Remaining]) -> tuple[Past, ...]:
+    dated = (
+        past if each.ref is None else Past(past.item, each.at, each.ref)
+        for past, each in zip(history, known, strict=False)
+    )
+    return (*dated, *history[len(known) :])
 
 
 def digest_of(items: Sequence[Json]) -> str:
-    """Return the digest of a prompt base: of its items as JSON with sorted keys (CKP-27)."""
+    """Return the digest of items: of their JSON with sorted keys (CKP-27)."""
     data = orjson.dumps(list(items), option=orjson.OPT_SORT_KEYS)
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
 def remaining(built: Replacement) -> tuple[Remaining, ...]:
     """Return what the record keeps of each item of a replacement, in order."""
-    pieces = built.report.pieces
-    return tuple(
-        _remaining(item, None if origin is None else pieces[origin])
-        for item, origin in zip(built.items, built.origins, strict=True)
-    )
-
-
-def _remaining(item: Json, old: Piece | None) -> Remaining:
-    kind, tokens = kind_of(item), of_item(item)
-    if old is None:
-        return Remaining(AUTHORS[kind], kind, None, None, tokens)
-    return Remaining(AUTHORS[kind], kind, old.at, old.ref, tokens, old.cut_tokens)
+    found: list[Remaining] = []
+    for item, origin in zip(built.items, built.origins, strict=True):
+        kind, tokens = kind_of(item), of_item(item)
+        made = Remaining(AUTHORS[kind], kind, None, None, tokens)
+        if origin is not None:
+            old = built.report.pieces[origin]
+            made = Remaining(made.author, kind, old.at, old.ref, tokens, old.cut_tokens)
+        found.append(made)
+    return tuple(found)
 
 
 def counts_of(report: Report) -> Counts:

@@ -1,8 +1,8 @@
-"""Where the history begins: which window still counts once rollbacks are taken into account.
+"""Decide where the history begins, once rollbacks are taken into account.
 
-Codex looks at a session from its end, in stretches that each end where a task began.  A rollback
-further on takes a stretch away when a user's turn is in it, and whatever a compaction in it had
-replaced is there again; so an earlier window comes back, with its ids (WIN-7, WIN-8).
+Codex reads a session from its end, in stretches that each begin with a task.  A rollback removes
+the stretches before it in which a user's turn stands.  What a compaction in them had replaced
+counts again, so an earlier window comes back with its ids (WIN-7, WIN-8).
 
 The newest window with a replacement is the base: nothing before it is needed (CKP-25).
 """
@@ -14,15 +14,15 @@ from collections.abc import Iterator, Sequence
 from attrs import Factory
 
 from codex_checkpoints.core.history.survey import (
-    Began,
     Compaction,
-    Ended,
+    ItemsAdded,
     Mark,
     Outline,
-    Said,
     Settings,
     TakenBack,
-    World,
+    TaskBegan,
+    TaskEnded,
+    WorldState,
 )
 from codex_checkpoints.core.history.windows import Chain, begun
 from codex_checkpoints.values import define, frozen
@@ -30,12 +30,10 @@ from codex_checkpoints.values import define, frozen
 
 @frozen
 class Choice:
-    """What counts.
+    """The record that the history begins with (`base`; None: the file), and the windows that count.
 
-    `base` is the record whose replacement the history begins with, None where it begins with the
-    file; `windows` are the records that opened the windows that count, the oldest first.
-    `baseline` is the `seq` of the settings that the next turn is compared with, None where Codex
-    will inject the whole context anew (CKP-4, WIN-15).
+    `windows` has the oldest first.  `baseline` is the `seq` of the settings that the next turn is
+    compared with, None where Codex injects the whole context again (CKP-4, WIN-15).
     """
 
     base: Compaction | None
@@ -49,7 +47,7 @@ _CLEARED = -1
 
 @define
 class _Stretch:
-    """What was gathered, going back, until its task began."""
+    """The records of a task, collected from its end to its beginning."""
 
     turn_id: str | None = None
     turn: bool = False
@@ -59,17 +57,17 @@ class _Stretch:
     whole_context: bool = False
 
     def fits(self, turn_id: str | None) -> bool:
-        """Return whether a record may belong here: ids differ only where both are known."""
+        """Return whether a record belongs here: two known turn ids must be equal."""
         return turn_id is None or self.turn_id is None or turn_id == self.turn_id
 
-    def add(self, mark: Said | Settings | World | Compaction | Ended) -> None:
-        """Take what stands before all that was taken."""
+    def add(self, mark: ItemsAdded | Settings | WorldState | Compaction | TaskEnded) -> None:
+        """Add the mark that stands before those already added."""
         match mark:
-            case Said(turn=turn):
+            case ItemsAdded(turn=turn):
                 self.turn = self.turn or turn
-            case World(full=full):
+            case WorldState(full=full):
                 self.whole_context = self.whole_context or (full and not self.compactions)
-            case Ended(turn_id=turn_id):
+            case TaskEnded(turn_id=turn_id):
                 self.turn_id = self.turn_id or turn_id
             case Settings(turn_id=turn_id, seq=seq):
                 self.turn_id = self.turn_id or turn_id
@@ -83,22 +81,31 @@ class _Stretch:
 
 
 def choose(outline: Outline) -> Choice:
-    """Decide what counts of a session, by what the first pass found of it."""
+    """Return which parts of a surveyed session count."""
     kept = list(_surviving(outline.marks))
     base = next((stretch.base for stretch in kept if stretch.base is not None), None)
     windows = tuple(
         compaction for stretch in reversed(kept) for compaction in reversed(stretch.compactions)
     )
-    baseline = next(filter(None, map(_baseline_of, kept)), None)
+    baseline = next(
+        (
+            stretch.baseline
+            for stretch in kept
+            if stretch.baseline
+            and (stretch.turn or stretch.whole_context or stretch.baseline == _CLEARED)
+        ),
+        None,
+    )
     made_up = any(
-        not compaction.replacement for compaction in windows if _follows(compaction, base)
+        not compaction.replacement and (base is None or compaction.index > base.index)
+        for compaction in windows
     )
     known = None if made_up or baseline == _CLEARED else baseline
     return Choice(base, windows, known, _chain(outline, windows))
 
 
 def _surviving(marks: Sequence[Mark]) -> Iterator[_Stretch]:
-    """Yield the stretches that no rollback takes away, the newest first."""
+    """Yield the stretches that no rollback removes, the newest first."""
     taken_back = 0
     for stretch in _stretches(marks):
         if isinstance(stretch, int):
@@ -110,17 +117,17 @@ def _surviving(marks: Sequence[Mark]) -> Iterator[_Stretch]:
 
 
 def _stretches(marks: Sequence[Mark]) -> Iterator[_Stretch | int]:
-    """Yield stretches from the end on; a number says how many turns were taken back before it."""
+    """Yield the stretches, the newest first; a number is a rollback of so many turns."""
     stretch: _Stretch | None = None
     for mark in reversed(marks):
         match mark:
             case TakenBack(turns=turns):
                 yield turns
-            case Began():
+            case TaskBegan():
                 if stretch is not None:
                     yield stretch
                     stretch = None
-            case Ended(turn_id=None, aborted=True):
+            case TaskEnded(turn_id=None, aborted=True):
                 pass
             case _:
                 stretch = _Stretch() if stretch is None else stretch
@@ -129,17 +136,8 @@ def _stretches(marks: Sequence[Mark]) -> Iterator[_Stretch | int]:
         yield stretch
 
 
-def _baseline_of(stretch: _Stretch) -> int | None:
-    rests = stretch.turn or stretch.whole_context or stretch.baseline == _CLEARED
-    return stretch.baseline if rests else None
-
-
-def _follows(compaction: Compaction, base: Compaction | None) -> bool:
-    return base is None or compaction.index > base.index
-
-
 def _chain(outline: Outline, windows: Sequence[Compaction]) -> Chain:
-    """Restore the ids from the newest record that counts, and from those before it (WIN-7)."""
+    """Return the chain of windows; a record without an id takes it from those before (WIN-7)."""
     chain = begun(outline.window_id) if outline.window_id is not None else Chain(number=0)
     for compaction in windows:
         number = 0 if chain.number is None else chain.number

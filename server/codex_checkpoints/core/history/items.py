@@ -1,11 +1,8 @@
-"""Which items of a model's history Codex can read, and the form in which it sends them.
+"""The items of a history that Codex can read, and the form in which it sends them.
 
-An item is a JSON object with a `type`.  Codex knows the fields of each type and drops all others;
-a field of a wrong kind makes it skip the whole line, or the whole `compacted` record around it.
-A type it does not know is kept, and sent as `{"type":"other"}` from a replacement alone.
-
-A `compacted` record installs such items, if it counts at all: one field of a wrong kind and it
-counts for nothing (ROL-7).
+An item is a JSON object with a `type`.  Codex knows the fields of each type and drops all others.
+A field of a wrong kind makes it skip the whole line, or the whole `compacted` record (ROL-7).  It
+keeps a type that it does not know, and sends it as `{"type":"other"}` from a replacement alone.
 """
 
 from __future__ import annotations
@@ -26,7 +23,7 @@ from codex_checkpoints.core.rollout.reader import Line
 from codex_checkpoints.values import frozen
 
 Item = Mapping[str, object]
-"""One item as a request holds it: without `id` and without what Codex keeps beside it."""
+"""An item as a request holds it, without `id` and without what Codex keeps beside it."""
 
 OTHER: Final[Item] = {"type": "other"}
 """What Codex makes of a type it does not know."""
@@ -39,12 +36,12 @@ class _No(Enum):
 
 BAD, ABSENT = _No.BAD, _No.ABSENT
 _Take = Callable[[object], object]
-"""From what a file holds to what is sent; `BAD` where Codex would not take it."""
+"""Return the value that is sent for a value in the file; `BAD` where Codex refuses it."""
 
 
 @frozen
 class Field:
-    """One field: how it is read, what stands for it where it is missing, whether it is sent."""
+    """How a field is read, its value where it is missing, and whether it is sent."""
 
     take: _Take
     missing: object = BAD
@@ -54,47 +51,32 @@ class Field:
 # --- kinds of value ------------------------------------------------------------------------------
 
 
-def _any(value: object) -> object:
-    return value
-
-
 def _text(value: object) -> object:
     return value if isinstance(value, str) else BAD
 
 
-def text_or_absent(value: object) -> object:
-    """Take a text, or nothing."""
-    return ABSENT if value is None else _text(value)
+def _or_absent(take: _Take) -> _Take:
+    return lambda value: ABSENT if value is None else take(value)
 
 
-def _text_or_null(value: object) -> object:
-    return None if value is None else _text(value)
-
-
-def _whole_or_null(value: object) -> object:
-    return value if value is None or (type(value) is int and value >= 0) else BAD
+def _or_null(take: _Take) -> _Take:
+    return lambda value: None if value is None else take(value)
 
 
 def _list(value: object) -> object:
     return value if is_list(value) else BAD
 
 
-def _list_or_absent(value: object) -> object:
-    return ABSENT if value is None else _list(value)
+def _whole(value: object) -> object:
+    return value if type(value) is int and value >= 0 else BAD
 
 
 def _environment(value: object) -> object:
-    if value is None:
-        return None
     return value if is_object(value) and _are_texts(value.values()) else BAD
 
 
 def _words(value: object) -> object:
     return value if is_list(value) and _are_texts(value) else BAD
-
-
-def _words_or_absent(value: object) -> object:
-    return ABSENT if value is None else _words(value)
 
 
 def _are_texts(values: Iterable[object]) -> bool:
@@ -105,12 +87,8 @@ def _one_of(*words: str) -> _Take:
     return lambda value: value if value in words else BAD
 
 
-def _one_of_or_absent(*words: str) -> _Take:
-    return lambda value: ABSENT if value is None else value if value in words else BAD
-
-
 def _parts(kinds: Mapping[str, Mapping[str, Field]]) -> _Take:
-    """Take a list of objects, each of one of the `kinds`."""
+    """Return a reader for a list of objects, each of one of the `kinds`."""
 
     def take(value: object) -> object:
         if not is_list(value):
@@ -145,15 +123,15 @@ def formed(value: Mapping[str, object], kind: str, fields: Mapping[str, Field]) 
 _TEXT_PART = {"text": Field(_text)}
 _IMAGE_PART = {
     "image_url": Field(_text),
-    "detail": Field(_one_of_or_absent("auto", "low", "high", "original"), ABSENT),
+    "detail": Field(_or_absent(_one_of("auto", "low", "high", "original")), ABSENT),
 }
 _AUDIO_PART = {"audio_url": Field(_text)}
 _SEALED_PART = {"encrypted_content": Field(_text)}
 _INPUT_PARTS = {"input_text": _TEXT_PART, "input_image": _IMAGE_PART, "input_audio": _AUDIO_PART}
 _SPOKEN_PART = {
     "text": Field(_text),
-    "annotations": Field(_list_or_absent, ABSENT),
-    "logprobs": Field(_list_or_absent, ABSENT),
+    "annotations": Field(_or_absent(_list), ABSENT),
+    "logprobs": Field(_or_absent(_list), ABSENT),
 }
 
 _content = _parts({**_INPUT_PARTS, "output_text": _SPOKEN_PART})
@@ -168,7 +146,7 @@ def _output(value: object) -> object:
 
 
 def _thinking(value: object) -> object:
-    """Take what the model thought; without any raw thought Codex leaves the key off."""
+    """Return the raw thoughts; Codex leaves the key off where there are none."""
     if value is None:
         return None
     taken = _thoughts(value)
@@ -185,8 +163,6 @@ def _command(value: object) -> object:
 
 
 def _search(value: object) -> object:
-    if value is None:
-        return ABSENT
     kind = value.get("type") if is_object(value) else None
     if not isinstance(kind, str):
         return BAD
@@ -194,25 +170,25 @@ def _search(value: object) -> object:
     return OTHER if fields is None else formed(object_of(value), kind, fields) or BAD
 
 
-_OPTIONAL = Field(text_or_absent, ABSENT)
+_OPTIONAL = Field(_or_absent(_text), ABSENT)
 _COMMAND = {
     "command": Field(_words),
-    "timeout_ms": Field(_whole_or_null, None),
-    "working_directory": Field(_text_or_null, None),
-    "env": Field(_environment, None),
-    "user": Field(_text_or_null, None),
+    "timeout_ms": Field(_or_null(_whole), None),
+    "working_directory": Field(_or_null(_text), None),
+    "env": Field(_or_null(_environment), None),
+    "user": Field(_or_null(_text), None),
 }
 _SEARCHES: Mapping[str, Mapping[str, Field]] = {
-    "search": {"query": _OPTIONAL, "queries": Field(_words_or_absent, ABSENT)},
+    "search": {"query": _OPTIONAL, "queries": Field(_or_absent(_words), ABSENT)},
     "open_page": {"url": _OPTIONAL},
     "find_in_page": {"url": _OPTIONAL, "pattern": _OPTIONAL},
 }
 
 # --- items ---------------------------------------------------------------------------------------
 
-_NULLABLE = Field(_text_or_null, None)
+_NULLABLE = Field(_or_null(_text), None)
 _NEEDED = Field(_text)
-_UNSENT = Field(text_or_absent, ABSENT, sent=False)
+_UNSENT = Field(_or_absent(_text), ABSENT, sent=False)
 
 ALIASES = {"compaction_summary": "compaction"}
 FORMS: Mapping[str, Mapping[str, Field]] = {
@@ -220,7 +196,7 @@ FORMS: Mapping[str, Mapping[str, Field]] = {
         "status": _OPTIONAL,
         "role": _NEEDED,
         "content": Field(_content),
-        "phase": Field(_one_of_or_absent("commentary", "final_answer"), ABSENT),
+        "phase": Field(_or_absent(_one_of("commentary", "final_answer")), ABSENT),
         "encrypted_content": _UNSENT,
     },
     "reasoning": {
@@ -234,7 +210,7 @@ FORMS: Mapping[str, Mapping[str, Field]] = {
         "namespace": _OPTIONAL,
         "arguments": _NEEDED,
         "call_id": _NEEDED,
-        "encrypted_function_args": Field(_list_or_absent, ABSENT, sent=False),
+        "encrypted_function_args": Field(_or_absent(_list), ABSENT, sent=False),
     },
     "function_call_output": {"call_id": _OPTIONAL, "output": Field(_output)},
     "custom_tool_call": {
@@ -258,7 +234,7 @@ FORMS: Mapping[str, Mapping[str, Field]] = {
         "call_id": _NULLABLE,
         "status": _OPTIONAL,
         "execution": _NEEDED,
-        "arguments": Field(_any),
+        "arguments": Field(lambda value: value),
     },
     "tool_search_output": {
         "call_id": _NULLABLE,
@@ -266,7 +242,7 @@ FORMS: Mapping[str, Mapping[str, Field]] = {
         "execution": _NEEDED,
         "tools": Field(_list),
     },
-    "web_search_call": {"status": _OPTIONAL, "action": Field(_search, ABSENT)},
+    "web_search_call": {"status": _OPTIONAL, "action": Field(_or_absent(_search), ABSENT)},
     "image_generation_call": {
         "status": _NEEDED,
         "revised_prompt": _OPTIONAL,
@@ -295,7 +271,7 @@ def read_item(value: object) -> Item | None:
 
 
 def read_items(values: Sequence[object]) -> tuple[Item, ...] | None:
-    """Read the items of a replacement; None where Codex refuses one of them, and so all."""
+    """Read the items of a replacement; None where Codex refuses one of them."""
     read: list[Item] = []
     for value in values:
         item = read_item(value)
@@ -307,9 +283,9 @@ def read_items(values: Sequence[object]) -> tuple[Item, ...] | None:
 
 
 def counts(line: Line) -> bool:
-    """Return whether Codex can read a line: it is stricter than a checkpoint is.
+    """Return whether Codex reads a line: a checkpoint accepts more.
 
-    Lone surrogates, a time stamp that is no text or an ordinal that is no number are no line to it.
+    Codex refuses lone surrogates, a time stamp that is no text and an ordinal that is no number.
     """
     if line.bare or line.passed_over or line.mended:
         return bool(line.kind) and not line.mended
@@ -327,7 +303,7 @@ def is_forgotten(item: Item) -> bool:
 
 
 def texts(item: Item) -> tuple[str, ...]:
-    """Return the text parts that somebody put into a message (`input_text`)."""
+    """Return the text parts of a message that are of the type `input_text`."""
     parts = (object_of(part) for part in list_of(item.get("content")))
     found = (text_of(part.get("text")) for part in parts if part.get("type") == "input_text")
     return tuple(text for text in found if text is not None)
@@ -340,7 +316,7 @@ def user_message(parts: Iterable[str]) -> Item:
 
 
 def is_instruction(value: object) -> bool:
-    """Return whether an item is nothing but the base instructions, which go their own way."""
+    """Return whether an item holds base instructions alone; Codex sends them elsewhere."""
     passed = object_of(object_of(value).get("internal_chat_message_metadata_passthrough"))
     kinds = list_of(passed.get("content_item_kinds"))
     return bool(kinds) and all(kind == "model.base_instructions" for kind in kinds)
@@ -348,13 +324,13 @@ def is_instruction(value: object) -> bool:
 
 def _is_labelled(value: Mapping[str, object]) -> bool:
     passed = value.get("internal_chat_message_metadata_passthrough")
-    if text_or_absent(value.get("id")) is BAD or not (passed is None or is_object(passed)):
+    if _or_absent(_text)(value.get("id")) is BAD or not (passed is None or is_object(passed)):
         return False
-    return text_or_absent(object_of(passed).get("turn_id")) is not BAD
+    return _or_absent(_text)(object_of(passed).get("turn_id")) is not BAD
 
 
 def replacement_of(payload: Json) -> tuple[Item, ...] | None:
-    """Return the history that a record installs, None where it has none or counts for nothing."""
+    """Return the history that a record installs, None where it has none or is refused."""
     history = payload.get("replacement_history")
     return read_items(history) if is_list(history) and _is_well_formed(payload) else None
 
@@ -365,40 +341,18 @@ def is_legacy(payload: Json) -> bool:
 
 
 def _is_well_formed(payload: Json) -> bool:
-    history, beside = (
-        payload.get("replacement_history"),
-        payload.get("replacement_history_metadata"),
-    )
-    number, window_id = payload.get("window_number"), payload.get("window_id")
+    history = payload.get("replacement_history")
+    beside = payload.get("replacement_history_metadata")
+    window_id = payload.get("window_id")
+    texts = ("first_window_id", "previous_window_id", "compaction_response_id")
+    objects = ("retained_context", "latest_token_usage_record", "resume_metadata")
+    absent = beside is None
+    paired = is_list(beside) and is_list(history) and len(beside) == len(history)
     return (
         isinstance(payload.get("message"), str)
-        and _fits(beside, history)
-        and (number is None or _is_whole(number))
-        and (window_id is None or isinstance(window_id, str) or _is_whole(window_id))
-        and all(_is_text_or_null(payload.get(name)) for name in _TEXTS)
-        and all(_is_object_or_null(payload.get(name)) for name in _OBJECTS)
+        and (absent or (paired and all(map(is_object, list_of(beside)))))
+        and _or_null(_whole)(payload.get("window_number")) is not BAD
+        and (isinstance(window_id, str) or _or_null(_whole)(window_id) is not BAD)
+        and all(_or_null(_text)(payload.get(name)) is not BAD for name in texts)
+        and all(payload.get(name) is None or is_object(payload[name]) for name in objects)
     )
-
-
-_TEXTS = ("first_window_id", "previous_window_id", "compaction_response_id")
-_OBJECTS = ("retained_context", "latest_token_usage_record", "resume_metadata")
-
-
-def _fits(beside: object, history: object) -> bool:
-    if beside is None:
-        return True
-    if not is_list(beside) or not is_list(history) or len(beside) != len(history):
-        return False
-    return all(is_object(each) for each in beside)
-
-
-def _is_whole(value: object) -> bool:
-    return type(value) is int and value >= 0
-
-
-def _is_text_or_null(value: object) -> bool:
-    return value is None or isinstance(value, str)
-
-
-def _is_object_or_null(value: object) -> bool:
-    return value is None or is_object(value)

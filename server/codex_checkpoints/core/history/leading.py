@@ -1,9 +1,8 @@
-"""What goes with a prompt and is written before it: it is no part of the turn before.
+"""Find the lines that belong to the prompt of the next turn, and not to the turn before.
 
-In files without task events a turn lasts up to the next one (rules, "Turns").  That one begins
-with the event of its message; but Codex writes the prompt as an item before the event, and before
-the prompt what it states anew: permissions, instructions, the environment.  A newer Codex that goes
-on with such a file begins a task before all of that.  Where turns begin is left to `rollout.turns`.
+In files without task events a turn lasts up to the next one (rules, "Turns"), which begins with the
+event of its message.  Codex writes the prompt as an item before that event, and before the prompt
+the permissions, instructions and environment.  `rollout.turns` decides where turns begin.
 """
 
 from __future__ import annotations
@@ -17,16 +16,13 @@ from codex_checkpoints.core.rollout.fields import is_object, load, object_of
 _TASKS = ("task_started", "turn_started")
 _QUOTED = tuple(f'"{each}"'.encode() for each in _TASKS)
 _HAPPENED = ("<user_shell_command>", "<turn_aborted>", "<subagent_notification>", "Warning: ")
-"""How a message begins that nobody typed, and that tells of what happened in the turn before."""
+"""How a message begins that nobody typed, and that reports an event of the turn before."""
 _NOTHING = frozenset({"record_type"})
-"""The keys of a line that the oldest versions wrote between items, and that says nothing."""
+"""The keys of an empty line that the oldest versions wrote between items."""
 
 
 def leading(lines: Sequence[bytes]) -> int:
-    """Count from the end the lines that lead into a turn which begins behind them (AGN-12, AGN-25).
-
-    This is for a turn without a task.
-    """
+    """Count, at the end, the lines that lead into a next turn without a task (AGN-12, AGN-25)."""
     found = 0
     for count, line in enumerate(reversed(lines), 1):
         value = load(line)
@@ -57,7 +53,7 @@ def _begins_task(line: bytes) -> bool:
 
 
 def _leads(item: Mapping[str, object]) -> bool:
-    """Return whether an item is a prompt, or is stated with one."""
+    """Return whether an item is a prompt or the context written with one."""
     if item.get("type") != "message":
         return False
     match item.get("role"):

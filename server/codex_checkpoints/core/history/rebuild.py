@@ -1,18 +1,18 @@
-"""The second pass: the items of a history, from the chosen window on, and what belongs to it.
+"""The second pass: read the items of a history from the chosen window on.
 
-    survey = Survey()                        # all bytes of the session, its bases first
+    survey = Survey()                        # reads all bytes of the session, its bases first
     choice = choose(survey.outline())
-    rebuild = Rebuild(choice, outline.start)   # the bytes from `rebuild.start` on
+    rebuild = Rebuild(choice, outline.start)   # reads the bytes from `rebuild.start` on
     history = history_of(outline, choice, rebuild.result())
 
 Rules, as Codex follows them:
 
-1. A replacement is taken as it stands; nothing in it is cut or reordered (WIN-14).
-2. Outputs of calls that come later are cut to the limit that stands beside them.
-3. A record without a replacement keeps what people said, up to a limit, and its message (CKP-26).
-4. A rollback cuts before the turn it takes back, and before the context that came with it; what
-   stood before the first turn stays.
-5. A call without an output gets one that says it was aborted; an output without its call goes.
+1. A replacement stays as it stands: nothing in it is cut or reordered (WIN-14).
+2. Later outputs of calls are cut to the limit that stands beside them.
+3. A record without a replacement keeps the user's messages, up to a limit, and its own (CKP-26).
+4. A rollback cuts before the turn it takes back and before the context written with that turn;
+what stood before the first turn stays.
+5. A call without an output gets the output "aborted"; an output without its call is dropped.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from codex_checkpoints.core.history.items import (
     user_message,
 )
 from codex_checkpoints.core.history.speakers import begins_turn, is_prompt, states_context
-from codex_checkpoints.core.history.survey import Compaction, Outline, Strategy, Trigger
+from codex_checkpoints.core.history.survey import Outline, Strategy, Trigger
 from codex_checkpoints.core.history.tokens import (
     OUTPUT_TOKENS,
     Context,
@@ -48,15 +48,13 @@ from codex_checkpoints.core.rollout.fields import NOTHING, Json, object_of, text
 from codex_checkpoints.core.rollout.reader import NOTED, WHOLE, Line, Place, Reader
 from codex_checkpoints.values import frozen
 
-ABORTED = "aborted"
-
 _OUTPUT_OF = {
     "function_call": "function_call_output",
     "local_shell_call": "function_call_output",
     "custom_tool_call": "custom_tool_call_output",
     "tool_search_call": "tool_search_output",
 }
-"""The type of output that answers each type of call."""
+"""The type of the output of each type of call."""
 
 _OUTPUTS = frozenset(_OUTPUT_OF.values())
 
@@ -67,12 +65,12 @@ def is_output(item: Item) -> bool:
 
 
 def paired(items: Sequence[Item]) -> tuple[Item, ...]:
-    """Return a history in which every call has an output and every output its call."""
-    asked = {(_OUTPUT_OF[kind], call_id) for kind, call_id in _ids(items) if kind in _OUTPUT_OF}
+    """Return a history in which every call has an output and every output has a call."""
+    called = {(_OUTPUT_OF[kind], call_id) for kind, call_id in _ids(items) if kind in _OUTPUT_OF}
     answered = {(kind, call_id) for kind, call_id in _ids(items) if kind in _OUTPUTS}
     whole: list[Item] = []
     for item in items:
-        if is_output(item) and not _may_stay(item, asked):
+        if is_output(item) and not _may_stay(item, called):
             continue
         whole.append(item)
         output, call_id = _OUTPUT_OF.get(str(item["type"])), item.get("call_id")
@@ -85,54 +83,52 @@ def _ids(items: Iterable[Item]) -> Iterator[tuple[str, object]]:
     return ((str(item["type"]), item.get("call_id")) for item in items)
 
 
-def _may_stay(item: Item, asked: AbstractSet[tuple[str, object]]) -> bool:
+def _may_stay(item: Item, called: AbstractSet[tuple[str, object]]) -> bool:
     if item.get("call_id") is None:
-        return True  # nothing says whose it is
+        return True  # its call is not known
     by_service = item["type"] == "tool_search_output" and item.get("execution") == "server"
-    return by_service or (str(item["type"]), item["call_id"]) in asked
+    return by_service or (str(item["type"]), item["call_id"]) in called
 
 
 def _aborted(kind: str, call_id: object) -> Item:
     if kind == "tool_search_output":
         found: Item = {"status": "completed", "execution": "client", "tools": []}
         return {"type": kind, "call_id": call_id, **found}
-    return {"type": kind, "call_id": call_id, "output": ABORTED}
+    return {"type": kind, "call_id": call_id, "output": "aborted"}
 
 
 KEPT_TOKENS = 20_000
-"""How much of what people said outlives a compaction that has no replacement of its own."""
+"""How much of the user's messages a compaction without a replacement keeps."""
 
 NO_SUMMARY = "(no summary available)"
 
 
 @frozen
 class Rebuilt:
-    """A history as it would be sent; `reconstructed` when part of it had to be made up (CKP-26)."""
+    """A history as it would be sent; `reconstructed` when part of it was made up (CKP-26)."""
 
     items: tuple[Item, ...]
     reconstructed: bool
 
 
 class Rebuild:
-    """The fold over the lines from the chosen place on that keeps the items of a history."""
+    """The fold that keeps the items of a history, from the chosen place on."""
 
     def __init__(self, choice: Choice, start: Place) -> None:
-        """Begin at the record that the history begins with, else at `start`."""
         self._base = choice.base
         self.start = start if choice.base is None else choice.base.place
         self.reader = Reader(self, start=self.start)
         self.items: list[Item] = []
-        """The items up to now, not paired yet."""
         self._reconstructed = False
         self.found = choice.base is None
-        """Whether the record was met with which the history begins."""
+        """Whether the reader has passed the record that the history begins with."""
 
     def result(self) -> Rebuilt:
-        """Return the history up to now."""
+        """Return the history so far, calls and outputs paired."""
         return Rebuilt(paired(self.items), self._reconstructed)
 
     def wants(self, kind: str | None, tag: str | None, inner: str | None) -> int:
-        """Want items whole, and what changes which of them count."""
+        """Ask for items and rollbacks whole."""
         items = kind in {None, "response_item", "compacted", "inter_agent_communication"}
         unseen = kind == "response_item" and inner == "system"
         rolled_back = kind == "event_msg" and tag in {"thread_rolled_back", None}
@@ -164,12 +160,11 @@ class Rebuild:
             return
         limit = beside.get("fallback_token_limit_override")
         if beside.get("delivered_assistant_message") is not None:
-            return  # said to somebody else
+            return  # it went to another agent
         if limit is not None and whole_of(limit) is None:
             return
         cuttable = is_output(item) and item["type"] != "tool_search_output"
-        whole = whole_of(limit)
-        tokens = OUTPUT_TOKENS if whole is None else whole
+        tokens = OUTPUT_TOKENS if limit is None else whole_of(limit) or 0
         self.items.append(cut_output(item, tokens) if cuttable else item)
 
     def _compacted(self, line: Line) -> None:
@@ -184,7 +179,7 @@ class Rebuild:
 
 
 def without_last_turns(items: Sequence[Item], turns: int) -> list[Item]:
-    """Return a history without its last turns, and without the context that led to them."""
+    """Return a history without its last turns and the context written with them."""
     begins = [place for place, item in enumerate(items) if begins_turn(item)]
     if turns == 0 or not begins:
         return list(items)
@@ -195,7 +190,7 @@ def without_last_turns(items: Sequence[Item], turns: int) -> list[Item]:
 
 
 def kept_prompts(items: Iterable[Item], tokens: int = KEPT_TOKENS) -> list[Item]:
-    """Return what people said, the newest first to count, the first that does not fit cut."""
+    """Return the user's newest messages within `tokens`; the oldest of them may be cut."""
     kept: list[Item] = []
     left = tokens
     for item in reversed([item for item in items if is_prompt(item)]):
@@ -209,7 +204,7 @@ def kept_prompts(items: Iterable[Item], tokens: int = KEPT_TOKENS) -> list[Item]
 
 
 def _cut_parts(parts: Sequence[str], tokens: int) -> list[str]:
-    """Cut the middle out of a text in several parts; the mark is a part of its own."""
+    """Cut the middle out of a text in several parts; the mark becomes a part."""
     ends = ends_of("".join(parts), tokens)
     if ends is None:
         return list(parts)
@@ -219,7 +214,7 @@ def _cut_parts(parts: Sequence[str], tokens: int) -> list[str]:
 
 
 def _pieces(parts: Iterable[str], start: int, stop: int) -> Iterable[str]:
-    """Yield what lies between two places of the joined text, still in parts."""
+    """Yield the parts of the joined text between two places."""
     at = 0
     for part in parts:
         piece = part[max(0, start - at) : max(0, stop - at)]
@@ -229,7 +224,7 @@ def _pieces(parts: Iterable[str], start: int, stop: int) -> Iterable[str]:
 
 
 def _letter(payload: Json) -> Iterable[Item]:
-    """Make the item of an agent's message as older versions wrote it down."""
+    """Return the item of an agent's message in the form that older versions wrote."""
     names = {name: text_of(payload.get(name)) for name in ("author", "recipient")}
     content, sealed = payload.get("content"), payload.get("encrypted_content")
     parts: list[Json] = [{"type": "input_text", "text": content}]
@@ -245,10 +240,9 @@ def _letter(payload: Json) -> Iterable[Item]:
 
 @frozen
 class History:
-    """The history of a session, and what belongs to it.
+    """The history of a session; `Choice` explains `baseline`.
 
-    `items` are as Codex would send them, without base instructions and without what the next turn
-    adds; `baseline` is explained at `Choice`.
+    `items` are as Codex would send them, without base instructions and without fresh context.
     """
 
     items: tuple[Item, ...]
@@ -260,7 +254,7 @@ class History:
 
 @frozen
 class Window:
-    """One window; number 0 is the first.  None stands for what no record tells (WIN-9, WIN-12)."""
+    """One window, number 0 the first; None where no record has the value (WIN-9, WIN-12)."""
 
     number: int
     window_id: str | None
@@ -274,7 +268,7 @@ class Window:
 
 
 def history_of(outline: Outline, choice: Choice, rebuilt: Rebuilt) -> History:
-    """Put together what both passes found."""
+    """Join the results of both passes."""
     estimate = tokens.of_items(rebuilt.items) + outline.instructions
     return History(
         items=rebuilt.items,
@@ -287,7 +281,7 @@ def history_of(outline: Outline, choice: Choice, rebuilt: Rebuilt) -> History:
 
 def windows_of(outline: Outline, choice: Choice) -> tuple[Window, ...]:
     """Return the windows of a session that count, the first one first (WIN-12)."""
-    first = outline.window_id or _told_first(choice)
+    first = outline.window_id or next((w.first_id for w in choice.windows if w.first_id), None)
     windows = [Window(0, first, None, outline.opened_seq, outline.opened_at)]
     for compaction in choice.windows:
         before, opening = windows[-1], outline.openings[compaction.index]
@@ -307,9 +301,3 @@ def windows_of(outline: Outline, choice: Choice) -> tuple[Window, ...]:
             )
         )
     return tuple(windows)
-
-
-def _told_first(choice: Choice) -> str | None:
-    """Return the id of the first window as the records of later ones tell it."""
-    told: list[Compaction] = [each for each in choice.windows if each.first_id is not None]
-    return told[0].first_id if told else None

@@ -1,7 +1,7 @@
-"""Whose a message of the history is, as Codex sees it: that decides what a rollback takes back.
+"""Who wrote a message of the history, as Codex sees it; a rollback depends on that.
 
-`rollout.contextual` asks a wider question, what a person typed, and knows more of what machines put
-into user messages.  Here only what Codex itself tells apart counts: the history is to be its own.
+`rollout.contextual` recognises more of what machines put into user messages.  Here only the
+distinctions count that Codex makes itself.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from codex_checkpoints.core.history.items import Item, texts
 from codex_checkpoints.core.rollout.fields import is_object, list_of, load, object_of, text_of
 
 _ENDS = 1024
-"""How much of each end of a long text is looked at."""
+"""How many characters of each end of a long text are examined."""
 
 _SUMMARY = (399, "e9b088e794a6bb9082ac053fcc760bd818d7e720ee4bcdc72c6e480de7b7cb0e")
 """How many bytes a summary's fixed opening has, and their SHA-256; a line end follows."""
@@ -58,11 +58,11 @@ _STANDING = (
     "<context_window_guidance>",
     "<rollout_budget>",
 )
-"""How a developer message begins that only states what holds."""
+"""How a developer message begins that states standing context."""
 
 
 def begins_turn(item: Item) -> bool:
-    """Return whether an item is one at which a rollback may cut (a prompt, an agent's message)."""
+    """Return whether a rollback may cut at an item (a prompt, an agent's message)."""
     if item["type"] == "agent_message":
         return True
     if item["type"] != "message":
@@ -71,7 +71,7 @@ def begins_turn(item: Item) -> bool:
 
 
 def states_context(item: Item) -> bool:
-    """Return whether an item is context that goes with the prompt behind it."""
+    """Return whether an item is context written with the prompt behind it."""
     if item["type"] != "message":
         return False
     if item["role"] == "user":
@@ -81,7 +81,7 @@ def states_context(item: Item) -> bool:
 
 
 def is_prompt(item: Item) -> bool:
-    """Return whether an item is a user message that outlives a compaction."""
+    """Return whether an item is a user message that a compaction keeps."""
     if item["type"] != "message" or item["role"] != "user":
         return False
     parts = texts(item)
@@ -89,7 +89,7 @@ def is_prompt(item: Item) -> bool:
 
 
 def is_injected(parts: Sequence[str]) -> bool:
-    """Return whether one of the parts of a user message is context that Codex put there."""
+    """Return whether Codex wrote one of the parts of a user message as context."""
     return any(_is_injected(part) for part in parts)
 
 
@@ -101,7 +101,7 @@ def is_summary(text: str) -> bool:
 
 
 def _is_injected(part: str) -> bool:
-    if part[:1] not in " \t\r\n#<W":  # before a longer look: hardly any prompt begins so
+    if part[:1] not in " \t\r\n#<W":  # fast: few prompts begin like this
         return False
     text = part.strip()
     if len(text) > 2 * _ENDS:
@@ -112,7 +112,7 @@ def _is_injected(part: str) -> bool:
 
 
 def _is_letter(item: Item) -> bool:
-    """Return whether an assistant's message is one agent's letter to another, as JSON."""
+    """Return whether an assistant's message is a JSON message to another agent."""
     parts = list_of(item.get("content"))
     text = text_of(object_of(parts[0]).get("text")) if len(parts) == 1 else None
     if text is None or not text.lstrip().startswith("{"):

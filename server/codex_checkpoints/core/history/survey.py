@@ -1,13 +1,12 @@
-"""The first pass over a session: a few words a turn, from which all else is decided.
+"""The first pass over a session: a few marks a turn, which decide everything else.
 
-`Survey` keeps what the look back of `choice` needs: where tasks begin and end, which of them were a
-user's, what was taken back, where windows were opened and how (WIN-12).  Of a compaction it notes
-where its record stands, not what is in it.
+`Survey` notes where tasks begin and end, which of them a user began, what was rolled back, and
+where and how windows were opened (WIN-12).  Of a compaction it notes the place, not the content.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 from codex_checkpoints.core.history import tokens
@@ -30,16 +29,15 @@ from codex_checkpoints.values import define, frozen
 Strategy = Literal["checkpoint", "codex", "local", "remote", "fresh"]
 
 ANSWER_END = 512
-"""How many characters of a message are kept, to know it again by its end."""
+"""How many characters of the end of a message are kept to compare it."""
 
 
 @frozen
 class Compaction:
-    """Where a window was opened, without its history.
+    """A record that opened a window, without its history.
 
-    `place` is where the record stands, `index` counts the records of a session from 0.  Without a
-    `replacement` the history is to be made of user messages and the record's message (CKP-26);
-    `size` is our estimate of the replacement in tokens.
+    `index` counts the records of a session from 0.  Without a `replacement` the history consists of
+    user messages and the record's message (CKP-26); `size` is our estimate of the replacement.
     """
 
     place: Place
@@ -57,21 +55,22 @@ class Compaction:
 
 
 def read_compaction(line: Line, index: int) -> Compaction | None:
-    """Read a record, None where Codex passes over it."""
+    """Read a record; None where Codex ignores it."""
     payload = line.payload
     replacement = replacement_of(payload)
     if replacement is None and not is_legacy(payload):
         return None
-    ids = [window_id_of(payload.get(name)) for name in ("window_id", "first_window_id")]
     message = text_of(payload.get("message")) or ""
+    # For a week the number of a window stood in `window_id` (WIN-9).
+    numbers = (payload.get("window_number"), payload.get("window_id"))
     return Compaction(
         place=line.place,
         index=index,
         seq=line.seq,
         stamp=line.stamp or None,
-        number=_number(payload),
-        window_id=ids[0],
-        first_id=ids[1],
+        number=next((each for each in numbers if type(each) is int), None),
+        window_id=window_id_of(payload.get("window_id")),
+        first_id=window_id_of(payload.get("first_window_id")),
         previous_id=window_id_of(payload.get("previous_window_id")),
         replacement=replacement is not None,
         size=None if replacement is None else tokens.of_items(replacement),
@@ -80,17 +79,8 @@ def read_compaction(line: Line, index: int) -> Compaction | None:
     )
 
 
-def _number(payload: Json) -> int | None:
-    """Return the window's number; for a week it stood in `window_id` (WIN-9)."""
-    for name in ("window_number", "window_id"):
-        value = payload.get(name)
-        if type(value) is int:
-            return value
-    return None
-
-
 def _strategy(replacement: Sequence[Item] | None, message: str) -> Strategy | None:
-    """Tell who made a replacement by what it ends with."""
+    """Return who made a replacement, as its items show."""
     if replacement is None:
         return "local" if message else None
     last = texts(replacement[-1])[:1] if replacement else ()
@@ -108,7 +98,7 @@ Trigger = Literal["manual", "pre_turn", "mid_turn"]
 
 @define
 class Opening:
-    """What is known of one window's opening; what no record tells stays None."""
+    """How a window was opened; None where no record has the value."""
 
     trigger: Trigger | None = None
     before: int | None = None
@@ -116,47 +106,46 @@ class Opening:
 
 
 class Openings:
-    """Follow a session from task to task, and remember how its windows were opened."""
+    """Follow the tasks of a session, and keep how each window was opened."""
 
     def __init__(self) -> None:
-        """Begin before the first task."""
         self.all: list[Opening] = []
         self._in_task = False
         self._prompted = False
         self._items = 0
         self._answer = ""
-        self._waits = False  # what set off the newest one is not known yet
-        self._fresh = False  # nothing but bookkeeping stands behind the newest one
+        self._waits = False  # the trigger of the newest window is not known yet
+        self._fresh = False  # no item stands behind the newest window yet
         self._used: int | None = None
         self._used_before_item: int | None = None
         self._reported = False
 
     def began(self) -> None:
-        """Take the beginning of a task."""
+        """Note that a task began."""
         self.ended()
         self._in_task, self._prompted, self._items, self._answer = True, False, 0, ""
 
     def ended(self) -> None:
-        """Take the end of a task: one in which nobody said anything was asked for."""
+        """Note that a task ended; without a prompt its compaction was manual."""
         self._settle("manual")
         self._in_task = False
 
     def prompted(self) -> None:
-        """Take what a person typed."""
+        """Note that a person typed a message."""
         self._settle("pre_turn")
         self._prompted = True
 
     def item(self, answer: str | None, *, by_model: bool) -> None:
-        """Take an item of the history; `answer` is the end of what the model said, if it did."""
+        """Note an item of the history; `answer` is the end of a message of the model."""
         self._items += by_model
         self._answer = answer or ""
         self._fresh = self._reported = False
         self._used_before_item = self._used
 
     def reported(self, usage: Usage) -> None:
-        """Take a report; the later ones behind an item are those of a compaction itself.
+        """Note a report of tokens; only the first behind an item is one of use.
 
-        More than the window holds is no report, though it may be an estimate (ROL-9, DSC-55).
+        A report above the window is believed only where it is an estimate (ROL-9, DSC-55).
         """
         if not self._reported:
             believed = usage.is_estimate or not usage.is_impossible
@@ -165,11 +154,10 @@ class Openings:
             self.all[-1].after = usage.total
 
     def compacted(self, compaction: Compaction) -> None:
-        """Take a record that opens a window."""
-        # A summary that the model wrote for this is no work on the task, and no use of the window.
+        """Note a record that opens a window."""
+        # The summary that the model wrote for it counts neither as work nor as use of the window.
         summed_up = bool(self._answer) and compaction.message_end.endswith(self._answer)
-        used = self._used_before_item if summed_up else self._used
-        opening = Opening(before=used)
+        opening = Opening(before=self._used_before_item if summed_up else self._used)
         if compaction.strategy == "checkpoint":
             opening.trigger = "manual"
         elif self._in_task and self._items > summed_up:
@@ -177,7 +165,7 @@ class Openings:
         elif self._in_task and self._prompted:
             opening.trigger = "pre_turn"
         self.all.append(opening)
-        # What was in use is so no more (CKP-28); the next report counts, be it an estimate.
+        # The old usage is void (CKP-28); the next report counts, even an estimate.
         self._used = self._used_before_item = None
         self._reported, self._answer = False, ""
         self._fresh, self._waits = True, self._in_task and opening.trigger is None
@@ -188,57 +176,56 @@ class Openings:
 
 
 @frozen
-class Began:
+class TaskBegan:
     """Codex began to work on a submission."""
 
 
 @frozen
-class Ended:
-    """It stopped working on it."""
+class TaskEnded:
+    """Codex stopped working on a submission."""
 
     turn_id: str | None
     aborted: bool
 
 
 @frozen
-class Said:
-    """Lines of the history; with `turn` one of them was a user's prompt or an agent's message."""
+class ItemsAdded:
+    """Items of the history; with `turn` one of them is a user's prompt or an agent's message."""
 
     turn: bool
 
 
 @frozen
 class Settings:
-    """The settings of a turn were written down, which later turns are compared with."""
+    """The settings of a turn; later turns are compared with them."""
 
     turn_id: str | None
     seq: int
 
 
 @frozen
-class World:
-    """The injected context was written down, whole (`full`) or as a change."""
+class WorldState:
+    """The injected context, whole (`full`) or as a change."""
 
     full: bool
 
 
 @frozen
 class TakenBack:
-    """The newest user turns no longer count."""
+    """A rollback of the newest user turns."""
 
     turns: int
 
 
-Mark = Began | Ended | Said | Settings | World | TakenBack | Compaction
+Mark = TaskBegan | TaskEnded | ItemsAdded | Settings | WorldState | TakenBack | Compaction
 
 
 @frozen
 class Outline:
-    """What the first pass found.
+    """The result of the first pass; nothing before `start` counts any more.
 
-    Nothing before `start` counts any more.  `window_id` is that of the first window, `opened_seq`
-    and `opened_at` say when it was opened; `usage` is the newest report, `stale` when a window was
-    opened after it; `instructions` are the tokens of the base instructions.
+    `window_id`, `opened_seq` and `opened_at` are those of the first window; `usage` is the newest
+    report, `stale` when a window was opened after it; `instructions` counts base ones in tokens.
     """
 
     marks: tuple[Mark, ...]
@@ -255,19 +242,16 @@ class Outline:
 
 
 class Survey:
-    """The fold over a session's lines, its bases first, that keeps what decides its history."""
+    """The fold over a session's lines, its bases first, that collects the `Outline`."""
 
     def __init__(self, reader: Reader | None = None, cut: Place | None = None) -> None:
-        """Begin before the first byte, with a reader of its own or beside other folds.
-
-        `in_front` is to be what stands in front of the `cut`.
-        """
+        """Use a reader of its own or join one; `in_front` stops at the `cut`."""
         self.reader = Reader() if reader is None else reader
         self.reader.folds.append(self)
         self.head: Json = {}
         """The payload of the session's own `session_meta`, empty where there is none."""
         self.last_report: Json | None = None
-        """The newest `token_count`."""
+        """The payload of the newest `token_count`."""
         self._marks: list[Mark] = []
         self._openings = Openings()
         self._start = Place(0, 0)
@@ -280,16 +264,16 @@ class Survey:
 
     @property
     def in_front(self) -> Outline:
-        """Return what was found in front of the cut, or up to now; its `seq` may be a later one."""
+        """Return the outline at the cut, or so far; its `seq` may be a later one."""
         return self._in_front or self.outline()
 
     @property
     def newest(self) -> Mark | None:
-        """Return what was noted last."""
+        """Return the newest mark."""
         return self._marks[-1] if self._marks else None
 
     def outline(self) -> Outline:
-        """Return what was found up to now."""
+        """Return the outline so far."""
         text = text_of(object_of(self.head.get("base_instructions")).get("text")) or ""
         seq, stamp = self._opened or (self.reader.scale.seq, None)
         return Outline(
@@ -300,17 +284,17 @@ class Survey:
             window_id=first_window(self.head),
             opened_seq=seq,
             opened_at=stamp or None,
-            instructions=tokens.of_text(text),
+            instructions=tokens.approximate_tokens(text),
             usage=self._usage,
             stale=self._stale,
             seq=self.reader.scale.seq,
         )
 
     def wants(self, kind: str | None, tag: str | None, inner: str | None) -> int:
-        """Want long lines that are more than their tags."""
+        """Ask for the long lines whose content matters."""
         match kind:
             case "response_item":
-                wanted = tag is None or _is_spoken(tag, inner)
+                wanted = tag is None or _is_message(tag, inner)
             case "event_msg" if tag == "item_completed":
                 wanted = inner in {"UserMessage", None}
             case "event_msg":
@@ -340,53 +324,57 @@ class Survey:
             case "turn_context":
                 self._marks.append(Settings(text_of(line.payload.get("turn_id")), line.seq))
             case "world_state":
-                self._marks.append(World(full=line.payload.get("full") is True))
+                self._marks.append(WorldState(full=line.payload.get("full") is True))
             case "inter_agent_communication":
-                self._said(turn=True)
+                self._added(turn=True)
             case _:
                 pass
 
     def _session_meta(self, line: Line, *, first: bool) -> None:
         if first:
-            self.head = line.payload  # a file goes by its own head, not by that of its base
+            self.head = line.payload  # the head of the file, not that of its base
         elif line.payload.get("history_mode") == "paginated" and self._marks:
-            # Codex reads such a file from its end, and no further than to a head.
+            # Codex reads such a file from its end back to the nearest head.
             self._marks.clear()
             self._start = line.place
 
     def _response_item(self, line: Line) -> None:
-        if line.tag is None or _is_spoken(line.tag, line.inner):
+        if line.tag is None or _is_message(line.tag, line.inner):
             item = read_item(line.payload)
             if item is None:
                 return
-            self._said(turn=begins_turn(item))
+            self._added(turn=begins_turn(item))
         else:
-            self._said(turn=line.tag == "agent_message")
+            self._added(turn=line.tag == "agent_message")
         by_model = line.tag not in _NOT_THE_MODELS and line.inner in {"assistant", None}
-        answer = _end_of(line.payload) if by_model and line.tag == "message" else None
+        answer = None
+        if by_model and line.tag == "message":
+            parts = list_of(line.payload.get("content"))
+            found = (text_of(object_of(part).get("text")) for part in parts)
+            answer = "".join(text for text in found if text is not None)[-ANSWER_END:]
         self._openings.item(answer, by_model=by_model)
 
-    def _said(self, *, turn: bool) -> None:
+    def _added(self, *, turn: bool) -> None:
         last = self._marks[-1] if self._marks else None
-        if not isinstance(last, Said):
-            self._marks.append(Said(turn))
+        if not isinstance(last, ItemsAdded):
+            self._marks.append(ItemsAdded(turn))
         elif turn and not last.turn:
-            self._marks[-1] = Said(turn=True)
+            self._marks[-1] = ItemsAdded(turn=True)
 
     def _event(self, payload: Json) -> None:
         turn_id = text_of(payload.get("turn_id"))
         match payload.get("type"):
             case "task_started" | "turn_started":
                 self._openings.began()
-                self._marks.append(Began())
+                self._marks.append(TaskBegan())
             case "task_complete" | "turn_complete" | "turn_aborted" as how:
                 self._openings.ended()
-                self._marks.append(Ended(turn_id, aborted=how == "turn_aborted"))
+                self._marks.append(TaskEnded(turn_id, aborted=how == "turn_aborted"))
             case "thread_rolled_back":
                 self._marks.append(TakenBack(whole_of(payload.get("num_turns")) or 0))
             case "user_message":
                 self._openings.prompted()
-                self._said(turn=True)
+                self._added(turn=True)
             case "item_completed":
                 if object_of(payload.get("item")).get("type") == "UserMessage":
                     self._openings.prompted()
@@ -406,7 +394,7 @@ class Survey:
             self._stale = True
 
 
-def _is_spoken(tag: str, inner: str | None) -> bool:
+def _is_message(tag: str, inner: str | None) -> bool:
     return tag == "message" and inner in {"user", "assistant", None}
 
 
@@ -443,8 +431,3 @@ _NOT_THE_MODELS = frozenset(
     }
 )
 """Items of a history that the model did not write."""
-
-
-def _end_of(payload: Mapping[str, object]) -> str:
-    parts = (text_of(object_of(part).get("text")) for part in list_of(payload.get("content")))
-    return "".join(part for part in parts if part is not None)[-ANSWER_END:]

@@ -1,7 +1,7 @@
-"""How much of a window is in use, and from where on it is too much.
+"""How much of a window is in use, and above which sizes to compact.
 
-What the last model call used is reported in the file; where nothing is, it is estimated by the
-bytes.  Every number says which of the two it is.  Thresholds follow from the model's own window.
+The file reports what the last model call used; without a report it is estimated by the bytes.  Each
+number carries its source.  Thresholds follow from the model's own window.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from codex_checkpoints.values import frozen
 Source = Literal["reported", "estimated"]
 
 IMAGE_BYTES = 7373
-"""What an image counts, however large its file is."""
+"""The bytes that an image counts, whatever the size of its file."""
 
 SEALED_OVERHEAD = 650
-"""What sealed thoughts hold beside what is in them."""
+"""The bytes that encrypted thoughts take beside their content."""
 
 UNKNOWN_WINDOW = 400_000
 UNKNOWN_OUTPUT = 128_000
-"""What is assumed of a model that tells nothing (JUN-19)."""
+"""The sizes of a model that advertises none (JUN-19)."""
 
 
 # --- what is in use ------------------------------------------------------------------------------
@@ -47,13 +47,13 @@ class Usage:
 
     @property
     def is_impossible(self) -> bool:
-        """Return whether more is in use than the window holds (ROL-9)."""
+        """Return whether the report exceeds the window (ROL-9)."""
         return self.window is not None and self.total > self.window
 
 
 @frozen
 class Context:
-    """What is in use: `tokens` None where it is not known; `flagged` values decide nothing."""
+    """The tokens in use, None where not known; `flagged` values decide nothing."""
 
     tokens: int | None
     source: Source
@@ -62,7 +62,7 @@ class Context:
 
 
 def usage_of(payload: Json) -> Usage | None:
-    """Read a `token_count`, None for one that tells nothing of the last call (ROL-9)."""
+    """Read a `token_count`; None for one without the last call (ROL-9)."""
     info = object_of(payload.get("info"))
     last = object_of(info.get("last_token_usage"))
     total = whole_of(last.get("total_tokens"))
@@ -73,9 +73,9 @@ def usage_of(payload: Json) -> Usage | None:
 
 
 def context(usage: Usage | None, estimate: int | None, *, stale: bool) -> Context:
-    """Return what is in use: the newest report, else the estimate (JUN-28, CKP-28, CKP-29).
+    """Return the tokens in use: the newest report, else the estimate (JUN-28, CKP-28, CKP-29).
 
-    `stale` says that a window was opened after the report.
+    `stale`: a window was opened after the report.
     """
     window = None if usage is None else usage.window
     if usage is None or stale or usage.total == 0:
@@ -89,18 +89,13 @@ def context(usage: Usage | None, estimate: int | None, *, stale: bool) -> Contex
 _PICTURE = re.compile(r"data:image/[^;,]*;base64,")
 
 
-def of_text(text: str) -> int:
-    """Return ceil(UTF-8 bytes / 4)."""
-    return -(-len(text.encode(errors="replace")) // 4)
-
-
 def of_items(items: Iterable[Item]) -> int:
-    """Return the estimate of a history: the sum of those of its items."""
+    """Return the estimate of a history."""
     return sum(of_item(item) for item in items)
 
 
 def of_item(item: Item) -> int:
-    """Return the estimate of one item: ceil(bytes of its JSON / 4), blobs by their own rules."""
+    """Return the estimate of one item: ceil(bytes of its JSON / 4); blobs have their own rules."""
     kind, sealed = item["type"], text_of(item.get("encrypted_content"))
     if sealed is not None and kind in {"reasoning", "compaction", "context_compaction"}:
         size = max(0, len(sealed) * 3 // 4 - SEALED_OVERHEAD)
@@ -118,7 +113,7 @@ def _parts(item: Item) -> list[object]:
 
 
 def _correction(part: object) -> int:
-    """Return how much more or less than its bytes a part counts."""
+    """Return how much a part counts above (or below) its bytes."""
     image = text_of(object_of(part).get("image_url"))
     if image is not None and (found := _PICTURE.match(image)):
         return IMAGE_BYTES - (len(image) - found.end())
@@ -131,7 +126,7 @@ def _correction(part: object) -> int:
 
 @frozen
 class Thresholds:
-    """From where on a window is compacted, and to what; all in tokens."""
+    """When a window is compacted (`trigger`), and to what (`target`); in tokens."""
 
     window: int
     output: int
@@ -141,7 +136,7 @@ class Thresholds:
 
 
 def thresholds(window: int | None, output: int | None = None) -> Thresholds:
-    """Return the thresholds of a model by what it advertises (JUN-18, JUN-19, JUN-20)."""
+    """Return the thresholds of a model with these sizes (JUN-18, JUN-19, JUN-20)."""
     window = UNKNOWN_WINDOW if window is None or window <= 0 else window
     output = UNKNOWN_OUTPUT if output is None or output <= 0 else output
     reserve = min(output, window // 4)
@@ -154,7 +149,7 @@ Chosen = Literal["setting", "environment", "advertised", "unknown"]
 
 @frozen
 class WindowSize:
-    """The window that counts, where it comes from, and what was ignored on the way."""
+    """The size of a window, its source, and the sources that were ignored."""
 
     tokens: int | None
     source: Chosen
@@ -164,7 +159,7 @@ class WindowSize:
 def window_size(
     advertised: int | None, environment: str | None = None, setting: object = None
 ) -> WindowSize:
-    """Choose the window: the setting, else the environment, else what was advertised (JUN-21).
+    """Return the size by the setting, else the environment, else as advertised (JUN-21).
 
     A value that is no positive whole number is ignored, and named in `ignored`.
     """
@@ -191,23 +186,22 @@ def _positive(value: object) -> int | None:
     return value if type(value) is int and value > 0 else None
 
 
-BYTES_A_TOKEN = 4
 OUTPUT_TOKENS = 12_000
-"""How much of an output Codex takes into a history when nothing else is said beside it."""
+"""The limit of an output of a call that has no limit beside it."""
 
 
 def approximate_tokens(text: str) -> int:
-    """Return ceil(UTF-8 bytes / 4), by which Codex counts what nobody reported (JUN-30)."""
-    return -(-len(text.encode(errors="replace")) // BYTES_A_TOKEN)
+    """Return ceil(UTF-8 bytes / 4), as Codex estimates (JUN-30)."""
+    return -(-len(text.encode(errors="replace")) // 4)
 
 
 def ends_of(text: str, tokens: int) -> tuple[str, str, str] | None:
-    """Return what stays of a text at its ends and the mark between; None where it fits."""
+    """Return the two ends of a text that is cut and the mark between; None where it fits."""
     raw = text.encode(errors="replace")
-    budget = tokens * BYTES_A_TOKEN
+    budget = tokens * 4
     if len(raw) <= budget:
         return None
-    gone = -(-(len(raw) - budget) // BYTES_A_TOKEN)
+    gone = -(-(len(raw) - budget) // 4)
     left = budget // 2
     right = budget - left
     before = raw[:left].decode(errors="ignore")
@@ -216,7 +210,7 @@ def ends_of(text: str, tokens: int) -> tuple[str, str, str] | None:
 
 
 def cut_text(text: str, tokens: int) -> str:
-    """Return a text cut in its middle to a number of tokens, the mark not counted."""
+    """Return a text cut in its middle to `tokens`, the mark not counted."""
     ends = ends_of(text, tokens)
     return text if ends is None else "".join(ends)
 
@@ -230,7 +224,7 @@ def cut_output(item: Item, tokens: int) -> Item:
 
 
 def _cut_parts(parts: Sequence[object], tokens: int) -> list[object]:
-    """Let texts use up the limit in order; the one that does not fit is cut, later ones go."""
+    """Keep texts up to the limit; the one that crosses it is cut, later ones are dropped."""
     kept: list[object] = []
     left, omitted = tokens, 0
     for part in parts:

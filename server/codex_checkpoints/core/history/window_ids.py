@@ -1,7 +1,4 @@
-"""Ids of context windows: what one looks like, and which a head tells.
-
-How windows follow each other is the business of `windows`.
-"""
+"""Ids of context windows."""
 
 from __future__ import annotations
 
@@ -20,11 +17,11 @@ def is_window_id(text: str) -> bool:
 
 
 def window_id_of(value: object) -> str | None:
-    """Return an id of a window, None for anything else."""
+    """Return a value that is the id of a window, else None."""
     text = text_of(value)
     return text if text is not None and is_window_id(text) else None
 
 
 def first_window(head: Json) -> str | None:
-    """Return the window in which a session began, as its head tells it (WIN-2)."""
+    """Return the window in which a session began, from its head (WIN-2)."""
     return window_id_of(object_of(head.get("context_window")).get("window_id"))

@@ -1,8 +1,7 @@
-"""Context windows: their ids, their chain, and the fragment that tells a model about them.
+"""Context windows: their chain, and the fragment that names them to a model.
 
-A window is what a model sees between two compactions.  Each has a UUIDv7; a chain knows its first,
-previous and current one (WIN-1 to WIN-3).  Ids are identity alone and stand in no checkpoint and
-no view (WIN-16).  Who makes new ones is not known here: that needs a clock and chance.
+A window is what a model sees between two compactions, and has a UUIDv7 (WIN-1 to WIN-3).  Ids stand
+in no checkpoint and no view (WIN-16).
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ Wrapper = Literal["context_window", "token_budget"]
 
 @frozen
 class Chain:
-    """Where a session stands among its context windows; what no record tells is null.
+    """The place of a session among its windows; null where no record tells it.
 
     `number` counts from 0; `previous` is null in the first window.
     """
@@ -36,7 +35,7 @@ class Chain:
 
 @frozen
 class Fragment:
-    """What a context-budget fragment says (WIN-4)."""
+    """The content of a context-budget fragment (WIN-4)."""
 
     thread_id: str
     first: str
@@ -64,22 +63,22 @@ _LONGEST = 4096
 
 def render(fragment: Fragment, wrapper: Wrapper = "context_window") -> str:
     """Return the fragment as text; the first window has no line for the previous one (WIN-5)."""
-    said = ((name, getattr(fragment, key)) for key, name in _NAMES.items())
-    lines = "\n".join(f"{name}: {value}" for name, value in said if value is not None)
+    values = ((name, getattr(fragment, key)) for key, name in _NAMES.items())
+    lines = "\n".join(f"{name}: {value}" for name, value in values if value is not None)
     return f"<{wrapper}>\n{lines}\n</{wrapper}>"
 
 
 def recognise(text: str) -> Fragment | None:
-    """Read a fragment in any of its three forms: either wrapper, or bare lines (WIN-5).
+    """Read a fragment in one of its two wrappers, or as bare lines (WIN-5).
 
-    Lines of another name are passed over: newer versions add some.
+    Lines of another name are ignored: newer versions add some.
     """
     if len(text) > _LONGEST:
         return None
     text = text.strip()
     wrapped = _WRAPPED.fullmatch(text)
-    said = dict(_lines(text if wrapped is None else wrapped[2]))
-    names = [said.get(name.lower()) for name in _NAMES.values()]
+    values = dict(_lines(text if wrapped is None else wrapped[2]))
+    names = [values.get(name.lower()) for name in _NAMES.values()]
     thread_id, first, current, previous = names
     if thread_id is None or first is None or current is None:
         return None
@@ -94,7 +93,7 @@ def _lines(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _is_bare(text: str) -> bool:
-    """Return whether nothing but such lines is there: prose that quotes them is no fragment."""
+    """Return whether there are only such lines: prose that quotes them is no fragment."""
     known = {name.lower() for name in _NAMES.values()}
     lines = [_LINE.fullmatch(line) for line in text.splitlines() if line.strip()]
     return all(line is not None and line[1].lower() in known for line in lines)

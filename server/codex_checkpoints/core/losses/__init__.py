@@ -1,8 +1,8 @@
-"""What a compaction loses, and what it costs: for every one in a session's file, Codex's own too.
+"""What each compaction in a session's file loses and costs, those of Codex included.
 
-A compaction puts a replacement in the place of a history.  `account` reads a session once and
-compares at each compaction what was asked, planned, changed and failing with the replacement; then
-`watched` notes what is read again.  What is kept on the way is bounded.
+`account` reads a session once.  At each compaction it compares the task, the plan, the changed
+files and the failing commands with the replacement.  `watched` then notes what is read again.  Both
+keep a bounded amount.
 
     account = Account(updates)
     account.replay.feed(...)        # all bytes of the session, its bases first

@@ -1,9 +1,9 @@
-"""A session read once for its losses: at each compaction what was there, and what is gone.
+"""Read a session once for its losses: what was known at each compaction, and what is gone.
 
-One reading serves the replay, the survey of the history, `replacements` and `Account`.  What a
-replacement no longer holds is decided by `held`, what is read again by `files`.
+One reader feeds the replay, the survey of the history, `Replacements` and `Account`.  `Held`
+decides what a replacement no longer holds, `Watched` what is read again.
 
-Windows follow each other as they stand in the file; those that a rollback took away are listed too.
+Windows follow each other as in the file; those that a rollback removed are listed too.
 """
 
 from __future__ import annotations
@@ -25,13 +25,12 @@ from codex_checkpoints.core.history.items import (
 )
 from codex_checkpoints.core.history.rebuild import (
     KEPT_TOKENS,
-    Window,
     kept_prompts,
     windows_of,
     without_last_turns,
 )
 from codex_checkpoints.core.history.speakers import is_prompt
-from codex_checkpoints.core.history.survey import Compaction, Opening, Outline, Survey
+from codex_checkpoints.core.history.survey import Compaction, Survey
 from codex_checkpoints.core.history.tokens import approximate_tokens
 from codex_checkpoints.core.losses.watched import (
     MAX_LISTED,
@@ -48,7 +47,7 @@ from codex_checkpoints.core.rollout.reader import NOTED, Line, Reader
 from codex_checkpoints.values import frozen
 
 SEARCHED = 1 << 22
-"""Code points of a replacement that are searched."""
+"""How many code points of a replacement are searched."""
 
 _SEALED = frozenset({"compaction", "context_compaction"})
 _NO_TEXT = frozenset({"type", "role", "id", "call_id", "encrypted_content", "image_url", "status"})
@@ -61,9 +60,9 @@ _DRIVE = re.compile(r"[A-Za-z]:")
 
 @frozen
 class Held:
-    """The text of a replacement in the two forms in which it is searched.
+    """The text of a replacement in the two forms that are searched.
 
-    `sealed` says that part of it is encrypted, `whole` that none of it was too long to look at.
+    `sealed`: part of it is encrypted.  `whole`: none of it was too long to search.
     """
 
     _words: str
@@ -72,7 +71,7 @@ class Held:
     whole: bool = True
 
     def lost_text(self, text: str) -> bool | None:
-        """Return whether a value is gone (rules 1 and 2); one that says nothing never is."""
+        """Return whether a value is gone (rules 1 and 2); an empty one never is."""
         cut = text.endswith("…")
         needle = _folded(text.removesuffix("…"))
         return self._lost(not needle or _has_words(self._words, needle, cut=cut))
@@ -81,18 +80,18 @@ class Held:
         """Return whether the file with this uri is no longer named (rule 3)."""
         home = "" if base is None else _slashed(base).rstrip("/") + "/"
         names, name = self._names, uri
-        if _DRIVE.match(home) or _DRIVE.match(uri):  # where case tells no two files apart
+        if _DRIVE.match(home) or _DRIVE.match(uri):  # case does not matter on Windows
             names, name, home = names.casefold(), uri.casefold(), home.casefold()
         return self._lost(_has_path(names, name, home))
 
-    def _lost(self, found: bool) -> bool | None:  # noqa: FBT001 - the answer of a search
+    def _lost(self, found: bool) -> bool | None:  # noqa: FBT001 - the result of a search
         if found:
             return False
         return None if self.sealed or not self.whole else True
 
 
 def held_by(items: Iterable[Item]) -> Held:
-    """Make the text of a replacement ready to be searched."""
+    """Prepare the text of a replacement for searches."""
     parts: list[str] = []
     sealed, room = False, SEARCHED
     for item in items:
@@ -105,8 +104,8 @@ def held_by(items: Iterable[Item]) -> Held:
 
 
 def _texts(item: Item) -> Iterator[str]:
-    """Yield every text in an item, in its order, but for names of kinds and ids."""
-    # A loop and no recursion: how deep a value is nested was decided by whoever wrote the file.
+    """Yield every text in an item, in its order, except names of kinds and ids."""
+    # A loop, no recursion: a file may nest values to any depth.
     waiting: list[object] = [item]
     while waiting:
         value = waiting.pop()
@@ -124,12 +123,12 @@ def _folded(text: str) -> str:
 
 
 def _slashed(text: str) -> str:
-    """Return a text with the separators of paths all alike."""
+    """Return a text with `/` for each separator of paths."""
     return _BACKSLASHES.sub("/", text)
 
 
 def _has_words(text: str, needle: str, *, cut: bool) -> bool:
-    """Return whether whole words stand in a text; a value that was `cut` may end within one."""
+    """Return whether a text holds whole words; a value that was `cut` may end within one."""
     opens, closes = _WORD.match(needle[0]), None if cut else _WORD.match(needle[-1])
     for start, end in _places(text, needle):
         before, behind = text[start - 1 : start], text[end : end + 1]
@@ -158,22 +157,21 @@ def _places(text: str, needle: str) -> Iterator[tuple[int, int]]:
 
 
 _REMEMBERED = 4 * KEPT_TOKENS
-"""Tokens of prompts that are remembered: more than outlive a compaction, for rollbacks."""
+"""Tokens of remembered prompts: more than a compaction keeps, for rollbacks."""
 
 
 @frozen
 class Replacement:
-    """What stands in the place of the history from the record `at.seq` on."""
+    """What replaced the history from the record `at.seq` on."""
 
     at: Compaction
     held: Held
 
 
 class Replacements:
-    """The fold that hands out the replacements of a session as they come; it follows a survey."""
+    """The fold that collects the replacements of a session; it follows a survey."""
 
     def __init__(self, survey: Survey) -> None:
-        """Begin before the first byte, beside the survey."""
         self.new: list[Replacement] = []
         """Those that nobody has taken yet, the oldest first."""
         self._survey = survey
@@ -182,11 +180,11 @@ class Replacements:
         survey.reader.folds.append(self)
 
     def wants(self, kind: str | None, tag: str | None, inner: str | None) -> int:  # noqa: ARG002
-        """Want no more than the survey does."""
+        """Ask for no line whole; the survey does."""
         return NOTED
 
     def take(self, line: Line) -> None:
-        """Take the next line."""
+        """Note prompts, rollbacks and replacements."""
         if line.passed_over or not counts(line):
             return
         match line.kind:
@@ -205,30 +203,30 @@ class Replacements:
         if item is None or not is_prompt(item):
             return
         self._prompts.append(item)
-        self._prompt_tokens += _tokens(item)
+        self._prompt_tokens += _tokens([item])
         if self._prompt_tokens > 2 * _REMEMBERED:
             self._prompts = kept_prompts(self._prompts, _REMEMBERED)
-            self._prompt_tokens = sum(map(_tokens, self._prompts))
+            self._prompt_tokens = _tokens(self._prompts)
 
     def _replaced(self, line: Line) -> None:
         mark = self._survey.newest
         if not isinstance(mark, Compaction) or mark.place != line.place:
-            return  # Codex passes over it
+            return  # Codex ignores it
         items = replacement_of(line.payload)
         if items is None:
             message = text_of(line.payload.get("message")) or ""
             items = (*kept_prompts(self._prompts), user_message([message]))
         self.new.append(Replacement(mark, held_by(items)))
         self._prompts = [item for item in items if is_prompt(item)]
-        self._prompt_tokens = sum(map(_tokens, self._prompts))
+        self._prompt_tokens = _tokens(self._prompts)
 
 
-def _tokens(item: Item) -> int:
-    return approximate_tokens("".join(texts(item)))
+def _tokens(prompts: Iterable[Item]) -> int:
+    return sum(approximate_tokens("".join(texts(each))) for each in prompts)
 
 
 class Account:
-    """The fold that stops at each compaction and compares, beside a replay of the session."""
+    """The fold that compares at each compaction, beside a replay of the session."""
 
     def __init__(
         self,
@@ -237,12 +235,12 @@ class Account:
         *,
         source: Account | None = None,
     ) -> None:
-        """Begin before the first byte of a session; `updates` are all that it remembers.
+        """Start before the first byte of a session; `updates` are all that it remembers.
 
-        Whoever feeds the end of a session alone gives what is `known` of the whole: what was asked
-        and planned is asked of that, and windows have the numbers that their records tell.  Where a
-        compaction made the session, `source` is the account of what it replaced, to be let go of:
-        the first window of the session is the one in which that ended (DSC-73).
+        A caller that feeds only the end of a session passes the replay of all of it as `known`:
+        task and plan come from it, and windows have the numbers in their records.  For a session
+        that a compaction made, `source` is the account of the session it replaced, not to be used
+        again: the first window continues its last one (DSC-73).
         """
         reader = Reader()
         self._survey = Survey(reader)
@@ -252,12 +250,12 @@ class Account:
         self.replay = Replay(reader=reader)
         self._updates = tuple(updates)
         self._known = known
-        self._watched = Watched(self.replay.state, None if source is None else source._watched)  # noqa: SLF001 - one of its kind
+        self._watched = Watched(self.replay.state, None if source is None else source._watched)  # noqa: SLF001 - of the same class
         self._missed: list[tuple[Replacement, Missed]] = []
         self._readings: list[Readings] = []
 
     def wants(self, kind: str | None, tag: str | None, inner: str | None) -> int:  # noqa: ARG002
-        """Want no more than the folds beside this one do."""
+        """Ask for no line whole; the other folds do."""
         return NOTED
 
     def take(self, line: Line) -> None:
@@ -270,18 +268,30 @@ class Account:
             self._watched.open_window()
 
     def losses(self) -> tuple[Loss, ...]:
-        """Return a loss for each compaction up to here, the oldest first."""
+        """Return a loss for each compaction so far, the oldest first."""
         outline = self._survey.outline()
-        windows = _windows(outline)
+        choice = choose(outline)
+        windows = windows_of(outline, choice)[1:]
+        numbers = {
+            each.index: window.number for each, window in zip(choice.windows, windows, strict=True)
+        }
         since = (*self._readings[1:], self._watched.readings())
         losses: list[Loss] = []
-        for (each, missed), read in zip(self._missed, since, strict=False):
-            window = windows.get(each.at.index)
-            number = None if window is None else window.number
-            if self._known is not None:
-                number = each.at.number
-            told = each.at, number, outline.openings[each.at.index]
-            losses.append(_loss(*told, missed, read, counts=window is not None))
+        for (each, missed), readings in zip(self._missed, since, strict=False):
+            at = each.at
+            losses.append(
+                Loss(
+                    number=numbers.get(at.index) if self._known is None else at.number,
+                    window_id=at.window_id,
+                    opened_seq=at.seq,
+                    opened_at=at.stamp,
+                    trigger=outline.openings[at.index].trigger,
+                    strategy=at.strategy,
+                    counts=at.index in numbers,
+                    missed=missed,
+                    since=readings,
+                )
+            )
         return tuple(losses)
 
     # --- at a compaction -------------------------------------------------------------------------
@@ -291,7 +301,7 @@ class Account:
         return self.replay if self._known is None else self._known
 
     def _missing(self, held: Held, seq: int) -> Missed:
-        """Compare what is known before the line `seq`; an update follows the line it is of."""
+        """Compare what is known before the line `seq`; updates at or after it do not count."""
         known = self._whole
         checkpoint = known.checkpoint((each for each in self._updates if each.seq < seq), {})
         task, plan = checkpoint.task, checkpoint.plan
@@ -309,7 +319,8 @@ class Account:
         )
 
     def _text(self, held: Held, text: str, ref: str | None) -> LostText:
-        return LostText(text, ref, self._told_at(ref), held.lost_text(text))
+        seq = None if ref is None else next(self._places_of(ref), None)
+        return LostText(text, ref, seq, held.lost_text(text))
 
     def _changed(self, held: Held) -> tuple[tuple[LostFile, ...], int]:
         files, base = self._watched.files, self.replay.state.base
@@ -327,15 +338,12 @@ class Account:
             lost, run = held.lost_text(each.text), each.last
             found.append(LostCommand(each.text, run.outcome.exit_code, run.ref, run.seq, lost))
             if lost is False:
-                each.window += 1  # it is in the next window, which may lose it
+                each.window += 1  # the next window holds it, and may lose it
         found.sort(key=_by_loss)
         return tuple(found[:MAX_LISTED]), len(found[MAX_LISTED:])
 
-    def _told_at(self, ref: str | None) -> int | None:
-        """Return the `seq` of the message or the plan with this reference, if it was told here."""
-        return None if ref is None else next(self._places_of(ref), None)
-
     def _places_of(self, ref: str) -> Iterator[int]:
+        """Yield the `seq` of each message or plan of this session with a reference."""
         state = self._whole.state
         for turn in reversed(state.turns.turns):
             if turn.said is not None and turn.said.ref == ref:
@@ -346,35 +354,6 @@ class Account:
             yield state.planned.seq
 
 
-def _windows(outline: Outline) -> dict[int, Window]:
-    """Return the windows that count, by the number of their compaction in the file."""
-    choice = choose(outline)
-    windows = windows_of(outline, choice)[1:]
-    return {each.index: window for each, window in zip(choice.windows, windows, strict=True)}
-
-
 def _by_loss(entry: LostFile | LostCommand) -> int:
-    """Put what is lost first, then what nobody can tell; the newest stay in front."""
+    """Sort the lost first, then the unknown; within each the newest stay in front."""
     return {True: 0, None: 1, False: 2}[entry.lost]
-
-
-def _loss(  # noqa: PLR0913 - what a loss is made of
-    at: Compaction,
-    number: int | None,
-    opening: Opening,
-    missed: Missed,
-    since: Readings,
-    *,
-    counts: bool,
-) -> Loss:
-    return Loss(
-        number=number,
-        window_id=at.window_id,
-        opened_seq=at.seq,
-        opened_at=at.stamp,
-        trigger=opening.trigger,
-        strategy=at.strategy,
-        counts=counts,
-        missed=missed,
-        since=since,
-    )

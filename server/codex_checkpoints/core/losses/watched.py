@@ -1,31 +1,31 @@
-"""What each call met, window by window: files changed and read again, commands that fail or repeat.
+"""What each call touched in each window: files read again, and commands that fail or repeat.
 
-Which call did what is decided by the reducer alone.  Each observation is read at once, for what a
-command printed is needed.
+The reducer decides which call did what.  Each observation is examined at once, because the output
+of a command is needed.
 
 Files.  A read is one call that reads one file and does not fail.
 
-1. It is a *re-read of an unchanged file* where what it showed was met in an earlier window.
-2. Where the same command has read the file before, what it printed decides: the same output is the
-   same content, whatever the session did meanwhile.  Another output is another content, met now,
-   unless the session recorded a change in between.
+1. It is a *re-read of an unchanged file* where an earlier window already knew what it showed.
+2. Where the same command has read the file before, its output decides: the same output is the same
+content, whatever the session did meanwhile.  Another output is other content, new in this
+window, unless the session recorded a change in between.
 3. Otherwise the session's own record decides: the content is that of its last patch, else that of
-   the first read.  A file that a command changed, or a person, is taken for unchanged until rule 2
-   shows better.
-4. A file goes round in circles when it was read again unchanged in `LOOP_WINDOWS` windows in a row;
-   it takes `LOOP_FILES` of them for a warning.
+the first read.  A file that a command or a person changed counts as unchanged until rule 2
+shows otherwise.
+4. A file loops when it was read again unchanged in `LOOP_WINDOWS` windows in a row; `LOOP_FILES` of
+them make a warning.
 
 Commands.
 
 5. A command is *failing* in a window when it ran there and its last outcome was a failure, or when
-   the replacement that opened the window named it as such.  What was named is not lost yet.
+the replacement that opened the window named it as failing.  What was named is not lost yet.
 6. A run is a repetition where the same command, in the same folder, ends as it did the last time
-   and the session recorded no change of a file in between.  `LOOP_RUNS` such runs make a loop;
-   those that read a file, and nothing else, are judged by the rules for files.
+and the session recorded no change of a file in between.  `LOOP_RUNS` such runs make a loop;
+for runs that only read a file the rules for files decide.
 
-How a command ended is said in fields by items and events; the answer to a call is a text: JSON in
-the oldest files, later a few headings and the output.  What no version says stays unknown.  Of too
-many files and commands those that nobody has met for longest are forgotten.
+Items and events have fields for how a command ended; the answer to a call is text: JSON in the
+oldest files, later a few headings and the output.  What no version records stays unknown.  Beyond
+the bounds, the files and commands that were used longest ago are forgotten.
 """
 
 from __future__ import annotations
@@ -49,16 +49,15 @@ MAX_LISTED = 64
 """How many changed files, and how many failing commands, a loss lists."""
 
 MAX_REREADS = 16
-"""How many of the files that were read again it lists, those read most often."""
+"""How many of the files that were read again a loss lists, the most read."""
 
 
 @frozen
 class LostText:
     """The task, or an open step of the plan, and whether the replacement still holds its text.
 
-    `ref` is the message or the call it comes from, `seq` the record, null where none of this
-    session's own tells it.  `lost` is null where nobody can tell, since part of the replacement is
-    encrypted.
+    `ref` is the message or the call it comes from, `seq` the record, null where this session has
+    none.  `lost` is null where part of the replacement is encrypted and nobody can tell.
     """
 
     text: str
@@ -104,7 +103,7 @@ class Reread:
 
 @frozen
 class Missed:
-    """What there was at a compaction, the lost first; `not_listed` counts what is left out."""
+    """What was known at a compaction, the lost first; `not_listed` counts the rest."""
 
     sealed: bool
     task: LostText | None
@@ -118,8 +117,8 @@ class Missed:
 class Readings:
     """What was read in a window.
 
-    `bytes` is what the calls printed that read a file again; `loop_over` names the files and
-    commands that go round in circles, and is empty where none do.
+    `bytes` is the output of the calls that read a file again; `loop_over` names the files and
+    commands that loop.
     """
 
     reads: int = 0
@@ -131,9 +130,9 @@ class Readings:
 
 @frozen
 class Loss:
-    """One compaction: the window it opened, what went missing, and the readings since.
+    """One compaction: the window it opened, what it lost, and the readings since.
 
-    `counts` is False where a rollback took the window away; it then has no number.
+    `counts` is False where a rollback removed the window; it then has no number.
     """
 
     number: int | None
@@ -148,7 +147,7 @@ class Loss:
 
 
 LOOP_WINDOWS = 2
-"""How many windows in a row must read a file again unchanged."""
+"""How many windows in a row must read a file again."""
 
 LOOP_FILES = 2
 """How many such files make a loop."""
@@ -157,13 +156,11 @@ MAX_FILES = 1 << 14
 """How many files are remembered."""
 
 MAX_CHANGED = 256
-"""How many changed files of a window are looked up in a replacement, the newest."""
+"""How many changed files of a window, the newest, are searched in a replacement."""
 
-_BEFORE = -1
-"""The window before the first."""
 
 _OUTPUTS = 4
-"""Of how many commands it is remembered what they printed of a file, the newest."""
+"""For how many commands, the newest, the output about a file is remembered."""
 
 
 @frozen
@@ -177,7 +174,7 @@ class Changed:
 
 @frozen
 class _Output:
-    """What a command printed of a file: its digest, of which content, known since which window."""
+    """The output of a command about a file: its digest, its content, and since which window."""
 
     digest: bytes
     content: int
@@ -186,55 +183,56 @@ class _Output:
 
 @define
 class _File:
-    """A file: since which window it holds what it holds, and in which it was read again last.
+    """A file: the window since which its content is known, and the last one that read it again.
 
-    `content` counts what it has held; `row` the windows in a row that read it again.
+    `content` counts its contents; `row` the windows in a row that read it again; -1 is the window
+    before the first.
     """
 
     since: int
     content: int = 0
-    again_in: int = _BEFORE
+    again_in: int = -1
     row: int = 0
     outputs: dict[bytes, _Output] = Factory(dict[bytes, _Output])
 
     def renew(self, window: int) -> None:
-        """Note that it holds something else since a window."""
+        """Note new content in a window."""
         self.since, self.content, self.row = window, self.content + 1, 0
 
 
 @define
 class Files:
-    """What a session knows of files, and what happened to them in the window at hand."""
+    """The files that a session knows, and what happened to them in the current window."""
 
     window: int = 0
     changes: int = 0
-    """How many changes the session has recorded."""
+    """The changes that the session has recorded."""
     changed: dict[str, Changed] = Factory(dict[str, Changed])
     forgotten: int = 0
-    """How many changed files of this window are no longer known."""
+    """The changed files of this window that are no longer known."""
     reads: int = 0
     rereads: dict[str, Reread] = Factory(dict[str, Reread])
-    circling: dict[str, None] = Factory(dict[str, None])
+    looping: dict[str, None] = Factory(dict[str, None])
     _files: dict[str, _File] = Factory(dict[str, _File])
 
     def know(self, uri: str) -> None:
-        """Take a file that the session began with: it was met before the first window."""
-        self._files.setdefault(uri, _File(_BEFORE))
+        """Add a file that the session began with."""
+        self._files.setdefault(uri, _File(-1))
 
     def change(self, uri: str, change: Changed) -> None:
-        """Take a change that the session itself recorded."""
+        """Add a change that the session recorded."""
         self.changes += 1
         self.changed.pop(uri, None)
         self.changed[uri] = change
         if len(self.changed) > MAX_CHANGED:
             del self.changed[next(iter(self.changed))]
             self.forgotten += 1
-        self._met(uri).renew(self.window)
+        self._file(uri).renew(self.window)
 
     def read(self, uri: str, command: str, printed: str | None, ref: str | None, seq: int) -> bool:
-        """Take a read; return whether it showed again what an earlier window had met (rule 1)."""
+        """Add a read; return whether it showed what an earlier window knew (rule 1)."""
         self.reads += 1
-        file = self._met(uri)
+        file = self._file(uri)
         since = file.since if printed is None else self._since(file, command, printed)
         if since == self.window:
             return False
@@ -242,7 +240,7 @@ class Files:
             file.row = file.row + 1 if file.again_in == self.window - 1 else 1
             file.again_in = self.window
         if file.row >= LOOP_WINDOWS:
-            self.circling[uri] = None
+            self.looping[uri] = None
         before = self.rereads.get(uri)
         self.rereads[uri] = Reread(uri, 1 if before is None else before.times + 1, ref, seq)
         return True
@@ -251,20 +249,15 @@ class Files:
         """Begin the next window."""
         self.window += 1
         self.changed, self.forgotten = {}, 0
-        self.reads, self.rereads, self.circling = 0, {}, {}
-
-    def most_read(self) -> tuple[Reread, ...]:
-        """Return the files that this window read again, the most often first, then the newest."""
-        order = sorted(self.rereads.values(), key=lambda each: (-each.times, -each.seq, each.uri))
-        return tuple(order[:MAX_REREADS])
+        self.reads, self.rereads, self.looping = 0, {}, {}
 
     @property
     def loop(self) -> tuple[str, ...]:
-        """Return the files that go round in circles, if there are enough for a warning."""
-        return tuple(self.circling) if len(self.circling) >= LOOP_FILES else ()
+        """Return the files that loop, if there are enough for a warning."""
+        return tuple(self.looping) if len(self.looping) >= LOOP_FILES else ()
 
-    def _met(self, uri: str) -> _File:
-        """Return a file as the one that was met last; of too many the oldest is forgotten."""
+    def _file(self, uri: str) -> _File:
+        """Return a file and make it the newest; beyond the bound the oldest is forgotten."""
         file = self._files.pop(uri, None) or _File(self.window)
         self._files[uri] = file
         if len(self._files) > MAX_FILES:
@@ -272,8 +265,8 @@ class Files:
         return file
 
     def _since(self, file: _File, command: str, printed: str) -> int:
-        """Return since which window the content that was printed is known (rules 2 and 3)."""
-        key, digest = digest_of(command), digest_of(printed)
+        """Return the window since which the printed content is known (rules 2 and 3)."""
+        key, digest = _digest(command), _digest(printed)
         known = file.outputs.pop(key, None)
         same = known is not None and known.digest == digest
         if known is not None and not same and known.content == file.content:
@@ -285,13 +278,12 @@ class Files:
         return since
 
 
-def digest_of(text: str) -> bytes:
-    """Return by what a text is known again."""
+def _digest(text: str) -> bytes:
     return hashlib.blake2b(text.encode(errors="replace"), digest_size=16).digest()
 
 
 _HEAD = 1024
-"""How much of an answer its headings may fill."""
+"""How many characters of an answer its headings may take."""
 
 _HEADING = re.compile(r"(?:Exit code|Chunk ID|Wall time|Process exited|Process running|Command)\b")
 _CODE = re.compile(r"^(?:Exit code: |Process exited with code )(-?[0-9]{1,10})$", re.MULTILINE)
@@ -300,7 +292,7 @@ _OUTPUT = "\nOutput:\n"
 
 @frozen
 class Outcome:
-    """The end of a command: `failed` None and `printed` None where nobody tells."""
+    """How a command ended; None where not known."""
 
     failed: bool | None = None
     exit_code: int | None = None
@@ -311,7 +303,7 @@ UNKNOWN = Outcome()
 
 
 def outcome_of(run: CommandRun) -> Outcome:
-    """Return how a command ended by the item or event that tells of it."""
+    """Return how a command ended by its item or event."""
     if run.status in {"in_progress", "inProgress", "declined"}:
         return UNKNOWN
     failed = run.status == "failed" or run.exit_code not in {None, 0}
@@ -345,7 +337,7 @@ def _outcome_in_json(text: str) -> Outcome:
 
 
 LOOP_RUNS = 4
-"""How many runs of a command with the same outcome, and no change between them, make a loop."""
+"""How many runs of a command with the same outcome and no change between make a loop."""
 
 MAX_COMMANDS = 1024
 """How many commands are remembered, the newest."""
@@ -353,7 +345,7 @@ MAX_COMMANDS = 1024
 
 @frozen
 class Run:
-    """One run of a command, of which it is known how it ended; `reading` does nothing else."""
+    """A run of a command whose end is known; `reading` runs only read files."""
 
     script: str
     folder: str | None
@@ -362,17 +354,12 @@ class Run:
     seq: int
     reading: bool = False
 
-    @property
-    def failed(self) -> bool:
-        """Return whether it failed."""
-        return self.outcome.failed is True
-
 
 @define
 class Command:
-    """A command: its text as a value, its last run, and the window in which that counts.
+    """A command: its text as a value, its last run, and the window in which it counts.
 
-    `runs` are those with the same end in a row, `changes` how many changes there were before.
+    `runs` counts the last ones with the same end; `changes` is how many changes came before.
     """
 
     text: str
@@ -385,21 +372,21 @@ class Command:
 
 @define
 class Commands:
-    """The commands of a session, those that ran last at the end."""
+    """The commands of a session, the newest last."""
 
     window: int = 0
-    circling: dict[str, None] = Factory(dict[str, None])
+    looping: dict[str, None] = Factory(dict[str, None])
     _known: dict[bytes, Command] = Factory(dict[bytes, Command])
 
     def run(self, run: Run, changes: int) -> None:
-        """Take a run; `changes` counts what the session has changed so far."""
-        key = digest_of(f"{run.folder or ''}\0{run.script}")
+        """Add a run; `changes` counts the changes of the session so far."""
+        key = _digest(f"{run.folder or ''}\0{run.script}")
         before = self._known.pop(key, None)
         text = value(run.script, MAX_VALUE_CHARS) if before is None else before.text
         outcome, end = run.outcome, None
         if outcome.printed is not None:
-            end = digest_of(f"{outcome.exit_code}\0{outcome.printed}")
-        # What it held is let go of: an output may be long.
+            end = _digest(f"{outcome.exit_code}\0{outcome.printed}")
+        # The texts are dropped: an output may be long.
         last = evolve(run, script="", outcome=evolve(outcome, printed=None))
         command = Command(text, last, self.window, changes, end)
         if (
@@ -411,36 +398,32 @@ class Commands:
         self._known[key] = command
         if len(self._known) > MAX_COMMANDS:
             del self._known[next(iter(self._known))]
-        if command.runs >= LOOP_RUNS and text and (run.failed or not run.reading):
-            self.circling[text] = None
+        if command.runs >= LOOP_RUNS and text and (run.outcome.failed or not run.reading):
+            self.looping[text] = None
 
     def failing(self) -> list[Command]:
         """Return the commands that fail in this window, the newest first (rule 5)."""
         return [
             each
             for each in reversed(self._known.values())
-            if each.last.failed and each.window == self.window and each.text
+            if each.last.outcome.failed and each.window == self.window and each.text
         ]
 
     def open_window(self) -> None:
         """Begin the next window."""
         self.window += 1
-        self.circling = {}
-
-
-_MAX_LOOP = 8
-"""How many names a warning has."""
+        self.looping = {}
 
 
 class Watched:
-    """What each call of a session met, sorted into files and commands."""
+    """The files and commands that the calls of a session touched."""
 
     def __init__(self, state: State, before: Watched | None = None) -> None:
-        """Watch what a state observes; `before` was watched earlier in the same window."""
+        """Observe a state; `before` observed the same window earlier, in another session."""
         self.files = Files() if before is None else before.files
         self.commands = Commands() if before is None else before.commands
         self.printed = 0 if before is None else before.printed
-        """Bytes that calls of this window printed which read a file again unchanged."""
+        """The output, in bytes, of calls of this window that read a file again unchanged."""
         self._state = state
         state.observers.append(self._observe)
 
@@ -453,28 +436,30 @@ class Watched:
     def readings(self) -> Readings:
         """Return what was read in this window."""
         files = self.files
-        loop = (*files.loop, *self.commands.circling)
+        rereads = sorted(
+            files.rereads.values(), key=lambda each: (-each.times, -each.seq, each.uri)
+        )
         return Readings(
             files.reads,
-            sum(each.times for each in files.rereads.values()),
+            sum(each.times for each in rereads),
             self.printed,
-            files.most_read(),
-            loop[:_MAX_LOOP],
+            tuple(rereads[:MAX_REREADS]),
+            (*files.loop, *self.commands.looping)[:8],
         )
 
     def _observe(self, observed: Observation) -> None:
         item, outcome, folder = observed.item, UNKNOWN, None
         if isinstance(item, ToolCall):
             folder = text_of(object_of(item.arguments).get("workdir"))
-            # What a script answers is not what one of its commands printed.
+            # The answer of a script is not the output of one of its commands.
             if not observed.shortened and not tools.is_script(item):
                 outcome = outcome_in(observed.texts)
         elif isinstance(item, CommandRun):
             folder, outcome = item.folder, outcome_of(item)
-        self._take(observed.place, observed.seen(), _End(item.call_id, folder, outcome))
+        self._sort(observed.place, observed.seen(), _End(item.call_id, folder, outcome))
 
-    def _take(self, place: Place, seen: Iterable[Seen], end: _End) -> None:
-        """Take what one call met: changes and the command at once, and reads unless it failed."""
+    def _sort(self, place: Place, seen: Iterable[Seen], end: _End) -> None:
+        """Add what one call touched: changes and the command, and reads unless it failed."""
         script: str | None = None
         reading = True
         read: dict[str, str] = {}
@@ -508,7 +493,7 @@ class Watched:
 
 @frozen
 class _End:
-    """How a call ended: by which id, in which folder it ran, and with what outcome."""
+    """How a call ended: its id, the folder it ran in, and the outcome."""
 
     call_id: str
     folder: str | None = None
@@ -516,5 +501,5 @@ class _End:
 
     @property
     def ref(self) -> str | None:
-        """Return the id as a reference; one that is too long is none."""
+        """Return the id as a reference; None where it is too long."""
         return self.call_id if 0 < len(self.call_id) <= MAX_URI_CHARS else None

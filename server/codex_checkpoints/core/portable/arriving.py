@@ -1,9 +1,9 @@
-"""What a session goes on from that is made of a pack, on a machine with other files.
+"""Make the initial state of a session from a pack, on a machine with other files.
 
-A hash is never taken over.  A file has the one that this machine sees; a fact that rests on it
-stands as long as that is what the pack claims, and else is SUSPECT until somebody verifies it: its
-dependency is `unknown:`, which equals nothing.  Tool outputs stayed where they were put out, so
-whatever rests on one is SUSPECT as well.
+A hash is never copied.  A file gets the hash that this machine computes.  A fact stays valid while
+that equals the hash in the pack; else it is SUSPECT until somebody verifies it: its dependency
+becomes `unknown:`, which equals nothing.  A pack holds no tool outputs, so a fact that rests on one
+is SUSPECT as well.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from codex_checkpoints.core.checkpoint.records import (
     Fact,
     status_of,
 )
-from codex_checkpoints.core.portable.pack import Pack, PackedMarker
+from codex_checkpoints.core.portable.pack import Pack
 from codex_checkpoints.core.restore.lineage import Cut, Link
 from codex_checkpoints.core.restore.markers import Marker, created, pinned
 from codex_checkpoints.core.restore.references import WEAK
@@ -31,7 +31,7 @@ from codex_checkpoints.values import frozen
 
 @frozen
 class Arrived:
-    """What did not arrive as it left."""
+    """How much differs on this machine."""
 
     missing_files: int
     changed_files: int
@@ -39,28 +39,28 @@ class Arrived:
 
 
 def files_of(pack: Pack) -> tuple[str, ...]:
-    """Return the files whose hashes of this machine are needed."""
+    """Return the files whose hashes on this machine are needed."""
     return tuple(uri for uri, each in pack.checkpoint.artifacts.items() if each.kind == "file")
 
 
 def seed_of(pack: Pack, hashes: Mapping[str, str]) -> Checkpoint:
-    """Return what the new session goes on from; `hashes` are those of its files here and now."""
+    """Return the initial state of the session; `hashes` are those of its files on this machine."""
     claimed = {uri: each.hash for uri, each in pack.checkpoint.artifacts.items()}
-    checkpoint, seen = pack.checkpoint, _Seen(hashes)
+    checkpoint, here = pack.checkpoint, _Hashes(hashes)
     task, plan = checkpoint.task, checkpoint.plan
     return Checkpoint(
         checkpoint.seq,
-        None if task is None else evolve(task, evidence=seen.evidence(task.evidence)),
-        evolve(plan, evidence=None if plan.evidence is None else seen.evidence(plan.evidence)),
-        tuple(evolve(each, evidence=seen.evidence(each.evidence)) for each in checkpoint.decisions),
-        {uri: seen.artifact(each) for uri, each in checkpoint.artifacts.items()},
-        {key: seen.fact(each) for key, each in checkpoint.facts.items()},
+        None if task is None else evolve(task, evidence=here.evidence(task.evidence)),
+        evolve(plan, evidence=None if plan.evidence is None else here.evidence(plan.evidence)),
+        tuple(evolve(each, evidence=here.evidence(each.evidence)) for each in checkpoint.decisions),
+        {uri: here.artifact(each) for uri, each in checkpoint.artifacts.items()},
+        {key: here.fact(each) for key, each in checkpoint.facts.items()},
         tuple(uri for uri in checkpoint.recent_artifacts if uri in claimed),
     )
 
 
 def arrived(pack: Pack, seed: Checkpoint) -> Arrived:
-    """Return how much of a pack is not here, or is another here."""
+    """Return how many files and facts of a pack are not here, or differ here."""
     pairs = [(each, seed.artifacts[uri]) for uri, each in pack.checkpoint.artifacts.items()]
     files = [(there, here) for there, here in pairs if there.kind == "file"]
     statuses = [status_of(fact, seed.artifacts) for fact in seed.facts.values()]
@@ -73,15 +73,24 @@ def arrived(pack: Pack, seed: Checkpoint) -> Arrived:
     )
 
 
-def shelf_lines(pack: Pack, at: str) -> list[dict[str, Any]]:
-    """Return the markers, as references to the session of their turn, and the pins."""
-    return [created(_marker(each)) for each in pack.markers] + [
-        pinned(pin, at) for pin in pack.pins
-    ]
+def marker_lines(pack: Pack, at: str) -> list[dict[str, Any]]:
+    """Return the lines of the markers (they refer to the session of their turn) and of the pins."""
+    markers = (
+        Marker(
+            each.checkpoint_id,
+            each.session_id,
+            each.turn_id,
+            each.label,
+            each.created_at,
+            each.origin,
+        )
+        for each in pack.markers
+    )
+    return [*map(created, markers), *(pinned(pin, at) for pin in pack.pins)]
 
 
 def links_of(pack: Pack, session_id: str, at: str, operation_id: str) -> tuple[Link, ...]:
-    """Return the way up from a session that was made of a pack, the nearest link first."""
+    """Return the links above a session that was made from a pack, the nearest first."""
     own = Link(session_id, pack.origin.session_id, "import", Cut(operation_id=operation_id), at)
     above = (
         Link(
@@ -96,20 +105,9 @@ def links_of(pack: Pack, session_id: str, at: str, operation_id: str) -> tuple[L
     return (own, *above)
 
 
-def _marker(packed: PackedMarker) -> Marker:
-    return Marker(
-        packed.checkpoint_id,
-        packed.session_id,
-        packed.turn_id,
-        packed.label,
-        packed.created_at,
-        packed.origin,
-    )
-
-
 @frozen
-class _Seen:
-    """The hashes that this machine sees."""
+class _Hashes:
+    """The hashes that this machine computes."""
 
     hashes: Mapping[str, str]
 
@@ -118,7 +116,7 @@ class _Seen:
         return evolve(artifact, hash=found)
 
     def evidence(self, evidence: Evidence) -> Evidence:
-        """Keep a hash that is the one seen here; any other belongs to another machine."""
+        """Keep a hash that this machine computes too; any other belongs to another machine."""
         found = self.hashes.get(evidence.ref) if evidence.source == "file" else None
         return evolve(evidence, hash=found if found == evidence.hash else None)
 
@@ -128,6 +126,6 @@ class _Seen:
 
     def _dependency(self, dependency: Dependency) -> Dependency:
         found = self.hashes.get(dependency.uri)
-        # Size and time of a file elsewhere say nothing about the one here.
+        # Size and time of a file on another machine prove nothing here.
         same = found is not None and found == dependency.hash and not found.startswith(WEAK)
         return Dependency(dependency.uri, found if same else UNKNOWN_HASH)

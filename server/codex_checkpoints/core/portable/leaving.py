@@ -1,9 +1,8 @@
-"""Make a pack of a session: what it knows, without the places and the secrets of this machine.
+"""Make a pack of a session, without the places and the secrets of this machine.
 
-Files outside the session's folder stay behind; a fact that rests on one keeps a sign for it, so
-that it is SUSPECT wherever it arrives.  Texts are values as in a checkpoint, cut again after places
-were taken out.  Markers lose the hashes of files, notes those that they were accepted with.  Of
-every list the newest go.
+Files outside the session's folder stay behind; a fact that rests on one gets a sign for it, so it
+is SUSPECT on every machine.  Texts are values as in a checkpoint, cut again after places were
+removed.  Markers and notes lose their hashes.  Of every list the newest are packed.
 """
 
 from __future__ import annotations
@@ -52,14 +51,14 @@ from codex_checkpoints.core.portable.pack import (
 from codex_checkpoints.core.restore.lineage import Link
 from codex_checkpoints.core.restore.markers import Marker, MarkerSet, label_of
 from codex_checkpoints.core.restore.trace import ModeChange
-from codex_checkpoints.core.rollout.fields import Json, is_list, is_object, object_of
+from codex_checkpoints.core.rollout.fields import Json, is_list, is_object, list_of, object_of
 from codex_checkpoints.values import frozen
 
 _TEXTS = frozenset({"value", "topic", "decision", "rationale", "text"})
 
 
 class Names:
-    """The names of one session's things; `outside` maps the files that stay behind to signs."""
+    """Rename the things of one session; `outside` maps the files that stay behind to signs."""
 
     def __init__(
         self,
@@ -68,17 +67,16 @@ class Names:
         base: str | None,
         places: Places,
     ) -> None:
-        """Find what stays behind of a session in `base`."""
         self._places = places
         self._base = base
         files = {uri for uri, each in checkpoint.artifacts.items() if each.kind == "file"}
         self._others = checkpoint.artifacts.keys() - files
         resting = {each.uri for fact in checkpoint.facts.values() for each in fact.depends_on}
         evidence = {each.ref for each in evidence_in(checkpoint) if each.source == "file"}
-        told = {uri for event in history for uri in _uris_in(event.payload)}
+        noted = {uri for event in history for uri in _uris_in(event.payload)}
         self._files = files | evidence
-        # What else a note rests on may be a file or a command: a text, to be on the safe side.
-        others = (resting | told) - self._files - self._others
+        # Other names in notes may be files or commands; check them as texts, too.
+        others = (resting | noted) - self._files - self._others
         outside = sorted(
             {uri for uri in self._files if self.stays(uri)}
             | {uri for uri in others if self.stays(uri) or places.shows_in(uri)}
@@ -86,7 +84,7 @@ class Names:
         self.outside = {uri: f"outside:{number}" for number, uri in enumerate(outside, 1)}
 
     def stays(self, uri: str) -> bool:
-        """Return whether a file is known here alone."""
+        """Return whether the name of a file must stay behind."""
         return stays(uri, self._base, self._places)
 
     def text(self, text: str) -> str:
@@ -94,11 +92,11 @@ class Names:
         return value(self._places.without(text), MAX_VALUE_CHARS)
 
     def name(self, text: str) -> str:
-        """Return an id or a key; places leave a word behind that a key may hold."""
+        """Return an id or a key; the word `home` replaces a place."""
         return self._places.without(text).replace("~", "home") if text else text
 
     def uri(self, uri: str) -> str:
-        """Return what an artifact is called; a file outside has a sign, one inside its name."""
+        """Return the name of an artifact; a file outside has its sign, one inside its name."""
         if uri in self._files:
             return self.outside.get(uri, uri)
         return self.outside.get(uri) or self._places.without(uri)
@@ -114,7 +112,7 @@ class Names:
         )
 
     def checkpoint(self, checkpoint: Checkpoint) -> Checkpoint:
-        """Return a checkpoint; files outside are not in it."""
+        """Return a checkpoint, without the files outside."""
         task = checkpoint.task
         artifacts: dict[str, Artifact] = {}
         for artifact in sorted(checkpoint.artifacts.values(), key=lambda each: each.uri):
@@ -122,7 +120,7 @@ class Names:
                 continue
             named = evolve(artifact, uri=self.uri(artifact.uri))
             known = artifacts.get(named.uri)
-            # Two commands may differ in places alone: the one seen last counts.
+            # Two commands may differ only in places: the newest counts.
             if known is None or known.last_observed_seq < named.last_observed_seq:
                 artifacts[named.uri] = named
         recent = sorted(artifacts.values(), key=lambda each: (-each.last_observed_seq, each.uri))
@@ -195,25 +193,24 @@ class Names:
 
     def _payload(self, payload: Json) -> dict[str, object]:
         """Return a payload with its texts as they are stored, and without hashes."""
-        told: dict[str, object] = {}
+        values: dict[str, object] = {}
         for key, found in payload.items():
             if key == "hash":
                 continue
             match found:
                 case str() if key in _TEXTS:
-                    told[key] = self.text(found)
+                    values[key] = self.text(found)
                 case str():
-                    told[key] = self.uri(found) if key in {"uri", "ref"} else self.name(found)
+                    values[key] = self.uri(found) if key in {"uri", "ref"} else self.name(found)
                 case _ if is_list(found):
-                    told[key] = [self._payload(object_of(part)) for part in found]
+                    values[key] = [self._payload(object_of(part)) for part in found]
+                case _ if is_object(found) and key == "done":
+                    values[key] = {self.name(step): is_done for step, is_done in found.items()}
                 case _ if is_object(found):
-                    told[key] = self._payload(found) if key != "done" else self._done(found)
+                    values[key] = self._payload(found)
                 case _:
-                    told[key] = found
-        return told
-
-    def _done(self, done: Json) -> dict[str, object]:
-        return {self.name(step): is_done for step, is_done in done.items()}
+                    values[key] = found
+        return values
 
     def marker(self, marker: Marker) -> PackedMarker:
         """Return a marker, without the hashes of files."""
@@ -227,7 +224,7 @@ class Names:
         )
 
     def link(self, link: Link) -> PackedLink:
-        """Return a link of the way up."""
+        """Return a link to the session above."""
         return PackedLink(
             self.name(link.child),
             self.name(link.parent),
@@ -238,7 +235,7 @@ class Names:
         )
 
     def _id(self, text: str | None) -> str | None:
-        """Return an id; None where no pack may hold it."""
+        """Return an id; None where a pack may not hold it."""
         name = "" if text is None else self.name(text)
         return name if is_id(name) else None
 
@@ -249,27 +246,22 @@ def _time(at: str | None) -> str | None:
 
 def _uris_in(payload: Mapping[str, object] | None) -> Iterable[str]:
     """Yield the files that a payload rests on."""
-    told = object_of(payload)
-    resting = told.get("dependsOn")
-    for each in resting if is_list(resting) else []:
-        uri = object_of(each).get("uri")
-        if isinstance(uri, str):
-            yield uri
-    evidence = object_of(told.get("evidence"))
-    ref = evidence.get("ref")
-    if evidence.get("source") == "file" and isinstance(ref, str):
-        yield ref
+    fields = object_of(payload)
+    evidence = object_of(fields.get("evidence"))
+    uris = [object_of(each).get("uri") for each in list_of(fields.get("dependsOn"))]
+    uris += [evidence.get("ref")] if evidence.get("source") == "file" else []
+    return (uri for uri in uris if isinstance(uri, str))
 
 
 @frozen
-class Luggage:
-    """What there is of a session, in the terms of this machine."""
+class SessionContents:
+    """What there is to pack of a session, with the names of this machine."""
 
     origin: Origin
     base: str | None
     checkpoint: Checkpoint
     history: tuple[NoteEvent, ...]
-    shelf: MarkerSet
+    marker_set: MarkerSet
     lineage: tuple[Link, ...]
     turns: tuple[PackedTurn, ...] = ()
     modes: tuple[ModeChange, ...] = ()
@@ -287,18 +279,18 @@ class Left:
 
 def note_events(updates: Iterable[Update]) -> tuple[NoteEvent, ...]:
     """Return accepted updates as the history of notes, in their order."""
-    return tuple(filter(None, map(_event, updates)))
-
-
-def _event(update: Update) -> NoteEvent | None:
-    revoked = None
-    if update.revokes is not None:
+    found: list[NoteEvent] = []
+    for update in updates:
+        revoked = None
         match update.revokes:
+            case None:
+                pass
             case ("fact" | "decision") as kind, str(name):
                 revoked = Revoked(kind, name)
             case _:
-                return None
-    return NoteEvent(update.seq, update.turn_id, update.at, update.payload, revoked)
+                continue
+        found.append(NoteEvent(update.seq, update.turn_id, update.at, update.payload, revoked))
+    return tuple(found)
 
 
 def _is_plain(marker: PackedMarker) -> bool:
@@ -306,41 +298,44 @@ def _is_plain(marker: PackedMarker) -> bool:
     return all(map(is_id, ids)) and label_of(marker.label) != ""
 
 
-def _turns(told: Iterable[PackedTurn]) -> list[PackedTurn]:
+def _turns(known: Iterable[PackedTurn]) -> list[PackedTurn]:
     """Return the turns that have plain names, each once."""
     found: dict[tuple[str, str], PackedTurn] = {}
-    for turn in told:
-        if is_id(turn.session_id) and is_id(turn.turn_id):
-            found.setdefault((turn.session_id, turn.turn_id), turn)
+    for turn in known:
+        key = turn.session_id, turn.turn_id
+        if all(map(is_id, key)):
+            found.setdefault(key, turn)
     return list(found.values())
 
 
-def _modes(told: Iterable[ModeChange], seq: int) -> tuple[ModeChange, ...]:
+def _modes(known: Iterable[ModeChange], seq: int) -> tuple[ModeChange, ...]:
     """Return the changes of the mode up to the checkpoint at `seq`, in order."""
     found: list[ModeChange] = []
-    for change in told:
+    for change in known:
         least = found[-1].seq if found else 0
         if change.mode and least <= change.seq <= seq:
             found.append(change)
     return tuple(found[-MAX_MODES:])
 
 
-def packed(luggage: Luggage, homes: Iterable[str]) -> tuple[Pack, Left]:
-    """Return the pack of a session and what it lacks; `homes` are folders of persons here."""
-    names = Names(luggage.checkpoint, luggage.history, luggage.base, places_of(luggage.base, homes))
-    history = tuple(names.note(each) for each in luggage.history)
+def packed(contents: SessionContents, homes: Iterable[str]) -> tuple[Pack, Left]:
+    """Return the pack of a session, and what was left out; `homes` are home folders here."""
+    names = Names(
+        contents.checkpoint, contents.history, contents.base, places_of(contents.base, homes)
+    )
+    history = tuple(names.note(each) for each in contents.history)
     notes = history[max(0, len(history) - MAX_NOTES) :]
-    dated = (each for each in luggage.shelf.markers if is_time(each.created_at))
+    dated = (each for each in contents.marker_set.markers if is_time(each.created_at))
     markers = [each for each in map(names.marker, dated) if _is_plain(each)]
     markers = markers[max(0, len(markers) - MAX_MARKERS) :]
-    named = _turns(map(names.turn, luggage.turns))
+    named = _turns(map(names.turn, contents.turns))
     turns = tuple(named[-MAX_TURNS:])
-    modes = _modes(map(names.mode, luggage.modes), luggage.checkpoint.seq)
-    way = map(names.link, luggage.lineage[:MAX_LINEAGE])
-    pins = tuple(pin for pin in luggage.shelf.pins if not names.stays(pin.uri))
+    modes = _modes(map(names.mode, contents.modes), contents.checkpoint.seq)
+    way = map(names.link, contents.lineage[:MAX_LINEAGE])
+    pins = tuple(pin for pin in contents.marker_set.pins if not names.stays(pin.uri))
     pack = Pack(
-        names.origin(luggage.origin),
-        names.checkpoint(luggage.checkpoint),
+        names.origin(contents.origin),
+        names.checkpoint(contents.checkpoint),
         turns,
         notes,
         modes,
@@ -353,9 +348,9 @@ def packed(luggage: Luggage, homes: Iterable[str]) -> tuple[Pack, Left]:
     while pack.turns and len(to_bytes(pack)) > MAX_BYTES:
         pack = evolve(pack, turns=pack.turns[len(pack.turns) // 2 + 1 :])
     left = Left(
-        len(names.outside) + len(luggage.shelf.pins) - len(pins),
+        len(names.outside) + len(contents.marker_set.pins) - len(pins),
         len(history) - len(pack.notes),
-        len(luggage.shelf.markers) - len(markers),
-        len(luggage.turns) - len(pack.turns),
+        len(contents.marker_set.markers) - len(markers),
+        len(contents.turns) - len(pack.turns),
     )
     return pack, left

@@ -1,14 +1,13 @@
-"""The nouns of a portable pack, and its canonical bytes.
+"""The records of a portable pack, and its canonical bytes.
 
-One JSON object on one line: `format`, `version`, `origin`, `checkpoint`, `turns`, `notes`,
-`modes`, `markers`, `pins`, `lineage`, in this order.  Equal packs have equal bytes.  It holds no
-text of the conversation but the task (AGN-39), no place of a machine and nothing that looks like a
-secret.
+A pack is one JSON object on one line: `format`, `version`, `origin`, `checkpoint`, `turns`,
+`notes`, `modes`, `markers`, `pins`, `lineage`, in this order.  Equal packs have equal bytes.  Of
+the conversation it holds only the task (AGN-39); it holds no place of a machine and nothing that
+looks like a secret.
 
-Durable state is whole in it (AGN-14).  Session metadata is `origin`, with `lineage`; turns, notes
-and the mode history have lists of their own; the one checkpoint is `checkpoint`, which markers
-point back from.  Its `artifacts` are the artifacts; those of the kind `file` are the file
-references with hashes.  These hashes are claims: they say what the files were where it was made.
+It has all durable state (AGN-14): session metadata in `origin` and `lineage`; turns, notes and the
+mode history as lists; the one checkpoint, whose artifacts of the kind `file` are the file
+references.  Their hashes are claims: they describe the files where the pack was made.
 """
 
 from __future__ import annotations
@@ -34,25 +33,17 @@ from codex_checkpoints.values import frozen
 
 FORMAT = "codex-checkpoints-pack"
 VERSION = 1
-"""What this version writes, and all it reads (AGN-82)."""
+"""The version that is written, and the only one that is read (AGN-82)."""
 
 MAX_BYTES = 1 << 22
-"""A larger file is no pack of ours, and is not read."""
+"""A larger file is no pack, and is not read."""
 
 MAX_TURNS = 1024
-"""Turns, the newest."""
-
 MAX_NOTES = 1024
-"""Entries of the history of notes, the newest."""
-
 MAX_MODES = 64
-"""Changes of the mode, the newest; no session here knows of more."""
-
 MAX_MARKERS = 256
-"""Markers, the newest."""
-
 MAX_LINEAGE = 64
-"""Links above the session, the nearest."""
+"""Of turns, notes, modes and markers the newest are packed, of links the nearest."""
 
 _A_VERSION = re.compile(r"[0-9A-Za-z.+-]{1,40}", re.ASCII)
 _AN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}", re.ASCII)
@@ -61,7 +52,7 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z", re.ASCII)
 
 @frozen
 class Origin:
-    """The session that a pack was made of; `name` is the one it was given, if any."""
+    """The session that a pack was made of; `name` is what its user called it, if anything."""
 
     session_id: str
     name: str | None
@@ -72,10 +63,10 @@ class Origin:
 
 @frozen
 class PackedTurn:
-    """A turn by its session, its id and its number there among those that count, from 1.
+    """A turn by its session, its id and its number among those that count, from 1.
 
-    When it began and ended is as its records say, None where none does; a turn that is `open` has
-    no end.  What was said in it stays behind (AGN-39).
+    The times are those of its records; a turn that is `open` has no end.  A pack holds no message
+    of a turn (AGN-39).
     """
 
     session_id: str
@@ -88,7 +79,7 @@ class PackedTurn:
 
 @frozen
 class Revoked:
-    """A note that was taken back, by its kind and its name."""
+    """A note that was taken back."""
 
     kind: Literal["fact", "decision"]
     id: str
@@ -96,9 +87,9 @@ class Revoked:
 
 @frozen
 class NoteEvent:
-    """One step in the history of the notes: an accepted payload, or what was taken back.
+    """One step in the history of the notes: an accepted payload, or the note that was taken back.
 
-    The payload is one of `memory.apply`, without any hash.
+    The payload is one of `memory.apply`, without hashes.
     """
 
     seq: int
@@ -122,7 +113,7 @@ class PackedMarker:
 
 @frozen
 class PackedLink:
-    """One link of the way up from the session; the first begins with the session itself."""
+    """One link upwards; the first begins with the packed session."""
 
     child: str
     parent: str
@@ -152,28 +143,28 @@ def json_of(pack: Pack) -> dict[str, Any]:
 
 
 def to_bytes(pack: Pack) -> bytes:
-    """Return the one line of JSON that this pack is, with its LF."""
+    """Return a pack as one line of JSON with its LF."""
     return orjson.dumps(json_of(pack)) + b"\n"
 
 
 def is_time(text: str) -> bool:
-    """Return whether a text is a time in UTC, ISO 8601, as it stands in all records."""
+    """Return whether a text is a time in UTC, ISO 8601, as in all records."""
     if _TIME.fullmatch(text) is None:
         return False
     try:
         datetime.fromisoformat(text)
     except ValueError:
-        return False  # there is no such day, or no such hour
+        return False  # no such day or hour
     return True
 
 
 def is_id(text: str) -> bool:
-    """Return whether a text is a plain name, as ids of sessions, turns and markers are."""
+    """Return whether a text is a plain name, like ids of sessions, turns and markers."""
     return _AN_ID.fullmatch(text) is not None
 
 
 def is_version(text: str) -> bool:
-    """Return whether a text may be the version of a Codex."""
+    """Return whether a text may be a version of Codex."""
     return _A_VERSION.fullmatch(text) is not None
 
 
@@ -181,19 +172,19 @@ _plain = Codec(closed=True)
 
 
 def _written(note: NoteEvent) -> dict[str, Any]:
-    """Write the one of the two that a step has; a payload keeps the order of its keys."""
+    """Write either the payload or the revoked note; a payload keeps the order of its keys."""
     absent = "payload" if note.revoked is not None else "revoked"
     return {key: part for key, part in _plain.write(note).items() if key != absent}
 
 
-def _read(told: object) -> NoteEvent:
-    if not is_object(told) or ("payload" in told) == ("revoked" in told):
+def _read(fields: object) -> NoteEvent:
+    if not is_object(fields) or ("payload" in fields) == ("revoked" in fields):
         raise TypeError("either payload or revoked")
-    return _plain.read({"payload": None, "revoked": None} | told, NoteEvent)
+    return _plain.read({"payload": None, "revoked": None} | fields, NoteEvent)
 
 
 form = Codec(closed=True, own={**kept.own, NoteEvent: Form(_written, _read)})
-"""How what stands in a pack is written and read; a key of which we know nothing does not fit."""
+"""The codec of packs; it refuses unknown keys."""
 
 
 _ANY_PERSON = re.compile(
@@ -203,11 +194,10 @@ _ANY_PERSON = re.compile(
     r"[^\s/\\\"'`<>|:;*?,()\[\]{}]+"
     r"|(?<![\w.~-])/(?:var/)?root(?![\w.-]))"
 )
-"""A folder of a person, whoever that is; `/users/7` in small letters is a path of the web."""
+"""The folder of any person; `/users/7` in small letters is a path of the web."""
 
 HIDDEN = r"\U000e0000-\U000e007f\U000e0100-\U000e01ef"
-"""Tags and variation selectors, as the inside of a character class: a model reads whole sentences
-in them where a person, who is to look at a pack before it comes in, sees nothing."""
+"""Tags and variation selectors: text that a model reads and a person does not see."""
 
 _DRIVE = re.compile(r"[A-Za-z]:")
 _PERSON = "~"
@@ -219,27 +209,24 @@ _LONGEST_URI = 1024
 
 @frozen
 class Places:
-    """What stands for places of a machine in texts."""
+    """The patterns of the places of a machine, each with its sign."""
 
     patterns: tuple[tuple[re.Pattern[str], str], ...]
 
     def without(self, text: str) -> str:
-        """Return a text without any of these places, and without secrets (DSC-81).
-
-        What nobody would see goes as well.
-        """
+        """Return a text without places, secrets (DSC-81) and hidden characters."""
         text = _HIDDEN.sub("", text)
         for pattern, sign in self.patterns:
             text = pattern.sub(sign, text)
         return redact(_ANY_PERSON.sub(_PERSON, text))
 
     def shows_in(self, text: str) -> bool:
-        """Return whether something of a text would be taken out."""
+        """Return whether `without` would change a text."""
         return self.without(text) != text
 
 
 def places_of(base: str | None, homes: Iterable[str]) -> Places:
-    """Return the places of a session in `base`, on a machine with these folders of persons."""
+    """Return the places of a session in `base`, on a machine with these home folders."""
     known = [(base, ".")] if base else []
     known += [(home, _PERSON) for home in sorted(set(homes), key=lambda home: (-len(home), home))]
     patterns = ((_pattern(place), sign) for place, sign in known)
@@ -247,7 +234,7 @@ def places_of(base: str | None, homes: Iterable[str]) -> Places:
 
 
 def _pattern(place: str) -> re.Pattern[str] | None:
-    """Return what finds a folder, however its names are parted; None for the root of a disk."""
+    """Return a pattern for a folder, with any separators; None for the root of a disk."""
     names = [name for name in re.split(r"[\\/]+", place) if name]
     if not names or (len(names) == 1 and _DRIVE.fullmatch(names[0])):
         return None
@@ -260,9 +247,9 @@ def _pattern(place: str) -> re.Pattern[str] | None:
 
 
 def is_portable(uri: str) -> bool:
-    """Return whether a name is that of a file below a folder, whatever the folder is.
+    """Return whether a name is that of a file below a folder, on every system.
 
-    Neither absolute nor with a step upwards, and read alike by every system.
+    It is neither absolute nor has it a step upwards.
     """
     names = uri.split("/")
     return (
@@ -275,10 +262,10 @@ def is_portable(uri: str) -> bool:
 
 
 def stays(uri: str, base: str | None, places: Places) -> bool:
-    """Return whether the name of a file cannot leave the machine.
+    """Return whether the name of a file must not leave the machine.
 
-    A file outside the session's folder, or one whose name tells of a person or holds a secret: a
-    session in `/` names everybody's folders.  Below a folder of its own, `home` is a word.
+    These are files outside the session's folder, and names that show a person or a secret: a
+    session in `/` sees everybody's folders.  Below a folder of its own, `home` is an ordinary word.
     """
     if not is_portable(uri) or find_secret(uri) is not None or _HIDDEN.search(uri):
         return True

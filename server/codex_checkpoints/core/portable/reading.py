@@ -1,11 +1,11 @@
-"""Take the bytes of a pack apart, and trust nothing that they say.
+"""Read the bytes of a pack, and trust nothing in them.
 
-A pack is refused whole: by `limit_exceeded` for what is larger or more than any pack of ours, by
-`policy_text` for a note that lays down how an agent is to behave, by `invalid_payload` for
-everything else that a pack of ours is not.  Keys stand once, unknown ones do not fit, texts are
-values, files are named below a folder, ids are plain.  What looks like a secret is taken out.
+A pack is refused whole: with `limit_exceeded` if it is larger or longer than ours can be, with
+`policy_text` if a note tells an agent how to behave, with `invalid_payload` if it differs from ours
+in any other way.  Keys are unique and known, texts are values, files are named below a folder, ids
+are plain.  Texts that look like a secret are removed.
 
-Whether a claimed hash is true is asked by `arriving`.
+`arriving` checks whether the hashes in a pack are true.
 """
 
 from __future__ import annotations
@@ -61,25 +61,25 @@ from codex_checkpoints.values import frozen
 Code = Literal["invalid_payload", "limit_exceeded", "policy_text"]
 
 MAX_DEPTH = 12
-"""Lists and objects inside one another; a pack of ours needs nine."""
+"""The depth of lists and objects; a pack of ours needs nine."""
 
 MAX_VALUES = MAX_BYTES // 16
-"""Values in a pack: one of ours takes more bytes than that, with its key.  What a million of them
-takes in memory, and how long, is a hundred times what a pack of the same size does."""
+"""How many values a pack has at most: one of ours takes more bytes, with its key.
+
+Without this bound the values of a pack could take a hundred times its size in memory.
+"""
 
 _LARGEST = 1 << 48
 """No session has so many records."""
-_LISTED = 8
 _UNSEEN = re.compile(f"[{CONTROLS}{HIDDEN}\\ud800-\\udfff]")
 
 
 class BadPack(ValueError):
-    """Bytes that are no pack; `problems` name places in it and repeat nothing of its texts."""
+    """Bytes that are no pack; `problems` name places in it and quote none of its texts."""
 
     def __init__(self, code: Code, problems: Iterable[str]) -> None:
-        """Say by which code it is refused, and what is wrong with it."""
         self.code: Code = code
-        self.problems = tuple(problems)[:_LISTED]
+        self.problems = tuple(problems)[:8]
         super().__init__("; ".join(self.problems))
 
 
@@ -87,34 +87,31 @@ def pack_in(data: bytes) -> Pack:
     """Read a pack; raises `BadPack`."""
     if len(data) > MAX_BYTES:
         raise BadPack("limit_exceeded", [f"size: more than {MAX_BYTES} bytes"])
-    told = _json(data)
-    if told.get("format") != FORMAT:
+    values = _json(data)
+    if values.get("format") != FORMAT:
         raise BadPack("invalid_payload", ["format: not a pack of codex-checkpoints"])
-    if type(told.get("version")) is not int or told["version"] != VERSION:
+    if type(values.get("version")) is not int or values["version"] != VERSION:
         raise BadPack("invalid_payload", [f"version: only {VERSION} is known here"])
-    problems = [*too_long(told)]
-    if problems:
-        raise BadPack("limit_exceeded", problems)
-    pack = _structured({key: told[key] for key in told if key not in {"format", "version"}})
-    problems = [*too_many(pack)]
-    if problems:
-        raise BadPack("limit_exceeded", problems)
-    problems = [*wrong(pack)]
-    if problems:
-        raise BadPack("invalid_payload", problems)
-    orders = [*policies(pack)]
-    if orders:
-        raise BadPack("policy_text", orders)
+    _refuse("limit_exceeded", too_long(values))
+    pack = _structured({key: values[key] for key in values if key not in {"format", "version"}})
+    _refuse("limit_exceeded", too_many(pack))
+    _refuse("invalid_payload", wrong(pack))
+    _refuse("policy_text", policies(pack))
     return pack
+
+
+def _refuse(code: Code, found: Iterable[str]) -> None:
+    if problems := [*found]:
+        raise BadPack(code, problems)
 
 
 # --- form ------------------------------------------------------------------------------------
 
 
 def _json(data: bytes) -> dict[str, Any]:
-    """Read strict JSON: UTF-8, keys once, no deeper than `MAX_DEPTH`, texts without secrets."""
+    """Read strict JSON: UTF-8, unique keys, no deeper than `MAX_DEPTH`, texts without secrets."""
     try:
-        # Stricter about numbers and characters; and it bounds the depth, and takes little memory.
+        # orjson is stricter about numbers and characters, bounds the depth, takes little memory.
         too_much = _values_in(orjson.loads(data)) > MAX_VALUES
         found: object = None if too_much else json.loads(data, object_pairs_hook=_once)
     except _TwiceError:
@@ -132,7 +129,7 @@ def _json(data: bytes) -> dict[str, Any]:
 
 
 def _values_in(found: object) -> int:
-    """Return how many values something is made of; where it is too many, at least one too many."""
+    """Count the values in a JSON value; stop behind `MAX_VALUES`."""
     inside, count = [found], 1
     while inside and count <= MAX_VALUES:
         part = inside.pop()
@@ -178,11 +175,11 @@ def _clean(part: object, depth: int) -> object:
     return clean
 
 
-def _structured(told: Mapping[str, Any]) -> Pack:
-    if not all(is_list(told.get(name)) for name in LISTS):
+def _structured(values: Mapping[str, Any]) -> Pack:
+    if not all(is_list(values.get(name)) for name in LISTS):
         raise BadPack("invalid_payload", [f"{', '.join(LISTS)}: must be lists"])
     try:
-        return form.read(told, Pack)
+        return form.read(values, Pack)
     except Misfit as misfit:
         problems = (value(each.text("pack"), MAX_VALUE_CHARS) for each in misfit.problems)
         raise BadPack("invalid_payload", problems) from None
@@ -200,19 +197,19 @@ LISTS = {
     "pins": MAX_PINS,
     "lineage": MAX_LINEAGE,
 }
-"""The lists of a pack, and how long each is at most."""
+"""The lists of a pack, and the longest that each may be."""
 
 
-def too_long(told: Mapping[str, object]) -> Iterator[str]:
-    """Yield the lists of a pack that are longer than those of any of ours, before a look inside."""
+def too_long(values: Mapping[str, object]) -> Iterator[str]:
+    """Yield the lists that are too long, before anything in them is read."""
     for name, most in LISTS.items():
-        found = told.get(name)
+        found = values.get(name)
         if is_list(found) and len(found) > most:
             yield f"{name}: {len(found)}, more than {most}"
 
 
 def too_many(pack: Pack) -> Iterator[str]:
-    """Yield what else there is more of than any pack of ours holds."""
+    """Yield what else there is too much of."""
     checkpoint, limits = pack.checkpoint, Limits()
     deps = max((len(each.depends_on) for each in checkpoint.facts.values()), default=0)
     for name, count, most in (
@@ -249,13 +246,13 @@ def _uris(checkpoint: Checkpoint) -> Iterator[str]:
 
 
 def wrong(pack: Pack) -> Iterator[str]:
-    """Yield what a pack of ours would not say, each by its place."""
+    """Yield what is wrong in a pack, each by its place."""
     yield from _wrong_names(pack)
     yield from _wrong_numbers(pack)
     yield from _wrong_files(pack)
     yield from _wrong_notes(pack)
     yield from _wrong_past(pack)
-    yield from _wrong_shelf(pack)
+    yield from _wrong_markers(pack)
     if any(len(name) > MAX_URI_CHARS or not name for name in _names(pack)):
         yield "an id, a key or a reference is empty or too long"
     times = [each.at for each in (*pack.notes, *pack.lineage)]
@@ -298,7 +295,7 @@ def _ids(pack: Pack) -> Iterator[str]:
 
 
 def _wrong_numbers(pack: Pack) -> Iterator[str]:
-    """Yield what was seen before anything was: -1 is how far an empty session has come."""
+    """Yield observations before the first record; -1 is the `seq` of an empty session."""
     checkpoint = pack.checkpoint
     artifacts = checkpoint.artifacts
     if checkpoint.seq < 0 and (checkpoint.task is not None or artifacts):
@@ -328,7 +325,7 @@ def _wrong_files(pack: Pack) -> Iterator[str]:
 
 
 def _wrong_past(pack: Pack) -> Iterator[str]:
-    """Yield what no session has behind it: turns that end unended, or any of it in disorder."""
+    """Yield what no session has: an open turn with an end, and turns or modes in disorder."""
     turns = {(each.session_id, each.turn_id) for each in pack.turns}
     if len(turns) < len(pack.turns):
         yield "turns: one stands twice"
@@ -346,8 +343,8 @@ def _wrong_past(pack: Pack) -> Iterator[str]:
         yield "modes: one has no name"
 
 
-def _wrong_shelf(pack: Pack) -> Iterator[str]:
-    """Yield what no shelf has: each marker and each pin stands there once, and has a label."""
+def _wrong_markers(pack: Pack) -> Iterator[str]:
+    """Yield markers and pins that stand there twice, and markers without a label."""
     markers = [each.checkpoint_id for each in pack.markers]
     if len(set(markers)) < len(markers):
         yield "markers: one stands twice"
@@ -369,34 +366,35 @@ def _wrong_notes(pack: Pack) -> Iterator[str]:
     if len(set(steps)) < len(steps) or not plan.done.keys() <= set(steps):
         yield "checkpoint.plan: a step stands twice, or one that is done is not there"
     for place, claim in _claims(pack.checkpoint):
-        told = read(claim)
-        if isinstance(told, list):
-            yield f"{place}: {told[0]}"
+        problems = read(claim)
+        if isinstance(problems, list):
+            yield f"{place}: {problems[0]}"
 
 
 def policies(pack: Pack) -> Iterator[str]:
-    """Yield where a note tells an agent how to behave from now on (DSC-60)."""
-    for place, asked in _claims(pack.checkpoint):
-        claim = read(asked)
+    """Yield the notes that tell an agent how to behave from now on (DSC-60)."""
+    for place, claimed in _claims(pack.checkpoint):
+        claim = read(claimed)
         if isinstance(claim, FactClaim | DecisionClaim) and policy_in(claim) is not None:
             yield f"{place}: a standing order, not a note"
 
 
 def _claims(checkpoint: Checkpoint) -> Iterator[tuple[str, Mapping[str, object]]]:
-    """Yield the notes of a checkpoint as somebody would have to state them."""
-    told: dict[str, object] = {"evidence": {"source": "user", "ref": "task"}}
+    """Yield the notes of a checkpoint in the form in which they are submitted."""
+    common: dict[str, object] = {"evidence": {"source": "user", "ref": "task"}}
     for place, (key, fact) in enumerate(checkpoint.facts.items()):
-        yield f"checkpoint.facts[{place}]", told | {"kind": "fact", "key": key, "value": fact.value}
+        claim = common | {"kind": "fact", "key": key, "value": fact.value}
+        yield f"checkpoint.facts[{place}]", claim
     for place, each in enumerate(checkpoint.decisions):
-        claim: dict[str, object] = told | {
+        claim = common | {
             "kind": "decision",
             "decisionId": each.decision_id,
             "decision": each.decision,
             "rationale": each.rationale,
         }
         more = {"topic": each.topic, "supersedes": each.supersedes}
-        said = {key: text for key, text in more.items() if text is not None}
-        yield f"checkpoint.decisions[{place}]", claim | said
+        claim |= {key: text for key, text in more.items() if text is not None}
+        yield f"checkpoint.decisions[{place}]", claim
 
 
 def _names(pack: Pack) -> Iterator[str]:
@@ -423,20 +421,20 @@ class _Head:
 
 @frozen
 class Import(_Head):
-    """One session that was made of a pack; `pack_digest` is that of the file it came as."""
+    """The record of a session that was made from a pack; `pack_digest` is that of the file."""
 
     pack: Pack
 
 
-def _pack(told: object) -> Pack:
-    return pack_in(orjson.dumps(told))
+def _pack(value: object) -> Pack:
+    return pack_in(orjson.dumps(value))
 
 
 _form = Codec(own={**kept.own, Pack: Form(json_of, _pack)})
 
 
 def line_of(made: Import) -> dict[str, Any]:
-    """Return the line of a record, sealed."""
+    """Return the line of a record, with its digest."""
     return sealed(_form.write(made))
 
 
@@ -451,9 +449,9 @@ def imports_in(lines: Iterable[object]) -> tuple[Import, ...]:
 
 
 def seed_in(lines: Iterable[object], session_id: str) -> Checkpoint | None:
-    """Return what a session began with, None where it was not made of a pack.
+    """Return the initial state of a session, None where it was not made from a pack.
 
-    The pack in its record is not asked.
+    The pack in the record is not read.
     """
     heads = (kept.read_or_none(line, _Head) for line in lines)
     return next((each.seed for each in heads if each and each.session_id == session_id), None)

@@ -1,6 +1,7 @@
-"""Markers, restores and branches, as values.
+"""Markers, restores and branches.
 
-`markers` and pins; `trace`, `references` and `carried` are what goes over, `pack` the text that a
-hard restore begins with, `drift` what has changed since.  `records` and `events` are what is
-written down, each line with its digest (`sealing`).  `chains` and `lineage` know the tree.
+`markers` has markers, pins and hints.  `trace`, `references` and `pack` collect what a restore
+takes along; `pack` also makes the text that a hard restore begins with.  `records` and `events` are
+written down, each line with its digest.  `lineage` knows the tree of sessions, `summary` the words
+for people.
 """

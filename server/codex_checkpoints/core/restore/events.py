@@ -1,12 +1,12 @@
-"""What is written down of a restore while it happens: one JSON line an event in `audit.jsonl`.
+"""The events of a restore, one JSON line each in `audit.jsonl`.
 
-Each event says who and what in the same fields; beside them stand ids, counts, hashes, codes and
-names of files.  The marker's label is the only text a person wrote: there is no field that could
-hold a prompt (AGN-61, AGN-76).  Which files drifted, what was missing and what was made do with is
-told where it is found out; what was kept out by the budget, behind the pack (AGN-63 to AGN-66).
+Each event says who and what in the same fields, and adds ids, counts, hashes, codes and names of
+files.  The marker's label is the only text of a person: no field can hold a prompt (AGN-61,
+AGN-76).  Drift, missing files and fallbacks are reported where they are found; what the budget
+keeps out, behind the pack (AGN-63 to AGN-66).
 
-Events of one operation are numbered from 0 in `step`, and each line is sealed, so that a changed
-line and a missing one both show (`verify`).
+`step` numbers the events of one operation from 0, and each line has a digest, so `verify` finds a
+changed line and a missing one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DIGEST = "digest"
 
 
 def digest_of(data: bytes) -> str:
-    """Return the hash of some bytes, named as everywhere."""
+    """Return the SHA-256 of some bytes, with its name in front."""
     return "sha256:" + hashlib.sha256(data).hexdigest()
 
 
@@ -38,13 +38,13 @@ def sealed(record: Mapping[str, object]) -> dict[str, Any]:
 
 
 def is_intact(record: Mapping[str, object]) -> bool:
-    """Return whether a JSON object still has the content that its digest was made of."""
+    """Return whether a JSON object still has the content of its digest."""
     content = {key: value for key, value in record.items() if key != DIGEST}
     return record.get(DIGEST) == _digest(content)
 
 
 def _digest(content: Mapping[str, object]) -> str:
-    # The order of keys is no part of what a JSON object says.
+    # The order of keys has no meaning in JSON.
     return digest_of(orjson.dumps(dict(content), option=orjson.OPT_SORT_KEYS))
 
 
@@ -54,10 +54,10 @@ RestoreMode = Literal["soft", "hard"]
 
 @frozen
 class Operation:
-    """What all events of one restore have in common.
+    """The fields that all events of one restore share.
 
-    `session_id` is the branch's, from the moment it has one; source and marker are None where what
-    was asked for names none, for what was typed is never kept.  User and organisation are settings.
+    `session_id` is the branch's, once it has one.  Source and marker are None where the request
+    names none: what a person typed is never kept.  User and organisation are settings.
     """
 
     operation_id: str
@@ -72,7 +72,7 @@ class Operation:
 
 @frozen
 class RestoreRequested:
-    """Somebody asked for a restore; nothing was looked at yet."""
+    """Somebody asked for a restore; nothing was checked yet."""
 
     label: str | None
     budget: int | None
@@ -81,7 +81,7 @@ class RestoreRequested:
 
 @frozen
 class RestoreValidated:
-    """Marker, source, turn and target were found in order, and nothing was written (AGN-84)."""
+    """Marker, source, turn and target are in order; nothing was written (AGN-84)."""
 
     source_bytes: int
     source_digest: str
@@ -90,7 +90,7 @@ class RestoreValidated:
 
 @frozen
 class BranchCreated:
-    """The branch is on disk, whole."""
+    """The whole branch is on disk."""
 
     placement: Literal["copy", "reference", "seed"]
     branch_bytes: int
@@ -99,7 +99,7 @@ class BranchCreated:
 
 @frozen
 class StateTransferred:
-    """How many of each category went over."""
+    """How many of each category the branch has."""
 
     notes: int
     files: int
@@ -122,7 +122,7 @@ class StatePackPrepared:
 
 @frozen
 class LLMChainReset:
-    """A hard branch begins a new chain: its windows, and the one of the source that ends here."""
+    """A hard branch begins a new chain of windows; that of the source ends."""
 
     window_id: str
     first_window_id: str
@@ -185,32 +185,29 @@ _SOFT = (
 )
 _HARD = (*_SOFT[:-1], "StatePackPrepared", "LLMChainReset", "RestoreCompleted")
 ORDER: Mapping[RestoreMode, tuple[str, ...]] = {"soft": _SOFT, "hard": _HARD}
-"""The events of a restore that succeeds (AGN-62); the others may stand between them."""
+"""The events of a restore that succeeds (AGN-62); others may stand between them."""
 
 COMPLETED = "RestoreCompleted"
-"""The event that ends a restore which succeeds."""
-
 FAILED = "RestoreFailed"
-"""The event that ends a restore which does not."""
 
 BESIDE = frozenset({*_NAMES.values(), "PackTruncated"})
 """The events that may stand anywhere behind the first."""
 
 
 def type_of(event: Event) -> str:
-    """Return the `type` of an event as it is written."""
+    """Return the `type` of an event in the file."""
     return _NAMES.get(type(event), type(event).__name__)
 
 
 def line_of(operation: Operation, event: Event, *, step: int, at: str) -> dict[str, Any]:
-    """Return the line of an event, sealed; `step` counts the events of the operation from 0."""
+    """Return the line of an event with its digest; `step` counts the events of the operation."""
     head = {"type": type_of(event), "at": at}
     return sealed(head | kept.write(operation) | kept.write(event) | {"step": step})
 
 
 @frozen
 class Finding:
-    """Something wrong in a log: a line that was changed, lines that are gone, a wrong order."""
+    """A fault in a log: a changed line, missing lines, a wrong order."""
 
     code: Literal["changed_line", "missing_lines", "wrong_order"]
     operation_id: str | None
@@ -226,10 +223,9 @@ class _Step(NamedTuple):
 
 
 def verify(log: Iterable[object]) -> tuple[Finding, ...]:
-    """Check the events of restores in a log; lines of other operations are for others (AGN-62).
+    """Check the events of restores in a log, and ignore those of other operations (AGN-62).
 
-    An operation that was cut off by a crash is none that is wrong: it lacks only its end
-    (`unended`).
+    A crash leaves an operation without an end: that is no fault (`unended`).
     """
     findings: list[Finding] = []
     running: dict[str, list[_Step]] = {}
@@ -254,9 +250,9 @@ def verify(log: Iterable[object]) -> tuple[Finding, ...]:
 
 
 def unended(log: Iterable[object]) -> tuple[str, ...]:
-    """Return the restores in a log whose end it does not tell, in the order of their beginning.
+    """Return the restores in a log without an end, in the order of their beginning.
 
-    One of them may be under way, or ended by the next start; that is known elsewhere.
+    One of them may be under way, or be ended by the next start.
     """
     has_ended: dict[str, bool] = {}
     for line in log:

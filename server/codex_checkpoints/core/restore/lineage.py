@@ -1,15 +1,14 @@
 """Where sessions come from, as one tree with the exact cut on every edge (AGN-17, AGN-86).
 
-Sessions, forks, revert segments, compactions, restores and subagents are nodes that hang on one
-another; the windows of a session stand in its node.  What somebody claims in a file may be broken
-or go in a circle: a missing parent is shown as unavailable, and a link that closes a circle is left
-out and reported.  Nothing here calls itself, so a chain may be as long as it likes; a tree is
-bounded.  Which files say what is known to the service.
+Sessions, forks, revert segments, compactions, restores and subagents are nodes; a node holds the
+windows of its session.  Claims in files may be broken or circular: a missing parent is shown as
+unavailable, and a link that closes a circle is left out and reported.  Nothing here is recursive,
+so a chain may have any length; the size of a tree is bounded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping
 from typing import Literal
 
 from codex_checkpoints.core.restore.pack import Ancestor, LinkKind, Parent
@@ -17,7 +16,7 @@ from codex_checkpoints.core.restore.records import Restore
 from codex_checkpoints.values import frozen
 
 MAX_CHAIN = 1024
-"""How many links a chain follows at most."""
+"""The most links that a chain follows."""
 
 _RANK: tuple[LinkKind, ...] = ("restore", "compaction", "revert", "subagent", "fork", "import")
 """Of several claims about one child the first of these counts."""
@@ -25,7 +24,7 @@ _RANK: tuple[LinkKind, ...] = ("restore", "compaction", "revert", "subagent", "f
 
 @frozen
 class Cut:
-    """Where a child leaves its parent: what is known of it, each in the parent's own terms."""
+    """Where a child leaves its parent, in the terms of the parent; None where not known."""
 
     turn_id: str | None = None
     ordinal_exclusive: int | None = None
@@ -50,7 +49,7 @@ Ends = Literal["root", "unavailable", "circle", "limit"]
 
 @frozen
 class Chain:
-    """The way from a session up, nearest first, and why it ends."""
+    """The links from a session upwards, nearest first, and why they end."""
 
     links: tuple[Link, ...]
     ends: Ends
@@ -68,22 +67,21 @@ def link_of(restore: Restore) -> Link:
 
 
 def branches_above(
-    links: Iterable[Link], told: Mapping[str, tuple[Ancestor, ...]], session_id: str
+    links: Iterable[Link], recorded: Mapping[str, tuple[Ancestor, ...]], session_id: str
 ) -> tuple[Ancestor, ...]:
-    """Return what led to a session, the newest step first, back to the first session.
+    """Return the steps that led to a session, the newest first, back to the first session.
 
-    The record of a restore also holds the chain as it was when it was made, so that the way is
-    known where the records of sessions further up are gone (AGN-87): `told` are these chains, by
-    the session that the restore made.
+    The record of a restore also holds the chain of its time, so the steps are known where records
+    further up are gone (AGN-87): `recorded` has these chains, by the session that the restore made.
     """
     parents = parents_of(links)
     above: dict[str, Ancestor] = {}
-    at, rest = session_id, told.get(session_id, ())
+    at, rest = session_id, recorded.get(session_id, ())
     while (link := parents.get(at)) is not None and at not in above and len(above) < MAX_CHAIN:
         parent = Parent(link.parent, link.cut.turn_id)
         above[at] = Ancestor(at, parent, link.cut.checkpoint_id, link.kind)
         at = link.parent
-        rest = told.get(at, rest)
+        rest = recorded.get(at, rest)
     for ancestor in rest:
         if ancestor.session_id in above:
             continue
@@ -95,7 +93,7 @@ def branches_above(
 
 
 def chain_of(session_id: str, links: Iterable[Link], known: Container[str]) -> Chain:
-    """Return the way from a session up to where it began; `known` are the ids whose files exist."""
+    """Return the chain from a session up to its origin; `known` are the ids whose files exist."""
     parents = parents_of(links)
     way: list[Link] = []
     seen = {session_id}
@@ -112,7 +110,7 @@ def chain_of(session_id: str, links: Iterable[Link], known: Container[str]) -> C
 
 
 def closes_a_circle(child: str, parent: str, links: Iterable[Link]) -> bool:
-    """Return whether `child` stands above `parent`, or is it: such a link is refused (AGN-86)."""
+    """Return whether `child` is `parent` or stands above it: such a link is refused (AGN-86)."""
     parents = parents_of(links)
     seen: set[str] = set()
     at: str | None = parent
@@ -126,7 +124,7 @@ def closes_a_circle(child: str, parent: str, links: Iterable[Link]) -> bool:
 
 
 def parents_of(links: Iterable[Link]) -> dict[str, Link]:
-    """Return the one link that counts for each child; what is told first wins among equals."""
+    """Return the one link that counts for each child; the first wins among equals."""
     parents: dict[str, Link] = {}
     for link in links:
         before = parents.get(link.child)
@@ -136,7 +134,7 @@ def parents_of(links: Iterable[Link]) -> dict[str, Link]:
 
 
 MAX_NODES = 2048
-"""How many nodes a tree shows at most, but for the way down to the session that was asked for."""
+"""The most nodes of a tree, except those on the path down to the requested session."""
 
 
 @frozen
@@ -164,7 +162,7 @@ class Known:
 class Node:
     """One place in a tree; `link` leads to its parent, which stands somewhere before it.
 
-    An unavailable node is only known because a child names it.
+    An unavailable node is known only because a child names it.
     """
 
     id: str
@@ -178,9 +176,9 @@ class Node:
 
 @frozen
 class Tree:
-    """A tree, depth first, children by time and id; what of it is left out stands in `omitted`.
+    """A tree, depth first, children by time and id; `omitted` counts the nodes left out.
 
-    `circles` are the links of its nodes that would close a circle; they are in no tree.
+    `circles` are the links of its nodes that would close a circle; no tree has them.
     """
 
     root: str
@@ -190,9 +188,9 @@ class Tree:
 
 
 def tree_of(session_id: str, links: Iterable[Link], known: Mapping[str, Known]) -> Tree:
-    """Return the whole tree that a session stands in, from the first session down.
+    """Return the whole tree of a session, from the first session down.
 
-    Where it is too large the session is still in it, with all that stand above it.
+    A tree that is too large still has the session and all that stand above it.
     """
     parents, circles = _without_circles(parents_of(links))
     root, way = session_id, {session_id}
@@ -203,26 +201,31 @@ def tree_of(session_id: str, links: Iterable[Link], known: Mapping[str, Known]) 
     for link in parents.values():
         children.setdefault(link.parent, []).append(link)
     nodes: list[Node] = []
-    met: set[str] = set()
+    reached: set[str] = set()
     room = max(MAX_NODES - len(way), 0)
     waiting: list[tuple[str, int, Link | None]] = [(root, 0, None)]
     while waiting:
         at, depth, link = waiting.pop()
-        met.add(at)
+        reached.add(at)
         if at in way or room > 0:
-            nodes.append(_node(at, depth, link, known.get(at)))
+            found = known.get(at)
+            named = found or Known(at, None)
+            nodes.append(
+                Node(
+                    at,
+                    depth,
+                    link,
+                    available=found is not None,
+                    title=named.title,
+                    archived=named.archived,
+                    windows=named.windows,
+                )
+            )
             room -= at not in way
         below = sorted(children.get(at, ()), key=lambda each: (each.at or "", each.child))
         waiting += [(each.child, depth + 1, each) for each in reversed(below)]
-    of_it = tuple(link for link in circles if link.child in met)
-    return Tree(root, tuple(nodes), of_it, len(met) - len(nodes))
-
-
-def _node(name: str, depth: int, link: Link | None, known: Known | None) -> Node:
-    if known is None:
-        return Node(name, depth, link, available=False, title=None, archived=False, windows=())
-    title, archived, windows = known.title, known.archived, known.windows
-    return Node(name, depth, link, available=True, title=title, archived=archived, windows=windows)
+    of_it = tuple(link for link in circles if link.child in reached)
+    return Tree(root, tuple(nodes), of_it, len(reached) - len(nodes))
 
 
 def _without_circles(parents: Mapping[str, Link]) -> tuple[dict[str, Link], tuple[Link, ...]]:
@@ -237,11 +240,7 @@ def _without_circles(parents: Mapping[str, Link]) -> tuple[dict[str, Link], tupl
             way[at] = None
             at = kept[at].parent
         if at in way and at not in settled:
-            closing = min(_from(list(way), at))
+            closing = min(list(way)[list(way).index(at) :])
             circles.append(kept.pop(closing))
         settled.update(way)
     return kept, tuple(circles)
-
-
-def _from(way: Sequence[str], first: str) -> Sequence[str]:
-    return way[way.index(first) :]

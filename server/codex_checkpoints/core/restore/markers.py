@@ -1,8 +1,8 @@
-"""Markers and pins: the saved points of a session, and the files kept at hand for a restore.
+"""Markers, pins and hints: saved points of a session, and the files that a restore offers.
 
-`markers.jsonl` only grows; `shelf_of` folds its lines.  A marker names a turn and never moves: when
-its turn is rolled back it is detached, and still says what the session was like then (AGN-83).
-It holds a label, a time and the hashes of files, no text of the conversation (AGN-8).
+Lines are only added to `markers.jsonl`; `marker_set_of` reads them.  A marker names a turn and
+never moves: when its turn is rolled back it is detached, and still shows the session of that time
+(AGN-83).  It holds a label, a time and the hashes of files, no text of the conversation (AGN-8).
 """
 
 from __future__ import annotations
@@ -16,26 +16,24 @@ from attrs import evolve
 from codex_checkpoints.core.checkpoint.canonical import kept
 from codex_checkpoints.core.checkpoint.records import MAX_URI_CHARS, MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.text import value
-from codex_checkpoints.core.rollout.fields import Json, object_of
+from codex_checkpoints.core.rollout.fields import object_of, text_of
 from codex_checkpoints.core.rollout.paths import encoded
 from codex_checkpoints.core.rollout.turns import Turns
 from codex_checkpoints.values import frozen
 
 Origin = Literal["user", "compaction"]
-"""Who wanted a marker: a person, or a compaction that was about to happen."""
+"""Who made a marker: a person, or a compaction that was about to happen."""
 
 MAX_PINS = 64
-"""How many pins a session has at most; a further one takes the place of the oldest."""
-
-_NONE: Mapping[str, str] = MappingProxyType({})
+"""The most pins of a session; a further one replaces the oldest."""
 
 
 @frozen
 class Marker:
-    """A saved point on one turn; `hashes` are those of the active files as seen when it was made.
+    """A saved point on one turn; `hashes` are those of the active files at that time.
 
-    `session_id` is the session of the turn.  In the file of a hard branch that is the source: the
-    marker is a reference to it.
+    `session_id` is the session of the turn.  A hard branch keeps the session id of its source:
+    there the marker is a reference.
     """
 
     checkpoint_id: str
@@ -44,7 +42,7 @@ class Marker:
     label: str
     created_at: str
     origin: Origin = "user"
-    hashes: Mapping[str, str] = _NONE
+    hashes: Mapping[str, str] = MappingProxyType({})
 
 
 @frozen
@@ -58,13 +56,13 @@ class Pin:
 
 @frozen
 class MarkerSet:
-    """The markers of a session in the order of their making, and its pins, the newest last."""
+    """The markers of a session, the oldest first, and its pins, the newest last."""
 
     markers: tuple[Marker, ...] = ()
     pins: tuple[Pin, ...] = ()
 
     def find(self, checkpoint_id: str) -> Marker | None:
-        """Return a marker, None where there is none of this id."""
+        """Return the marker with this id, or None."""
         return next((each for each in self.markers if each.checkpoint_id == checkpoint_id), None)
 
 
@@ -88,7 +86,7 @@ def renamed(checkpoint_id: str, label: str, at: str) -> dict[str, Any]:
 
 
 def removed(checkpoint_id: str, at: str) -> dict[str, Any]:
-    """Return the line that takes a marker away; notes and branches stay (AGN-3)."""
+    """Return the line that removes a marker; notes and branches stay (AGN-3)."""
     return {"type": "removed", "checkpointId": checkpoint_id, "at": at}
 
 
@@ -102,32 +100,35 @@ def unpinned(pin: Pin, at: str) -> dict[str, Any]:
     return {"type": "unpinned"} | kept.write(pin) | {"at": at}
 
 
-def shelf_of(lines: Iterable[object]) -> MarkerSet:
-    """Fold the lines of `markers.jsonl`, each a JSON value; what is no such line is passed over.
+def marker_set_of(lines: Iterable[object]) -> MarkerSet:
+    """Read the lines of `markers.jsonl`, each a JSON value; other values are ignored.
 
-    The first line about an id makes the marker: another cannot move it.  An id that was taken away
+    The first line about an id makes the marker: another cannot move it.  The id of a removed marker
     is not used again.
     """
     markers: dict[str, Marker | None] = {}
     pins: dict[Pin, None] = {}
     for line in lines:
-        told = object_of(line)
-        match told.get("type"):
+        fields = object_of(line)
+        name = text_of(fields.get("checkpointId"))
+        match fields.get("type"):
             case "created":
-                marker = kept.read_or_none(told, Marker)
+                marker = kept.read_or_none(fields, Marker)
                 if marker is not None:
                     made = evolve(marker, label=label_of(marker.label))
                     markers.setdefault(marker.checkpoint_id, made)
             case "renamed":
-                _rename(markers, told)
+                label = text_of(fields.get("label"))
+                marker = None if name is None else markers.get(name)
+                if marker is not None and label is not None:
+                    markers[marker.checkpoint_id] = evolve(marker, label=label_of(label))
             case "removed":
-                name = told.get("checkpointId")
-                if isinstance(name, str) and name in markers:
+                if name is not None and name in markers:
                     markers[name] = None
             case "pinned":
-                _pin(pins, told)
+                _pin(pins, kept.read_or_none(fields, Pin))
             case "unpinned":
-                pin = kept.read_or_none(told, Pin)
+                pin = kept.read_or_none(fields, Pin)
                 if pin is not None:
                     pins.pop(pin, None)
             case _:
@@ -135,16 +136,13 @@ def shelf_of(lines: Iterable[object]) -> MarkerSet:
     return MarkerSet(tuple(marker for marker in markers.values() if marker), tuple(pins))
 
 
-def _rename(markers: dict[str, Marker | None], told: Json) -> None:
-    name, label = told.get("checkpointId"), told.get("label")
-    marker = markers.get(name) if isinstance(name, str) else None
-    if marker is not None and isinstance(label, str):
-        markers[marker.checkpoint_id] = evolve(marker, label=label_of(label))
-
-
-def _pin(pins: dict[Pin, None], told: Json) -> None:
-    pin = kept.read_or_none(told, Pin)
-    if pin is None or not _is_sound(pin):
+def _pin(pins: dict[Pin, None], pin: Pin | None) -> None:
+    if pin is None or not 0 < len(pin.uri) <= MAX_URI_CHARS:
+        return
+    if pin.start is None or pin.end is None:
+        if pin.start != pin.end:
+            return
+    elif not 1 <= pin.start <= pin.end:
         return
     pins.pop(pin, None)
     pins[pin] = None
@@ -152,13 +150,7 @@ def _pin(pins: dict[Pin, None], told: Json) -> None:
         del pins[next(iter(pins))]
 
 
-def _is_sound(pin: Pin) -> bool:
-    if pin.start is None or pin.end is None:
-        return pin.start is None and pin.end is None and 0 < len(pin.uri) <= MAX_URI_CHARS
-    return 1 <= pin.start <= pin.end and 0 < len(pin.uri) <= MAX_URI_CHARS
-
-
-# --- what becomes of them ----------------------------------------------------------------------
+# --- turns and branches ----------------------------------------------------------------------
 
 
 def is_detached(marker: Marker, turns: Turns) -> bool:
@@ -167,40 +159,39 @@ def is_detached(marker: Marker, turns: Turns) -> bool:
 
 
 def copied(
-    shelf: MarkerSet, source_id: str, branch_id: str, kept: Iterable[str] | None
+    source: MarkerSet, source_id: str, branch_id: str, kept: Iterable[str] | None
 ) -> MarkerSet:
     """Return the markers and pins of its source that a branch begins with.
 
-    `kept` are the turns that are part of the branch: all up to the cut in a soft restore, where a
-    turn keeps its id (AGN-12).  Their markers become the branch's own, and no other goes along.
-    None is a hard restore, which has no turn of its source: all markers stay references to the
-    sessions that they belong to.
+    `kept` are the turns of a soft branch, which keep their ids (AGN-12): their markers become the
+    branch's own, others stay behind.  None is a hard restore, which has no turn of its source: all
+    markers stay references to their sessions.
     """
     if kept is None:
-        return shelf
+        return source
     own = {(source_id, turn_id) for turn_id in kept}  # a turn id alone is never unique (AGN-11)
     markers = (
         evolve(marker, session_id=branch_id)
-        for marker in shelf.markers
+        for marker in source.markers
         if (marker.session_id, marker.turn_id) in own
     )
-    return MarkerSet(tuple(markers), shelf.pins)
+    return MarkerSet(tuple(markers), source.pins)
 
 
-def lines_of(shelf: MarkerSet, at: str) -> list[dict[str, Any]]:
-    """Return the lines that make a shelf; pins are made at the given time."""
-    return [created(marker) for marker in shelf.markers] + [pinned(pin, at) for pin in shelf.pins]
+def lines_of(source: MarkerSet, at: str) -> list[dict[str, Any]]:
+    """Return the lines that make a set of markers; pins get the given time."""
+    return [created(marker) for marker in source.markers] + [pinned(pin, at) for pin in source.pins]
 
 
 Verdict = Literal["authoritative", "helpful", "noise"]
 
 MAX_ITEMS = 64
-"""How many artifacts are judged at once."""
+"""The most artifacts that are judged at once."""
 
 
 @frozen
 class Hint:
-    """What was found of one artifact, by its uri."""
+    """The verdict on one artifact, by its uri."""
 
     uri: str
     verdict: Verdict
@@ -209,7 +200,7 @@ class Hint:
 
 
 def problems_in(hints: Iterable[Hint]) -> tuple[str, ...]:
-    """Return what keeps hints from being stored, each with its place."""
+    """Return why hints cannot be stored, each problem with its place."""
     found: list[str] = []
     seen: set[str] = set()
     for place, hint in enumerate(hints):
@@ -234,11 +225,11 @@ def line_of(hint: Hint, at: str) -> dict[str, Any]:
 
 
 def hints_in(lines: Iterable[object]) -> tuple[Hint, ...]:
-    """Return the newest hint of each artifact, in the order in which they came."""
+    """Return the newest hint of each artifact, in the order of the lines."""
     found: dict[str, Hint] = {}
     for line in lines:
-        told: Mapping[str, object] = object_of(line)
-        hint = kept.read_or_none(told, Hint) if told.get("type") == "hint" else None
+        fields = object_of(line)
+        hint = kept.read_or_none(fields, Hint) if fields.get("type") == "hint" else None
         if hint is not None:
             found.pop(hint.uri, None)
             found[hint.uri] = hint

@@ -1,7 +1,7 @@
-"""Everything that goes over in a restore, as one value: what the pack and the record are made of.
+"""The contents of a restore as one value, and the state pack that a hard branch begins with.
 
-These are the categories that always travel (AGN-45 to AGN-50) and nothing else (AGN-39 to AGN-43).
-How much of it a model is shown is decided by `pack`.
+The contents are the categories that always travel (AGN-45 to AGN-50) and nothing else (AGN-39 to
+AGN-43).  A pack shows a model as many of their lines as the budget allows.
 """
 
 from __future__ import annotations
@@ -31,30 +31,27 @@ from codex_checkpoints.core.rollout.fields import CONTROLS
 from codex_checkpoints.values import frozen
 
 DEFAULT_REASON = "requested by the user"
-"""The reason of a restore that was asked for without one."""
+"""The reason of a restore whose request gives none."""
 
 MAX_WINDOW = 5
-"""How many user messages the continuity window holds at most (AGN-52)."""
+"""The most user messages in the continuity window (AGN-52)."""
 
 
 @frozen
 class TurnSource:
-    """A turn, with the session that it is of."""
+    """A turn and its session."""
 
     session_id: str
     turn_id: str
 
 
 LinkKind = Literal["restore", "compaction", "revert", "subagent", "fork", "import"]
-"""What made a child of a parent."""
+"""How a child came from its parent."""
 
 
 @frozen
 class Parent:
-    """The session that another one came from, and the turn that it was left at, where that is told.
-
-    Only a restore always tells it.
-    """
+    """A session above, and the turn where the lower one left it; only a restore always has one."""
 
     session_id: str
     turn_id: str | None
@@ -62,7 +59,7 @@ class Parent:
 
 @frozen
 class Ancestor:
-    """One step further up: a session, what it came from and how; only a restore has a marker."""
+    """One step up: a session, its parent and how it came from it; only a restore has a marker."""
 
     session_id: str
     source_turn: Parent
@@ -72,10 +69,9 @@ class Ancestor:
 
 @frozen
 class Origin:
-    """Where a restore begins: a marker on a turn, and the chain of sessions that led there.
+    """Where a restore begins: a marker on a turn, and the chain of sessions above.
 
-    `chain` begins with the source itself, should it have come from another session, and ends with
-    the one that came from the first.
+    `chain` begins with the source itself, if that came from another session.
     """
 
     source_turn: TurnSource
@@ -86,15 +82,12 @@ class Origin:
 
 
 Unseen = Literal["missing", "no_lines", "bound", "unreadable"]
-"""Why nothing of a pin can be shown: no such file, no such lines, too large, not to be read."""
+"""Why a pin cannot be shown: no such file, no such lines, too large, not readable."""
 
 
 @frozen
 class Pinned:
-    """A pin as it is now; `content` is the text of the file or of its lines.
-
-    Where there is none, `unseen` says why.
-    """
+    """A pin as it is now, with the text of the file or its lines; else `unseen` says why not."""
 
     uri: str
     start: int | None
@@ -105,7 +98,7 @@ class Pinned:
 
     @property
     def id(self) -> str:
-        """Return the name of what is pinned, with its lines where it has some."""
+        """Return the name of the file, with the lines where the pin has some."""
         return self.uri if self.start is None else f"{self.uri}#L{self.start}-L{self.end}"
 
     @property
@@ -116,7 +109,7 @@ class Pinned:
 
 @frozen
 class PackContents:
-    """What a restore carries: identity, notes, mode, references, pins, and perhaps a window."""
+    """The contents of a restore: identity, notes, mode, references, pins, and maybe a window."""
 
     origin: Origin
     reason: str
@@ -128,7 +121,7 @@ class PackContents:
 
     @property
     def hashes(self) -> Mapping[str, str | None]:
-        """Return the hashes of the files that are referred to and pinned, by uri."""
+        """Return the hashes of the files referred to and pinned, by uri."""
         whole = {pin.uri: pin.hash for pin in self.pins if pin.start is None}
         return whole | {file.uri: file.hash for file in self.references.files}
 
@@ -150,10 +143,10 @@ HEADINGS: tuple[tuple[str, Part], ...] = (
     ("[PINNED]", "pinned"),
     ("[USER_MESSAGES]", "window"),
 )
-"""Every heading that a pack can have, in order; one without lines is left out."""
+"""Every heading of a pack, in order; one without lines is left out."""
 
 MAX_PIN_CHARS = 4000
-"""Code points of a pinned content that may enter a pack."""
+"""The most code points of a pinned content in a pack."""
 
 _SCANNED = 65_536
 _MAX_BRANCHES = 16
@@ -187,40 +180,31 @@ _NOTICE = (
 
 @frozen
 class Item:
-    """One thing that is carried; `part` is the part of a state pack that it belongs to."""
+    """One thing in the contents, with the part of a pack that it belongs to."""
 
     part: Part
     id: str
-
-
-@frozen
-class Line:
-    """One line of a pack; a heading, or what one `item` says."""
-
-    text: str
-    item: Item | None
 
 
 _Section = list[tuple[str, str]]
 """The lines under a heading, each with the id of its item."""
 
 
-def lines_of(carried: PackContents) -> tuple[Line, ...]:
-    """Return the lines of a pack without any budget, behind its title."""
-    sections = _sections(carried)
+def _lines_of(contents: PackContents) -> Iterator[tuple[str, Item | None]]:
+    """Yield the lines of a pack without any budget, with what each is about."""
+    sections = _sections(contents)
     total = sum(map(len, sections)) + len(_NOTICE)
     notice = [(f"notice:{n}", text.format(total=total)) for n, text in enumerate(_NOTICE, 1)]
-    lines: list[Line] = []
+    yield TITLE, None
     for (heading, part), section in zip(HEADINGS, (notice, *sections), strict=True):
         if section:
-            lines += [Line("", None), Line(heading, None)]
-            lines += [Line(f"- {text}", Item(part, name)) for name, text in section]
-    return tuple(lines)
+            yield from (("", None), (heading, None))
+            yield from ((f"- {text}", Item(part, name)) for name, text in section)
 
 
-def filtered(carried: PackContents) -> tuple[Item, ...]:
-    """Return the notes that no pack shows: what is done, and what was superseded (AGN-46)."""
-    checkpoint = carried.checkpoint
+def filtered(contents: PackContents) -> tuple[Item, ...]:
+    """Return the notes that no pack shows: finished steps, superseded decisions (AGN-46)."""
+    checkpoint = contents.checkpoint
     done = [step for step in checkpoint.plan.steps if checkpoint.plan.done.get(step.id, False)]
     old = list(checkpoint.decisions)
     for standing in standing_decisions(checkpoint.decisions):
@@ -229,29 +213,15 @@ def filtered(carried: PackContents) -> tuple[Item, ...]:
     return tuple(Item("notes", name) for name in names)
 
 
-def unseen(carried: PackContents, why: Unseen) -> tuple[Item, ...]:
-    """Return the pins of which nothing can be shown, for one reason."""
-    return tuple(Item("pinned", pin.id) for pin in carried.pins if pin.unseen == why)
-
-
-def out_of_bound(carried: PackContents) -> tuple[Item, ...]:
-    """Return the pins of which not everything may enter a pack (AGN-50)."""
-    return tuple(
-        Item("pinned", pin.id)
-        for pin in carried.pins
-        if pin.unseen in {None, "bound"} and _content(pin)[1]
-    )
-
-
-def _sections(carried: PackContents) -> tuple[_Section, ...]:
+def _sections(contents: PackContents) -> tuple[_Section, ...]:
     """Return the sections behind the notice, in the order of `HEADINGS`."""
-    checkpoint = carried.checkpoint
+    checkpoint = contents.checkpoint
     plan = checkpoint.plan
     keys = sorted(checkpoint.facts)
     stands = {key: status_of(checkpoint.facts[key], checkpoint.artifacts) for key in keys}
     return (
-        _lineage(carried.origin),
-        _mode(carried),
+        _lineage(contents.origin),
+        _mode(contents),
         [] if checkpoint.task is None else [("task", _bare(task_line(checkpoint.task, _CAPS)))],
         [
             (f"step:{step.id}", _bare(step_line(step, " ", _CAPS)))
@@ -264,12 +234,12 @@ def _sections(carried: PackContents) -> tuple[_Section, ...]:
         ],
         [_fact(key, checkpoint) for key in keys if stands[key] == "VALID"],
         [_fact(key, checkpoint) for key in keys if stands[key] == "SUSPECT"],
-        [(file.uri, _file(file)) for file in carried.references.files],
-        [(f"reread:{region.uri}", _region(region)) for region in regions_of(carried.references)],
-        [line for pin in carried.pins for line in _pin(pin)],
+        [(file.uri, _file(file)) for file in contents.references.files],
+        [(f"reread:{region.uri}", _region(region)) for region in regions_of(contents.references)],
+        [line for pin in contents.pins for line in _pin(pin)],
         [
             (f"message:{message.ref}", value(message.text, MAX_MESSAGE_CHARS))
-            for message in carried.window[max(0, len(carried.window) - MAX_WINDOW) :]
+            for message in contents.window[max(0, len(contents.window) - MAX_WINDOW) :]
         ],
     )
 
@@ -299,7 +269,7 @@ def _lineage(origin: Origin) -> _Section:
 
 
 def _how(above: Ancestor) -> str:
-    """Say how a session came about, as far as that is told."""
+    """Return how a session came from its parent, as far as that is known."""
     parent = above.source_turn
     turn = "" if parent.turn_id is None else f"turn {_name(parent.turn_id)} of "
     where = f"{turn}session {_name(parent.session_id)}"
@@ -309,13 +279,13 @@ def _how(above: Ancestor) -> str:
     return f"branched at {where}{marker}"
 
 
-def _mode(carried: PackContents) -> _Section:
-    last = carried.modes[-1] if carried.modes else None
+def _mode(contents: PackContents) -> _Section:
+    last = contents.modes[-1] if contents.modes else None
     mode = "not recorded" if last is None else f"{_name(last.mode)} (since seq={last.seq})"
     return [
         ("restore", "restore: hard"),
         ("mode", f"collaboration mode: {mode}"),
-        ("reason", f"reason: {value(carried.reason, MAX_VALUE_CHARS)}"),
+        ("reason", f"reason: {value(contents.reason, MAX_VALUE_CHARS)}"),
     ]
 
 
@@ -347,15 +317,15 @@ def _pin(pin: Pinned) -> Iterator[tuple[str, str]]:
 
 
 def _content(pin: Pinned) -> tuple[list[str], bool]:
-    """Return the lines of a pinned content within the bound, and whether something is left off.
+    """Return the lines of a pinned content within the bound, and whether something is cut.
 
-    Indentation is kept; secrets and control characters go, as from any text we store.
+    Indentation stays; secrets and control characters are removed, as from any text we store.
     """
     if not pin.content:
         return [], pin.content is None
     seen = redact(pin.content[:_SCANNED]).removesuffix("\n")
     if len(pin.content) > _SCANNED:
-        # The last line may end in the front half of a secret.
+        # The last line may end in the first half of a secret.
         seen = seen.rpartition("\n")[0]
     shown: list[str] = []
     room = MAX_PIN_CHARS
@@ -371,9 +341,9 @@ def _content(pin: Pinned) -> tuple[list[str], bool]:
 TITLE = "[SESSION_RESTORE v1]"
 
 Reason = Literal["budget", "filtered", "missing", "no_lines", "unreadable", "bound"]
-"""Why something is not in a pack: no tokens left; a step that is done or a decision that another
-supersedes; a pinned file that is not there, that has no such lines, or that is not to be read;
-longer than a pinned content may be."""
+"""Why a pack leaves something out: no tokens left; a finished step or superseded decision; a pinned
+file that is missing, without such lines, unreadable or too long.
+"""
 
 
 @frozen
@@ -392,7 +362,7 @@ class Deferred:
 
 @frozen
 class StatePack:
-    """A pack within its budget; `included` and the ones left out are all items there are."""
+    """A pack within its budget; `included` and `deferred` are all items there are."""
 
     text: str
     tokens: int
@@ -412,7 +382,7 @@ class StatePack:
 
 @frozen
 class PackLine:
-    """One line that a pack can have; `tokens` is the smallest budget of a pack that holds it.
+    """One line of a pack; `tokens` is the smallest budget of a pack that has it.
 
     A heading, or the empty line before it, has no item.
     """
@@ -427,39 +397,42 @@ def tokens_of(text: str) -> int:
     return -(-len(text.encode()) // 4)
 
 
-def pack_lines(carried: PackContents) -> tuple[PackLine, ...]:
-    """Return every line that a pack of what is carried can have, in their order.
+def pack_lines(contents: PackContents) -> tuple[PackLine, ...]:
+    """Return every line that a pack of these contents can have, in order.
 
-    The pack of any budget is those of them whose `tokens` do not exceed it.
+    The pack of any budget has those whose `tokens` do not exceed it.
     """
     size = 0
     found: list[PackLine] = []
-    for line in (Line(TITLE, None), *lines_of(carried)):  # the title is no item
-        size += len(line.text.encode()) + 1
-        found.append(PackLine(line.text, line.item, -(-size // 4)))
+    for text, item in _lines_of(contents):
+        size += len(text.encode()) + 1
+        found.append(PackLine(text, item, -(-size // 4)))
     return tuple(found)
 
 
-def state_pack(carried: PackContents, budget: int = DEFAULT_BUDGET) -> StatePack:
-    """Return the pack of what is carried, of at most `budget` tokens."""
-    lines = pack_lines(carried)
+def state_pack(contents: PackContents, budget: int = DEFAULT_BUDGET) -> StatePack:
+    """Return the pack of these contents, of at most `budget` tokens."""
+    lines = pack_lines(contents)
     text = "".join(f"{line.text}\n" for line in lines if line.tokens <= budget)
     items = [(line.item, line.tokens <= budget) for line in lines if line.item is not None]
     included = tuple(item for item, fits in items if fits)
-    reasons: tuple[tuple[Reason, Iterable[Item]], ...] = (
+    pins = [(pin, Item("pinned", pin.id)) for pin in contents.pins]
+    unseen: tuple[Unseen, ...] = ("missing", "no_lines", "unreadable")
+    reasons: list[tuple[Reason, Iterable[Item]]] = [
         ("budget", (item for item, fits in items if not fits)),
-        ("filtered", filtered(carried)),
-        ("missing", unseen(carried, "missing")),
-        ("no_lines", unseen(carried, "no_lines")),
-        ("unreadable", unseen(carried, "unreadable")),
-        ("bound", out_of_bound(carried)),
-    )
+        ("filtered", filtered(contents)),
+        *((why, [item for pin, item in pins if pin.unseen == why]) for why in unseen),
+    ]
+    shortened = [
+        item for pin, item in pins if pin.unseen in {None, "bound"} and _content(pin)[1]
+    ]  # AGN-50
+    reasons.append(("bound", shortened))
     deferred = (Deferred(item.part, item.id, why) for why, some in reasons for item in some)
     return StatePack(text, tokens_of(text), budget, included, tuple(deferred))
 
 
-def items_of(carried: PackContents) -> tuple[Item, ...]:
-    """Return all items that are carried, as a soft restore takes them over."""
-    shown = (line.item for line in lines_of(carried) if line.item is not None)
+def items_of(contents: PackContents) -> tuple[Item, ...]:
+    """Return all items of the contents, as a soft restore takes them over."""
+    shown = (item for _, item in _lines_of(contents) if item is not None)
     travelling = (item for item in shown if item.part not in {"notice", "window"})
-    return (*travelling, *filtered(carried))
+    return (*travelling, *filtered(contents))

@@ -1,9 +1,9 @@
-"""`restores.jsonl`: one record a restore, with all that its details ever need (AGN-68, AGN-87).
+"""`restores.jsonl`: one record a restore, with all that its details need (AGN-68, AGN-87).
 
-Kept with the branch and with the source, so that either can go.  It names what went over and holds
-the state that a hard branch began with; no text of the conversation, of a file or of the pack
-(AGN-25): the pack stands in the branch, and here its digest.  Semantics carry a version (AGN-82).
-How a record comes to be is told in `recording`.
+Branch and source both keep the record, so either can be deleted.  It names what the branch has, and
+holds the initial state of a hard branch.  It holds no text of the conversation, of a file or of the
+pack (AGN-25), only the digest of the pack, which stands in the branch.  The semantics have a
+version (AGN-82).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from codex_checkpoints.core.restore.trace import ModeChange
 from codex_checkpoints.values import frozen
 
 SEMANTICS = 1
-"""The version of what a restore means; a record says by which it was made."""
+"""The version of the semantics; a record has the one it was made with."""
 
 WarningCode = Literal[
     "pack_truncated",
@@ -48,7 +48,7 @@ WarningCode = Literal[
 ]
 
 Placement = Literal["copy", "reference", "seed"]
-"""How a branch comes by its state: with its source's lines, by naming them, or by a checkpoint."""
+"""How a branch gets its state: lines of its source, references to them, or a checkpoint."""
 
 
 @frozen
@@ -61,7 +61,7 @@ class Caution:
 
 @frozen
 class PinnedReference:
-    """A pin that went over, with its hash at that moment."""
+    """A pin in the branch, with its hash at that moment."""
 
     uri: str
     start: int | None
@@ -71,7 +71,7 @@ class PinnedReference:
 
 @frozen
 class PackFigures:
-    """What there is to say of a pack without its text."""
+    """The figures of a pack, without its text."""
 
     digest: str
     tokens: int
@@ -80,7 +80,7 @@ class PackFigures:
 
 @frozen
 class TokenFigures:
-    """How full the context was at the turn, and how full it is in the branch (AGN-15)."""
+    """The tokens in use at the turn, and in the branch (AGN-15)."""
 
     before: int | None
     after: int | None
@@ -98,7 +98,7 @@ class Windows:
 
 @frozen
 class Restore:
-    """One restore, as it is written down."""
+    """One restore, as it is recorded."""
 
     semantics: int
     operation_id: str
@@ -131,22 +131,22 @@ class Restore:
     fallbacks: tuple[Fallback, ...] = ()
     placement: Placement | None = None
     branch_bytes: int | None = None
-    """How much of the branch its digest is of; None in records of earlier versions."""
+    """The bytes of the branch in its digest; None in records of earlier versions."""
     source_bytes: int | None = None
 
 
 def line_of(restore: Restore) -> dict[str, Any]:
-    """Return the line of a record, sealed."""
+    """Return the line of a record, with its digest."""
     return sealed(kept.write(restore))
 
 
 def restore_in(line: object) -> Restore | None:
-    """Read a line of `restores.jsonl`, of whatever semantics; None for what is no record."""
+    """Read a line of `restores.jsonl`, of any semantics; None for what is no record."""
     return kept.read_or_none(line, Restore)
 
 
 def restores_in(lines: Iterable[object]) -> tuple[Restore, ...]:
-    """Return the records in a file that only grows; one that stands there twice counts once."""
+    """Return the records in a file; one that stands there twice counts once."""
     found: dict[str, Restore] = {}
     for line in lines:
         restore = restore_in(line)
@@ -163,7 +163,7 @@ def seed_of(restores: Iterable[Restore], session_id: str) -> Checkpoint | None:
 
 @frozen
 class Outcome:
-    """What the service found out and did around a restore."""
+    """What the service found and did during a restore."""
 
     operation_id: str
     session_id: str
@@ -183,13 +183,13 @@ class Outcome:
     source_bytes: int | None = None
 
 
-def restore_of(carried: PackContents, outcome: Outcome, pack: StatePack | None) -> Restore:
+def restore_of(contents: PackContents, outcome: Outcome, pack: StatePack | None) -> Restore:
     """Return the record of a restore; a hard one has a pack and a seed, a soft one neither."""
     hard = outcome.mode == "hard"
     if hard != (pack is not None):
         message = "a hard restore has a pack, a soft one has none"
         raise ValueError(message)
-    origin = carried.origin
+    origin = contents.origin
     return Restore(
         semantics=SEMANTICS,
         operation_id=outcome.operation_id,
@@ -203,20 +203,20 @@ def restore_of(carried: PackContents, outcome: Outcome, pack: StatePack | None) 
         restored_at=outcome.restored_at,
         context_reset=hard,
         chain=origin.chain,
-        reason=value(carried.reason, MAX_VALUE_CHARS),
-        modes=carried.modes,
-        references=carried.references,
-        pinned=tuple(PinnedReference(p.uri, p.start, p.end, p.hash) for p in carried.pins),
-        included=items_of(carried) if pack is None else pack.included,
+        reason=value(contents.reason, MAX_VALUE_CHARS),
+        modes=contents.modes,
+        references=contents.references,
+        pinned=tuple(PinnedReference(p.uri, p.start, p.end, p.hash) for p in contents.pins),
+        included=items_of(contents) if pack is None else pack.included,
         deferred=() if pack is None else pack.deferred,
-        warnings=cautions_of(carried, outcome, pack),
+        warnings=cautions_of(contents, outcome, pack),
         tokens=outcome.tokens,
         caps=outcome.caps,
         windows=outcome.windows,
         branch_digest=outcome.branch_digest,
         source_digest=outcome.source_digest,
         pack=None if pack is None else figures_of(pack),
-        seed=carried.checkpoint if hard else None,
+        seed=contents.checkpoint if hard else None,
         drift=outcome.drift,
         missing=outcome.missing,
         fallbacks=outcome.fallbacks,
@@ -226,29 +226,29 @@ def restore_of(carried: PackContents, outcome: Outcome, pack: StatePack | None) 
 
 
 def figures_of(pack: StatePack) -> PackFigures:
-    """Return the figures of a pack; the digest is that of the bytes in the branch."""
+    """Return the figures of a pack; the digest is that of its bytes in the branch."""
     return PackFigures(digest_of(pack.text.encode()), pack.tokens, pack.budget)
 
 
-def transferred(carried: PackContents, markers: int) -> StateTransferred:
-    """Return how many of each category went over, for the audit and the summary."""
-    checkpoint = carried.checkpoint
+def transferred(contents: PackContents, markers: int) -> StateTransferred:
+    """Return how many of each category the branch has, for the audit and the summary."""
+    checkpoint = contents.checkpoint
     notes = len(checkpoint.plan.steps) + len(checkpoint.decisions) + len(checkpoint.facts)
     return StateTransferred(
         notes=notes + (checkpoint.task is not None),
-        files=len(carried.references.files),
-        chunks=len(carried.references.chunks),
-        system_artifacts=len(carried.references.system),
-        pinned=len(carried.pins),
+        files=len(contents.references.files),
+        chunks=len(contents.references.chunks),
+        system_artifacts=len(contents.references.system),
+        pinned=len(contents.pins),
         markers=markers,
     )
 
 
 def cautions_of(
-    carried: PackContents, outcome: Outcome, pack: StatePack | None
+    contents: PackContents, outcome: Outcome, pack: StatePack | None
 ) -> tuple[Caution, ...]:
-    """Return what a person ought to know of a restore, the gravest first."""
-    checkpoint = carried.checkpoint
+    """Return the warnings for a person, the gravest first."""
+    checkpoint = contents.checkpoint
     statuses = [status_of(fact, checkpoint.artifacts) for fact in checkpoint.facts.values()]
     counts: tuple[tuple[WarningCode, int], ...] = (
         ("problems_in_source", outcome.problems),

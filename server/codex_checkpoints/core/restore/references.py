@@ -1,12 +1,13 @@
-"""What a restore carries by name alone: files, parts of files, patches and tool outputs.
+"""What a restore names without its content: files, parts of files, patches and tool outputs.
 
-Contents never travel (AGN-47 to AGN-49).  Hashes and sizes are those of now and come in as
-arguments; what a session changed and read is told by `trace`.
+Contents never travel (AGN-47 to AGN-49).  Hashes and sizes are the present ones, passed as
+arguments; `trace` finds what a session changed and read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Literal
 
 from codex_checkpoints.core.checkpoint.records import (
@@ -25,7 +26,7 @@ MAX_SYSTEM = 256
 
 @frozen
 class FileReference:
-    """A file of the session; `touched` and `sent_to_model` say what happened to it (AGN-35)."""
+    """A file of the session; `touched` and `sent_to_model` report its use (AGN-35)."""
 
     uri: str
     hash: str | None
@@ -36,7 +37,7 @@ class FileReference:
 
 @frozen
 class Chunk:
-    """Lines that were read by their numbers, with their hash as they are now (AGN-36)."""
+    """Lines that were read by their numbers, with their present hash (AGN-36)."""
 
     chunk_id: str
     uri: str
@@ -56,7 +57,7 @@ class SystemArtifact:
 
 @frozen
 class References:
-    """Everything that is referred to, the newest of each kind first."""
+    """All that is referred to, the newest of each kind first."""
 
     files: tuple[FileReference, ...] = ()
     chunks: tuple[Chunk, ...] = ()
@@ -65,7 +66,7 @@ class References:
 
 @frozen
 class Region:
-    """The lines of a file to read again: ranges in order that neither meet nor overlap."""
+    """The lines of a file to read again: ordered ranges with gaps between."""
 
     uri: str
     ranges: tuple[tuple[int, int], ...]
@@ -80,9 +81,9 @@ def chunk_id(span: Span) -> str:
 
 
 def spans_of(traces: Traces, earlier: References = NOTHING) -> tuple[Span, ...]:
-    """Return the partial reads to be named, the newest first; their lines are to be hashed.
+    """Return the partial reads to name, the newest first; the caller hashes their lines.
 
-    `earlier` is what the session itself was restored with, should it be a branch.
+    `earlier` is what the session itself was restored with, if it is a branch.
     """
     before = (Span(chunk.uri, chunk.start, chunk.end) for chunk in earlier.chunks)
     return tuple(dict.fromkeys((*traces.spans, *before)))[:MAX_SPANS]
@@ -95,54 +96,61 @@ def references_of(
     chunk_hashes: Mapping[str, str],
     earlier: References = NOTHING,
 ) -> References:
-    """Return what is carried by name; sizes are in bytes by uri, hashes of chunks by their id.
+    """Return the references of a restore; sizes are in bytes by uri, hashes of chunks by their id.
 
-    The files are those of the checkpoint, with the hashes it holds.  What is not known is absent.
+    The files are those of the checkpoint, with its hashes.  Unknown values are absent.
     """
-    touched = traces.touched | {file.uri for file in earlier.files if file.touched}
-    sent = traces.sent | {file.uri for file in earlier.files if file.sent_to_model}
-    files = tuple(
-        FileReference(
-            file.uri, file.hash, sizes.get(file.uri), file.uri in touched, file.uri in sent
-        )
-        for file in _newest(checkpoint.artifacts, "file")
+    files = _newest(checkpoint.artifacts, "file")
+    outputs = _newest(checkpoint.artifacts, "tool_output")
+    hashes = {file.uri: file.hash for file in files}
+    return _references(
+        traces,
+        earlier,
+        hashes,
+        sizes=sizes,
+        chunk_hashes=chunk_hashes,
+        outputs=(SystemArtifact("tool_output", each.uri, each.hash) for each in outputs),
     )
-    chunks = tuple(
-        Chunk(name, span.uri, span.start, span.end, chunk_hashes.get(name))
-        for span in spans_of(traces, earlier)
-        for name in [chunk_id(span)]
-    )
-    patches = (SystemArtifact("patch", encoded(call_id)) for call_id in traces.patches)
-    outputs = (
-        SystemArtifact("tool_output", output.uri, output.hash)
-        for output in _newest(checkpoint.artifacts, "tool_output")
-    )
-    system = dict.fromkeys((*patches, *outputs, *earlier.system))
-    return References(files, chunks, tuple(system)[:MAX_SYSTEM])
 
 
 def remembered(traces: Traces, earlier: References = NOTHING) -> References:
-    """Return what a later session knows by name of one whose lines it does not have.
+    """Return the references to a session whose lines a later session does not have.
 
-    Hashes and sizes are those of whenever somebody asks; here there are none.
+    They have no hashes and sizes: those depend on when somebody asks.
     """
+    before = {file.uri for file in earlier.files if file.touched or file.sent_to_model}
+    uris = sorted(traces.touched | traces.sent | before)
+    return _references(traces, earlier, dict.fromkeys(uris))
+
+
+def _references(  # noqa: PLR0913 - the parts of a reference
+    traces: Traces,
+    earlier: References,
+    hashes: Mapping[str, str | None],
+    *,
+    sizes: Mapping[str, int] = MappingProxyType({}),
+    chunk_hashes: Mapping[str, str] = MappingProxyType({}),
+    outputs: Iterable[SystemArtifact] = (),
+) -> References:
     touched = traces.touched | {file.uri for file in earlier.files if file.touched}
     sent = traces.sent | {file.uri for file in earlier.files if file.sent_to_model}
-    files = (
-        FileReference(uri, None, None, uri in touched, uri in sent)
-        for uri in sorted(touched | sent)
+    files = tuple(
+        FileReference(uri, found, sizes.get(uri), uri in touched, uri in sent)
+        for uri, found in hashes.items()
     )
-    spans = spans_of(traces, earlier)
-    chunks = (Chunk(chunk_id(span), span.uri, span.start, span.end, None) for span in spans)
+    chunks = tuple(
+        Chunk(chunk_id(span), span.uri, span.start, span.end, chunk_hashes.get(chunk_id(span)))
+        for span in spans_of(traces, earlier)
+    )
     patches = (SystemArtifact("patch", encoded(call_id)) for call_id in traces.patches)
-    system = dict.fromkeys((*patches, *earlier.system))
-    return References(tuple(files), tuple(chunks), tuple(system)[:MAX_SYSTEM])
+    system = dict.fromkeys((*patches, *outputs, *earlier.system))
+    return References(files, chunks, tuple(system)[:MAX_SYSTEM])
 
 
 def regions_of(references: References) -> tuple[Region, ...]:
     """Return what to read again in one batch, in the order of the files (AGN-74).
 
-    A file that cannot be seen now is left out: there is nothing to read.
+    A file without a hash is left out: it cannot be read.
     """
     ranges: dict[str, list[tuple[int, int]]] = {}
     for chunk in references.chunks:
@@ -170,12 +178,12 @@ def _merged(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
 
 
 WEAK = "stat:"
-"""How a hash begins that stands for size and time alone, not for the content."""
+"""The prefix of a hash that stands for size and time, not for the content."""
 
 
 @frozen
 class Drift:
-    """A file whose content is another than when the marker was made."""
+    """A file that changed since the marker was made."""
 
     uri: str
     then: str
@@ -186,7 +194,7 @@ class Drift:
 class Missing:
     """A file that cannot be seen now; `then` is its hash when the marker was made.
 
-    That is `unknown:` where it was not seen then either.
+    `then` is `unknown:` where the file was not seen at that time either.
     """
 
     uri: str
@@ -203,15 +211,15 @@ FallbackKind = Literal[
     "copied_damaged",
     "earlier_unknown",
 ]
-"""What was made do with; `copied_…`: a soft branch that was to name its source's lines has them.
+"""`copied_…`: a soft branch has copies of lines instead of references to its source's.
 
-`earlier_unknown`: nothing here tells what was read and changed before the source began.
+`earlier_unknown`: what was read and changed before the source began is not known.
 """
 
 
 @frozen
 class Fallback:
-    """Something weaker was used than one would wish; `uri` is the file that it is about."""
+    """A weaker method that was used; `uri` is its file."""
 
     fallback: FallbackKind
     uri: str | None = None
@@ -227,7 +235,7 @@ def drift_of(then: Mapping[str, str], now: Mapping[str, str]) -> tuple[Drift, ..
 
 
 def missing_of(then: Mapping[str, str], now: Mapping[str, str]) -> tuple[Missing, ...]:
-    """Return the files that have no hash now, by uri; `now` covers every file of `then`."""
+    """Return the files that have no hash now, by uri; `now` has every file of `then`."""
     return tuple(
         Missing(uri, then[uri])
         for uri in sorted(then)
@@ -235,14 +243,14 @@ def missing_of(then: Mapping[str, str], now: Mapping[str, str]) -> tuple[Missing
     )
 
 
-def also_missing(told: Iterable[Missing], uris: Iterable[str]) -> tuple[Missing, ...]:
-    """Add files that are not there to those that are missing since the marker, by uri."""
-    found = {uri: Missing(uri, UNKNOWN_HASH) for uri in uris} | {each.uri: each for each in told}
+def also_missing(known: Iterable[Missing], uris: Iterable[str]) -> tuple[Missing, ...]:
+    """Add missing files to those missing since the marker, by uri."""
+    found = {uri: Missing(uri, UNKNOWN_HASH) for uri in uris} | {each.uri: each for each in known}
     return tuple(found[uri] for uri in sorted(found))
 
 
 def weak_hashes(*known: Mapping[str, str | None]) -> tuple[Fallback, ...]:
-    """Return the files of which only size and time are known, each once, by uri (DSC-71)."""
+    """Return the files known only by size and time, each once, by uri (DSC-71)."""
     weak = {
         uri
         for hashes in known

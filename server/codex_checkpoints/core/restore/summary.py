@@ -1,7 +1,6 @@
-"""The words for people: labels, one line about a restore, what a warning means, four ideas.
+"""The words for people about restores: labels, a summary, warnings, four ideas, and differences.
 
-Nothing here promises that a model will think as it did, or that it keeps what was not written down
-(AGN-22, AGN-26).  Where the words are shown is decided by the doors.
+They do not promise that a model thinks as before, or keeps what was not recorded (AGN-22, AGN-26).
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ LABELS: Mapping[RestoreMode, str] = {
     "soft": "Continue with context",
     "hard": "Reset context for performance",
 }
-"""What the two ways to restore are called, everywhere (AGN-71)."""
+"""The names of the two kinds of restore, everywhere (AGN-71)."""
 
 ABOUT: Mapping[RestoreMode, str] = {
     "soft": "Opens a branch that takes the conversation up to the marker along. The context stays"
@@ -43,18 +42,18 @@ IDEAS = (
     "Restoring opens a branch; nothing is deleted.",
     "A hard restore lightens the context and keeps the goal.",
 )
-"""The four ideas that help texts get across (AGN-70)."""
+"""The four ideas that help texts explain (AGN-70)."""
 
 LIMITS = (
     "Only what was recorded goes over. Note down what must not be lost.",
     "A model may answer differently in a branch, even with the same notes.",
 )
-"""What a restore cannot do, to stand beside the ideas."""
+"""What a restore cannot do, shown with the ideas."""
 
 
 @frozen
 class Summary:
-    """One quiet notification: what happened, and one line about what went along (AGN-67)."""
+    """One quiet notification: what happened, and one line about what the branch has (AGN-67)."""
 
     headline: str
     carried: str
@@ -91,11 +90,11 @@ _CAUTIONS: Mapping[WarningCode, tuple[str, ...]] = {
 
 
 def summary_of(restore: Restore) -> Summary:
-    """Return what to tell about a restore."""
+    """Return the notification about a restore."""
     name = f"“{restore.label}”" if restore.label else restore.checkpoint_id
     reset = "Context reset." if restore.context_reset else "Context not reset."
     return Summary(
-        f"Restored {name}: new branch created. {reset}", f"Carried over: {_goods(restore)}."
+        f"Restored {name}: new branch created. {reset}", f"Carried over: {_transferred(restore)}."
     )
 
 
@@ -110,23 +109,23 @@ def caution_text(caution: Caution) -> str:
     return texts[0] if caution.count == 1 else texts[-1].format(n=caution.count)
 
 
-def _goods(restore: Restore) -> str:
-    """Count what went over, and what of it the pack does not show.
+def _transferred(restore: Restore) -> str:
+    """Return the counts of what the branch has, and of what the pack does not show.
 
-    All notes go over, whatever enters the pack (AGN-46).
+    The branch has all notes, whatever the pack shows (AGN-46).
     """
     left = [item for item in restore.deferred if item.reason in {"budget", "filtered"}]
     noted = [item.id for item in (*restore.included, *left) if item.part == "notes"]
     steps = sum(each.startswith("step:") for each in noted)
     tasks = noted.count("task")
-    goods = (
+    counts = (
         (len(noted) - steps - tasks, "note"),
         (steps, "plan step"),
         (len(restore.references.files), "file reference"),
         (len(restore.pinned), "pin"),
     )
     words = ["the task"] if tasks else []
-    words += [counted(many, what) for many, what in goods if many]
+    words += [counted(many, what) for many, what in counts if many]
     text = ", ".join(words) or "nothing"
     return f"{text}; {counted(len(left), 'item')} not in the pack" if left else text
 
@@ -185,7 +184,7 @@ class Change:
 
 @frozen
 class Difference:
-    """All that differs; `reordered` says that steps of the plan which both have changed places."""
+    """All that differs; `reordered`: steps that both plans have changed places."""
 
     task: tuple[Change, ...] = ()
     plan: tuple[Change, ...] = ()
@@ -197,17 +196,16 @@ class Difference:
     @property
     def empty(self) -> bool:
         """Return whether nothing differs."""
-        return self == _NOTHING
-
-
-_NOTHING = Difference()
+        return self == Difference()
 
 
 def difference(before: Checkpoint, after: Checkpoint) -> Difference:
-    """Return what differs, each kind in its order: gone and changed as they stood, then new."""
+    """Return what differs, each kind in its order: removed and changed as they stood, then new."""
     steps, later_steps = _steps(before), _steps(after)
     return Difference(
-        task=_changes(_task(before), _task(after)),
+        task=_changes(
+            {"task": before.task} if before.task else {}, {"task": after.task} if after.task else {}
+        ),
         plan=_changes(steps, later_steps),
         reordered=[key for key in steps if key in later_steps]
         != [key for key in later_steps if key in steps],
@@ -242,10 +240,6 @@ def _changes(before: Mapping[str, Compared], after: Mapping[str, Compared]) -> t
     keys = dict.fromkeys((*before, *after))
     pairs = ((before.get(key), after.get(key)) for key in keys)
     return tuple(Change(old, new) for old, new in pairs if old != new)
-
-
-def _task(checkpoint: Checkpoint) -> dict[str, Compared]:
-    return {} if checkpoint.task is None else {"task": checkpoint.task}
 
 
 def _steps(checkpoint: Checkpoint) -> dict[str, Compared]:

@@ -1,8 +1,8 @@
-"""A session read once more for a restore: what a checkpoint does not keep of it.
+"""Read a session again for a restore, for what a checkpoint does not keep.
 
-Which files were changed and which were read, which lines of them, which patches were applied, in
-which modes the session worked, what its user said last, and when turns ended.  Which call did what,
-and which message is a person's, is left to the reducer and to `gathering`.
+These are the files that were changed and read, the lines of them, applied patches, modes, the last
+messages of the user, and the ends of turns.  The reducer decides which call did what, and which
+message is a person's.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import Observation, Place, name_of
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.rollout import shell
-from codex_checkpoints.core.rollout.fields import Json, object_of, text_of
+from codex_checkpoints.core.rollout.fields import object_of, text_of
 from codex_checkpoints.core.rollout.items import (
     Compacted,
     Seen,
@@ -32,7 +32,7 @@ from codex_checkpoints.core.rollout.turns import Turn
 from codex_checkpoints.values import frozen
 
 MAX_SPANS = 64
-"""How many partial reads are kept, the newest."""
+"""The most partial reads that are kept, the newest."""
 
 _FILES = 1 << 16
 _PATCHES = 256
@@ -49,40 +49,8 @@ class Span:
     end: int
 
 
-class Gathered:
-    """The traces of what a session observed: the newest of each kind stand last."""
-
-    def __init__(self) -> None:
-        """Begin with nothing."""
-        self.touched: dict[str, None] = {}
-        self.sent: dict[str, None] = {}
-        self.spans: dict[Span, None] = {}
-        self.patches: dict[str, None] = {}
-        self.deleted: dict[str, None] = {}
-
-    def observe(self, observed: Observation) -> None:
-        """Take an observation; each is read at once."""
-        place, moves = observed.place, False
-        for each in observed.seen():
-            moves = each.action == "move" and not moves  # the file that is moved, then where to
-            if each.kind == "file":
-                uri, _ = name_of(each, place)
-                if uri is not None:
-                    self._file(uri, each, place)
-                    self.deleted.pop(uri, None)
-                    if moves or each.action == "delete":
-                        _renew(self.deleted, uri, _FILES)
-
-    def _file(self, uri: str, seen: Seen, place: Place) -> None:
-        _renew(self.sent if seen.action == "read" else self.touched, uri, _FILES)
-        if seen.call_id:
-            _renew(self.patches, seen.call_id[:MAX_URI_CHARS], _PATCHES)
-        for span in _spans(uri, seen, place):
-            _renew(self.spans, span, MAX_SPANS)
-
-
 def _renew(known: dict[_Key, None], key: _Key, total: int) -> None:
-    """Make `key` the newest; of too many the oldest is forgotten."""
+    """Make `key` the newest; beyond `total` the oldest is dropped."""
     known.pop(key, None)
     known[key] = None
     if len(known) > total:
@@ -90,9 +58,9 @@ def _renew(known: dict[_Key, None], key: _Key, total: int) -> None:
 
 
 def _spans(uri: str, seen: Seen, place: Place) -> Iterator[Span]:
-    """Yield the lines that a command read of a file, where its text names the first and the last.
+    """Yield the lines that a command read of a file, where its text has the first and the last.
 
-    The command is asked even where Codex itself says which files it read: that names no lines.
+    The text is read even where Codex itself lists the files: its list has no lines.
     """
     if seen.script is None:
         return
@@ -101,8 +69,7 @@ def _spans(uri: str, seen: Seen, place: Place) -> Iterator[Span]:
     for read in reading.reads:
         if read.start is None or read.end is None:
             continue
-        # Codex puts the folder that a script changes to in front of the name, or it stands in
-        # the folder of the call already.
+        # The folder that a script changes to stands in front of the name, or in the call.
         names = {read.path, f"{reading.folder}/{read.path}" if reading.folder else read.path}
         named = (
             uri_of(name, folder=seen.folder, turn_folder=turn_folder, base=base) for name in names
@@ -112,7 +79,7 @@ def _spans(uri: str, seen: Seen, place: Place) -> Iterator[Span]:
 
 
 MAX_MESSAGE_CHARS = 2000
-"""Code points of a user message in the continuity window."""
+"""The most code points of a message in the continuity window."""
 
 _MODES = 64
 _MESSAGES = 256
@@ -129,7 +96,7 @@ class ModeChange:
 
 @frozen
 class Message:
-    """What a person said: a value of at most `MAX_MESSAGE_CHARS` code points."""
+    """A message of a person: a value of at most `MAX_MESSAGE_CHARS` code points."""
 
     ref: str
     text: str
@@ -139,7 +106,7 @@ class Message:
 class Traces:
     """What was found; `spans` and `patches` newest first, `modes` in order, the last in force.
 
-    `deleted` are the files that the session itself took away, and did not put back.
+    `deleted` are the files that the session itself deleted or moved, and did not restore.
     """
 
     touched: frozenset[str] = frozenset()
@@ -153,43 +120,63 @@ class Traces:
 def in_order(
     earlier: tuple[ModeChange, ...], own: tuple[ModeChange, ...]
 ) -> tuple[ModeChange, ...]:
-    """Return the changes of the mode before and in a session; the mode it began with is none."""
+    """Join the modes before and in a session; the mode it began with is no change."""
     if earlier and own and own[0].mode == earlier[-1].mode:
         own = own[1:]
     return (*earlier, *own)[-_MODES:]
 
 
 class Trace:
-    """The fold that gathers what a restore refers to, beside a replay of the session."""
+    """The fold that collects what a restore refers to, beside a replay of the session."""
 
     def __init__(self, *, last: int | None = None) -> None:
-        """Begin before the first byte of a session; no record with a `seq` above `last` counts."""
+        """Ignore records with a `seq` above `last`."""
         self.replay = Replay()
         self.replay.beside(self)
         if last is not None:
             self.replay.reader.last = last
-        self._gathered = Gathered()
-        self.replay.state.observers.append(self._gathered.observe)
+        self.replay.state.observers.append(self._observe)
+        # The newest of each kind stand last.
+        self._touched: dict[str, None] = {}
+        self._sent: dict[str, None] = {}
+        self._spans: dict[Span, None] = {}
+        self._patches: dict[str, None] = {}
+        self._deleted: dict[str, None] = {}
         self._modes: deque[ModeChange] = deque(maxlen=_MODES)
         self._messages: deque[Message] = deque(maxlen=_MESSAGES)
         self._naming_due = False
         self._ends: dict[int, str] = {}
 
     def wants(self, kind: str | None, tag: str | None, inner: str | None) -> int:  # noqa: ARG002
-        """Want no line that a checkpoint does not want."""
+        """Ask for no line whole; the replay does."""
         return NOTED
 
     def traces(self) -> Traces:
-        """Return what was found up to here."""
-        gathered = self._gathered
+        """Return what was found so far."""
         return Traces(
-            frozenset(gathered.touched),
-            frozenset(gathered.sent),
-            tuple(reversed(gathered.spans)),
-            tuple(reversed(gathered.patches)),
+            frozenset(self._touched),
+            frozenset(self._sent),
+            tuple(reversed(self._spans)),
+            tuple(reversed(self._patches)),
             tuple(self._modes),
-            frozenset(gathered.deleted),
+            frozenset(self._deleted),
         )
+
+    def _observe(self, observed: Observation) -> None:
+        place, moves = observed.place, False
+        for each in observed.seen():
+            moves = each.action == "move" and not moves  # a move has two files: from and to
+            uri = name_of(each, place)[0] if each.kind == "file" else None
+            if uri is None:
+                continue
+            _renew(self._sent if each.action == "read" else self._touched, uri, _FILES)
+            if each.call_id:
+                _renew(self._patches, each.call_id[:MAX_URI_CHARS], _PATCHES)
+            for span in _spans(uri, each, place):
+                _renew(self._spans, span, MAX_SPANS)
+            self._deleted.pop(uri, None)
+            if moves or each.action == "delete":
+                _renew(self._deleted, uri, _FILES)
 
     def window(self, count: int, turn_id: str) -> tuple[Message, ...]:
         """Return the last `count` messages of the user up to a turn, oldest first.
@@ -202,47 +189,41 @@ class Trace:
                 refs.update(turn.messages)
             if turn.turn_id == turn_id:
                 break
-        said = [message for message in self._messages if message.ref in refs]
-        return tuple(said[len(said) - min(count, len(said)) :])
+        messages = [message for message in self._messages if message.ref in refs]
+        return tuple(messages[len(messages) - min(count, len(messages)) :])
 
     def ended_at(self, turn: Turn) -> str | None:
-        """Return when a turn ended, as the record says that ended it; None where none does."""
+        """Return when a turn ended, by the record that ended it; None where none does."""
         return None if turn.ended is None else self._ends.get(turn.ended)
 
     def take(self, line: Line) -> None:
-        """Take modes, messages and ends; whose message it is shows in the turns of the replay."""
+        """Note modes, messages and ends of turns."""
         if line.seq < self.replay.state.own_from:
             return
         match counting(self.replay.state, line.item):
             case TaskStarted(turn_id=turn_id):
                 # The first task of a file of ours only names the session: it is no turn.
                 if not self._naming_due:
-                    told = text_of(line.payload.get("collaboration_mode_kind"))
-                    self._mode(line, turn_id, told)
+                    mode = text_of(line.payload.get("collaboration_mode_kind"))
+                    self._mode(line, turn_id, mode)
                 self._naming_due = False
             case TaskEnded():
                 if line.stamp is not None:
                     self._ends[line.position] = line.stamp
             case TurnContext(turn_id=turn_id):
-                self._mode(line, turn_id, _mode_in(line.payload))
+                mode = line.payload.get("collaboration_mode")
+                name = text_of(mode) or text_of(object_of(mode).get("mode"))
+                self._mode(line, turn_id, name)
             case UserMessage() as message:
-                self._said(line, message)
+                text = words_of(message, MAX_MESSAGE_CHARS)
+                if text:
+                    self._messages.append(Message(ref_of(message, line), text))
             case Compacted():
                 self._naming_due = self._naming_due or line.position == 2  # noqa: PLR2004 - the second record
             case _:
                 pass
 
-    def _mode(self, line: Line, turn_id: str | None, told: str | None) -> None:
-        mode = "" if told is None else value(told, MAX_VALUE_CHARS)
+    def _mode(self, line: Line, turn_id: str | None, name: str | None) -> None:
+        mode = "" if name is None else value(name, MAX_VALUE_CHARS)
         if mode and (not self._modes or self._modes[-1].mode != mode):
             self._modes.append(ModeChange(line.seq, mode, turn_id))
-
-    def _said(self, line: Line, message: UserMessage) -> None:
-        text = words_of(message, MAX_MESSAGE_CHARS)
-        if text:
-            self._messages.append(Message(ref_of(message, line), text))
-
-
-def _mode_in(payload: Json) -> str | None:
-    told = payload.get("collaboration_mode")
-    return text_of(told) or text_of(object_of(told).get("mode"))

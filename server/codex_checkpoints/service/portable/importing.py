@@ -21,8 +21,8 @@ from codex_checkpoints.core.portable.arriving import (
     Arrived,
     arrived,
     files_of,
+    marker_lines,
     seed_of,
-    shelf_lines,
 )
 from codex_checkpoints.core.portable.pack import MAX_BYTES, Pack
 from codex_checkpoints.core.portable.reading import BadPack, Import, line_of, pack_in
@@ -216,7 +216,7 @@ class Importing:
         records = self._sessions.records
         with records.journal(made.session_id, IMPORTS) as journal:
             journal.append(line_of(made))
-        lines = shelf_lines(made.pack, made.imported_at)
+        lines = marker_lines(made.pack, made.imported_at)
         if lines:
             with records.journal(made.session_id, MARKERS) as journal:
                 for line in lines:

@@ -13,7 +13,7 @@ from typing import Literal
 
 from attrs import evolve
 
-from codex_checkpoints.core.portable.leaving import Left, Luggage, note_events, packed
+from codex_checkpoints.core.portable.leaving import Left, SessionContents, note_events, packed
 from codex_checkpoints.core.portable.pack import (
     MAX_BYTES,
     NoteEvent,
@@ -189,7 +189,7 @@ class Packing:
         self._refuse_place(file)
         row, opened = self._opened(session)
         try:
-            pack, left = packed(self._luggage(row, opened), self._homes)
+            pack, left = packed(self._contents(row, opened), self._homes)
         except UnreadableSource as error:
             raise unreadable(row, str(error)) from error
         data = to_bytes(pack)
@@ -217,7 +217,7 @@ class Packing:
             sessions.pace.expect(sessions.catalogue.chains.weight(row))
         return sessions.open(session)
 
-    def _luggage(self, row: Row, opened: SessionFile) -> Luggage:
+    def _contents(self, row: Row, opened: SessionFile) -> SessionContents:
         sessions, replay = self._sessions, opened.now()
         updates = sessions.projections.updates_of(opened)
         base = replay.state.base
@@ -233,7 +233,7 @@ class Packing:
             row.cli_version,
             replay.state.model,
         )
-        return Luggage(
+        return SessionContents(
             origin,
             base,
             replay.checkpoint(updates, hashes),

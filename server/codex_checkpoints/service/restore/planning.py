@@ -431,7 +431,7 @@ def _figures(trace: Trace, pack: StatePack | None, head: Json) -> TokenFigures:
     if pack is None:
         return TokenFigures(known, known, state.window)
     instructions = text_of(object_of(head.get("base_instructions")).get("text")) or ""
-    return TokenFigures(known, pack.tokens + tokens.of_text(instructions), state.window)
+    return TokenFigures(known, pack.tokens + tokens.approximate_tokens(instructions), state.window)
 
 
 def unreadable(row: Row, reason: str) -> Refusal:
