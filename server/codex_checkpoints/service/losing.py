@@ -1,8 +1,7 @@
-"""What the compactions of a session lost: each one in its file, Codex's own included.
+"""What each compaction in a session lost, Codex's own included.
 
-Reading is the core's (`core.losses`); here it is given the bytes, what the session remembers, and
-what our own records tell of the compactions that we made.  A session that such a compaction began
-holds nothing of what that replaced: this is read from the source, as far as the compaction did.
+`core.losses` computes it.  A session that a compaction of ours began lacks what was replaced; that
+is read from the source session, up to the byte where the compaction ended.
 """
 
 from __future__ import annotations
@@ -40,15 +39,14 @@ from codex_checkpoints.storage.durable import StorageError
 from codex_checkpoints.values import frozen
 
 LONGEST_WINDOW = 1 << 22
-"""Bytes that are read while somebody waits; a window holds as much text in very few sessions."""
+"""Bytes read at most while a caller waits."""
 
 
 def losses_of(sessions: Sessions, session: str) -> tuple[Loss, ...]:
-    """Return a loss for each compaction in a session's file, the oldest first (DSC-57, DSC-73).
+    """Return a loss for each compaction in a session, the oldest first (DSC-57, DSC-73).
 
-    Of one with which the session begins it tells what the source held, where that still is as it
-    was; else only what the session goes on from is known to have been there.  Raises the refusals
-    of `Sessions.find`, `unreadable_source` and `storage_error`.
+    Where the source of the first one has changed, only the seed says what was there.  Refuses as
+    `Sessions.find`, `unreadable_source` and `storage_error`.
     """
     row, opened = sessions.open(session)
     source = _source_of(sessions, row.path)
@@ -58,12 +56,10 @@ def losses_of(sessions: Sessions, session: str) -> tuple[Loss, ...]:
 
 
 def newest_loss(sessions: Sessions, row: Row) -> Loss | None:
-    """Return what the newest compaction of a session lost, None where there was none.
+    """Return what the newest compaction lost, without what was read again since; None without one.
 
-    For whoever stands right behind it and cannot wait: the window that it closed is read, and what
-    was asked and planned is taken from what is stored.  What is read again later is not told; nor
-    is anything, None, where more than `LONGEST_WINDOW` bytes would have to be read.
-    Refuses as `losses_of`.
+    Only the last two windows are read; None where they exceed `LONGEST_WINDOW` bytes.  Refuses as
+    `losses_of`.
     """
     opened = sessions.catalogue.open(row)
     span = _last_window(sessions, row, opened)
@@ -79,18 +75,17 @@ def newest_loss(sessions: Sessions, row: Row) -> Loss | None:
 
 @frozen
 class _Span:
-    """What has to be read: from a place in the file on, or the whole session with its bases."""
+    """What to read: from a byte on, or the whole session with its bases."""
 
     start: int
     whole: bool
 
 
 def _last_window(sessions: Sessions, row: Row, opened: SessionFile) -> _Span | None:
-    """Return from where on the last window but one has to be read; None where that is too much.
+    """Return where the last window but one begins, None where it is too long.
 
-    The whole session is to be read where it has no ordinals to go by, or where that window began in
-    another file, be it one that a compaction of ours replaced.  Nothing that is being written is
-    compressed.
+    The whole session is read where it has no ordinals, or where that window began in another file.
+    A session that is being written is never compressed.
     """
     head, size = opened.head, opened.mark.offset
     if row.rollout.compressed or head is None:
@@ -113,7 +108,7 @@ def _last_window(sessions: Sessions, row: Row, opened: SessionFile) -> _Span | N
 
 
 def _is_short(sessions: Sessions, row: Row) -> bool:
-    """Return whether a session is short enough to be read whole, with what it goes on from."""
+    """Return whether a session with all its bases and sources is short enough to be read whole."""
     try:
         sizes = [_below(sessions, row.path)]
         for path, source in _sources(sessions, row.path):
@@ -125,7 +120,7 @@ def _is_short(sessions: Sessions, row: Row) -> bool:
 
 
 def _below(sessions: Sessions, path: str) -> int | None:
-    """Return how many bytes of other files a rollout builds on; None where nobody can tell."""
+    """Return how many bytes of other files a rollout builds on, None where that is unknown."""
     catalogue = sessions.catalogue
     below, problems = bases_below(catalogue.reader, path, catalogue.chains.locator(path))
     ends = [base.end_offset for _, base in below]
@@ -136,7 +131,7 @@ def _below(sessions: Sessions, path: str) -> int | None:
 def _read_from(
     sessions: Sessions, row: Row, account: Account, opened: SessionFile, start: int
 ) -> Account:
-    """Read the end of a session, numbered as the whole of it is."""
+    """Read the end of a session, with the numbers that reading the whole would give."""
     replay, seed = account.replay, opened.replay.state.seed
     if opened.head is not None:
         replay.begin(opened.head)
@@ -155,10 +150,7 @@ def _read_from(
 
 
 def _source_of(sessions: Sessions, path: str) -> Account | None:
-    """Return the account of what the session at a path goes on from, None where there is none.
-
-    A source may itself have begun so; each is read once, the oldest first.
-    """
+    """Return the account of a session's source, None without one; the oldest is read first."""
     account: Account | None = None
     for place, source in reversed([*_sources(sessions, path)]):
         account = _as_it_was(sessions, place, source, account)
@@ -166,9 +158,9 @@ def _source_of(sessions: Sessions, path: str) -> Account | None:
 
 
 def _sources(sessions: Sessions, path: str) -> Iterator[tuple[str, Range]]:
-    """Yield what compactions of ours replaced below a session, the nearest first, with its place.
+    """Yield path and range of what compactions of ours replaced below a session, the nearest first.
 
-    It ends where a record or a file is gone.
+    A missing record or file ends it.
     """
     met: set[str] = set()
     place: str | None = path
@@ -186,7 +178,7 @@ def _sources(sessions: Sessions, path: str) -> Iterator[tuple[str, Range]]:
 
 
 def _beginning(sessions: Sessions, path: str) -> Installed | None:
-    """Return the compaction of ours that a session begins with, or that what it builds on does.
+    """Return the compaction of ours that began a session or its oldest base.
 
     Raises `UnreadableSource`, `StorageError`.
     """
@@ -209,7 +201,7 @@ def _beginning(sessions: Sessions, path: str) -> Installed | None:
 
 
 def _place_of(sessions: Sessions, session_id: str) -> str | None:
-    """Return where a session lies by its name, which is as true of one that was just archived."""
+    """Return the path of a session by file names, which also finds one just archived."""
     catalogue = sessions.catalogue
     identify = catalogue.reader.identify
     places = catalogue.store.places().values()
@@ -221,7 +213,7 @@ def _place_of(sessions: Sessions, session_id: str) -> str | None:
 def _as_it_was(
     sessions: Sessions, path: str, source: Range, before: Account | None
 ) -> Account | None:
-    """Read a session as far as a compaction did; None where it is no longer what it was."""
+    """Read a session up to where a compaction ended; None where it has changed since."""
     catalogue, account = sessions.catalogue, Account(source=before)
     reader = _UpTo(catalogue.reader, path, source.bytes_before)
     try:
@@ -236,20 +228,16 @@ def _as_it_was(
 
 
 class _UpTo(PacedReader):
-    """A reader of rollouts for which one of them ends at a byte; it keeps the digest up to there.
-
-    The reader that it asks keeps the pace.
-    """
+    """A reader for which one rollout ends at a byte; it keeps the digest up to there."""
 
     def __init__(self, reader: RolloutReader, path: str, end: int) -> None:
-        """End the rollout at this path there."""
         super().__init__(reader)
         self._path = path
         self._end = end
         self.read_bytes = Fingerprint()
 
     def follow(self, path: str, old: Mark | None, feed: Feed) -> Reading | None:
-        """Feed everything up to the end that was named; another rollout is none of it."""
+        """Feed the rollout up to its end here; any other as usual."""
         if path != self._path:
             return super().follow(path, old, feed)
 
@@ -263,7 +251,7 @@ class _UpTo(PacedReader):
         return Reading(Mark(reached, 0, "", ""), rest)
 
     def piece(self, path: str, start: int, longest: int) -> bytes | None:
-        """Return what lies from `start` to the end that was named."""
+        """Return the bytes from `start` to the end; None when they are more than `longest`."""
         if path != self._path:
             return super().piece(path, start, longest)
         parts: list[bytes] = []
@@ -279,7 +267,7 @@ class _UpTo(PacedReader):
 
 
 def _told(sessions: Sessions, row: Row, account: Account) -> tuple[Loss, ...]:
-    """Return the losses; of a compaction of ours our own record knows more than the file."""
+    """Return the losses, with strategy and trigger from our own records where we have any."""
     made = ours(sessions, row)
     return tuple(
         each

@@ -1,7 +1,6 @@
-"""What can be asked of sessions: which there are, and the checkpoint and view of one.
+"""Find sessions, list them, and return the checkpoint and view of one.
 
-`Sessions` is the one object behind every door.  It is owned by one thread.  It returns values and
-says in them what happened; it prints nothing, sends nothing and asks for no clock.
+`Sessions` is the one object behind every door.  One thread owns it.
 """
 
 from __future__ import annotations
@@ -47,11 +46,7 @@ _SHORTEST_PREFIX = 8
 
 
 def find_session(catalogue: Catalogue, session: str) -> Row:
-    """Return the row of a session by id, by a unique prefix of one, or by path.
-
-    Raises `unknown_session`, `ambiguous_session` or `unreadable_source`.  A session of which no
-    file can be read has an id as any other, so the beginning of one may mean it, too.
-    """
+    """Return the row of a session by id, by a unique prefix of it, or by path."""
     if _is_path(session):
         return catalogue.row_at(session)
     current = catalogue.current()
@@ -77,7 +72,7 @@ def find_session(catalogue: Catalogue, session: str) -> Row:
 
 
 def may_mean(session: str, rollout: Rollout) -> bool:
-    """Return whether `find_session` may come to this rollout, as far as its file's name tells."""
+    """Return whether `find_session` may find this rollout, judged by its file name alone."""
     if _is_path(session):
         return rollout.path == os.path.abspath(session)
     long_enough = len(session) >= _SHORTEST_PREFIX
@@ -85,10 +80,10 @@ def may_mean(session: str, rollout: Rollout) -> bool:
 
 
 def session_of(catalogue: Catalogue, thread: object) -> str:
-    """Return the session of the thread that calls, with its files looked at, and no others.
+    """Return the session of the calling thread; only the files of that thread are read.
 
-    `thread` is what the caller's host says; only a whole id counts.  Raises `missing_context`
-    where it says nothing and `unknown_session` for a thread without a session file in this home.
+    `thread` comes from the caller's host and must be a whole id.  Raises `missing_context` or
+    `unknown_session`.
     """
     if not isinstance(thread, str) or not thread:
         message = "the call does not say which session it comes from"
@@ -103,10 +98,7 @@ def session_of(catalogue: Catalogue, thread: object) -> str:
 
 
 def not_current(catalogue: Catalogue, row: Row) -> Refusal:
-    """Return the refusal to store anything for a file that is not the current one of a session.
-
-    It says which it is: one outside this home, or an older one of its session.
-    """
+    """Return the refusal to write for a file outside this home or an older file of its session."""
     if row.path in catalogue.rows():
         reason, what = "older_file", "is an older file of its session"
         hint = "Name the session by its id."
@@ -119,7 +111,7 @@ def not_current(catalogue: Catalogue, row: Row) -> Refusal:
 
 
 def _broken(catalogue: Catalogue) -> dict[str, Refusal]:
-    """Return by their ids the sessions of which no file can be read, with what is said of each."""
+    """Return the sessions without any readable file: their ids, and the refusal for each."""
     current = catalogue.current()
     return {
         row.session_id: unreadable(row.path, row.error)
@@ -137,7 +129,10 @@ Report = Callable[[Progress], bool]
 
 
 class Sessions:
-    """The use cases around sessions and their checkpoints."""
+    """The use cases around sessions and their checkpoints.
+
+    `is_referred_to` returns whether records of operations forbid to delete a session.
+    """
 
     def __init__(
         self,
@@ -147,10 +142,6 @@ class Sessions:
         is_referred_to: IsReferredTo | None = None,
         codex: CodexArchive | None = None,
     ) -> None:
-        """Put the parts together; nothing is read yet.
-
-        `is_referred_to` says of a session whether records of operations forbid to remove it.
-        """
         self.catalogue = catalogue
         self.records = records
         self.settings = settings
@@ -166,7 +157,7 @@ class Sessions:
 
     @cached_property
     def summaries(self) -> Summaries:
-        """Return what lists say of sessions."""
+        """Return the lists of sessions."""
         return Summaries(
             self.catalogue,
             self.records,
@@ -178,7 +169,7 @@ class Sessions:
 
     @cached_property
     def threads(self) -> ThreadManager:
-        """Return the one entry point for changes to threads."""
+        """Return what changes threads."""
         from codex_checkpoints.service.threads import ThreadManager, nobody  # noqa: PLC0415
 
         return ThreadManager(self.catalogue, self._is_referred_to or nobody, self._codex)
@@ -192,7 +183,7 @@ class Sessions:
 
     @cached_property
     def named(self) -> Named:
-        """Return what settings and environment say of the windows of models (JUN-21)."""
+        """Return the windows that settings and environment set for models (JUN-21)."""
         from codex_checkpoints.core.compaction.offering import Named  # noqa: PLC0415
 
         settings = self.settings
@@ -203,7 +194,7 @@ class Sessions:
         )
 
     def ignored_variables(self) -> tuple[str, ...]:
-        """Return the variables that say something of a window which is no positive number."""
+        """Return the window variables whose value is no positive number."""
         from codex_checkpoints.core.history.tokens import window_size  # noqa: PLC0415
 
         told = zip(WINDOW_VARIABLES, self.told_windows, strict=True)
@@ -213,12 +204,12 @@ class Sessions:
 
     @property
     def pace(self) -> Pace:
-        """Return the pace of what runs now; it takes steps by itself where it reads sessions."""
+        """Return the pace of the current work; reading takes its steps by itself."""
         return self.catalogue.reader.pace
 
     @contextlib.contextmanager
     def at(self, pace: Pace) -> Generator[None]:
-        """Have a block take its steps at this pace."""
+        """Run a block at this pace."""
         reader = self.catalogue.reader
         before, reader.pace = reader.pace, pace
         try:
@@ -231,7 +222,7 @@ class Sessions:
     def refresh(self, report: Report | None = None) -> frozenset[str]:
         """Bring the index up to date; return the sessions whose rows changed.
 
-        Raises `Cancelled` when `report` says not to go on; what was read until then is kept.
+        Raises `Cancelled` when `report` returns False; what was read until then is kept.
         """
         changed: frozenset[str] = frozenset()
         for progress in self.catalogue.refresh():
@@ -242,9 +233,10 @@ class Sessions:
         return changed
 
     def take_unheard(self) -> set[str]:
-        """Return, once, the sessions that some refresh found changed, or that were changed here.
+        """Return, once, the sessions that any refresh found changed or that were changed here.
 
-        Who asked for that refresh wanted a list; their checkpoints are still to be looked at.
+        The caller of a refresh wanted a list; the checkpoints of these sessions are still to be
+        updated.
         """
         unheard, self._unheard = self._unheard | self.threads.take_changed(), set()
         return unheard
@@ -276,20 +268,20 @@ class Sessions:
         )
 
     def summary(self, session: str) -> Summary:
-        """Return one session of this home as it stands in a list; refuses as `find`."""
+        """Return one session of this home as a list shows it; refuses as `find`."""
         return self.summaries.of(self.own(session))
 
     def title(self, row: Row) -> str | None:
-        """Return what a session is called: its given name, else its first message."""
+        """Return the name of a session, or its first message."""
         return self.catalogue.title_of(row)
 
     # --- checkpoints -----------------------------------------------------------------------------
 
     def show(self, session: str, turn: str | int | None = None) -> Projection:
-        """Return the checkpoint of a session as it is now, or at the end of a turn.
+        """Return the checkpoint of a session now, or at the end of a turn.
 
-        The one of now is stored when its bytes changed (DSC-80); one at a turn never is, nor one
-        of a file outside the Codex home.
+        Only the one of now is stored, when its bytes changed (DSC-80), and not for a file outside
+        home.
         """
         row, opened = self.open(session)
         if turn is not None:
@@ -302,7 +294,7 @@ class Sessions:
         turn: str | int | None = None,
         caps: Mapping[str, object] | None = None,
     ) -> View:
-        """Return the view of a session, within the caps of its model but for those named."""
+        """Return the view of a session; `caps` replaces some caps of its model."""
         row, opened = self.open(session)
         effective = self.settings.caps_for(opened.now().state.model)
         try:
@@ -317,13 +309,13 @@ class Sessions:
         return View(view_v1(shown.checkpoint, effective), effective, shown)
 
     def close(self) -> None:
-        """Save what would be slow to read again."""
+        """Save the states of large sessions."""
         self.catalogue.close()
 
     # --- names and places ------------------------------------------------------------------------
 
     def rename(self, session: str, name: str | None) -> Summary:
-        """Give a session a name, or take it back with None or an empty one; durable on return.
+        """Name a session, or remove its name with None or an empty one; durable on return.
 
         Refuses `unknown_session`, `storage_error`.
         """
@@ -332,18 +324,15 @@ class Sessions:
         return self.summaries.of(row)
 
     def archive(self, session: str) -> Summary:
-        """Put a session among the archived ones.
-
-        Refuses `session_live`, `conflict` where it is archived already, `storage_error`.
-        """
+        """Archive a session; refuses `session_live`, `conflict`, `storage_error`."""
         return self.summaries.of(self.threads.archive(self.own(session).session_id))
 
     def unarchive(self, session: str) -> Summary:
-        """Put an archived session back; refuses as `archive`."""
+        """Unarchive a session; refuses as `archive`."""
         return self.summaries.of(self.threads.unarchive(self.own(session).session_id))
 
     def to_move(self, session: str, *, archive: bool) -> Move:
-        """Do the first step of `archive` or `unarchive`: Codex is asked next, on any thread."""
+        """Do the first step of `archive` or `unarchive`; next, on any thread, Codex is asked."""
         return self.threads.to_move(self.own(session).session_id, archive=archive)
 
     def moved(self, asked: Asked) -> Summary:
@@ -351,10 +340,9 @@ class Sessions:
         return self.summaries.of(self.threads.moved(asked))
 
     def delete(self, session: str) -> Summary:
-        """Remove a session that we made and that nothing refers to; return what it was.
+        """Delete a session that we made and that nothing refers to; return its summary.
 
-        Only the session file goes: our own records of it stay.  Refuses `session_live`, `conflict`
-        for any other session, `storage_error`.
+        Our own records of it stay.  Refuses `session_live`, `conflict`, `storage_error`.
         """
         row = self.own(session)
         was = self.summaries.of(row)
@@ -372,7 +360,7 @@ class Sessions:
         return row
 
     def find(self, session: str) -> Row:
-        """Return which rollout is meant, without reading it.
+        """Return the row of a session without reading the file.
 
         Refuses `unknown_session`, `ambiguous_session`, `unreadable_source`.
         """
@@ -428,7 +416,7 @@ class Summary:
 
 @frozen
 class Page:
-    """A part of the list, and where the next part begins."""
+    """A part of the list, and the cursor of the next part."""
 
     items: tuple[Summary, ...]
     next_cursor: str | None
@@ -474,22 +462,21 @@ _OURS = "codex-checkpoints"
 
 
 class Tallies:
-    """The counts of one home's sessions; owned by one thread."""
+    """Counts of markers and branches, kept while files are unchanged; one thread owns them."""
 
     def __init__(self, catalogue: Catalogue, records: Records) -> None:
-        """Ask these; nothing is read yet."""
         self._catalogue = catalogue
         self._records = records
         self._markers: dict[str, tuple[Look, int]] = {}
         self._made: dict[str, MadeBy] = {}
 
     def branches(self) -> Mapping[str, int]:
-        """Return how many sessions here came of each (AGN-17)."""
+        """Return how many sessions of this home came from each (AGN-17)."""
         sources = map(source_of, self._catalogue.current().values())
         return Counter(source for source in sources if source is not None)
 
     def markers(self, session_id: str) -> int:
-        """Return how many markers a session has; a file that has not changed is read once."""
+        """Return how many markers a session has; an unchanged file is read once."""
         look = self._records.look(session_id, MARKERS)
         if look is None:
             return 0
@@ -499,7 +486,7 @@ class Tallies:
         return known[1]
 
     def made_by(self, row: Row) -> MadeBy | None:
-        """Return which operation of ours made a session, which never changes; None where none."""
+        """Return which operation of ours made a session, or None."""
         if row.originator != _OURS or row.scratch:
             return None
         made = self._made.get(row.session_id)
@@ -508,7 +495,7 @@ class Tallies:
         return made
 
     def _operation(self, session_id: str) -> MadeBy:
-        """Find it by the record beside what it made; a branch may be compacted later."""
+        """Find the operation by its record; a branch may be compacted later."""
         restores = map(object_of, self._lines(session_id, RESTORES))
         if any(restore.get("sessionId") == session_id for restore in restores):
             return "restore"
@@ -521,7 +508,7 @@ class Tallies:
         return len(shelf_of(self._lines(session_id, MARKERS)).markers)
 
     def _lines(self, session_id: str, name: str) -> Iterator[object]:
-        """Yield the lines of a file; what cannot be read keeps nobody from the list."""
+        """Yield the lines of a file; an unreadable one is logged and does not break the list."""
         try:
             yield from self._records.lines(session_id, name)
         except StorageError as error:
@@ -529,15 +516,12 @@ class Tallies:
 
 
 def source_of(row: Row) -> str | None:
-    """Return the session that one is a branch of.
-
-    A subagent is no branch, but part of the work, and in a scratch fork nobody works.
-    """
+    """Return the source of a branch; subagents and scratch forks are no branches."""
     return None if row.scratch or row.parent_session is not None else row.forked_from
 
 
 class Summaries:
-    """The sessions of one home as lists show them."""
+    """Lists of the sessions of one home; `compactions` and `named` are loaded when needed."""
 
     def __init__(  # noqa: PLR0913 - what a list tells comes from as many places
         self,
@@ -549,7 +533,6 @@ class Summaries:
         compactions: Callable[[], CompactionRecords],
         named: Callable[[], Named],
     ) -> None:
-        """Ask these; what is given as a function is loaded when it is needed."""
         self._catalogue = catalogue
         self._records = records
         self._settings = settings
@@ -568,9 +551,10 @@ class Summaries:
         limit: int | None = None,
         cursor: str | None = None,
     ) -> Page:
-        """Return sessions of the store, newest first, then by id; `cursor` is a page's own.
+        """Return sessions of the store, newest first, then by id.
 
-        `cwd` takes a folder and all below it, `outside` leaves some out.
+        `cwd` is a folder with all below it, `outside` are folders to leave out, `cursor` is a
+        page's own.
         """
         query = ThreadQuery(cwd, outside, archived, search, limit, cursor)
         try:
@@ -585,7 +569,7 @@ class Summaries:
         return Page(items, found.next_cursor)
 
     def of(self, row: Row) -> Summary:
-        """Return one session as it stands in a list."""
+        """Return one session as a list shows it."""
         return self._summary(
             row,
             self._catalogue.store.name_of(row),
@@ -593,8 +577,6 @@ class Summaries:
             live=row.session_id in self._catalogue.store.live_threads(),
             noted=self._noted(),
         )
-
-    # --- inside ----------------------------------------------------------------------------------
 
     def _summary(
         self,
@@ -639,7 +621,7 @@ class Summaries:
         )
 
     def _window(self, row: Row) -> int | None:
-        """Return how much fits: what a setting or the environment names, else what is reported."""
+        """Return the size of the window: as set by setting or environment, else as reported."""
         from codex_checkpoints.core.compaction import offering  # noqa: PLC0415 - as `named` has it
 
         return offering.window(row.context_window, self._named())
@@ -650,18 +632,18 @@ class Summaries:
         return offering.is_nearly_full(_between(row), self._named())
 
     def _offer(self, row: Row) -> Offer | None:
-        """Return what speaks for a compaction, by what is reported alone (JUN-28)."""
+        """Return the reason for a compaction, by reported tokens alone (JUN-28)."""
         from codex_checkpoints.core.compaction import offering  # noqa: PLC0415 - as `named` has it
 
         return offering.offer(self._settings.compaction_offer, _between(row), self._named())
 
     def _remembers(self, row: Row, noted: frozenset[str]) -> bool:
-        """Return whether there may be notes, here or where the session's history begins."""
+        """Return whether this session or one that it builds on may have notes."""
         below = (base.session_id for base in self._catalogue.chains.below(row))
         return not noted.isdisjoint((row.session_id, *below))
 
     def _noted(self) -> frozenset[str]:
-        """Return the sessions of which more is known than their files tell."""
+        """Return the sessions with updates or compactions."""
         return self._records.has_updates() | self._compactions().holders()
 
     def _suspect(self, row: Row) -> int:
@@ -675,7 +657,6 @@ class Summaries:
 
 
 def _between(row: Row) -> Between:
-    """Return how a session stands between two turns."""
     from codex_checkpoints.core.compaction.offering import Between  # noqa: PLC0415 - as `named` has it
 
     source = "reported" if row.context_source == "reported" else "estimated"

@@ -1,11 +1,8 @@
-"""The first pass over a session that is compacted: one reading, for all who need its bytes.
+"""The first pass of a compaction over a session, and the pace of long work.
 
-The history, the digest of the bytes, and where a compaction is taken back the history in front of
-that, are found in one pass.  It needs no reading of its own where somebody else reads the session
-from its beginning, for the index or for a checkpoint: then it listens, and goes on by itself behind
-the last byte that it heard.  What was heard of a file that has changed since is forgotten.
-
-The second pass, over the current window alone, is known to `history`.
+One pass finds the history, the digest of the bytes, and the history in front of a cut.  Where an
+index or a checkpoint reads the session anyway, the pass takes those bytes, and later reads on
+behind them; it is dropped when the file has changed.  `history` does the second pass.
 """
 
 from __future__ import annotations
@@ -48,7 +45,11 @@ class Digest(Protocol):
 
 
 class FirstPass:
-    """A pass over one session, as far as its bytes have come."""
+    """A pass over one session, as far as its bytes have come.
+
+    `cut` is an offset in the session's own file: what was found in front of it is kept. `digest` is
+    given the bytes of that file.
+    """
 
     def __init__(
         self,
@@ -58,11 +59,6 @@ class FirstPass:
         cut: int | None = None,
         digest: Digest | None = None,
     ) -> None:
-        """Begin before the first byte; nothing is read yet.
-
-        `cut` is an offset in the session's own file: what was found in front of it is kept.
-        `digest` is given the bytes of that file.
-        """
         self.at = 0
         """How many bytes of the session's own file have come."""
         self._reader = reader
@@ -74,7 +70,7 @@ class FirstPass:
 
     @property
     def seal(self) -> str | None:
-        """Return the digest of the bytes that have come, None where nobody asked for it."""
+        """Return the digest of the bytes that have come, if any is kept."""
         return None if self._digest is None else f"sha256:{self._digest.hexdigest()}"
 
     def begin(self) -> None:
@@ -82,10 +78,7 @@ class FirstPass:
         self._chain()
 
     def feed(self, data: bytes) -> int:
-        """Take the next bytes of the file; return how many were consumed.
-
-        That is as many as a checkpoint's reader consumes, so it can be given what that one took.
-        """
+        """Take the next bytes of the file; return how many a checkpoint's reader consumes, too."""
         survey, _ = self._chain()
         consumed = survey.reader.feed(data)
         if self._digest is not None:
@@ -94,9 +87,9 @@ class FirstPass:
         return consumed
 
     def read_on(self, end: int | None) -> tuple[Survey, tuple[ChainPart, ...]]:
-        """Read what has not come yet, up to an offset; return what is known of the whole chain.
+        """Read the rest, up to an offset; return the survey and the chain, cut where it ended.
 
-        The chain is cut where it ended.  Raises `UnreadableSource`.
+        Raises `UnreadableSource`.
         """
         survey, below = self._chain()
         reached, rest = self._reader.read(self._path, self.at, self.feed, end)
@@ -106,7 +99,7 @@ class FirstPass:
         return survey, (*below, ChainPart(self._path, None, reached + len(rest)))
 
     def _chain(self) -> tuple[Survey, tuple[ChainPart, ...]]:
-        """Return the pass and the bases, which are read before the first byte of the file."""
+        """Return the survey and the bases, which are read before the file itself."""
         if self._begun is None:
             below = parts_below(self._reader, self._path, self._locate)
             survey = Survey(cut=None if self.cut is None else Place(len(below), self.cut))
@@ -118,18 +111,17 @@ class FirstPass:
 
 
 class Listening:
-    """Passes over rollouts of which somebody else is reading all."""
+    """First passes over `wanted` rollouts, fed by other readers; `begin` makes one."""
 
     def __init__(
         self, wanted: Callable[[Rollout], bool], begin: Callable[[str], FirstPass]
     ) -> None:
-        """Listen to what is `wanted`; `begin` begins a pass over the rollout at a path."""
         self._wanted = wanted
         self._begin = begin
         self._heard: dict[str, tuple[Look, FirstPass]] = {}
 
     def __call__(self, rollout: Rollout) -> Hear | None:
-        """Return who listens to a rollout that is about to be read from its beginning."""
+        """Return who takes the bytes of a rollout that is about to be read from its beginning."""
         if not self._wanted(rollout):
             return None
         heard = self._begin(rollout.path)
@@ -141,7 +133,7 @@ class Listening:
         return heard.feed
 
     def heard(self, row: Row, end: int) -> FirstPass:
-        """Return the pass over a rollout up to `end` at most, a new one where it was not heard."""
+        """Return the pass over a rollout up to `end` at most, or a new one."""
         look, heard = self._heard.pop(row.path, (None, None))
         if heard is None or look != row.rollout.look or heard.at > end:
             return self._begin(row.path)
@@ -149,14 +141,13 @@ class Listening:
 
 
 _ALMOST = 99
-"""The most that is told of work that has not ended: how much it reads is known roughly."""
+"""The highest percentage of unfinished work, since its size is known roughly."""
 
 
 class Pace:
-    """One piece of long work; any thread may cancel it, one thread does it."""
+    """The progress of one piece of long work; any thread may cancel it, one thread does it."""
 
     def __init__(self) -> None:
-        """Begin, with nobody who listens."""
         self._report: Callable[[int], None] | None = None
         self._told = 0
         self._size = self._done = 0
@@ -165,23 +156,23 @@ class Pace:
 
     @property
     def cancelled(self) -> bool:
-        """Return whether nobody wants it any more, and it can still be stopped."""
+        """Return whether it is cancelled and can still be stopped."""
         return self._unwanted.is_set() and not self._committed
 
     def heard_by(self, report: Callable[[int], None]) -> None:
-        """Have somebody told the percentage when it grows, on the thread that works."""
+        """Report the percentage whenever it grows, on the thread that works."""
         self._report = report
 
     def cancel(self) -> None:
-        """Say that nobody wants it any more."""
+        """Cancel the work."""
         self._unwanted.set()
 
     def expect(self, size: int) -> None:
-        """Announce that so many bytes are still to be read, more or less."""
+        """Add so many bytes, more or less, to what is to be read."""
         self._size += size
 
     def step(self, size: int = 0) -> None:
-        """Note that so many bytes are read; raises `Cancelled`."""
+        """Add so many bytes to what is read; raises `Cancelled`."""
         if self.cancelled:
             raise Cancelled
         self._done += size
@@ -192,7 +183,7 @@ class Pace:
                 self._report(percent)
 
     def commit(self) -> None:
-        """Go on to the end whatever comes: the next step changes something; raises `Cancelled`."""
+        """Allow no cancellation from now on, before something changes; raises `Cancelled`."""
         self.step()
         self._committed = True
 
@@ -200,10 +191,7 @@ class Pace:
 def paced_hashes(
     pace: Pace, workspace: Workspace, base: str | None, uris: Iterable[str]
 ) -> dict[str, str]:
-    """Hash what lies at each uri now, as `Workspace.hashes` does; raises `Cancelled`.
-
-    Announces their sizes and takes a step for each.
-    """
+    """Hash what lies at each uri now, as `Workspace.hashes` does, in steps; raises `Cancelled`."""
     wanted = tuple(uris)
     sizes = workspace.sizes(base, wanted)
     pace.expect(sum(sizes.values()))
@@ -221,12 +209,11 @@ class PacedReader:
     """A reader of rollouts that takes a step for each piece it has read."""
 
     def __init__(self, reader: RolloutReader) -> None:
-        """Read by this reader, at a pace that nobody cancels."""
         self._reader = reader
         self.pace = Pace()
 
     def identify(self, path: str) -> Identity:
-        """Say who a rollout is, without a look at it."""
+        """Return the ids in the name of a rollout."""
         return self._reader.identify(path)
 
     def follow(self, path: str, old: Mark | None, feed: Feed) -> Reading | None:
