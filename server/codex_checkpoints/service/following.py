@@ -88,7 +88,7 @@ class Follower:
             self._keep(self._current([session_id]))
             self._choose_folders()
 
-    def take_as_told(self, session_id: str) -> None:
+    def update_reported(self, session_id: str) -> None:
         """Update a session whose change was already reported, so that it is not reported again."""
         self._keep(self._current([session_id]))
 
@@ -100,7 +100,7 @@ class Follower:
         """Update the checkpoints of the followed sessions, after a first refresh."""
         self._lives_changed()
         changed = self._keep(self._followed())
-        self.sessions.take_unheard()  # whoever begins now has heard of nothing yet
+        self.sessions.take_unreported()  # nobody listened before
         self._choose_folders()
         return Changed(tuple(sorted(changed)), "rollout")
 
@@ -132,7 +132,7 @@ class Follower:
     def reconcile(self) -> list[Changed]:
         """Look at everything, marked or not; return what changed."""
         self.sessions.refresh()
-        changed = self.sessions.take_unheard() | self._lives_changed()
+        changed = self.sessions.take_unreported() | self._lives_changed()
         self._keep(self._current(changed))
         changes = [Changed(tuple(sorted(changed)), "rollout")] if changed else []
         others = self._keep(row for row in self._followed() if row.session_id not in changed)
@@ -155,7 +155,7 @@ class Follower:
         changed = self.sessions.catalogue.look(files) if files else set[str]()
         if touched.everything:
             self.sessions.refresh()
-        changed |= self.sessions.take_unheard()
+        changed |= self.sessions.take_unreported()
         if changed:
             self._keep(self._current(changed))
             self._choose_folders()

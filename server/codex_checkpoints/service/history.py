@@ -99,10 +99,10 @@ class Histories:
         row = self._sessions.find(session)
         surveyed = self._survey(row)
         made, shift = ours(self._sessions, row), self._shift(row, surveyed.parts[0])
-        told = windows_of(surveyed.outline, surveyed.choice)
-        windows = (evolve(each, opened_seq=each.opened_seq + shift) for each in told)
+        found = windows_of(surveyed.outline, surveyed.choice)
+        windows = (evolve(each, opened_seq=each.opened_seq + shift) for each in found)
         return tuple(
-            each if (opened := made.get(each.window_id)) is None else _told_by(opened, each)
+            each if (opened := made.get(each.window_id)) is None else _with_record(opened, each)
             for each in windows
         )
 
@@ -223,7 +223,7 @@ def ours(sessions: Sessions, row: Row) -> dict[str | None, Opened]:
     return made
 
 
-def _told_by(opened: Opened, window: Window) -> Window:
+def _with_record(opened: Opened, window: Window) -> Window:
     known = window.tokens_before if opened.tokens_before is None else opened.tokens_before
     return evolve(window, strategy=opened.strategy, trigger=opened.trigger, tokens_before=known)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Container, Generator, Iterator
+from collections.abc import Callable, Container, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager
 
 from codex_checkpoints.core.checkpoint.canonical import kept
@@ -22,7 +22,6 @@ from codex_checkpoints.core.compaction.records import (
     unsettled,
 )
 from codex_checkpoints.core.history.survey import Trigger
-from codex_checkpoints.core.history.windows import Chain
 from codex_checkpoints.core.portable.arriving import links_of
 from codex_checkpoints.core.portable.reading import Import, imports_in, seed_in
 from codex_checkpoints.core.restore import records as lines
@@ -82,11 +81,9 @@ class CompactionsOf:
     def settle(self, *, done: bool) -> None:
         """End what was prepared last, done or not."""
         prepared = self.prepared
-        if prepared is None:
-            return
-        if done:
+        if prepared is not None and done:
             self.add(prepared)
-        else:
+        elif prepared is not None:
             self._journal.take_back()
             self.records = self.records[:-1]
 
@@ -126,7 +123,7 @@ class CompactionRecords:
         return seed_of(self.of(session_id), session_id)
 
     def opened(self, session_id: str) -> dict[str, str]:
-        """Return the compactions of a session by the window they opened; refuses `storage_error`."""
+        """Return a session's compactions by the window they opened; refuses `storage_error`."""
         with storing_compaction(session_id):
             records = self.of(session_id)
         made = [each for each in records if isinstance(each, Installed)]
@@ -150,14 +147,11 @@ class CompactionRecords:
         found: dict[str | None, Opened] = {}
         made: dict[str, Installed] = {}
         for record in self.of(session_id):
-            match record:
-                case Installed():
-                    made[record.compaction_id] = record
-                    found[record.windows.after.current] = Opened(by=record)
-                case Undone(window=Chain(current=window_id)):
-                    found[window_id] = Opened(undone=made.get(record.compaction_id))
-                case _:
-                    pass
+            if isinstance(record, Installed):
+                made[record.compaction_id] = record
+                found[record.windows.after.current] = Opened(by=record)
+            elif isinstance(record, Undone) and record.window is not None:
+                found[record.window.current] = Opened(undone=made.get(record.compaction_id))
         found.pop(None, None)
         return found
 
@@ -176,11 +170,8 @@ class CompactionRecords:
             with storing_compaction(session_id):
                 found = self.of(session_id)
             for record in found:
-                match record:
-                    case Installed() if record.compaction_id == compaction_id:
-                        return record
-                    case _:
-                        pass
+                if isinstance(record, Installed) and record.compaction_id == compaction_id:
+                    return record
         message = f"no compaction {compaction_id[:80]!r}"
         raise Refusal("unknown_compaction", message, {"compactionId": compaction_id[:200]})
 
@@ -188,6 +179,14 @@ class CompactionRecords:
 def storing_compaction(session_id: str) -> AbstractContextManager[None]:
     """Turn a `StorageError` about these records into a refusal."""
     return keeping("records of compactions", session_id)
+
+
+def began_session(records: Iterable[Record], session_id: str) -> Installed | None:
+    """Return the compaction that a session began with, None where none did."""
+    for each in records:
+        if isinstance(each, Installed) and (each.into, each.session_id) == ("new", session_id):
+            return each
+    return None
 
 
 def is_undone(records: tuple[Record, ...], compaction_id: str) -> bool:
@@ -313,8 +312,6 @@ def beginnings(records: Records) -> Seeds:
     def imported(session_id: str) -> Checkpoint | None:
         if records.look(session_id, IMPORTS) is None:
             return None
-        # Few sessions came in a pack, and Codex waits for what is loaded here.
-
         return ImportRecords(records).seed(session_id)
 
     return seed
@@ -332,10 +329,8 @@ def went_on_from(records: Records, session_id: str) -> tuple[str, int | None] | 
         return restored.source_session_id, None if seed is None else seed.seq
     with storing_compaction(session_id):
         compactions = CompactionRecords(records).of(session_id)
-    for each in compactions:
-        if isinstance(each, Installed) and (each.into, each.session_id) == ("new", session_id):
-            return each.source.session_id, each.source.to_seq
-    return None
+    began = began_session(compactions, session_id)
+    return None if began is None else (began.source.session_id, began.source.to_seq)
 
 
 def is_begun_from(records: Records, store: ThreadStore) -> Callable[[str], bool]:

@@ -60,14 +60,14 @@ def lineage(sessions: Sessions, session: str) -> Tree:
         each.session_id: Known(each.session_id, sessions.title(each), each.archived)
         for each in current.values()
     }
-    links = (*_told_by_records(sessions), *_told_by_heads(sessions, known))
+    links = (*_links_in_records(sessions), *_links_in_heads(sessions, known))
     tree = tree_of(row.session_id, links, known)
     return evolve(tree, nodes=tuple(_with_windows(sessions, tree, row.session_id, current)))
 
 
 def way_up(sessions: Sessions, session_id: str) -> tuple[Link, ...]:
     """Return the links from a session up to the first one, the nearest first (AGN-86)."""
-    links = (*_told_by_records(sessions), *_told_by_heads(sessions, {}))
+    links = (*_links_in_records(sessions), *_links_in_heads(sessions, {}))
     return chain_of(session_id, links, ()).links
 
 
@@ -104,11 +104,11 @@ def _link_above(sessions: Sessions, session_id: str, owners: Mapping[str, str]) 
         links += links_of(arrived.pack, session_id, arrived.imported_at, arrived.operation_id)[:1]
     row = sessions.catalogue.current().get(session_id)
     if row is not None and row.error is None:
-        links += _told_by_head(sessions, row, owners)
+        links += _links_in_head(sessions, row, owners)
     return parents_of(links).get(session_id)
 
 
-def _told_by_records(sessions: Sessions) -> Iterator[Link]:
+def _links_in_records(sessions: Sessions) -> Iterator[Link]:
     for restore in RestoreRecords(sessions.records).all():
         yield link_of(restore)
     for session_id in sorted(CompactionRecords(sessions.records).holders()):
@@ -148,7 +148,7 @@ def _own_ordinal(sessions: Sessions, session_id: str, seq: int) -> int | None:
     return seq - seed.seq - ordinals
 
 
-def _told_by_heads(sessions: Sessions, known: dict[str, Known]) -> Iterator[Link]:
+def _links_in_heads(sessions: Sessions, known: dict[str, Known]) -> Iterator[Link]:
     """Yield the links in session files; a segment becomes a node of its own in `known`."""
     catalogue, owners = sessions.catalogue, _owners(sessions)
     for row in catalogue.rows().values():
@@ -159,10 +159,9 @@ def _told_by_heads(sessions: Sessions, known: dict[str, Known]) -> Iterator[Link
             if name != row.session_id:
                 known.setdefault(name, Known(name, None, row.archived))
                 head = _head(sessions, row)
-                at = None if head is None else head.timestamp
-                yield Link(name, row.session_id, "revert", _cut(head), at)
+                yield Link(name, row.session_id, "revert", _cut(head), head and head.timestamp)
             continue
-        yield from _told_by_head(sessions, row, owners)
+        yield from _links_in_head(sessions, row, owners)
 
 
 def _owners(sessions: Sessions) -> dict[str, str]:
@@ -170,12 +169,12 @@ def _owners(sessions: Sessions) -> dict[str, str]:
     return {row.rollout_id: row.session_id for row in sessions.catalogue.rows().values()}
 
 
-def _told_by_head(sessions: Sessions, row: Row, owners: Mapping[str, str]) -> Iterator[Link]:
+def _links_in_head(sessions: Sessions, row: Row, owners: Mapping[str, str]) -> Iterator[Link]:
     """Yield the links in the newest file of a session."""
     if row.base_rollout is None and row.forked_from is None and row.parent_session is None:
         return
     head = _head(sessions, row)
-    at = None if head is None else head.timestamp
+    at = head and head.timestamp
     if row.parent_session is not None:
         cut = evolve(_cut(head), turn_id=_called_in(sessions, row))
         yield Link(row.session_id, row.parent_session, "subagent", cut, at)
@@ -190,13 +189,13 @@ def _told_by_head(sessions: Sessions, row: Row, owners: Mapping[str, str]) -> It
 def _called_in(sessions: Sessions, row: Row) -> str | None:
     """Return the turn of the parent that called a subagent, where its first task names it."""
     head = _head(sessions, row)
-    own = 0 if head is None or head.inherited_below is None else head.inherited_below
+    own = (head and head.inherited_below) or 0
     try:
         for line in lines_of(sessions.catalogue.reader, row.path, _BEGINNING):
             if b'"task_started"' not in line:
                 continue
-            told = object_of(load(line))
-            payload, ordinal = object_of(told.get("payload")), whole_of(told.get("ordinal"))
+            record = object_of(load(line))
+            payload, ordinal = object_of(record.get("payload")), whole_of(record.get("ordinal"))
             if payload.get("type") == "task_started" and (ordinal or 0) >= own:
                 caller = object_of(payload.get("turn_attribution")).get("parent_turn_id")
                 return text_of(caller)
@@ -233,19 +232,11 @@ def _with_windows(
         except Refusal:
             yield node
             continue
-        yield evolve(
-            node,
-            windows=tuple(
-                Window(
-                    each.number,
-                    each.window_id,
-                    each.previous_id,
-                    each.opened_seq,
-                    each.opened_at,
-                )
-                for each in windows
-            ),
+        shown = (
+            Window(each.number, each.window_id, each.previous_id, each.opened_seq, each.opened_at)
+            for each in windows
         )
+        yield evolve(node, windows=tuple(shown))
 
 
 @frozen

@@ -16,11 +16,13 @@ from codex_checkpoints.core.losses.account import Account
 from codex_checkpoints.core.losses.watched import Loss, Readings
 from codex_checkpoints.core.rollout.parsing import head_of
 from codex_checkpoints.service.history import ours
+from codex_checkpoints.service.kept import began_session
 from codex_checkpoints.service.reading.first_pass import PacedReader
 from codex_checkpoints.service.reading.session_file import (
     Fingerprint,
     SessionFile,
     bases_below,
+    bytes_between,
     read_with,
 )
 from codex_checkpoints.service.refusal import Refusal
@@ -52,7 +54,7 @@ def losses_of(sessions: Sessions, session: str) -> tuple[Loss, ...]:
     source = _source_of(sessions, row.path)
     account = Account(sessions.projections.updates_of(opened), source=source)
     sessions.catalogue.read_with(account.replay, row)
-    return _told(sessions, row, account)
+    return _losses(sessions, row, account)
 
 
 def newest_loss(sessions: Sessions, row: Row) -> Loss | None:
@@ -69,7 +71,7 @@ def newest_loss(sessions: Sessions, row: Row) -> Loss | None:
         found = losses_of(sessions, row.path)
     else:
         account = Account(sessions.projections.updates_of(opened), opened.now())
-        found = _told(sessions, row, _read_from(sessions, row, account, opened, span.start))
+        found = _losses(sessions, row, _read_from(sessions, row, account, opened, span.start))
     return evolve(found[-1], since=Readings()) if found else None
 
 
@@ -162,16 +164,16 @@ def _sources(sessions: Sessions, path: str) -> Iterator[tuple[str, Range]]:
 
     A missing record or file ends it.
     """
-    met: set[str] = set()
+    seen: set[str] = set()
     place: str | None = path
     while place is not None:
         try:
             began = _beginning(sessions, place)
         except (StorageError, UnreadableSource):
             return  # what the session itself tells is still true
-        if began is None or began.compaction_id in met:
+        if began is None or began.compaction_id in seen:
             return
-        met.add(began.compaction_id)
+        seen.add(began.compaction_id)
         place = _place_of(sessions, began.source.session_id)
         if place is not None:
             yield place, began.source
@@ -191,13 +193,8 @@ def _beginning(sessions: Sessions, path: str) -> Installed | None:
     root = head_of(reader.first_line(below[-1][0])) if below else own
     if root is None or root.originator != OURS or not root.session_id:
         return None
-    for record in sessions.compactions.of(root.session_id):
-        match record:
-            case Installed(into="new", session_id=made) if made == root.session_id:
-                return record
-            case _:
-                pass
-    return None
+    records = sessions.compactions.of(root.session_id)
+    return began_session(records, root.session_id)
 
 
 def _place_of(sessions: Sessions, session_id: str) -> str | None:
@@ -243,30 +240,23 @@ class _UpTo(PacedReader):
 
         def fed(data: bytes) -> int:
             consumed = feed(data)
-            self.read_bytes.hear(data[:consumed])
+            self.read_bytes.add(data[:consumed])
             return consumed
 
         reached, rest = self.read(path, 0, fed, self._end)
-        self.read_bytes.hear(rest)
+        self.read_bytes.add(rest)
         return Reading(Mark(reached, 0, "", ""), rest)
 
     def piece(self, path: str, start: int, longest: int) -> bytes | None:
         """Return the bytes from `start` to the end; None when they are more than `longest`."""
         if path != self._path:
             return super().piece(path, start, longest)
-        parts: list[bytes] = []
-
-        def kept(data: bytes) -> int:
-            parts.append(data)
-            return len(data)
-
         if self._end - start > longest:
             return None
-        self.read(path, start, kept, self._end)
-        return b"".join(parts)
+        return bytes_between(self, path, start, self._end)
 
 
-def _told(sessions: Sessions, row: Row, account: Account) -> tuple[Loss, ...]:
+def _losses(sessions: Sessions, row: Row, account: Account) -> tuple[Loss, ...]:
     """Return the losses, with strategy and trigger from our own records where we have any."""
     made = ours(sessions, row)
     return tuple(

@@ -28,7 +28,7 @@ from codex_checkpoints.core.rollout.turns import Turn
 from codex_checkpoints.service.kept import storing_restore
 from codex_checkpoints.service.reading.session_file import SessionFile, end_of, find_turn, has_ended
 from codex_checkpoints.service.refusal import Refusal, keeping, misfit
-from codex_checkpoints.service.sessions import Sessions, not_current
+from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage.contract import Row
 from codex_checkpoints.storage.durable import Append
 from codex_checkpoints.storage.records import HINTS, MARKERS
@@ -69,7 +69,7 @@ class Markers:
         Refuses `unknown_turn`, `turn_not_complete`, `invalid_payload` for an empty label,
         `conflict` for a file that is not the current one of a session here, `storage_error`.
         """
-        row, opened = self._own(session)
+        row, opened = self._sessions.open_own(session)
         marker = self._made(row, opened, _label(label), turn, origin)
         with self._writing(row.session_id) as append:
             append(markers.created(marker))
@@ -77,7 +77,7 @@ class Markers:
 
     def mark_once(self, session: str, label: str, turn: str, origin: Origin) -> None:
         """Mark a turn unless, under the lock, it has a marker of this origin."""
-        row, opened = self._own(session)
+        row, opened = self._sessions.open_own(session)
         if self._is_marked(row.session_id, turn, origin):
             return
         marker = self._made(row, opened, _label(label), turn, origin)
@@ -92,7 +92,7 @@ class Markers:
 
     def unmark(self, session: str, checkpoint: str) -> Marker:
         """Remove a marker; notes and branches stay.  Refuses `unknown_checkpoint` (AGN-3)."""
-        row, _ = self._own(session)
+        row, _ = self._sessions.open_own(session)
         with self._writing(row.session_id) as append:
             marker = self.find(row.session_id, checkpoint)
             append(markers.removed(marker.checkpoint_id, self._now()))
@@ -100,7 +100,7 @@ class Markers:
 
     def relabel(self, session: str, checkpoint: str, label: str) -> Placed:
         """Give a marker another label; refuses `unknown_checkpoint`, `invalid_payload`."""
-        row, opened = self._own(session)
+        row, opened = self._sessions.open_own(session)
         shown = _label(label)
         with self._writing(row.session_id) as append:
             marker = self.find(row.session_id, checkpoint)
@@ -117,7 +117,7 @@ class Markers:
         A relative path is one in the session's folder.  Refuses `invalid_payload`, also for a path
         that neither is nor was a file; where the folder is not on this machine the name is enough.
         """
-        row, opened = self._own(session)
+        row, opened = self._sessions.open_own(session)
         pin = _pin(path, opened)
         self._refuse_no_file(pin, opened)
         with self._writing(row.session_id) as append:
@@ -126,7 +126,7 @@ class Markers:
 
     def unpin(self, session: str, path: str) -> tuple[Pin, ...]:
         """Remove a pin; return those that are left.  Refuses `invalid_payload`."""
-        row, opened = self._own(session)
+        row, opened = self._sessions.open_own(session)
         pin = _pin(path, opened)
         with self._writing(row.session_id) as append:
             if pin not in self.shelf(row.session_id).pins:
@@ -158,13 +158,6 @@ class Markers:
             "candidates": [each.checkpoint_id for each in shelf.markers[-20:]],
         }
         raise Refusal("unknown_checkpoint", message, facts)
-
-    def _own(self, session: str) -> tuple[Row, SessionFile]:
-        """Open a session whose markers we may write: by the current file, in this home."""
-        row, opened = self._sessions.open(session)
-        if not self._sessions.catalogue.is_current(row):
-            raise not_current(self._sessions.catalogue, row)
-        return row, opened
 
     def _made(
         self, row: Row, opened: SessionFile, label: str, turn: str | int | None, origin: Origin

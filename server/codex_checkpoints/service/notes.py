@@ -29,7 +29,7 @@ from codex_checkpoints.core.checkpoint.state import call_ids, user_refs
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.service.reading.session_file import SessionFile
 from codex_checkpoints.service.refusal import Refusal, misfit
-from codex_checkpoints.service.sessions import Sessions, not_current
+from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage.contract import Row, UnreadableSource
 from codex_checkpoints.storage.durable import Append, StorageError
 from codex_checkpoints.values import frozen
@@ -89,7 +89,7 @@ class Notes:
 
     def try_out(self, session: str, payload: bytes) -> Applied:
         """Check a payload; nothing is written."""
-        row, opened = self._own(session)
+        row, opened = self._sessions.open_own(session)
         place = self._place(row, opened)
         return place.applied(_judged(place, payload), None)
 
@@ -99,7 +99,7 @@ class Notes:
         Raises the refusal of the broken rule (`claims`), `storage_error`, or `conflict` for a file
         that is not the current one of a session of this home.
         """
-        row, opened = self._own(session)
+        row, opened = self._sessions.open_own(session)
         place = self._place(row, opened)
         # Asked first without the right to append: a refusal makes no file.
         _judged(place, payload)
@@ -128,7 +128,7 @@ class Notes:
         Raises `unknown_note`, or `invalid_payload` when both kinds have the name and `kind` is
         None.
         """
-        row, opened = self._own(session)
+        row, opened = self._sessions.open_own(session)
         _standing(self._place(row, opened), name, kind)
 
         def write(append: Append) -> Revoked:
@@ -190,14 +190,6 @@ class Notes:
             facts = {"ref": value(ref, MAX_VALUE_CHARS), "rule": "evidence", "hint": hint}
             raise Refusal("evidence_unknown", message, facts)
         return "".join(f"{record.text}\n" for record in found)
-
-    def _own(self, session: str) -> tuple[Row, SessionFile]:
-        """Open a session whose notes we may write: by the current file, in this home."""
-        row, opened = self._sessions.open(session)
-        catalogue = self._sessions.catalogue
-        if not catalogue.is_current(row):
-            raise not_current(catalogue, row)
-        return row, opened
 
     def _newest(self, row: Row, opened: SessionFile, limit: int) -> Newest:
         """Find the newest messages and calls, mostly without reading a long file again."""

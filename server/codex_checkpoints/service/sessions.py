@@ -30,7 +30,7 @@ from codex_checkpoints.service.reading.projections import Projection, Projection
 from codex_checkpoints.service.reading.session_file import SessionFile, has_ended
 from codex_checkpoints.service.refusal import Cancelled, Refusal, misfit
 from codex_checkpoints.service.settings import WINDOW_VARIABLES, Settings
-from codex_checkpoints.storage.contract import BadQuery, Rollout, Row, ThreadQuery
+from codex_checkpoints.storage.contract import OURS, BadQuery, Rollout, Row, ThreadQuery
 from codex_checkpoints.storage.durable import StorageError
 from codex_checkpoints.storage.records import IMPORTS, MARKERS, RESTORES, Look, Records
 from codex_checkpoints.storage.workspace import Workspace
@@ -38,7 +38,7 @@ from codex_checkpoints.values import frozen
 
 if TYPE_CHECKING:
     from codex_checkpoints.codex.program import CodexArchive
-    from codex_checkpoints.core.compaction.offering import Between, Budget, Named, Offer
+    from codex_checkpoints.core.compaction.offering import Budget, Named, Offer
     from codex_checkpoints.service.kept import CompactionRecords
     from codex_checkpoints.service.threads import Asked, IsReferredTo, Move, ThreadManager
 
@@ -146,26 +146,19 @@ class Sessions:
         self.records = records
         self.settings = settings
         self.workspace = Workspace(settings.hash_limit_bytes, settings.hash_outside_folder)
-        self.told_windows: tuple[str | None, str | None] = (None, None)
+        self.window_variables: tuple[str | None, str | None] = (None, None)
         """What the environment says of the windows of the model and of the smaller one."""
         self.projections = Projections(catalogue, records, self.workspace)
         self._is_referred_to = is_referred_to
         self._codex = codex
-        self._unheard: set[str] = set()
+        self._unreported: set[str] = set()
 
     # --- loaded when asked for: Codex waits for a view, and that needs none of it ----------------
 
     @cached_property
     def summaries(self) -> Summaries:
         """Return the lists of sessions."""
-        return Summaries(
-            self.catalogue,
-            self.records,
-            self.settings,
-            self.projections,
-            compactions=lambda: self.compactions,
-            named=lambda: self.named,
-        )
+        return Summaries(self)
 
     @cached_property
     def threads(self) -> ThreadManager:
@@ -190,15 +183,15 @@ class Sessions:
         return Named(
             settings.context_window_tokens,
             settings.fast_context_window_tokens,
-            *self.told_windows,
+            *self.window_variables,
         )
 
     def ignored_variables(self) -> tuple[str, ...]:
         """Return the window variables whose value is no positive number."""
         from codex_checkpoints.core.history.tokens import window_size  # noqa: PLC0415
 
-        told = zip(WINDOW_VARIABLES, self.told_windows, strict=True)
-        return tuple(name for name, value in told if window_size(None, value).ignored)
+        values = zip(WINDOW_VARIABLES, self.window_variables, strict=True)
+        return tuple(name for name, value in values if window_size(None, value).ignored)
 
     # --- how long work goes ----------------------------------------------------------------------
 
@@ -227,19 +220,19 @@ class Sessions:
         changed: frozenset[str] = frozenset()
         for progress in self.catalogue.refresh():
             changed |= progress.changed
-            self._unheard |= progress.changed
+            self._unreported |= progress.changed
             if report is not None and not report(progress):
                 raise Cancelled
         return changed
 
-    def take_unheard(self) -> set[str]:
+    def take_unreported(self) -> set[str]:
         """Return, once, the sessions that any refresh found changed or that were changed here.
 
         The caller of a refresh wanted a list; the checkpoints of these sessions are still to be
         updated.
         """
-        unheard, self._unheard = self._unheard | self.threads.take_changed(), set()
-        return unheard
+        unreported, self._unreported = self._unreported | self.threads.take_changed(), set()
+        return unreported
 
     def detail(self, session: str) -> Detail:
         """Return one session with its turns."""
@@ -373,6 +366,13 @@ class Sessions:
         self.refresh()
         return find_session(self.catalogue, session)
 
+    def open_own(self, session: str) -> tuple[Row, SessionFile]:
+        """Open a session of this home to write records for it; refuses as `find`, `conflict`."""
+        row, opened = self.open(session)
+        if not self.catalogue.is_current(row):
+            raise not_current(self.catalogue, row)
+        return row, opened
+
     def open(self, session: str) -> tuple[Row, SessionFile]:
         """Return the row and the file of a session, read to its end; refuses as `find`."""
         row = self.find(session)
@@ -458,62 +458,6 @@ logger = logging.getLogger(__name__)
 MadeBy = Literal["restore", "compaction", "import"]
 """The operations of ours that make sessions."""
 
-_OURS = "codex-checkpoints"
-
-
-class Tallies:
-    """Counts of markers and branches, kept while files are unchanged; one thread owns them."""
-
-    def __init__(self, catalogue: Catalogue, records: Records) -> None:
-        self._catalogue = catalogue
-        self._records = records
-        self._markers: dict[str, tuple[Look, int]] = {}
-        self._made: dict[str, MadeBy] = {}
-
-    def branches(self) -> Mapping[str, int]:
-        """Return how many sessions of this home came from each (AGN-17)."""
-        sources = map(source_of, self._catalogue.current().values())
-        return Counter(source for source in sources if source is not None)
-
-    def markers(self, session_id: str) -> int:
-        """Return how many markers a session has; an unchanged file is read once."""
-        look = self._records.look(session_id, MARKERS)
-        if look is None:
-            return 0
-        known = self._markers.get(session_id)
-        if known is None or known[0] != look:
-            known = self._markers[session_id] = look, self._count(session_id)
-        return known[1]
-
-    def made_by(self, row: Row) -> MadeBy | None:
-        """Return which operation of ours made a session, or None."""
-        if row.originator != _OURS or row.scratch:
-            return None
-        made = self._made.get(row.session_id)
-        if made is None:
-            made = self._made[row.session_id] = self._operation(row.session_id)
-        return made
-
-    def _operation(self, session_id: str) -> MadeBy:
-        """Find the operation by its record; a branch may be compacted later."""
-        restores = map(object_of, self._lines(session_id, RESTORES))
-        if any(restore.get("sessionId") == session_id for restore in restores):
-            return "restore"
-        imported = self._records.look(session_id, IMPORTS) is not None
-        return "import" if imported else "compaction"
-
-    def _count(self, session_id: str) -> int:
-        from codex_checkpoints.core.restore.markers import shelf_of  # noqa: PLC0415 - few have any
-
-        return len(shelf_of(self._lines(session_id, MARKERS)).markers)
-
-    def _lines(self, session_id: str, name: str) -> Iterator[object]:
-        """Yield the lines of a file; an unreadable one is logged and does not break the list."""
-        try:
-            yield from self._records.lines(session_id, name)
-        except StorageError as error:
-            logger.warning("storage_error: %s of %s: %s", name, session_id, error)
-
 
 def source_of(row: Row) -> str | None:
     """Return the source of a branch; subagents and scratch forks are no branches."""
@@ -521,27 +465,16 @@ def source_of(row: Row) -> str | None:
 
 
 class Summaries:
-    """Lists of the sessions of one home; `compactions` and `named` are loaded when needed."""
+    """Lists of the sessions of one home."""
 
-    def __init__(  # noqa: PLR0913 - what a list tells comes from as many places
-        self,
-        catalogue: Catalogue,
-        records: Records,
-        settings: Settings,
-        projections: Projections,
-        *,
-        compactions: Callable[[], CompactionRecords],
-        named: Callable[[], Named],
-    ) -> None:
-        self._catalogue = catalogue
-        self._records = records
-        self._settings = settings
-        self._projections = projections
-        self._compactions = compactions
-        self._named = named
-        self._tallies = Tallies(catalogue, records)
+    def __init__(self, sessions: Sessions) -> None:
+        self._sessions = sessions
+        self._catalogue = sessions.catalogue
+        self._records = sessions.records
+        self._markers: dict[str, tuple[Look, int]] = {}
+        self._made: dict[str, MadeBy] = {}
 
-    def page(  # noqa: PLR0913 - each is a wish of its own, as clients have them
+    def page(  # noqa: PLR0913 - each is an option of its own, as clients have them
         self,
         *,
         cwd: str | None = None,
@@ -561,7 +494,7 @@ class Summaries:
             found = self._catalogue.store.list_threads(query)
         except BadQuery as error:
             raise Refusal("invalid_payload", str(error), {"problems": [error.field]}) from error
-        noted, branches = self._noted(), self._tallies.branches()
+        noted, branches = self._noted(), self._branches()
         items = tuple(
             self._summary(each.row, each.name, branches, live=each.live, noted=noted)
             for each in found.items
@@ -570,13 +503,10 @@ class Summaries:
 
     def of(self, row: Row) -> Summary:
         """Return one session as a list shows it."""
-        return self._summary(
-            row,
-            self._catalogue.store.name_of(row),
-            self._tallies.branches(),
-            live=row.session_id in self._catalogue.store.live_threads(),
-            noted=self._noted(),
-        )
+        store = self._catalogue.store
+        live = row.session_id in store.live_threads()
+        name, noted = store.name_of(row), self._noted()
+        return self._summary(row, name, self._branches(), live=live, noted=noted)
 
     def _summary(
         self,
@@ -587,11 +517,20 @@ class Summaries:
         live: bool,
         noted: frozenset[str],
     ) -> Summary:
+        from codex_checkpoints.core.compaction import offering  # noqa: PLC0415 - as `named` has it
+
+        session_id, sessions = row.session_id, self._sessions
         continued_by = (
-            self._compactions().continued_by(row.session_id) if row.session_id in noted else None
+            sessions.compactions.continued_by(session_id) if session_id in noted else None
         )
+        source = "reported" if row.context_source == "reported" else "estimated"
+        state = offering.Between(not row.turn_open, row.context_tokens, source, row.context_window)
+        offer = None
+        if not row.archived and not continued_by:  # by reported tokens alone (JUN-28)
+            offer = offering.offer(sessions.settings.compaction_offer, state, sessions.named)
+        below = (base.session_id for base in self._catalogue.chains.below(row))
         return Summary(
-            session_id=row.session_id,
+            session_id=session_id,
             path=row.path,
             cwd=row.cwd,
             title=title_of(row, name),
@@ -601,10 +540,10 @@ class Summaries:
             model=row.model,
             context_tokens=row.context_tokens,
             context_tokens_source=row.context_source or "estimated",
-            context_window=self._window(row),
+            context_window=offering.window(row.context_window, sessions.named),
             windows=row.windows,
             compactions=row.compactions,
-            suspect_facts=self._suspect(row) if self._remembers(row, noted) else 0,
+            suspect_facts=0 if noted.isdisjoint((session_id, *below)) else self._suspect(row),
             live=live,
             archived=row.archived,
             forked_from=row.forked_from,
@@ -613,51 +552,62 @@ class Summaries:
             turns=row.turns,
             seq=row.seq,
             named=bool(name),
-            markers=self._tallies.markers(row.session_id),
-            branches=branches.get(row.session_id, 0),
-            made_by=self._tallies.made_by(row),
-            nearly_full=self._is_nearly_full(row),
-            offer=None if row.archived or continued_by else self._offer(row),
+            markers=self._marker_count(session_id),
+            branches=branches.get(session_id, 0),
+            made_by=self._made_by(row),
+            nearly_full=offering.is_nearly_full(state, sessions.named),
+            offer=offer,
         )
-
-    def _window(self, row: Row) -> int | None:
-        """Return the size of the window: as set by setting or environment, else as reported."""
-        from codex_checkpoints.core.compaction import offering  # noqa: PLC0415 - as `named` has it
-
-        return offering.window(row.context_window, self._named())
-
-    def _is_nearly_full(self, row: Row) -> bool:
-        from codex_checkpoints.core.compaction import offering  # noqa: PLC0415 - as `named` has it
-
-        return offering.is_nearly_full(_between(row), self._named())
-
-    def _offer(self, row: Row) -> Offer | None:
-        """Return the reason for a compaction, by reported tokens alone (JUN-28)."""
-        from codex_checkpoints.core.compaction import offering  # noqa: PLC0415 - as `named` has it
-
-        return offering.offer(self._settings.compaction_offer, _between(row), self._named())
-
-    def _remembers(self, row: Row, noted: frozenset[str]) -> bool:
-        """Return whether this session or one that it builds on may have notes."""
-        below = (base.session_id for base in self._catalogue.chains.below(row))
-        return not noted.isdisjoint((row.session_id, *below))
 
     def _noted(self) -> frozenset[str]:
         """Return the sessions with updates or compactions."""
-        return self._records.has_updates() | self._compactions().holders()
+        return self._records.has_updates() | self._sessions.compactions.holders()
+
+    def _branches(self) -> Mapping[str, int]:
+        """Return how many sessions of this home came from each (AGN-17)."""
+        sources = map(source_of, self._catalogue.current().values())
+        return Counter(source for source in sources if source is not None)
 
     def _suspect(self, row: Row) -> int:
         try:
             opened = self._catalogue.open(row)
-            checkpoint = self._projections.current(opened)
+            checkpoint = self._sessions.projections.current(opened)
         except Refusal:
             return 0
         statuses = (status_of(fact, checkpoint.artifacts) for fact in checkpoint.facts.values())
         return sum(status == "SUSPECT" for status in statuses)
 
+    def _marker_count(self, session_id: str) -> int:
+        """Return how many markers a session has; an unchanged file is read once."""
+        look = self._records.look(session_id, MARKERS)
+        if look is None:
+            return 0
+        known = self._markers.get(session_id)
+        if known is None or known[0] != look:
+            from codex_checkpoints.core.restore.markers import shelf_of  # noqa: PLC0415 - rare
 
-def _between(row: Row) -> Between:
-    from codex_checkpoints.core.compaction.offering import Between  # noqa: PLC0415 - as `named` has it
+            count = len(shelf_of(self._lines(session_id, MARKERS)).markers)
+            known = self._markers[session_id] = look, count
+        return known[1]
 
-    source = "reported" if row.context_source == "reported" else "estimated"
-    return Between(not row.turn_open, row.context_tokens, source, row.context_window)
+    def _made_by(self, row: Row) -> MadeBy | None:
+        """Return which operation of ours made a session, which never changes; None where none."""
+        if row.originator != OURS or row.scratch:
+            return None
+        session_id = row.session_id
+        if session_id not in self._made:
+            # The record beside it tells: a branch may be compacted later.
+            restores = map(object_of, self._lines(session_id, RESTORES))
+            if any(restore.get("sessionId") == session_id for restore in restores):
+                self._made[session_id] = "restore"
+            else:
+                imported = self._records.look(session_id, IMPORTS) is not None
+                self._made[session_id] = "import" if imported else "compaction"
+        return self._made[session_id]
+
+    def _lines(self, session_id: str, name: str) -> Iterator[object]:
+        """Yield the lines of a file; an unreadable one is logged and does not break the list."""
+        try:
+            yield from self._records.lines(session_id, name)
+        except StorageError as error:
+            logger.warning("storage_error: %s of %s: %s", name, session_id, error)

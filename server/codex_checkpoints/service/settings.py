@@ -147,37 +147,28 @@ def without_programs(table: Mapping[str, Any]) -> Mapping[str, Any]:
     return {name: value for name, value in table.items() if name != "hooks"}
 
 
-def _location(settings: Settings, value: object) -> Settings:
-    if value not in {"state", "beside"}:
-        message = 'must be "state" or "beside"'
-        raise ValueError(message)
-    return evolve(settings, checkpoint_location=value)
+def _rule(
+    field: str, fits: Callable[[Any], bool], must: str
+) -> Callable[[Settings, Any], Settings]:
+    """Return a rule that sets a field to a fitting value."""
 
-
-def _offer(settings: Settings, value: object) -> Settings:
-    match value:
-        case "off" | "offer" | "automatic":
-            return evolve(settings, compaction_offer=value)
-        case _:
-            message = 'must be "off", "offer" or "automatic"'
-            raise ValueError(message)
-
-
-def _soft_restore(settings: Settings, value: object) -> Settings:
-    if value not in {"copy", "reference"}:
-        message = 'must be "copy" or "reference"'
-        raise ValueError(message)
-    return evolve(settings, soft_restore=value)
-
-
-def _whole(field: str, least: int) -> Callable[[Settings, object], Settings]:
-    def rule(settings: Settings, value: object) -> Settings:
-        if type(value) is not int or value < least:
-            message = f"must be a whole number of at least {least}"
+    def rule(settings: Settings, value: Any) -> Settings:  # noqa: ANN401 - as TOML or JSON has it
+        if not fits(value):
+            message = f"must be {must}"
             raise ValueError(message)
         return evolve(settings, **{field: value})
 
     return rule
+
+
+def _choice(field: str, *values: str) -> Callable[[Settings, Any], Settings]:
+    *others, last = (f'"{each}"' for each in values)
+    return _rule(field, lambda value: value in values, f"{', '.join(others)} or {last}")
+
+
+def _whole(field: str, least: int) -> Callable[[Settings, Any], Settings]:
+    must = f"a whole number of at least {least}"
+    return _rule(field, lambda value: type(value) is int and value >= least, must)
 
 
 def _name(field: str) -> Callable[[Settings, object], Settings]:
@@ -190,14 +181,8 @@ def _name(field: str) -> Callable[[Settings, object], Settings]:
     return rule
 
 
-def _truth(field: str) -> Callable[[Settings, object], Settings]:
-    def rule(settings: Settings, value: object) -> Settings:
-        if not isinstance(value, bool):
-            message = "must be true or false"
-            raise TypeError(message)
-        return evolve(settings, **{field: value})
-
-    return rule
+def _truth(field: str) -> Callable[[Settings, Any], Settings]:
+    return _rule(field, lambda value: isinstance(value, bool), "true or false")
 
 
 def _caps(settings: Settings, value: object) -> Settings:
@@ -251,7 +236,7 @@ def _hook(table: Mapping[str, object]) -> Hook:
 
 
 _RULES: Mapping[str, Callable[[Settings, Any], Settings]] = {
-    "checkpointLocation": _location,
+    "checkpointLocation": _choice("checkpoint_location", "state", "beside"),
     "hashLimitBytes": _whole("hash_limit_bytes", 0),
     "hashOutsideFolder": _truth("hash_outside_folder"),
     "followedSessions": _whole("followed_sessions", 0),
@@ -260,13 +245,13 @@ _RULES: Mapping[str, Callable[[Settings, Any], Settings]] = {
     "retainedTokens": _whole("retained_tokens", 1),
     "contextWindowTokens": _whole("context_window_tokens", 0),
     "fastContextWindowTokens": _whole("fast_context_window_tokens", 0),
-    "compactionOffer": _offer,
+    "compactionOffer": _choice("compaction_offer", "off", "offer", "automatic"),
     "hooks": _hooks,
     "codexTimeoutSeconds": _whole("codex_timeout_seconds", 1),
     "markBeforeCompaction": _truth("mark_before_compaction"),
     "injectOnPrompt": _truth("inject_on_prompt"),
     "restoreBudgetTokens": _whole("restore_budget_tokens", 0),
-    "softRestore": _soft_restore,
+    "softRestore": _choice("soft_restore", "copy", "reference"),
     "userId": _name("user_id"),
     "orgId": _name("org_id"),
 }

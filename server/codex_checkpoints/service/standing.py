@@ -24,11 +24,13 @@ from codex_checkpoints.core.rollout.fields import load, object_of
 from codex_checkpoints.core.rollout.parsing import BOM, said
 from codex_checkpoints.core.rollout.reader import CHUNK, Place
 from codex_checkpoints.service.reading.projections import View
-from codex_checkpoints.service.reading.session_file import bases_below
+from codex_checkpoints.service.reading.session_file import bases_below, bytes_between
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage.contract import RolloutReader, Row
 from codex_checkpoints.storage.durable import StorageError
 from codex_checkpoints.values import frozen
+
+logger = logging.getLogger(__name__)
 
 _BLOCK = 1 << 18
 """Bytes searched at a time: what fits the caches of a processor."""
@@ -157,7 +159,7 @@ def _is_behind_rollback(reader: RolloutReader, path: str, place: int) -> bool:
     found = last_line_with(reader, path, place, (*BEGINNINGS, ROLLBACK))
     if found is None:
         return False
-    return ROLLBACK in _bytes(reader, path, found, min(place, found + _LINE))
+    return ROLLBACK in bytes_between(reader, path, found, min(place, found + _LINE))
 
 
 def _first_window(reader: RolloutReader, path: str) -> str | None:
@@ -174,7 +176,7 @@ def last_line_with(
     end = size
     while end > least:
         start = max(least, end - _BLOCK)
-        at = last_trace(_bytes(reader, path, start, end + overlap), traces)
+        at = last_trace(bytes_between(reader, path, start, end + overlap), traces)
         if at >= 0:
             return _line_begin(reader, path, start + at)
         end = start
@@ -185,7 +187,7 @@ def _line_at(reader: RolloutReader, path: str, place: int, size: int) -> bytes:
     """Return the line that begins at a place, without its LF."""
     line, end = b"", place
     while end < size:
-        data = _bytes(reader, path, end, min(size, end + CHUNK))
+        data = bytes_between(reader, path, end, min(size, end + CHUNK))
         found = data.find(b"\n")
         if found >= 0:
             return line + data[:found]
@@ -199,25 +201,11 @@ def _line_begin(reader: RolloutReader, path: str, place: int) -> int:
     end = place
     while end > 0:
         start = max(0, end - CHUNK)
-        found = _bytes(reader, path, start, end).rfind(b"\n")
+        found = bytes_between(reader, path, start, end).rfind(b"\n")
         if found >= 0:
             return start + found + 1
         end = start
     return 0
-
-
-def _bytes(reader: RolloutReader, path: str, start: int, end: int) -> bytes:
-    parts: list[bytes] = []
-
-    def take(data: bytes) -> int:
-        parts.append(data)
-        return len(data)
-
-    reader.read(path, start, take, end)
-    return b"".join(parts)
-
-
-logger = logging.getLogger(__name__)
 
 
 @frozen

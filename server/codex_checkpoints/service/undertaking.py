@@ -102,28 +102,21 @@ def _settled(name: str, journal: Journal, work: Work, code: str) -> bool:
 
 
 def _code_of(error: StorageError | Refusal | Cancelled) -> str:
-    match error:
-        case Refusal(code=code):
-            return code
-        case StorageError():
-            return "storage_error"
-        case Cancelled():
-            return "cancelled"
+    if isinstance(error, Refusal):
+        return error.code
+    return "cancelled" if isinstance(error, Cancelled) else "storage_error"
 
 
 def removed(records: Records, session_id: str, names: Iterable[str]) -> bool:
     """Remove files beside a session that was not made; return whether all are gone."""
-    left = [name for name in names if not _is_removed(records, session_id, name)]
-    return not left
-
-
-def _is_removed(records: Records, session_id: str, name: str) -> bool:
-    try:
-        records.remove(session_id, name)
-    except StorageError as error:
-        logger.warning("storage_error: %s of %s stays: %s", name, session_id, error)
-        return False
-    return True
+    are_gone = True
+    for name in names:
+        try:
+            records.remove(session_id, name)
+        except StorageError as error:
+            logger.warning("storage_error: %s of %s stays: %s", name, session_id, error)
+            are_gone = False
+    return are_gone
 
 
 # --- the audit -----------------------------------------------------------------------------------
@@ -158,7 +151,9 @@ def event_of(  # noqa: PLR0913 - each is a field of its own
     )
 
 
-def is_told(records: Records, kind: object, operation_id: object) -> bool:
+def is_in_audit(records: Records, kind: object, operation_id: object) -> bool:
     """Return whether the audit has an event of this kind for an operation."""
-    told = map(object_of, records.events())
-    return any((each.get("type"), each.get("operationId")) == (kind, operation_id) for each in told)
+    events = map(object_of, records.events())
+    return any(
+        (each.get("type"), each.get("operationId")) == (kind, operation_id) for each in events
+    )

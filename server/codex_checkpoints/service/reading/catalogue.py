@@ -23,7 +23,7 @@ from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.service.reading.chains import Chains
 from codex_checkpoints.service.reading.first_pass import PacedReader
 from codex_checkpoints.service.reading.session_file import (
-    Hear,
+    ByteSink,
     SessionFile,
     is_between_turns,
     open_session,
@@ -119,9 +119,9 @@ def utc(stamp: str) -> str | None:
 
 def _utc(stamp: str | None, mtime_ns: int) -> str:
     """Return a time as `utc` does, else the time of the file."""
-    told = None if stamp is None else utc(stamp)
-    if told is not None:
-        return told
+    recorded = None if stamp is None else utc(stamp)
+    if recorded is not None:
+        return recorded
     try:
         return _iso(datetime.fromtimestamp(mtime_ns / 1e9, UTC))
     except (ValueError, OverflowError, OSError):
@@ -200,7 +200,7 @@ class Readers:
             self._store.remember(session.path, (offset, 0, session.mark.inode), state)
 
 
-Listen = Callable[[Rollout], Hear | None]
+Listen = Callable[[Rollout], ByteSink | None]
 """Return who gets the bytes of a rollout that is about to be read from its beginning."""
 
 _SLICE_BYTES = 1 << 25
@@ -228,7 +228,7 @@ class Catalogue:
         self.reader = PacedReader(store.reader)
         self._readers = Readers(store, self.reader, seeds)
         self.chains = Chains(store)
-        self._listen: Listen = _nobody
+        self._listener_of: Listen = _nobody
 
     # --- what there is ---------------------------------------------------------------------------
 
@@ -256,13 +256,11 @@ class Catalogue:
         row = self.rows().get(path)
         if row is not None and row.error is None:
             return row
-        try:
+        with reading_file(path):
             rollout = self.store.rollout_at(path)
             locate = self.chains.locator(path)
             opened = open_session(self.reader, path, locate, seeds=self.seeds)
-        except UnreadableSource as error:
-            raise unreadable(path, str(error)) from error
-        return row_of(rollout, opened)
+            return row_of(rollout, opened)
 
     def title_of(self, row: Row) -> str | None:
         """Return the name of a session, or its first message."""
@@ -297,16 +295,16 @@ class Catalogue:
         yield Progress(done, len(new), size, of_bytes, frozenset(changed))
 
     @contextlib.contextmanager
-    def heard_by(self, listen: Listen) -> Generator[None]:
+    def shared_with(self, listen: Listen) -> Generator[None]:
         """Give the bytes that a block reads from their beginning to a listener as well.
 
         A listener need not read them again.
         """
-        before, self._listen = self._listen, listen
+        before, self._listener_of = self._listener_of, listen
         try:
             yield
         finally:
-            self._listen = before
+            self._listener_of = before
 
     def look(self, paths: Iterable[str]) -> set[str]:
         """Look again at some rollouts; return the sessions whose rows changed."""
@@ -353,11 +351,9 @@ class Catalogue:
     def lend(self, row: Row) -> SessionFile:
         """Return the session as `open` does, but do not keep it for others."""
         session = self._readers.take(row.path) or self._readers.resume(row.path)
-        try:
+        with reading_file(row.path):
             if session is None or not session.moves_on():
-                session = self._opened(row.path, self._listen(row.rollout))
-        except UnreadableSource as error:
-            raise unreadable(row.path, str(error)) from error
+                session = self._opened(row.path, self._listener_of(row.rollout))
         return session
 
     def read(self, row: Row, until: int | None = None) -> SessionFile:
@@ -365,19 +361,15 @@ class Catalogue:
 
         It may lie outside the store.  Raises `unreadable_source`.
         """
-        try:
+        with reading_file(row.path):
             locate = self.chains.locator(row.path)
             return open_session(self.reader, row.path, locate, until=until, seeds=self.seeds)
-        except UnreadableSource as error:
-            raise unreadable(row.path, str(error)) from error
 
     def read_with(self, replay: Replay, row: Row) -> None:
         """Read a session afresh, to its end, with a replay and the folds beside it."""
-        try:
+        with reading_file(row.path):
             locate = self.chains.locator(row.path)
             opened = read_with(replay, self.reader, row.path, locate, self.seeds)
-        except UnreadableSource as error:
-            raise unreadable(row.path, str(error)) from error
         replay.close(opened.tail)
 
     def close(self) -> None:
@@ -411,16 +403,16 @@ class Catalogue:
         return list(new.values()), changed
 
     def _put(self, rows: list[Row]) -> None:
-        self._tell((row.session_id, Patch(row=row)) for row in rows)
+        self._update((row.session_id, Patch(row=row)) for row in rows)
 
-    def _tell(self, patches: Iterable[tuple[str, Patch]]) -> None:
+    def _update(self, patches: Iterable[tuple[str, Patch]]) -> None:
         patches = tuple(patches)
         if patches:
             self.store.update_thread_metadata(patches)
 
     def _forget(self, paths: list[str]) -> None:
         gone = [self.rows()[path] for path in paths]
-        self._tell((row.session_id, Patch(row=None, of=row.path)) for row in gone)
+        self._update((row.session_id, Patch(row=None, of=row.path)) for row in gone)
         for row in gone:
             self._readers.let_go(row.path)
         self.chains.forget(gone)
@@ -430,18 +422,18 @@ class Catalogue:
         self._readers.let_go(row.path)
         size, _, identity = row.rollout.look
         unseen = evolve(row.rollout, look=(size, -1, identity))
-        self._tell([(row.session_id, Patch(row=evolve(row, rollout=unseen)))])
+        self._update([(row.session_id, Patch(row=evolve(row, rollout=unseen)))])
         self.store.remember(row.path, unseen.look, None)
 
     def _read(self, file: Rollout) -> Row:
-        known, hear = file.path in self.rows(), None
+        known, also = file.path in self.rows(), None
         reader = self._readers.take(file.path)
         try:
             if reader is None and known:
                 reader = self._readers.resume(file.path)
             if reader is None or not reader.moves_on():
-                hear = self._listen(file)
-                reader = self._opened(file.path, hear)
+                also = self._listener_of(file)
+                reader = self._opened(file.path, also)
             row = row_of(file, reader)
         except UnreadableSource as error:
             return unreadable_row(file, str(error))
@@ -453,14 +445,14 @@ class Catalogue:
             log = logging.getLogger(__name__)
             log.error("%s: %s", file.path, type(error).__name__)  # noqa: TRY400 - no content
             return unreadable_row(file, f"a defect of ours, {type(error).__name__}")
-        if known or hear is not None:
+        if known or also is not None:
             self._readers.keep(reader)
         else:
             self._readers.pass_by(reader)
         return row
 
-    def _opened(self, path: str, hear: Hear | None) -> SessionFile:
-        return open_session(self.reader, path, self.chains.locate, seeds=self.seeds, hear=hear)
+    def _opened(self, path: str, also: ByteSink | None) -> SessionFile:
+        return open_session(self.reader, path, self.chains.locate, seeds=self.seeds, also=also)
 
 
 def _nobody(_file: Rollout) -> None:
@@ -476,6 +468,15 @@ def unreadable(path: str, reason: str) -> Refusal:
     """Return the refusal for a rollout that cannot be read."""
     message = f"{path} cannot be read: {reason}"
     return Refusal("unreadable_source", message, {"path": path, "reason": reason})
+
+
+@contextlib.contextmanager
+def reading_file(path: str) -> Generator[None]:
+    """Turn a rollout that cannot be read into a refusal."""
+    try:
+        yield
+    except UnreadableSource as error:
+        raise unreadable(path, str(error)) from error
 
 
 def _changed(old: Row | None, row: Row) -> set[str]:

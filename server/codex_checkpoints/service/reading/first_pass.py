@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from codex_checkpoints.core.history.survey import Survey
 from codex_checkpoints.core.rollout.reader import Place
 from codex_checkpoints.service.reading.chains import ChainPart, parts_below, read_parts
-from codex_checkpoints.service.reading.session_file import Hear, Locate
+from codex_checkpoints.service.reading.session_file import ByteSink, Locate
 from codex_checkpoints.service.refusal import Cancelled
 from codex_checkpoints.storage.contract import (
     Feed,
@@ -118,26 +118,26 @@ class Listening:
     ) -> None:
         self._wanted = wanted
         self._begin = begin
-        self._heard: dict[str, tuple[Look, FirstPass]] = {}
+        self._passes: dict[str, tuple[Look, FirstPass]] = {}
 
-    def __call__(self, rollout: Rollout) -> Hear | None:
+    def __call__(self, rollout: Rollout) -> ByteSink | None:
         """Return who takes the bytes of a rollout that is about to be read from its beginning."""
         if not self._wanted(rollout):
             return None
-        heard = self._begin(rollout.path)
+        begun = self._begin(rollout.path)
         try:
-            heard.begin()
+            begun.begin()
         except UnreadableSource:
             return None  # whoever comes to need it is told
-        self._heard[rollout.path] = rollout.look, heard
-        return heard.feed
+        self._passes[rollout.path] = rollout.look, begun
+        return begun.feed
 
-    def heard(self, row: Row, end: int) -> FirstPass:
+    def pass_over(self, row: Row, end: int) -> FirstPass:
         """Return the pass over a rollout up to `end` at most, or a new one."""
-        look, heard = self._heard.pop(row.path, (None, None))
-        if heard is None or look != row.rollout.look or heard.at > end:
+        look, begun = self._passes.pop(row.path, (None, None))
+        if begun is None or look != row.rollout.look or begun.at > end:
             return self._begin(row.path)
-        return heard
+        return begun
 
 
 _ALMOST = 99
@@ -149,7 +149,7 @@ class Pace:
 
     def __init__(self) -> None:
         self._report: Callable[[int], None] | None = None
-        self._told = 0
+        self._reported = 0
         self._size = self._done = 0
         self._unwanted = threading.Event()
         self._committed = False
@@ -159,7 +159,7 @@ class Pace:
         """Return whether it is cancelled and can still be stopped."""
         return self._unwanted.is_set() and not self._committed
 
-    def heard_by(self, report: Callable[[int], None]) -> None:
+    def report_to(self, report: Callable[[int], None]) -> None:
         """Report the percentage whenever it grows, on the thread that works."""
         self._report = report
 
@@ -177,8 +177,8 @@ class Pace:
             raise Cancelled
         self._done += size
         percent = min(_ALMOST, self._done * 100 // self._size) if self._size > 0 else 0
-        if percent > self._told:
-            self._told = percent
+        if percent > self._reported:
+            self._reported = percent
             if self._report is not None:
                 self._report(percent)
 

@@ -27,7 +27,7 @@ from codex_checkpoints.values import define, frozen
 Locate = Callable[[str], str | None]
 """From a rollout id to its path."""
 
-Hear = Callable[[bytes], object]
+ByteSink = Callable[[bytes], object]
 """Take the bytes of a session's own file as they are read, each once and in order."""
 
 _LONGEST_CHAIN = 1024
@@ -149,17 +149,17 @@ def open_session(  # noqa: PLR0913 - each is an option of its own
     *,
     until: int | None = None,
     seeds: Seeds = unsown,
-    hear: Hear | None = None,
+    also: ByteSink | None = None,
 ) -> SessionFile:
     """Read a session from its beginning, to its end or up to the line at position `until`.
 
-    `seeds` returns what sessions of ours go on from; `hear` is given the bytes of the file as they
+    `seeds` returns what sessions of ours go on from; `also` is given the bytes of the file as they
     are consumed.  Raises `UnreadableSource` when the file itself cannot be read.
     """
     replay = Replay()
     if until is not None:
         replay.reader.until = until
-    return read_with(replay, reader, path, locate, seeds, hear=hear)
+    return read_with(replay, reader, path, locate, seeds, also=also)
 
 
 def read_with(  # noqa: PLR0913 - as `open_session`
@@ -169,7 +169,7 @@ def read_with(  # noqa: PLR0913 - as `open_session`
     locate: Locate,
     seeds: Seeds = unsown,
     *,
-    hear: Hear | None = None,
+    also: ByteSink | None = None,
 ) -> SessionFile:
     """Read a session from its beginning with a replay that has read nothing yet.
 
@@ -184,8 +184,8 @@ def read_with(  # noqa: PLR0913 - as `open_session`
             begun = True
             session.problems = _begin(session, data, locate)
         consumed = replay.feed(data)
-        if hear is not None:
-            hear(data if consumed == len(data) else data[:consumed])
+        if also is not None:
+            also(data if consumed == len(data) else data[:consumed])
         return consumed
 
     reading = reader.follow(path, None, feed)
@@ -203,17 +203,17 @@ def _begin(session: SessionFile, data: bytes, locate: Locate) -> tuple[Problem, 
     line = _first_line_of(data) or reader.first_line(path)
     head = head_of(line) if b'"history_base"' in line else None
     if head is None or head.base is None:
-        _sow(replay, line, session.seeds)
+        _begin_with_seed(replay, line, session.seeds)
         return ()
     chain, problems = _chain(reader, head.base, reader.identify(path).rollout_id, locate)
     if chain and head.inherited_below is None:
         with contextlib.suppress(UnreadableSource):
-            _sow(replay, reader.first_line(chain[-1][0]), session.seeds)
+            _begin_with_seed(replay, reader.first_line(chain[-1][0]), session.seeds)
     replay.begin(head)
     return (*problems, *_read_bases(reader, replay, chain))
 
 
-def _sow(replay: Replay, first_line: bytes, seeds: Seeds) -> None:
+def _begin_with_seed(replay: Replay, first_line: bytes, seeds: Seeds) -> None:
     """Begin with the seed of a session of ours; sessions built on it do so, too."""
     root = head_of(first_line) if _OURS.encode() in first_line else None
     if root is not None and root.originator == _OURS and root.session_id:
@@ -300,11 +300,11 @@ def _nothing(_portion: bytes) -> None:
 
 
 def lines_of(
-    reader: RolloutReader, path: str, end: int | None = None, hear: Hear = _nothing
+    reader: RolloutReader, path: str, end: int | None = None, also: ByteSink = _nothing
 ) -> Iterator[bytes]:
     """Yield the lines of one file that are not blank, up to the byte `end`.
 
-    The last may lack its LF if it is whole.  `hear` is given the bytes as they are read.  Raises
+    The last may lack its LF if it is whole.  `also` is given the bytes as they are read.  Raises
     `UnreadableSource`.
     """
     offset, rest = 0, b""
@@ -313,7 +313,7 @@ def lines_of(
         portion, offset = _portion(reader, path, offset, end)
         if not portion:
             break
-        hear(portion)
+        also(portion)
         *lines, rest = (rest + (portion.removeprefix(BOM) if begins else portion)).split(b"\n")
         yield from (line.removesuffix(b"\r") for line in lines if line.strip())
     if rest.strip() and is_object(load(rest)):
@@ -337,24 +337,36 @@ def _portion(reader: RolloutReader, path: str, offset: int, end: int | None) -> 
     return b"".join(taken), reached
 
 
+def bytes_between(reader: RolloutReader, path: str, start: int, end: int) -> bytes:
+    """Return the bytes of a file from `start` to `end`; raises `UnreadableSource`."""
+    parts: list[bytes] = []
+
+    def feed(data: bytes) -> int:
+        parts.append(data)
+        return len(data)
+
+    reader.read(path, start, feed, end)
+    return b"".join(parts)
+
+
 class Fingerprint:
     """The digest of the bytes that came, or of the first `limit` of them."""
 
     def __init__(self, limit: int | None = None) -> None:
         self._found = hashlib.sha256()
         self._limit = limit
-        self.heard = 0
+        self.size = 0
 
     @property
     def digest(self) -> str:
         """Return the digest as text."""
         return f"sha256:{self._found.hexdigest()}"
 
-    def hear(self, data: bytes) -> int:
+    def add(self, data: bytes) -> int:
         """Take the bytes that come next; return how many they are."""
-        wanted = data if self._limit is None else data[: max(0, self._limit - self.heard)]
+        wanted = data if self._limit is None else data[: max(0, self._limit - self.size)]
         self._found.update(wanted)
-        self.heard += len(data)
+        self.size += len(data)
         return len(data)
 
 
@@ -364,8 +376,8 @@ def fingerprint(reader: RolloutReader, path: str, limit: int | None = None) -> t
     Raises `UnreadableSource`.
     """
     found = Fingerprint()
-    reader.read(path, 0, found.hear, limit)
-    return found.digest, found.heard
+    reader.read(path, 0, found.add, limit)
+    return found.digest, found.size
 
 
 _NUMBER = re.compile(r"[0-9]{1,9}")
