@@ -284,7 +284,7 @@ def test_an_interrupted_restore_is_taken_back_or_finished_by_the_next_start(
 def test_the_percentage_grows_and_stays_below_the_end() -> None:
     told: list[int] = []
     pace = Pace()
-    pace.heard_by(told.append)
+    pace.report_to(told.append)
     pace.expect(1_000)
     for _ in range(300):
         pace.step(5)

@@ -300,7 +300,7 @@ def test_who_listens_comes_to_what_a_reading_of_their_own_would_find(
     place.write_bytes(data)
     reader, path = FileReader(), str(place)
     heard = FirstPass(reader, path, nowhere, digest=hashlib.sha256())
-    opened = open_session(reader, path, nowhere, hear=heard.feed)
+    opened = open_session(reader, path, nowhere, also=heard.feed)
     place.write_bytes(data + more_data)
     whole = opened.now() is not opened.replay
     end = opened.mark.offset + (len(opened.tail) if whole else 0)

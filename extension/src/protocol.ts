@@ -744,8 +744,8 @@ export interface ApplyParams {
 /**
  * An update that was accepted, or would be.
  *
- * `updateId` is null where it was only judged, `id` for a plan; `shortened` names the texts and
- * steps that are kept in part.
+ * `updateId` is null for a dry run, `id` for a plan; `shortened` names the texts and steps that
+ * are kept in part.
  */
 export interface Applied {
   readonly accepted: boolean;
@@ -811,7 +811,7 @@ export interface RevokeParams {
   readonly kind: string | null;
 }
 
-/** A note that counts no longer. */
+/** A note that was revoked. */
 export interface Revoked {
   readonly sessionId: string;
   readonly kind: string;

@@ -95,7 +95,7 @@ def assemble(
     sessions = Sessions(catalogue, records, settings, refers, codex=codex)
     if environment is not None:
         window, fast_window = (environment.get(name) for name in WINDOW_VARIABLES)
-        sessions.told_windows = (window, fast_window)
+        sessions.window_variables = (window, fast_window)
     if records.left_undertakings():
         # Rare, and what it loads would slow down every command.
         from codex_checkpoints.service.recovery import recover  # noqa: PLC0415

@@ -55,7 +55,7 @@ class Request(Services):
         """Keep what is to be told; a change of the memory is told once, by us."""
         self.changes.append((session_ids, reason))
         if reason == "memory" and self._follower is not None:
-            self._follower.take_as_told(session_ids[0])
+            self._follower.update_reported(session_ids[0])
 
     def shown(self, session_id: str) -> None:
         """Follow the files of a session that the client shows."""

@@ -101,7 +101,7 @@ def reporting(
         with contextlib.suppress(RuntimeError):  # the loop has ended
             loop.call_soon_threadsafe(report, percent)
 
-    pace.heard_by(tell)
+    pace.report_to(tell)
     try:
         yield
     finally:

@@ -1,7 +1,6 @@
-"""What differs between two states: two turns of a session, or of two sessions (`diff`).
+"""Compare two turns, of one session or of two (`diff`); both with the file hashes of now.
 
-A marker stands on a turn of its session, and a branch is a session, so this compares markers and
-branches as well.  Both are seen with the hashes of now.
+A marker stands on a turn, and a branch is a session, so both can be compared too.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from codex_checkpoints.values import frozen
 
 @frozen
 class TurnPlace:
-    """A session at the end of a turn, or as it is now (AGN-11)."""
+    """The end of a turn of a session, or the session now (AGN-11)."""
 
     session: str
     turn: str | int | None
@@ -27,7 +26,7 @@ class TurnPlace:
 
 @frozen
 class Compared:
-    """Two states, and what differs between them; a turn is None for a session as it is now."""
+    """Two states and their difference; a turn is None for a session as it is now."""
 
     session_id: str
     from_turn: str | None

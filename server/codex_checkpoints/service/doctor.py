@@ -1,4 +1,4 @@
-"""What was found, skipped and why, each finding with a way out (`doctor`)."""
+"""Report what was found and skipped, and why; each finding has a way out (`doctor`)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from codex_checkpoints.storage.records import (
 from codex_checkpoints.values import frozen
 
 _RECENT = 20
-"""How many of the newest sessions are asked for the version of Codex that wrote them."""
+"""How many of the newest sessions are checked for the Codex version that wrote them."""
 
 
 @frozen
@@ -62,10 +62,9 @@ _CONNECTION_PROBLEMS: Mapping[str, tuple[str, str]] = {
 
 
 def of_connection(connection: Connection, rows: Iterable[Row]) -> Iterator[Finding]:
-    """Tell what is wrong between Codex and us, as far as files tell; `rows` are the sessions.
+    """Yield what is wrong in the connection with Codex; `rows` are the sessions.
 
-    Where nothing is connected that is nobody's trouble: only what is left over, or lies elsewhere,
-    is told then.
+    Where nothing is connected only leftovers and unreadable files are reported.
     """
     none = {"not_configured", "unreadable"}
     is_connected = any(door.problem not in none for door in connection.doors)
@@ -131,7 +130,7 @@ def _has_called(connection: Connection) -> bool:
 
 
 def _of_codex(connection: Connection, rows: Iterable[Row]) -> Iterator[Finding]:
-    """Tell of a Codex that is not there, and of sessions whose version had no hooks."""
+    """Report a missing Codex, and sessions of versions without hooks."""
     if connection.codex_problem == "codex_not_found" and not _has_called(connection):
         yield Finding(
             "codex_not_found",
@@ -157,14 +156,14 @@ def _of_codex(connection: Connection, rows: Iterable[Row]) -> Iterator[Finding]:
 
 
 _METADATA = "metadata.jsonl"
-"""Written by the store of the threads, beside the others."""
+"""Written by the thread store."""
 _OF_A_SESSION = (UPDATES, _METADATA, MARKERS, COMPACTIONS, RESTORES, IMPORTS)
 _SHOWN = 8
-"""So many lines are named; the others are counted."""
+"""So many line numbers are listed; the others are counted."""
 
 
 def damage(records: Records) -> Iterator[Finding]:
-    """Yield a finding for each record of ours that cannot be read as a whole."""
+    """Yield a finding for each record file of ours with unreadable lines."""
     for path in _paths(records):
         try:
             numbers = tuple(unreadable_in(path))
@@ -221,10 +220,7 @@ class Diagnosis:
 def diagnose(
     sessions: Sessions, problems: tuple[str, ...] = (), connection: Connection | None = None
 ) -> Diagnosis:
-    """Look at folders, index and sessions; `problems` are those of the settings.
-
-    `connection` says how Codex is connected; where it is not at all, that is nobody's trouble.
-    """
+    """Check folders, index and sessions; `problems` are those of the settings."""
     catalogue = sessions.catalogue
     rows = tuple(catalogue.rows().values())
     skipped = {row.path: skipped_of(row) for row in rows if row.skipped}
@@ -263,7 +259,6 @@ _INSTEAD = dict(zip(WINDOW_VARIABLES, _SETTINGS, strict=True))
 
 
 def _variable(name: str) -> Finding:
-    """Say that a variable of the environment is left aside (JUN-21)."""
     message = f"{left_aside(name)}."
     way_out = f"Correct the variable, or set {_INSTEAD[name]} in config.toml instead."
     return Finding("bad_variable", "warning", message, None, 1, way_out)
@@ -310,7 +305,6 @@ _FAULTS = {
 
 
 def _fault(fault: Fault) -> Finding:
-    """Say what keeps the store from being whole."""
     (code, severity), message, way_out = _FAULTS[fault.code]
     message = message.format(fault.reason)
     if fault.code == "passed_over" and fault.count > 1:
@@ -319,7 +313,7 @@ def _fault(fault: Fault) -> Finding:
 
 
 def _writable(path: str) -> str:
-    """Return a path, or what it looks like where no answer could hold it."""
+    """Return a path, escaped where it cannot be written as UTF-8."""
     try:
         path.encode()
     except UnicodeEncodeError:
@@ -352,7 +346,7 @@ def _state_dir(state_dir: str, problem: str | None) -> Iterator[Finding]:
 
 
 def _scratches(sessions: Sessions) -> Iterator[Finding]:
-    """Tell of forks that Codex compacted for us, and that nobody put away."""
+    """Report scratch forks that a compaction by Codex left behind."""
     catalogue = sessions.catalogue
     live = catalogue.store.live_threads()
     for row in catalogue.current().values():
@@ -411,7 +405,7 @@ def _rows(rows: tuple[Row, ...], current: Mapping[str, Row]) -> Iterator[Finding
 
 
 def _reached(rows: tuple[Row, ...], current: Mapping[str, Row]) -> set[str]:
-    """Return the files that are current, or that a current one builds on."""
+    """Return the paths of the current files and of those that they build on."""
     by_rollout = {row.rollout_id: row for row in rows}
     reached: set[str] = set()
     for row in current.values():
@@ -437,7 +431,7 @@ _SKIPPED = {
 
 
 _NAMED = 4
-"""So many files are named for each reason, those with the most; the others are counted."""
+"""So many files are listed for each reason, those with the most; the others are counted."""
 
 
 def _sums(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
@@ -448,7 +442,7 @@ def _sums(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
 
 
 def _skipped(skipped: Mapping[str, Mapping[str, int]]) -> Iterator[Finding]:
-    """Yield what gave nothing: for each reason the files, and in one finding those beyond."""
+    """Yield what was skipped: for each reason some files, and one finding for all others."""
     for reason in sorted(_sums(skipped.values())):
         severity, way_out = _SKIPPED.get(reason, ("info", "Nothing to do."))
         files = [(path, each[reason]) for path, each in skipped.items() if reason in each]

@@ -1,9 +1,8 @@
-"""Keep checkpoints current as session files and workspace files change (DSC-80).
+"""Keep checkpoints current while session files and workspace files change (DSC-80).
 
-`Follower` is told from any thread that a path may have changed, and works that off when its owner
-calls `drain`: marks of the same file merge, so ten events cost one look.  It decides which folders
-are worth watching: those of the session files and of our updates, and those of files that the
-newest sessions observed.  Who watches, and who is told of a change, is left to the doors.
+Any thread marks paths in a `Follower`; its owner calls `drain`.  Marks of one file merge, so ten
+events cost one look.  The follower also chooses the folders to watch: those of session files, of
+our updates, and of files that the newest sessions observed.
 """
 
 from __future__ import annotations
@@ -25,17 +24,17 @@ from codex_checkpoints.values import frozen
 logger = logging.getLogger(__name__)
 
 DEBOUNCE_SECONDS = 0.03
-"""How long to gather marks after the first one; later marks do not prolong it."""
+"""How long marks are gathered after the first one; later marks do not prolong it."""
 
 RECONCILE_SECONDS = 10.0
-"""How often everything is looked at without being told: events can be lost."""
+"""How often everything is checked without an event, since events can be lost."""
 
 _ATTENDED = 4
 
 
 @frozen
 class Changed:
-    """Sessions that are not what they were: by their `rollout`, `workspace` or `memory`."""
+    """Sessions that changed, and where: in their `rollout`, `workspace` or `memory`."""
 
     session_ids: tuple[str, ...]
     reason: str
@@ -43,22 +42,20 @@ class Changed:
 
 @frozen
 class _Observed:
-    """Where the files of a followed session lie: folders to watch, and names that matter there."""
+    """Where a followed session's files lie: folders to watch, and names in them."""
 
     folders: frozenset[str]
     names: frozenset[str]
 
     def is_touched_by(self, path: str) -> bool:
-        """Return whether a change at `path` may concern one of the files."""
         folder, name = os.path.split(path)
         return path in self.folders or (folder in self.folders and name in self.names)
 
 
 class Follower:
-    """What changed since the last look, for the sessions of one home."""
+    """The changes since the last look, for the sessions of one home."""
 
     def __init__(self, sessions: Sessions) -> None:
-        """Follow the sessions of this service; `mark` may be called at once."""
         self.sessions = sessions
         self._store = sessions.catalogue.store
         self.marked = threading.Event()
@@ -78,11 +75,11 @@ class Follower:
         self.marked.set()
 
     def trees(self) -> tuple[str, ...]:
-        """Return the folders that are to be watched with everything below."""
+        """Return the folders to watch with everything below."""
         return (*self._store.watched, self.sessions.records.sessions_dir)
 
     def attend(self, session_id: str) -> None:
-        """Follow the files of a session that somebody looks at, however old it is."""
+        """Follow the files of a session that a person looks at, however old it is."""
         if session_id in self._attended[-1:]:
             return
         attended = [each for each in self._attended if each != session_id]
@@ -91,29 +88,29 @@ class Follower:
             self._keep(self._current([session_id]))
             self._choose_folders()
 
-    def take_as_told(self, session_id: str) -> None:
-        """Look at a session whose change was told already: no news comes of it."""
+    def update_reported(self, session_id: str) -> None:
+        """Update a session whose change was already reported, so that it is not reported again."""
         self._keep(self._current([session_id]))
 
     def folders(self) -> frozenset[str]:
-        """Return the folders of observed files that are to be watched by themselves."""
+        """Return the folders to watch without what is below."""
         return self._folders
 
     def begin(self) -> Changed:
-        """Bring the checkpoints of the followed sessions up to date, after a first refresh."""
+        """Update the checkpoints of the followed sessions, after a first refresh."""
         self._lives_changed()
         changed = self._keep(self._followed())
-        self.sessions.take_unheard()  # whoever begins now has heard of nothing yet
+        self.sessions.take_unreported()  # nobody listened before
         self._choose_folders()
         return Changed(tuple(sorted(changed)), "rollout")
 
     def keep_all(self) -> Changed:
-        """Bring every session's checkpoint up to date."""
+        """Update every session's checkpoint."""
         changed = self._keep(self.sessions.catalogue.current().values())
         return Changed(tuple(sorted(changed)), "rollout")
 
     def drain(self) -> list[Changed]:
-        """Look again at what was marked; return what changed."""
+        """Look at what was marked; return what changed."""
         with self._lock:
             paths, self._paths = self._paths, set()
             self.marked.clear()
@@ -133,9 +130,9 @@ class Follower:
         return changes
 
     def reconcile(self) -> list[Changed]:
-        """Look at everything without having been told."""
+        """Look at everything, marked or not; return what changed."""
         self.sessions.refresh()
-        changed = self.sessions.take_unheard() | self._lives_changed()
+        changed = self.sessions.take_unreported() | self._lives_changed()
         self._keep(self._current(changed))
         changes = [Changed(tuple(sorted(changed)), "rollout")] if changed else []
         others = self._keep(row for row in self._followed() if row.session_id not in changed)
@@ -145,30 +142,27 @@ class Follower:
         return changes
 
     def take_strayed(self) -> tuple[Strayed, ...]:
-        """Return, once, what was edited off the plan since the last time; nothing unless wanted."""
+        """Return, once, the edits off the plan since the last call."""
         return () if self._guard is None else self._guard.take()
 
-    # --- inside ----------------------------------------------------------------------------------
-
     def _lives_changed(self) -> set[str]:
-        """Return the sessions that Codex has loaded or let go of since the last look."""
+        """Return the sessions that Codex loaded or closed since the last look."""
         before, self._live = self._live, self._store.live_threads()
         return set(before ^ self._live)
 
     def _rollouts_changed(self, touched: Touched) -> set[str]:
-        """Look at rollouts again, or at all there is."""
         files = touched.rollouts
         changed = self.sessions.catalogue.look(files) if files else set[str]()
         if touched.everything:
             self.sessions.refresh()
-        changed |= self.sessions.take_unheard()
+        changed |= self.sessions.take_unreported()
         if changed:
             self._keep(self._current(changed))
             self._choose_folders()
         return changed
 
     def _memory_changed(self, paths: Iterable[str]) -> set[str]:
-        """Look at the sessions to whose updates another process, too, may have added."""
+        """Update the sessions whose updates, or whose bases' updates, may have grown."""
         met = (self.sessions.records.noted_at(path) for path in paths)
         noted = {each for each in met if each is not None}
         if not noted:
@@ -177,7 +171,7 @@ class Follower:
         return self._keep(self._current(noted | self.sessions.catalogue.chains.sessions_on(noted)))
 
     def _workspace_changed(self, paths: Iterable[str]) -> set[str]:
-        """Look at the sessions that observed one of these files, or a file below one of them."""
+        """Update the sessions that observed one of these files, or a file below one of them."""
         paths = set(paths)
         if not paths:
             return set()
@@ -196,7 +190,7 @@ class Follower:
         return [current[session] for session in session_ids if session in current]
 
     def _keep(self, rows: Iterable[Row]) -> set[str]:
-        """Project sessions; return those whose bytes changed."""
+        """Update checkpoints; return the sessions whose bytes changed."""
         changed: set[str] = set()
         followed = {row.session_id for row in self._followed()}
         for row in rows:
@@ -218,10 +212,7 @@ class Follower:
         return changed
 
     def _is_news(self, session_id: str, projection: Projection, *, remember: bool) -> bool:
-        """Return whether the bytes are others than when we looked last.
-
-        Another process may have stored them first, or nothing can be stored: it is news here.
-        """
+        """Return whether the bytes changed since our last look, whoever stored them."""
         digest = hashlib.sha256(projection.data).digest()
         before = self._digests.get(session_id)
         if remember:
@@ -229,10 +220,7 @@ class Follower:
         return projection.changed if before is None else before != digest
 
     def _followed(self) -> list[Row]:
-        """Return the sessions whose files are worth watching.
-
-        Those are the newest active ones, those that Codex has loaded, and those looked at last.
-        """
+        """Return the newest active sessions, those loaded in Codex, and those attended last."""
         current = self.sessions.catalogue.current()
         active = (row for row in current.values() if not row.archived)
         count = self.sessions.settings.followed_sessions

@@ -1,8 +1,7 @@
-"""What Codex would send when a session is resumed, and the windows it went through.
+"""What Codex would send when a session is resumed, and the windows of a session.
 
-The core reads a session twice (`core.history`); the bytes are brought to it by `parts`, for a
-compaction by `first_pass`.  A session may grow in between: the second pass reads no further than
-the first did.  Nothing is kept and nothing is written.
+The core reads a session twice (`core.history`); this brings the bytes.  The session may grow in
+between, so the second pass stops where the first did.  Nothing is written.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ _TRIES = 3
 
 @frozen
 class Surveyed:
-    """What came of a first pass: where the history begins, in the chain that is read again."""
+    """The result of a first pass: where the history begins, and the chain to read again."""
 
     outline: Outline
     choice: Choice
@@ -46,12 +45,12 @@ class Surveyed:
 
 @frozen
 class Traced:
-    """A history with the place of each item, and what else its compaction asks of the session.
+    """A history with the place of each item, and what else its compaction needs.
 
-    Its lines are those from `from_seq` to `to_seq`, of which `shift` is what a seed is ahead;
-    `instructions` are the tokens of the base instructions, `head` the payload of the session's own
-    head, `last_report` that of the newest `token_count`.  `surveyed` is what the first pass found,
-    `in_front` what it found in front of its cut, if it had one.
+    The lines are those from `from_seq` to `to_seq`, of which `shift` is the lead of the seed;
+    `instructions` are the tokens of the base instructions, `head` is the payload of the session's
+    own head, `last_report` that of the newest `token_count`.  `surveyed` is the first pass,
+    `in_front` that of what lies in front of its cut.
     """
 
     history: History
@@ -67,7 +66,7 @@ class Traced:
 
     @property
     def outline(self) -> Outline:
-        """Return what the first pass found, which tells what more lines would come to."""
+        """Return the outline of the first pass."""
         return self.surveyed.outline
 
 
@@ -75,14 +74,13 @@ class Histories:
     """The histories of sessions, as of now."""
 
     def __init__(self, sessions: Sessions) -> None:
-        """Work on these sessions; nothing is read yet."""
         self._sessions = sessions
         self._reader = sessions.catalogue.reader
 
     def history(self, session: str) -> History:
         """Return what Codex would send on resume, without what the next turn adds (JUN-2).
 
-        Raises the refusals of `Sessions.find`, and `unreadable_source`.
+        Refuses as `Sessions.find`, and `unreadable_source`.
         """
         row = self._sessions.find(session)
         for _ in range(_TRIES):
@@ -96,27 +94,27 @@ class Histories:
     def windows(self, session: str) -> tuple[Window, ...]:
         """Return the windows of a session that still count, the first one first (WIN-12).
 
-        Of a window that we opened our own record knows more than the file.
+        For a window that we opened, our own record overrides the file.
         """
         row = self._sessions.find(session)
         surveyed = self._survey(row)
         made, shift = ours(self._sessions, row), self._shift(row, surveyed.parts[0])
-        told = windows_of(surveyed.outline, surveyed.choice)
-        windows = (evolve(each, opened_seq=each.opened_seq + shift) for each in told)
+        found = windows_of(surveyed.outline, surveyed.choice)
+        windows = (evolve(each, opened_seq=each.opened_seq + shift) for each in found)
         return tuple(
-            each if (opened := made.get(each.window_id)) is None else _told_by(opened, each)
+            each if (opened := made.get(each.window_id)) is None else _with_record(opened, each)
             for each in windows
         )
 
     def undone(self, session: str) -> tuple[str, ...]:
-        """Return the ids of the windows that were opened by taking a compaction back (JUN-25)."""
+        """Return the ids of the windows opened by undoing a compaction (JUN-25)."""
         made = ours(self._sessions, self._sessions.find(session))
         return tuple(each for each, opened in made.items() if each and opened.by is None)
 
     def fragment(self, session: str) -> Fragment:
-        """Return what a context-budget fragment says of the current window (WIN-4).
+        """Return the ids of the current window, as in a context-budget fragment (WIN-4).
 
-        Refuses as `windows`, and `missing_context` where no record tells the ids.
+        Refuses as `windows`, and `missing_context` where no record has the ids.
         """
         row = self._sessions.find(session)
         chain = self._survey(row).choice.chain
@@ -128,10 +126,10 @@ class Histories:
     def traced(
         self, row: Row, end: int | None = None, shift: int = 0, first: FirstPass | None = None
     ) -> Traced:
-        """Return a history for its compaction, up to a byte of its own file where one is named.
+        """Return a history for its compaction, up to byte `end` of its own file.
 
-        `shift` is what the `seq` of the session is ahead of its lines; `first` goes on with a pass
-        that was begun.  Raises `unreadable_source`.
+        `shift` is the lead of the session's `seq` over its lines; `first` is a pass to continue.
+        Raises `unreadable_source`.
         """
         first = self.first_pass(row.path) if first is None else first
         try:
@@ -157,16 +155,13 @@ class Histories:
         )
 
     def items(self, row: Row, surveyed: Surveyed) -> tuple[Json, ...]:
-        """Return the items of a history of which the first pass is done.
-
-        Raises `unreadable_source`.
-        """
+        """Return the items of a surveyed history; raises `unreadable_source`."""
         rebuild = Rebuild(surveyed.choice, surveyed.outline.start)
         self._rebuild(row, rebuild, surveyed.parts)
         return rebuild.result().items
 
     def past(self, row: Row, surveyed: Surveyed, shift: int) -> tuple[Past, ...]:
-        """Return these items with their places, numbered as `traced` does; raises as `items`."""
+        """Return the items with their places, numbered as in `traced`; raises as `items`."""
         retracing = Retracing(surveyed.choice, surveyed.outline.start, shift)
         self._rebuild(row, retracing.rebuild, surveyed.parts)
         return retracing.past()
@@ -174,12 +169,12 @@ class Histories:
     def first_pass(
         self, path: str, cut: int | None = None, digest: Digest | None = None
     ) -> FirstPass:
-        """Begin a pass over the rollout at a path, for `traced`; nothing is read yet."""
+        """Return a new pass over the rollout at a path, for `traced`."""
         locate = self._sessions.catalogue.chains.locator(path)
         return FirstPass(self._reader, path, locate, cut, digest)
 
     def _shift(self, row: Row, root: ChainPart) -> int:
-        """Return how far the `seq` of a session is ahead of its lines: it follows a seed's."""
+        """Return the lead of a session's `seq` over its lines, which a seed causes."""
         try:
             head = head_of(self._reader.first_line(root.path))
         except UnreadableSource as error:
@@ -217,7 +212,7 @@ def _surveyed(outline: Outline, parts: tuple[ChainPart, ...]) -> Surveyed:
 
 
 def ours(sessions: Sessions, row: Row) -> dict[str | None, Opened]:
-    """Return what we know of the windows that we opened in a session or below it, by their id."""
+    """Return the records of windows that we opened in a session or below it, by window id."""
     made: dict[str | None, Opened] = {}
     for each in (*sessions.catalogue.chains.below(row), row):
         try:
@@ -228,7 +223,7 @@ def ours(sessions: Sessions, row: Row) -> dict[str | None, Opened]:
     return made
 
 
-def _told_by(opened: Opened, window: Window) -> Window:
+def _with_record(opened: Opened, window: Window) -> Window:
     known = window.tokens_before if opened.tokens_before is None else opened.tokens_before
     return evolve(window, strategy=opened.strategy, trigger=opened.trigger, tokens_before=known)
 

@@ -1,13 +1,9 @@
-"""What the sessions that we made began with, and which of them others were made from.
-
-Three operations make sessions: a compaction into a new session, a restore, and the import of a
-portable pack.  Each keeps its own records; whoever reads a session asks here.
-"""
+"""The records of compactions, restores and imports: what sessions of ours began with."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Container, Generator, Iterator
+from collections.abc import Callable, Container, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager
 
 from codex_checkpoints.core.checkpoint.canonical import kept
@@ -25,7 +21,6 @@ from codex_checkpoints.core.compaction.records import (
     unsettled,
 )
 from codex_checkpoints.core.history.survey import Trigger
-from codex_checkpoints.core.history.windows import Chain
 from codex_checkpoints.core.portable.arriving import links_of
 from codex_checkpoints.core.portable.reading import Import, imports_in, seed_in
 from codex_checkpoints.core.restore import records as lines
@@ -42,11 +37,7 @@ from codex_checkpoints.values import frozen
 
 @frozen
 class Opened:
-    """How we opened a window, and what it begins with (WIN-12).
-
-    That is the replacement of the compaction `by`, or the history that was there before the
-    compaction `undone`, which was then taken back by hand and summed up by nobody.
-    """
+    """How we opened a window: by a compaction, or with the history before one (WIN-12)."""
 
     by: Installed | None = None
     undone: Installed | None = None
@@ -63,7 +54,7 @@ class Opened:
 
     @property
     def tokens_before(self) -> int | None:
-        """Return what was in use before as it was decided by, None where the file tells."""
+        """Return the tokens in use before, None where the file has them."""
         return None if self.by is None else self.by.sizes.before.tokens
 
 
@@ -71,37 +62,33 @@ class CompactionsOf:
     """The records with one session, and the right to add to them."""
 
     def __init__(self, journal: Journal, found: tuple[Record, ...]) -> None:
-        """Take the right, and what is there."""
         self._journal = journal
         self.records = found
 
     @property
     def prepared(self) -> Installed | Undone | None:
-        """Return what was begun and has no end yet."""
+        """Return the record of an operation that has not ended."""
         return unsettled(self.records)
 
     def add(self, record: Record) -> None:
-        """Add a record, durable on return; raises `StorageError`."""
+        """Add a record, durably; raises `StorageError`."""
         self._journal.append(to_value(record))
         self.records = (*self.records, record)
 
     def settle(self, *, done: bool) -> None:
-        """End what was prepared last: it was done, or nothing came of it."""
+        """End what was prepared last, done or not."""
         prepared = self.prepared
-        if prepared is None:
-            return
-        if done:
+        if prepared is not None and done:
             self.add(prepared)
-        else:
+        elif prepared is not None:
             self._journal.take_back()
             self.records = self.records[:-1]
 
 
 class CompactionRecords:
-    """The records of all compactions of ours."""
+    """The records of all our compactions."""
 
     def __init__(self, records: Records) -> None:
-        """Keep them among these files."""
         self._records = records
 
     def of(self, session_id: str) -> tuple[Record, ...]:
@@ -120,23 +107,20 @@ class CompactionRecords:
             yield CompactionsOf(journal, self.of(session_id))
 
     def give(self, session_id: str, record: Record) -> None:
-        """Put a record beside a new session; raises `StorageError`."""
+        """Add a record to a new session; raises `StorageError`."""
         with self.held(session_id) as held:
             held.add(record)
 
     def forget(self, session_id: str) -> None:
-        """Remove the records of a session that never came to be; raises `StorageError`."""
+        """Remove the records of a session that was not made; raises `StorageError`."""
         self._records.remove(session_id, COMPACTIONS)
 
     def seed(self, session_id: str) -> Checkpoint | None:
-        """Return what a session goes on from; raises `StorageError` (JUN-46)."""
+        """Return the seed of a session; raises `StorageError` (JUN-46)."""
         return seed_of(self.of(session_id), session_id)
 
     def opened(self, session_id: str) -> dict[str, str]:
-        """Return the compactions that opened windows of a session, by the id of the window.
-
-        Refuses `storage_error`.
-        """
+        """Return a session's compactions by the window they opened; refuses `storage_error`."""
         with storing_compaction(session_id):
             records = self.of(session_id)
         made = [each for each in records if isinstance(each, Installed)]
@@ -147,7 +131,7 @@ class CompactionRecords:
         }
 
     def continued_by(self, session_id: str) -> str | None:
-        """Return the session where a compaction says that the work of this one goes on."""
+        """Return the session in which a compaction continued this one, None without one."""
         try:
             newest = standing(self.of(session_id), session_id)
         except StorageError as error:
@@ -156,26 +140,20 @@ class CompactionRecords:
         return newest.session_id if newest is not None and newest.into == "new" else None
 
     def by_window(self, session_id: str) -> dict[str | None, Opened]:
-        """Return what opened each window that a compaction of ours, or its undo, opened; by id.
-
-        Raises `StorageError`.
-        """
+        """Return how each window opened by us began, by id; raises `StorageError`."""
         found: dict[str | None, Opened] = {}
         made: dict[str, Installed] = {}
         for record in self.of(session_id):
-            match record:
-                case Installed():
-                    made[record.compaction_id] = record
-                    found[record.windows.after.current] = Opened(by=record)
-                case Undone(window=Chain(current=window_id)):
-                    found[window_id] = Opened(undone=made.get(record.compaction_id))
-                case _:
-                    pass
+            if isinstance(record, Installed):
+                made[record.compaction_id] = record
+                found[record.windows.after.current] = Opened(by=record)
+            elif isinstance(record, Undone) and record.window is not None:
+                found[record.window.current] = Opened(undone=made.get(record.compaction_id))
         found.pop(None, None)
         return found
 
     def points_at(self, session_id: str) -> bool:
-        """Return whether the work of another session goes on in this one, by its records."""
+        """Return whether another session is continued in this one, by its records."""
         try:
             made = [each for each in self.of(session_id) if isinstance(each, Installed)]
         except StorageError:
@@ -189,28 +167,33 @@ class CompactionRecords:
             with storing_compaction(session_id):
                 found = self.of(session_id)
             for record in found:
-                match record:
-                    case Installed() if record.compaction_id == compaction_id:
-                        return record
-                    case _:
-                        pass
+                if isinstance(record, Installed) and record.compaction_id == compaction_id:
+                    return record
         message = f"no compaction {compaction_id[:80]!r}"
         raise Refusal("unknown_compaction", message, {"compactionId": compaction_id[:200]})
 
 
 def storing_compaction(session_id: str) -> AbstractContextManager[None]:
-    """Turn what the system refuses about these records into a refusal."""
+    """Turn a `StorageError` about these records into a refusal."""
     return keeping("records of compactions", session_id)
 
 
+def began_session(records: Iterable[Record], session_id: str) -> Installed | None:
+    """Return the compaction that a session began with, None where none did."""
+    for each in records:
+        if isinstance(each, Installed) and (each.into, each.session_id) == ("new", session_id):
+            return each
+    return None
+
+
 def is_undone(records: tuple[Record, ...], compaction_id: str) -> bool:
-    """Return whether a compaction was taken back already."""
+    """Return whether a compaction was undone."""
     return any(isinstance(each, Undone) and each.compaction_id == compaction_id for each in records)
 
 
 @frozen
 class PreparedRestore:
-    """A restore up to its publication: what is left to be told afterwards."""
+    """A restore up to its publication, with what is to be recorded afterwards."""
 
     operation: Operation
     record: Restore
@@ -218,10 +201,9 @@ class PreparedRestore:
 
 
 class RestoreRecords:
-    """The records of all restores of ours."""
+    """The records of all our restores."""
 
     def __init__(self, records: Records) -> None:
-        """Keep them among these files."""
         self._records = records
 
     def of(self, session_id: str) -> tuple[Restore, ...]:
@@ -230,7 +212,7 @@ class RestoreRecords:
             return self._of(session_id)
 
     def above(self, session_id: str) -> tuple[Restore, ...]:
-        """Return the records of the branches that led to a session, and of itself (AGN-86)."""
+        """Return the records with a session and with all it was branched from (AGN-86)."""
         found: dict[str, Restore] = {}
         at: str | None = session_id
         seen: set[str] = set()
@@ -254,28 +236,28 @@ class RestoreRecords:
         return self._records.holding(RESTORES)
 
     def made(self, session_id: str) -> Restore | None:
-        """Return the restore that made a session, None where none did."""
+        """Return the restore that made a session, or None."""
         return next((each for each in self.of(session_id) if each.session_id == session_id), None)
 
     def give(self, session_id: str, record: Restore) -> None:
-        """Put a record beside a session, once; raises `StorageError`."""
+        """Add a record to a session, once; raises `StorageError`."""
         with self._records.journal(session_id, RESTORES) as journal:
             known = restores_in(self._records.lines(session_id, RESTORES))
             if all(each.operation_id != record.operation_id for each in known):
                 journal.append(lines.line_of(record))
 
     def seed(self, session_id: str) -> Checkpoint | None:
-        """Return what a session began with; raises `StorageError` (AGN-88)."""
+        """Return the seed of a session; raises `StorageError` (AGN-88)."""
         return lines.seed_of(self._of(session_id), session_id)
 
     def begun(self, session_id: str) -> Operation | None:
-        """Return the operation that is to make a branch, or was when it was killed."""
+        """Return the unfinished operation that is to make a branch, or None."""
         told = (object_of(line) for line in self._records.undertaken(session_id))
         found = (kept.read_or_none(each.get("operation"), Operation) for each in told)
         return next((each for each in found if each is not None), None)
 
     def undertaken(self, session_id: str) -> PreparedRestore | None:
-        """Return the restore that is making a branch, or was when it was killed."""
+        """Return the unfinished restore that makes a branch, or None."""
         for line in self._records.undertaken(session_id):
             told = object_of(line)
             operation = kept.read_or_none(told.get("operation"), Operation)
@@ -294,12 +276,12 @@ class RestoreRecords:
 
 
 def begun_line(operation: Operation) -> dict[str, object]:
-    """Return an undertaking of which nothing but its operation is known yet."""
+    """Return the line of an operation of which nothing else is known yet."""
     return {"operation": kept.write(operation)}
 
 
 def line_of(prepared: PreparedRestore) -> dict[str, object]:
-    """Return an undertaking as JSON values."""
+    """Return the line of a prepared restore."""
     return {
         "operation": kept.write(prepared.operation),
         "record": kept.write(prepared.record),
@@ -308,12 +290,12 @@ def line_of(prepared: PreparedRestore) -> dict[str, object]:
 
 
 def storing_restore(session_id: str | None) -> AbstractContextManager[None]:
-    """Turn what the system refuses about these records into a refusal; None: of no session."""
+    """Turn a `StorageError` about these records into a refusal; None: of no session."""
     return keeping("records of restores", session_id)
 
 
 def beginnings(records: Records) -> Seeds:
-    """Return how to find what a session goes on from (JUN-46, AGN-88)."""
+    """Return a function from a session to its seed (JUN-46, AGN-88)."""
     kept = CompactionRecords(records), RestoreRecords(records)
 
     def seed(session_id: str) -> Checkpoint | None:
@@ -327,18 +309,16 @@ def beginnings(records: Records) -> Seeds:
     def imported(session_id: str) -> Checkpoint | None:
         if records.look(session_id, IMPORTS) is None:
             return None
-        # Few sessions came in a pack, and Codex waits for what is loaded here.
-
         return ImportRecords(records).seed(session_id)
 
     return seed
 
 
 def went_on_from(records: Records, session_id: str) -> tuple[str, int | None] | None:
-    """Return the session that one of ours was made of, None where it was made of none.
+    """Return the session that one of ours was made of, or None; refuses `storage_error`.
 
-    Beside it stands how far what was noted there is in its seed alone; None where it has its own
-    copy.  Refuses `storage_error`.
+    Beside it stands the `seq` up to which its notes are in the seed alone; None where it has
+    copies.
     """
     restored = RestoreRecords(records).made(session_id)
     if restored is not None:
@@ -346,14 +326,12 @@ def went_on_from(records: Records, session_id: str) -> tuple[str, int | None] | 
         return restored.source_session_id, None if seed is None else seed.seq
     with storing_compaction(session_id):
         compactions = CompactionRecords(records).of(session_id)
-    for each in compactions:
-        if isinstance(each, Installed) and (each.into, each.session_id) == ("new", session_id):
-            return each.source.session_id, each.source.to_seq
-    return None
+    began = began_session(compactions, session_id)
+    return None if began is None else (began.source.session_id, began.source.to_seq)
 
 
 def is_begun_from(records: Records, store: ThreadStore) -> Callable[[str], bool]:
-    """Return how to find out whether a session that is still there was made from another."""
+    """Return a function that says whether a present session was made from another."""
     compactions, restores = CompactionRecords(records), RestoreRecords(records)
 
     def refers(session_id: str) -> bool:
@@ -376,14 +354,10 @@ class ImportRecords:
     """The records of all imports."""
 
     def __init__(self, records: Records) -> None:
-        """Keep them among these files."""
         self._records = records
 
     def made(self, session_id: str) -> Import | None:
-        """Return how a session was made of a pack, None where it was not.
-
-        Refuses `storage_error`.
-        """
+        """Return the import that made a session, or None; refuses `storage_error`."""
         with storing_restore(session_id):
             found = imports_in(self._records.lines(session_id, IMPORTS))
         return next((each for each in found if each.session_id == session_id), None)
@@ -396,10 +370,10 @@ class ImportRecords:
                 yield made
 
     def links(self, here: Container[str]) -> Iterator[Link]:
-        """Yield the links that packs tell of; of sessions that are here only their own (AGN-86).
+        """Yield the links in packs (AGN-86).
 
-        A pack is somebody else's word: what it says of a session above must not give a session of
-        this home another parent.
+        Others wrote a pack: its chain ends before a session of this home, which must not get
+        another parent.
         """
         for made in self.all():
             own, *above = links_of(made.pack, made.session_id, made.imported_at, made.operation_id)
@@ -410,5 +384,5 @@ class ImportRecords:
                 yield link
 
     def seed(self, session_id: str) -> Checkpoint | None:
-        """Return what a session began with; raises `StorageError`."""
+        """Return the seed of a session; raises `StorageError`."""
         return seed_in(self._records.lines(session_id, IMPORTS), session_id)

@@ -1,8 +1,7 @@
-"""The tree of sessions that a session stands in, with the exact cut on every edge (AGN-86).
+"""The tree of sessions around a session, with the exact cut on every edge (AGN-86).
 
-Several things tell where a session came from: its own head (forks, subagents, segments of a thread
-that was taken back), and the records of restores, of compactions and of imports.  How the tree is
-made of them is known to `core.restore.lineage`.
+Its links come from the heads of session files (forks, subagents, segments after a revert) and from
+the records of restores, compactions and imports.  `core.restore.lineage` builds the tree.
 """
 
 from __future__ import annotations
@@ -47,36 +46,35 @@ from codex_checkpoints.storage.durable import StorageError
 from codex_checkpoints.values import frozen
 
 _BEGINNING = 1 << 20
-"""Bytes of a subagent's file in which its first task is looked for."""
+"""Bytes of a subagent's file that are searched for its first task."""
 
 _WITH_WINDOWS = 64
-"""Of how many nodes the windows are read at most, beside those of the session that is asked for:
-each costs a look through a whole file."""
+"""How many other nodes get their windows at most: each costs reading a whole file."""
 
 
 def lineage(sessions: Sessions, session: str) -> Tree:
-    """Return the whole tree that a session stands in; refuses `unknown_session`."""
+    """Return the whole tree around a session; refuses `unknown_session`."""
     row = sessions.find(session)
     current = sessions.catalogue.current()
     known = {
         each.session_id: Known(each.session_id, sessions.title(each), each.archived)
         for each in current.values()
     }
-    links = (*_told_by_records(sessions), *_told_by_heads(sessions, known))
+    links = (*_links_in_records(sessions), *_links_in_heads(sessions, known))
     tree = tree_of(row.session_id, links, known)
     return evolve(tree, nodes=tuple(_with_windows(sessions, tree, row.session_id, current)))
 
 
 def way_up(sessions: Sessions, session_id: str) -> tuple[Link, ...]:
-    """Return the links from a session up to where it began, the nearest first (AGN-86)."""
-    links = (*_told_by_records(sessions), *_told_by_heads(sessions, {}))
+    """Return the links from a session up to the first one, the nearest first (AGN-86)."""
+    links = (*_links_in_records(sessions), *_links_in_heads(sessions, {}))
     return chain_of(session_id, links, ()).links
 
 
 def ancestors(sessions: Sessions, session_id: str) -> tuple[Ancestor, ...]:
-    """Return what led to a session, the newest step first, back to the first session (AGN-86).
+    """Return the ancestors of a session, the newest step first (AGN-86).
 
-    Only what tells of the sessions on the way is read.  Refuses `storage_error`.
+    Only records of the sessions on the way are read.  Refuses `storage_error`.
     """
     restores = RestoreRecords(sessions.records)
     owners = _owners(sessions)
@@ -98,7 +96,7 @@ def ancestors(sessions: Sessions, session_id: str) -> tuple[Ancestor, ...]:
 
 
 def _link_above(sessions: Sessions, session_id: str, owners: Mapping[str, str]) -> Link | None:
-    """Return how a session came of another that no restore made it of."""
+    """Return the link of a session that no restore made, None where it has no parent."""
     with storing_compaction(session_id):
         links = [*_compactions_with(sessions, session_id)]
     arrived = ImportRecords(sessions.records).made(session_id)
@@ -106,11 +104,11 @@ def _link_above(sessions: Sessions, session_id: str, owners: Mapping[str, str]) 
         links += links_of(arrived.pack, session_id, arrived.imported_at, arrived.operation_id)[:1]
     row = sessions.catalogue.current().get(session_id)
     if row is not None and row.error is None:
-        links += _told_by_head(sessions, row, owners)
+        links += _links_in_head(sessions, row, owners)
     return parents_of(links).get(session_id)
 
 
-def _told_by_records(sessions: Sessions) -> Iterator[Link]:
+def _links_in_records(sessions: Sessions) -> Iterator[Link]:
     for restore in RestoreRecords(sessions.records).all():
         yield link_of(restore)
     for session_id in sorted(CompactionRecords(sessions.records).holders()):
@@ -120,7 +118,7 @@ def _told_by_records(sessions: Sessions) -> Iterator[Link]:
 
 
 def _compactions_with(sessions: Sessions, session_id: str) -> Iterator[Link]:
-    """Yield what the records with a session tell of compactions; raises `StorageError`."""
+    """Yield the links that the compactions with a session made; raises `StorageError`."""
     for record in CompactionRecords(sessions.records).of(session_id):
         if isinstance(record, Installed) and record.into == "new":
             source = record.source
@@ -133,9 +131,9 @@ def _compactions_with(sessions: Sessions, session_id: str) -> Iterator[Link]:
 
 
 def _own_ordinal(sessions: Sessions, session_id: str, seq: int) -> int | None:
-    """Return a `seq` as the session's own lines count it; None where that is not known.
+    """Return a `seq` as an ordinal of the session's own lines, None where that is unknown.
 
-    That of a session that we made goes on behind the seed.
+    In a session that we made, `seq` counts on from the seed.
     """
     row = sessions.catalogue.current().get(session_id)
     below = () if row is None else tuple(sessions.catalogue.chains.below(row))
@@ -150,8 +148,8 @@ def _own_ordinal(sessions: Sessions, session_id: str, seq: int) -> int | None:
     return seq - seed.seq - ordinals
 
 
-def _told_by_heads(sessions: Sessions, known: dict[str, Known]) -> Iterator[Link]:
-    """Yield what session files say of themselves; segments become nodes of their own in `known`."""
+def _links_in_heads(sessions: Sessions, known: dict[str, Known]) -> Iterator[Link]:
+    """Yield the links in session files; a segment becomes a node of its own in `known`."""
     catalogue, owners = sessions.catalogue, _owners(sessions)
     for row in catalogue.rows().values():
         if row.error is not None or row.scratch:
@@ -161,23 +159,22 @@ def _told_by_heads(sessions: Sessions, known: dict[str, Known]) -> Iterator[Link
             if name != row.session_id:
                 known.setdefault(name, Known(name, None, row.archived))
                 head = _head(sessions, row)
-                at = None if head is None else head.timestamp
-                yield Link(name, row.session_id, "revert", _cut(head), at)
+                yield Link(name, row.session_id, "revert", _cut(head), head and head.timestamp)
             continue
-        yield from _told_by_head(sessions, row, owners)
+        yield from _links_in_head(sessions, row, owners)
 
 
 def _owners(sessions: Sessions) -> dict[str, str]:
-    """Return whose rollouts there are, by their ids."""
+    """Return the session of each rollout id."""
     return {row.rollout_id: row.session_id for row in sessions.catalogue.rows().values()}
 
 
-def _told_by_head(sessions: Sessions, row: Row, owners: Mapping[str, str]) -> Iterator[Link]:
-    """Yield what the newest file of a session says of where it comes from."""
+def _links_in_head(sessions: Sessions, row: Row, owners: Mapping[str, str]) -> Iterator[Link]:
+    """Yield the links in the newest file of a session."""
     if row.base_rollout is None and row.forked_from is None and row.parent_session is None:
         return
     head = _head(sessions, row)
-    at = None if head is None else head.timestamp
+    at = head and head.timestamp
     if row.parent_session is not None:
         cut = evolve(_cut(head), turn_id=_called_in(sessions, row))
         yield Link(row.session_id, row.parent_session, "subagent", cut, at)
@@ -190,15 +187,15 @@ def _told_by_head(sessions: Sessions, row: Row, owners: Mapping[str, str]) -> It
 
 
 def _called_in(sessions: Sessions, row: Row) -> str | None:
-    """Return the turn of its parent that a subagent was called in, where its first task tells."""
+    """Return the turn of the parent that called a subagent, where its first task names it."""
     head = _head(sessions, row)
-    own = 0 if head is None or head.inherited_below is None else head.inherited_below
+    own = (head and head.inherited_below) or 0
     try:
         for line in lines_of(sessions.catalogue.reader, row.path, _BEGINNING):
             if b'"task_started"' not in line:
                 continue
-            told = object_of(load(line))
-            payload, ordinal = object_of(told.get("payload")), whole_of(told.get("ordinal"))
+            record = object_of(load(line))
+            payload, ordinal = object_of(record.get("payload")), whole_of(record.get("ordinal"))
             if payload.get("type") == "task_started" and (ordinal or 0) >= own:
                 caller = object_of(payload.get("turn_attribution")).get("parent_turn_id")
                 return text_of(caller)
@@ -208,7 +205,7 @@ def _called_in(sessions: Sessions, row: Row) -> str | None:
 
 
 def _cut(head: SessionMeta | None) -> Cut:
-    """Return where a file leaves the one that its history begins with."""
+    """Return the end of what a file takes from its base."""
     if head is None or head.base is None:
         return Cut()
     return Cut(ordinal_exclusive=head.base.end_ordinal, byte_offset=head.base.end_offset)
@@ -235,19 +232,11 @@ def _with_windows(
         except Refusal:
             yield node
             continue
-        yield evolve(
-            node,
-            windows=tuple(
-                Window(
-                    each.number,
-                    each.window_id,
-                    each.previous_id,
-                    each.opened_seq,
-                    each.opened_at,
-                )
-                for each in windows
-            ),
+        shown = (
+            Window(each.number, each.window_id, each.previous_id, each.opened_seq, each.opened_at)
+            for each in windows
         )
+        yield evolve(node, windows=tuple(shown))
 
 
 @frozen
@@ -306,7 +295,7 @@ def around(sessions: Sessions, session: str) -> Around:
 
 
 def _made(sessions: Sessions, session_id: str) -> dict[str, Branch]:
-    """Return what the records with a session say of how sessions were made, by what was made."""
+    """Return the branches that the records with a session made, by session id."""
     made: dict[str, Branch] = {}
     with storing_compaction(session_id):
         compactions = CompactionRecords(sessions.records).of(session_id)

@@ -1,8 +1,7 @@
-"""What the compactions of a session lost: each one in its file, Codex's own included.
+"""What each compaction in a session lost, Codex's own included.
 
-Reading is the core's (`core.losses`); here it is given the bytes, what the session remembers, and
-what our own records tell of the compactions that we made.  A session that such a compaction began
-holds nothing of what that replaced: this is read from the source, as far as the compaction did.
+`core.losses` computes it.  A session that a compaction of ours began lacks what was replaced; that
+is read from the source session, up to the byte where the compaction ended.
 """
 
 from __future__ import annotations
@@ -17,11 +16,13 @@ from codex_checkpoints.core.losses.account import Account
 from codex_checkpoints.core.losses.watched import Loss, Readings
 from codex_checkpoints.core.rollout.parsing import head_of
 from codex_checkpoints.service.history import ours
+from codex_checkpoints.service.kept import began_session
 from codex_checkpoints.service.reading.pace import PacedReader
 from codex_checkpoints.service.reading.session_file import (
     Fingerprint,
     SessionFile,
     bases_below,
+    bytes_between,
     read_with,
 )
 from codex_checkpoints.service.refusal import Refusal
@@ -40,30 +41,27 @@ from codex_checkpoints.storage.durable import StorageError
 from codex_checkpoints.values import frozen
 
 LONGEST_WINDOW = 1 << 22
-"""Bytes that are read while somebody waits; a window holds as much text in very few sessions."""
+"""Bytes read at most while a caller waits."""
 
 
 def losses_of(sessions: Sessions, session: str) -> tuple[Loss, ...]:
-    """Return a loss for each compaction in a session's file, the oldest first (DSC-57, DSC-73).
+    """Return a loss for each compaction in a session, the oldest first (DSC-57, DSC-73).
 
-    Of one with which the session begins it tells what the source held, where that still is as it
-    was; else only what the session goes on from is known to have been there.  Raises the refusals
-    of `Sessions.find`, `unreadable_source` and `storage_error`.
+    Where the source of the first one has changed, only the seed says what was there.  Refuses as
+    `Sessions.find`, `unreadable_source` and `storage_error`.
     """
     row, opened = sessions.open(session)
     source = _source_of(sessions, row.path)
     account = Account(sessions.projections.updates_of(opened), source=source)
     sessions.catalogue.read_with(account.replay, row)
-    return _told(sessions, row, account)
+    return _losses(sessions, row, account)
 
 
 def newest_loss(sessions: Sessions, row: Row) -> Loss | None:
-    """Return what the newest compaction of a session lost, None where there was none.
+    """Return what the newest compaction lost, without what was read again since; None without one.
 
-    For whoever stands right behind it and cannot wait: the window that it closed is read, and what
-    was asked and planned is taken from what is stored.  What is read again later is not told; nor
-    is anything, None, where more than `LONGEST_WINDOW` bytes would have to be read.
-    Refuses as `losses_of`.
+    Only the last two windows are read; None where they exceed `LONGEST_WINDOW` bytes.  Refuses as
+    `losses_of`.
     """
     opened = sessions.catalogue.open(row)
     span = _last_window(sessions, row, opened)
@@ -73,24 +71,23 @@ def newest_loss(sessions: Sessions, row: Row) -> Loss | None:
         found = losses_of(sessions, row.path)
     else:
         account = Account(sessions.projections.updates_of(opened), opened.now())
-        found = _told(sessions, row, _read_from(sessions, row, account, opened, span.start))
+        found = _losses(sessions, row, _read_from(sessions, row, account, opened, span.start))
     return evolve(found[-1], since=Readings()) if found else None
 
 
 @frozen
 class _Span:
-    """What has to be read: from a place in the file on, or the whole session with its bases."""
+    """What to read: from a byte on, or the whole session with its bases."""
 
     start: int
     whole: bool
 
 
 def _last_window(sessions: Sessions, row: Row, opened: SessionFile) -> _Span | None:
-    """Return from where on the last window but one has to be read; None where that is too much.
+    """Return where the last window but one begins, None where it is too long.
 
-    The whole session is to be read where it has no ordinals to go by, or where that window began in
-    another file, be it one that a compaction of ours replaced.  Nothing that is being written is
-    compressed.
+    The whole session is read where it has no ordinals, or where that window began in another file.
+    A session that is being written is never compressed.
     """
     head, size = opened.head, opened.mark.offset
     if row.rollout.compressed or head is None:
@@ -113,7 +110,7 @@ def _last_window(sessions: Sessions, row: Row, opened: SessionFile) -> _Span | N
 
 
 def _is_short(sessions: Sessions, row: Row) -> bool:
-    """Return whether a session is short enough to be read whole, with what it goes on from."""
+    """Return whether a session with all its bases and sources is short enough to be read whole."""
     try:
         sizes = [_below(sessions, row.path)]
         for path, source in _sources(sessions, row.path):
@@ -125,7 +122,7 @@ def _is_short(sessions: Sessions, row: Row) -> bool:
 
 
 def _below(sessions: Sessions, path: str) -> int | None:
-    """Return how many bytes of other files a rollout builds on; None where nobody can tell."""
+    """Return how many bytes of other files a rollout builds on, None where that is unknown."""
     catalogue = sessions.catalogue
     below, problems = bases_below(catalogue.reader, path, catalogue.chains.locator(path))
     ends = [base.end_offset for _, base in below]
@@ -136,7 +133,7 @@ def _below(sessions: Sessions, path: str) -> int | None:
 def _read_from(
     sessions: Sessions, row: Row, account: Account, opened: SessionFile, start: int
 ) -> Account:
-    """Read the end of a session, numbered as the whole of it is."""
+    """Read the end of a session, with the numbers that reading the whole would give."""
     replay, seed = account.replay, opened.replay.state.seed
     if opened.head is not None:
         replay.begin(opened.head)
@@ -155,10 +152,7 @@ def _read_from(
 
 
 def _source_of(sessions: Sessions, path: str) -> Account | None:
-    """Return the account of what the session at a path goes on from, None where there is none.
-
-    A source may itself have begun so; each is read once, the oldest first.
-    """
+    """Return the account of a session's source, None without one; the oldest is read first."""
     account: Account | None = None
     for place, source in reversed([*_sources(sessions, path)]):
         account = _as_it_was(sessions, place, source, account)
@@ -166,27 +160,27 @@ def _source_of(sessions: Sessions, path: str) -> Account | None:
 
 
 def _sources(sessions: Sessions, path: str) -> Iterator[tuple[str, Range]]:
-    """Yield what compactions of ours replaced below a session, the nearest first, with its place.
+    """Yield path and range of what compactions of ours replaced below a session, the nearest first.
 
-    It ends where a record or a file is gone.
+    A missing record or file ends it.
     """
-    met: set[str] = set()
+    seen: set[str] = set()
     place: str | None = path
     while place is not None:
         try:
             began = _beginning(sessions, place)
         except (StorageError, UnreadableSource):
             return  # what the session itself tells is still true
-        if began is None or began.compaction_id in met:
+        if began is None or began.compaction_id in seen:
             return
-        met.add(began.compaction_id)
+        seen.add(began.compaction_id)
         place = _place_of(sessions, began.source.session_id)
         if place is not None:
             yield place, began.source
 
 
 def _beginning(sessions: Sessions, path: str) -> Installed | None:
-    """Return the compaction of ours that a session begins with, or that what it builds on does.
+    """Return the compaction of ours that began a session or its oldest base.
 
     Raises `UnreadableSource`, `StorageError`.
     """
@@ -199,17 +193,12 @@ def _beginning(sessions: Sessions, path: str) -> Installed | None:
     root = head_of(reader.first_line(below[-1][0])) if below else own
     if root is None or root.originator != OURS or not root.session_id:
         return None
-    for record in sessions.compactions.of(root.session_id):
-        match record:
-            case Installed(into="new", session_id=made) if made == root.session_id:
-                return record
-            case _:
-                pass
-    return None
+    records = sessions.compactions.of(root.session_id)
+    return began_session(records, root.session_id)
 
 
 def _place_of(sessions: Sessions, session_id: str) -> str | None:
-    """Return where a session lies by its name, which is as true of one that was just archived."""
+    """Return the path of a session by file names, which also finds one just archived."""
     catalogue = sessions.catalogue
     identify = catalogue.reader.identify
     places = catalogue.store.places().values()
@@ -221,7 +210,7 @@ def _place_of(sessions: Sessions, session_id: str) -> str | None:
 def _as_it_was(
     sessions: Sessions, path: str, source: Range, before: Account | None
 ) -> Account | None:
-    """Read a session as far as a compaction did; None where it is no longer what it was."""
+    """Read a session up to where a compaction ended; None where it has changed since."""
     catalogue, account = sessions.catalogue, Account(source=before)
     reader = _UpTo(catalogue.reader, path, source.bytes_before)
     try:
@@ -236,50 +225,39 @@ def _as_it_was(
 
 
 class _UpTo(PacedReader):
-    """A reader of rollouts for which one of them ends at a byte; it keeps the digest up to there.
-
-    The reader that it asks keeps the pace.
-    """
+    """A reader for which one rollout ends at a byte; it keeps the digest up to there."""
 
     def __init__(self, reader: RolloutReader, path: str, end: int) -> None:
-        """End the rollout at this path there."""
         super().__init__(reader)
         self._path = path
         self._end = end
         self.read_bytes = Fingerprint()
 
     def follow(self, path: str, old: Mark | None, feed: Feed) -> Reading | None:
-        """Feed everything up to the end that was named; another rollout is none of it."""
+        """Feed the rollout up to its end here; any other as usual."""
         if path != self._path:
             return super().follow(path, old, feed)
 
         def fed(data: bytes) -> int:
             consumed = feed(data)
-            self.read_bytes.hear(data[:consumed])
+            self.read_bytes.add(data[:consumed])
             return consumed
 
         reached, rest = self.read(path, 0, fed, self._end)
-        self.read_bytes.hear(rest)
+        self.read_bytes.add(rest)
         return Reading(Mark(reached, 0, "", ""), rest)
 
     def piece(self, path: str, start: int, longest: int) -> bytes | None:
-        """Return what lies from `start` to the end that was named."""
+        """Return the bytes from `start` to the end; None when they are more than `longest`."""
         if path != self._path:
             return super().piece(path, start, longest)
-        parts: list[bytes] = []
-
-        def kept(data: bytes) -> int:
-            parts.append(data)
-            return len(data)
-
         if self._end - start > longest:
             return None
-        self.read(path, start, kept, self._end)
-        return b"".join(parts)
+        return bytes_between(self, path, start, self._end)
 
 
-def _told(sessions: Sessions, row: Row, account: Account) -> tuple[Loss, ...]:
-    """Return the losses; of a compaction of ours our own record knows more than the file."""
+def _losses(sessions: Sessions, row: Row, account: Account) -> tuple[Loss, ...]:
+    """Return the losses, with strategy and trigger from our own records where we have any."""
     made = ours(sessions, row)
     return tuple(
         each

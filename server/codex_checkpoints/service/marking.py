@@ -1,8 +1,7 @@
-"""Markers on turns, and pins: made, listed, renamed, taken away (AGN-7, AGN-83).
+"""Markers on turns, pins of files, and hints (AGN-7, AGN-83).
 
-A marker names a turn that has ended; where that is rolled back later the marker stays, and is shown
-as detached.  What lines of `markers.jsonl` mean is known to `core.restore.markers`, what is done
-with a marker to `restoring`.
+A marker names a turn that has ended; when that turn is rolled back later the marker is detached.
+`core.restore.markers` defines the lines of `markers.jsonl`.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from codex_checkpoints.core.rollout.turns import Turn
 from codex_checkpoints.service.kept import storing_restore
 from codex_checkpoints.service.reading.session_file import SessionFile, end_of, find_turn, has_ended
 from codex_checkpoints.service.refusal import Refusal, keeping, misfit
-from codex_checkpoints.service.sessions import Sessions, not_current
+from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage.contract import Row
 from codex_checkpoints.storage.durable import Append
 from codex_checkpoints.storage.records import HINTS, MARKERS
@@ -41,24 +40,23 @@ _LINES = re.compile(r"(?P<path>.+)#L(?P<start>[0-9]{1,9})(?:-L?(?P<end>[0-9]{1,9
 
 @frozen
 class Placed:
-    """A marker as it stands now: the number of its turn, None where that no longer counts."""
+    """A marker with the number of its turn now, None where the turn no longer counts."""
 
     marker: Marker
     turn: int | None
 
     @property
     def detached(self) -> bool:
-        """Return whether the turn was rolled back since, or is another session's."""
+        """Return whether the turn was rolled back, or is another session's."""
         return self.turn is None
 
 
 class Markers:
-    """The markers and pins of sessions; the time and new ids come from outside."""
+    """The markers and pins of sessions."""
 
     def __init__(
         self, sessions: Sessions, now: Callable[[], str], new_id: Callable[[], str]
     ) -> None:
-        """Work on these sessions; nothing is read yet."""
         self._sessions = sessions
         self._now = now
         self._new_id = new_id
@@ -66,23 +64,20 @@ class Markers:
     def mark(
         self, session: str, label: str, turn: str | int | None = None, origin: Origin = "user"
     ) -> Placed:
-        """Put a marker on a turn, or on the last one that has ended; durable on return.
+        """Put a marker on a turn, by default the last that has ended; durable on return.
 
-        Refuses `unknown_turn`, `turn_not_complete`, `invalid_payload` for a label without a
-        character, `conflict` for a file that is not the newest of a session here, `storage_error`.
+        Refuses `unknown_turn`, `turn_not_complete`, `invalid_payload` for an empty label,
+        `conflict` for a file that is not the current one of a session here, `storage_error`.
         """
-        row, opened = self._own(session)
+        row, opened = self._sessions.open_own(session)
         marker = self._made(row, opened, _label(label), turn, origin)
         with self._writing(row.session_id) as append:
             append(markers.created(marker))
         return _placed(marker, opened)
 
     def mark_once(self, session: str, label: str, turn: str, origin: Origin) -> None:
-        """Put a marker on a turn unless one of this origin stands there; refuses as `mark`.
-
-        Of several processes that do so at once one succeeds: it is looked at under the lock.
-        """
-        row, opened = self._own(session)
+        """Mark a turn unless, under the lock, it has a marker of this origin."""
+        row, opened = self._sessions.open_own(session)
         if self._is_marked(row.session_id, turn, origin):
             return
         marker = self._made(row, opened, _label(label), turn, origin)
@@ -91,13 +86,13 @@ class Markers:
                 append(markers.created(marker))
 
     def marks(self, session: str) -> tuple[Placed, ...]:
-        """Return the markers of a session in the order of their making."""
+        """Return the markers of a session, the oldest first."""
         row, opened = self._sessions.open(session)
         return tuple(_placed(marker, opened) for marker in self.shelf(row.session_id).markers)
 
     def unmark(self, session: str, checkpoint: str) -> Marker:
-        """Take a marker away; notes and branches stay.  Refuses `unknown_checkpoint` (AGN-3)."""
-        row, _ = self._own(session)
+        """Remove a marker; notes and branches stay.  Refuses `unknown_checkpoint` (AGN-3)."""
+        row, _ = self._sessions.open_own(session)
         with self._writing(row.session_id) as append:
             marker = self.find(row.session_id, checkpoint)
             append(markers.removed(marker.checkpoint_id, self._now()))
@@ -105,7 +100,7 @@ class Markers:
 
     def relabel(self, session: str, checkpoint: str, label: str) -> Placed:
         """Give a marker another label; refuses `unknown_checkpoint`, `invalid_payload`."""
-        row, opened = self._own(session)
+        row, opened = self._sessions.open_own(session)
         shown = _label(label)
         with self._writing(row.session_id) as append:
             marker = self.find(row.session_id, checkpoint)
@@ -119,10 +114,10 @@ class Markers:
     def pin(self, session: str, path: str) -> tuple[Pin, ...]:
         """Pin a file, or lines of it (`PATH#L3-L9`); return all pins (AGN-38).
 
-        A relative path is one in the session's folder.  Refuses `invalid_payload`, also for what
-        is no file there and was none; where the folder is not on this machine the name has to do.
+        A relative path is one in the session's folder.  Refuses `invalid_payload`, also for a path
+        that neither is nor was a file; where the folder is not on this machine the name is enough.
         """
-        row, opened = self._own(session)
+        row, opened = self._sessions.open_own(session)
         pin = _pin(path, opened)
         self._refuse_no_file(pin, opened)
         with self._writing(row.session_id) as append:
@@ -130,8 +125,8 @@ class Markers:
         return self.shelf(row.session_id).pins
 
     def unpin(self, session: str, path: str) -> tuple[Pin, ...]:
-        """Take a pin away; return those that are left.  Refuses `invalid_payload`."""
-        row, opened = self._own(session)
+        """Remove a pin; return those that are left.  Refuses `invalid_payload`."""
+        row, opened = self._sessions.open_own(session)
         pin = _pin(path, opened)
         with self._writing(row.session_id) as append:
             if pin not in self.shelf(row.session_id).pins:
@@ -147,7 +142,7 @@ class Markers:
             return markers.marker_set_of(self._sessions.records.lines(session_id, MARKERS))
 
     def find(self, session_id: str, checkpoint: str) -> Marker:
-        """Return a marker by its id or a unique beginning of one; refuses `unknown_checkpoint`."""
+        """Return a marker by its id or a unique prefix of it; refuses `unknown_checkpoint`."""
         shelf = self.shelf(session_id)
         exact = shelf.find(checkpoint)
         if exact is not None:
@@ -164,15 +159,6 @@ class Markers:
         }
         raise Refusal("unknown_checkpoint", message, facts)
 
-    # --- inside ----------------------------------------------------------------------------------
-
-    def _own(self, session: str) -> tuple[Row, SessionFile]:
-        """Open a session whose markers are ours to write: by the current file, in this home."""
-        row, opened = self._sessions.open(session)
-        if not self._sessions.catalogue.is_current(row):
-            raise not_current(self._sessions.catalogue, row)
-        return row, opened
-
     def _made(
         self, row: Row, opened: SessionFile, label: str, turn: str | int | None, origin: Origin
     ) -> Marker:
@@ -182,7 +168,7 @@ class Markers:
         return Marker(marker_id, row.session_id, found.turn_id, label, at, origin, hashes)
 
     def _refuse_no_file(self, pin: Pin, opened: SessionFile) -> None:
-        """Refuse what is no file: neither there now, nor one that the session met."""
+        """Refuse a pin whose file neither exists now nor was seen in the session."""
         from codex_checkpoints.core.portable.pack import is_portable  # noqa: PLC0415 - rare
 
         workspace, now = self._sessions.workspace, opened.now()
@@ -199,7 +185,7 @@ class Markers:
         )
 
     def _hashes(self, row: Row, opened: SessionFile, turn: Turn) -> dict[str, str]:
-        """Return the hashes, as of now, of the files that were active at the end of a turn."""
+        """Return the hashes of now for the files that were active at the end of a turn."""
         until = end_of(turn, opened.now().state.turns.turns)
         at = opened.now() if until is None else self._sessions.catalogue.read(row, until).now()
         return self._sessions.workspace.hashes(at.state.base, at.files())
@@ -222,7 +208,7 @@ def _placed(marker: Marker, opened: SessionFile) -> Placed:
 
 
 def _complete(opened: SessionFile, wanted: str | int | None, session_id: str) -> Turn:
-    """Return the turn to be marked; one that has not ended, or no longer counts, is none."""
+    """Return the turn to mark; it must have ended and still count."""
     state = opened.now().state
     if wanted is None:
         ended = [turn for turn in state.turns.counting() if has_ended(turn, state)]
@@ -249,7 +235,7 @@ def _label(text: str) -> str:
 
 
 def _pin(path: str, opened: SessionFile) -> Pin:
-    """Read `PATH` or `PATH#L3-L9`; the name of a file is that of the checkpoint."""
+    """Read `PATH` or `PATH#L3-L9`; the file is named as in the checkpoint."""
     lines = _LINES.fullmatch(path)
     start = end = None
     if lines is not None:
@@ -264,10 +250,9 @@ def _pin(path: str, opened: SessionFile) -> Pin:
 
 
 class Hints:
-    """The hints of sessions; the time comes from outside."""
+    """The hints of sessions."""
 
     def __init__(self, sessions: Sessions, now: Callable[[], str]) -> None:
-        """Work on these sessions; nothing is read yet."""
         self._sessions = sessions
         self._now = now
 
@@ -276,7 +261,7 @@ class Hints:
         return self._of(self._sessions.find(session).session_id)
 
     def give(self, session: str, hints: Sequence[Hint]) -> tuple[Hint, ...]:
-        """Keep hints, durable on return; return all that there are.
+        """Store hints, durably; return all of the session.
 
         Refuses `invalid_payload`, `storage_error`.
         """

@@ -1,12 +1,8 @@
-"""What may be added to a session's memory, taken back, and read of it: notes with their evidence.
+"""Add notes to the memory of a session, revoke them, and list them with their evidence.
 
-A note is a fact or a decision that was accepted through the strict door of the core (`claims`).
-Here the door is told what the host knows of the session; what it lets in is written durably before
-anybody is told so, and the stored checkpoint is current afterwards.  A refusal writes nothing
-(DSC-36).
-
-Two processes may do this at once.  Whoever appends holds the right to do so from the check on, so
-that no decision id is used twice.
+A note is a fact or a decision that passed `claims.check`.  It is durable and in the stored
+checkpoint before the caller gets an answer; a refusal writes nothing (DSC-36).  The check runs
+under the right to append, so two processes never use the same decision id.
 """
 
 from __future__ import annotations
@@ -33,7 +29,7 @@ from codex_checkpoints.core.checkpoint.state import call_ids, user_refs
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.service.reading.session_file import SessionFile
 from codex_checkpoints.service.refusal import Refusal, misfit
-from codex_checkpoints.service.sessions import Sessions, not_current
+from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage.contract import Row, UnreadableSource
 from codex_checkpoints.storage.durable import Append, StorageError
 from codex_checkpoints.values import frozen
@@ -41,13 +37,12 @@ from codex_checkpoints.values import frozen
 T = TypeVar("T")
 
 ANCHORS = 12
-"""How many messages, calls and files are listed when nobody says otherwise."""
+"""How many messages, calls and files are listed by default."""
 
 MOST_ANCHORS = 256
-"""How many are listed at most, whatever is asked."""
 
 _ENDS = (1 << 21, 1 << 24)
-"""How many bytes of the end of a long session are looked through before all of it is."""
+"""How many bytes of the end of a long session are searched before all of it is read."""
 
 _NAMES = {"fact": "key", "decision": "decisionId"}
 _SHOWN = 80
@@ -57,8 +52,8 @@ _SHOWN = 80
 class Applied:
     """An update that was accepted, or would be.
 
-    `updateId` is null where it was only judged, `id` for a plan; `shortened` names the texts and
-    steps that are kept in part.
+    `updateId` is null for a dry run, `id` for a plan; `shortened` names the texts and steps that
+    are kept in part.
     """
 
     accepted: bool
@@ -74,7 +69,7 @@ class Applied:
 
 @frozen
 class Revoked:
-    """A note that counts no longer."""
+    """A note that was revoked."""
 
     session_id: str
     kind: NoteKind
@@ -83,29 +78,28 @@ class Revoked:
 
 
 class Notes:
-    """The memory of sessions; the time and new ids come from outside."""
+    """The memory of sessions."""
 
     def __init__(
         self, sessions: Sessions, now: Callable[[], str], new_id: Callable[[], str]
     ) -> None:
-        """Work on these sessions; nothing is read yet."""
         self._sessions = sessions
         self._now = now
         self._new_id = new_id
 
     def try_out(self, session: str, payload: bytes) -> Applied:
-        """Say what would come of a payload; nothing is written."""
-        row, opened = self._own(session)
+        """Check a payload; nothing is written."""
+        row, opened = self._sessions.open_own(session)
         place = self._place(row, opened)
         return place.applied(_judged(place, payload), None)
 
     def apply(self, session: str, payload: bytes) -> Applied:
-        """Accept a payload: it is durable, and the stored checkpoint has it, on return (DSC-33).
+        """Accept a payload; on return it is durable and in the stored checkpoint (DSC-33).
 
-        Raises the refusal of the rule that it breaks (`claims`), `storage_error`, or `conflict`
-        for a file that is not the current one of a session of this home.
+        Raises the refusal of the broken rule (`claims`), `storage_error`, or `conflict` for a file
+        that is not the current one of a session of this home.
         """
-        row, opened = self._own(session)
+        row, opened = self._sessions.open_own(session)
         place = self._place(row, opened)
         # Asked first without the right to append: a refusal makes no file.
         _judged(place, payload)
@@ -129,11 +123,12 @@ class Notes:
         return self._written(row, opened, write)
 
     def revoke(self, session: str, name: str, kind: str | None = None) -> Revoked:
-        """Take back a fact or a decision that counts.
+        """Revoke a fact or a decision.
 
-        Raises `unknown_note`, or `invalid_payload` when both kinds have the name and none is said.
+        Raises `unknown_note`, or `invalid_payload` when both kinds have the name and `kind` is
+        None.
         """
-        row, opened = self._own(session)
+        row, opened = self._sessions.open_own(session)
         _standing(self._place(row, opened), name, kind)
 
         def write(append: Append) -> Revoked:
@@ -152,15 +147,15 @@ class Notes:
         return self._written(row, opened, write)
 
     def notes(self, session: str) -> tuple[Note, ...]:
-        """Return the facts by key, then the decisions in the order of their acceptance."""
+        """Return the facts by key, then the decisions as they were accepted."""
         row, opened = self._sessions.open(session)
         place = self._place(row, opened)
         return notes_of(place.checkpoint, place.memory.origins)
 
     def anchors(self, session: str, limit: int | None = None) -> tuple[Anchor, ...]:
-        """Return what evidence may name: the newest messages, calls and files (DSC-82).
+        """Return the newest messages, calls and files, `limit` of each, as evidence (DSC-82).
 
-        `limit` is how many of each.  Refuses `invalid_payload` for one that is out of bounds.
+        Refuses `invalid_payload` for a limit that is out of bounds.
         """
         limit = ANCHORS if limit is None else limit
         if not 1 <= limit <= MOST_ANCHORS:
@@ -181,10 +176,9 @@ class Notes:
         )
 
     def record(self, session: str, ref: str) -> str:
-        """Return the records that an anchor stands for, as JSON for a person.
+        """Return the records behind an anchor as JSON for a person; long texts in them are cut.
 
-        Long texts in them are cut.  Raises `evidence_unknown` where there is no such message or
-        call.
+        Raises `evidence_unknown` where there is no such message or call.
         """
         row, _ = self._sessions.open(session)
         citation = Citation(ref)
@@ -197,18 +191,8 @@ class Notes:
             raise Refusal("evidence_unknown", message, facts)
         return "".join(f"{record.text}\n" for record in found)
 
-    # --- inside ----------------------------------------------------------------------------------
-
-    def _own(self, session: str) -> tuple[Row, SessionFile]:
-        """Open a session whose notes are ours to write: by the current file, in this home."""
-        row, opened = self._sessions.open(session)
-        catalogue = self._sessions.catalogue
-        if not catalogue.is_current(row):
-            raise not_current(catalogue, row)
-        return row, opened
-
     def _newest(self, row: Row, opened: SessionFile, limit: int) -> Newest:
-        """Look for what was said and called last, mostly without reading a long file again."""
+        """Find the newest messages and calls, mostly without reading a long file again."""
         with contextlib.suppress(UnreadableSource):
             for size in _ENDS:
                 lines = opened.last(size)
@@ -239,7 +223,7 @@ class Notes:
         )
 
     def _written(self, row: Row, opened: SessionFile, write: Callable[[Append], T]) -> T:
-        """Write with the right to append, then store the checkpoint that comes of it."""
+        """Write with the right to append, then store the new checkpoint."""
         try:
             with self._sessions.records.appending(row.session_id) as append:
                 written = write(append)
@@ -257,7 +241,7 @@ class Notes:
 
 
 class _Calls:
-    """The calls of a session that have an outcome, each looked for when it is asked about."""
+    """The finished calls of a session; each is searched when it is asked for."""
 
     def __init__(self, sessions: Sessions, row: Row, seed: Checkpoint | None) -> None:
         self._sessions = sessions
@@ -276,7 +260,7 @@ class _Calls:
 
 @frozen
 class _Place:
-    """Where a session stands, and what it remembers there."""
+    """A session at its end, and its memory there."""
 
     session_id: str
     replay: Replay
@@ -289,8 +273,8 @@ class _Place:
     def turn_id(self) -> str | None:
         """Return the turn that an update belongs to now, None before the first.
 
-        A turn that was rolled back before it ended may still be the task of the file; nothing that
-        comes now belongs to it.
+        A turn that was rolled back before it ended may still be the task of the file; nothing new
+        belongs to it.
         """
         turns = self.replay.state.turns
         turn = turns.at(None)
@@ -299,10 +283,9 @@ class _Place:
         return None if turn is None else turn.turn_id
 
     def known(self) -> Known:
-        """Return what the host knows of the session.
+        """Return what a claim is checked against.
 
-        What was rolled back never counted, so its decision ids are free; one that was revoked or
-        evicted stays used.
+        A decision id that was rolled back is free; one that was revoked or evicted stays used.
         """
         task = self.replay.task()
         turns = self.replay.state.turns.counting()
@@ -320,7 +303,6 @@ class _Place:
         )
 
     def applied(self, accepted: Accepted, update_id: str | None) -> Applied:
-        """Return what is said of an accepted payload; without an id it was only tried."""
         kind = str(accepted.payload["kind"])
         name = accepted.payload.get(_NAMES.get(kind, ""))
         return Applied(
@@ -337,7 +319,7 @@ class _Place:
 
 
 def _judged(place: _Place, payload: bytes) -> Accepted:
-    """Let the core judge; raise the refusal with its rule and how to satisfy it."""
+    """Check a payload; raise a refusal with the broken rule and how to satisfy it."""
     verdict = check(payload, place.known())
     if isinstance(verdict, Rejected):
         facts = {**verdict.facts, "rule": verdict.rule, "hint": verdict.hint}

@@ -1,4 +1,4 @@
-"""What killed processes left half done, finished or taken back by the next start."""
+"""Finish or take back what killed processes left half done."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ logger = logging.getLogger(__name__)
 
 
 def recover(sessions: Sessions, now: Callable[[], str]) -> int:
-    """Settle what was left; return how many operations came to their end.
+    """Settle what was left; return how many operations.
 
-    What another process is doing stays, and so does what cannot be written now.
+    Operations of running processes stay, and so does what cannot be written now.
     """
 
     def reopen(name: str, written: Json) -> Work | None:
@@ -35,10 +35,7 @@ def recover(sessions: Sessions, now: Callable[[], str]) -> int:
 
 
 def recover_prepared(sessions: Sessions) -> None:
-    """Settle compactions that a build before this one left: their own records alone tell of them.
-
-    It reads all records of compactions.
-    """
+    """Settle the compactions that builds before this one left, as found in their records."""
     for session_id in sorted(sessions.compactions.holders()):
         try:
             settle_prepared(sessions, session_id)

@@ -1,4 +1,4 @@
-"""What the service will not do, with a code that doors pass on unchanged."""
+"""Requests that the service refuses, each with a code."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from codex_checkpoints.storage.durable import StorageError
 
 
 class Refusal(Exception):
-    """A request that is not met: `code` from the interfaces page, a sentence, and facts."""
+    """A refused request: a code from the interfaces page, a sentence, and facts as JSON values."""
 
     def __init__(self, code: str, message: str, facts: Mapping[str, object] | None = None) -> None:
-        """Say why; `facts` are JSON values that a caller may act on."""
         super().__init__(message)
         self.code = code
         self.message = message
@@ -20,12 +19,12 @@ class Refusal(Exception):
 
 
 def misfit(problem: str) -> Refusal:
-    """Return the refusal of something that was asked in a way that does not fit."""
+    """Return the refusal of an unfitting argument."""
     return Refusal("invalid_payload", problem, {"problems": [problem]})
 
 
 def unreadable(path: str, reason: str, session_id: str | None = None) -> Refusal:
-    """Return the refusal of a session file that cannot be read, or is another one by now."""
+    """Return the refusal of a session file that cannot be read or was replaced."""
     facts = {"path": path, "reason": reason}
     if session_id is not None:
         facts = {"sessionId": session_id, **facts}
@@ -34,7 +33,7 @@ def unreadable(path: str, reason: str, session_id: str | None = None) -> Refusal
 
 @contextlib.contextmanager
 def keeping(what: str, session_id: str | None) -> Generator[None]:
-    """Turn what the system refuses about records of ours into a refusal; None: of no session."""
+    """Turn a `StorageError` about our records into a refusal."""
     try:
         yield
     except StorageError as error:
@@ -53,4 +52,4 @@ def warn(module: str, message: str, *values: object) -> None:
 
 
 class Cancelled(Exception):
-    """The person who asked no longer wants the answer."""
+    """The caller no longer wants the answer."""

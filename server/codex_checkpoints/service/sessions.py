@@ -1,7 +1,6 @@
-"""What can be asked of sessions: which there are, and the checkpoint and view of one.
+"""Find sessions, list them, and return the checkpoint and view of one.
 
-`Sessions` is the one object behind every door.  It is owned by one thread.  It returns values and
-says in them what happened; it prints nothing, sends nothing and asks for no clock.
+`Sessions` is the one object behind every door.  One thread owns it.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ from codex_checkpoints.service.reading.catalogue import (
 from codex_checkpoints.service.reading.pace import Pace
 from codex_checkpoints.service.reading.projections import Projection, Projections, View
 from codex_checkpoints.service.reading.session_file import SessionFile, has_ended
-from codex_checkpoints.service.refusal import Cancelled, Refusal, misfit, warn
+from codex_checkpoints.service.refusal import Cancelled, Refusal, misfit
 from codex_checkpoints.service.settings import WINDOW_VARIABLES, Settings
-from codex_checkpoints.storage.contract import BadQuery, Rollout, Row, ThreadQuery
+from codex_checkpoints.storage.contract import OURS, BadQuery, Rollout, Row, ThreadQuery
 from codex_checkpoints.storage.durable import StorageError
 from codex_checkpoints.storage.records import IMPORTS, MARKERS, RESTORES, Look, Records
 from codex_checkpoints.storage.workspace import Workspace
@@ -38,7 +37,7 @@ from codex_checkpoints.values import frozen
 
 if TYPE_CHECKING:
     from codex_checkpoints.codex.program import CodexArchive
-    from codex_checkpoints.core.compaction.offering import Between, Budget, Named, Offer
+    from codex_checkpoints.core.compaction.offering import Budget, Named, Offer
     from codex_checkpoints.service.kept import CompactionRecords
     from codex_checkpoints.service.threads import Asked, IsReferredTo, Move, ThreadManager
 
@@ -46,11 +45,7 @@ _SHORTEST_PREFIX = 8
 
 
 def find_session(catalogue: Catalogue, session: str) -> Row:
-    """Return the row of a session by id, by a unique prefix of one, or by path.
-
-    Raises `unknown_session`, `ambiguous_session` or `unreadable_source`.  A session of which no
-    file can be read has an id as any other, so the beginning of one may mean it, too.
-    """
+    """Return the row of a session by id, by a unique prefix of it, or by path."""
     if _is_path(session):
         return catalogue.row_at(session)
     current = catalogue.current()
@@ -76,7 +71,7 @@ def find_session(catalogue: Catalogue, session: str) -> Row:
 
 
 def may_mean(session: str, rollout: Rollout) -> bool:
-    """Return whether `find_session` may come to this rollout, as far as its file's name tells."""
+    """Return whether `find_session` may find this rollout, judged by its file name alone."""
     if _is_path(session):
         return rollout.path == os.path.abspath(session)
     long_enough = len(session) >= _SHORTEST_PREFIX
@@ -84,10 +79,10 @@ def may_mean(session: str, rollout: Rollout) -> bool:
 
 
 def session_of(catalogue: Catalogue, thread: object) -> str:
-    """Return the session of the thread that calls, with its files looked at, and no others.
+    """Return the session of the calling thread; only the files of that thread are read.
 
-    `thread` is what the caller's host says; only a whole id counts.  Raises `missing_context`
-    where it says nothing and `unknown_session` for a thread without a session file in this home.
+    `thread` comes from the caller's host and must be a whole id.  Raises `missing_context` or
+    `unknown_session`.
     """
     if not isinstance(thread, str) or not thread:
         message = "the call does not say which session it comes from"
@@ -102,10 +97,7 @@ def session_of(catalogue: Catalogue, thread: object) -> str:
 
 
 def not_current(catalogue: Catalogue, row: Row) -> Refusal:
-    """Return the refusal to store anything for a file that is not the current one of a session.
-
-    It says which it is: one outside this home, or an older one of its session.
-    """
+    """Return the refusal to write for a file outside this home or an older file of its session."""
     if row.path in catalogue.rows():
         reason, what = "older_file", "is an older file of its session"
         hint = "Name the session by its id."
@@ -118,7 +110,7 @@ def not_current(catalogue: Catalogue, row: Row) -> Refusal:
 
 
 def _broken(catalogue: Catalogue) -> dict[str, Refusal]:
-    """Return by their ids the sessions of which no file can be read, with what is said of each."""
+    """Return the sessions without any readable file: their ids, and the refusal for each."""
     current = catalogue.current()
     return {
         row.session_id: unreadable(row.path, row.error)
@@ -136,7 +128,10 @@ Report = Callable[[Progress], bool]
 
 
 class Sessions:
-    """The use cases around sessions and their checkpoints."""
+    """The use cases around sessions and their checkpoints.
+
+    `is_referred_to` returns whether records of operations forbid to delete a session.
+    """
 
     def __init__(
         self,
@@ -146,38 +141,27 @@ class Sessions:
         is_referred_to: IsReferredTo | None = None,
         codex: CodexArchive | None = None,
     ) -> None:
-        """Put the parts together; nothing is read yet.
-
-        `is_referred_to` says of a session whether records of operations forbid to remove it.
-        """
         self.catalogue = catalogue
         self.records = records
         self.settings = settings
         self.workspace = Workspace(settings.hash_limit_bytes, settings.hash_outside_folder)
-        self.told_windows: tuple[str | None, str | None] = (None, None)
+        self.window_variables: tuple[str | None, str | None] = (None, None)
         """What the environment says of the windows of the model and of the smaller one."""
         self.projections = Projections(catalogue, records, self.workspace)
         self._is_referred_to = is_referred_to
         self._codex = codex
-        self._unheard: set[str] = set()
+        self._unreported: set[str] = set()
 
     # --- loaded when asked for: Codex waits for a view, and that needs none of it ----------------
 
     @cached_property
     def summaries(self) -> Summaries:
-        """Return what lists say of sessions."""
-        return Summaries(
-            self.catalogue,
-            self.records,
-            self.settings,
-            self.projections,
-            compactions=lambda: self.compactions,
-            named=lambda: self.named,
-        )
+        """Return the lists of sessions."""
+        return Summaries(self)
 
     @cached_property
     def threads(self) -> ThreadManager:
-        """Return the one entry point for changes to threads."""
+        """Return what changes threads."""
         from codex_checkpoints.service.threads import ThreadManager, nobody  # noqa: PLC0415
 
         return ThreadManager(self.catalogue, self._is_referred_to or nobody, self._codex)
@@ -191,33 +175,33 @@ class Sessions:
 
     @cached_property
     def named(self) -> Named:
-        """Return what settings and environment say of the windows of models (JUN-21)."""
+        """Return the windows that settings and environment set for models (JUN-21)."""
         from codex_checkpoints.core.compaction.offering import Named  # noqa: PLC0415
 
         settings = self.settings
         return Named(
             settings.context_window_tokens,
             settings.fast_context_window_tokens,
-            *self.told_windows,
+            *self.window_variables,
         )
 
     def ignored_variables(self) -> tuple[str, ...]:
-        """Return the variables that say something of a window which is no positive number."""
+        """Return the window variables whose value is no positive number."""
         from codex_checkpoints.core.history.tokens import window_size  # noqa: PLC0415
 
-        told = zip(WINDOW_VARIABLES, self.told_windows, strict=True)
-        return tuple(name for name, value in told if window_size(None, value).ignored)
+        values = zip(WINDOW_VARIABLES, self.window_variables, strict=True)
+        return tuple(name for name, value in values if window_size(None, value).ignored)
 
     # --- how long work goes ----------------------------------------------------------------------
 
     @property
     def pace(self) -> Pace:
-        """Return the pace of what runs now; it takes steps by itself where it reads sessions."""
+        """Return the pace of the current work; reading takes its steps by itself."""
         return self.catalogue.reader.pace
 
     @contextlib.contextmanager
     def at(self, pace: Pace) -> Generator[None]:
-        """Have a block take its steps at this pace."""
+        """Run a block at this pace."""
         reader = self.catalogue.reader
         before, reader.pace = reader.pace, pace
         try:
@@ -230,23 +214,24 @@ class Sessions:
     def refresh(self, report: Report | None = None) -> frozenset[str]:
         """Bring the index up to date; return the sessions whose rows changed.
 
-        Raises `Cancelled` when `report` says not to go on; what was read until then is kept.
+        Raises `Cancelled` when `report` returns False; what was read until then is kept.
         """
         changed: frozenset[str] = frozenset()
         for progress in self.catalogue.refresh():
             changed |= progress.changed
-            self._unheard |= progress.changed
+            self._unreported |= progress.changed
             if report is not None and not report(progress):
                 raise Cancelled
         return changed
 
-    def take_unheard(self) -> set[str]:
-        """Return, once, the sessions that some refresh found changed, or that were changed here.
+    def take_unreported(self) -> set[str]:
+        """Return, once, the sessions that any refresh found changed or that were changed here.
 
-        Who asked for that refresh wanted a list; their checkpoints are still to be looked at.
+        The caller of a refresh wanted a list; the checkpoints of these sessions are still to be
+        updated.
         """
-        unheard, self._unheard = self._unheard | self.threads.take_changed(), set()
-        return unheard
+        unreported, self._unreported = self._unreported | self.threads.take_changed(), set()
+        return unreported
 
     def detail(self, session: str) -> Detail:
         """Return one session with its turns."""
@@ -275,20 +260,20 @@ class Sessions:
         )
 
     def summary(self, session: str) -> Summary:
-        """Return one session of this home as it stands in a list; refuses as `find`."""
+        """Return one session of this home as a list shows it; refuses as `find`."""
         return self.summaries.of(self.own(session))
 
     def title(self, row: Row) -> str | None:
-        """Return what a session is called: its given name, else its first message."""
+        """Return the name of a session, or its first message."""
         return self.catalogue.title_of(row)
 
     # --- checkpoints -----------------------------------------------------------------------------
 
     def show(self, session: str, turn: str | int | None = None) -> Projection:
-        """Return the checkpoint of a session as it is now, or at the end of a turn.
+        """Return the checkpoint of a session now, or at the end of a turn.
 
-        The one of now is stored when its bytes changed (DSC-80); one at a turn never is, nor one
-        of a file outside the Codex home.
+        Only the one of now is stored, when its bytes changed (DSC-80), and not for a file outside
+        home.
         """
         row, opened = self.open(session)
         if turn is not None:
@@ -301,7 +286,7 @@ class Sessions:
         turn: str | int | None = None,
         caps: Mapping[str, object] | None = None,
     ) -> View:
-        """Return the view of a session, within the caps of its model but for those named."""
+        """Return the view of a session; `caps` replaces some caps of its model."""
         row, opened = self.open(session)
         effective = self.settings.caps_for(opened.now().state.model)
         try:
@@ -316,13 +301,13 @@ class Sessions:
         return View(view_v1(shown.checkpoint, effective), effective, shown)
 
     def close(self) -> None:
-        """Save what would be slow to read again."""
+        """Save the states of large sessions."""
         self.catalogue.close()
 
     # --- names and places ------------------------------------------------------------------------
 
     def rename(self, session: str, name: str | None) -> Summary:
-        """Give a session a name, or take it back with None or an empty one; durable on return.
+        """Name a session, or remove its name with None or an empty one; durable on return.
 
         Refuses `unknown_session`, `storage_error`.
         """
@@ -331,18 +316,15 @@ class Sessions:
         return self.summaries.of(row)
 
     def archive(self, session: str) -> Summary:
-        """Put a session among the archived ones.
-
-        Refuses `session_live`, `conflict` where it is archived already, `storage_error`.
-        """
+        """Archive a session; refuses `session_live`, `conflict`, `storage_error`."""
         return self.summaries.of(self.threads.archive(self.own(session).session_id))
 
     def unarchive(self, session: str) -> Summary:
-        """Put an archived session back; refuses as `archive`."""
+        """Unarchive a session; refuses as `archive`."""
         return self.summaries.of(self.threads.unarchive(self.own(session).session_id))
 
     def to_move(self, session: str, *, archive: bool) -> Move:
-        """Do the first step of `archive` or `unarchive`: Codex is asked next, on any thread."""
+        """Do the first step of `archive` or `unarchive`; next, on any thread, Codex is asked."""
         return self.threads.to_move(self.own(session).session_id, archive=archive)
 
     def moved(self, asked: Asked) -> Summary:
@@ -350,10 +332,9 @@ class Sessions:
         return self.summaries.of(self.threads.moved(asked))
 
     def delete(self, session: str) -> Summary:
-        """Remove a session that we made and that nothing refers to; return what it was.
+        """Delete a session that we made and that nothing refers to; return its summary.
 
-        Only the session file goes: our own records of it stay.  Refuses `session_live`, `conflict`
-        for any other session, `storage_error`.
+        Our own records of it stay.  Refuses `session_live`, `conflict`, `storage_error`.
         """
         row = self.own(session)
         was = self.summaries.of(row)
@@ -371,7 +352,7 @@ class Sessions:
         return row
 
     def find(self, session: str) -> Row:
-        """Return which rollout is meant, without reading it.
+        """Return the row of a session without reading the file.
 
         Refuses `unknown_session`, `ambiguous_session`, `unreadable_source`.
         """
@@ -383,6 +364,13 @@ class Sessions:
         # It may be so new that nobody has told yet.
         self.refresh()
         return find_session(self.catalogue, session)
+
+    def open_own(self, session: str) -> tuple[Row, SessionFile]:
+        """Open a session of this home to write records for it; refuses as `find`, `conflict`."""
+        row, opened = self.open(session)
+        if not self.catalogue.is_current(row):
+            raise not_current(self.catalogue, row)
+        return row, opened
 
     def open(self, session: str) -> tuple[Row, SessionFile]:
         """Return the row and the file of a session, read to its end; refuses as `find`."""
@@ -427,7 +415,7 @@ class Summary:
 
 @frozen
 class Page:
-    """A part of the list, and where the next part begins."""
+    """A part of the list, and the cursor of the next part."""
 
     items: tuple[Summary, ...]
     next_cursor: str | None
@@ -467,95 +455,23 @@ class Detail:
 MadeBy = Literal["restore", "compaction", "import"]
 """The operations of ours that make sessions."""
 
-_OURS = "codex-checkpoints"
-
-
-class Tallies:
-    """The counts of one home's sessions; owned by one thread."""
-
-    def __init__(self, catalogue: Catalogue, records: Records) -> None:
-        """Ask these; nothing is read yet."""
-        self._catalogue = catalogue
-        self._records = records
-        self._markers: dict[str, tuple[Look, int]] = {}
-        self._made: dict[str, MadeBy] = {}
-
-    def branches(self) -> Mapping[str, int]:
-        """Return how many sessions here came of each (AGN-17)."""
-        sources = map(source_of, self._catalogue.current().values())
-        return Counter(source for source in sources if source is not None)
-
-    def markers(self, session_id: str) -> int:
-        """Return how many markers a session has; a file that has not changed is read once."""
-        look = self._records.look(session_id, MARKERS)
-        if look is None:
-            return 0
-        known = self._markers.get(session_id)
-        if known is None or known[0] != look:
-            known = self._markers[session_id] = look, self._count(session_id)
-        return known[1]
-
-    def made_by(self, row: Row) -> MadeBy | None:
-        """Return which operation of ours made a session, which never changes; None where none."""
-        if row.originator != _OURS or row.scratch:
-            return None
-        made = self._made.get(row.session_id)
-        if made is None:
-            made = self._made[row.session_id] = self._operation(row.session_id)
-        return made
-
-    def _operation(self, session_id: str) -> MadeBy:
-        """Find it by the record beside what it made; a branch may be compacted later."""
-        restores = map(object_of, self._lines(session_id, RESTORES))
-        if any(restore.get("sessionId") == session_id for restore in restores):
-            return "restore"
-        imported = self._records.look(session_id, IMPORTS) is not None
-        return "import" if imported else "compaction"
-
-    def _count(self, session_id: str) -> int:
-        from codex_checkpoints.core.restore.markers import marker_set_of  # noqa: PLC0415 - few have any
-
-        return len(marker_set_of(self._lines(session_id, MARKERS)).markers)
-
-    def _lines(self, session_id: str, name: str) -> Iterator[object]:
-        """Yield the lines of a file; what cannot be read keeps nobody from the list."""
-        try:
-            yield from self._records.lines(session_id, name)
-        except StorageError as error:
-            warn(__name__, "storage_error: %s of %s: %s", name, session_id, error)
-
 
 def source_of(row: Row) -> str | None:
-    """Return the session that one is a branch of.
-
-    A subagent is no branch, but part of the work, and in a scratch fork nobody works.
-    """
+    """Return the source of a branch; subagents and scratch forks are no branches."""
     return None if row.scratch or row.parent_session is not None else row.forked_from
 
 
 class Summaries:
-    """The sessions of one home as lists show them."""
+    """Lists of the sessions of one home."""
 
-    def __init__(  # noqa: PLR0913 - what a list tells comes from as many places
-        self,
-        catalogue: Catalogue,
-        records: Records,
-        settings: Settings,
-        projections: Projections,
-        *,
-        compactions: Callable[[], CompactionRecords],
-        named: Callable[[], Named],
-    ) -> None:
-        """Ask these; what is given as a function is loaded when it is needed."""
-        self._catalogue = catalogue
-        self._records = records
-        self._settings = settings
-        self._projections = projections
-        self._compactions = compactions
-        self._named = named
-        self._tallies = Tallies(catalogue, records)
+    def __init__(self, sessions: Sessions) -> None:
+        self._sessions = sessions
+        self._catalogue = sessions.catalogue
+        self._records = sessions.records
+        self._markers: dict[str, tuple[Look, int]] = {}
+        self._made: dict[str, MadeBy] = {}
 
-    def page(  # noqa: PLR0913 - each is a wish of its own, as clients have them
+    def page(  # noqa: PLR0913 - each is an option of its own, as clients have them
         self,
         *,
         cwd: str | None = None,
@@ -565,16 +481,17 @@ class Summaries:
         limit: int | None = None,
         cursor: str | None = None,
     ) -> Page:
-        """Return sessions of the store, newest first, then by id; `cursor` is a page's own.
+        """Return sessions of the store, newest first, then by id.
 
-        `cwd` takes a folder and all below it, `outside` leaves some out.
+        `cwd` is a folder with all below it, `outside` are folders to leave out, `cursor` is a
+        page's own.
         """
         query = ThreadQuery(cwd, outside, archived, search, limit, cursor)
         try:
             found = self._catalogue.store.list_threads(query)
         except BadQuery as error:
             raise Refusal("invalid_payload", str(error), {"problems": [error.field]}) from error
-        noted, branches = self._noted(), self._tallies.branches()
+        noted, branches = self._noted(), self._branches()
         items = tuple(
             self._summary(each.row, each.name, branches, live=each.live, noted=noted)
             for each in found.items
@@ -582,16 +499,11 @@ class Summaries:
         return Page(items, found.next_cursor)
 
     def of(self, row: Row) -> Summary:
-        """Return one session as it stands in a list."""
-        return self._summary(
-            row,
-            self._catalogue.store.name_of(row),
-            self._tallies.branches(),
-            live=row.session_id in self._catalogue.store.live_threads(),
-            noted=self._noted(),
-        )
-
-    # --- inside ----------------------------------------------------------------------------------
+        """Return one session as a list shows it."""
+        store = self._catalogue.store
+        live = row.session_id in store.live_threads()
+        name, noted = store.name_of(row), self._noted()
+        return self._summary(row, name, self._branches(), live=live, noted=noted)
 
     def _summary(
         self,
@@ -602,11 +514,20 @@ class Summaries:
         live: bool,
         noted: frozenset[str],
     ) -> Summary:
+        from codex_checkpoints.core.compaction import offering  # noqa: PLC0415 - as `named` has it
+
+        session_id, sessions = row.session_id, self._sessions
         continued_by = (
-            self._compactions().continued_by(row.session_id) if row.session_id in noted else None
+            sessions.compactions.continued_by(session_id) if session_id in noted else None
         )
+        source = "reported" if row.context_source == "reported" else "estimated"
+        state = offering.Between(not row.turn_open, row.context_tokens, source, row.context_window)
+        offer = None
+        if not row.archived and not continued_by:  # by reported tokens alone (JUN-28)
+            offer = offering.offer(sessions.settings.compaction_offer, state, sessions.named)
+        below = (base.session_id for base in self._catalogue.chains.below(row))
         return Summary(
-            session_id=row.session_id,
+            session_id=session_id,
             path=row.path,
             cwd=row.cwd,
             title=title_of(row, name),
@@ -616,10 +537,10 @@ class Summaries:
             model=row.model,
             context_tokens=row.context_tokens,
             context_tokens_source=row.context_source or "estimated",
-            context_window=self._window(row),
+            context_window=offering.window(row.context_window, sessions.named),
             windows=row.windows,
             compactions=row.compactions,
-            suspect_facts=self._suspect(row) if self._remembers(row, noted) else 0,
+            suspect_facts=0 if noted.isdisjoint((session_id, *below)) else self._suspect(row),
             live=live,
             archived=row.archived,
             forked_from=row.forked_from,
@@ -628,52 +549,62 @@ class Summaries:
             turns=row.turns,
             seq=row.seq,
             named=bool(name),
-            markers=self._tallies.markers(row.session_id),
-            branches=branches.get(row.session_id, 0),
-            made_by=self._tallies.made_by(row),
-            nearly_full=self._is_nearly_full(row),
-            offer=None if row.archived or continued_by else self._offer(row),
+            markers=self._marker_count(session_id),
+            branches=branches.get(session_id, 0),
+            made_by=self._made_by(row),
+            nearly_full=offering.is_nearly_full(state, sessions.named),
+            offer=offer,
         )
 
-    def _window(self, row: Row) -> int | None:
-        """Return how much fits: what a setting or the environment names, else what is reported."""
-        from codex_checkpoints.core.compaction import offering  # noqa: PLC0415 - as `named` has it
-
-        return offering.window(row.context_window, self._named())
-
-    def _is_nearly_full(self, row: Row) -> bool:
-        from codex_checkpoints.core.compaction import offering  # noqa: PLC0415 - as `named` has it
-
-        return offering.is_nearly_full(_between(row), self._named())
-
-    def _offer(self, row: Row) -> Offer | None:
-        """Return what speaks for a compaction, by what is reported alone (JUN-28)."""
-        from codex_checkpoints.core.compaction import offering  # noqa: PLC0415 - as `named` has it
-
-        return offering.offer(self._settings.compaction_offer, _between(row), self._named())
-
-    def _remembers(self, row: Row, noted: frozenset[str]) -> bool:
-        """Return whether there may be notes, here or where the session's history begins."""
-        below = (base.session_id for base in self._catalogue.chains.below(row))
-        return not noted.isdisjoint((row.session_id, *below))
-
     def _noted(self) -> frozenset[str]:
-        """Return the sessions of which more is known than their files tell."""
-        return self._records.has_updates() | self._compactions().holders()
+        """Return the sessions with updates or compactions."""
+        return self._records.has_updates() | self._sessions.compactions.holders()
+
+    def _branches(self) -> Mapping[str, int]:
+        """Return how many sessions of this home came from each (AGN-17)."""
+        sources = map(source_of, self._catalogue.current().values())
+        return Counter(source for source in sources if source is not None)
 
     def _suspect(self, row: Row) -> int:
         try:
             opened = self._catalogue.open(row)
-            checkpoint = self._projections.current(opened)
+            checkpoint = self._sessions.projections.current(opened)
         except Refusal:
             return 0
         statuses = (status_of(fact, checkpoint.artifacts) for fact in checkpoint.facts.values())
         return sum(status == "SUSPECT" for status in statuses)
 
+    def _marker_count(self, session_id: str) -> int:
+        """Return how many markers a session has; an unchanged file is read once."""
+        look = self._records.look(session_id, MARKERS)
+        if look is None:
+            return 0
+        known = self._markers.get(session_id)
+        if known is None or known[0] != look:
+            from codex_checkpoints.core.restore.markers import shelf_of  # noqa: PLC0415 - rare
 
-def _between(row: Row) -> Between:
-    """Return how a session stands between two turns."""
-    from codex_checkpoints.core.compaction.offering import Between  # noqa: PLC0415 - as `named` has it
+            count = len(shelf_of(self._lines(session_id, MARKERS)).markers)
+            known = self._markers[session_id] = look, count
+        return known[1]
 
-    source = "reported" if row.context_source == "reported" else "estimated"
-    return Between(not row.turn_open, row.context_tokens, source, row.context_window)
+    def _made_by(self, row: Row) -> MadeBy | None:
+        """Return which operation of ours made a session, which never changes; None where none."""
+        if row.originator != OURS or row.scratch:
+            return None
+        session_id = row.session_id
+        if session_id not in self._made:
+            # The record beside it tells: a branch may be compacted later.
+            restores = map(object_of, self._lines(session_id, RESTORES))
+            if any(restore.get("sessionId") == session_id for restore in restores):
+                self._made[session_id] = "restore"
+            else:
+                imported = self._records.look(session_id, IMPORTS) is not None
+                self._made[session_id] = "import" if imported else "compaction"
+        return self._made[session_id]
+
+    def _lines(self, session_id: str, name: str) -> Iterator[object]:
+        """Yield the lines of a file; an unreadable one is logged and does not break the list."""
+        try:
+            yield from self._records.lines(session_id, name)
+        except StorageError as error:
+            warn(__name__, "storage_error: %s of %s: %s", name, session_id, error)

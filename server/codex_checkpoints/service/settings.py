@@ -1,6 +1,6 @@
-"""Settings that all doors share: `config.toml` in the state folder, overridden by the editor's.
+"""Settings of all doors: `config.toml` in the state folder, overridden by the editor's.
 
-A setting that is wrong is left at its default and reported; it never stops anything.
+A wrong setting keeps its default and is reported; it never stops anything.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ WINDOW_VARIABLES: tuple[str, str] = (
     "AI_MODEL_CONTEXT_WINDOW_TOKENS",
     "AI_FAST_MODEL_CONTEXT_WINDOW_TOKENS",
 )
-"""What of the environment overrides the window of the model, and of the smaller one (JUN-21)."""
+"""The variables that override the window of the model, and of the smaller one (JUN-21)."""
 
 _LONGEST_NAME = 128
 CODEX_TIMEOUT = 300
-"""Seconds that a summary of Codex's may take: its model reads the whole window once."""
+"""Seconds that a summary by Codex may take: its model reads the whole window once."""
 
 FAILURE_POLICIES = ("stop", "continue")
 HOOK_EVENTS = ("preCompact", "postCompact")
@@ -31,7 +31,7 @@ HOOK_EVENTS = ("preCompact", "postCompact")
 
 @frozen
 class Hook:
-    """A program that runs around a compaction; `on_failure` says what one that fails does to it."""
+    """A program that runs around a compaction; `on_failure` is what its failure does to it."""
 
     command: tuple[str, ...]
     timeout_seconds: float = 10.0
@@ -39,26 +39,24 @@ class Hook:
 
 
 _UNREADABLE_HOOKS: Mapping[str, tuple[Hook, ...]] = {"preCompact": (Hook(()),)}
-"""Hooks that cannot be read: nobody knows whether they would have allowed it, so none starts."""
+"""Stands for hooks that cannot be read: they might have refused, so no compaction starts."""
 
 
 @frozen
 class Settings:
-    """Everything that can be chosen.
+    """All settings.
 
     `hash_limit_bytes` is the size above which a file gets a `stat:` hash; `caps_per_model` are view
-    caps for sessions of one model (DSC-72); `followed_sessions` bounds how many sessions have their
-    files watched, the newest first; `drift_guard` asks to be told of edits that neither the plan
-    nor recent work speaks of (DSC-68).  `retained_tokens` is how much of the user's own words a
-    compaction keeps (JUN-13), `context_window_tokens` what counts instead of a model's own window
-    where it is above 0 (JUN-21), `fast_context_window_tokens` the window of the smaller model,
-    `compaction_offer` what comes of a window that is too full (JUN-36), `hooks` the programs that
-    run around one, by event (CKP-11);
-    `codex_timeout_seconds` is how long Codex may take for a summary of its own (CKP-20);
-    `mark_before_compaction` lets our own hook put a marker before each compaction of Codex's;
-    `inject_on_prompt` lets it hand the view over with a prompt, too.  `restore_budget_tokens` is
-    for the state pack of a hard restore (AGN-53); `soft_restore` says whether a soft branch holds
-    its source's lines or names them (`history_base`); `user_id` and `org_id` stand in the audit.
+    caps by model (DSC-72); `followed_sessions` is how many of the newest sessions have their files
+    watched; `drift_guard` reports edits off plan and recent work (DSC-68); `retained_tokens` is how
+    much of the user's own words a compaction keeps (JUN-13); `context_window_tokens`, above 0,
+    replaces a model's own window (JUN-21), `fast_context_window_tokens` that of the smaller model;
+    `compaction_offer` is what a full window leads to (JUN-36); `hooks` are programs by event
+    (CKP-11); `codex_timeout_seconds` limits a summary by Codex (CKP-20); `mark_before_compaction`
+    marks before each compaction of Codex's; `inject_on_prompt` adds the view to prompts;
+    `restore_budget_tokens` is for the state pack of a hard restore (AGN-53); `soft_restore` says
+    whether a soft branch copies its source's lines or names them (`history_base`); `user_id` and
+    `org_id` go into the audit.
     """
 
     checkpoint_location: str = "state"
@@ -82,22 +80,22 @@ class Settings:
     org_id: str | None = None
 
     def caps_for(self, model: str | None) -> Caps:
-        """Return the caps in force for a session of this model."""
+        """Return the caps for a session of this model."""
         return self.caps if model is None else self.caps_per_model.get(model, self.caps)
 
 
 UNREADABLE = Settings(hooks=_UNREADABLE_HOOKS)
-"""What counts where nobody knows what the user chose."""
+"""The settings where the user's choice cannot be read."""
 
 NOT_TOML = "not valid TOML"
 UNREAD = "cannot be read"
-"""What the sentence about a whole file begins with."""
+"""The sentence about a whole file begins with this."""
 _UNKNOWN = "unknown setting"
 _WRONG_HOOKS = "setting 'hooks'"
 
 
 def what_helps(problem: str, settings: Settings) -> str:
-    """Return what helps against a problem that was told, and what holds until then (CKP-12)."""
+    """Return how to solve a reported problem, and what holds until then (CKP-12)."""
     stops = settings.hooks == _UNREADABLE_HOOKS
     if problem.startswith((NOT_TOML, UNREAD)):
         named = ", and no compaction starts, since it may name hooks that would stop it"
@@ -110,12 +108,12 @@ def what_helps(problem: str, settings: Settings) -> str:
 
 
 def left_aside(variable: str) -> str:
-    """Return what every door says of a variable that is no positive whole number (JUN-21)."""
+    """Return the sentence about a variable that is no positive whole number (JUN-21)."""
     return f"{variable} is no positive whole number; it is left aside"
 
 
 def read_settings(text: str) -> tuple[Settings, tuple[str, ...]]:
-    """Return the settings of a `config.toml`, and a sentence for each that is wrong."""
+    """Return the settings of a `config.toml`, and a sentence for each wrong one."""
     import tomllib  # noqa: PLC0415 - most have no such file
 
     try:
@@ -128,7 +126,7 @@ def read_settings(text: str) -> tuple[Settings, tuple[str, ...]]:
 
 
 def overridden(settings: Settings, table: Mapping[str, Any]) -> tuple[Settings, tuple[str, ...]]:
-    """Return settings with some replaced by name, and a sentence for each that is wrong."""
+    """Return settings with some replaced by name, and a sentence for each wrong one."""
     problems: list[str] = []
     for name, value in table.items():
         rule = _RULES.get(name)
@@ -145,44 +143,32 @@ def overridden(settings: Settings, table: Mapping[str, Any]) -> tuple[Settings, 
 
 
 def without_programs(table: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return an editor's settings without those that name programs to run.
-
-    A workspace has settings, too: what runs is said in the user's own `config.toml` alone.
-    """
+    """Return an editor's settings without `hooks`: a workspace must not choose programs to run."""
     return {name: value for name, value in table.items() if name != "hooks"}
 
 
-def _location(settings: Settings, value: object) -> Settings:
-    if value not in {"state", "beside"}:
-        message = 'must be "state" or "beside"'
-        raise ValueError(message)
-    return evolve(settings, checkpoint_location=value)
+def _rule(
+    field: str, fits: Callable[[Any], bool], must: str
+) -> Callable[[Settings, Any], Settings]:
+    """Return a rule that sets a field to a fitting value."""
 
-
-def _offer(settings: Settings, value: object) -> Settings:
-    match value:
-        case "off" | "offer" | "automatic":
-            return evolve(settings, compaction_offer=value)
-        case _:
-            message = 'must be "off", "offer" or "automatic"'
-            raise ValueError(message)
-
-
-def _soft_restore(settings: Settings, value: object) -> Settings:
-    if value not in {"copy", "reference"}:
-        message = 'must be "copy" or "reference"'
-        raise ValueError(message)
-    return evolve(settings, soft_restore=value)
-
-
-def _whole(field: str, least: int) -> Callable[[Settings, object], Settings]:
-    def rule(settings: Settings, value: object) -> Settings:
-        if type(value) is not int or value < least:
-            message = f"must be a whole number of at least {least}"
+    def rule(settings: Settings, value: Any) -> Settings:  # noqa: ANN401 - as TOML or JSON has it
+        if not fits(value):
+            message = f"must be {must}"
             raise ValueError(message)
         return evolve(settings, **{field: value})
 
     return rule
+
+
+def _choice(field: str, *values: str) -> Callable[[Settings, Any], Settings]:
+    *others, last = (f'"{each}"' for each in values)
+    return _rule(field, lambda value: value in values, f"{', '.join(others)} or {last}")
+
+
+def _whole(field: str, least: int) -> Callable[[Settings, Any], Settings]:
+    must = f"a whole number of at least {least}"
+    return _rule(field, lambda value: type(value) is int and value >= least, must)
 
 
 def _name(field: str) -> Callable[[Settings, object], Settings]:
@@ -195,14 +181,8 @@ def _name(field: str) -> Callable[[Settings, object], Settings]:
     return rule
 
 
-def _truth(field: str) -> Callable[[Settings, object], Settings]:
-    def rule(settings: Settings, value: object) -> Settings:
-        if not isinstance(value, bool):
-            message = "must be true or false"
-            raise TypeError(message)
-        return evolve(settings, **{field: value})
-
-    return rule
+def _truth(field: str) -> Callable[[Settings, Any], Settings]:
+    return _rule(field, lambda value: isinstance(value, bool), "true or false")
 
 
 def _caps(settings: Settings, value: object) -> Settings:
@@ -256,7 +236,7 @@ def _hook(table: Mapping[str, object]) -> Hook:
 
 
 _RULES: Mapping[str, Callable[[Settings, Any], Settings]] = {
-    "checkpointLocation": _location,
+    "checkpointLocation": _choice("checkpoint_location", "state", "beside"),
     "hashLimitBytes": _whole("hash_limit_bytes", 0),
     "hashOutsideFolder": _truth("hash_outside_folder"),
     "followedSessions": _whole("followed_sessions", 0),
@@ -265,13 +245,13 @@ _RULES: Mapping[str, Callable[[Settings, Any], Settings]] = {
     "retainedTokens": _whole("retained_tokens", 1),
     "contextWindowTokens": _whole("context_window_tokens", 0),
     "fastContextWindowTokens": _whole("fast_context_window_tokens", 0),
-    "compactionOffer": _offer,
+    "compactionOffer": _choice("compaction_offer", "off", "offer", "automatic"),
     "hooks": _hooks,
     "codexTimeoutSeconds": _whole("codex_timeout_seconds", 1),
     "markBeforeCompaction": _truth("mark_before_compaction"),
     "injectOnPrompt": _truth("inject_on_prompt"),
     "restoreBudgetTokens": _whole("restore_budget_tokens", 0),
-    "softRestore": _soft_restore,
+    "softRestore": _choice("soft_restore", "copy", "reference"),
     "userId": _name("user_id"),
     "orgId": _name("org_id"),
 }

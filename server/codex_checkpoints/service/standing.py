@@ -1,7 +1,7 @@
-"""Whether a bundle still stands in the window of a session, and which window that is.
+"""Whether a bundle still stands in the current window of a session, and the id of that window.
 
-A session may be large and Codex waits, so its bytes are searched from the end, a few of its lines
-are read, and the whole of it, by `history`, only where these do not tell.
+Codex waits for the answer and a session may be large, so the bytes are searched from the end; only
+where that does not suffice does `history` read the whole.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from codex_checkpoints.core.rollout.fields import load, object_of
 from codex_checkpoints.core.rollout.parsing import BOM, said
 from codex_checkpoints.core.rollout.reader import CHUNK, Place
 from codex_checkpoints.service.reading.projections import View
-from codex_checkpoints.service.reading.session_file import bases_below
+from codex_checkpoints.service.reading.session_file import bases_below, bytes_between
 from codex_checkpoints.service.refusal import warn
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage.contract import RolloutReader, Row
@@ -31,25 +31,25 @@ from codex_checkpoints.storage.durable import StorageError
 from codex_checkpoints.values import frozen
 
 _BLOCK = 1 << 18
-"""So much is searched at a time; more would not stay in the caches of a processor."""
+"""Bytes searched at a time: what fits the caches of a processor."""
 
 _LINE = 1 << 8
-"""So far into a line its kind has been said."""
+"""A line names its kind within so many bytes."""
 
 _Rollouts = Sequence[tuple[str, int]]
-"""Rollouts of a session, the newest first, and up to which byte each belongs to it."""
+"""Rollouts of a session, the newest first, and the byte where each ends."""
 
 
 @frozen
 class CurrentWindow:
-    """What a model would be sent, as far as it tells which bundle stands there."""
+    """The items that may contain the bundle, and the window's id."""
 
     items: tuple[Item, ...]
     window_id: str | None
 
 
 def window_of(sessions: Sessions, row: Row, text: str) -> CurrentWindow:
-    """Return the window of a session, as it is asked whether this text stands in it.
+    """Return the window of a session, to search this text in it.
 
     Raises `UnreadableSource`, and what `Histories.history` refuses.
     """
@@ -63,7 +63,7 @@ def window_of(sessions: Sessions, row: Row, text: str) -> CurrentWindow:
 
 
 def _near_the_end(sessions: Sessions, row: Row, text: str) -> CurrentWindow | None:
-    """Return the window as a few lines tell it, None where they do not."""
+    """Return the window as found in a few lines, None where they do not suffice."""
     reader, trace = sessions.catalogue.reader, trace_of(text)
     path, size = row.path, row.rollout.size
     last = last_line_with(reader, path, size, (COMPACTION, trace, ROLLBACK))
@@ -85,7 +85,7 @@ def _near_the_end(sessions: Sessions, row: Row, text: str) -> CurrentWindow | No
 def _below(sessions: Sessions, row: Row) -> _Rollouts | None:
     """Return the rollouts that this one builds on, and where each is cut.
 
-    None where one of them is compressed, so that it can only be read from its beginning.
+    None where one is compressed, so that it can only be read from its beginning.
     """
     bases, _ = bases_below(
         sessions.catalogue.reader, row.path, sessions.catalogue.chains.locator(row.path)
@@ -106,8 +106,8 @@ def _opened(
 ) -> CurrentWindow | None:
     """Return these items with the id of the window that the newest compaction opened.
 
-    The compaction is sought in `rollouts`; where there is none, the head of the current one tells
-    the first window.  None where a rollback may have brought an earlier window back.
+    Without a compaction in `rollouts` the head of the current one names the first window.  None
+    where a rollback may have brought back an earlier window.
     """
     for path, end in rollouts:
         place = last_line_with(reader, path, end, (COMPACTION, ROLLBACK))
@@ -119,11 +119,11 @@ def _opened(
 
 
 def _recent(reader: RolloutReader, path: str, size: int, last: int, trace: bytes) -> Recent | None:
-    """Read from the line on with which the window begins or in which the text stands.
+    """Read from the line on where the window begins or where the text stands.
 
-    `last` is the last line that is either, or a rollback.  A compaction without the text is all
-    there is to read: nowhere behind it is the text.  None where an earlier window may have been
-    brought back.
+    `last` is the last line that is either, or a rollback.  A compaction without the text is read
+    alone: the text does not come after it.  None where a rollback may have brought back an earlier
+    window.
     """
     line = _line_at(reader, path, last, size)
     if COMPACTION in line and trace not in line:
@@ -157,7 +157,7 @@ def _is_behind_rollback(reader: RolloutReader, path: str, place: int) -> bool:
     found = last_line_with(reader, path, place, (*BEGINNINGS, ROLLBACK))
     if found is None:
         return False
-    return ROLLBACK in _bytes(reader, path, found, min(place, found + _LINE))
+    return ROLLBACK in bytes_between(reader, path, found, min(place, found + _LINE))
 
 
 def _first_window(reader: RolloutReader, path: str) -> str | None:
@@ -174,7 +174,7 @@ def last_line_with(
     end = size
     while end > least:
         start = max(least, end - _BLOCK)
-        at = last_trace(_bytes(reader, path, start, end + overlap), traces)
+        at = last_trace(bytes_between(reader, path, start, end + overlap), traces)
         if at >= 0:
             return _line_begin(reader, path, start + at)
         end = start
@@ -185,7 +185,7 @@ def _line_at(reader: RolloutReader, path: str, place: int, size: int) -> bytes:
     """Return the line that begins at a place, without its LF."""
     line, end = b"", place
     while end < size:
-        data = _bytes(reader, path, end, min(size, end + CHUNK))
+        data = bytes_between(reader, path, end, min(size, end + CHUNK))
         found = data.find(b"\n")
         if found >= 0:
             return line + data[:found]
@@ -199,27 +199,16 @@ def _line_begin(reader: RolloutReader, path: str, place: int) -> int:
     end = place
     while end > 0:
         start = max(0, end - CHUNK)
-        found = _bytes(reader, path, start, end).rfind(b"\n")
+        found = bytes_between(reader, path, start, end).rfind(b"\n")
         if found >= 0:
             return start + found + 1
         end = start
     return 0
 
 
-def _bytes(reader: RolloutReader, path: str, start: int, end: int) -> bytes:
-    parts: list[bytes] = []
-
-    def take(data: bytes) -> int:
-        parts.append(data)
-        return len(data)
-
-    reader.read(path, start, take, end)
-    return b"".join(parts)
-
-
 @frozen
 class Receiver:
-    """Who is given something: through which door, in which context window, and when (UTC)."""
+    """The receiver of a view: its door, its context window, and the time (UTC)."""
 
     door: str
     window: str | None
@@ -227,7 +216,7 @@ class Receiver:
 
 
 def hand_over(sessions: Sessions, session: str, receiver: Receiver) -> View:
-    """Return the view of a session as it is now, and note who was given it."""
+    """Return the current view of a session, and write a receipt."""
     view = sessions.view(session)
     data = view.text.encode()
     receipt = {

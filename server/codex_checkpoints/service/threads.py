@@ -1,8 +1,7 @@
-"""The one entry point for changes to threads: made, continued, named, put away, removed (STO-8).
+"""Change threads: create, append, name, archive, delete (STO-8).
 
-A thread that is loaded in this process is changed through its `LiveThread`, a cold one straight
-through the store; the outcome is the same.  What the store will not do becomes a refusal here.
-Which thread a person means is known to `session_names`.
+A thread that is loaded in this process is changed through its `LiveThread`, any other through the
+store.  An error of the store becomes a refusal.
 """
 
 from __future__ import annotations
@@ -60,10 +59,7 @@ KEPT = frozenset(
         "realtime_item",
     }
 )
-"""What a rollout may hold behind its first line.
-
-A second `session_meta` is not among it: Codex would forget everything before it.
-"""
+"""What may stand behind the first line; at a second `session_meta` Codex forgets all before it."""
 
 TRANSIENT = {
     "event_msg": frozenset(
@@ -96,29 +92,28 @@ TRANSIENT = {
     ),
     "response_item": frozenset({"additional_tools", "compaction_trigger", "ghost_snapshot"}),
 }
-"""Kinds by envelope that Codex sends to those who look on, and writes nowhere."""
+"""Kinds, by envelope, that Codex sends to watchers and never writes."""
 
 
 def is_kept(item: Item | Copied) -> bool:
-    """Return whether an item belongs into a rollout; a line copied from one does."""
+    """Return whether an item belongs in a rollout; a copied line always does."""
     if isinstance(item, Copied):
         return True
     return item.type in KEPT and item.payload.get("type") not in TRANSIENT.get(item.type, ())
 
 
 class Observer:
-    """Turns what was appended to one thread into patches, for that thread alone (STO-7)."""
+    """Turns lines appended to one thread into patches for that thread (STO-7)."""
 
     def __init__(self, session: SessionFile, locate: Locate) -> None:
-        """Stand where the thread ends now."""
         self._session = session
         self._locate = locate
 
     def patches(self, appended: Appended) -> tuple[Patch, ...]:
-        """Return what there is to tell of the thread with its new lines; only those are read.
+        """Return the patches for appended lines; only these lines are read.
 
-        Where the rollout lies elsewhere now, since it was unpacked, or where a later one has become
-        the current one, that is read from its beginning.  Raises `UnreadableSource`.
+        A file that was unpacked, or a later rollout of the thread, is read whole.  Raises
+        `UnreadableSource`.
         """
         before, now = self._session, appended.rollout
         if before.path == now.path:
@@ -132,10 +127,9 @@ class Observer:
 
 
 class LiveThread:
-    """One thread that is loaded in this process."""
+    """One thread that is loaded in this process (STO-6)."""
 
     def __init__(self, store: ThreadStore, thread_id: str, observer: Observer) -> None:
-        """Take a thread of this store and who observes it."""
         self.thread_id = thread_id
         self._store = store
         self._observer = observer
@@ -146,9 +140,9 @@ class LiveThread:
         at: datetime,
         expected: Look | None = None,
     ) -> Appended | None:
-        """Append what belongs into the rollout; durable on return, None where nothing does.
+        """Append the items that belong in a rollout, durably; return None where there are none.
 
-        Raises as `ThreadStore.append_items`; then nothing was appended, and no metadata touched.
+        Raises as `ThreadStore.append_items`; then nothing has changed.
         """
         kept = tuple(filter(is_kept, items))
         if not kept:
@@ -161,20 +155,20 @@ class LiveThread:
         return appended
 
     def update_metadata(self, *patches: Patch) -> None:
-        """Change metadata of the thread; raises as `ThreadStore.update_thread_metadata`."""
+        """Change metadata of the thread; raises as the store."""
         self._store.update_thread_metadata([(self.thread_id, patch) for patch in patches])
 
 
 @frozen
 class Move:
-    """A thread that is to be put away, or back; `codex` does it where it keeps book of threads."""
+    """An archiving or unarchiving; `codex` does it where Codex keeps a database of threads."""
 
     thread_id: str
     archive: bool
     codex: CodexArchive | None
 
     def ask(self, cancelled: Callable[[], bool], begin: Callable[[], None]) -> Asked:
-        """Let Codex do it, on any thread; it can be called off until `begin` is called.
+        """Let Codex move the thread; can be cancelled until it calls `begin`.
 
         Raises `Cancelled`, and what `begin` raises: then nothing has changed.
         """
@@ -193,14 +187,14 @@ class Move:
 
 @frozen
 class Asked:
-    """A move for which Codex was asked, where it is to be; `failure` says why it did not do it."""
+    """A move after Codex was asked; `failure` is why Codex did not do it."""
 
     move: Move
     failure: AskingFailed | None = None
 
 
 IsReferredTo = Callable[[str], bool]
-"""Whether records of ours refer to a thread, by its id: then it is not removed."""
+"""Whether records of ours refer to a thread, by its id; then it is not deleted."""
 
 _CODES: dict[type, str] = {
     ThreadNotFound: "unknown_session",
@@ -214,7 +208,6 @@ _CODES: dict[type, str] = {
 
 
 def _code_of(error: StoreError) -> str:
-    """Return the code of a refusal; stores may have errors of their own, below ours."""
     return next((_CODES[kind] for kind in type(error).__mro__ if kind in _CODES), "storage_error")
 
 
@@ -224,7 +217,6 @@ def nobody(_thread_id: str) -> bool:
 
 
 def _not_ours(row: Row) -> Refusal:
-    """Return the refusal to remove a thread that somebody else made, with what can be done."""
     message = f"session {row.session_id} was not made by codex-checkpoints"
     hint = "Only what it made itself, as a branch, is deleted."
     if not row.archived:
@@ -235,7 +227,7 @@ def _not_ours(row: Row) -> Refusal:
 
 @contextlib.contextmanager
 def refusing(thread_id: str) -> Generator[None]:
-    """Turn what a store will not do with a thread into a refusal."""
+    """Turn an error of the store into a refusal."""
     try:
         yield
     except StoreError as error:
@@ -246,7 +238,7 @@ def refusing(thread_id: str) -> Generator[None]:
 
 
 class ThreadManager:
-    """The threads of one catalogue, as they are changed; owned by one thread of execution."""
+    """Changes the threads of one catalogue; one thread of execution owns it."""
 
     def __init__(
         self,
@@ -254,7 +246,6 @@ class ThreadManager:
         is_referred_to: IsReferredTo = nobody,
         codex: CodexArchive | None = None,
     ) -> None:
-        """Begin with no thread loaded; `codex` is asked where it keeps a database of threads."""
         self._catalogue = catalogue
         self._store = catalogue.store
         self._is_referred_to = is_referred_to
@@ -263,24 +254,21 @@ class ThreadManager:
         self._changed: set[str] = set()
 
     def create(self, new: NewThread, at: datetime) -> Row:
-        """Publish a thread whole, and look at it; refuses `conflict`, `storage_error`."""
+        """Publish a whole thread and read it; refuses `conflict`, `storage_error`."""
         with refusing(str(new.meta.get("id"))):
             rollout = self._store.create_thread(new, at)
         self._changed.add(rollout.thread_id)
         return self._seen(rollout)
 
     def load(self, thread_id: str) -> LiveThread:
-        """Return the door of a thread that is written to for some time; it stays open.
-
-        Refuses `unknown_session`, `unreadable_source`.
-        """
+        """Return a thread that stays loaded; refuses `unknown_session`, `unreadable_source`."""
         live = self._live.get(thread_id)
         if live is None:
             live = self._live[thread_id] = self._opened(thread_id)
         return live
 
     def unload(self, thread_id: str) -> None:
-        """Let a thread be cold again; one that is cold stays so."""
+        """Forget a loaded thread."""
         self._live.pop(thread_id, None)
 
     def append(
@@ -290,9 +278,9 @@ class ThreadManager:
         at: datetime,
         expected: Look | None = None,
     ) -> Appended | None:
-        """Append to a thread, durable on return; None where nothing of it belongs into a rollout.
+        """Append to a thread, durably; return None where no item belongs in a rollout.
 
-        Refuses `session_live`, `conflict` (not as `expected`), `storage_error`.
+        Refuses `session_live`, `conflict` (the file is not as `expected`), `storage_error`.
         """
         live = self._live.get(thread_id) or self._opened(thread_id)
         with refusing(thread_id):
@@ -302,31 +290,28 @@ class ThreadManager:
         return appended
 
     def check_append(self, thread_id: str) -> None:
-        """Make sure that a thread could be appended to as it stands; nothing is made or changed.
-
-        Refuses as `append`.
-        """
+        """Refuse as `append` would now; nothing changes."""
         with refusing(thread_id):
             self._store.check_append(thread_id)
 
     def take_changed(self) -> set[str]:
         """Return, once, the threads that were made or continued here.
 
-        A look at their rollouts finds nothing new any more, since the store was told at once.
+        The store knows of them already, so looking at their files finds nothing new.
         """
         changed, self._changed = self._changed, set()
         return changed
 
     def rename(self, thread_id: str, name: str | None) -> None:
-        """Give a thread a name, durable on return; None, or one without a character, takes it back.
+        """Name a thread durably, in one line of at most 160 code points; None removes the name.
 
-        A name is one line of at most 160 code points.  Refuses `unknown_session`, `storage_error`.
+        Refuses `unknown_session`, `storage_error`.
         """
         text = cut(one_line(name), MAX_VALUE_CHARS) if name is not None else ""
         self.update_metadata(thread_id, Patch(name=text or None))
 
     def update_metadata(self, thread_id: str, patch: Patch) -> None:
-        """Change metadata of a thread, by its door where it is loaded."""
+        """Change metadata of a thread."""
         live = self._live.get(thread_id)
         with refusing(thread_id):
             if live is not None:
@@ -335,15 +320,15 @@ class ThreadManager:
                 self._store.update_thread_metadata([(thread_id, patch)])
 
     def archive(self, thread_id: str) -> Row:
-        """Put a thread among the archived ones; refuses `session_live`, `conflict`."""
+        """Archive a thread; refuses `session_live`, `conflict`."""
         return self._moved(self.to_move(thread_id, archive=True))
 
     def unarchive(self, thread_id: str) -> Row:
-        """Put an archived thread back; refuses `session_live`, `conflict`."""
+        """Unarchive a thread; refuses `session_live`, `conflict`."""
         return self._moved(self.to_move(thread_id, archive=False))
 
     def to_move(self, thread_id: str, *, archive: bool) -> Move:
-        """Find out who is to put a thread away, or back: the first step; nothing is changed."""
+        """Decide who is to move a thread, as the first step; nothing changes."""
         codex, row = self._codex, self._catalogue.current().get(thread_id)
         is_free = thread_id not in self._store.live_threads()
         if row is None or row.archived == archive or not is_free:
@@ -351,10 +336,10 @@ class ThreadManager:
         return Move(thread_id, archive, codex if codex is not None and codex.is_kept() else None)
 
     def moved(self, asked: Asked) -> Row:
-        """Look what Codex did, and move the files where it did not: the last step.
+        """Look at what Codex did, and move the files where it did not: the last step.
 
-        Without Codex a thread is moved all the same, and the log says what that means.  Refuses
-        `session_live`, `conflict`; raises `Cancelled` where nothing has changed.
+        Where Codex failed the log says so.  Refuses `session_live`, `conflict`; raises `Cancelled`
+        where nothing has changed.
         """
         move = asked.move
         row = None if move.codex is None else self._catalogue.look_for(move.thread_id)
@@ -364,10 +349,10 @@ class ThreadManager:
         return row
 
     def delete(self, thread_id: str) -> None:
-        """Remove the rollout of a thread that we made and that nothing refers to.
+        """Delete the rollout of a thread that we made and that nothing refers to.
 
-        Our own records of it stay.  Refuses `session_live`, `conflict`, `storage_error`; of a
-        thread that we did not make nothing else is said, since nothing else would help.
+        Our own records of it stay.  Refuses `session_live`, `conflict`, `storage_error`; for a
+        thread that we did not make nothing else is checked, since nothing else would help.
         """
         row = self._catalogue.current().get(thread_id)
         if row is not None and row.originator != OURS:
@@ -379,8 +364,6 @@ class ThreadManager:
             self._store.delete_thread(thread_id)
         self.unload(thread_id)
         self._look_at(thread_id)
-
-    # --- inside ----------------------------------------------------------------------------------
 
     def _opened(self, thread_id: str) -> LiveThread:
         with refusing(thread_id):
@@ -413,11 +396,9 @@ class ThreadManager:
         return self._catalogue.look_for(thread_id) or self._seen(rollout)
 
     def _look_at(self, thread_id: str) -> None:
-        """Look again at what was known of a thread."""
         rows = self._catalogue.rows().values()
         self._catalogue.look([row.path for row in rows if row.session_id == thread_id])
 
     def _seen(self, rollout: Rollout) -> Row:
-        """Read what a change has put there, and return what was found."""
         self._catalogue.look([rollout.path])
         return self._catalogue.rows()[rollout.path]

@@ -1,17 +1,13 @@
-"""The one way of an operation that makes or changes a session: it is done whole, or not at all.
+"""How compaction, restore and import make or change a session: wholly, or not at all.
 
-A compaction, a restore and an import take the same steps:
+1. prepare: write the operation, with all that its end needs, to `restoring/<id>.jsonl`; 2. publish:
+make a session, or append to one, in one step; 3. record: write the records and the audit; 4.
+settle: remove the file of step 1.
 
-1. prepare: the operation is written to `restoring/<id>.jsonl`, with all that its end needs;
-2. publish: one step makes a session, or appends to one;
-3. record: the records lie with the sessions, and the audit has the events;
-4. settle: what was written in step 1 is removed.
-
-A process that dies before step 2 has changed nothing that counts; one that dies behind it lacks
-steps 3 and 4 alone.  So one rule ends whatever was cut off: a published operation is recorded, any
-other is taken back.  It holds at once where an operation fails, and at the next start where a
-process was killed (`recovery`).  The file of step 1 is locked until then, so nobody settles what
-another process is still doing.
+A process that dies before step 2 has changed nothing that counts; one that dies later lacks steps 3
+and 4.  So one rule ends a broken operation: a published one is recorded, any other is taken back.
+It is applied at once where an operation fails, and at the next start where a process was killed
+(`recovery`).  The file of step 1 stays locked, so no other process settles a running operation.
 """
 
 from __future__ import annotations
@@ -35,13 +31,13 @@ INTERRUPTED = "interrupted"
 
 
 class Work(Protocol):
-    """What an operation leaves to be done at its end; `record` and `take_back` may come twice.
+    """The end of an operation; `record` and `take_back` may be called twice.
 
-    Each raises `StorageError` and refuses `storage_error`: then the next start tries again.
+    Both raise `StorageError` or refuse `storage_error`: then the next start tries again.
     """
 
     def is_published(self) -> bool:
-        """Return whether the one step that counts is done."""
+        """Return whether step 2 is done."""
         ...
 
     def record(self) -> None:
@@ -49,7 +45,7 @@ class Work(Protocol):
         ...
 
     def take_back(self, code: str) -> bool:
-        """Remove what was put beside a session that never came; return whether nothing is left."""
+        """Remove what was written for a session that was not made; return whether all is gone."""
         ...
 
 
@@ -57,8 +53,8 @@ class Work(Protocol):
 def undertaking(records: Records, name: str, work: Work) -> Generator[Append]:
     """Hold the file of an operation for steps 1 and 2, then do steps 3 and 4; yield its `append`.
 
-    A block that fails with one of our errors is settled as well.  What cannot be settled now is
-    left to the next start, and so is whatever else ends the block.  Raises `StorageError`.
+    A block that fails with one of our errors is settled too; any other failure, and what cannot be
+    settled now, is left to the next start.  Raises `StorageError`.
     """
     with records.undertaking(name) as journal:
         try:
@@ -70,10 +66,10 @@ def undertaking(records: Records, name: str, work: Work) -> Generator[Append]:
 
 
 def recover(records: Records, reopen: Callable[[str, Json], Work | None]) -> int:
-    """Settle the operations that nobody is doing any more; return how many came to their end.
+    """Settle the operations of killed processes; return how many.
 
-    `reopen` gets a name and what is written of it, as one object; it returns None for an operation
-    that was killed before anything but its name was written.
+    `reopen` gets the name and the written lines as one object; it returns None where only the name
+    was written.
     """
     settled = 0
     for name in records.left_undertakings():
@@ -106,28 +102,21 @@ def _settled(name: str, journal: Journal, work: Work, code: str) -> bool:
 
 
 def _code_of(error: StorageError | Refusal | Cancelled) -> str:
-    match error:
-        case Refusal(code=code):
-            return code
-        case StorageError():
-            return "storage_error"
-        case Cancelled():
-            return "cancelled"
+    if isinstance(error, Refusal):
+        return error.code
+    return "cancelled" if isinstance(error, Cancelled) else "storage_error"
 
 
 def removed(records: Records, session_id: str, names: Iterable[str]) -> bool:
-    """Remove files beside a session that never came; return whether all of them are gone."""
-    left = [name for name in names if not _is_removed(records, session_id, name)]
-    return not left
-
-
-def _is_removed(records: Records, session_id: str, name: str) -> bool:
-    try:
-        records.remove(session_id, name)
-    except StorageError as error:
-        logger.warning("storage_error: %s of %s stays: %s", name, session_id, error)
-        return False
-    return True
+    """Remove files beside a session that was not made; return whether all are gone."""
+    are_gone = True
+    for name in names:
+        try:
+            records.remove(session_id, name)
+        except StorageError as error:
+            logger.warning("storage_error: %s of %s stays: %s", name, session_id, error)
+            are_gone = False
+    return are_gone
 
 
 # --- the audit -----------------------------------------------------------------------------------
@@ -144,7 +133,7 @@ def event_of(  # noqa: PLR0913 - each is a field of its own
     more: Mapping[str, object],
     source_turn: Mapping[str, object] | None = None,
 ) -> dict[str, object]:
-    """Return the line of an event that is no restore's, sealed: ids, counts, digests and codes."""
+    """Return the sealed audit line of an event: ids, counts, digests and codes."""
     return sealed(
         {
             "type": kind,
@@ -162,7 +151,9 @@ def event_of(  # noqa: PLR0913 - each is a field of its own
     )
 
 
-def is_told(records: Records, kind: object, operation_id: object) -> bool:
-    """Return whether the audit has an event of this kind of an operation."""
-    told = map(object_of, records.events())
-    return any((each.get("type"), each.get("operationId")) == (kind, operation_id) for each in told)
+def is_in_audit(records: Records, kind: object, operation_id: object) -> bool:
+    """Return whether the audit has an event of this kind for an operation."""
+    events = map(object_of, records.events())
+    return any(
+        (each.get("type"), each.get("operationId")) == (kind, operation_id) for each in events
+    )

@@ -72,7 +72,7 @@ from codex_checkpoints.service.kept import (
 from codex_checkpoints.service.reading.projections import Projection
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.service.undertaking import event_of, is_told, undertaking
+from codex_checkpoints.service.undertaking import event_of, is_in_audit, undertaking
 from codex_checkpoints.storage.contract import Item, NewThread, Row, UnreadableSource
 from codex_checkpoints.storage.durable import StorageError
 from codex_checkpoints.storage.records import in_text
@@ -139,7 +139,7 @@ class CompactionWork:
             if held.prepared == self._record:
                 held.settle(done=True)
         of = self._event.get("type"), self._record.compaction_id
-        if self._records is not None or not is_told(self._sessions.records, *of):
+        if self._records is not None or not is_in_audit(self._sessions.records, *of):
             self._sessions.records.add_event(self._event)
 
     def take_back(self, code: str) -> bool:

@@ -200,7 +200,7 @@ class Sources:
     def _read(self, session: str, begin: Callable[[str], FirstPass]) -> CompactionSource:
         catalogue = self._sessions.catalogue
         listening = Listening(partial(may_mean, session), begin)
-        with catalogue.heard_by(listening):
+        with catalogue.shared_with(listening):
             self._look_around()
             row = self._sessions.own(session)
             catalogue.look([row.path])
@@ -214,7 +214,7 @@ class Sources:
         replay = opened.now()
         whole = replay is not opened.replay
         end = opened.mark.offset + (len(opened.tail) if whole else 0)
-        first = listening.heard(row, end)
+        first = listening.pass_over(row, end)
         self._sessions.pace.expect(2 * catalogue.chains.weight(row) - first.at)
         traced = self._histories.traced(row, end, replay.scale.shift, first)
         live = row.session_id in catalogue.store.live_threads()

@@ -33,7 +33,7 @@ from codex_checkpoints.service.kept import ImportRecords, storing_restore
 from codex_checkpoints.service.reading.pace import paced_hashes
 from codex_checkpoints.service.refusal import Refusal, misfit
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.service.undertaking import event_of, is_told, removed, undertaking
+from codex_checkpoints.service.undertaking import event_of, is_in_audit, removed, undertaking
 from codex_checkpoints.storage import durable
 from codex_checkpoints.storage.contract import Item, NewThread
 from codex_checkpoints.storage.records import IMPORTS, MARKERS
@@ -245,7 +245,7 @@ class ImportWork:
     def record(self) -> None:
         """Tell the audit, once; the record lies with the session already."""
         made, records = self._made, self._sessions.records
-        if made is None or is_told(records, IMPORTED, made.operation_id):
+        if made is None or is_in_audit(records, IMPORTED, made.operation_id):
             return
         checkpoint = made.seed
         more = {

@@ -1,10 +1,7 @@
-"""What the sessions are: derives from rollouts what a store then remembers (STO-14).
+"""The index of sessions: read new and changed rollouts, and give their rows to the store (STO-14).
 
-A rollout that is new or has changed is read, and the store is told what was found, by the one call
-that changes metadata (STO-4).  That is done in slices, so that whoever waits can be told how far it
-is, change their mind, or be answered in between.  The readers of sessions in use are kept by
-`readers`, which file builds on which is known to `rollout_chains`, which session somebody means to
-`session_names`.  What a checkpoint says is not known here.
+All metadata goes through one call of the store (STO-4).  Reading is done in slices, so that a
+caller can report progress, stop, or answer others in between.
 """
 
 from __future__ import annotations
@@ -26,7 +23,7 @@ from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.service.reading.chains import Chains
 from codex_checkpoints.service.reading.pace import PacedReader
 from codex_checkpoints.service.reading.session_file import (
-    Hear,
+    ByteSink,
     SessionFile,
     is_between_turns,
     open_session,
@@ -45,7 +42,7 @@ from codex_checkpoints.values import frozen
 
 
 def row_of(rollout: Rollout, session: SessionFile) -> Row:
-    """Return what there is to tell of a session."""
+    """Return the row of a session."""
     replay = session.now()
     state = replay.state
     task = replay.task()
@@ -82,12 +79,12 @@ def row_of(rollout: Rollout, session: SessionFile) -> Row:
 
 
 def problems_of(row: Row) -> tuple[str, ...]:
-    """Return what is wrong with the files of a session: each a code, a colon and a rollout id."""
+    """Return what is wrong with the files of a session, each as `code:rollout id`."""
     return tuple(orjson.loads(row.problems)) if row.problems else ()
 
 
 def skipped_of(row: Row) -> dict[str, int]:
-    """Return how much of a session file gave nothing, by reason."""
+    """Return how much of a session file was skipped, by reason."""
     return orjson.loads(row.skipped) if row.skipped else {}
 
 
@@ -96,7 +93,6 @@ def _json(found: object) -> str:
 
 
 def _skipped(session: SessionFile) -> dict[str, int]:
-    """Return what gave nothing, by reason."""
     replay = session.replay
     counts = dict(replay.scale.skipped)
     if session.tail.strip() and replay is session.now():
@@ -109,12 +105,12 @@ def _skipped(session: SessionFile) -> dict[str, int]:
 
 
 def unreadable_row(rollout: Rollout, reason: str) -> Row:
-    """Return the row of a rollout that cannot be read: it is known by its place alone."""
+    """Return the row of a rollout that cannot be read: only its place is known."""
     return Row(rollout, rollout.thread_id, error=reason)
 
 
 def utc(stamp: str) -> str | None:
-    """Return a time of a record as UTC with milliseconds and `Z`; None for what is no time."""
+    """Return a time as UTC with milliseconds and `Z`; None for what is no time."""
     try:
         return _iso(datetime.fromisoformat(stamp))
     except (ValueError, OverflowError):
@@ -122,10 +118,10 @@ def utc(stamp: str) -> str | None:
 
 
 def _utc(stamp: str | None, mtime_ns: int) -> str:
-    """Return a time as UTC with milliseconds and `Z`; a file without times has that of its file."""
-    told = None if stamp is None else utc(stamp)
-    if told is not None:
-        return told
+    """Return a time as `utc` does, else the time of the file."""
+    recorded = None if stamp is None else utc(stamp)
+    if recorded is not None:
+        return recorded
     try:
         return _iso(datetime.fromtimestamp(mtime_ns / 1e9, UTC))
     except (ValueError, OverflowError, OSError):
@@ -139,16 +135,15 @@ def _iso(when: datetime) -> str:
 
 _KEPT = 32
 _SAVED_FROM = 1 << 20
-"""From this size on the state of a file in use is saved, and again after as many new bytes."""
+"""The state of a file in use is saved from this size on, and again after as many new bytes."""
 _SAVED_AT_ONCE = 1 << 24
-"""From this size on it is saved by the first index already: reading it again would be felt."""
+"""From this size on the first index saves it already: reading it again takes long."""
 
 
 class Readers:
     """The sessions of one store that were read lately, each where its reader stands."""
 
     def __init__(self, store: ThreadStore, reader: RolloutReader, seeds: Seeds) -> None:
-        """Begin with none; `reader` reads for them all, the store keeps their states."""
         self._store = store
         self._reader = reader
         self._seeds = seeds
@@ -156,14 +151,11 @@ class Readers:
         self._saved_at: dict[str, int] = {}
 
     def take(self, path: str) -> SessionFile | None:
-        """Take out the reader of a rollout.
-
-        Whoever read on gives it back by `keep`; one that broke off in the middle is of no use.
-        """
+        """Take out the reader of a rollout; one that has read on goes back by `keep`."""
         return self._kept.pop(path, None)
 
     def resume(self, path: str) -> SessionFile | None:
-        """Return a reader where one was saved, None where none was, or of another version."""
+        """Return a saved reader, None without one of this version."""
         saved = self._store.recall(path)
         if saved is None:
             return None
@@ -173,7 +165,7 @@ class Readers:
         return session
 
     def keep(self, session: SessionFile) -> None:
-        """Hold on to a reader that is in use, and let go of the one used longest ago."""
+        """Keep a reader in use, and drop the one used longest ago."""
         self._kept[session.path] = session
         self._kept.move_to_end(session.path)
         offset = session.mark.offset
@@ -184,17 +176,17 @@ class Readers:
             self._save(old)
 
     def pass_by(self, session: SessionFile) -> None:
-        """Save what nobody uses yet, if it is large; it is not kept."""
+        """Save a large session that is not in use."""
         if session.mark.offset >= _SAVED_AT_ONCE:
             self._save(session)
 
     def let_go(self, path: str) -> None:
-        """Forget the reader of a rollout that is gone, or that is to be read from its beginning."""
+        """Forget the reader of a rollout that is gone or must be read from its beginning."""
         self._kept.pop(path, None)
         self._saved_at.pop(path, None)
 
     def save_all(self) -> None:
-        """Save what would be slow to read again."""
+        """Save large sessions."""
         for session in self._kept.values():
             self._save(session)
 
@@ -208,8 +200,8 @@ class Readers:
             self._store.remember(session.path, (offset, 0, session.mark.inode), state)
 
 
-Listen = Callable[[Rollout], Hear | None]
-"""Say who hears the bytes of a rollout that is about to be read from its beginning."""
+Listen = Callable[[Rollout], ByteSink | None]
+"""Return who gets the bytes of a rollout that is about to be read from its beginning."""
 
 _SLICE_BYTES = 1 << 25
 _SLICE_FILES = 250
@@ -217,7 +209,7 @@ _SLICE_FILES = 250
 
 @frozen
 class Progress:
-    """How far an index is: files and bytes done, of how many."""
+    """Progress of an index: files and bytes done, of how many."""
 
     files: int
     of_files: int
@@ -228,25 +220,21 @@ class Progress:
 
 
 class Catalogue:
-    """The sessions of one Codex home; owned by one thread."""
+    """The sessions of one Codex home; one thread owns it."""
 
     def __init__(self, store: ThreadStore, seeds: Seeds = unsown) -> None:
-        """Take what the store was told before; nothing is read yet.
-
-        `seeds` tells what the sessions that we made go on from.
-        """
         self.store = store
         self.seeds = seeds
         self.reader = PacedReader(store.reader)
         self._readers = Readers(store, self.reader, seeds)
         self.chains = Chains(store)
-        self._listen: Listen = _nobody
+        self._listener_of: Listen = _nobody
 
     # --- what there is ---------------------------------------------------------------------------
 
     @property
     def place(self) -> str:
-        """Return where the sessions are, in words for a person."""
+        """Return where the sessions are, for a person."""
         return self.store.place
 
     def rows(self) -> Mapping[str, Row]:
@@ -263,24 +251,19 @@ class Catalogue:
         return self.store.current()
 
     def row_at(self, path: str) -> Row:
-        """Return the row of a rollout by its path, of one outside the home as well.
-
-        Raises `unreadable_source`.
-        """
+        """Return the row of a rollout, also one outside the home; raises `unreadable_source`."""
         path = os.path.abspath(path)
         row = self.rows().get(path)
         if row is not None and row.error is None:
             return row
-        try:
+        with reading_file(path):
             rollout = self.store.rollout_at(path)
             locate = self.chains.locator(path)
             opened = open_session(self.reader, path, locate, seeds=self.seeds)
-        except UnreadableSource as error:
-            raise unreadable(path, str(error)) from error
-        return row_of(rollout, opened)
+            return row_of(rollout, opened)
 
     def title_of(self, row: Row) -> str | None:
-        """Return what a session is called: the name it was given, else its first message."""
+        """Return the name of a session, or its first message."""
         return title_of(row, self.store.name_of(row))
 
     # --- keeping up ------------------------------------------------------------------------------
@@ -288,7 +271,7 @@ class Catalogue:
     def refresh(self) -> Iterator[Progress]:
         """Bring the index up to date with the folders, a slice at a time.
 
-        Yields after each slice, at least once; stopping early loses nothing that was yielded.
+        Yields after each slice, at least once; stopping early keeps what was yielded.
         """
         found = self.store.rollouts()
         new, changed = self._compared(found, [path for path in self.rows() if path not in found])
@@ -312,16 +295,16 @@ class Catalogue:
         yield Progress(done, len(new), size, of_bytes, frozenset(changed))
 
     @contextlib.contextmanager
-    def heard_by(self, listen: Listen) -> Generator[None]:
-        """Have somebody else hear what a block reads from its beginning, to keep up or to `open`.
+    def shared_with(self, listen: Listen) -> Generator[None]:
+        """Give the bytes that a block reads from their beginning to a listener as well.
 
-        So who needs the bytes for something of their own need not read them again.
+        A listener need not read them again.
         """
-        before, self._listen = self._listen, listen
+        before, self._listener_of = self._listener_of, listen
         try:
             yield
         finally:
-            self._listen = before
+            self._listener_of = before
 
     def look(self, paths: Iterable[str]) -> set[str]:
         """Look again at some rollouts; return the sessions whose rows changed."""
@@ -339,9 +322,9 @@ class Catalogue:
         return changed
 
     def look_for(self, thread_id: str) -> Row | None:
-        """Look at the rollouts of one thread, and at those they build on; return the newest's row.
+        """Look at the rollouts of one thread and their bases; return the row of the newest.
 
-        Of all others only the names are seen: for whoever asks about one thread and cannot wait.
+        Of all others only the names are read, so this is quick.
         """
         places = self.store.places()
         self.chains.begin_at(places)
@@ -366,13 +349,11 @@ class Catalogue:
         return session
 
     def lend(self, row: Row) -> SessionFile:
-        """Return the session as `open` does, for who alone reads on with it: it is not kept."""
+        """Return the session as `open` does, but do not keep it for others."""
         session = self._readers.take(row.path) or self._readers.resume(row.path)
-        try:
+        with reading_file(row.path):
             if session is None or not session.moves_on():
-                session = self._opened(row.path, self._listen(row.rollout))
-        except UnreadableSource as error:
-            raise unreadable(row.path, str(error)) from error
+                session = self._opened(row.path, self._listener_of(row.rollout))
         return session
 
     def read(self, row: Row, until: int | None = None) -> SessionFile:
@@ -380,32 +361,26 @@ class Catalogue:
 
         It may lie outside the store.  Raises `unreadable_source`.
         """
-        try:
+        with reading_file(row.path):
             locate = self.chains.locator(row.path)
             return open_session(self.reader, row.path, locate, until=until, seeds=self.seeds)
-        except UnreadableSource as error:
-            raise unreadable(row.path, str(error)) from error
 
     def read_with(self, replay: Replay, row: Row) -> None:
         """Read a session afresh, to its end, with a replay and the folds beside it."""
-        try:
+        with reading_file(row.path):
             locate = self.chains.locator(row.path)
             opened = read_with(replay, self.reader, row.path, locate, self.seeds)
-        except UnreadableSource as error:
-            raise unreadable(row.path, str(error)) from error
         replay.close(opened.tail)
 
     def close(self) -> None:
-        """Save what would be slow to read again, and let go of the store."""
+        """Save large sessions, and close the store."""
         self._readers.save_all()
         self.store.close()
-
-    # --- inside ----------------------------------------------------------------------------------
 
     def _compared(
         self, found: Mapping[str, Rollout], gone: list[str]
     ) -> tuple[list[Rollout], set[str]]:
-        """Forget the files that are gone; return those to be read, and the sessions concerned."""
+        """Forget the files that are gone; return those to read, and the sessions that lost one."""
         known = self.rows()
         changed = {known[path].session_id for path in gone}
         lost = {known[path].rollout_id for path in gone}
@@ -428,39 +403,37 @@ class Catalogue:
         return list(new.values()), changed
 
     def _put(self, rows: list[Row]) -> None:
-        self._tell((row.session_id, Patch(row=row)) for row in rows)
+        self._update((row.session_id, Patch(row=row)) for row in rows)
 
-    def _tell(self, patches: Iterable[tuple[str, Patch]]) -> None:
-        """Tell the store what was derived, at once what was found at once."""
+    def _update(self, patches: Iterable[tuple[str, Patch]]) -> None:
         patches = tuple(patches)
         if patches:
             self.store.update_thread_metadata(patches)
 
     def _forget(self, paths: list[str]) -> None:
-        """Forget rollouts that are gone."""
         gone = [self.rows()[path] for path in paths]
-        self._tell((row.session_id, Patch(row=None, of=row.path)) for row in gone)
+        self._update((row.session_id, Patch(row=None, of=row.path)) for row in gone)
         for row in gone:
             self._readers.let_go(row.path)
         self.chains.forget(gone)
 
     def _doubt(self, row: Row) -> None:
-        """Have a rollout read again by whoever comes first, though it has not changed itself."""
+        """Have an unchanged rollout read again at the next look."""
         self._readers.let_go(row.path)
         size, _, identity = row.rollout.look
         unseen = evolve(row.rollout, look=(size, -1, identity))
-        self._tell([(row.session_id, Patch(row=evolve(row, rollout=unseen)))])
+        self._update([(row.session_id, Patch(row=evolve(row, rollout=unseen)))])
         self.store.remember(row.path, unseen.look, None)
 
     def _read(self, file: Rollout) -> Row:
-        known, hear = file.path in self.rows(), None
+        known, also = file.path in self.rows(), None
         reader = self._readers.take(file.path)
         try:
             if reader is None and known:
                 reader = self._readers.resume(file.path)
             if reader is None or not reader.moves_on():
-                hear = self._listen(file)
-                reader = self._opened(file.path, hear)
+                also = self._listener_of(file)
+                reader = self._opened(file.path, also)
             row = row_of(file, reader)
         except UnreadableSource as error:
             return unreadable_row(file, str(error))
@@ -472,14 +445,14 @@ class Catalogue:
             log = logging.getLogger(__name__)
             log.error("%s: %s", file.path, type(error).__name__)  # noqa: TRY400 - no content
             return unreadable_row(file, f"a defect of ours, {type(error).__name__}")
-        if known or hear is not None:
+        if known or also is not None:
             self._readers.keep(reader)
         else:
             self._readers.pass_by(reader)
         return row
 
-    def _opened(self, path: str, hear: Hear | None) -> SessionFile:
-        return open_session(self.reader, path, self.chains.locate, seeds=self.seeds, hear=hear)
+    def _opened(self, path: str, also: ByteSink | None) -> SessionFile:
+        return open_session(self.reader, path, self.chains.locate, seeds=self.seeds, also=also)
 
 
 def _nobody(_file: Rollout) -> None:
@@ -487,7 +460,7 @@ def _nobody(_file: Rollout) -> None:
 
 
 def title_of(row: Row, name: str | None) -> str | None:
-    """Return what a session is called, when its thread was given this name."""
+    """Return the title of a session that has this name."""
     return (name and value(name, MAX_VALUE_CHARS)) or row.first_text
 
 
@@ -497,8 +470,17 @@ def unreadable(path: str, reason: str) -> Refusal:
     return Refusal("unreadable_source", message, {"path": path, "reason": reason})
 
 
+@contextlib.contextmanager
+def reading_file(path: str) -> Generator[None]:
+    """Turn a rollout that cannot be read into a refusal."""
+    try:
+        yield
+    except UnreadableSource as error:
+        raise unreadable(path, str(error)) from error
+
+
 def _changed(old: Row | None, row: Row) -> set[str]:
-    """Return the sessions that a file is about that was read again."""
+    """Return the sessions that a rollout concerned before or concerns now."""
     if old is None:
         return {row.session_id}
     if row.error is not None and row.error == old.error:
@@ -507,5 +489,5 @@ def _changed(old: Row | None, row: Row) -> set[str]:
 
 
 def _is_replaced(old: Rollout, file: Rollout) -> bool:
-    """Return whether there is another file now, or one that became shorter."""
+    """Return whether the file is another one now, or became shorter."""
     return file.look[2] != old.look[2] or file.size < old.size

@@ -1,8 +1,4 @@
-"""Where each rollout lies, and which builds on which: a session may go on from older files.
-
-What a rollout builds on is named by id, in its row; here the id becomes a place.  What the files
-of a chain say together is known to `session_file`.
-"""
+"""Where each rollout lies, and which builds on which."""
 
 from __future__ import annotations
 
@@ -28,30 +24,29 @@ class Chains:
     """The chains of rollouts in one store, as of the last look."""
 
     def __init__(self, store: ThreadStore) -> None:
-        """Begin with no rollout located; the rows are the store's."""
         self._store = store
         self._places: dict[str, str] = {}
 
     # --- what is told ----------------------------------------------------------------------------
 
     def begin(self, files: Iterable[Rollout]) -> None:
-        """Take these as all rollouts that there are; an active file goes before its twin."""
+        """Take these as all rollouts; an active file goes before its archived twin."""
         self._places = {}
         for file in files:
             if file.rollout_id not in self._places or not file.archived:
                 self._places[file.rollout_id] = file.path
 
     def begin_at(self, places: Mapping[str, str]) -> None:
-        """Take these paths by rollout id as all that there are."""
+        """Take these paths by rollout id as all rollouts."""
         self._places = dict(places)
 
     def add(self, files: Iterable[Rollout]) -> None:
-        """Take in rollouts that were seen."""
+        """Add rollouts."""
         for file in files:
             self._places.setdefault(file.rollout_id, file.path)
 
     def forget(self, gone: Iterable[Row]) -> None:
-        """Forget rollouts that are gone, of which the store has been told."""
+        """Forget rollouts that are gone from the store."""
         lost: set[str] = set()
         for row in gone:
             if self._places.get(row.rollout_id) == row.path:
@@ -90,7 +85,7 @@ class Chains:
                 yield step
 
     def weight(self, row: Row) -> int:
-        """Return how many bytes whoever reads a session reads, those it builds on included."""
+        """Return the size of a session with all that it builds on, in bytes."""
         return sum(each.rollout.size for each in (row, *self.below(row)))
 
     def built_on(self, rollouts: set[str]) -> list[Row]:
@@ -146,7 +141,7 @@ def read_parts(
 ) -> tuple[ChainPart, ...]:
     """Read a chain from a place on; return it cut where it ends now.
 
-    Raises `UnreadableSource` for the session's own file; of the others what can be read is read.
+    Raises `UnreadableSource` for the session's own file; an unreadable base is skipped.
     """
     lines, read = taker.reader, list(parts[: start.file])
     for number, part in enumerate(parts[start.file :], start.file):
@@ -169,7 +164,7 @@ def read_parts(
 
 
 def _base(reader: RolloutReader, path: str, cut: HistoryBase) -> ChainPart:
-    """Return a base: ordinals say where it is cut; one without ordinals is cut by its bytes."""
+    """Return a base, cut at its ordinal, or at a byte where it has no ordinals."""
     head = head_of(reader.first_line(path))
     numbered = head is not None and head.paginated and cut.end_ordinal is not None
     return ChainPart(path, cut.end_ordinal) if numbered else ChainPart(path, None, cut.end_offset)
@@ -181,10 +176,10 @@ _OURS = "codex-checkpoints"
 def inherited(
     opened: SessionFile, locate: Locate, updates: Callable[[str], tuple[Update, ...]]
 ) -> tuple[Update, ...]:
-    """Return what a session inherits, the oldest session's first; `updates` reads one's own.
+    """Return the updates that a session inherits, the oldest session's first.
 
-    A base that cannot be read, and a cut that names no ordinal, end the inheritance: what may have
-    come later is never taken for older.
+    A base that cannot be read, and a cut without an ordinal, end it, since what lies below cannot
+    be ordered.
     """
     head, replay = opened.head, opened.now()
     if not _inherits(head) or not replay.scale.ordinals:

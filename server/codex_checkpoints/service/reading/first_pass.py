@@ -1,11 +1,8 @@
-"""The first pass over a session that is compacted: one reading, for all who need its bytes.
+"""The first pass of a compaction over a session, and the pace of long work.
 
-The history, the digest of the bytes, and where a compaction is taken back the history in front of
-that, are found in one pass.  It needs no reading of its own where somebody else reads the session
-from its beginning, for the index or for a checkpoint: then it listens, and goes on by itself behind
-the last byte that it heard.  What was heard of a file that has changed since is forgotten.
-
-The second pass, over the current window alone, is known to `history`.
+One pass finds the history, the digest of the bytes, and the history in front of a cut.  Where an
+index or a checkpoint reads the session anyway, the pass takes those bytes, and later reads on
+behind them; it is dropped when the file has changed.  `history` does the second pass.
 """
 
 from __future__ import annotations
@@ -16,7 +13,7 @@ from typing import Protocol
 from codex_checkpoints.core.history.survey import Survey
 from codex_checkpoints.core.rollout.reader import Place
 from codex_checkpoints.service.reading.chains import ChainPart, parts_below, read_parts
-from codex_checkpoints.service.reading.session_file import Hear, Locate
+from codex_checkpoints.service.reading.session_file import ByteSink, Locate
 from codex_checkpoints.storage.contract import Look, Rollout, RolloutReader, Row, UnreadableSource
 
 
@@ -33,7 +30,11 @@ class Digest(Protocol):
 
 
 class FirstPass:
-    """A pass over one session, as far as its bytes have come."""
+    """A pass over one session, as far as its bytes have come.
+
+    `cut` is an offset in the session's own file: what was found in front of it is kept. `digest` is
+    given the bytes of that file.
+    """
 
     def __init__(
         self,
@@ -43,11 +44,6 @@ class FirstPass:
         cut: int | None = None,
         digest: Digest | None = None,
     ) -> None:
-        """Begin before the first byte; nothing is read yet.
-
-        `cut` is an offset in the session's own file: what was found in front of it is kept.
-        `digest` is given the bytes of that file.
-        """
         self.at = 0
         """How many bytes of the session's own file have come."""
         self._reader = reader
@@ -59,7 +55,7 @@ class FirstPass:
 
     @property
     def seal(self) -> str | None:
-        """Return the digest of the bytes that have come, None where nobody asked for it."""
+        """Return the digest of the bytes that have come, if any is kept."""
         return None if self._digest is None else f"sha256:{self._digest.hexdigest()}"
 
     def begin(self) -> None:
@@ -67,10 +63,7 @@ class FirstPass:
         self._chain()
 
     def feed(self, data: bytes) -> int:
-        """Take the next bytes of the file; return how many were consumed.
-
-        That is as many as a checkpoint's reader consumes, so it can be given what that one took.
-        """
+        """Take the next bytes of the file; return how many a checkpoint's reader consumes, too."""
         survey, _ = self._chain()
         consumed = survey.reader.feed(data)
         if self._digest is not None:
@@ -79,9 +72,9 @@ class FirstPass:
         return consumed
 
     def read_on(self, end: int | None) -> tuple[Survey, tuple[ChainPart, ...]]:
-        """Read what has not come yet, up to an offset; return what is known of the whole chain.
+        """Read the rest, up to an offset; return the survey and the chain, cut where it ended.
 
-        The chain is cut where it ended.  Raises `UnreadableSource`.
+        Raises `UnreadableSource`.
         """
         survey, below = self._chain()
         reached, rest = self._reader.read(self._path, self.at, self.feed, end)
@@ -91,7 +84,7 @@ class FirstPass:
         return survey, (*below, ChainPart(self._path, None, reached + len(rest)))
 
     def _chain(self) -> tuple[Survey, tuple[ChainPart, ...]]:
-        """Return the pass and the bases, which are read before the first byte of the file."""
+        """Return the survey and the bases, which are read before the file itself."""
         if self._begun is None:
             below = parts_below(self._reader, self._path, self._locate)
             survey = Survey(cut=None if self.cut is None else Place(len(below), self.cut))
@@ -103,31 +96,30 @@ class FirstPass:
 
 
 class Listening:
-    """Passes over rollouts of which somebody else is reading all."""
+    """First passes over `wanted` rollouts, fed by other readers; `begin` makes one."""
 
     def __init__(
         self, wanted: Callable[[Rollout], bool], begin: Callable[[str], FirstPass]
     ) -> None:
-        """Listen to what is `wanted`; `begin` begins a pass over the rollout at a path."""
         self._wanted = wanted
         self._begin = begin
-        self._heard: dict[str, tuple[Look, FirstPass]] = {}
+        self._passes: dict[str, tuple[Look, FirstPass]] = {}
 
-    def __call__(self, rollout: Rollout) -> Hear | None:
-        """Return who listens to a rollout that is about to be read from its beginning."""
+    def __call__(self, rollout: Rollout) -> ByteSink | None:
+        """Return who takes the bytes of a rollout that is about to be read from its beginning."""
         if not self._wanted(rollout):
             return None
-        heard = self._begin(rollout.path)
+        begun = self._begin(rollout.path)
         try:
-            heard.begin()
+            begun.begin()
         except UnreadableSource:
             return None  # whoever comes to need it is told
-        self._heard[rollout.path] = rollout.look, heard
-        return heard.feed
+        self._passes[rollout.path] = rollout.look, begun
+        return begun.feed
 
-    def heard(self, row: Row, end: int) -> FirstPass:
-        """Return the pass over a rollout up to `end` at most, a new one where it was not heard."""
-        look, heard = self._heard.pop(row.path, (None, None))
-        if heard is None or look != row.rollout.look or heard.at > end:
+    def pass_over(self, row: Row, end: int) -> FirstPass:
+        """Return the pass over a rollout up to `end` at most, or a new one."""
+        look, begun = self._passes.pop(row.path, (None, None))
+        if begun is None or look != row.rollout.look or begun.at > end:
             return self._begin(row.path)
-        return heard
+        return begun

@@ -18,50 +18,49 @@ if TYPE_CHECKING:
     from codex_checkpoints.storage.workspace import Workspace
 
 _ALMOST = 99
-"""The most that is told of work that has not ended: how much it reads is known roughly."""
+"""The highest percentage of unfinished work, since its size is known roughly."""
 
 
 class Pace:
-    """One piece of long work; any thread may cancel it, one thread does it."""
+    """The progress of one piece of long work; any thread may cancel it, one thread does it."""
 
     def __init__(self) -> None:
-        """Begin, with nobody who listens."""
         self._report: Callable[[int], None] | None = None
-        self._told = 0
+        self._reported = 0
         self._size = self._done = 0
         self._unwanted = threading.Event()
         self._committed = False
 
     @property
     def cancelled(self) -> bool:
-        """Return whether nobody wants it any more, and it can still be stopped."""
+        """Return whether it is cancelled and can still be stopped."""
         return self._unwanted.is_set() and not self._committed
 
-    def heard_by(self, report: Callable[[int], None]) -> None:
-        """Have somebody told the percentage when it grows, on the thread that works."""
+    def report_to(self, report: Callable[[int], None]) -> None:
+        """Report the percentage whenever it grows, on the thread that works."""
         self._report = report
 
     def cancel(self) -> None:
-        """Say that nobody wants it any more."""
+        """Cancel the work."""
         self._unwanted.set()
 
     def expect(self, size: int) -> None:
-        """Announce that so many bytes are still to be read, more or less."""
+        """Add so many bytes, more or less, to what is to be read."""
         self._size += size
 
     def step(self, size: int = 0) -> None:
-        """Note that so many bytes are read; raises `Cancelled`."""
+        """Add so many bytes to what is read; raises `Cancelled`."""
         if self.cancelled:
             raise Cancelled
         self._done += size
         percent = min(_ALMOST, self._done * 100 // self._size) if self._size > 0 else 0
-        if percent > self._told:
-            self._told = percent
+        if percent > self._reported:
+            self._reported = percent
             if self._report is not None:
                 self._report(percent)
 
     def commit(self) -> None:
-        """Go on to the end whatever comes: the next step changes something; raises `Cancelled`."""
+        """Allow no cancellation from now on, before something changes; raises `Cancelled`."""
         self.step()
         self._committed = True
 
@@ -69,10 +68,7 @@ class Pace:
 def paced_hashes(
     pace: Pace, workspace: Workspace, base: str | None, uris: Iterable[str]
 ) -> dict[str, str]:
-    """Hash what lies at each uri now, as `Workspace.hashes` does; raises `Cancelled`.
-
-    Announces their sizes and takes a step for each.
-    """
+    """Hash what lies at each uri now, as `Workspace.hashes` does, in steps; raises `Cancelled`."""
     wanted = tuple(uris)
     sizes = workspace.sizes(base, wanted)
     pace.expect(sum(sizes.values()))
@@ -90,12 +86,11 @@ class PacedReader:
     """A reader of rollouts that takes a step for each piece it has read."""
 
     def __init__(self, reader: RolloutReader) -> None:
-        """Read by this reader, at a pace that nobody cancels."""
         self._reader = reader
         self.pace = Pace()
 
     def identify(self, path: str) -> Identity:
-        """Say who a rollout is, without a look at it."""
+        """Return the ids in the name of a rollout."""
         return self._reader.identify(path)
 
     def follow(self, path: str, old: Mark | None, feed: Feed) -> Reading | None:

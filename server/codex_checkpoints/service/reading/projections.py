@@ -1,7 +1,4 @@
-"""Checkpoints of sessions: made of what was read of one, with what it remembers, and stored.
-
-Which session is meant is known to `session_names`, what is shown of its checkpoint to `sessions`.
-"""
+"""Make checkpoints of sessions, and store them."""
 
 from __future__ import annotations
 
@@ -27,8 +24,8 @@ from codex_checkpoints.values import frozen
 class Projection:
     """A checkpoint, its bytes, and what became of its file.
 
-    `stored` is where it lies, `None` where it was not to be stored; `changed` says whether its
-    bytes had to be written; `storage_problem` is the system's reason when they could not be.
+    `stored` is its path, None where it was not to be stored; `changed` tells whether it was
+    written; `storage_problem` is the system's reason when it could not be.
     """
 
     session_id: str
@@ -52,19 +49,18 @@ class Projections:
     """Makes the checkpoints of the sessions of one home."""
 
     def __init__(self, catalogue: Catalogue, records: Records, workspace: Workspace) -> None:
-        """Work on these; nothing is read yet."""
         self._catalogue = catalogue
         self._records = records
         self._workspace = workspace
         self.storage_problem: str | None = None
-        """Why the last checkpoint that was to be stored could not be."""
+        """Why the last checkpoint could not be stored."""
 
     def current(self, opened: SessionFile) -> Checkpoint:
         """Return the checkpoint of a session as it was read, with the hashes of now."""
         return self._known(opened, opened.now(), None)
 
     def keep(self, row: Row, opened: SessionFile) -> Projection:
-        """Project a session and store the checkpoint if its bytes changed."""
+        """Make the checkpoint of a session and store it if its bytes changed."""
         checkpoint = self.current(opened)
         data = canonical.to_bytes(checkpoint)
         if not self._catalogue.is_current(row):
@@ -99,7 +95,7 @@ class Projections:
         return Projection(row.session_id, checkpoint, canonical.to_bytes(checkpoint))
 
     def updates(self, session_id: str) -> tuple[Update, ...]:
-        """Return what was accepted in a session itself; raise `storage_error` when that fails."""
+        """Return the updates accepted in a session itself; refuses `storage_error`."""
         try:
             return self._records.updates(session_id)
         except StorageError as error:
@@ -108,7 +104,7 @@ class Projections:
             raise Refusal("storage_error", message, facts) from error
 
     def updates_of(self, opened: SessionFile) -> tuple[Update, ...]:
-        """Return what a session remembers: what it inherits, then its own; raises as `updates`."""
+        """Return the updates that a session inherits, then its own; refuses as `updates`."""
         locate = self._catalogue.chains.locator(opened.path)
         return (*inherited(opened, locate, self.updates), *self.updates(opened.session_id))
 
@@ -117,10 +113,8 @@ class Projections:
         hashes = self._workspace.hashes(replay.state.base, replay.files())
         return replay.checkpoint(updates, hashes)
 
-    # --- inside ----------------------------------------------------------------------------------
-
     def _known(self, opened: SessionFile, replay: Replay, seq: int | None) -> Checkpoint:
-        """Project with the updates accepted up to `seq`, or all; the hashes are those of now."""
+        """Make a checkpoint with the updates accepted up to `seq`, or all."""
         updates = self.updates_of(opened)
         if seq is not None:
             updates = tuple(update for update in updates if update.seq <= seq)
@@ -144,12 +138,11 @@ class Guard:
     """The checkpoints of before, and what strayed from them."""
 
     def __init__(self) -> None:
-        """Know of no session; the first look at one finds nothing."""
         self._before: dict[str, Checkpoint] = {}
         self._strayed: list[Strayed] = []
 
     def look(self, replay: Replay, now: Projection) -> None:
-        """Hold the new records of a session against what it was about before them."""
+        """Compare the new edits of a session with its checkpoint before them."""
         before = self._before.get(now.session_id)
         self._before[now.session_id] = now.checkpoint
         if before is None or now.checkpoint.seq <= before.seq:
@@ -161,11 +154,11 @@ class Guard:
             self._strayed.append(Strayed(now.session_id, uris, now.checkpoint.seq))
 
     def take(self) -> tuple[Strayed, ...]:
-        """Return, once, what was found since the last time."""
+        """Return, once, what was found since the last call."""
         strayed, self._strayed = tuple(self._strayed), []
         return strayed
 
     def forget_all_but(self, sessions: Container[str]) -> None:
-        """Let go of the sessions that nobody follows any more."""
+        """Forget the sessions that are not followed any more."""
         for session in [each for each in self._before if each not in sessions]:
             del self._before[session]

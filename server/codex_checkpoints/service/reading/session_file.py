@@ -1,9 +1,7 @@
-"""A session, followed through its chain of files (ROL-5).
+"""A session read through its chain of files (ROL-5).
 
-A session is read as one sequence: the records of its `history_base` below the cut, recursively,
-then its own.  `SessionFile` stands at a place in that sequence, reads on when asked, and begins
-anew when the file is no longer the one it was.  A base that is missing, too short or leads in a
-circle is reported; what can be read is still read.
+The records of its `history_base` below the cut come first, recursively, then its own.  A base that
+is missing, too short or in a circle is reported; what can be read is read.
 """
 
 from __future__ import annotations
@@ -27,9 +25,9 @@ from codex_checkpoints.storage.contract import Mark, Reading, RolloutReader, Unr
 from codex_checkpoints.values import define, frozen
 
 Locate = Callable[[str], str | None]
-"""From a rollout id to where that rollout lies."""
+"""From a rollout id to its path."""
 
-Hear = Callable[[bytes], object]
+ByteSink = Callable[[bytes], object]
 """Take the bytes of a session's own file as they are read, each once and in order."""
 
 _LONGEST_CHAIN = 1024
@@ -38,7 +36,7 @@ _OURS = "codex-checkpoints"
 
 @frozen
 class Problem:
-    """What is wrong with a session's files: a code and the rollout it is about."""
+    """What is wrong with a session's files: a code and the rollout id."""
 
     code: str
     rollout_id: str
@@ -58,12 +56,12 @@ class SessionFile:
 
     @property
     def head(self) -> SessionMeta | None:
-        """Return the head of the session, None for a file that has none."""
+        """Return the head of the session, None for a file without one."""
         return self.replay.state.head
 
     @property
     def session_id(self) -> str:
-        """Return who this session is: by its head, else by its place."""
+        """Return the id in the head, else that of the file name."""
         head = self.head
         if head is not None and head.session_id:
             return head.session_id
@@ -74,7 +72,7 @@ class SessionFile:
         return self.replay.with_tail(self.tail) if self.tail else self.replay
 
     def last(self, size: int) -> bytes | None:
-        """Return the last of the whole lines that were read, about `size` bytes of them.
+        """Return about `size` bytes of the last whole lines that were read.
 
         None where the file has no more than that, or is another one now.
         """
@@ -91,7 +89,7 @@ class SessionFile:
         return open_session(self.reader, self.path, locate, seeds=self.seeds)
 
     def moves_on(self) -> bool:
-        """Read what is new; return whether that could be done, since the file is still the same."""
+        """Read what is new; return whether the file is still the same."""
         reading = self.reader.follow(self.path, self.mark, self.replay.feed)
         if reading is not None:
             self.stand(reading)
@@ -112,7 +110,7 @@ class SessionFile:
     def load(
         cls, reader: RolloutReader, path: str, value: object, seeds: Seeds = unsown
     ) -> SessionFile | None:
-        """Take up what `save` gave; None where it is damaged or of another version."""
+        """Load what `save` returned; None where it is damaged or of another version."""
         try:
             saved = loaded(_Saved, value)
         except Exception:  # noqa: BLE001 - a cache that cannot be read is no cache
@@ -123,7 +121,7 @@ class SessionFile:
         return cls(reader, path, replay, saved.mark, saved.problems, seeds=seeds)
 
     def stand(self, reading: Reading) -> None:
-        """Take up the place that was reached, where whole lines end."""
+        """Move to the place that was reached, where whole lines end."""
         replay = self.replay
         mark, tail = reading.mark, reading.rest
         if replay.pending:
@@ -151,17 +149,17 @@ def open_session(  # noqa: PLR0913 - each is an option of its own
     *,
     until: int | None = None,
     seeds: Seeds = unsown,
-    hear: Hear | None = None,
+    also: ByteSink | None = None,
 ) -> SessionFile:
     """Read a session from its beginning, to its end or up to the line at position `until`.
 
-    `seeds` tells what sessions of ours go on from; `hear` is given the bytes of the file as they
+    `seeds` returns what sessions of ours go on from; `also` is given the bytes of the file as they
     are consumed.  Raises `UnreadableSource` when the file itself cannot be read.
     """
     replay = Replay()
     if until is not None:
         replay.reader.until = until
-    return read_with(replay, reader, path, locate, seeds, hear=hear)
+    return read_with(replay, reader, path, locate, seeds, also=also)
 
 
 def read_with(  # noqa: PLR0913 - as `open_session`
@@ -171,7 +169,7 @@ def read_with(  # noqa: PLR0913 - as `open_session`
     locate: Locate,
     seeds: Seeds = unsown,
     *,
-    hear: Hear | None = None,
+    also: ByteSink | None = None,
 ) -> SessionFile:
     """Read a session from its beginning with a replay that has read nothing yet.
 
@@ -186,8 +184,8 @@ def read_with(  # noqa: PLR0913 - as `open_session`
             begun = True
             session.problems = _begin(session, data, locate)
         consumed = replay.feed(data)
-        if hear is not None:
-            hear(data if consumed == len(data) else data[:consumed])
+        if also is not None:
+            also(data if consumed == len(data) else data[:consumed])
         return consumed
 
     reading = reader.follow(path, None, feed)
@@ -205,18 +203,18 @@ def _begin(session: SessionFile, data: bytes, locate: Locate) -> tuple[Problem, 
     line = _first_line_of(data) or reader.first_line(path)
     head = head_of(line) if b'"history_base"' in line else None
     if head is None or head.base is None:
-        _sow(replay, line, session.seeds)
+        _begin_with_seed(replay, line, session.seeds)
         return ()
     chain, problems = _chain(reader, head.base, reader.identify(path).rollout_id, locate)
     if chain and head.inherited_below is None:
         with contextlib.suppress(UnreadableSource):
-            _sow(replay, reader.first_line(chain[-1][0]), session.seeds)
+            _begin_with_seed(replay, reader.first_line(chain[-1][0]), session.seeds)
     replay.begin(head)
     return (*problems, *_read_bases(reader, replay, chain))
 
 
-def _sow(replay: Replay, first_line: bytes, seeds: Seeds) -> None:
-    """Begin with what a session of ours goes on from; whoever builds on it does so, too."""
+def _begin_with_seed(replay: Replay, first_line: bytes, seeds: Seeds) -> None:
+    """Begin with the seed of a session of ours; sessions built on it do so, too."""
     root = head_of(first_line) if _OURS.encode() in first_line else None
     if root is not None and root.originator == _OURS and root.session_id:
         seed = seeds(root.session_id)
@@ -237,7 +235,7 @@ def _first_line_of(data: bytes) -> bytes | None:
 def bases_below(
     reader: RolloutReader, path: str, locate: Locate
 ) -> tuple[list[tuple[str, HistoryBase]], list[Problem]]:
-    """Find the rollouts whose records come before those of a rollout, the nearest first (ROL-5)."""
+    """Return the rollouts that one builds on, the nearest first, and what is wrong (ROL-5)."""
     head = head_of(reader.first_line(path))
     if head is None or head.base is None:
         return [], []
@@ -247,7 +245,6 @@ def bases_below(
 def _chain(
     reader: RolloutReader, base: HistoryBase, own_id: str, locate: Locate
 ) -> tuple[list[tuple[str, HistoryBase]], list[Problem]]:
-    """Find the rollouts below this one, the nearest first."""
     chain: list[tuple[str, HistoryBase]] = []
     seen = {own_id}
     wanted: HistoryBase | None = base
@@ -303,11 +300,11 @@ def _nothing(_portion: bytes) -> None:
 
 
 def lines_of(
-    reader: RolloutReader, path: str, end: int | None = None, hear: Hear = _nothing
+    reader: RolloutReader, path: str, end: int | None = None, also: ByteSink = _nothing
 ) -> Iterator[bytes]:
     """Yield the lines of one file that are not blank, up to the byte `end`.
 
-    The last may lack its LF if it is whole.  `hear` is given the bytes as they are read.  Raises
+    The last may lack its LF if it is whole.  `also` is given the bytes as they are read.  Raises
     `UnreadableSource`.
     """
     offset, rest = 0, b""
@@ -316,7 +313,7 @@ def lines_of(
         portion, offset = _portion(reader, path, offset, end)
         if not portion:
             break
-        hear(portion)
+        also(portion)
         *lines, rest = (rest + (portion.removeprefix(BOM) if begins else portion)).split(b"\n")
         yield from (line.removesuffix(b"\r") for line in lines if line.strip())
     if rest.strip() and is_object(load(rest)):
@@ -340,25 +337,36 @@ def _portion(reader: RolloutReader, path: str, offset: int, end: int | None) -> 
     return b"".join(taken), reached
 
 
+def bytes_between(reader: RolloutReader, path: str, start: int, end: int) -> bytes:
+    """Return the bytes of a file from `start` to `end`; raises `UnreadableSource`."""
+    parts: list[bytes] = []
+
+    def feed(data: bytes) -> int:
+        parts.append(data)
+        return len(data)
+
+    reader.read(path, start, feed, end)
+    return b"".join(parts)
+
+
 class Fingerprint:
-    """The digest of the bytes that were heard, or of the first `limit` of them."""
+    """The digest of the bytes that came, or of the first `limit` of them."""
 
     def __init__(self, limit: int | None = None) -> None:
-        """Begin before the first byte."""
         self._found = hashlib.sha256()
         self._limit = limit
-        self.heard = 0
+        self.size = 0
 
     @property
     def digest(self) -> str:
-        """Return the digest as it is written down."""
+        """Return the digest as text."""
         return f"sha256:{self._found.hexdigest()}"
 
-    def hear(self, data: bytes) -> int:
+    def add(self, data: bytes) -> int:
         """Take the bytes that come next; return how many they are."""
-        wanted = data if self._limit is None else data[: max(0, self._limit - self.heard)]
+        wanted = data if self._limit is None else data[: max(0, self._limit - self.size)]
         self._found.update(wanted)
-        self.heard += len(data)
+        self.size += len(data)
         return len(data)
 
 
@@ -368,8 +376,8 @@ def fingerprint(reader: RolloutReader, path: str, limit: int | None = None) -> t
     Raises `UnreadableSource`.
     """
     found = Fingerprint()
-    reader.read(path, 0, found.hear, limit)
-    return found.digest, found.heard
+    reader.read(path, 0, found.add, limit)
+    return found.digest, found.size
 
 
 _NUMBER = re.compile(r"[0-9]{1,9}")
@@ -409,13 +417,13 @@ def end_of(turn: Turn, turns: list[Turn]) -> int | None:
 
 
 def is_between_turns(state: State) -> bool:
-    """Return whether nothing more is to come in the session as it stands (JUN-16, JUN-17)."""
+    """Return whether the session waits for its next turn (JUN-16, JUN-17)."""
     turns = state.turns.turns
     return not state.turns.task_open and (not turns or has_ended(turns[-1], state))
 
 
 def has_ended(turn: Turn, state: State) -> bool:
-    """Return whether nothing more is to come in a turn."""
+    """Return whether a turn has ended."""
     if turn.ended is not None or turn.in_task:
         return turn.ended is not None
     # Without task events: when another follows, or when it was answered and nothing is under way.

@@ -199,13 +199,13 @@ class _Sealed:
     def lines(self, reader: RolloutReader, end: int | None = None) -> Iterator[bytes]:
         """Yield its lines, up to the byte `end` or to where it ended."""
         path, size = self.part.path, self.part.size
-        return lines_of(reader, path, size if end is None else min(end, size), self._found.hear)
+        return lines_of(reader, path, size if end is None else min(end, size), self._found.add)
 
     def check(self, reader: RolloutReader) -> None:
         """Hear what was not read of it, and raise `UnreadableSource` where it is another now."""
         part, found = self.part, self._found
-        if found.heard < part.size:
-            reader.read(part.path, found.heard, found.hear, part.size)
+        if found.size < part.size:
+            reader.read(part.path, found.size, found.add, part.size)
         if found.digest != part.digest:
             raise UnreadableSource(CHANGED if part.cut is None else _BASE_CHANGED)
 
