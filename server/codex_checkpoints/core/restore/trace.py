@@ -165,9 +165,9 @@ class Trace:
     def __init__(self, *, last: int | None = None) -> None:
         """Begin before the first byte of a session; no record with a `seq` above `last` counts."""
         self.replay = Replay()
-        self.replay.beside(self)
+        self.replay.folds.append(self)
         if last is not None:
-            self.replay.reader.last = last
+            self.replay.last = last
         self._gathered = Gathered()
         self.replay.state.observers.append(self._gathered.observe)
         self._modes: deque[ModeChange] = deque(maxlen=_MODES)

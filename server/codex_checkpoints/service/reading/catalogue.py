@@ -21,7 +21,7 @@ from attrs import evolve
 from codex_checkpoints.codex import SCRATCH
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.replay import Replay
-from codex_checkpoints.core.checkpoint.state import Seeds, unsown
+from codex_checkpoints.core.checkpoint.state import Seeds, no_seed
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.service.reading.chains import Chains
 from codex_checkpoints.service.reading.first_pass import PacedReader
@@ -230,7 +230,7 @@ class Progress:
 class Catalogue:
     """The sessions of one Codex home; owned by one thread."""
 
-    def __init__(self, store: ThreadStore, seeds: Seeds = unsown) -> None:
+    def __init__(self, store: ThreadStore, seeds: Seeds = no_seed) -> None:
         """Take what the store was told before; nothing is read yet.
 
         `seeds` tells what the sessions that we made go on from.
