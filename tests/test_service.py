@@ -23,8 +23,8 @@ from codex_checkpoints.service.following import Changed, Follower
 from codex_checkpoints.service.reading.projections import Projection
 from codex_checkpoints.service.reading.session_file import SessionFile
 from codex_checkpoints.service.refusal import Cancelled
-from codex_checkpoints.service.sessions import Summary
 from codex_checkpoints.service.settings import UNREADABLE, Settings, overridden, read_settings
+from codex_checkpoints.service.summaries import Summary
 from codex_checkpoints.storage.contract import Rollout, Row
 from homes import (
     WAIT,

@@ -15,7 +15,7 @@ from codex_checkpoints.operations.sessions import (
     ViewParams,
 )
 from codex_checkpoints.service.doctor import Diagnosis, Finding
-from codex_checkpoints.service.sessions import Summary
+from codex_checkpoints.service.summaries import Summary
 from codex_checkpoints.wire import BadParams
 
 

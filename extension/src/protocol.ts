@@ -766,7 +766,7 @@ export interface NoteEvidence {
   readonly hash: string | null;
 }
 
-/** An artifact that a fact stands and falls with: its hash then, its hash now. */
+/** A dependency of a fact: its hash when the fact was accepted, and its current hash. */
 export interface NoteDependency {
   readonly uri: string;
   readonly hash: string | null;
@@ -775,7 +775,7 @@ export interface NoteDependency {
 }
 
 /**
- * A fact or a decision that counts; what the other kind alone has is null or empty.
+ * A fact or a decision that counts; the fields of the other kind are null or empty.
  *
  * `kind` is `fact` or `decision`, `status` is `VALID` or `SUSPECT`; `why` is the first dependency
  * that does not hold.
@@ -825,7 +825,7 @@ export interface AnchorsParams {
   readonly limit: number | null;
 }
 
-/** Something that evidence may name; `text` are its first words. */
+/** A message or a call that evidence can name; `text` is its beginning. */
 export interface Anchor {
   readonly source: string;
   readonly ref: string;

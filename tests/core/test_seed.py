@@ -44,7 +44,7 @@ NAMING = turn(user("Fix the login"), name="naming")
 def grown(form: Form, *steps: Any, seed: Checkpoint | None = SEED) -> Replay:  # noqa: ANN401 - steps
     replay = Replay()
     if seed is not None:
-        replay.sow(seed)
+        replay.begin_from(seed)
     replay.feed(rollout(session(form=form), compacted("", []), NAMING, *steps))
     return replay
 

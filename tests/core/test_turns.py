@@ -434,7 +434,7 @@ def test_the_state_at_a_turn_is_that_of_everything_up_to_its_end():
     for each in whole.state.turns.turns:
         assert each.ended is not None
         replay = Replay()
-        replay.reader.until = each.ended
+        replay.until = each.ended
         replay.feed(data)
 
         found = replay.checkpoint((), {})

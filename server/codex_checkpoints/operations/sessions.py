@@ -14,8 +14,8 @@ from codex_checkpoints.operations.services import (
 )
 from codex_checkpoints.service.connect.receipts import Receipt, received
 from codex_checkpoints.service.refusal import Refusal
-from codex_checkpoints.service.sessions import Summary
-from codex_checkpoints.service.sessions import TurnSummary as TurnEntry
+from codex_checkpoints.service.summaries import Summary
+from codex_checkpoints.service.summaries import TurnSummary as TurnEntry
 from codex_checkpoints.values import frozen
 
 if TYPE_CHECKING:

@@ -40,7 +40,8 @@ from codex_checkpoints.service.kept import (
 )
 from codex_checkpoints.service.reading.session_file import lines_of
 from codex_checkpoints.service.refusal import Refusal
-from codex_checkpoints.service.sessions import Sessions, source_of
+from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.summaries import source_of
 from codex_checkpoints.storage.contract import Row, UnreadableSource
 from codex_checkpoints.storage.durable import StorageError
 from codex_checkpoints.values import frozen

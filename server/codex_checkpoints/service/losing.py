@@ -138,7 +138,7 @@ def _read_from(
     if opened.head is not None:
         replay.begin(opened.head)
     if seed is not None:
-        replay.sow(seed)
+        replay.begin_from(seed)
     try:
         _, rest = sessions.catalogue.reader.read(row.path, start, replay.feed)
     except UnreadableSource as error:

@@ -7,20 +7,17 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from codex_checkpoints.core.checkpoint.records import BadCaps, Caps, status_of
+from codex_checkpoints.core.checkpoint.records import BadCaps
 from codex_checkpoints.core.checkpoint.view import view_v1
-from codex_checkpoints.core.rollout.fields import object_of
 from codex_checkpoints.service.reading.catalogue import (
     Catalogue,
     Progress,
     problems_of,
     skipped_of,
-    title_of,
     unreadable,
     utc,
 )
@@ -29,16 +26,15 @@ from codex_checkpoints.service.reading.projections import Projection, Projection
 from codex_checkpoints.service.reading.session_file import SessionFile, has_ended
 from codex_checkpoints.service.refusal import Cancelled, Refusal, misfit
 from codex_checkpoints.service.settings import WINDOW_VARIABLES, Settings
-from codex_checkpoints.storage.contract import OURS, BadQuery, Rollout, Row, ThreadQuery
-from codex_checkpoints.storage.durable import StorageError
-from codex_checkpoints.storage.records import IMPORTS, MARKERS, RESTORES, Look, Records
+from codex_checkpoints.storage.contract import Rollout, Row
+from codex_checkpoints.storage.records import Records
 from codex_checkpoints.storage.workspace import Workspace
-from codex_checkpoints.values import frozen
 
 if TYPE_CHECKING:
     from codex_checkpoints.codex.program import CodexArchive
-    from codex_checkpoints.core.compaction.offering import Budget, Named, Offer
+    from codex_checkpoints.core.compaction.offering import Named
     from codex_checkpoints.service.kept import CompactionRecords
+    from codex_checkpoints.service.summaries import Detail, Summaries, Summary
     from codex_checkpoints.service.threads import Asked, IsReferredTo, Move, ThreadManager
 
 _SHORTEST_PREFIX = 8
@@ -157,6 +153,8 @@ class Sessions:
     @cached_property
     def summaries(self) -> Summaries:
         """Return the lists of sessions."""
+        from codex_checkpoints.service.summaries import Summaries  # noqa: PLC0415 - hooks list none
+
         return Summaries(self)
 
     @cached_property
@@ -239,6 +237,8 @@ class Sessions:
 
         row, opened = self.open(session)
         state = opened.now().state
+        from codex_checkpoints.service.summaries import Detail, TurnSummary  # noqa: PLC0415 - as above
+
         return Detail(
             self.summaries.of(row),
             tuple(
@@ -378,233 +378,3 @@ class Sessions:
         if row.path in self.catalogue.rows():
             return row, self.catalogue.open(row)
         return row, self.catalogue.read(row)
-
-
-@frozen
-class Summary:
-    """One session in a list; `None` where nothing is known."""
-
-    session_id: str
-    path: str
-    cwd: str | None
-    title: str | None
-    task: str | None
-    updated_at: str
-    cli_version: str | None
-    model: str | None
-    context_tokens: int | None
-    context_tokens_source: str
-    context_window: int | None
-    windows: int
-    compactions: int
-    suspect_facts: int
-    live: bool
-    archived: bool
-    forked_from: str | None
-    parent_session: str | None
-    continued_by: str | None
-    turns: int
-    seq: int
-    named: bool
-    markers: int
-    branches: int
-    made_by: str | None
-    nearly_full: bool
-    offer: Offer | None
-
-
-@frozen
-class Page:
-    """A part of the list, and the cursor of the next part."""
-
-    items: tuple[Summary, ...]
-    next_cursor: str | None
-
-
-@frozen
-class TurnSummary:
-    """One turn that is not rolled back; `task` is what the user said last in it.
-
-    `startedAt` is the time of its first message, UTC, null where no record tells.
-    """
-
-    turn_id: str
-    number: int
-    task: str | None
-    ended: bool
-    aborted: bool
-    started_at: str | None
-
-
-@frozen
-class Detail:
-    """One session with its turns, the caps in force for its view, and the budgets of its surfaces.
-
-    `budget` is that of what its model is sent, `outline_budget` that of what people see (JUN-20).
-    """
-
-    summary: Summary
-    turns: tuple[TurnSummary, ...]
-    caps: Caps
-    problems: tuple[str, ...]
-    skipped: Mapping[str, int]
-    budget: Budget
-    outline_budget: Budget
-
-
-MadeBy = Literal["restore", "compaction", "import"]
-"""The operations of ours that make sessions."""
-
-
-def source_of(row: Row) -> str | None:
-    """Return the source of a branch; subagents and scratch forks are no branches."""
-    return None if row.scratch or row.parent_session is not None else row.forked_from
-
-
-class Summaries:
-    """Lists of the sessions of one home."""
-
-    def __init__(self, sessions: Sessions) -> None:
-        self._sessions = sessions
-        self._catalogue = sessions.catalogue
-        self._records = sessions.records
-        self._markers: dict[str, tuple[Look, int]] = {}
-        self._made: dict[str, MadeBy] = {}
-
-    def page(  # noqa: PLR0913 - each is an option of its own, as clients have them
-        self,
-        *,
-        cwd: str | None = None,
-        outside: tuple[str, ...] = (),
-        archived: bool = False,
-        search: str | None = None,
-        limit: int | None = None,
-        cursor: str | None = None,
-    ) -> Page:
-        """Return sessions of the store, newest first, then by id.
-
-        `cwd` is a folder with all below it, `outside` are folders to leave out, `cursor` is a
-        page's own.
-        """
-        query = ThreadQuery(cwd, outside, archived, search, limit, cursor)
-        try:
-            found = self._catalogue.store.list_threads(query)
-        except BadQuery as error:
-            raise Refusal("invalid_payload", str(error), {"problems": [error.field]}) from error
-        noted, branches = self._noted(), self._branches()
-        items = tuple(
-            self._summary(each.row, each.name, branches, live=each.live, noted=noted)
-            for each in found.items
-        )
-        return Page(items, found.next_cursor)
-
-    def of(self, row: Row) -> Summary:
-        """Return one session as a list shows it."""
-        store = self._catalogue.store
-        live = row.session_id in store.live_threads()
-        name, noted = store.name_of(row), self._noted()
-        return self._summary(row, name, self._branches(), live=live, noted=noted)
-
-    def _summary(
-        self,
-        row: Row,
-        name: str | None,
-        branches: Mapping[str, int],
-        *,
-        live: bool,
-        noted: frozenset[str],
-    ) -> Summary:
-        from codex_checkpoints.core.compaction import offering  # noqa: PLC0415 - as `named` has it
-
-        session_id, sessions = row.session_id, self._sessions
-        continued_by = (
-            sessions.compactions.continued_by(session_id) if session_id in noted else None
-        )
-        source = "reported" if row.context_source == "reported" else "estimated"
-        state = offering.Between(not row.turn_open, row.context_tokens, source, row.context_window)
-        offer = None
-        if not row.archived and not continued_by:  # by reported tokens alone (JUN-28)
-            offer = offering.offer(sessions.settings.compaction_offer, state, sessions.named)
-        below = (base.session_id for base in self._catalogue.chains.below(row))
-        return Summary(
-            session_id=session_id,
-            path=row.path,
-            cwd=row.cwd,
-            title=title_of(row, name),
-            task=row.task,
-            updated_at=row.updated_at or "",
-            cli_version=row.cli_version,
-            model=row.model,
-            context_tokens=row.context_tokens,
-            context_tokens_source=row.context_source or "estimated",
-            context_window=offering.window(row.context_window, sessions.named),
-            windows=row.windows,
-            compactions=row.compactions,
-            suspect_facts=0 if noted.isdisjoint((session_id, *below)) else self._suspect(row),
-            live=live,
-            archived=row.archived,
-            forked_from=row.forked_from,
-            parent_session=row.parent_session,
-            continued_by=continued_by,
-            turns=row.turns,
-            seq=row.seq,
-            named=bool(name),
-            markers=self._marker_count(session_id),
-            branches=branches.get(session_id, 0),
-            made_by=self._made_by(row),
-            nearly_full=offering.is_nearly_full(state, sessions.named),
-            offer=offer,
-        )
-
-    def _noted(self) -> frozenset[str]:
-        """Return the sessions with updates or compactions."""
-        return self._records.has_updates() | self._sessions.compactions.holders()
-
-    def _branches(self) -> Mapping[str, int]:
-        """Return how many sessions of this home came from each (AGN-17)."""
-        sources = map(source_of, self._catalogue.current().values())
-        return Counter(source for source in sources if source is not None)
-
-    def _suspect(self, row: Row) -> int:
-        try:
-            opened = self._catalogue.open(row)
-            checkpoint = self._sessions.projections.current(opened)
-        except Refusal:
-            return 0
-        statuses = (status_of(fact, checkpoint.artifacts) for fact in checkpoint.facts.values())
-        return sum(status == "SUSPECT" for status in statuses)
-
-    def _marker_count(self, session_id: str) -> int:
-        """Return how many markers a session has; an unchanged file is read once."""
-        look = self._records.look(session_id, MARKERS)
-        if look is None:
-            return 0
-        known = self._markers.get(session_id)
-        if known is None or known[0] != look:
-            from codex_checkpoints.core.restore.markers import shelf_of  # noqa: PLC0415 - rare
-
-            count = len(shelf_of(self._lines(session_id, MARKERS)).markers)
-            known = self._markers[session_id] = look, count
-        return known[1]
-
-    def _made_by(self, row: Row) -> MadeBy | None:
-        """Return which operation of ours made a session, which never changes; None where none."""
-        if row.originator != OURS or row.scratch:
-            return None
-        session_id = row.session_id
-        if session_id not in self._made:
-            # The record beside it tells: a branch may be compacted later.
-            restores = map(object_of, self._lines(session_id, RESTORES))
-            if any(restore.get("sessionId") == session_id for restore in restores):
-                self._made[session_id] = "restore"
-            else:
-                imported = self._records.look(session_id, IMPORTS) is not None
-                self._made[session_id] = "import" if imported else "compaction"
-        return self._made[session_id]
-
-    def _lines(self, session_id: str, name: str) -> Iterator[object]:
-        """Yield the lines of a file; an unreadable one is logged and does not break the list."""
-        try:
-            yield from self._records.lines(session_id, name)
-        except StorageError as error:
-            warn(__name__, "storage_error: %s of %s: %s", name, session_id, error)

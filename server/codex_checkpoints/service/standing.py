@@ -20,7 +20,7 @@ from codex_checkpoints.core.compaction.handoff import (
 from codex_checkpoints.core.history.items import Item
 from codex_checkpoints.core.history.window_ids import first_window
 from codex_checkpoints.core.rollout.fields import load, object_of
-from codex_checkpoints.core.rollout.parsing import BOM, said
+from codex_checkpoints.core.rollout.parsing import BOM, record_of
 from codex_checkpoints.core.rollout.reader import CHUNK, Place
 from codex_checkpoints.service.reading.projections import View
 from codex_checkpoints.service.reading.session_file import bases_below, bytes_between
@@ -162,7 +162,7 @@ def _is_behind_rollback(reader: RolloutReader, path: str, place: int) -> bool:
 
 def _first_window(reader: RolloutReader, path: str) -> str | None:
     head = object_of(load(reader.first_line(path).removeprefix(BOM)))
-    kind, payload, _ = said(head, first=True)
+    kind, payload, _ = record_of(head, first=True)
     return first_window(payload) if kind == "session_meta" else None
 
 

@@ -405,7 +405,7 @@ def test_reading_twice_in_one_window_is_no_loss():
 
 def test_a_session_of_ours_goes_on_from_what_it_began_with():
     account = Account()
-    account.replay.sow(CHECKPOINT)
+    account.replay.begin_from(CHECKPOINT)
 
     read_with(account, rollout(session(), summary("fix it"), turn(cat("a.py"), cat("b.py"))))
 
@@ -422,7 +422,7 @@ def test_a_session_of_ours_begins_in_the_window_that_its_source_ended_in():
     source = Account()
     read_with(source, rollout(session(), earlier, latest))
     account = Account(source=source)
-    account.replay.sow(CHECKPOINT)
+    account.replay.begin_from(CHECKPOINT)
 
     read_with(account, rollout(session(), summary("b.py"), turn(cat("a.py")), summary()))
 

@@ -1,8 +1,8 @@
-"""What of a session may be cited as evidence, found by reading it once more (DSC-34, DSC-82).
+"""The messages and calls that evidence can cite (DSC-34, DSC-82).
 
-A checkpoint forgets old calls and the words of old messages; the session file has them all.  The
-folds here keep what they look for: `CallSearch` whether one call has an outcome, `Newest` the
-messages and calls of the end, `Citation` the records that an anchor stands for.
+A checkpoint forgets old calls and the text of old messages, so the folds here read the session
+again.  `CallSearch` checks whether one call has an outcome, `Newest` collects the messages and
+calls of the end, `Citation` the records of one anchor.
 """
 
 from __future__ import annotations
@@ -49,19 +49,19 @@ from codex_checkpoints.core.rollout.items import (
     UserMessage,
     Worked,
 )
-from codex_checkpoints.core.rollout.reader import NOTED, WORDS, Line, Reader, Scale
+from codex_checkpoints.core.rollout.reader import WORDS, Fold, Line, Scale
 from codex_checkpoints.core.rollout.turns import Turns
 from codex_checkpoints.values import frozen
 
 FIRST_WORDS = 80
-"""How much of a message or a command tells which one it is."""
+"""Code points of a message or a command that an anchor shows."""
 
 _APPLIED = ("Success.",)
 
 
 @frozen
 class Anchor:
-    """Something that evidence may name; `text` are its first words."""
+    """A message or a call that evidence can name; `text` is its beginning."""
 
     source: EvidenceSource
     ref: str
@@ -69,20 +69,13 @@ class Anchor:
     seq: int
 
 
-# --- one call ------------------------------------------------------------------------------------
-
-
-class CallSearch:
-    """A session read for one call alone; only lines that hold the bytes of its id are read.
-
-    A line whose text merely quotes the id says nothing about the call.
-    """
+class CallSearch(Fold):
+    """Searches for the outcome of one call; only lines that hold the bytes of its id are read."""
 
     def __init__(self, call_id: str) -> None:
-        """Look for the outcome of this call."""
         self.replay = Replay()
-        self.replay.beside(self)
-        self.replay.reader.needle = orjson.dumps(call_id)
+        self.replay.folds.append(self)
+        self.replay.needle = orjson.dumps(call_id)
         self.found = False
         self._call_id = call_id
 
@@ -91,13 +84,13 @@ class CallSearch:
         return WORDS
 
     def take(self, line: Line) -> None:
-        """Look at a line; once found, no more is wanted."""
+        """Check a line; stop when the outcome is found."""
         if line.seq >= self.replay.state.own_from and _outcome_of(line.item) == self._call_id:
-            self.found = self.replay.reader.stopped = True
+            self.found = self.replay.stopped = True
 
 
 def _outcome_of(item: Item) -> str | None:
-    """Return the id of the call whose outcome an item tells."""
+    """Return the id of the call whose outcome an item has."""
     if isinstance(item, ItemCompleted):
         item = item.item
     match item:
@@ -109,19 +102,16 @@ def _outcome_of(item: Item) -> str | None:
             return None
 
 
-# --- the newest ----------------------------------------------------------------------------------
-
-
-class Newest:
-    """A session read for the newest messages and calls that may be cited."""
+class Newest(Fold):
+    """Collects the newest messages and calls that can be cited."""
 
     def __init__(
         self, limit: int, replay: Replay | None = None, turns: Turns | None = None
     ) -> None:
-        """Keep about so many of each; `turns` are those of the whole where only its end is read."""
+        """Keep `limit` of each; `turns` are those of the whole session if only its end is read."""
         self.replay = Replay() if replay is None else replay
-        self.replay.beside(self)
-        # An older file tells of one call in several lines, and some lines tell of none.
+        self.replay.folds.append(self)
+        # An older file has several lines for a call, and some lines have no outcome.
         self._calls: deque[tuple[int, Item]] = deque(maxlen=4 * limit)
         self._messages: deque[tuple[str, str, int]] = deque(maxlen=limit)
         self._limit = limit
@@ -129,37 +119,27 @@ class Newest:
 
     @classmethod
     def near_the_end(cls, whole: Replay, lines: bytes, turns: Turns, limit: int) -> Newest:
-        """Look through the last `lines` alone of a session that was read as far as they go.
+        """Read only the last `lines` of the session `whole`, which ends with them.
 
-        `turns` are those of now, should there be an unfinished line as well.  `is_enough` tells
-        whether the anchors are those that reading it all would give.
+        `turns` are the current ones, those of an unfinished last line included.  If `is_enough`,
+        the anchors are those of the whole session.
         """
         scale, state = whole.scale, whole.state
         count = sum(1 for line in lines.split(b"\n") if line.strip())
         seed = None if state.seed is None else state.seed.seq
         at = Scale(scale.lines - count, -1, scale.ordinals, scale.paginated, seed=seed)
-        newest = cls(
-            limit,
-            Replay(
-                State(head=state.head, own_from=state.own_from, typed=state.typed, seed=state.seed),
-                Reader(scale=at),
-            ),
-            turns,
-        )
+        end = State(head=state.head, own_from=state.own_from, typed=state.typed, seed=state.seed)
+        newest = cls(limit, Replay(end, at), turns)
         newest.replay.feed(lines)
         return newest
 
     @property
     def is_enough(self) -> bool:
-        """Whether nothing further back would be listed or would tell more."""
-        return len(self._called()) >= self._limit and all(each.text for each in self._said())
-
-    def wants(self, kind: str | None, tag: str | None, inner: str | None) -> int:  # noqa: ARG002
-        """Want no line that a checkpoint does not want."""
-        return NOTED
+        """Whether earlier lines would change no anchor."""
+        return len(self._called()) >= self._limit and all(each.text for each in self._messaged())
 
     def take(self, line: Line) -> None:
-        """Keep a line that may be cited."""
+        """Keep a line that can be cited."""
         if line.seq < self.replay.state.own_from:
             return
         state = self.replay.state
@@ -179,17 +159,17 @@ class Newest:
                 pass
 
     def anchors(self) -> list[Anchor]:
-        """Return messages of turns that count, then calls that have an outcome, newest first."""
-        return [*self._said(), *self._called()]
+        """Return messages of turns that count, then calls with an outcome, each newest first."""
+        return [*self._messaged(), *self._called()]
 
-    def _said(self) -> list[Anchor]:
+    def _messaged(self) -> list[Anchor]:
         texts = {ref: (text, seq) for ref, text, seq in self._messages}
         anchors: list[Anchor] = []
         turns = self.replay.state.turns if self._turns is None else self._turns
         for turn in reversed([*turns.counting()]):
-            said = turn.said
-            if said is not None and said.ref not in texts:
-                texts[said.ref] = value(said.text, FIRST_WORDS), said.seq
+            last = turn.said
+            if last is not None and last.ref not in texts:
+                texts[last.ref] = value(last.text, FIRST_WORDS), last.seq
             for ref in reversed(turn.messages):
                 if len(anchors) >= self._limit:
                     return anchors
@@ -222,57 +202,50 @@ class Newest:
 
 
 def _words(names: Iterable[str], call_id: str) -> str:
-    """Return what a call met, in a few words; its id stands beside them."""
+    """Return what a call touched, in a few words without its id."""
     return value(", ".join(name.removesuffix(f"/{call_id}") for name in names), FIRST_WORDS)
 
 
 MOST_RECORDS = 8
-"""A call stands in two or three records; an id that is in more is no call's."""
+"""Records that a citation returns at most; a call has two or three."""
 
 MOST_TEXT = 20_000
-"""Of a longer text in a record this many code points are shown."""
-
-_BY_SEQ = "seq:"
-_NOBODY_CITES = AssistantMessage | Quiet | Unknown | Worked
+"""Code points of a text that a citation shows."""
 
 
 @frozen
 class Record:
-    """One record of a session as it stands, but for texts that are long: JSON for a person."""
+    """One record of a session as indented JSON; long texts are cut."""
 
     seq: int
     text: str
 
 
-class Citation:
-    """A session read for the records of one anchor."""
+class Citation(Fold):
+    """Collects the records of one anchor."""
 
     def __init__(self, ref: str) -> None:
-        """Look for the message or the call with this id; `seq:<number>` names a message."""
+        """Search for the message or the call with this id; `seq:<number>` names a message."""
         self.replay = Replay()
-        self.replay.beside(self)
+        self.replay.folds.append(self)
         self._ref = ref
-        number = ref.removeprefix(_BY_SEQ)
+        number = ref.removeprefix("seq:")
         self._seq = int(number) if number != ref and number.isdecimal() else None
         self._needle = orjson.dumps(ref)
         self._found: list[tuple[int, bytes]] = []
 
-    def wants(self, kind: str | None, tag: str | None, inner: str | None) -> int:  # noqa: ARG002
-        """Want no line that a checkpoint does not want."""
-        return NOTED
-
     def take(self, line: Line) -> None:
-        """Keep a line that is cited."""
+        """Keep a line of the anchor."""
         if len(self._found) < MOST_RECORDS and self._is_cited(line):
             self._found.append((line.seq, line.raw))
 
     def records(self) -> tuple[Record, ...]:
-        """Return what was found, in the order of the session."""
+        """Return the records in the order of the session."""
         return tuple(Record(seq, _shown(raw)) for seq, raw in self._found)
 
     def _is_cited(self, line: Line) -> bool:
         item = counting(self.replay.state, line.item)
-        if isinstance(item, _NOBODY_CITES):
+        if isinstance(item, AssistantMessage | Quiet | Unknown | Worked):
             return False
         if self.replay.state.paginated and (
             isinstance(item, ToolOutput) or line.tag == "custom_tool_call"
@@ -284,7 +257,7 @@ class Citation:
 
 
 def _id_of(item: Item) -> str | None:
-    """Return the id by which an item may be cited."""
+    """Return the id that cites an item."""
     match item:
         case UserMessage(ref=ref):
             return ref
@@ -304,7 +277,7 @@ def _shown(raw: bytes) -> str:
 
 
 def _cut(value: object) -> object:
-    """Shorten the texts of a record that nobody would read to the end."""
+    """Return a JSON value with its long texts cut."""
     if isinstance(value, str):
         left = len(value) - MOST_TEXT
         return value if left <= 0 else f"{value[:MOST_TEXT]}… ({left} more characters)"
@@ -320,7 +293,7 @@ NoteKind = Literal["fact", "decision"]
 
 @frozen
 class Rest:
-    """An artifact that a fact stands and falls with: its hash then, its hash now."""
+    """A dependency of a fact: its hash when the fact was accepted, and its current hash."""
 
     uri: str
     hash: str | None
@@ -330,7 +303,7 @@ class Rest:
 
 @frozen(kw_only=True)
 class Note:
-    """A fact or a decision that counts; what the other kind alone has is null or empty.
+    """A fact or a decision that counts; the fields of the other kind are null or empty.
 
     `kind` is `fact` or `decision`, `status` is `VALID` or `SUSPECT`; `why` is the first dependency
     that does not hold.
@@ -356,8 +329,7 @@ class Note:
 def notes_of(checkpoint: Checkpoint, origins: Mapping[tuple[str, str], Update]) -> tuple[Note, ...]:
     """Return the facts by key, then the decisions in the order of their acceptance.
 
-    `origins` are those of the memory that the checkpoint was made with; what it began with has
-    none, and its turn and time are known where it was accepted.
+    `origins` are those of the `Memory` of the checkpoint; notes of a seed have none.
     """
     replaced_by = {each.supersedes: each.decision_id for each in checkpoint.decisions}
     return (

@@ -1,18 +1,15 @@
-"""State + line -> state: the rules by which a session becomes what we keep of it.
+"""The fold that keeps the state of a session, from which `replay` makes a checkpoint.
 
-1. The head is the first `session_meta`; later ones are somebody else's (ROL-4).
-2. The task is the last message with a text that a person typed in a turn that still counts.
-   Where a file tells typed messages apart (items, events), only those are asked; a message of the
-   model's history is a person's only where nothing of it is contextual (DSC-29, DSC-30).
-3. The plan is the last `update_plan` of a turn that still counts, taken at the call itself.
-4. An artifact is what a call with a known outcome met.  It stays observed when its turn is rolled
-   back, since the operation did happen (DSC-78).  The later observation gives its kind.
+1. The head is the first `session_meta`; later ones belong to other sessions (ROL-4).
+2. The task is the last text that a person typed in a turn that counts.  Items and events mark typed
+   messages; if there are none, messages of the model's history that nobody injected (DSC-29,
+   DSC-30).
+3. The plan is the last `update_plan` of a turn that counts.
+4. An artifact comes from a call with a known outcome.  It stays when its turn is rolled back, since
+   the operation did happen (DSC-78).  The latest observation decides its kind.
 5. The lines that a subagent inherited give none of these.
-6. In a file whose second record is a `compacted` one, which is how we make them, the first task
-   only names the session for people.
-
-Nothing fails here: an item of a wrong shape was left out when it was parsed.  Hashes of files,
-accepted updates and bounds come in where a checkpoint is asked for, in `projection`.
+6. Files that we make have a `compacted` record in second place; their first task only names the
+   session.
 """
 
 from __future__ import annotations
@@ -38,6 +35,7 @@ from codex_checkpoints.core.rollout.items import (
     ToolCall,
     ToolOutput,
     ToolRan,
+    ToolResult,
     TurnContext,
     Unknown,
     UserMessage,
@@ -45,7 +43,7 @@ from codex_checkpoints.core.rollout.items import (
 )
 from codex_checkpoints.core.rollout.parsing import EVENTS, ITEMS, LINES, RESPONSES, quiet, worked
 from codex_checkpoints.core.rollout.reader import NOTED, WORDS, Line, Scale
-from codex_checkpoints.core.rollout.turns import Planned, Said, Steps
+from codex_checkpoints.core.rollout.turns import LastMessage, Planned, Steps
 
 _EVENTS_BESIDE_ITEMS = frozenset(
     {
@@ -56,19 +54,18 @@ _EVENTS_BESIDE_ITEMS = frozenset(
         "view_image_tool_call",
     }
 )
-"""Events that repeat in a paginated file what its items say (ROL-14)."""
+"""Events that repeat the items of a paginated file (ROL-14)."""
 
 
 class Reducer:
-    """The fold over a session's lines that keeps what a checkpoint is made of."""
+    """Updates a state with each line; `scale` is that of the reader."""
 
     def __init__(self, state: State, scale: Scale) -> None:
-        """Go on from a state; `scale` is that of the reader."""
         self._state = state
         self._scale = scale
 
     def wants(self, kind: str | None, tag: str | None, inner: str | None) -> int:
-        """Return whether a long line is read: most are outputs and images."""
+        """Return `NOTED` for most long lines: they are outputs and images."""
         match kind:
             case None:
                 return WORDS
@@ -173,11 +170,7 @@ def _compacted(state: State, line: Line) -> None:
         state.naming = "due"
 
 
-# --- what people said ----------------------------------------------------------------------------
-
-
 def _message(state: State, item: UserMessage, line: Line) -> None:
-    """Take a message of role user that stands outside an item."""
     state.worked_at = line.position
     if item.in_history:
         if state.typed:
@@ -185,16 +178,16 @@ def _message(state: State, item: UserMessage, line: Line) -> None:
         if state.base is None:
             state.base = _folder_in(item)
     elif not state.typed:
-        # From here on events say who typed what; what the history seemed to say is void.
+        # From here on events mark typed messages; those of the history no longer count.
         state.typed = True
         state.first_text = None
         state.planned = _last_plan(state)
         state.turns.forget()
-    _said(state, item, item.turn_id, line)
+    _typed(state, item, item.turn_id, line)
 
 
 def _folder_in(item: UserMessage) -> str | None:
-    """Find the folder of a session that has no other place for it (ROL-16)."""
+    """Return the folder of a session whose head has none (ROL-16)."""
     import re  # noqa: PLC0415 - for the oldest files alone
 
     for text in item.texts:
@@ -210,8 +203,8 @@ def _last_plan(state: State) -> Planned | None:
     return plans[-1] if plans else state.planned
 
 
-def _said(state: State, item: UserMessage, turn_id: str | None, line: Line) -> None:
-    """Take a message that may be a person's."""
+def _typed(state: State, item: UserMessage, turn_id: str | None, line: Line) -> None:
+    """Take a message if a person typed it."""
     from codex_checkpoints.core.rollout import contextual  # noqa: PLC0415 - as `tools`
 
     by_person = contextual.is_human if item.in_history else contextual.is_typed
@@ -226,14 +219,14 @@ def _said(state: State, item: UserMessage, turn_id: str | None, line: Line) -> N
     turn = state.turns.user_message(turn_id, line.position, line.seq, line.stamp)
     turn.messages.append(ref)
     if text:
-        turn.said = Said(text, ref, line.seq, state.next_order())
+        turn.said = LastMessage(text, ref, line.seq, state.next_order())
 
 
 def counting(state: State, item: Item) -> Item:
-    """Return what counts of an item in a file of this kind (ROL-14).
+    """Return the item if it counts in a file of this kind, else `QUIET` (ROL-14).
 
-    A paginated file has items for what happened, an older one has events; where events say what a
-    person typed, the messages of the history say nothing.
+    In paginated files completed items count, in older ones events.  Messages of the history count
+    only where no events mark typed messages.
     """
     match item:
         case ItemCompleted():
@@ -247,34 +240,28 @@ def counting(state: State, item: Item) -> Item:
 
 
 def ref_of(item: UserMessage, line: Line) -> str:
-    """Return by what a message is cited: its id, else its number."""
+    """Return the reference of a message: its id, else its number."""
     return f"seq:{line.seq}" if item.ref is None or len(item.ref) > MAX_URI_CHARS else item.ref
 
 
 def words_of(item: UserMessage, limit: int) -> str:
-    """Return what was said, as a value."""
+    """Return the text that the person typed, as a value."""
     from codex_checkpoints.core.rollout import contextual  # noqa: PLC0415 - as `tools`
 
     parts = [part for part in item.texts if not contextual.is_image_wrapper(part)]
     return value(contextual.request_of("\n".join(parts)), limit)
 
 
-# --- what the model did --------------------------------------------------------------------------
-
-
 def _completed(state: State, completed: ItemCompleted, line: Line) -> None:
-    """Take an item of a paginated file."""
-    match completed.item:
-        case UserMessage() as item:
-            _said(state, item, completed.turn_id, line)
-        case CommandRun() | FilesChanged() | ToolRan() | FileViewed() as item:
-            state.observe(Observation(_place(state, line), item, shortened=line.shortened))
-        case _:
-            pass
+    item = completed.item
+    if isinstance(item, UserMessage):
+        _typed(state, item, completed.turn_id, line)
+    elif isinstance(item, ToolResult):
+        _observe(state, item, line)
 
 
 def _call(state: State, item: ToolCall, line: Line) -> None:
-    """Take a call: a plan counts at once, anything else when its outcome comes."""
+    """Take a call: a plan counts at once, any other call when its outcome comes."""
     from codex_checkpoints.core.rollout import tools  # noqa: PLC0415 - it loads many modules
 
     if item.name == "update_plan" and item.namespace is None:
@@ -306,31 +293,32 @@ def _plan_call(state: State, steps: Steps | None, call: ToolCall, line: Line) ->
 
 
 def _answer(state: State, item: ToolOutput, line: Line) -> None:
-    """Take the answer to a call that waits."""
+    """Take the answer to a waiting call."""
     from codex_checkpoints.core.rollout import tools  # noqa: PLC0415 - it loads many modules
 
     state.worked_at = line.position
-    asked = state.calls.waiting.get(item.call_id)
-    if asked is None:
+    waiting = state.calls.waiting.get(item.call_id)
+    if waiting is None:
         return
-    call, _ = asked
+    call, _ = waiting
     done = any("Success." in text for text in item.texts)
     if not done and tools.needs_success(call):
-        state.calls.end(item.call_id)  # not decided: an event may still say that it was done
+        state.calls.end(item.call_id)  # not decided: an event may still report success
         return
     state.calls.decide(item.call_id)
-    state.observe(Observation(_place(state, line), call, item.texts, line.shortened))
+    _observe(state, call, line, item.texts)
 
 
-def _event(
-    state: State, item: CommandRun | FilesChanged | ToolRan | FileViewed, line: Line
-) -> None:
-    """Take an event that says what came of a call, unless its answer came before."""
+def _event(state: State, item: ToolResult, line: Line) -> None:
+    """Take an event with the outcome of a call, unless the answer came before."""
     if item.call_id and item.call_id in state.calls.decided:
         return
-    state.observe(Observation(_place(state, line), item, shortened=line.shortened))
+    _observe(state, item, line)
     state.calls.decide(item.call_id)
 
 
-def _place(state: State, line: Line) -> tuple[int, str | None, str | None]:
-    return line.seq, state.turn_folder, state.base
+def _observe(
+    state: State, item: ToolCall | ToolResult, line: Line, texts: tuple[str, ...] = ()
+) -> None:
+    place = line.seq, state.turn_folder, state.base
+    state.observe(Observation(place, item, texts, line.shortened))

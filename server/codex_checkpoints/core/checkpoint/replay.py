@@ -1,8 +1,7 @@
-"""A stream of bytes -> a checkpoint: a reader, and the fold that keeps what a checkpoint needs.
+"""From the bytes of a session to its checkpoint.
 
-`Replay` is what a follower keeps of a session: feed it bytes in any portions, in any number of
-sittings, and it stands where one pass over the whole would stand (DSC-75).  It can be saved and
-taken up again.  Other folds may take the same lines in the same pass.
+`Replay` takes bytes in pieces of any size; the result is that of one pass over the whole (DSC-75).
+It can be saved and loaded.  Other folds can take the same lines in the same pass.
 """
 
 from __future__ import annotations
@@ -29,37 +28,12 @@ from codex_checkpoints.core.checkpoint.reducer import Reducer
 from codex_checkpoints.core.checkpoint.state import State
 from codex_checkpoints.core.checkpoint.text import find_secret
 from codex_checkpoints.core.rollout.items import SessionMeta
-from codex_checkpoints.core.rollout.reader import Fold, Reader, Scale, is_whole
+from codex_checkpoints.core.rollout.reader import Reader, Scale, is_whole
 from codex_checkpoints.values import define
 
 
-def checkpoint_of(
-    state: State,
-    seq: int,
-    updates: Iterable[Update],
-    hashes: Mapping[str, str],
-    limits: Limits,
-) -> Checkpoint:
-    """Return the checkpoint at `seq`, where the state stands."""
-    remembered = memory.replay(updates, state.turns.counts, limits, state.seed)
-    artifacts = {
-        uri: Artifact(uri, each.kind, hashes.get(uri) if each.hashable else each.hash, each.seq)
-        for uri, each in state.observations.kept(limits).items()
-    }
-    recent = sorted(artifacts, key=lambda uri: (-artifacts[uri].last_observed_seq, uri))
-    return Checkpoint(
-        seq,
-        task_of(state),
-        plan_of(state, remembered, limits),
-        remembered.decisions,
-        artifacts,
-        remembered.facts,
-        tuple(recent[: limits.max_recent_artifacts]),
-    )
-
-
 def task_of(state: State) -> Task | None:
-    """Return what a person asked for last, in a turn that still counts, else before them all."""
+    """Return the last text of a person in a turn that counts, else the task of the seed."""
     said = [turn.said for turn in state.turns.counting() if turn.said is not None]
     last = max(said, key=lambda one: one.order, default=None)
     if last is None:
@@ -68,7 +42,7 @@ def task_of(state: State) -> Task | None:
 
 
 def plan_of(state: State, remembered: memory.Memory, limits: Limits) -> Plan:
-    """Return the plan: the newer one of the last recorded and the last accepted."""
+    """Return the newer of the last recorded and the last accepted plan, else that of the seed."""
     plans = [turn.planned for turn in state.turns.counting() if turn.planned is not None]
     if state.planned is not None:
         plans.append(state.planned)
@@ -87,10 +61,10 @@ def plan_of(state: State, remembered: memory.Memory, limits: Limits) -> Plan:
 
 
 LONGEST_TAIL = 1 << 23
-"""An unfinished last line beyond this many bytes is not looked at before its LF is there."""
+"""A longer last line is not read before its LF is there, in bytes."""
 
 SAVED = 4
-"""The number of the rules of `Replay.save`; what was saved by others is read anew."""
+"""The version of what `Replay.save` returns."""
 
 
 @define
@@ -100,74 +74,33 @@ class _Saved:
     state: State
 
 
-class Replay:
-    """The state of a session after the bytes so far."""
+class Replay(Reader):
+    """A reader whose fold keeps the state of a session after the bytes so far."""
 
-    def __init__(self, state: State | None = None, reader: Reader | None = None) -> None:
-        """Begin before the first byte of a session, behind the folds of a reader."""
+    def __init__(self, state: State | None = None, scale: Scale | None = None) -> None:
+        """Begin before the first byte of a session, or where a saved state ends."""
+        super().__init__(scale=scale)
         self.state = State() if state is None else state
-        self.reader = Reader() if reader is None else reader
-        self.reader.folds.append(Reducer(self.state, self.scale))
-
-    @property
-    def scale(self) -> Scale:
-        """Return the counts of lines, and of those that gave nothing."""
-        return self.reader.scale
-
-    @property
-    def stopped(self) -> bool:
-        """Whether a limit was reached, so that no more bytes are wanted from this file."""
-        return self.reader.stopped
+        self.folds.append(Reducer(self.state, self.scale))
 
     @property
     def seq(self) -> int:
         """Return `seq` after the last whole line."""
         return self.scale.seq
 
-    @property
-    def pending(self) -> int:
-        """How many of the bytes fed so far belong to a last line that has not ended."""
-        return self.reader.pending
-
-    def beside(self, fold: Fold) -> None:
-        """Have another fold take each line as well."""
-        self.reader.folds.append(fold)
-
     def begin(self, head: SessionMeta) -> None:
         """Take the head before the first line, for a session whose history begins elsewhere."""
         self.state.begin(head)
         self.scale.paginated = self.scale.ordinals = head.paginated
 
-    def sow(self, seed: Checkpoint) -> None:
-        """Take what the session goes on from, before its first line (JUN-46)."""
+    def begin_from(self, seed: Checkpoint) -> None:
+        """Take the checkpoint that the session begins with, before its first line (JUN-46)."""
         self.state.seed = seed
         self.state.observations.begin(seed)
         self.scale.seed = seed.seq
 
-    def next_file(self, limit: int | None = None) -> None:
-        """Go on with the first byte of the next file of a chain, up to the ordinal `limit`."""
-        self.reader.next_file(limit)
-
-    def feed(self, data: bytes) -> int:
-        """Apply the whole lines in `data`; return how many bytes were consumed.
-
-        Offer the rest again, with what follows it.  `stopped` says that no more is wanted.
-        """
-        return self.reader.feed(data)
-
-    def close(self, tail: bytes) -> None:
-        """Say that a file of the chain has ended, with a last line that may lack its LF."""
-        self.reader.close(tail)
-
-    def drop_unfinished(self) -> None:
-        """Forget a long last line that has not ended; its bytes will be offered again."""
-        self.reader.drop_unfinished()
-
     def with_tail(self, tail: bytes) -> Self:
-        """Return the replay after an unfinished last line, if it is a whole object already.
-
-        The replay itself is left as it is: more may come.
-        """
+        """Return a copy that has read an unfinished last line; itself if the line is not whole."""
         if self.stopped or not is_whole(tail):
             return self
         ahead = copy.deepcopy(self)
@@ -176,18 +109,30 @@ class Replay:
         return ahead
 
     def task(self) -> Task | None:
-        """Return the task alone, without a look at what else a checkpoint holds."""
+        """Return the task of the checkpoint."""
         return task_of(self.state)
 
     def checkpoint(
-        self,
-        updates: Iterable[Update],
-        hashes: Mapping[str, str],
-        limits: Limits | None = None,
+        self, updates: Iterable[Update], hashes: Mapping[str, str], limits: Limits | None = None
     ) -> Checkpoint:
-        """Return the checkpoint after the last whole line (DSC-1)."""
+        """Return the checkpoint after the last whole line; `hashes` are by uri (DSC-1)."""
         limits = Limits() if limits is None else limits
-        return checkpoint_of(self.state, self.seq, updates, hashes, limits)
+        state = self.state
+        remembered = memory.replay(updates, state.turns.counts, limits, state.seed)
+        artifacts = {
+            uri: Artifact(uri, each.kind, hashes.get(uri) if each.hashable else each.hash, each.seq)
+            for uri, each in state.observations.kept(limits).items()
+        }
+        recent = sorted(artifacts, key=lambda uri: (-artifacts[uri].last_observed_seq, uri))
+        return Checkpoint(
+            self.seq,
+            task_of(state),
+            plan_of(state, remembered, limits),
+            remembered.decisions,
+            artifacts,
+            remembered.facts,
+            tuple(recent[: limits.max_recent_artifacts]),
+        )
 
     def files(self) -> tuple[str, ...]:
         """Return the uris of the files whose hashes a checkpoint holds."""
@@ -195,10 +140,10 @@ class Replay:
         return tuple(uri for uri, observed in kept.items() if observed.hashable)
 
     def save(self) -> object | None:
-        """Return everything as JSON values; only between lines.
+        """Return everything as JSON values; call it only between lines.
 
-        None while a call waits that holds a secret: what is kept on disk holds none (DSC-81), and
-        without its words the call could not be read when its outcome comes.
+        Returns None while a waiting call holds a secret: no secret is stored on disk (DSC-81), and
+        the call cannot be read without it when its outcome comes.
         """
         waiting = (saved(call) for call, _ in self.state.calls.waiting.values())
         if any(find_secret(orjson.dumps(call).decode()) for call in waiting):
@@ -208,9 +153,9 @@ class Replay:
 
     @classmethod
     def load(cls, value: object) -> Replay | None:
-        """Take up what `save` gave; None where it is of another version or damaged."""
+        """Return the replay that `save` stored; None if it is damaged or of another version."""
         try:
             kept = loaded(_Saved, value)
         except Exception:  # noqa: BLE001 - a cache that cannot be read is no cache
             return None
-        return cls(kept.state, Reader(scale=kept.scale)) if kept.version == SAVED else None
+        return cls(kept.state, kept.scale) if kept.version == SAVED else None

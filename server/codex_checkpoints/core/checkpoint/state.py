@@ -1,9 +1,9 @@
-"""Everything that is known of a session after some of its lines, and what it observed.
+"""The state of a session after some of its lines, with the artifacts that it observed.
 
-A checkpoint shows the newest 256 artifacts, a session may run fifty thousand commands, and it takes
-time to read what files a command names.  So a command waits in a queue and is read only when it is
-among the newest.  The outcome is the same: an artifact is what its newest observation says, and of
-all artifacts the ones observed last are kept, ties by uri (DSC-28).
+A session may run fifty thousand commands, a checkpoint keeps the newest 256 artifacts, and parsing
+a command takes time.  So commands wait in a queue, and only the newest are parsed.  The result is
+the same: the newest observation of an artifact decides, and the artifacts observed last are kept,
+ties by uri (DSC-28).
 """
 
 from __future__ import annotations
@@ -20,47 +20,45 @@ from codex_checkpoints.core.checkpoint.records import (
     Artifact,
     ArtifactKind,
     Checkpoint,
-    Evidence,
     Limits,
+    evidence_in,
 )
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.rollout.fields import is_list, object_of, text_of
 from codex_checkpoints.core.rollout.items import (
     CommandRun,
-    FilesChanged,
-    FileViewed,
     Seen,
     SessionMeta,
     Tokens,
     ToolCall,
-    ToolRan,
+    ToolResult,
 )
 from codex_checkpoints.core.rollout.turns import Planned, Turns
 from codex_checkpoints.values import define
 
 Place = tuple[int, str | None, str | None]
-"""Where something was observed: `seq`, the folder of the turn, the base of the session."""
+"""`seq`, the folder of the turn, and the base of the session at an observation."""
 
 _QUEUE = 4096
 _QUEUE_CHARS = 1 << 22
 _LONG = 1 << 16
-"""A command of more code points than this is read at once."""
+"""A command of more code points is parsed at once."""
 _LIMITS = Limits()
 _EDITS = frozenset({"add", "update", "delete", "move"})
 _ENCODED_CONTROL = "%(?:[01][0-9A-F]|7F|C2%[89][0-9A-F]|E2%80%A[89A-E]|E2%81%A[6-9])"
 
 
 class Observation(NamedTuple):
-    """One thing that happened: an item that says so, or a call with the texts of its answer."""
+    """An item with an outcome, or a call with the texts of its answer."""
 
     place: Place
-    item: ToolCall | CommandRun | FilesChanged | ToolRan | FileViewed
+    item: ToolCall | ToolResult
     texts: tuple[str, ...] = ()
     shortened: bool = False
 
     def seen(self) -> tuple[Seen, ...]:
-        """Return what was met."""
-        # To read a call takes many modules, and a short look at a session has none to read.
+        """Return what the call touched."""
+        # `tools` loads many modules, and a short look at a session parses no call.
         from codex_checkpoints.core.rollout import tools  # noqa: PLC0415
 
         if isinstance(self.item, ToolCall):
@@ -70,9 +68,10 @@ class Observation(NamedTuple):
 
 @define
 class FileObservation:
-    """What is kept of an artifact; an `opaque` name cannot be hashed.
+    """The newest observation of an artifact.
 
-    `edited` is the `seq` of its newest change, -1 where it was only met otherwise.
+    The host cannot hash a file with an `opaque` name, since the name was changed.  `edited` is the
+    `seq` of the newest edit, -1 if there is none.
     """
 
     kind: ArtifactKind
@@ -83,26 +82,26 @@ class FileObservation:
 
     @property
     def hashable(self) -> bool:
-        """Whether the host can look at it now."""
+        """Whether the host can hash it."""
         return self.kind == "file" and not self.opaque
 
 
 @define
 class Observations:
-    """The artifacts of a session, and the observations not read yet."""
+    """The artifacts of a session, and the observations that were not parsed yet."""
 
     artifacts: dict[str, FileObservation] = Factory(dict[str, FileObservation])
     left_out: int = 0
-    """Observed things without a name that could be kept, among those that were read."""
+    """The number of parsed observations whose name could not be kept."""
     _queue: list[Observation | tuple[Place, tuple[Seen, ...]]] = field(init=False, factory=list)
     _size: int = field(init=False, default=0)
 
     def begin(self, seed: Checkpoint) -> None:
-        """Begin with the artifacts of a checkpoint."""
+        """Set the artifacts of the checkpoint that the session begins with."""
         self.artifacts = {uri: _from_seed(artifact) for uri, artifact in seed.artifacts.items()}
 
     def observe(self, observation: Observation) -> None:
-        """Take an observation."""
+        """Add an observation."""
         waiting, size = _slim(observation)
         if size > _LONG or not size:
             seen = observation.seen()
@@ -115,7 +114,7 @@ class Observations:
             self.settle()
 
     def settle(self) -> None:
-        """Read what is queued, newest first, until nothing older can be among the kept."""
+        """Parse the queue, newest first, until no older observation can be kept."""
         queue, self._queue, self._size = self._queue, [], 0
         newest: dict[str, FileObservation] = {}
         cut = -1
@@ -135,12 +134,12 @@ class Observations:
             self.artifacts = _newest(self.artifacts | newest, _LIMITS.max_artifacts_total)
 
     def kept(self, limits: Limits) -> Mapping[str, FileObservation]:
-        """Return the artifacts a checkpoint holds."""
+        """Return the artifacts of a checkpoint by uri."""
         self.settle()
         return _newest(self.artifacts, limits.max_artifacts_total)
 
     def _named(self, place: Place, seen: tuple[Seen, ...]) -> Iterator[tuple[str, FileObservation]]:
-        """Yield what one observation names, the last of its parts first."""
+        """Yield the artifacts of one observation by uri, the last one first."""
         for each in reversed(seen):
             uri, opaque = name_of(each, place)
             if uri is None:
@@ -151,7 +150,7 @@ class Observations:
 
 
 def name_of(seen: Seen, place: Place) -> tuple[str | None, bool]:
-    """Return the uri of what was seen, and whether its name was changed on the way."""
+    """Return the uri, None if it cannot be kept, and whether the name had to be changed."""
     from codex_checkpoints.core.rollout.paths import encoded, uri_of  # noqa: PLC0415 - as above
 
     if seen.kind == "command":
@@ -165,15 +164,15 @@ def name_of(seen: Seen, place: Place) -> tuple[str | None, bool]:
 
 
 def _slim(observation: Observation) -> tuple[Observation, int]:
-    """Return a command without what it printed, and its length; 0 for anything else."""
+    """Return a command without its output, and its length; 0 for anything else."""
     item = observation.item
     if isinstance(item, CommandRun):
         size = sum(map(len, item.argv))
         return observation._replace(item=evolve(item, printed=None)), size
     if not isinstance(item, ToolCall) or not item.is_command:
         return observation, 0
-    told = object_of(item.arguments)
-    command = told.get("command", told.get("cmd"))
+    arguments = object_of(item.arguments)
+    command = arguments.get("command", arguments.get("cmd"))
     words = command if is_list(command) else [command]
     size = sum(len(text_of(word) or "") for word in words)
     applied = any("Success." in text for text in observation.texts)
@@ -188,44 +187,42 @@ def _newest(artifacts: dict[str, FileObservation], total: int) -> dict[str, File
 
 
 def _from_seed(artifact: Artifact) -> FileObservation:
-    """Return an artifact as it is observed; the hash of a file is that of now, not of then."""
+    """Return an artifact of a seed as an observation; the hash of a file is taken anew."""
     import re  # noqa: PLC0415 - few sessions have a seed
 
     if artifact.kind != "file":
         return FileObservation(artifact.kind, artifact.last_observed_seq, artifact.hash)
-    # A name that was changed on the way never had a hash, and no file has it.
+    # A name that had to be changed has no hash, and no file has that name.
     opaque = artifact.hash is None and re.search(_ENCODED_CONTROL, artifact.uri) is not None
     return FileObservation("file", artifact.last_observed_seq, None, opaque)
 
 
 NAMED = frozenset({None, "due", "done"})
-"""The values of `State.naming` with which a message is no part of the naming task."""
+"""The values of `State.naming` outside the naming task."""
 
 Seeds = Callable[[str], Checkpoint | None]
-"""From the id of a session that we made to the checkpoint that it began with (JUN-46)."""
+"""From a session id to the checkpoint that the session begins with, its seed (JUN-46).
 
-_WAITING = 1024
-"""How many calls may wait for their outcome."""
+A compaction into a new session and a hard restore replace all older records, so the new file does
+not hold what was known.  Our record of the operation holds the seed.  The session's own records and
+updates change it, and its `seq` continues that of the seed, so that ages stay comparable.
+"""
 
-_WAITING_BYTES = 1 << 22
-"""How many bytes of calls may wait, though the newest always may."""
-
+_WAITING = 1024  # calls
+_WAITING_BYTES = 1 << 22  # the newest call may always wait
 _DECIDED = 4096
-"""How many decided calls are remembered at least; up to twice as many before a clearance."""
-
-
-WaitingCall = tuple[ToolCall, int]
-"""A call of an older file, and how long the line was that asks."""
+"""At least so many decided calls are remembered, at most twice as many."""
 
 
 @define
 class Calls:
-    """The calls of an older file: those that wait for their outcome, and those that are decided.
+    """The calls of an older file that wait for their outcome, and those whose outcome is known.
 
-    Later records about a decided call change nothing.  Of too many calls the oldest are forgotten.
+    `waiting` has each call with the length of its line.  Later records about a decided call change
+    nothing.  If there are too many calls, the oldest are forgotten.
     """
 
-    waiting: dict[str, WaitingCall] = Factory(dict[str, WaitingCall])
+    waiting: dict[str, tuple[ToolCall, int]] = Factory(dict[str, tuple[ToolCall, int]])
     decided: dict[str, None] = Factory(dict[str, None])
     _size: int = field(init=False, default=0)
 
@@ -233,7 +230,7 @@ class Calls:
         self._size = sum(size for _, size in self.waiting.values())
 
     def wait(self, call: ToolCall, size: int) -> None:
-        """Let a call wait for its outcome."""
+        """Add a waiting call; `size` is the length of its line."""
         if call.call_id in self.decided:
             return
         self.end(call.call_id)
@@ -245,13 +242,13 @@ class Calls:
             self.end(next(iter(self.waiting)))
 
     def end(self, call_id: str) -> None:
-        """Let a call wait no longer."""
+        """Remove a waiting call."""
         ended = self.waiting.pop(call_id, None)
         if ended is not None:
             self._size -= ended[1]
 
     def decide(self, call_id: str) -> None:
-        """Remember that the outcome of a call is known."""
+        """Record that the outcome of a call is known."""
         self.end(call_id)
         self.decided[call_id] = None
         if len(self.decided) > 2 * _DECIDED:
@@ -261,7 +258,7 @@ class Calls:
 
 @define
 class State:
-    """A session so far; `…_at` are positions of lines."""
+    """The state of a session; `…_at` are positions of lines."""
 
     head: SessionMeta | None = None
     base: str | None = None
@@ -269,11 +266,11 @@ class State:
     own_from: int = -1
     """The first `seq` of a subagent's own lines."""
     typed: bool = False
-    """Whether typed messages were found, so that the model's history is no longer asked."""
+    """Whether events mark typed messages, so that messages of the history do not count."""
     model: str | None = None
     name: str | None = None
     first_text: str | None = None
-    """The first message of a person, which names the session for people."""
+    """The first message of a person, the title of the session."""
     turn_folder: str | None = None
     turns: Turns = Factory(Turns)
     planned: Planned | None = None
@@ -288,72 +285,55 @@ class State:
     naming: str | None = None
     """`due` until the naming task of a file of ours begins, then its id, then `done`."""
     seed: Checkpoint | None = None
-    """What the session began with, where an operation of ours made it."""
+    """The checkpoint that the session begins with, if we made the session."""
     order: int = 0
     unread_calls: int = 0
     answered_at: int = 0
     worked_at: int = 0
     observers: list[Callable[[Observation], None]] = field(init=False, factory=list)
-    """Who else is given what the session observed, at once."""
+    """Called with each observation at once."""
 
     @property
     def tokens_stale(self) -> bool:
-        """Return whether the window was replaced since its size was reported."""
+        """Whether the context was replaced since its size was reported."""
         return self.compacted_at > self.tokens_at
 
     @property
     def ends_with_answer(self) -> bool:
-        """Return whether an older file ends with an answer: no work after it, no call waiting."""
+        """Whether an older file ends with an answer: no work after it, no call waiting."""
         answered = self.answered_at > self.worked_at and not self.calls.waiting
         return answered and not self.paginated
 
     def begin(self, head: SessionMeta) -> None:
-        """Take a head: who the session is and where its paths begin."""
+        """Set the head."""
         self.head = head
         self.base = head.cwd
         self.own_from = -1 if head.inherited_below is None else head.inherited_below
 
     def observe(self, observation: Observation) -> None:
-        """Take what happened."""
+        """Add an observation."""
         for observer in self.observers:
             observer(observation)
         self.observations.observe(observation)
 
     def next_order(self) -> int:
-        """Return the next place in the order in which tasks and plans were set."""
+        """Return the next number in the order of tasks and plans."""
         self.order += 1
         return self.order
 
 
-# --- what a session goes on from -----------------------------------------------------------------
-#
-# A compaction into a new session and a hard restore put a replacement in the place of all older
-# records, so nothing in the new file says what was known.  The record of the operation does: it
-# holds the checkpoint that the session began with, its seed.  The session's own records and updates
-# change it, and its `seq` goes on behind the seed's, so that ages stay comparable (JUN-46).
-
-
-def unsown(_session_id: str) -> Checkpoint | None:
-    """Return that a session began with nothing."""
+def no_seed(_session_id: str) -> Checkpoint | None:
+    """Return None: the session begins with an empty checkpoint."""
     return None
 
 
 def user_refs(seed: Checkpoint) -> frozenset[str]:
-    """Return the messages that a seed names: they stay citable."""
-    return frozenset(each.ref for each in _named(seed) if each.source == "user")
+    """Return the messages that a seed names: they can still be cited."""
+    return frozenset(each.ref for each in evidence_in(seed) if each.source == "user")
 
 
 def call_ids(seed: Checkpoint) -> frozenset[str]:
-    """Return the calls that a seed names: they stay citable."""
+    """Return the calls that a seed names: they can still be cited."""
     outputs = (uri for uri, each in seed.artifacts.items() if each.kind == "tool_output")
-    cited = (each.ref for each in _named(seed) if each.source == "tool_output")
+    cited = (each.ref for each in evidence_in(seed) if each.source == "tool_output")
     return frozenset({*cited, *(uri.partition("/")[2] for uri in outputs)})
-
-
-def _named(seed: Checkpoint) -> Iterator[Evidence]:
-    if seed.task is not None:
-        yield seed.task.evidence
-    if seed.plan.evidence is not None:
-        yield seed.plan.evidence
-    yield from (each.evidence for each in seed.decisions)
-    yield from (each.evidence for each in seed.facts.values())

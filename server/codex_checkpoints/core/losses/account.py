@@ -43,7 +43,7 @@ from codex_checkpoints.core.losses.watched import (
     Watched,
 )
 from codex_checkpoints.core.rollout.fields import is_list, is_object, text_of, whole_of
-from codex_checkpoints.core.rollout.reader import NOTED, Line, Reader
+from codex_checkpoints.core.rollout.reader import NOTED, Line
 from codex_checkpoints.values import frozen
 
 SEARCHED = 1 << 22
@@ -242,12 +242,12 @@ class Account:
         that a compaction made, `source` is the account of the session it replaced, not to be used
         again: the first window continues its last one (DSC-73).
         """
-        reader = Reader()
-        self._survey = Survey(reader)
+        self.replay = Replay()
+        self._survey = Survey(self.replay)
         self._replacements = Replacements(self._survey)
-        reader.folds.append(self)
-        # The replay comes last: what is compared is what was known before the line.
-        self.replay = Replay(reader=reader)
+        self.replay.folds.append(self)
+        # The fold of the replay comes last: the state before the line is compared.
+        self.replay.folds.append(self.replay.folds.pop(0))
         self._updates = tuple(updates)
         self._known = known
         self._watched = Watched(self.replay.state, None if source is None else source._watched)  # noqa: SLF001 - of the same class

@@ -132,9 +132,9 @@ class Trace:
     def __init__(self, *, last: int | None = None) -> None:
         """Ignore records with a `seq` above `last`."""
         self.replay = Replay()
-        self.replay.beside(self)
+        self.replay.folds.append(self)
         if last is not None:
-            self.replay.reader.last = last
+            self.replay.last = last
         self.replay.state.observers.append(self._observe)
         # The newest of each kind stand last.
         self._touched: dict[str, None] = {}

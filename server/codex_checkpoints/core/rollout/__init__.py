@@ -1,6 +1,6 @@
-"""What a session file says.
+"""The format of session files.
 
-`reader` cuts bytes into lines and hands them to folds, `parsing` turns a line into a typed item
-of `items`, `tools` says what a tool call did (with `shell`, `patch`, `javascript` and `paths`),
-`turns` keeps the turns and which were rolled back, `contextual` tells people from machinery.
+`reader` cuts bytes into lines and gives them to folds.  `parsing` makes a typed item of a line.
+`tools` finds what a tool call did, with `shell`, `patch`, `javascript` and `paths`.  `turns` keeps
+the turns, and `contextual` separates what people typed from injected text.
 """

@@ -1,7 +1,7 @@
-"""JSON from the bytes of a line, and its fields whatever they hold.
+"""JSON from the bytes of a line, and its fields.
 
-Rollout text is untrusted: every field may be missing or of another type than Codex writes.  Each
-function here takes any value and gives one of the type it names, empty where there is none.
+Rollout text is untrusted: any field may be missing or of another type than Codex writes.  The
+functions `…_of` take any value and return one of the type they name, empty or None if it is not.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Json = Mapping[str, object]
 NOTHING: Json = {}
 
 _LARGEST = 1 << 53
-"""Whole numbers from here on are not told apart by everyone who reads our answers."""
+"""Clients that read numbers as doubles cannot distinguish whole numbers from here on."""
 
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -37,8 +37,8 @@ def load(raw: bytes) -> object:
         text = raw.decode()
     except UnicodeDecodeError:
         return Unreadable("not_utf8")
-    # orjson refuses a lone surrogate, which Codex may write; everything else it refuses is no
-    # JSON for Codex either (ROL-15).
+    # orjson refuses a lone surrogate, which Codex may write; all else that it refuses is no JSON
+    # for Codex either (ROL-15).
     if _SURROGATE_ESCAPE.search(raw):
         try:
             return _mended(json.loads(text))
@@ -69,38 +69,38 @@ def is_list(value: object) -> TypeGuard[list[object]]:
 
 
 def text_of(value: object) -> str | None:
-    """Return a text, None for anything else."""
+    """Return a text or None."""
     return value if isinstance(value, str) else None
 
 
 def absent_or(value: object, text: str) -> bool:
-    """Return whether a field is missing, or null, or just this text."""
+    """Return whether a field is missing, null, or this text."""
     return value is None or value == text
 
 
 def whole_of(value: object) -> int | None:
-    """Return a number that counts something, None for anything else."""
+    """Return a whole number from 0 on, or None."""
     return value if type(value) is int and 0 <= value < _LARGEST else None
 
 
 def object_of(value: object) -> Json:
-    """Return an object, an empty one for anything else."""
+    """Return an object, empty if it is none."""
     return value if is_object(value) else NOTHING
 
 
 def list_of(value: object) -> list[object]:
-    """Return a list, an empty one for anything else."""
+    """Return a list, empty if it is none."""
     return value if is_list(value) else []
 
 
 def words_of(value: object) -> list[str] | None:
-    """Return a list of texts; None for an empty one and for anything else."""
+    """Return a list of texts that is not empty, or None."""
     words = [word for word in list_of(value) if isinstance(word, str)]
     return words if words and len(words) == len(list_of(value)) else None
 
 
 def texts_of(parts: object) -> tuple[str, ...]:
-    """Return the texts of content parts, whatever they are called; a string is one part."""
+    """Return the texts of content parts of any type; a string is one part."""
     if isinstance(parts, str):
         return (parts,)
     found = (text_of(object_of(part).get("text")) for part in list_of(parts))
@@ -110,7 +110,7 @@ def texts_of(parts: object) -> tuple[str, ...]:
 _STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _NAMED = rb"(?P<name>%b)\s*+:\s*+" % _STRING
 _OUTER = re.compile(rb"[{},\s]*+" + _NAMED)
-"""Passes over the end of a payload, too."""
+"""It also passes over the end of a payload."""
 _INNER = re.compile(rb"[{,\s]*+" + _NAMED)
 _PLAIN = re.compile(rb"%b|[^,}\s]++" % _STRING)
 _TO_BRACKET = re.compile(rb'(?:[^"\[\]{}]++|%b)*+[\[\]{}]' % _STRING)
@@ -118,7 +118,7 @@ _TO_BRACKET = re.compile(rb'(?:[^"\[\]{}]++|%b)*+[\[\]{}]' % _STRING)
 
 @frozen
 class Member:
-    """A name as a parser has it, and from which byte to which its value stands."""
+    """A key, None if it cannot be decoded, and the first and last offset of its value."""
 
     name: str | None
     start: int
@@ -126,9 +126,9 @@ class Member:
 
 
 def payload_members(line: bytes) -> Iterator[Member]:
-    """Yield what stands directly in the payload of a record, in the order of the line.
+    """Yield the members of the payload of a record in their order, repetitions included.
 
-    Nothing where the payload is no object.  What is there twice comes twice.
+    Yields nothing if the payload is no object.
     """
     position = 0
     while outer := _OUTER.match(line, position):
@@ -146,7 +146,7 @@ def _name(found: re.Match[bytes]) -> str | None:
 
 
 def _end(line: bytes, start: int) -> int:
-    """Return where a value ends; where the line breaks off before, that is the end."""
+    """Return where a value ends, or the end of the line if it is cut off."""
     if line[start : start + 1] not in {b"[", b"{"}:
         plain = _PLAIN.match(line, start)
         return len(line) if plain is None else plain.end()
@@ -159,4 +159,4 @@ def _end(line: bytes, start: int) -> int:
 
 
 CONTROLS = r"\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069"
-"""The control characters, as the inside of a regular expression's class."""
+"""The control characters, for use inside `[…]` in a regular expression."""

@@ -1,8 +1,4 @@
-"""The kinds of things a line of a rollout can say, as a closed family of records.
-
-How a line becomes one of them is `parsing`'s business.  What a tool call *did* is `tools`',
-whether a message is the user's that of `contextual`.
-"""
+"""The typed items that `parsing` makes of lines, and what `tools` finds that a call touched."""
 
 from __future__ import annotations
 
@@ -15,7 +11,7 @@ from codex_checkpoints.values import frozen
 
 @frozen
 class Unreadable:
-    """A line that is no JSON object; `reason` is counted, the line is passed over."""
+    """A line that is no JSON object, and the reason that is counted for it."""
 
     reason: str
 
@@ -29,12 +25,12 @@ class Unknown:
 
 @frozen
 class Quiet:
-    """A line of a known kind that says nothing a checkpoint keeps."""
+    """A line of a known kind from which a checkpoint keeps nothing."""
 
 
 @frozen
 class HistoryBase:
-    """The rollout whose records come before this file's own (ROL-5)."""
+    """The rollout whose records precede those of this file (ROL-5)."""
 
     rollout_id: str
     end_ordinal: int | None
@@ -43,7 +39,7 @@ class HistoryBase:
 
 @frozen
 class SessionMeta:
-    """The head of a file: who this session is and where it worked (ROL-4)."""
+    """The head of a session file (ROL-4)."""
 
     session_id: str | None
     cwd: str | None = None
@@ -72,7 +68,7 @@ class TurnContext:
 
 @frozen
 class TaskStarted:
-    """Codex begins to work on a submission."""
+    """Codex began a task; `window` is the model's context window in tokens."""
 
     turn_id: str | None
     window: int | None
@@ -80,7 +76,7 @@ class TaskStarted:
 
 @frozen
 class TaskEnded:
-    """Codex stopped working on it, with or without success."""
+    """A task ended, with or without success."""
 
     turn_id: str | None
     aborted: bool
@@ -95,10 +91,9 @@ class RolledBack:
 
 @frozen
 class UserMessage:
-    """A message of role user.
+    """A message with the role `user`.
 
-    What a person typed stands in an item or an event of its own; a message of the model's history
-    (`in_history`) has role user too, and may be anybody's.
+    `in_history`: it comes from the model's history, so Codex may have injected it.
     """
 
     texts: tuple[str, ...]
@@ -109,17 +104,17 @@ class UserMessage:
 
 @frozen
 class AssistantMessage:
-    """The model said something."""
+    """The model answered."""
 
 
 @frozen
 class Worked:
-    """The model did something that no checkpoint keeps, but that is no answer."""
+    """The model did something that is not an answer and that no checkpoint keeps."""
 
 
 @frozen
 class Tokens:
-    """What the last model call used, and the window it had (ROL-9)."""
+    """The tokens of the last model call, and its window (ROL-9)."""
 
     total: int | None
     input: int | None
@@ -128,27 +123,24 @@ class Tokens:
 
 @frozen
 class Compacted:
-    """A context window was replaced."""
+    """Codex replaced the context."""
 
 
 @frozen
 class Named:
-    """The thread was given a name (older files)."""
+    """The session got a name (older files)."""
 
     name: str | None
 
 
 SHELLS = frozenset({"shell", "container.exec", "local_shell", "shell_command", "exec_command"})
 MCP = "mcp__"
-"""How the namespace or the name of a tool of an MCP server begins."""
+"""The prefix of the namespace or the name of an MCP tool."""
 
 
 @frozen
 class ToolCall:
-    """The model asks for a tool; what came of it stands in a later line.
-
-    Arguments are JSON values, or a text for tools that take one.
-    """
+    """A call of a tool; `arguments` is a JSON value, or a text for tools that take one."""
 
     call_id: str
     name: str
@@ -158,7 +150,7 @@ class ToolCall:
 
     @property
     def is_command(self) -> bool:
-        """Return whether it is a call of a shell, of Codex's own and not of an MCP server."""
+        """Return whether it calls one of Codex's own shells, and not an MCP tool."""
         own = self.namespace is None or not self.namespace.startswith(MCP)
         return self.name in SHELLS and own
 
@@ -173,10 +165,7 @@ class ToolOutput:
 
 @frozen
 class CommandRun:
-    """A command with its outcome; `parsed` is Codex's own reading of it, as (type, path).
-
-    `printed` is what there is of its output.
-    """
+    """A command with its outcome; `parsed` lists what Codex found in it, as (type, path)."""
 
     call_id: str
     argv: tuple[str, ...]
@@ -189,7 +178,7 @@ class CommandRun:
 
 @frozen
 class Change:
-    """One file of a patch: `add`, `update` or `delete`, and where it moved to."""
+    """One file of a patch; `kind` is mostly `add`, `update` or `delete`."""
 
     path: str
     kind: str
@@ -198,7 +187,7 @@ class Change:
 
 @frozen
 class FilesChanged:
-    """A patch with its outcome."""
+    """A patch, and whether it was applied."""
 
     call_id: str
     changes: tuple[Change, ...]
@@ -207,7 +196,7 @@ class FilesChanged:
 
 @frozen
 class ToolRan:
-    """Another tool with its outcome: of an MCP server when there is one."""
+    """Another tool with its outcome; `server` is None for a tool of Codex."""
 
     call_id: str
     server: str | None
@@ -218,17 +207,21 @@ class ToolRan:
 
 @frozen
 class FileViewed:
-    """A file was shown to the model."""
+    """The model looked at a file."""
 
     call_id: str
     path: str
 
 
+ToolResult = CommandRun | FilesChanged | ToolRan | FileViewed
+CompletedItem = UserMessage | ToolResult | Unknown | Quiet
+
+
 @frozen
 class ItemCompleted:
-    """The form in which paginated files tell what happened; legacy files have events instead."""
+    """An item of a paginated file; legacy files have events instead."""
 
-    item: UserMessage | CommandRun | FilesChanged | ToolRan | FileViewed | Unknown | Quiet
+    item: CompletedItem
     turn_id: str | None = None
 
 
@@ -249,10 +242,7 @@ Item = (
     | Named
     | ToolCall
     | ToolOutput
-    | CommandRun
-    | FilesChanged
-    | ToolRan
-    | FileViewed
+    | ToolResult
     | ItemCompleted
 )
 
@@ -262,19 +252,16 @@ ASSISTANT = AssistantMessage()
 COMPACTED = Compacted()
 
 
-# --- what a call met: read from items by `tools` --------------------------------------------------
-
 Action = Literal["read", "add", "update", "delete", "move", "run", "call"]
 
 
 @frozen
 class Seen:
-    """One thing a call met.
+    """One thing that a call touched.
 
-    `name` is a path, the text of a command, or `<tool>/<call id>`; `folder` is where a path is
-    relative to, when the call says so; `hash` is that of a tool's recorded text.  `call_id` is that
-    of the patch that changed a file, and `script` the text of the command that read one: which
-    lines it read is told by that alone.
+    `name` is a path, the text of a command, or `<tool>/<call id>`.  `folder` is the one that the
+    call gives for a relative path.  `hash` is that of a tool's output.  `call_id` names the patch
+    that changed a file.  `script` is the command that read one.
     """
 
     kind: Literal["file", "command", "tool_output"]
@@ -282,6 +269,5 @@ class Seen:
     action: Action
     folder: str | None = None
     hash: str | None = None
-    # How it came about is no part of what was met.
     call_id: str | None = field(default=None, eq=False, kw_only=True)
     script: str | None = field(default=None, eq=False, kw_only=True)

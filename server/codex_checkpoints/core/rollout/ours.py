@@ -1,7 +1,4 @@
-"""The texts that we put into messages: with what line each begins, and how one is known again.
-
-What else a machine puts into a user's mouth is told by `contextual`.
-"""
+"""The first lines of the texts that we put into messages, and how to recognise them."""
 
 import re
 
@@ -14,6 +11,6 @@ _SPACE = re.compile(r"\s*+")
 
 
 def is_ours(text: str) -> bool:
-    """Tell whether this is a handoff, view or state pack of ours (JUN-15)."""
+    """Return whether this is a handoff, a view or a state pack (JUN-15)."""
     start = _SPACE.match(text)
     return text.startswith(_LINES, start.end() if start else 0)

@@ -1,16 +1,14 @@
-"""What a line says, as a typed item.
-
-Parsing never fails.  A line that is no JSON is `Unreadable`, one of an unknown kind is `Unknown`, a
-known one that no checkpoint needs is `Quiet`.
+"""From the JSON of a line to a typed item; parsing never fails.
 
 Three forms of line occur (ROL-3, ROL-16): `{"timestamp","type","payload"}`, the same with an
-`ordinal`, and the bare items of Codex before 0.32.  Older files say what happened in response items
-and events, paginated ones in completed items; which counts is for the reducer to know (ROL-14).
+`ordinal`, and the bare items of Codex before 0.32.  Older files record work in response items and
+events, paginated files in completed items; the reducer decides which count (ROL-14).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from codex_checkpoints.core.rollout.fields import (
@@ -33,6 +31,7 @@ from codex_checkpoints.core.rollout.items import (
     WORKED,
     Change,
     CommandRun,
+    CompletedItem,
     FilesChanged,
     FileViewed,
     HistoryBase,
@@ -52,27 +51,35 @@ from codex_checkpoints.core.rollout.items import (
     Unknown,
     Unreadable,
     UserMessage,
+    Worked,
 )
 
 if TYPE_CHECKING:
     from codex_checkpoints.core.rollout.reader import Line
 
 
-def response_item(payload: Json) -> Item:
-    """Return what an item of the model's history says."""
-    kind = payload.get("type")
-    make = RESPONSES.get(kind) if isinstance(kind, str) else None
-    return Unknown(f"response_item/{kind}"[:64]) if make is None else make(payload)
-
-
 def quiet(_payload: Json) -> Quiet:
-    """Read what is known and says nothing a checkpoint keeps."""
+    """Make the item of a line from which a checkpoint keeps nothing."""
     return QUIET
 
 
-def worked(_payload: Json) -> Item:
-    """Read what is known, says nothing a checkpoint keeps, and yet is the model's work."""
+def worked(_payload: Json) -> Worked:
+    """Make the item of a line that only shows that the model worked."""
     return WORKED
+
+
+def _response_item(payload: Json) -> Item:
+    return _make(RESPONSES, "response_item", payload)
+
+
+def _event(payload: Json) -> Item:
+    return _make(EVENTS, "event_msg", payload)
+
+
+def _make(makers: Mapping[str, Callable[[Json], Item]], where: str, value: Json) -> Item:
+    kind = value.get("type")
+    make = makers.get(kind) if isinstance(kind, str) else None
+    return Unknown(f"{where}/{kind}"[:64]) if make is None else make(value)
 
 
 def _message(payload: Json) -> Item:
@@ -155,18 +162,7 @@ RESPONSES: dict[str, Callable[[Json], Item]] = {
         quiet,
     ),
 }
-"""What is made of each known kind of item."""
-
-
-Inner = UserMessage | CommandRun | FilesChanged | ToolRan | FileViewed | Unknown | Quiet
-"""What an item of a paginated file can be."""
-
-
-def event(payload: Json) -> Item:
-    """Return what an event says."""
-    kind = payload.get("type")
-    make = EVENTS.get(kind) if isinstance(kind, str) else None
-    return Unknown(f"event_msg/{kind}"[:64]) if make is None else make(payload)
+"""By type of a response item."""
 
 
 def _task_started(payload: Json) -> Item:
@@ -174,12 +170,8 @@ def _task_started(payload: Json) -> Item:
     return TaskStarted(text_of(payload.get("turn_id")), window)
 
 
-def _task_complete(payload: Json) -> Item:
-    return TaskEnded(text_of(payload.get("turn_id")), aborted=False)
-
-
-def _turn_aborted(payload: Json) -> Item:
-    return TaskEnded(text_of(payload.get("turn_id")), aborted=True)
+def _task_ended(payload: Json, *, aborted: bool = False) -> Item:
+    return TaskEnded(text_of(payload.get("turn_id")), aborted=aborted)
 
 
 def _rolled_back(payload: Json) -> Item:
@@ -187,7 +179,7 @@ def _rolled_back(payload: Json) -> Item:
 
 
 def _user_message(payload: Json) -> Item:
-    # Versions before 0.5x wrote injected text as user messages too and said so in `kind`.
+    # Versions before 0.5x also wrote injected text as user messages, with another `kind`.
     if not absent_or(payload.get("kind"), "plain"):
         return QUIET
     message = text_of(payload.get("message"))
@@ -206,7 +198,7 @@ def _token_count(payload: Json) -> Item:
 
 def _thread_settings(payload: Json) -> Item:
     settings = object_of(payload.get("thread_settings"))
-    # The folder of a turn comes from its `turn_context` alone.
+    # Only `turn_context` sets the folder of a turn.
     return TurnContext(None, None, text_of(settings.get("model")))
 
 
@@ -219,10 +211,6 @@ def _patch_end(payload: Json) -> Item:
     return _files_changed(text_of(payload.get("call_id")), payload, done=done)
 
 
-def _command_end(payload: Json) -> Item:
-    return _command_run(text_of(payload.get("call_id")), payload)
-
-
 def _mcp_end(payload: Json) -> Item:
     call_id = text_of(payload.get("call_id"))
     invocation, result = object_of(payload.get("invocation")), object_of(payload.get("result"))
@@ -231,10 +219,6 @@ def _mcp_end(payload: Json) -> Item:
         return Unknown("call without id")
     texts = texts_of(object_of(result.get("Ok")).get("content"))
     return ToolRan(call_id, text_of(invocation.get("server")), tool, texts, ran=True)
-
-
-def _view_end(payload: Json) -> Item:
-    return _file_viewed(text_of(payload.get("call_id")), payload)
 
 
 def _item_completed(payload: Json) -> Item:
@@ -250,18 +234,18 @@ def _item_completed(payload: Json) -> Item:
 EVENTS: dict[str, Callable[[Json], Item]] = {
     "task_started": _task_started,
     "turn_started": _task_started,
-    "task_complete": _task_complete,
-    "turn_complete": _task_complete,
-    "turn_aborted": _turn_aborted,
+    "task_complete": _task_ended,
+    "turn_complete": _task_ended,
+    "turn_aborted": partial(_task_ended, aborted=True),
     "thread_rolled_back": _rolled_back,
     "user_message": _user_message,
     "token_count": _token_count,
     "thread_settings_applied": _thread_settings,
     "thread_name_updated": _named,
     "patch_apply_end": _patch_end,
-    "exec_command_end": _command_end,
+    "exec_command_end": lambda payload: _command_run("call_id", payload),
     "mcp_tool_call_end": _mcp_end,
-    "view_image_tool_call": _view_end,
+    "view_image_tool_call": lambda payload: _file_viewed("call_id", payload),
     "item_completed": _item_completed,
     **dict.fromkeys(
         (
@@ -287,25 +271,17 @@ EVENTS: dict[str, Callable[[Json], Item]] = {
         quiet,
     ),
 }
-"""What is made of each known kind of event."""
+"""By type of an event."""
 
 
-# --- items of paginated files --------------------------------------------------------------------
-
-
-def _typed_message(item: Json) -> Inner:
-    """Read what a person typed; images and mentions have no text."""
+def _typed_message(item: Json) -> UserMessage:
     parts = [part for part in list_of(item.get("content")) if object_of(part).get("type") == "text"]
     return UserMessage(texts_of(parts), ref=text_of(item.get("id")) or None)
 
 
-def _command(item: Json) -> Inner:
-    return _command_run(text_of(item.get("id")), item)
-
-
-def _command_run(call_id: str | None, value: Json) -> CommandRun | Unknown:
-    command = value.get("command")
-    # One text is what a shell was given.
+def _command_run(id_key: str, value: Json) -> CommandRun | Unknown:
+    call_id, command = text_of(value.get(id_key)), value.get("command")
+    # A single text is the script of a shell.
     words = ["sh", "-c", command] if isinstance(command, str) else words_of(command)
     if call_id is None or words is None:
         return Unknown("command without words")
@@ -330,48 +306,44 @@ def _parsed_command(value: object) -> tuple[tuple[str, str | None], ...] | None:
     )
 
 
-def _file_change(item: Json) -> Inner:
+def _file_change(item: Json) -> FilesChanged:
     done = absent_or(item.get("status"), "completed")
     return _files_changed(text_of(item.get("id")), item, done=done)
 
 
 def _files_changed(call_id: str | None, value: Json, *, done: bool) -> FilesChanged:
     changes: list[Change] = []
-    for path, told in object_of(value.get("changes")).items():
-        change = object_of(told)
+    for path, each in object_of(value.get("changes")).items():
+        change = object_of(each)
         kind, move_to = text_of(change.get("type")), text_of(change.get("move_path"))
         changes.append(Change(path, kind or "update", move_to))
     return FilesChanged(call_id or "", tuple(changes), done)
 
 
-def _image_view(item: Json) -> Inner:
-    return _file_viewed(text_of(item.get("id")), item)
-
-
-def _file_viewed(call_id: str | None, value: Json) -> FileViewed | Unknown:
-    path = text_of(value.get("path"))
+def _file_viewed(id_key: str, value: Json) -> FileViewed | Unknown:
+    call_id, path = text_of(value.get(id_key)), text_of(value.get("path"))
     return Unknown("view without path") if path is None else FileViewed(call_id or "", path)
 
 
-def _tool_ran(item: Json) -> Inner:
+def _tool_ran(item: Json) -> ToolRan | Unknown:
     call_id, tool = text_of(item.get("id")), text_of(item.get("tool"))
     if call_id is None or tool is None:
         return Unknown("call without id")
     content = object_of(item.get("result")).get("content")
-    # Dynamic tools keep their answer under a name of their own.
+    # Dynamic tools keep their answer under another name.
     texts = texts_of(content) or texts_of(item.get("content_items")) or texts_of(item.get("output"))
     ran = text_of(item.get("status")) not in {"declined", "inProgress", "in_progress"}
     return ToolRan(call_id, text_of(item.get("server")), tool, texts, ran)
 
 
-ITEMS: dict[str, Callable[[Json], Inner]] = {
+ITEMS: dict[str, Callable[[Json], CompletedItem]] = {
     "UserMessage": _typed_message,
-    "CommandExecution": _command,
+    "CommandExecution": lambda item: _command_run("id", item),
     "FileChange": _file_change,
     "McpToolCall": _tool_ran,
     "DynamicToolCall": _tool_ran,
     "CollabAgentToolCall": _tool_ran,
-    "ImageView": _image_view,
+    "ImageView": lambda item: _file_viewed("id", item),
     **dict.fromkeys(
         (
             "AgentMessage",
@@ -390,17 +362,17 @@ ITEMS: dict[str, Callable[[Json], Inner]] = {
         quiet,
     ),
 }
-"""What is made of each known kind of item."""
+"""By type of a completed item."""
 
 
 BOM = b"\xef\xbb\xbf"
-"""Some editors and exports put this in front of a file."""
+"""Some editors and exports write this at the beginning of a file."""
 
 
-def said(value: Json, *, first: bool) -> tuple[str, Json, bool]:
-    """Return the kind and the payload of a line, and whether it is bare (ROL-16).
+def record_of(value: Json, *, first: bool) -> tuple[str, Json, bool]:
+    """Return kind and payload of a line, and whether it has no envelope (ROL-16).
 
-    A bare line has no envelope.  `first` allows the bare head of the oldest files.
+    `first`: it is the first line, which may be the bare head of the oldest files.
     """
     kind, payload = value.get("type"), value.get("payload")
     if isinstance(kind, str) and is_object(payload):
@@ -412,7 +384,7 @@ def said(value: Json, *, first: bool) -> tuple[str, Json, bool]:
 
 
 def item_of(line: Line) -> Item:
-    """Return what a line says."""
+    """Return the item that a line holds."""
     if line.passed_over:
         return _passed_over(line)
     if line.bare:
@@ -422,26 +394,26 @@ def item_of(line: Line) -> Item:
 
 
 def head_of(raw: bytes) -> SessionMeta | None:
-    """Return the head that the first line of a file is, None when it is something else."""
+    """Return the head in the first line of a file, None if that is no head."""
     value = load(raw.removeprefix(BOM))
-    kind, payload, bare = said(object_of(value), first=True)
+    kind, payload, bare = record_of(object_of(value), first=True)
     item = _bare(kind, payload) if bare else _session_meta(payload)
     return item if kind == "session_meta" and isinstance(item, SessionMeta) else None
 
 
 def _bare(kind: str, value: Json) -> Item:
-    """Read a line without envelope, as Codex before 0.32 wrote them."""
+    """Read a line without an envelope, as Codex before 0.32 wrote it."""
     if kind == "session_meta":
         stamp = text_of(value.get("timestamp"))
         return SessionMeta(text_of(value.get("id")), bare=True, timestamp=stamp)
     if kind == "response_item":
-        return response_item(value)
-    told = value.get("type")
-    return QUIET if told is None and "record_type" in value else Unknown(str(told)[:64])
+        return _response_item(value)
+    tag = value.get("type")
+    return QUIET if tag is None and "record_type" in value else Unknown(str(tag)[:64])
 
 
 def _passed_over(line: Line) -> Item:
-    """Return what the beginning of a line says, of which no more is wanted."""
+    """Return the item of a line of which only the beginning was read."""
     if line.kind == "compacted":
         return COMPACTED
     if line.kind != "response_item":
@@ -486,16 +458,12 @@ def _turn_context(payload: Json) -> Item:
     )
 
 
-def _compacted(_payload: Json) -> Item:
-    return COMPACTED
-
-
 LINES: dict[str, Callable[[Json], Item]] = {
     "session_meta": _session_meta,
     "turn_context": _turn_context,
-    "response_item": response_item,
-    "event_msg": event,
-    "compacted": _compacted,
+    "response_item": _response_item,
+    "event_msg": _event,
+    "compacted": lambda _payload: COMPACTED,
     **dict.fromkeys(
         (
             "world_state",
@@ -511,4 +479,4 @@ LINES: dict[str, Callable[[Json], Item]] = {
         quiet,
     ),
 }
-"""What is made of each known kind of line."""
+"""By kind of a line."""

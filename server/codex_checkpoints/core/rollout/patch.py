@@ -1,8 +1,4 @@
-"""Which files a patch names: the headers of Codex's patch grammar, nothing of its hunks.
-
-Whether the patch was applied, and where its relative paths begin, is for the caller to know;
-finding a patch inside a shell script is the work of `shell`.
-"""
+"""The files that a patch names: the headers of Codex's patch grammar, without its hunks."""
 
 from collections.abc import Iterator
 from typing import Literal
@@ -23,7 +19,7 @@ _KINDS: tuple[tuple[str, Literal["add", "update", "delete"]], ...] = (
 
 @frozen
 class FileChange:
-    """One header of a patch: a path as it stands there, and where an update moves it to."""
+    """One header of a patch: its path as written, and the new path of a moved file."""
 
     path: str
     kind: Literal["add", "update", "delete"]
@@ -31,12 +27,15 @@ class FileChange:
 
 
 def files_of(patch: str) -> tuple[FileChange, ...]:
-    """List the files that a patch names, in its order, a file named twice twice."""
+    """List the headers of a patch in their order, repetitions included."""
     changes: list[FileChange] = []
-    # What stands before the begin marker may be the first line of a wrapping heredoc.
-    for line in _after_begin(patch):
-        # In an update a leading space marks context, whatever the line goes on to say. Elsewhere
-        # it is only white space around a marker.
+    # Only LF ends a line in a patch: `splitlines` would also cut an added line at a form feed
+    # and take its rest for a header.
+    lines = iter(patch.split("\n"))
+    # The begin marker may follow the first line of a heredoc.
+    any(line.strip() == BEGIN for line in lines)
+    for line in lines:
+        # In an update a leading space marks context; elsewhere it is white space at a marker.
         if line.startswith(" ") and changes and changes[-1].kind == "update":
             continue
         marker = line.strip()
@@ -49,18 +48,7 @@ def files_of(patch: str) -> tuple[FileChange, ...]:
     return tuple(changes)
 
 
-def _after_begin(patch: str) -> Iterator[str]:
-    """Yield the lines that follow the begin marker."""
-    # Only LF ends a line in a patch: `splitlines` would also cut an added line at a form feed
-    # and take its rest for a header.
-    lines = iter(patch.split("\n"))
-    for line in lines:
-        if line.strip() == BEGIN:
-            yield from lines
-
-
 def _header(marker: str) -> Iterator[FileChange]:
-    """Yield the change that a header line announces, or nothing for any other line."""
     for prefix, kind in _KINDS:
         path = marker.removeprefix(prefix).strip()
         if marker.startswith(prefix) and path:
@@ -68,6 +56,6 @@ def _header(marker: str) -> Iterator[FileChange]:
 
 
 def _move_last(changes: list[FileChange], target: str) -> None:
-    """Give the update that is being read its new path, the first time one is named."""
+    """Set the new path of the current update, if it has none."""
     if target and changes and changes[-1].kind == "update" and changes[-1].move_to is None:
         changes[-1] = attrs.evolve(changes[-1], move_to=target)

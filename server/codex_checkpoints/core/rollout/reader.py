@@ -1,16 +1,9 @@
-"""The one reader of session files: bytes in, lines out, for as many folds as want them.
+"""Cuts the bytes of a session into lines and gives each line to every fold.
 
-Rules (rules, "Lines, `seq`, identity"):
-
-1. Lines end at LF bytes only; one CR before the LF is dropped.
-2. A blank line counts nowhere.  Every other line counts, readable or not.
-3. With ordinals `seq` is the highest `ordinal` of an envelope that could be read so far; without,
-   it is the number of lines so far that are not blank.
-
-A fold takes lines one after the other and keeps what it wants of them: the checkpoint is a fold,
-the survey of a history another.  Several folds share one pass.  Memory does not grow with the file.
-Of a line that is longer than `PASSED_OVER_FROM` and that no fold wants only the first bytes are
-looked at; a long line that is wanted for its words loses its base64 blobs on the way in.
+Lines and `seq` follow (rules, "Lines, `seq`, identity").  A fold takes the lines in order and keeps
+what it needs; several folds share one pass.  Memory does not grow with the file: of a long line
+that no fold wants only the first bytes are read, and a long line that is wanted for its words loses
+its base64 blobs.
 """
 
 from __future__ import annotations
@@ -23,31 +16,28 @@ from attrs import Factory, field
 
 from codex_checkpoints.core.rollout.fields import NOTHING, Json, is_object, load, text_of, whole_of
 from codex_checkpoints.core.rollout.items import Item, Unreadable
-from codex_checkpoints.core.rollout.parsing import BOM, item_of, said
+from codex_checkpoints.core.rollout.parsing import BOM, item_of, record_of
 from codex_checkpoints.values import define
 
 CHUNK = 1 << 16
-"""How many bytes a caller should offer at a time; larger reads made scanning slower."""
+"""Bytes to feed at a time; larger pieces were slower."""
 
 PASSED_OVER_FROM = 1 << 17
-"""A line of at least so many bytes that no fold wants is not read."""
+"""An unwanted line of at least so many bytes is not read."""
 
 BLOBS_FROM = 1 << 22
-"""A line wanted for its words loses its base64 blobs beyond this many bytes."""
+"""A line wanted for its words loses its base64 blobs from this many bytes on."""
 
 LONGEST = 1 << 23
-"""A line that is longer than this without its blobs is given up as `too_long`."""
+"""A line of more bytes without its blobs is counted as `too_long` and not read."""
 
 LONGEST_WHOLE = 1 << 28
-"""So is one that is wanted whole and is longer than this."""
+"""The same limit for a line that is wanted whole."""
 
-# What a fold wants of a line that is long.
+# What a fold wants of a long line: that it is there, its text without blobs, or every byte.
 NOTED: Final = 0
-"""That it is there."""
 WORDS: Final = 1
-"""What it says, without blobs."""
 WHOLE: Final = 2
-"""Every byte."""
 
 _NO_LIMIT = 1 << 62
 _BLOB = re.compile(rb"([A-Za-z0-9+/=_-]{16})[A-Za-z0-9+/=_-]{4096,}")
@@ -58,11 +48,11 @@ _PREFIX = re.compile(
     rb'"type":"([a-z_]+)","payload":\{'
     rb'(?:"type":"([a-z_]+)"' + _OPTIONAL + rb'(?:,"role":"([a-z]+)"|' + _ITEM + rb")?)?"
 )
-"""How Codex begins a line.  A bare quote cannot stand inside a JSON string."""
+"""The beginning of a line as Codex writes it; a bare quote cannot stand inside a JSON string."""
 
 
 class Place(NamedTuple):
-    """Where a line begins: which file of the chain, and the offset in it."""
+    """Where a line begins: the number of the file in its chain, and the offset in bytes."""
 
     file: int
     offset: int
@@ -72,9 +62,9 @@ class Place(NamedTuple):
 class Line:
     """One line of a session.
 
-    `position` counts the lines that are not blank, from 1, through the whole chain; `seq` is the
-    number of the scale the file uses.  `tag` is the type inside the payload, `inner` the role of a
-    message or the type of a completed item.
+    `position` counts the lines that are not blank, from 1, through the whole chain.  `tag` is the
+    type inside the payload, `inner` the role of a message or the type of a completed item.
+    `shortened`: the line lost its blobs.
     """
 
     file: int
@@ -87,14 +77,13 @@ class Line:
     payload: Json
     """Empty where the line was passed over."""
     envelope: Json
-    """All of the line; it is the payload itself where the line has no envelope (`bare`)."""
+    """The whole line; the payload itself where the line has no envelope (`bare`)."""
     stamp: str | None
     raw: bytes
     bare: bool = False
     mended: bool = False
     """Whether lone surrogates were replaced, which Codex does not do."""
     shortened: bool = False
-    """Whether the line lost its blobs."""
     passed_over: bool = False
     _item: Item | None = field(init=False, default=None)
 
@@ -105,18 +94,21 @@ class Line:
 
     @property
     def item(self) -> Item:
-        """Return what the line says, as an item; read once for all folds."""
+        """Return the item that the line holds; it is made once for all folds."""
         if self._item is None:
             self._item = item_of(self)
         return self._item
 
 
 class Fold(Protocol):
-    """Something that is made of the lines of a session, one after the other."""
+    """Something that takes the lines of a session one after the other."""
 
-    def wants(self, kind: str | None, tag: str | None, inner: str | None) -> int:
-        """Return what is wanted of a long line; `kind` is None where its beginning says nothing."""
-        ...
+    def wants(self, kind: str | None, tag: str | None, inner: str | None) -> int:  # noqa: ARG002
+        """Return what this fold needs of a long line; `kind` is None if its beginning is unknown.
+
+        A fold that follows another one, which decides, needs no more than `NOTED`.
+        """
+        return NOTED
 
     def take(self, line: Line) -> None:
         """Take the next line."""
@@ -125,7 +117,7 @@ class Fold(Protocol):
 
 @define
 class Scale:
-    """Where a reader stands: the part of it that outlives the process."""
+    """The position of a reader and its counts; saved with a session."""
 
     lines: int = 0
     top: int = -1
@@ -136,11 +128,11 @@ class Scale:
     file: int = 0
     offset: int = 0
     seed: int | None = None
-    """The `seq` of the checkpoint that the session began with."""
+    """The `seq` of the checkpoint that the session begins with."""
 
     @property
     def own_seq(self) -> int:
-        """Return `seq` after the last line, by the session's own lines alone."""
+        """Return `seq` after the last line, without the seed's."""
         return self.top if self.ordinals else self.lines
 
     @property
@@ -157,14 +149,15 @@ class Scale:
         return self.own_seq if self.seed is None else self.own_seq + self.shift
 
     def count(self, reason: str) -> None:
-        """Note one more line that gave nothing, and why."""
+        """Count a line that gave nothing, by its reason."""
         self.skipped[reason] = self.skipped.get(reason, 0) + 1
 
     def settle(self, kind: str, payload: Json, ordinal: int | None) -> None:
-        """Set how the file numbers its lines: the first line that can be read decides."""
+        """Set how the file numbers its lines; the first line that can be read decides."""
+        numbered = ordinal is not None
         is_head = kind == "session_meta"
-        told = payload.get("history_mode") == "paginated" if is_head else ordinal is not None
-        self.paginated, self.ordinals = told, told or ordinal is not None
+        self.paginated = payload.get("history_mode") == "paginated" if is_head else numbered
+        self.ordinals = self.paginated or numbered
 
     def move(self, ordinal: int | None) -> None:
         """Go on to the ordinal of the next line."""
@@ -177,54 +170,51 @@ class Scale:
 
 
 class Reader:
-    """Cuts bytes into lines, numbers them, and hands each to every fold.
-
-    Offer it chunks; it returns how many bytes it consumed.
-    """
+    """Cuts bytes into lines, numbers them, and gives each to every fold."""
 
     def __init__(
         self, *folds: Fold, scale: Scale | None = None, start: Place | None = None
     ) -> None:
-        """Begin at a scale, or at a place of a chain of files."""
+        """Begin where a scale stands, or at a place in a chain of files."""
         self.folds = list(folds)
         self.scale = Scale() if scale is None else scale
         if start is not None:
             self.scale.file, self.scale.offset = start
         self.stopped = False
-        """Whether a limit was reached, so that no more bytes are wanted from this file."""
+        """Whether a limit was reached: this file needs no more bytes."""
         self.until = _NO_LIMIT
-        """The position of the last line that is wanted, to look at the end of a turn."""
+        """The `position` of the last line to read."""
         self.last = _NO_LIMIT
-        """The `seq` of the last line that is wanted."""
+        """The `seq` of the last line to read."""
         self.needle = b""
-        """Only lines with these bytes are read, and then none is counted."""
+        """If set, only lines with these bytes are read, and lines are not counted."""
         self._limit = _NO_LIMIT
         self._long: _LongLine | None = None
 
     @property
     def pending(self) -> int:
-        """How many consumed bytes belong to a long line that has not ended yet."""
+        """The number of consumed bytes that belong to a long line without its end."""
         return 0 if self._long is None else self._long.size
 
     def next_file(self, limit: int | None = None) -> None:
-        """Go on with the first byte of the next file of a chain, up to the ordinal `limit`."""
+        """Go on with the next file of the chain; `limit` as in `begin_file`."""
         self.scale.file, self.scale.offset = self.scale.file + 1, 0
         self.begin_file(limit)
 
     def begin_file(self, limit: int | None = None) -> None:
-        """Set up to which ordinal the file at hand is wanted."""
+        """Read the current file, up to the ordinal `limit` (exclusive)."""
         self._limit = _NO_LIMIT if limit is None else limit
         self.stopped, self._long = False, None
 
     def drop_unfinished(self) -> None:
-        """Forget a long last line that has not ended; its bytes will be offered again."""
+        """Forget a long line without its end; the caller feeds its bytes again."""
         self.scale.offset -= self.pending
         self._long = None
 
     def feed(self, data: bytes) -> int:
         """Read the whole lines in `data`; return how many bytes were consumed.
 
-        `data` begins where the last call stopped.  The bytes of an unfinished line are not
+        Feed the rest again, with what follows it.  The bytes of an unfinished line are not
         consumed, unless the line is longer than a chunk.
         """
         scale, begun, i = self.scale, self.scale.offset, 0
@@ -242,7 +232,7 @@ class Reader:
                 break
             scale.offset = begun + i
             if self.needle and scale.lines and data.find(self.needle, i, j) < 0:
-                pass  # the first line alone is read without it, for it may be the head
+                pass  # the first line is read in any case: it may be the head
             elif j - i < PASSED_OVER_FROM:
                 self._read(data[i:j], begun + i)
             else:
@@ -257,7 +247,7 @@ class Reader:
         return i
 
     def close(self, tail: bytes) -> None:
-        """Read a last line that lacks its LF, if it is whole: the file has ended."""
+        """Read a last line without its LF, if it is whole; the file has ended."""
         offset = self.scale.offset
         if self._long is not None:
             tail, offset, self._long = self._long.raw, self._long.offset, None
@@ -284,7 +274,7 @@ class Reader:
         if scale.ordinals and ordinal is not None and ordinal >= self._limit:
             self.stopped = True
             return
-        kind, payload, bare = said(value, first=scale.lines == 0)
+        kind, payload, bare = record_of(value, first=scale.lines == 0)
         scale.lines += 1
         stamp = text_of(value.get("timestamp"))
         scale.stamp = stamp or scale.stamp
@@ -309,8 +299,6 @@ class Reader:
         for fold in self.folds:
             fold.take(line)
 
-    # --- long lines ------------------------------------------------------------------------------
-
     def _begin_long(self, data: bytes) -> _LongLine:
         prefix = _PREFIX.match(data)
         if prefix is not None and not self._is_in_order(prefix):
@@ -322,13 +310,13 @@ class Reader:
         return _LongLine(self.scale.offset, prefix, wanted)
 
     def _is_in_order(self, prefix: re.Match[bytes]) -> bool:
-        """Return whether the line can be numbered by its beginning."""
+        """Return whether the beginning of the line is enough to number it."""
         if not self.scale.ordinals:
             return self.scale.ordinals is not None
         return prefix[2] is not None and int(prefix[2]) > self.scale.top
 
     def _go_on(self, long: _LongLine, data: bytes) -> int:
-        """Take more of a long line; return where the next line begins, or -1."""
+        """Add bytes to a long line; return where the next line begins, or -1."""
         j = data.find(b"\n")
         long.add(data if j < 0 else data[:j])
         if j < 0:
@@ -348,7 +336,7 @@ class Reader:
         return j + 1
 
     def _note(self, prefix: re.Match[bytes], offset: int) -> None:
-        """Count a line that was passed over, and hand out that it is there."""
+        """Count a line that was passed over, and give it to the folds without its payload."""
         scale = self.scale
         if scale.ordinals:
             if int(prefix[2]) >= self._limit:
@@ -366,7 +354,7 @@ class Reader:
 
 
 class _LongLine:
-    """A line longer than a chunk, as it comes: its length, its end, and its bytes if needed."""
+    """A line that comes in several pieces: its length, its end, and its bytes if needed."""
 
     def __init__(self, offset: int, prefix: re.Match[bytes] | None, wanted: int) -> None:
         self.offset = offset
@@ -403,10 +391,7 @@ class _LongLine:
 
 
 def is_whole(tail: bytes) -> bool:
-    """Return whether an unfinished last line is a whole object, but for its LF.
-
-    A proper prefix of a JSON object never parses.
-    """
+    """Return whether a last line without its LF is a whole object."""
     return tail.rstrip().endswith(b"}") and is_object(load(tail.removeprefix(BOM)))
 
 

@@ -1,16 +1,7 @@
-"""Turns: where one begins, to which a record belongs, when it has ended, which were rolled back.
+"""The turns of a session: beginning, end, rollback, and the records of each (rules, "Turns").
 
-Rules (rules, "Turns"):
-
-1. A turn begins with the first user message of a task.  A further message in the same task steers
-   the same turn.  A task without a user message (a manual compaction) belongs to the turn before.
-2. In files without task events each user message begins a turn, which ends where it was aborted,
-   else where the next begins.
-3. A record that names a turn belongs to it wherever it stands.
-4. A rollback takes the newest turns that still count; what they held no longer counts.
-
-What is *kept* of a turn (its task and its plan) is stored beside it as the reducer sets it, so
-that a rollback needs nothing but to leave turns out.
+The reducer stores the task and the plan of a turn in the turn itself, so that a rollback only
+leaves turns out.
 """
 
 from __future__ import annotations
@@ -22,12 +13,12 @@ from attrs import Factory, field
 from codex_checkpoints.values import define
 
 Steps = tuple[tuple[str, bool], ...]
-"""The steps of a plan in order: their text, and whether they are done."""
+"""The steps of a plan in order: text, and whether it is done."""
 
 
 @define
-class Said:
-    """The last user message of a turn that had a text: the task, if the turn counts."""
+class LastMessage:
+    """The last user message of a turn that has a text: the task, if the turn counts."""
 
     text: str
     ref: str
@@ -47,11 +38,10 @@ class Planned:
 
 @define
 class Turn:
-    """One exchange between user and agent.
+    """One turn.
 
     `opened` and `ended` are positions of lines; `ended_seq` is `seq` there.  `messages` are the
-    references of its user messages, citable as evidence.  `stamp` is the time of the first one, as
-    its line says it.
+    references of its user messages.  `stamp` is the time of the first one, as its line has it.
     """
 
     turn_id: str
@@ -63,7 +53,7 @@ class Turn:
     aborted: bool = False
     rolled_back: bool = False
     messages: list[str] = Factory(list[str])
-    said: Said | None = None
+    said: LastMessage | None = None
     planned: Planned | None = None
     stamp: str | None = None
 
@@ -74,24 +64,24 @@ class Turns:
 
     turns: list[Turn] = Factory(list[Turn])
     aliases: dict[str, int] = Factory(dict[str, int])
-    """Task id to the turn it belongs to, where that is not the task's own turn."""
+    """By the id of a task without a turn of its own: the turn it belongs to."""
     task: str | None = None
     task_open: bool = False
     nameless: int | None = None
-    """The turn of a task that has no id, once there is one."""
+    """The turn of a task that has no id."""
     _places: dict[str, int] = field(init=False, factory=dict[str, int])
 
     def __attrs_post_init__(self) -> None:
         self._places = {turn.turn_id: place for place, turn in enumerate(self.turns)}
 
     def task_started(self, turn_id: str | None) -> None:
-        """Note that a task runs from here on; its turn begins with its first message."""
+        """Begin a task; its turn begins with its first message."""
         self.task = turn_id
         self.task_open = True
         self.nameless = None
 
     def task_ended(self, turn_id: str | None, position: int, seq: int, *, aborted: bool) -> None:
-        """Note the end of a task, and of its turn when it has one."""
+        """End a task, and its turn if it has one."""
         ending = turn_id if turn_id is not None else self.task
         place = self._places.get(ending) if ending is not None else self.nameless
         if place is None and aborted and not self.task_open:
@@ -110,7 +100,7 @@ class Turns:
     def user_message(
         self, turn_id: str | None, position: int, seq: int, stamp: str | None = None
     ) -> Turn:
-        """Return the turn that a user message belongs to, opening one where it has none."""
+        """Return the turn of a user message; open one if there is none."""
         named = turn_id if turn_id is not None else self.task if self.task_open else None
         place = self._places.get(named) if named is not None else self.nameless
         if place is not None:
@@ -124,7 +114,7 @@ class Turns:
         return turn
 
     def at(self, turn_id: str | None) -> Turn | None:
-        """Return the turn that a record belongs to, or None before the first (rule 3)."""
+        """Return the turn that a record belongs to; None before the first turn."""
         for named in (turn_id, self.task):
             if named is None:
                 continue
@@ -135,7 +125,7 @@ class Turns:
         return None if place is None else self.turns[place]
 
     def roll_back(self, count: int) -> None:
-        """Leave out the newest `count` turns that still count."""
+        """Roll back the newest `count` turns that still count."""
         for turn in reversed(self.turns):
             if count <= 0:
                 break
@@ -148,21 +138,21 @@ class Turns:
         return (turn for turn in self.turns if not turn.rolled_back)
 
     def counts(self, turn_id: str | None) -> bool:
-        """Return whether records of this turn count; what names no turn always does (DSC-78)."""
+        """Return whether records of this turn count; without a turn they do (DSC-78)."""
         if turn_id is None:
             return True
         place = self._places.get(turn_id, self.aliases.get(turn_id))
         return place is not None and not self.turns[place].rolled_back
 
     def forget(self) -> None:
-        """Begin again: the turns so far rested on a weaker source than the one now found."""
+        """Drop all turns: the file has a better source for them."""
         self.turns.clear()
         self.aliases.clear()
         self._places.clear()
         self.nameless = None
 
     def _without_task(self) -> int | None:
-        """Return the newest turn if it is one without a task that has not ended."""
+        """Return the newest turn if it has no task and has not ended."""
         place = self._last_counting()
         if place is None or self.turns[place].in_task or self.turns[place].ended is not None:
             return None

@@ -20,8 +20,9 @@ from codex_checkpoints.service.compaction.compacting import Compacting
 from codex_checkpoints.service.compaction.request import Compacted, Request
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.refusal import Refusal
-from codex_checkpoints.service.sessions import Sessions, Summary
+from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.settings import left_aside
+from codex_checkpoints.service.summaries import Summary
 from codex_checkpoints.values import frozen
 
 logger = logging.getLogger(__name__)

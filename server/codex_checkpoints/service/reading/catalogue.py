@@ -18,7 +18,7 @@ from attrs import evolve
 from codex_checkpoints.codex import SCRATCH
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.replay import Replay
-from codex_checkpoints.core.checkpoint.state import Seeds, unsown
+from codex_checkpoints.core.checkpoint.state import Seeds, no_seed
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.service.reading.chains import Chains
 from codex_checkpoints.service.reading.pace import PacedReader
@@ -222,7 +222,7 @@ class Progress:
 class Catalogue:
     """The sessions of one Codex home; one thread owns it."""
 
-    def __init__(self, store: ThreadStore, seeds: Seeds = unsown) -> None:
+    def __init__(self, store: ThreadStore, seeds: Seeds = no_seed) -> None:
         self.store = store
         self.seeds = seeds
         self.reader = PacedReader(store.reader)

@@ -15,7 +15,7 @@ from attrs import asdict
 
 from codex_checkpoints.core.checkpoint.canonical import loaded
 from codex_checkpoints.core.checkpoint.replay import LONGEST_TAIL, Replay
-from codex_checkpoints.core.checkpoint.state import Seeds, State, unsown
+from codex_checkpoints.core.checkpoint.state import Seeds, State, no_seed
 from codex_checkpoints.core.rollout.fields import is_object, load
 from codex_checkpoints.core.rollout.items import HistoryBase, SessionMeta
 from codex_checkpoints.core.rollout.parsing import BOM, head_of
@@ -52,7 +52,7 @@ class SessionFile:
     mark: Mark
     problems: tuple[Problem, ...]
     tail: bytes = b""
-    seeds: Seeds = unsown
+    seeds: Seeds = no_seed
 
     @property
     def head(self) -> SessionMeta | None:
@@ -108,7 +108,7 @@ class SessionFile:
 
     @classmethod
     def load(
-        cls, reader: RolloutReader, path: str, value: object, seeds: Seeds = unsown
+        cls, reader: RolloutReader, path: str, value: object, seeds: Seeds = no_seed
     ) -> SessionFile | None:
         """Load what `save` returned; None where it is damaged or of another version."""
         try:
@@ -148,7 +148,7 @@ def open_session(  # noqa: PLR0913 - each is an option of its own
     locate: Locate,
     *,
     until: int | None = None,
-    seeds: Seeds = unsown,
+    seeds: Seeds = no_seed,
     also: ByteSink | None = None,
 ) -> SessionFile:
     """Read a session from its beginning, to its end or up to the line at position `until`.
@@ -158,7 +158,7 @@ def open_session(  # noqa: PLR0913 - each is an option of its own
     """
     replay = Replay()
     if until is not None:
-        replay.reader.until = until
+        replay.until = until
     return read_with(replay, reader, path, locate, seeds, also=also)
 
 
@@ -167,7 +167,7 @@ def read_with(  # noqa: PLR0913 - as `open_session`
     reader: RolloutReader,
     path: str,
     locate: Locate,
-    seeds: Seeds = unsown,
+    seeds: Seeds = no_seed,
     *,
     also: ByteSink | None = None,
 ) -> SessionFile:
@@ -219,7 +219,7 @@ def _begin_with_seed(replay: Replay, first_line: bytes, seeds: Seeds) -> None:
     if root is not None and root.originator == _OURS and root.session_id:
         seed = seeds(root.session_id)
         if seed is not None:
-            replay.sow(seed)
+            replay.begin_from(seed)
 
 
 def _first_line_of(data: bytes) -> bytes | None:

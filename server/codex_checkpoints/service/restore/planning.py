@@ -340,7 +340,7 @@ class Planner:
     def _read(self, source: RestoreSource) -> Trace:
         """Read up to the turn; raises `UnreadableSource` where it is no longer found there."""
         trace = Trace()
-        trace.replay.reader.until = source.until
+        trace.replay.until = source.until
         self._sessions.catalogue.read_with(trace.replay, source.row)
         if not ends_with_turn(trace.replay, source):
             raise UnreadableSource(CHANGED)
