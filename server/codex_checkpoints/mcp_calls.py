@@ -21,10 +21,10 @@ from codex_checkpoints.mcp_tools import APPLY, FEWEST_ANCHORS, MOST_ANCHORS, REA
 from codex_checkpoints.operations.memory import AnchorsParams, anchors, apply_bytes
 from codex_checkpoints.operations.services import Services
 from codex_checkpoints.presentation.terminal import LogLine
+from codex_checkpoints.service.handover import Receiver, hand_over
 from codex_checkpoints.service.notes import ANCHORS
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import session_of
-from codex_checkpoints.service.standing import Receiver, hand_over
 from codex_checkpoints.storage import records
 
 logger = logging.getLogger(__name__)

@@ -29,7 +29,7 @@ from typing import (
 
 import attrs
 
-from codex_checkpoints.values import define, frozen
+from codex_checkpoints.values import define
 
 _T = TypeVar("_T")
 
@@ -94,8 +94,7 @@ class Form(NamedTuple):
     read: Callable[[Any], Any]
 
 
-@frozen(kw_only=True)
-class _Field:
+class _Field(NamedTuple):
     alias: str
     key: str
     kind: Any

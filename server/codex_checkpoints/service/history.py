@@ -20,8 +20,14 @@ from codex_checkpoints.core.rollout.fields import Json
 from codex_checkpoints.core.rollout.parsing import head_of
 from codex_checkpoints.core.rollout.reader import Place
 from codex_checkpoints.service.kept import Opened
-from codex_checkpoints.service.reading.chains import ChainPart, Taker, parts_below, read_parts
-from codex_checkpoints.service.reading.first_pass import Digest, FirstPass
+from codex_checkpoints.service.reading.first_pass import (
+    ChainPart,
+    Digest,
+    FirstPass,
+    Taker,
+    parts_below,
+    read_parts,
+)
 from codex_checkpoints.service.refusal import Refusal, unreadable
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage.contract import OURS, Row, UnreadableSource

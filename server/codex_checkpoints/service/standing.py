@@ -6,7 +6,6 @@ where that does not suffice does `history` read the whole.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 
 from codex_checkpoints.core.compaction.handoff import (
@@ -22,12 +21,9 @@ from codex_checkpoints.core.history.window_ids import first_window
 from codex_checkpoints.core.rollout.fields import load, object_of
 from codex_checkpoints.core.rollout.parsing import BOM, record_of
 from codex_checkpoints.core.rollout.reader import CHUNK, Place
-from codex_checkpoints.service.reading.projections import View
 from codex_checkpoints.service.reading.session_file import bases_below, bytes_between
-from codex_checkpoints.service.refusal import warn
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage.contract import RolloutReader, Row
-from codex_checkpoints.storage.durable import StorageError
 from codex_checkpoints.values import frozen
 
 _BLOCK = 1 << 18
@@ -204,33 +200,3 @@ def _line_begin(reader: RolloutReader, path: str, place: int) -> int:
             return start + found + 1
         end = start
     return 0
-
-
-@frozen
-class Receiver:
-    """The receiver of a view: its door, its context window, and the time (UTC)."""
-
-    door: str
-    window: str | None
-    at: str
-
-
-def hand_over(sessions: Sessions, session: str, receiver: Receiver) -> View:
-    """Return the current view of a session, and write a receipt."""
-    view = sessions.view(session)
-    data = view.text.encode()
-    receipt = {
-        "at": receiver.at,
-        "door": receiver.door,
-        "sessionId": session,
-        "windowId": receiver.window,
-        "seq": view.of.checkpoint.seq,
-        "digest": f"sha256:{hashlib.sha256(data).hexdigest()}",
-        "size": len(data),
-    }
-    try:
-        sessions.records.add_receipt(session, receipt)
-    except StorageError as error:
-        # It is bookkeeping that may be deleted; the answer matters more.
-        warn(__name__, "storage_error: no receipt for %s: %s", session, error)
-    return view

@@ -11,10 +11,77 @@ from collections.abc import Callable
 from typing import Protocol
 
 from codex_checkpoints.core.history.survey import Survey
-from codex_checkpoints.core.rollout.reader import Place
-from codex_checkpoints.service.reading.chains import ChainPart, parts_below, read_parts
-from codex_checkpoints.service.reading.session_file import ByteSink, Locate
-from codex_checkpoints.storage.contract import Look, Rollout, RolloutReader, Row, UnreadableSource
+from codex_checkpoints.core.rollout.items import HistoryBase
+from codex_checkpoints.core.rollout.parsing import head_of
+from codex_checkpoints.core.rollout.reader import Place, Reader
+from codex_checkpoints.service.reading.session_file import (
+    ByteSink,
+    Locate,
+    bases_below,
+)
+from codex_checkpoints.storage.contract import (
+    Look,
+    Rollout,
+    RolloutReader,
+    Row,
+    UnreadableSource,
+)
+from codex_checkpoints.values import frozen
+
+
+@frozen
+class ChainPart:
+    """One rollout of a chain, and where it is cut: at an ordinal, or at a byte."""
+
+    path: str
+    ordinal: int | None = None
+    end: int | None = None
+
+
+class Taker(Protocol):
+    """A pass over the lines of a chain."""
+
+    reader: Reader
+
+
+def parts_below(reader: RolloutReader, path: str, locate: Locate) -> tuple[ChainPart, ...]:
+    """Return the rollouts that one builds on, the oldest first; raises `UnreadableSource`."""
+    below, _ = bases_below(reader, path, locate)
+    return tuple(_base(reader, base, cut) for base, cut in reversed(below))
+
+
+def read_parts(
+    reader: RolloutReader, taker: Taker, parts: tuple[ChainPart, ...], start: Place, own: str
+) -> tuple[ChainPart, ...]:
+    """Read a chain from a place on; return it cut where it ends now.
+
+    Raises `UnreadableSource` for the session's own file; an unreadable base is skipped.
+    """
+    lines, read = taker.reader, list(parts[: start.file])
+    for number, part in enumerate(parts[start.file :], start.file):
+        if number > start.file:
+            lines.next_file(part.ordinal)
+        else:
+            lines.begin_file(part.ordinal)
+        offset = start.offset if number == start.file else 0
+        try:
+            reached, rest = reader.read(part.path, offset, lines.feed, part.end)
+        except UnreadableSource:
+            if part.path == own:
+                raise
+            read.append(part)
+            continue  # the diagnosis tells of it
+        if not lines.stopped:
+            lines.close(rest)
+        read.append(ChainPart(part.path, part.ordinal, reached + len(rest)))
+    return tuple(read)
+
+
+def _base(reader: RolloutReader, path: str, cut: HistoryBase) -> ChainPart:
+    """Return a base, cut at its ordinal, or at a byte where it has no ordinals."""
+    head = head_of(reader.first_line(path))
+    numbered = head is not None and head.paginated and cut.end_ordinal is not None
+    return ChainPart(path, cut.end_ordinal) if numbered else ChainPart(path, None, cut.end_offset)
 
 
 class Digest(Protocol):

@@ -27,15 +27,14 @@ from codex_checkpoints.core.restore.references import FallbackKind
 from codex_checkpoints.core.restore.trace import Trace
 from codex_checkpoints.core.rollout.fields import (
     Json,
-    Member,
     is_object,
     load,
     object_of,
-    payload_members,
     text_of,
     whole_of,
 )
 from codex_checkpoints.core.rollout.items import HistoryBase, Unreadable
+from codex_checkpoints.core.rollout.members import Member, payload_members
 from codex_checkpoints.core.rollout.parsing import head_of
 from codex_checkpoints.core.rollout.turns import Turn
 from codex_checkpoints.service.reading.session_file import (
