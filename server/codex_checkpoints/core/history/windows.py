@@ -47,8 +47,6 @@ def begun(window_id: str) -> Chain:
     return Chain(window_id, None, window_id, 0)
 
 
-# --- the fragment --------------------------------------------------------------------------------
-
 _NAMES = {
     "thread_id": "Thread id",
     "first": "First context window id",
@@ -56,6 +54,7 @@ _NAMES = {
     "previous": "Previous context window id",
 }
 _LINE = re.compile(r"\s*([A-Za-z ]+?)\s*:\s*(\S+)\s*")
+_LONGEST = 4096
 _WRAPPED = re.compile(r"<(context_window|token_budget)>(.*)</\1>", re.DOTALL)
 
 
@@ -72,7 +71,7 @@ def recognise(text: str) -> Fragment | None:
     Lines of another name are ignored within a wrapper, where newer versions add some.  Without one
     there must be no other line: prose that quotes a fragment is none.
     """
-    if len(text) > 4096:  # noqa: PLR2004 - the longest text that is examined
+    if len(text) > _LONGEST:
         return None
     text = text.strip()
     wrapped = _WRAPPED.fullmatch(text)

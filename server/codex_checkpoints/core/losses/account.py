@@ -294,8 +294,6 @@ class Account:
             )
         return tuple(losses)
 
-    # --- at a compaction -------------------------------------------------------------------------
-
     @property
     def _whole(self) -> Replay:
         return self.replay if self._known is None else self._known

@@ -105,17 +105,14 @@ def _refuse(code: Code, found: Iterable[str]) -> None:
         raise BadPack(code, problems)
 
 
-# --- form ------------------------------------------------------------------------------------
-
-
 def _json(data: bytes) -> dict[str, Any]:
     """Read strict JSON: UTF-8, unique keys, no deeper than `MAX_DEPTH`, texts without secrets."""
     try:
         # orjson is stricter about numbers and characters, bounds the depth, takes little memory.
         too_much = _values_in(orjson.loads(data)) > MAX_VALUES
         found: object = None if too_much else json.loads(data, object_pairs_hook=_once)
-    except _TwiceError:
-        raise BadPack("invalid_payload", ["a key stands twice in an object"]) from None
+    except BadPack:
+        raise
     except (ValueError, RecursionError):
         raise BadPack("invalid_payload", ["not JSON"]) from None
     if too_much:
@@ -144,14 +141,10 @@ def _values_in(found: object) -> int:
     return count
 
 
-class _TwiceError(ValueError):
-    pass
-
-
 def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise _TwiceError
+        raise BadPack("invalid_payload", ["a key stands twice in an object"])
     return found
 
 
