@@ -154,7 +154,7 @@ def _contents(
 
 
 _LINK = Link(SOURCE, ABOVE, "fork", Cut(turn_id="t1"), AT)
-LUGGAGE = st.builds(
+CONTENTS = st.builds(
     _contents,
     SOUND,
     st.lists(st.builds(_event, NAMES, TEXTS, FILES), max_size=3),
@@ -175,14 +175,14 @@ def leaves(contents: SessionContents) -> Pack:
     return packed(contents, [HOME])[0]
 
 
-@given(LUGGAGE)
+@given(CONTENTS)
 def test_what_leaves_can_be_read_and_is_written_the_same(contents: SessionContents):
     data = to_bytes(leaves(contents))
 
     assert to_bytes(pack_in(data)) == data
 
 
-@given(LUGGAGE)
+@given(CONTENTS)
 def test_no_place_of_a_machine_is_in_a_pack(contents: SessionContents):
     text = to_bytes(leaves(contents)).decode()
 
@@ -190,7 +190,7 @@ def test_no_place_of_a_machine_is_in_a_pack(contents: SessionContents):
         assert place not in text
 
 
-@given(LUGGAGE)
+@given(CONTENTS)
 def test_what_leaves_twice_is_as_what_leaves_once(contents: SessionContents):
     once = leaves(contents)
     markers = tuple(
@@ -212,7 +212,7 @@ def test_what_leaves_twice_is_as_what_leaves_once(contents: SessionContents):
     assert to_bytes(leaves(again)) == to_bytes(once)
 
 
-@given(LUGGAGE)
+@given(CONTENTS)
 def test_modes_arrive_in_order_and_turns_once_each(contents: SessionContents):
     pack = pack_in(to_bytes(leaves(contents)))
 
@@ -223,7 +223,7 @@ def test_modes_arrive_in_order_and_turns_once_each(contents: SessionContents):
     assert numbers == sorted(set(numbers))
 
 
-@given(LUGGAGE, st.dictionaries(FILES, st.sampled_from([HASH, OTHER])))
+@given(CONTENTS, st.dictionaries(FILES, st.sampled_from([HASH, OTHER])))
 def test_every_hash_that_arrives_is_one_that_is_seen_here(
     contents: SessionContents, seen: dict[str, str]
 ):
@@ -239,7 +239,7 @@ def test_every_hash_that_arrives_is_one_that_is_seen_here(
         assert fact.evidence.hash in {None, seen.get(fact.evidence.ref)}
 
 
-@given(LUGGAGE)
+@given(CONTENTS)
 def test_a_record_of_an_import_reads_back_as_it_was_written(contents: SessionContents):
     pack = leaves(contents)
     windows = Windows(None, "w1", "w2")
@@ -262,7 +262,7 @@ ANYTHING = st.recursive(
 )
 
 
-@given(LUGGAGE, st.data())
+@given(CONTENTS, st.data())
 def test_whatever_stands_in_a_pack_it_is_read_or_refused(
     contents: SessionContents, data: st.DataObject
 ):

@@ -18,6 +18,7 @@ from codex_checkpoints.core.checkpoint.records import (
     Step,
     Task,
 )
+from codex_checkpoints.core.history.tokens import approximate_tokens
 from codex_checkpoints.core.restore.pack import (
     HEADINGS,
     MAX_PIN_CHARS,
@@ -33,7 +34,6 @@ from codex_checkpoints.core.restore.pack import (
     items_of,
     pack_lines,
     state_pack,
-    tokens_of,
 )
 from codex_checkpoints.core.restore.references import Chunk, FileReference, References
 from codex_checkpoints.core.restore.trace import Message, ModeChange
@@ -229,7 +229,7 @@ def test_chunks_enter_as_regions_without_their_ids_and_hashes():
     ("text", "cost"), [("", 0), ("a", 1), ("abcd", 1), ("abcde", 2), ("éé", 1), ("ééé", 2)]
 )
 def test_a_token_is_four_bytes_begun(text: str, cost: int):
-    assert tokens_of(text) == cost
+    assert approximate_tokens(text) == cost
 
 
 @pytest.mark.parametrize("budget", [-5, 0, 1, 5])
@@ -243,12 +243,12 @@ def test_a_budget_that_holds_no_line_gives_an_empty_pack(budget: int):
 def test_the_first_line_that_does_not_fit_ends_the_pack():
     whole = state_pack(TYPICAL, PLENTY).text.splitlines(keepends=True)
 
-    for budget in range(6, tokens_of("".join(whole)) + 1):
+    for budget in range(6, approximate_tokens("".join(whole)) + 1):
         text = state_pack(TYPICAL, budget).text
         lines = text.splitlines(keepends=True)
 
         assert lines == whole[: len(lines)]
-        assert len(lines) == len(whole) or tokens_of(text + whole[len(lines)]) > budget
+        assert len(lines) == len(whole) or approximate_tokens(text + whole[len(lines)]) > budget
 
 
 def test_what_does_not_fit_is_deferred_with_its_reason_in_the_same_order():

@@ -84,14 +84,15 @@ def fit(items: Sequence[Json], limit: int, cost: Callable[[Json], int]) -> Fitte
 
 def groups_of(items: Sequence[Json]) -> list[tuple[int, ...]]:
     """Return the places of what must stay together, oldest first; an unpaired call is in none."""
-    alone_or_paired: dict[tuple[str, str] | int, list[int]] = {}
+    found: dict[tuple[str, str] | int, list[int]] = {}
     for place, item in enumerate(items):
-        alone_or_paired.setdefault(_pair(item) or place, []).append(place)
-    return [
-        tuple(places)
-        for pair, places in alone_or_paired.items()
-        if isinstance(pair, int) or _has_both([items[place] for place in places])
-    ]
+        found.setdefault(_pair(item) or place, []).append(place)
+    groups: list[tuple[int, ...]] = []
+    for pair, places in found.items():
+        outputs = [str(items[place].get("type")).endswith("_output") for place in places]
+        if isinstance(pair, int) or (any(outputs) and not all(outputs)):
+            groups.append(tuple(places))
+    return groups
 
 
 def _pair(item: Json) -> tuple[str, str] | None:
@@ -105,11 +106,6 @@ def _pair(item: Json) -> tuple[str, str] | None:
     if call_id is None and form in {"local_shell_call", "tool_search_call"}:
         return None
     return (family, call_id or f"none of a {form}")
-
-
-def _has_both(items: Sequence[Json]) -> bool:
-    outputs = [str(item.get("type")).endswith("_output") for item in items]
-    return any(outputs) and not all(outputs)
 
 
 Placement = Literal["manual", "pre_turn", "mid_turn"]
@@ -357,9 +353,17 @@ def build(
     if not history or (is_empty(checkpoint) and not selection.retained):
         return Declined("missing_context", {"items": len(history)})
     last = handoff(view_v1(checkpoint, caps))
-    kept = _fitting(selection.retained, last, terms.target)
-    if isinstance(kept, TooLarge):
-        return Declined("item_too_large", {"tokens": kept.tokens, "target": kept.limit})
+    kept: Sequence[Retained] = selection.retained
+    if terms.target is not None:
+        # The oldest messages go until the rest and the handoff fit; never the newest (CKP-15).
+        least = of_item(last)
+        found = TooLarge(0, 0)
+        if least <= terms.target:
+            found = fit([each.item for each in kept], terms.target - least, of_item)
+        if isinstance(found, TooLarge):
+            size = least + found.tokens
+            return Declined("item_too_large", {"tokens": size, "target": terms.target})
+        kept = [kept[place] for place in found.kept]
     items = (*(each.item for each in kept), last)
     after = of_items(items)
     if after >= replaced and "not_smaller" not in terms.waived:
@@ -395,22 +399,6 @@ def not_now(terms: Terms, before: Figure) -> Declined | None:
     if terms.trigger is not None and before.tokens < terms.trigger:
         return Declined("below_threshold", {"tokens": before.tokens, "trigger": terms.trigger})
     return None
-
-
-def _fitting(
-    retained: Sequence[Retained], last: Json, target: int | None
-) -> Sequence[Retained] | TooLarge:
-    """Drop the oldest messages until the rest and the handoff fit; never the newest (CKP-15)."""
-    if target is None:
-        return retained
-    room = target - of_item(last)
-    if room < 0:
-        return TooLarge(of_item(last), target)
-    match fit([each.item for each in retained], room, of_item):
-        case TooLarge() as newest:
-            return TooLarge(newest.tokens + of_item(last), target)
-        case Fitted() as found:
-            return [retained[place] for place in found.kept]
 
 
 def _pieces(

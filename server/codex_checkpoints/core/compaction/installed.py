@@ -155,12 +155,12 @@ def token_count(after: int, last: Json | None) -> RecordLine:
     known = object_of(info.get("total_token_usage"))
     total = {key: whole_of(known.get(key)) or 0 for key in _USAGE}
     newest = dict.fromkeys(_USAGE, 0) | {"total_tokens": after}
-    told: dict[str, object] = {
+    new_info: dict[str, object] = {
         "total_token_usage": total,
         "last_token_usage": newest,
         "model_context_window": whole_of(info.get("model_context_window")),
     }
-    return RecordLine("event_msg", {"type": "token_count", "info": told, "rate_limits": None})
+    return RecordLine("event_msg", {"type": "token_count", "info": new_info, "rate_limits": None})
 
 
 def new_session(

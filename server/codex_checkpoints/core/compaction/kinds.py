@@ -154,7 +154,8 @@ def plain_message(item: Json) -> PlainMessage:
     left_out: list[LeftOut] = []
     says_something = False
     for part in [{"text": content}] if isinstance(content, str) else list_of(content):
-        text = _text(object_of(part))
+        is_media = text_of(object_of(part).get("type")) in _MEDIA
+        text = None if is_media else text_of(object_of(part).get("text"))
         if text is None:
             found = _left_out(object_of(part))
             parts.append(found.note)
@@ -164,10 +165,6 @@ def plain_message(item: Json) -> PlainMessage:
             parts.append(kept)
             says_something = says_something or bool(words.strip())
     return PlainMessage(tuple(parts), tuple(left_out), says_something)
-
-
-def _text(part: Json) -> str | None:
-    return None if text_of(part.get("type")) in _MEDIA else text_of(part.get("text"))
 
 
 def _left_out(part: Json) -> LeftOut:

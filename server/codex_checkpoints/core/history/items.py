@@ -48,9 +48,6 @@ class Field:
     sent: bool = True
 
 
-# --- kinds of value ------------------------------------------------------------------------------
-
-
 def _text(value: object) -> object:
     return value if isinstance(value, str) else BAD
 
@@ -118,8 +115,6 @@ def formed(value: Mapping[str, object], kind: str, fields: Mapping[str, Field]) 
     return made
 
 
-# --- parts ---------------------------------------------------------------------------------------
-
 _TEXT_PART = {"text": Field(_text)}
 _IMAGE_PART = {
     "image_url": Field(_text),
@@ -183,8 +178,6 @@ _SEARCHES: Mapping[str, Mapping[str, Field]] = {
     "open_page": {"url": _OPTIONAL},
     "find_in_page": {"url": _OPTIONAL, "pattern": _OPTIONAL},
 }
-
-# --- items ---------------------------------------------------------------------------------------
 
 _NULLABLE = Field(_or_null(_text), None)
 _NEEDED = Field(_text)

@@ -13,8 +13,6 @@ from codex_checkpoints.core.history.items import texts
 from codex_checkpoints.core.rollout.contextual import is_contextual, is_human
 from codex_checkpoints.core.rollout.fields import is_object, load, object_of
 
-_TASKS = ("task_started", "turn_started")
-_QUOTED = tuple(f'"{each}"'.encode() for each in _TASKS)
 _HAPPENED = ("<user_shell_command>", "<turn_aborted>", "<subagent_notification>", "Warning: ")
 """How a message begins that nobody typed, and that reports an event of the turn before."""
 _NOTHING = frozenset({"record_type"})
@@ -40,16 +38,11 @@ def before_task(lines: Iterable[bytes]) -> int:
     """Count the lines before the last task that begins in them; all where none does."""
     count, before = 0, None
     for line in lines:
-        if any(each in line for each in _QUOTED) and _begins_task(line):
-            before = count
+        if b'"task_started"' in line or b'"turn_started"' in line:
+            payload = object_of(object_of(load(line)).get("payload"))
+            before = count if payload.get("type") in {"task_started", "turn_started"} else before
         count += 1
     return count if before is None else before
-
-
-def _begins_task(line: bytes) -> bool:
-    value = load(line)
-    kind = object_of(value.get("payload")).get("type") if is_object(value) else None
-    return kind in _TASKS
 
 
 def _leads(item: Mapping[str, object]) -> bool:

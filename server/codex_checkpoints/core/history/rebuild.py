@@ -18,7 +18,6 @@ what stood before the first turn stays.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from collections.abc import Set as AbstractSet
 
 from codex_checkpoints.core.history import tokens
 from codex_checkpoints.core.history.choice import Choice
@@ -70,7 +69,9 @@ def paired(items: Sequence[Item]) -> tuple[Item, ...]:
     answered = {(kind, call_id) for kind, call_id in _ids(items) if kind in _OUTPUTS}
     whole: list[Item] = []
     for item in items:
-        if is_output(item) and not _may_stay(item, called):
+        by_service = item["type"] == "tool_search_output" and item.get("execution") == "server"
+        known = item.get("call_id") is None or (str(item["type"]), item["call_id"]) in called
+        if is_output(item) and not by_service and not known:
             continue
         whole.append(item)
         output, call_id = _OUTPUT_OF.get(str(item["type"])), item.get("call_id")
@@ -81,13 +82,6 @@ def paired(items: Sequence[Item]) -> tuple[Item, ...]:
 
 def _ids(items: Iterable[Item]) -> Iterator[tuple[str, object]]:
     return ((str(item["type"]), item.get("call_id")) for item in items)
-
-
-def _may_stay(item: Item, called: AbstractSet[tuple[str, object]]) -> bool:
-    if item.get("call_id") is None:
-        return True  # its call is not known
-    by_service = item["type"] == "tool_search_output" and item.get("execution") == "server"
-    return by_service or (str(item["type"]), item["call_id"]) in called
 
 
 def _aborted(kind: str, call_id: object) -> Item:

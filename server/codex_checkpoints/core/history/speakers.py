@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
 
 from codex_checkpoints.core.history.items import Item, texts
 from codex_checkpoints.core.rollout.fields import is_object, list_of, load, object_of, text_of
@@ -75,7 +74,7 @@ def states_context(item: Item) -> bool:
     if item["type"] != "message":
         return False
     if item["role"] == "user":
-        return is_injected(texts(item))
+        return any(map(_is_injected, texts(item)))
     parts = texts(item) if item["role"] == "developer" else ()
     return any(part.lstrip()[:_ENDS].lower().startswith(_STANDING) for part in parts)
 
@@ -85,12 +84,7 @@ def is_prompt(item: Item) -> bool:
     if item["type"] != "message" or item["role"] != "user":
         return False
     parts = texts(item)
-    return not is_injected(parts) and not (parts and is_summary(parts[0]))
-
-
-def is_injected(parts: Sequence[str]) -> bool:
-    """Return whether Codex wrote one of the parts of a user message as context."""
-    return any(_is_injected(part) for part in parts)
+    return not any(map(_is_injected, parts)) and not (parts and is_summary(parts[0]))
 
 
 def is_summary(text: str) -> bool:
@@ -101,6 +95,7 @@ def is_summary(text: str) -> bool:
 
 
 def _is_injected(part: str) -> bool:
+    """Return whether Codex wrote a part of a user message as context."""
     if part[:1] not in " \t\r\n#<W":  # fast: few prompts begin like this
         return False
     text = part.strip()

@@ -29,9 +29,6 @@ UNKNOWN_OUTPUT = 128_000
 """The sizes of a model that advertises none (JUN-19)."""
 
 
-# --- what is in use ------------------------------------------------------------------------------
-
-
 @frozen
 class Usage:
     """One report: the tokens of the last call, those of its input, and the window."""
@@ -84,8 +81,6 @@ def context(usage: Usage | None, estimate: int | None, *, stale: bool) -> Contex
     return Context(usage.total, source, usage.is_impossible, window)
 
 
-# --- estimates (JUN-30) --------------------------------------------------------------------------
-
 _PICTURE = re.compile(r"data:image/[^;,]*;base64,")
 
 
@@ -119,9 +114,6 @@ def _correction(part: object) -> int:
         return IMAGE_BYTES - (len(image) - found.end())
     sealed = text_of(object_of(part).get("encrypted_content"))
     return 0 if sealed is None else len(sealed) * 9 // 16 - len(sealed)
-
-
-# --- thresholds ----------------------------------------------------------------------------------
 
 
 @frozen

@@ -7,7 +7,6 @@ in no checkpoint and no view (WIN-16).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Literal
 
 from codex_checkpoints.values import frozen
@@ -48,8 +47,6 @@ def begun(window_id: str) -> Chain:
     return Chain(window_id, None, window_id, 0)
 
 
-# --- the fragment --------------------------------------------------------------------------------
-
 _NAMES = {
     "thread_id": "Thread id",
     "first": "First context window id",
@@ -57,8 +54,8 @@ _NAMES = {
     "previous": "Previous context window id",
 }
 _LINE = re.compile(r"\s*([A-Za-z ]+?)\s*:\s*(\S+)\s*")
-_WRAPPED = re.compile(r"<(context_window|token_budget)>(.*)</\1>", re.DOTALL)
 _LONGEST = 4096
+_WRAPPED = re.compile(r"<(context_window|token_budget)>(.*)</\1>", re.DOTALL)
 
 
 def render(fragment: Fragment, wrapper: Wrapper = "context_window") -> str:
@@ -71,29 +68,22 @@ def render(fragment: Fragment, wrapper: Wrapper = "context_window") -> str:
 def recognise(text: str) -> Fragment | None:
     """Read a fragment in one of its two wrappers, or as bare lines (WIN-5).
 
-    Lines of another name are ignored: newer versions add some.
+    Lines of another name are ignored within a wrapper, where newer versions add some.  Without one
+    there must be no other line: prose that quotes a fragment is none.
     """
     if len(text) > _LONGEST:
         return None
     text = text.strip()
     wrapped = _WRAPPED.fullmatch(text)
-    values = dict(_lines(text if wrapped is None else wrapped[2]))
-    names = [values.get(name.lower()) for name in _NAMES.values()]
-    thread_id, first, current, previous = names
+    values: dict[str, str] = {}
+    names = [name.lower() for name in _NAMES.values()]
+    for line in (text if wrapped is None else wrapped[2]).splitlines():
+        found = _LINE.fullmatch(line)
+        if found is not None:
+            values[found[1].lower()] = found[2]
+        if wrapped is None and line.strip() and (found is None or found[1].lower() not in names):
+            return None
+    thread_id, first, current, previous = map(values.get, names)
     if thread_id is None or first is None or current is None:
         return None
-    if wrapped is None and not _is_bare(text):
-        return None
     return Fragment(thread_id, first, current, previous)
-
-
-def _lines(text: str) -> Iterator[tuple[str, str]]:
-    found = (_LINE.fullmatch(line) for line in text.splitlines())
-    return ((line[1].lower(), line[2]) for line in found if line is not None)
-
-
-def _is_bare(text: str) -> bool:
-    """Return whether there are only such lines: prose that quotes them is no fragment."""
-    known = {name.lower() for name in _NAMES.values()}
-    lines = [_LINE.fullmatch(line) for line in text.splitlines() if line.strip()]
-    return all(line is not None and line[1].lower() in known for line in lines)

@@ -294,8 +294,6 @@ class Account:
             )
         return tuple(losses)
 
-    # --- at a compaction -------------------------------------------------------------------------
-
     @property
     def _whole(self) -> Replay:
         return self.replay if self._known is None else self._known
@@ -305,34 +303,33 @@ class Account:
         known = self._whole
         checkpoint = known.checkpoint((each for each in self._updates if each.seq < seq), {})
         task, plan = checkpoint.task, checkpoint.plan
-        files, hidden_files = self._changed(held)
-        commands, hidden_commands = self._failing(held)
+        files, commands = self._changed(held), self._failing(held)
+        hidden = len(files[MAX_LISTED:]) + len(commands[MAX_LISTED:])
         ref = None if plan.evidence is None else plan.evidence.ref
         steps = (step.text for step in plan.steps if not plan.done.get(step.id, False))
         return Missed(
             held.sealed,
             None if task is None else self._text(held, task.text, task.evidence.ref),
             tuple(self._text(held, text, ref) for text in steps),
-            files,
-            commands,
-            hidden_files + hidden_commands,
+            tuple(files[:MAX_LISTED]),
+            tuple(commands[:MAX_LISTED]),
+            hidden + self._watched.files.forgotten,
         )
 
     def _text(self, held: Held, text: str, ref: str | None) -> LostText:
         seq = None if ref is None else next(self._places_of(ref), None)
         return LostText(text, ref, seq, held.lost_text(text))
 
-    def _changed(self, held: Held) -> tuple[tuple[LostFile, ...], int]:
-        files, base = self._watched.files, self.replay.state.base
-        newest = reversed(files.changed.items())
+    def _changed(self, held: Held) -> list[LostFile]:
+        base = self.replay.state.base
         found = [
             LostFile(uri, each.change, each.ref, each.seq, held.lost_file(uri, base))
-            for uri, each in newest
+            for uri, each in reversed(self._watched.files.changed.items())
         ]
         found.sort(key=_by_loss)
-        return tuple(found[:MAX_LISTED]), len(found[MAX_LISTED:]) + files.forgotten
+        return found
 
-    def _failing(self, held: Held) -> tuple[tuple[LostCommand, ...], int]:
+    def _failing(self, held: Held) -> list[LostCommand]:
         found: list[LostCommand] = []
         for each in self._watched.commands.failing():
             lost, run = held.lost_text(each.text), each.last
@@ -340,7 +337,7 @@ class Account:
             if lost is False:
                 each.window += 1  # the next window holds it, and may lose it
         found.sort(key=_by_loss)
-        return tuple(found[:MAX_LISTED]), len(found[MAX_LISTED:])
+        return found
 
     def _places_of(self, ref: str) -> Iterator[int]:
         """Yield the `seq` of each message or plan of this session with a reference."""

@@ -251,11 +251,6 @@ class Files:
         self.changed, self.forgotten = {}, 0
         self.reads, self.rereads, self.looping = 0, {}, {}
 
-    @property
-    def loop(self) -> tuple[str, ...]:
-        """Return the files that loop, if there are enough for a warning."""
-        return tuple(self.looping) if len(self.looping) >= LOOP_FILES else ()
-
     def _file(self, uri: str) -> _File:
         """Return a file and make it the newest; beyond the bound the oldest is forgotten."""
         file = self._files.pop(uri, None) or _File(self.window)
@@ -436,6 +431,7 @@ class Watched:
     def readings(self) -> Readings:
         """Return what was read in this window."""
         files = self.files
+        enough = len(files.looping) >= LOOP_FILES
         rereads = sorted(
             files.rereads.values(), key=lambda each: (-each.times, -each.seq, each.uri)
         )
@@ -444,7 +440,7 @@ class Watched:
             sum(each.times for each in rereads),
             self.printed,
             tuple(rereads[:MAX_REREADS]),
-            (*files.loop, *self.commands.looping)[:8],
+            (*(files.looping if enough else ()), *self.commands.looping)[:8],
         )
 
     def _observe(self, observed: Observation) -> None:

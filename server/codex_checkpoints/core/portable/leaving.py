@@ -293,11 +293,6 @@ def note_events(updates: Iterable[Update]) -> tuple[NoteEvent, ...]:
     return tuple(found)
 
 
-def _is_plain(marker: PackedMarker) -> bool:
-    ids = marker.checkpoint_id, marker.session_id, marker.turn_id
-    return all(map(is_id, ids)) and label_of(marker.label) != ""
-
-
 def _turns(known: Iterable[PackedTurn]) -> list[PackedTurn]:
     """Return the turns that have plain names, each once."""
     found: dict[tuple[str, str], PackedTurn] = {}
@@ -326,7 +321,12 @@ def packed(contents: SessionContents, homes: Iterable[str]) -> tuple[Pack, Left]
     history = tuple(names.note(each) for each in contents.history)
     notes = history[max(0, len(history) - MAX_NOTES) :]
     dated = (each for each in contents.marker_set.markers if is_time(each.created_at))
-    markers = [each for each in map(names.marker, dated) if _is_plain(each)]
+    markers = [
+        each
+        for each in map(names.marker, dated)
+        if all(map(is_id, (each.checkpoint_id, each.session_id, each.turn_id)))
+        and label_of(each.label)
+    ]
     markers = markers[max(0, len(markers) - MAX_MARKERS) :]
     named = _turns(map(names.turn, contents.turns))
     turns = tuple(named[-MAX_TURNS:])

@@ -105,17 +105,14 @@ def _refuse(code: Code, found: Iterable[str]) -> None:
         raise BadPack(code, problems)
 
 
-# --- form ------------------------------------------------------------------------------------
-
-
 def _json(data: bytes) -> dict[str, Any]:
     """Read strict JSON: UTF-8, unique keys, no deeper than `MAX_DEPTH`, texts without secrets."""
     try:
         # orjson is stricter about numbers and characters, bounds the depth, takes little memory.
         too_much = _values_in(orjson.loads(data)) > MAX_VALUES
         found: object = None if too_much else json.loads(data, object_pairs_hook=_once)
-    except _TwiceError:
-        raise BadPack("invalid_payload", ["a key stands twice in an object"]) from None
+    except BadPack:
+        raise
     except (ValueError, RecursionError):
         raise BadPack("invalid_payload", ["not JSON"]) from None
     if too_much:
@@ -144,14 +141,10 @@ def _values_in(found: object) -> int:
     return count
 
 
-class _TwiceError(ValueError):
-    pass
-
-
 def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise _TwiceError
+        raise BadPack("invalid_payload", ["a key stands twice in an object"])
     return found
 
 
@@ -223,7 +216,8 @@ def too_many(pack: Pack) -> Iterator[str]:
             yield f"{name}: {count}, more than {most}"
     if any(len(text) > MAX_VALUE_CHARS for text in _texts(pack)):
         yield f"a text is longer than {MAX_VALUE_CHARS} characters"
-    if any(len(name) > MAX_URI_CHARS for name in _uris(checkpoint)):
+    resting = (each.uri for fact in checkpoint.facts.values() for each in fact.depends_on)
+    if any(len(name) > MAX_URI_CHARS for name in (*checkpoint.artifacts, *resting)):
         yield f"a uri is longer than {MAX_URI_CHARS} characters"
 
 
@@ -238,11 +232,6 @@ def _texts(pack: Pack) -> Iterator[str]:
     yield from (each.label for each in pack.markers)
     yield from (each.mode for each in pack.modes)
     yield from (each.uri for each in checkpoint.artifacts.values() if each.kind == "command")
-
-
-def _uris(checkpoint: Checkpoint) -> Iterator[str]:
-    yield from checkpoint.artifacts
-    yield from (each.uri for fact in checkpoint.facts.values() for each in fact.depends_on)
 
 
 def wrong(pack: Pack) -> Iterator[str]:
@@ -271,7 +260,12 @@ def _wrong_names(pack: Pack) -> Iterator[str]:
     sessions += [each.session_id for each in (*pack.turns, *pack.markers)]
     if any(_SESSION.fullmatch(name) is None for name in sessions):
         yield "a session id is no plain name"
-    if not all(map(is_id, _ids(pack))):
+    links, noted = pack.lineage, (*pack.lineage, *pack.notes, *pack.modes)
+    ids = [name for each in pack.markers for name in (each.checkpoint_id, each.turn_id)]
+    ids += [name for link in links for name in (link.child, link.parent)]
+    ids += [turn.turn_id for turn in pack.turns]
+    named = (*(link.checkpoint_id for link in links), *(each.turn_id for each in noted))
+    if not all(map(is_id, (*ids, *(name for name in named if name is not None)))):
         yield "an id of a marker, a turn or a session is no plain name"
     version = pack.origin.cli_version
     if version is not None and not is_version(version):
@@ -279,19 +273,6 @@ def _wrong_names(pack: Pack) -> Iterator[str]:
     way = [pack.origin.session_id, *(each.parent for each in pack.lineage)]
     if [each.child for each in pack.lineage] != way[:-1] or len(set(way)) < len(way):
         yield "lineage: not one way up from the session"
-
-
-def _ids(pack: Pack) -> Iterator[str]:
-    for each in pack.markers:
-        yield from (each.checkpoint_id, each.turn_id)
-    for link in pack.lineage:
-        yield from (link.child, link.parent)
-    named = (link.turn_id for link in pack.lineage)
-    marked = (link.checkpoint_id for link in pack.lineage)
-    yield from (each for each in (*named, *marked) if each is not None)
-    yield from (turn.turn_id for turn in pack.turns)
-    noted = (*pack.notes, *pack.modes)
-    yield from (each.turn_id for each in noted if each.turn_id is not None)
 
 
 def _wrong_numbers(pack: Pack) -> Iterator[str]:

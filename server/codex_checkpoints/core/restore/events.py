@@ -32,20 +32,16 @@ def digest_of(data: bytes) -> str:
 
 
 def sealed(record: Mapping[str, object]) -> dict[str, Any]:
-    """Return a JSON object with its digest as the last key."""
+    """Return a JSON object with the digest of its other keys as the last key."""
     content = {key: value for key, value in record.items() if key != DIGEST}
-    return content | {DIGEST: _digest(content)}
+    # The order of keys has no meaning in JSON.
+    data = orjson.dumps(content, option=orjson.OPT_SORT_KEYS)
+    return content | {DIGEST: digest_of(data)}
 
 
 def is_intact(record: Mapping[str, object]) -> bool:
     """Return whether a JSON object still has the content of its digest."""
-    content = {key: value for key, value in record.items() if key != DIGEST}
-    return record.get(DIGEST) == _digest(content)
-
-
-def _digest(content: Mapping[str, object]) -> str:
-    # The order of keys has no meaning in JSON.
-    return digest_of(orjson.dumps(dict(content), option=orjson.OPT_SORT_KEYS))
+    return record.get(DIGEST) == sealed(record)[DIGEST]
 
 
 RestoreMode = Literal["soft", "hard"]

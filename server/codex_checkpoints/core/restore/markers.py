@@ -66,9 +66,6 @@ class MarkerSet:
         return next((each for each in self.markers if each.checkpoint_id == checkpoint_id), None)
 
 
-# --- lines -----------------------------------------------------------------------------------
-
-
 def label_of(text: str) -> str:
     """Return a label as it is stored: a value (rules, "Text of values"); it may be empty."""
     return value(text, MAX_VALUE_CHARS)
@@ -148,9 +145,6 @@ def _pin(pins: dict[Pin, None], pin: Pin | None) -> None:
     pins[pin] = None
     if len(pins) > MAX_PINS:
         del pins[next(iter(pins))]
-
-
-# --- turns and branches ----------------------------------------------------------------------
 
 
 def is_detached(marker: Marker, turns: Turns) -> bool:

@@ -25,6 +25,7 @@ from codex_checkpoints.core.checkpoint.view import (
     step_line,
     task_line,
 )
+from codex_checkpoints.core.history.tokens import approximate_tokens
 from codex_checkpoints.core.restore.references import FileReference, References, Region, regions_of
 from codex_checkpoints.core.restore.trace import MAX_MESSAGE_CHARS, Message, ModeChange
 from codex_checkpoints.core.rollout.fields import CONTROLS
@@ -392,11 +393,6 @@ class PackLine:
     tokens: int
 
 
-def tokens_of(text: str) -> int:
-    """Estimate the cost of a text: a token for each four bytes begun."""
-    return -(-len(text.encode()) // 4)
-
-
 def pack_lines(contents: PackContents) -> tuple[PackLine, ...]:
     """Return every line that a pack of these contents can have, in order.
 
@@ -428,7 +424,7 @@ def state_pack(contents: PackContents, budget: int = DEFAULT_BUDGET) -> StatePac
     ]  # AGN-50
     reasons.append(("bound", shortened))
     deferred = (Deferred(item.part, item.id, why) for why, some in reasons for item in some)
-    return StatePack(text, tokens_of(text), budget, included, tuple(deferred))
+    return StatePack(text, approximate_tokens(text), budget, included, tuple(deferred))
 
 
 def items_of(contents: PackContents) -> tuple[Item, ...]:

@@ -201,18 +201,13 @@ class Difference:
 
 def difference(before: Checkpoint, after: Checkpoint) -> Difference:
     """Return what differs, each kind in its order: removed and changed as they stood, then new."""
-    steps, later_steps = _steps(before), _steps(after)
-    return Difference(
-        task=_changes(
-            {"task": before.task} if before.task else {}, {"task": after.task} if after.task else {}
-        ),
-        plan=_changes(steps, later_steps),
-        reordered=[key for key in steps if key in later_steps]
-        != [key for key in later_steps if key in steps],
-        decisions=_changes(_decisions(before), _decisions(after)),
-        facts=_changes(_facts(before), _facts(after)),
-        artifacts=_changes(_artifacts(before), _artifacts(after)),
-    )
+    old, new = _parts(before), _parts(after)
+    task, plan, decisions, facts, artifacts = map(_changes, old, new)
+    steps, later_steps = old[1], new[1]
+    reordered = [key for key in steps if key in later_steps] != [
+        key for key in later_steps if key in steps
+    ]
+    return Difference(task, plan, reordered, decisions, facts, artifacts)
 
 
 def json_of(found: Difference) -> dict[str, Any]:
@@ -242,38 +237,35 @@ def _changes(before: Mapping[str, Compared], after: Mapping[str, Compared]) -> t
     return tuple(Change(old, new) for old, new in pairs if old != new)
 
 
-def _steps(checkpoint: Checkpoint) -> dict[str, Compared]:
-    plan = checkpoint.plan
-    return {
-        step.id: StepState(step.id, step.text, plan.done.get(step.id, False)) for step in plan.steps
-    }
-
-
-def _decisions(checkpoint: Checkpoint) -> dict[str, Compared]:
-    return {
-        each.decision_id: DecisionState(
-            each.decision_id,
-            each.topic,
-            each.decision,
-            each.rationale,
-            each.supersedes,
-            each.evidence,
-        )
-        for each in checkpoint.decisions
-    }
-
-
-def _facts(checkpoint: Checkpoint) -> dict[str, Compared]:
-    return {
-        key: FactState(
-            key, fact.value, status_of(fact, checkpoint.artifacts), fact.evidence, fact.depends_on
-        )
-        for key, fact in sorted(checkpoint.facts.items())
-    }
-
-
-def _artifacts(checkpoint: Checkpoint) -> dict[str, Compared]:
-    return {
-        uri: ArtifactState(uri, artifact.kind, artifact.hash)
-        for uri, artifact in sorted(checkpoint.artifacts.items())
-    }
+def _parts(checkpoint: Checkpoint) -> tuple[dict[str, Compared], ...]:
+    """Return task, steps, decisions, facts and artifacts as they are compared, each by its name."""
+    plan, artifacts = checkpoint.plan, checkpoint.artifacts
+    task: dict[str, Compared] = {} if checkpoint.task is None else {"task": checkpoint.task}
+    return (
+        task,
+        {
+            step.id: StepState(step.id, step.text, plan.done.get(step.id, False))
+            for step in plan.steps
+        },
+        {
+            each.decision_id: DecisionState(
+                each.decision_id,
+                each.topic,
+                each.decision,
+                each.rationale,
+                each.supersedes,
+                each.evidence,
+            )
+            for each in checkpoint.decisions
+        },
+        {
+            key: FactState(
+                key, fact.value, status_of(fact, artifacts), fact.evidence, fact.depends_on
+            )
+            for key, fact in sorted(checkpoint.facts.items())
+        },
+        {
+            uri: ArtifactState(uri, artifact.kind, artifact.hash)
+            for uri, artifact in sorted(artifacts.items())
+        },
+    )

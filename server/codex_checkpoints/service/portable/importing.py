@@ -17,6 +17,7 @@ from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.checkpoint.view import view_v1
 from codex_checkpoints.core.compaction.handoff import bundle, handoff
 from codex_checkpoints.core.compaction.installed import Moment, Naming, new_session, source_of
+from codex_checkpoints.core.history.tokens import approximate_tokens
 from codex_checkpoints.core.portable.arriving import (
     Arrived,
     arrived,
@@ -27,7 +28,6 @@ from codex_checkpoints.core.portable.arriving import (
 from codex_checkpoints.core.portable.pack import MAX_BYTES, Pack
 from codex_checkpoints.core.portable.reading import BadPack, Import, line_of, pack_in
 from codex_checkpoints.core.restore.events import digest_of
-from codex_checkpoints.core.restore.pack import tokens_of
 from codex_checkpoints.core.restore.records import Windows
 from codex_checkpoints.service.kept import ImportRecords, storing_restore
 from codex_checkpoints.service.reading.pace import paced_hashes
@@ -159,7 +159,7 @@ class Imported:
     @property
     def handoff_tokens(self) -> int:
         """Return what the handoff costs, by our estimate."""
-        return tokens_of(self.handoff)
+        return approximate_tokens(self.handoff)
 
     @property
     def resume(self) -> str | None:
