@@ -77,9 +77,9 @@ def of_connection(connection: Connection, rows: Iterable[Row]) -> Iterator[Findi
 
 def _of_door(connection: Connection, door: Door) -> Iterator[Finding]:
     home, name = connection.codex_home, _DOORS[door.door]
-    told = _CONNECTION_PROBLEMS.get(door.problem or "")
-    if told is not None:
-        severity, message = told
+    known = _CONNECTION_PROBLEMS.get(door.problem or "")
+    if known is not None:
+        severity, message = known
         if door.problem == "failed" and door.failure is not None:
             message = f"The last call, at {door.failure.at}, failed: {door.failure.code}."
         code = f"{door.door}_{door.problem}"
@@ -346,7 +346,6 @@ def _state_dir(state_dir: str, problem: str | None) -> Iterator[Finding]:
 
 
 def _scratches(sessions: Sessions) -> Iterator[Finding]:
-    """Report scratch forks that a compaction by Codex left behind."""
     catalogue = sessions.catalogue
     live = catalogue.store.live_threads()
     for row in catalogue.current().values():
@@ -405,7 +404,6 @@ def _rows(rows: tuple[Row, ...], current: Mapping[str, Row]) -> Iterator[Finding
 
 
 def _reached(rows: tuple[Row, ...], current: Mapping[str, Row]) -> set[str]:
-    """Return the paths of the current files and of those that they build on."""
     by_rollout = {row.rollout_id: row for row in rows}
     reached: set[str] = set()
     for row in current.values():
@@ -435,10 +433,7 @@ _NAMED = 4
 
 
 def _sums(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
-    found: Counter[str] = Counter()
-    for each in counts:
-        found.update(each)
-    return found
+    return sum(map(Counter, counts), Counter[str]())
 
 
 def _skipped(skipped: Mapping[str, Mapping[str, int]]) -> Iterator[Finding]:

@@ -21,7 +21,8 @@ from codex_checkpoints.core.rollout.parsing import head_of
 from codex_checkpoints.core.rollout.reader import Place
 from codex_checkpoints.service.kept import Opened
 from codex_checkpoints.service.reading.chains import ChainPart, Taker, parts_below, read_parts
-from codex_checkpoints.service.reading.first_pass import Digest, FirstPass
+from codex_checkpoints.service.reading.first_pass import FirstPass
+from codex_checkpoints.service.reading.session_file import Fingerprint
 from codex_checkpoints.service.refusal import Refusal, unreadable
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage.contract import OURS, Row, UnreadableSource
@@ -167,7 +168,7 @@ class Histories:
         return retracing.past()
 
     def first_pass(
-        self, path: str, cut: int | None = None, digest: Digest | None = None
+        self, path: str, cut: int | None = None, digest: Fingerprint | None = None
     ) -> FirstPass:
         """Return a new pass over the rollout at a path, for `traced`."""
         locate = self._sessions.catalogue.chains.locator(path)
@@ -200,7 +201,6 @@ class Histories:
     def _read(
         self, row: Row, taker: Taker, parts: tuple[ChainPart, ...], start: Place
     ) -> tuple[ChainPart, ...]:
-        """Read a chain from a place on; return it cut where it ends now."""
         try:
             return read_parts(self._reader, taker, parts, start, row.path)
         except UnreadableSource as error:

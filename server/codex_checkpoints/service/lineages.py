@@ -165,12 +165,10 @@ def _links_in_heads(sessions: Sessions, known: dict[str, Known]) -> Iterator[Lin
 
 
 def _owners(sessions: Sessions) -> dict[str, str]:
-    """Return the session of each rollout id."""
     return {row.rollout_id: row.session_id for row in sessions.catalogue.rows().values()}
 
 
 def _links_in_head(sessions: Sessions, row: Row, owners: Mapping[str, str]) -> Iterator[Link]:
-    """Yield the links in the newest file of a session."""
     if row.base_rollout is None and row.forked_from is None and row.parent_session is None:
         return
     head = _head(sessions, row)
@@ -205,7 +203,6 @@ def _called_in(sessions: Sessions, row: Row) -> str | None:
 
 
 def _cut(head: SessionMeta | None) -> Cut:
-    """Return the end of what a file takes from its base."""
     if head is None or head.base is None:
         return Cut()
     return Cut(ordinal_exclusive=head.base.end_ordinal, byte_offset=head.base.end_offset)
@@ -295,7 +292,6 @@ def around(sessions: Sessions, session: str) -> Around:
 
 
 def _made(sessions: Sessions, session_id: str) -> dict[str, Branch]:
-    """Return the branches that the records with a session made, by session id."""
     made: dict[str, Branch] = {}
     with storing_compaction(session_id):
         compactions = CompactionRecords(sessions.records).of(session_id)

@@ -134,8 +134,6 @@ class Markers:
             append(markers.unpinned(pin, self._now()))
         return self.shelf(row.session_id).pins
 
-    # --- for those who build on it ---------------------------------------------------------------
-
     def shelf(self, session_id: str) -> MarkerSet:
         """Return the markers and pins of a session; raises `storage_error`."""
         with keeping("markers", session_id):
@@ -208,7 +206,6 @@ def _placed(marker: Marker, opened: SessionFile) -> Placed:
 
 
 def _complete(opened: SessionFile, wanted: str | int | None, session_id: str) -> Turn:
-    """Return the turn to mark; it must have ended and still count."""
     state = opened.now().state
     if wanted is None:
         ended = [turn for turn in state.turns.counting() if has_ended(turn, state)]
@@ -235,7 +232,6 @@ def _label(text: str) -> str:
 
 
 def _pin(path: str, opened: SessionFile) -> Pin:
-    """Read `PATH` or `PATH#L3-L9`; the file is named as in the checkpoint."""
     lines = _LINES.fullmatch(path)
     start = end = None
     if lines is not None:

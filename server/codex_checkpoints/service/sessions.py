@@ -111,7 +111,6 @@ def not_current(catalogue: Catalogue, row: Row) -> Refusal:
 
 
 def _broken(catalogue: Catalogue) -> dict[str, Refusal]:
-    """Return the sessions without any readable file: their ids, and the refusal for each."""
     current = catalogue.current()
     return {
         row.session_id: unreadable(row.path, row.error)
@@ -153,8 +152,6 @@ class Sessions:
         self._codex = codex
         self._unreported: set[str] = set()
 
-    # --- loaded when asked for: Codex waits for a view, and that needs none of it ----------------
-
     @cached_property
     def summaries(self) -> Summaries:
         """Return the lists of sessions."""
@@ -193,8 +190,6 @@ class Sessions:
         values = zip(WINDOW_VARIABLES, self.window_variables, strict=True)
         return tuple(name for name, value in values if window_size(None, value).ignored)
 
-    # --- how long work goes ----------------------------------------------------------------------
-
     @property
     def pace(self) -> Pace:
         """Return the pace of the current work; reading takes its steps by itself."""
@@ -209,8 +204,6 @@ class Sessions:
             yield
         finally:
             reader.pace = before
-
-    # --- lists -----------------------------------------------------------------------------------
 
     def refresh(self, report: Report | None = None) -> frozenset[str]:
         """Bring the index up to date; return the sessions whose rows changed.
@@ -266,9 +259,7 @@ class Sessions:
 
     def title(self, row: Row) -> str | None:
         """Return the name of a session, or its first message."""
-        return self.catalogue.title_of(row)
-
-    # --- checkpoints -----------------------------------------------------------------------------
+        return title_of(row, self.catalogue.store.name_of(row))
 
     def show(self, session: str, turn: str | int | None = None) -> Projection:
         """Return the checkpoint of a session now, or at the end of a turn.
@@ -305,8 +296,6 @@ class Sessions:
         """Save the states of large sessions."""
         self.catalogue.close()
 
-    # --- names and places ------------------------------------------------------------------------
-
     def rename(self, session: str, name: str | None) -> Summary:
         """Name a session, or remove its name with None or an empty one; durable on return.
 
@@ -341,8 +330,6 @@ class Sessions:
         was = self.summaries.of(row)
         self.threads.delete(row.session_id)
         return was
-
-    # --- for those who build on it ---------------------------------------------------------------
 
     def own(self, session: str) -> Row:
         """Return a session of this home, which may be changed; refuses as `find`."""
@@ -560,7 +547,6 @@ class Summaries:
         )
 
     def _noted(self) -> frozenset[str]:
-        """Return the sessions with updates or compactions."""
         return self._records.has_updates() | self._sessions.compactions.holders()
 
     def _branches(self) -> Mapping[str, int]:
@@ -606,7 +592,6 @@ class Summaries:
         return self._made[session_id]
 
     def _lines(self, session_id: str, name: str) -> Iterator[object]:
-        """Yield the lines of a file; an unreadable one is logged and does not break the list."""
         try:
             yield from self._records.lines(session_id, name)
         except StorageError as error:

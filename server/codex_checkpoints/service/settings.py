@@ -150,7 +150,6 @@ def without_programs(table: Mapping[str, Any]) -> Mapping[str, Any]:
 def _rule(
     field: str, fits: Callable[[Any], bool], must: str
 ) -> Callable[[Settings, Any], Settings]:
-    """Return a rule that sets a field to a fitting value."""
 
     def rule(settings: Settings, value: Any) -> Settings:  # noqa: ANN401 - as TOML or JSON has it
         if not fits(value):

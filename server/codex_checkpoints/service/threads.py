@@ -123,10 +123,10 @@ class Observer:
             self._session = before.read_on(self._locate)
             return (Patch(row=row_of(now, self._session)),)
         self._session = open_session(before.reader, now.path, self._locate, seeds=before.seeds)
-        told = Patch(row=row_of(now, self._session))
+        patch = Patch(row=row_of(now, self._session))
         if before.reader.identify(before.path).rollout_id != now.rollout_id:
-            return (told,)
-        return (Patch(row=None, of=before.path), told)
+            return (patch,)
+        return (Patch(row=None, of=before.path), patch)
 
 
 class LiveThread:
@@ -366,7 +366,8 @@ class ThreadManager:
         with refusing(thread_id):
             self._store.delete_thread(thread_id)
         self.unload(thread_id)
-        self._look_at(thread_id)
+        rows = self._catalogue.rows().values()
+        self._catalogue.look([each.path for each in rows if each.session_id == thread_id])
 
     def _opened(self, thread_id: str) -> LiveThread:
         with refusing(thread_id):
@@ -396,10 +397,6 @@ class ThreadManager:
             )
         # All its rollouts have moved, and later ones build on earlier ones.
         return self._catalogue.look_for(thread_id) or self._seen(rollout)
-
-    def _look_at(self, thread_id: str) -> None:
-        rows = self._catalogue.rows().values()
-        self._catalogue.look([row.path for row in rows if row.session_id == thread_id])
 
     def _seen(self, rollout: Rollout) -> Row:
         self._catalogue.look([rollout.path])

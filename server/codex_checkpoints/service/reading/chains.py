@@ -27,8 +27,6 @@ class Chains:
         self._store = store
         self._places: dict[str, str] = {}
 
-    # --- what is told ----------------------------------------------------------------------------
-
     def begin(self, files: Iterable[Rollout]) -> None:
         """Take these as all rollouts; an active file goes before its archived twin."""
         self._places = {}
@@ -56,8 +54,6 @@ class Chains:
             if row.rollout_id in lost:  # an archived twin, or one that is active again
                 self._places.setdefault(row.rollout_id, row.path)
 
-    # --- where they lie --------------------------------------------------------------------------
-
     def locate(self, rollout_id: str) -> str | None:
         """Return the path of a rollout by its id."""
         return self._places.get(rollout_id.lower())
@@ -68,8 +64,6 @@ class Chains:
             return self.locate
         beside = self._store.beside(path)
         return lambda rollout_id: self.locate(rollout_id) or beside.get(rollout_id.lower())
-
-    # --- which builds on which -------------------------------------------------------------------
 
     def below(self, row: Row) -> Iterator[Row]:
         """Yield the rollouts that this one builds on, the nearest first."""
@@ -164,7 +158,6 @@ def read_parts(
 
 
 def _base(reader: RolloutReader, path: str, cut: HistoryBase) -> ChainPart:
-    """Return a base, cut at its ordinal, or at a byte where it has no ordinals."""
     head = head_of(reader.first_line(path))
     numbered = head is not None and head.paginated and cut.end_ordinal is not None
     return ChainPart(path, cut.end_ordinal) if numbered else ChainPart(path, None, cut.end_offset)

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from codex_checkpoints.core.history.survey import Survey
 from codex_checkpoints.core.rollout.reader import Place
 from codex_checkpoints.service.reading.chains import ChainPart, parts_below, read_parts
-from codex_checkpoints.service.reading.session_file import ByteSink, Locate
+from codex_checkpoints.service.reading.session_file import ByteSink, Fingerprint, Locate
 from codex_checkpoints.service.refusal import Cancelled
 from codex_checkpoints.storage.contract import (
     Feed,
@@ -32,18 +32,6 @@ if TYPE_CHECKING:
     from codex_checkpoints.storage.workspace import Workspace
 
 
-class Digest(Protocol):
-    """A digest, as `hashlib` makes them."""
-
-    def update(self, data: bytes, /) -> object:
-        """Take more bytes."""
-        ...
-
-    def hexdigest(self) -> str:
-        """Return it for the bytes up to now, in hexadecimal digits."""
-        ...
-
-
 class FirstPass:
     """A pass over one session, as far as its bytes have come.
 
@@ -57,7 +45,7 @@ class FirstPass:
         path: str,
         locate: Locate,
         cut: int | None = None,
-        digest: Digest | None = None,
+        digest: Fingerprint | None = None,
     ) -> None:
         self.at = 0
         """How many bytes of the session's own file have come."""
@@ -71,7 +59,7 @@ class FirstPass:
     @property
     def seal(self) -> str | None:
         """Return the digest of the bytes that have come, if any is kept."""
-        return None if self._digest is None else f"sha256:{self._digest.hexdigest()}"
+        return None if self._digest is None else self._digest.digest
 
     def begin(self) -> None:
         """Read what the session builds on; raises `UnreadableSource`."""
@@ -82,7 +70,7 @@ class FirstPass:
         survey, _ = self._chain()
         consumed = survey.reader.feed(data)
         if self._digest is not None:
-            self._digest.update(data if consumed == len(data) else data[:consumed])
+            self._digest.add(data if consumed == len(data) else data[:consumed])
         self.at += consumed
         return consumed
 
@@ -94,7 +82,7 @@ class FirstPass:
         survey, below = self._chain()
         reached, rest = self._reader.read(self._path, self.at, self.feed, end)
         if self._digest is not None:
-            self._digest.update(rest)
+            self._digest.add(rest)
         survey.reader.close(rest)
         return survey, (*below, ChainPart(self._path, None, reached + len(rest)))
 
