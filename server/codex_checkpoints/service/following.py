@@ -104,7 +104,7 @@ class Follower:
         """Update the checkpoints of the followed sessions, after a first refresh."""
         self._lives_changed()
         changed = self._keep(self._followed())
-        self.sessions.take_unreported()  # nobody listened before
+        self.sessions.take_unreported()
         self._choose_folders()
         return _changed(changed, "rollout")
 
@@ -210,7 +210,7 @@ class Follower:
         return changed
 
     def _is_news(self, session_id: str, projection: Projection, *, remember: bool) -> bool:
-        """Return whether the bytes changed since our last look, whoever stored them."""
+        """Return whether the bytes changed since our last look, whatever process stored them."""
         digest = hashlib.sha256(projection.data).digest()
         before = self._digests.get(session_id)
         if remember:

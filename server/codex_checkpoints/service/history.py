@@ -181,7 +181,7 @@ class Histories:
         except UnreadableSource as error:
             raise unreadable(row.path, str(error)) from error
         if head is None or head.originator != OURS:
-            return 0  # what nobody of us made begins with nothing
+            return 0  # only sessions of ours have a seed
         return self._sessions.open(row.path)[1].replay.scale.shift
 
     def _survey(self, row: Row) -> Surveyed:
@@ -218,7 +218,7 @@ def ours(sessions: Sessions, row: Row) -> dict[str | None, Opened]:
         try:
             made.update(sessions.compactions.by_window(each.session_id))
         except StorageError as error:
-            # What the session itself tells is still true.
+            # The session file still counts.
             logger.warning("storage_error: compactions of %s: %s", each.session_id, error)
     return made
 

@@ -79,20 +79,20 @@ def ancestors(sessions: Sessions, session_id: str) -> tuple[Ancestor, ...]:
     restores = RestoreRecords(sessions.records)
     owners = _owners(sessions)
     links: dict[str, Link] = {}
-    told: dict[str, tuple[Ancestor, ...]] = {}
+    chains: dict[str, tuple[Ancestor, ...]] = {}
     at = session_id
     while at not in links and len(links) < MAX_CHAIN:
         made = restores.made(at)
         if made is not None:
             link: Link | None = link_of(made)
-            told[at] = made.chain
+            chains[at] = made.chain
         else:
             link = _link_above(sessions, at, owners)
         if link is None:
             break
         links[at] = link
         at = link.parent
-    return branches_above(links.values(), told, session_id)
+    return branches_above(links.values(), chains, session_id)
 
 
 def _link_above(sessions: Sessions, session_id: str, owners: Mapping[str, str]) -> Link | None:
@@ -216,12 +216,12 @@ def _head(sessions: Sessions, row: Row) -> SessionMeta | None:
 
 
 def _with_windows(
-    sessions: Sessions, tree: Tree, asked: str, current: Mapping[str, Row]
+    sessions: Sessions, tree: Tree, root: str, current: Mapping[str, Row]
 ) -> Iterator[Node]:
     histories = Histories(sessions)
     for place, node in enumerate(tree.nodes):
         row = current.get(node.id)
-        if row is None or (place >= _WITH_WINDOWS and node.id != asked):
+        if row is None or (place >= _WITH_WINDOWS and node.id != root):
             yield node
             continue
         try:

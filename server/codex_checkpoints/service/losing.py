@@ -166,7 +166,7 @@ def _sources(sessions: Sessions, path: str) -> Iterator[tuple[str, Range]]:
         try:
             began = _beginning(sessions, place)
         except (StorageError, UnreadableSource):
-            return  # what the session itself tells is still true
+            return  # the session file still counts
         if began is None or began.compaction_id in seen:
             return
         seen.add(began.compaction_id)

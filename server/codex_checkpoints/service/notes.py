@@ -289,10 +289,10 @@ class _Place:
         seed = self.replay.state.seed
         began_with = () if seed is None else seed.decisions
         used = {name for kind, name in self.memory.origins if kind == "decision"}
-        said = frozenset(ref for turn in turns for ref in turn.messages)
+        messages = frozenset(ref for turn in turns for ref in turn.messages)
         return Known(
             task_ref=None if task is None else task.evidence.ref,
-            user_refs=said if seed is None else said | user_refs(seed),
+            user_refs=messages if seed is None else messages | user_refs(seed),
             call_ids=self.calls,
             artifacts=self.checkpoint.artifacts,
             decisions=frozenset(each.decision_id for each in self.memory.decisions),

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from codex_checkpoints.codex.program import CodexArchive
     from codex_checkpoints.core.compaction.offering import Budget, Named, Offer
     from codex_checkpoints.service.kept import CompactionRecords
-    from codex_checkpoints.service.threads import Asked, IsReferredTo, Move, ThreadManager
+    from codex_checkpoints.service.threads import IsReferredTo, Move, MoveAttempt, ThreadManager
 
 _SHORTEST_PREFIX = 8
 
@@ -160,9 +160,9 @@ class Sessions:
     @cached_property
     def threads(self) -> ThreadManager:
         """Return what changes threads."""
-        from codex_checkpoints.service.threads import ThreadManager, nobody  # noqa: PLC0415
+        from codex_checkpoints.service.threads import ThreadManager, never  # noqa: PLC0415
 
-        return ThreadManager(self.catalogue, self._is_referred_to or nobody, self._codex)
+        return ThreadManager(self.catalogue, self._is_referred_to or never, self._codex)
 
     @cached_property
     def compactions(self) -> CompactionRecords:
@@ -317,9 +317,9 @@ class Sessions:
         """Do the first step of `archive` or `unarchive`; next, on any thread, Codex is asked."""
         return self.threads.to_move(self.own(session).session_id, archive=archive)
 
-    def moved(self, asked: Asked) -> Summary:
+    def moved(self, attempt: MoveAttempt) -> Summary:
         """Do the last step of `archive` or `unarchive`; refuses as they do."""
-        return self.summaries.of(self.threads.moved(asked))
+        return self.summaries.of(self.threads.moved(attempt))
 
     def delete(self, session: str) -> Summary:
         """Delete a session that we made and that nothing refers to; return its summary.
@@ -349,7 +349,7 @@ class Sessions:
         except Refusal as refusal:
             if refusal.code != "unknown_session":
                 raise
-        # It may be so new that nobody has told yet.
+        # It may be newer than the index.
         self.refresh()
         return find_session(self.catalogue, session)
 
@@ -582,7 +582,7 @@ class Summaries:
             return None
         session_id = row.session_id
         if session_id not in self._made:
-            # The record beside it tells: a branch may be compacted later.
+            # A branch may be compacted later, so the record of its restore counts first.
             restores = map(object_of, self._lines(session_id, RESTORES))
             if any(restore.get("sessionId") == session_id for restore in restores):
                 self._made[session_id] = "restore"

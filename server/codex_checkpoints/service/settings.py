@@ -119,7 +119,7 @@ def read_settings(text: str) -> tuple[Settings, tuple[str, ...]]:
     try:
         table = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # also a number of thousands of digits
-        # It may name hooks, and then none of them has been asked.
+        # It may name hooks, which could then not refuse.
         settings = UNREADABLE if "hooks" in text else Settings()
         return settings, (f"{NOT_TOML}: {error}",)
     return overridden(Settings(), table)

@@ -170,13 +170,13 @@ class Move:
     archive: bool
     codex: CodexArchive | None
 
-    def ask(self, cancelled: Callable[[], bool], begin: Callable[[], None]) -> Asked:
+    def ask(self, cancelled: Callable[[], bool], begin: Callable[[], None]) -> MoveAttempt:
         """Let Codex move the thread; can be cancelled until it calls `begin`.
 
         Raises `Cancelled`, and what `begin` raises: then nothing has changed.
         """
         if self.codex is None:
-            return Asked(self)
+            return MoveAttempt(self)
         from codex_checkpoints.codex.app_server import AskingFailed  # noqa: PLC0415 - it is rare
 
         try:
@@ -184,12 +184,12 @@ class Move:
         except AskingFailed as failure:
             if failure.code == "cancelled":
                 raise Cancelled from failure
-            return Asked(self, failure)
-        return Asked(self)
+            return MoveAttempt(self, failure)
+        return MoveAttempt(self)
 
 
 @frozen
-class Asked:
+class MoveAttempt:
     """A move after Codex was asked; `failure` is why Codex did not do it."""
 
     move: Move
@@ -214,7 +214,7 @@ def _code_of(error: StoreError) -> str:
     return next((_CODES[kind] for kind in type(error).__mro__ if kind in _CODES), "storage_error")
 
 
-def nobody(_thread_id: str) -> bool:
+def never(_thread_id: str) -> bool:
     """Return that no record refers to a thread."""
     return False
 
@@ -246,7 +246,7 @@ class ThreadManager:
     def __init__(
         self,
         catalogue: Catalogue,
-        is_referred_to: IsReferredTo = nobody,
+        is_referred_to: IsReferredTo = never,
         codex: CodexArchive | None = None,
     ) -> None:
         self._catalogue = catalogue
@@ -338,16 +338,16 @@ class ThreadManager:
             codex = None  # nothing to ask, and the store says why not
         return Move(thread_id, archive, codex if codex is not None and codex.is_kept() else None)
 
-    def moved(self, asked: Asked) -> Row:
+    def moved(self, attempt: MoveAttempt) -> Row:
         """Look at what Codex did, and move the files where it did not: the last step.
 
         Where Codex failed the log says so.  Refuses `session_live`, `conflict`; raises `Cancelled`
         where nothing has changed.
         """
-        move = asked.move
+        move = attempt.move
         row = None if move.codex is None else self._catalogue.look_for(move.thread_id)
         if row is None or row.archived != move.archive:
-            row = self._moved_by_us(move, asked.failure)
+            row = self._moved_by_us(move, attempt.failure)
         self.unload(move.thread_id)  # it lies elsewhere now
         return row
 

@@ -227,7 +227,7 @@ class Catalogue:
         self.reader = PacedReader(store.reader)
         self._readers = Readers(store, self.reader, seeds)
         self.chains = Chains(store)
-        self._listener_of: Listen = _nobody
+        self._listener_of: Listen = _no_listener
 
     @property
     def place(self) -> str:
@@ -446,8 +446,8 @@ class Catalogue:
         return open_session(self.reader, path, self.chains.locate, seeds=self.seeds, also=also)
 
 
-def _nobody(_file: Rollout) -> None:
-    """Return that nobody listens."""
+def _no_listener(_file: Rollout) -> None:
+    """Return no listener."""
 
 
 def title_of(row: Row, name: str | None) -> str | None:

@@ -150,7 +150,7 @@ def read_parts(
             if part.path == own:
                 raise
             read.append(part)
-            continue  # the diagnosis tells of it
+            continue  # `doctor` reports it
         if not lines.stopped:
             lines.close(rest)
         read.append(ChainPart(part.path, part.ordinal, reached + len(rest)))
@@ -180,7 +180,7 @@ def inherited(
     # What a session of ours began with moves the `seq` of all who build on it alike.
     shift = replay.scale.shift
     found: tuple[Update, ...] = ()
-    met = {opened.session_id}
+    seen = {opened.session_id}
     below: int | None = None
     try:
         for path, cut in bases_below(opened.reader, opened.path, locate)[0]:
@@ -189,8 +189,8 @@ def inherited(
             below = cut.end_ordinal if below is None else min(below, cut.end_ordinal)
             head = head_of(opened.reader.first_line(path))
             thread = (head and head.session_id) or opened.reader.identify(path).thread_id
-            if thread not in met:
-                met.add(thread)
+            if thread not in seen:
+                seen.add(thread)
                 older = (each for each in updates(thread) if each.seq - shift < below)
                 found = (*older, *found)
     except UnreadableSource:

@@ -116,7 +116,7 @@ class Listening:
         try:
             begun.begin()
         except UnreadableSource:
-            return None  # whoever comes to need it is told
+            return None  # its own reader reports that
         self._passes[rollout.path] = rollout.look, begun
         return begun.feed
 

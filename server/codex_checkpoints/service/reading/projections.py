@@ -24,7 +24,7 @@ from codex_checkpoints.values import frozen
 class Projection:
     """A checkpoint, its bytes, and what became of its file.
 
-    `stored` is its path, None where it was not to be stored; `changed` tells whether it was
+    `stored` is its path, None where it was not to be stored; `changed` says whether it was
     written; `storage_problem` is the system's reason when it could not be.
     """
 
@@ -140,7 +140,7 @@ class Guard:
         if before is None or now.checkpoint.seq <= before.seq:
             return
         kept = replay.state.observations.kept(Limits())
-        edits = sorted((met.edited, uri) for uri, met in kept.items() if met.edited > before.seq)
+        edits = sorted((each.edited, uri) for uri, each in kept.items() if each.edited > before.seq)
         uris = straying(before, (uri for _, uri in edits))
         if uris:
             self._strayed.append(Strayed(now.session_id, uris, now.checkpoint.seq))
