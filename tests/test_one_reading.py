@@ -22,7 +22,7 @@ from codex_checkpoints.service.compaction.compacting import Compacting
 from codex_checkpoints.service.compaction.installing import Undoing
 from codex_checkpoints.service.compaction.request import Request
 from codex_checkpoints.service.reading.first_pass import FirstPass
-from codex_checkpoints.service.reading.session_file import open_session
+from codex_checkpoints.service.reading.session_file import Fingerprint, open_session
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage.rollout_file import FileReader
 from homes import Home, more, thread
@@ -299,7 +299,7 @@ def test_who_listens_comes_to_what_a_reading_of_their_own_would_find(
 ) -> None:
     place.write_bytes(data)
     reader, path = FileReader(), str(place)
-    heard = FirstPass(reader, path, nowhere, digest=hashlib.sha256())
+    heard = FirstPass(reader, path, nowhere, digest=Fingerprint())
     opened = open_session(reader, path, nowhere, also=heard.feed)
     place.write_bytes(data + more_data)
     whole = opened.now() is not opened.replay

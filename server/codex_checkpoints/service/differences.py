@@ -45,12 +45,7 @@ def compare(sessions: Sessions, before: TurnPlace, after: TurnPlace) -> Compared
 def _at(sessions: Sessions, place: TurnPlace) -> tuple[str, str | None, Checkpoint]:
     row, opened = sessions.open(place.session)
     if place.turn is None:
-        replay = opened.now()
-        return (
-            row.session_id,
-            None,
-            sessions.projections.project(replay, sessions.projections.updates_of(opened)),
-        )
+        return row.session_id, None, sessions.projections.current(opened)
     turn = find_turn(opened.now(), place.turn, row.session_id).turn_id
     return row.session_id, turn, sessions.show(place.session, turn).checkpoint
 

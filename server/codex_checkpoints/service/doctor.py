@@ -77,9 +77,9 @@ def of_connection(connection: Connection, rows: Iterable[Row]) -> Iterator[Findi
 
 def _of_door(connection: Connection, door: Door) -> Iterator[Finding]:
     home, name = connection.codex_home, _DOORS[door.door]
-    told = _CONNECTION_PROBLEMS.get(door.problem or "")
-    if told is not None:
-        severity, message = told
+    known = _CONNECTION_PROBLEMS.get(door.problem or "")
+    if known is not None:
+        severity, message = known
         if door.problem == "failed" and door.failure is not None:
             message = f"The last call, at {door.failure.at}, failed: {door.failure.code}."
         code = f"{door.door}_{door.problem}"
@@ -95,34 +95,19 @@ def _of_door(connection: Connection, door: Door) -> Iterator[Finding]:
 
 def _of_files(connection: Connection, *, is_connected: bool) -> Iterator[Finding]:
     for sentence in connection.in_files:
-        yield Finding(
-            "codex_configuration",
-            "warning",
-            f"{sentence}.",
-            connection.codex_home,
-            1,
-            "Correct that file; this program changes nothing in one that it cannot read.",
-        )
+        message = f"{sentence}."
+        way_out = "Correct that file; this program changes nothing in one that it cannot read."
+        yield Finding("codex_configuration", "warning", message, connection.codex_home, 1, way_out)
     # Of a file that cannot be read the copy may be the best there is.
     for path in () if is_connected or connection.in_files else connection.backups:
-        yield Finding(
-            "backup_left",
-            "info",
-            "A copy of Codex's configuration from before `connect` is left; it may hold keys.",
-            path,
-            1,
-            "Remove it when you need it no longer.",
-        )
+        message = "A copy of Codex's configuration from before `connect` is left; it may hold keys."
+        way_out = "Remove it when you need it no longer."
+        yield Finding("backup_left", "info", message, path, 1, way_out)
     for other in connection.other_homes:
         if other.has_sessions and not other.connected:
-            yield Finding(
-                "other_home_not_connected",
-                "info",
-                "Another Codex home has sessions, and nothing of ours in its configuration.",
-                other.codex_home,
-                1,
-                f"`codex-checkpoints connect --codex-home {other.codex_home}` connects it.",
-            )
+            message = "Another Codex home has sessions, and nothing of ours in its configuration."
+            way_out = f"`codex-checkpoints connect --codex-home {other.codex_home}` connects it."
+            yield Finding("other_home_not_connected", "info", message, other.codex_home, 1, way_out)
 
 
 def _has_called(connection: Connection) -> bool:
@@ -132,26 +117,27 @@ def _has_called(connection: Connection) -> bool:
 def _of_codex(connection: Connection, rows: Iterable[Row]) -> Iterator[Finding]:
     """Report a missing Codex, and sessions of versions without hooks."""
     if connection.codex_problem == "codex_not_found" and not _has_called(connection):
-        yield Finding(
-            "codex_not_found",
-            "info",
-            "There is no Codex CLI on the PATH, and no Codex has called us yet.",
-            None,
-            1,
-            "Install Codex, or start it where this program is connected.",
-        )
+        message = "There is no Codex CLI on the PATH, and no Codex has called us yet."
+        way_out = "Install Codex, or start it where this program is connected."
+        yield Finding("codex_not_found", "info", message, None, 1, way_out)
     newest = sorted(rows, key=lambda row: row.updated_at or "", reverse=True)[:_RECENT]
     old = [row for row in newest if has_hooks(row.cli_version) is False]
     if old:
         versions = ", ".join(sorted({row.cli_version or "" for row in old}))
+        message = (
+            f"{len(old)} of the newest {len(newest)} sessions come from a Codex without hooks that"
+            f" fit: {versions}."
+        )
+        way_out = (
+            "Update Codex there, too; until then such a session is followed, and given nothing."
+        )
         yield Finding(
             "sessions_without_hooks",
             "info",
-            f"{len(old)} of the newest {len(newest)} sessions come from a Codex without hooks that"
-            f" fit: {versions}.",
+            message,
             max(old, key=attrgetter("path")).path,
             len(old),
-            "Update Codex there, too; until then such a session is followed, and given nothing.",
+            way_out,
         )
 
 
@@ -168,25 +154,17 @@ def damage(records: Records) -> Iterator[Finding]:
         try:
             numbers = tuple(unreadable_in(path))
         except StorageError as error:
-            yield Finding(
-                "unreadable_record",
-                "error",
-                f"This record of ours cannot be read: {error}.",
-                path,
-                1,
-                "Give your account the right to read it, or bring it back from a backup.",
-            )
+            message = f"This record of ours cannot be read: {error}."
+            way_out = "Give your account the right to read it, or bring it back from a backup."
+            yield Finding("unreadable_record", "error", message, path, 1, way_out)
             continue
         if numbers:
-            yield Finding(
-                "damaged_record",
-                "warning",
-                f"{_lines(numbers)} of this record of ours cannot be read; the others count.",
-                path,
-                len(numbers),
+            message = f"{_lines(numbers)} of this record of ours cannot be read; the others count."
+            way_out = (
                 "Bring the file back from a backup, else what stood there is lost;"
-                " only what a killed program had not finished is no loss.",
+                " only what a killed program had not finished is no loss."
             )
+            yield Finding("damaged_record", "warning", message, path, len(numbers), way_out)
 
 
 def _paths(records: Records) -> Iterator[str]:
@@ -224,19 +202,13 @@ def diagnose(
     catalogue = sessions.catalogue
     rows = tuple(catalogue.rows().values())
     skipped = {row.path: skipped_of(row) for row in rows if row.skipped}
+    config, settings = os.path.join(sessions.records.state_dir, "config.toml"), sessions.settings
     findings = (
         *map(_fault, catalogue.store.faults()),
         *_state_dir(sessions.records.state_dir, sessions.projections.storage_problem),
         *damage(sessions.records),
         *(
-            Finding(
-                "bad_setting",
-                "warning",
-                problem,
-                os.path.join(sessions.records.state_dir, "config.toml"),
-                1,
-                what_helps(problem, sessions.settings),
-            )
+            Finding("bad_setting", "warning", problem, config, 1, what_helps(problem, settings))
             for problem in problems
         ),
         *map(_variable, sessions.ignored_variables()),
@@ -326,39 +298,27 @@ def _state_dir(state_dir: str, problem: str | None) -> Iterator[Finding]:
     while not os.path.exists(existing) and os.path.dirname(existing) != existing:
         existing = os.path.dirname(existing)
     if not os.path.isdir(existing) or not os.access(existing, os.W_OK | os.X_OK):
-        yield Finding(
-            "state_dir_unwritable",
-            "error",
-            "Checkpoints cannot be stored here; they are still computed and shown.",
-            state_dir,
-            1,
-            "Give your account the right to write there, or name another folder with --state-dir.",
+        message = "Checkpoints cannot be stored here; they are still computed and shown."
+        way_out = (
+            "Give your account the right to write there, or name another folder with --state-dir."
         )
+        yield Finding("state_dir_unwritable", "error", message, state_dir, 1, way_out)
     elif problem is not None:
-        yield Finding(
-            "storage_error",
-            "error",
-            f"Checkpoints could not be stored; they are still computed and shown: {problem}.",
-            state_dir,
-            1,
-            "Make room or mend what is said there; they are stored with the next change.",
-        )
+        message = f"Checkpoints could not be stored; they are still computed and shown: {problem}."
+        way_out = "Make room or mend what is said there; they are stored with the next change."
+        yield Finding("storage_error", "error", message, state_dir, 1, way_out)
 
 
 def _scratches(sessions: Sessions) -> Iterator[Finding]:
-    """Report scratch forks that a compaction by Codex left behind."""
     catalogue = sessions.catalogue
     live = catalogue.store.live_threads()
     for row in catalogue.current().values():
         if row.scratch and not row.archived and row.session_id not in live:
-            yield Finding(
-                "scratch_left",
-                "info",
-                "A scratch fork is left of a compaction by Codex that was cut off.",
-                row.path,
-                1,
-                f"`codex-checkpoints archive {row.session_id}` puts it away; nothing needs it.",
+            message = "A scratch fork is left of a compaction by Codex that was cut off."
+            way_out = (
+                f"`codex-checkpoints archive {row.session_id}` puts it away; nothing needs it."
             )
+            yield Finding("scratch_left", "info", message, row.path, 1, way_out)
 
 
 _PROBLEMS = {
@@ -381,23 +341,15 @@ def _rows(rows: tuple[Row, ...], current: Mapping[str, Row]) -> Iterator[Finding
     reached = _reached(rows, current)
     for row in rows:
         if row.error is not None:
-            yield Finding(
-                "unreadable_source",
-                "error",
-                f"This session file cannot be read: {row.error}.",
-                row.path,
-                1,
-                "Check that the file is yours to read and whole; other sessions are unaffected.",
+            message = f"This session file cannot be read: {row.error}."
+            way_out = (
+                "Check that the file is yours to read and whole; other sessions are unaffected."
             )
+            yield Finding("unreadable_source", "error", message, row.path, 1, way_out)
         elif row.path not in reached:
-            yield Finding(
-                "unreached_segment",
-                "info",
-                "A file of a session that its newest file does not build on, after a revert.",
-                row.path,
-                1,
-                "Nothing to do; it is read when you name its path.",
-            )
+            message = "A file of a session that its newest file does not build on, after a revert."
+            way_out = "Nothing to do; it is read when you name its path."
+            yield Finding("unreached_segment", "info", message, row.path, 1, way_out)
         for problem in problems_of(row):
             code, _, rollout_id = problem.partition(":")
             message, way_out = _PROBLEMS[code]
@@ -405,7 +357,6 @@ def _rows(rows: tuple[Row, ...], current: Mapping[str, Row]) -> Iterator[Finding
 
 
 def _reached(rows: tuple[Row, ...], current: Mapping[str, Row]) -> set[str]:
-    """Return the paths of the current files and of those that they build on."""
     by_rollout = {row.rollout_id: row for row in rows}
     reached: set[str] = set()
     for row in current.values():
@@ -435,10 +386,7 @@ _NAMED = 4
 
 
 def _sums(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
-    found: Counter[str] = Counter()
-    for each in counts:
-        found.update(each)
-    return found
+    return sum(map(Counter, counts), Counter[str]())
 
 
 def _skipped(skipped: Mapping[str, Mapping[str, int]]) -> Iterator[Finding]:

@@ -40,6 +40,10 @@ class Changed:
     reason: str
 
 
+def _changed(session_ids: Iterable[str], reason: str) -> Changed:
+    return Changed(tuple(sorted(session_ids)), reason)
+
+
 @frozen
 class _Observed:
     """Where a followed session's files lie: folders to watch, and names in them."""
@@ -100,14 +104,14 @@ class Follower:
         """Update the checkpoints of the followed sessions, after a first refresh."""
         self._lives_changed()
         changed = self._keep(self._followed())
-        self.sessions.take_unreported()  # nobody listened before
+        self.sessions.take_unreported()
         self._choose_folders()
-        return Changed(tuple(sorted(changed)), "rollout")
+        return _changed(changed, "rollout")
 
     def keep_all(self) -> Changed:
         """Update every session's checkpoint."""
         changed = self._keep(self.sessions.catalogue.current().values())
-        return Changed(tuple(sorted(changed)), "rollout")
+        return _changed(changed, "rollout")
 
     def drain(self) -> list[Changed]:
         """Look at what was marked; return what changed."""
@@ -115,38 +119,33 @@ class Follower:
             paths, self._paths = self._paths, set()
             self.marked.clear()
         touched = self._store.touched(paths)
-        changes: list[Changed] = []
         rollouts = self._rollouts_changed(touched)
         if touched.lives:
             rollouts |= self._lives_changed()
-        if rollouts:
-            changes.append(Changed(tuple(sorted(rollouts)), "rollout"))
         memory = self._memory_changed(touched.foreign) - rollouts
-        if memory:
-            changes.append(Changed(tuple(sorted(memory)), "memory"))
         workspace = self._workspace_changed(touched.foreign) - rollouts - memory
-        if workspace:
-            changes.append(Changed(tuple(sorted(workspace)), "workspace"))
-        return changes
+        found = (
+            _changed(rollouts, "rollout"),
+            _changed(memory, "memory"),
+            _changed(workspace, "workspace"),
+        )
+        return [each for each in found if each.session_ids]
 
     def reconcile(self) -> list[Changed]:
         """Look at everything, marked or not; return what changed."""
         self.sessions.refresh()
         changed = self.sessions.take_unreported() | self._lives_changed()
         self._keep(self._current(changed))
-        changes = [Changed(tuple(sorted(changed)), "rollout")] if changed else []
         others = self._keep(row for row in self._followed() if row.session_id not in changed)
-        if others:
-            changes.append(Changed(tuple(sorted(others)), "workspace"))
         self._choose_folders()
-        return changes
+        found = (_changed(changed, "rollout"), _changed(others, "workspace"))
+        return [each for each in found if each.session_ids]
 
     def take_strayed(self) -> tuple[Strayed, ...]:
         """Return, once, the edits off the plan since the last call."""
         return () if self._guard is None else self._guard.take()
 
     def _lives_changed(self) -> set[str]:
-        """Return the sessions that Codex loaded or closed since the last look."""
         before, self._live = self._live, self._store.live_threads()
         return set(before ^ self._live)
 
@@ -163,8 +162,8 @@ class Follower:
 
     def _memory_changed(self, paths: Iterable[str]) -> set[str]:
         """Update the sessions whose updates, or whose bases' updates, may have grown."""
-        met = (self.sessions.records.noted_at(path) for path in paths)
-        noted = {each for each in met if each is not None}
+        found = (self.sessions.records.noted_at(path) for path in paths)
+        noted = {each for each in found if each is not None}
         if not noted:
             return set()
         # Who builds on a session inherits its memory.
@@ -175,12 +174,12 @@ class Follower:
         paths = set(paths)
         if not paths:
             return set()
-        met = [
+        found = [
             session
             for session, observed in self._observed.items()
             if any(map(observed.is_touched_by, paths))
         ]
-        changed = self._keep(self._current(met))
+        changed = self._keep(self._current(found))
         if any(os.path.isdir(path) for path in paths):
             self._choose_folders()
         return changed
@@ -190,7 +189,6 @@ class Follower:
         return [current[session] for session in session_ids if session in current]
 
     def _keep(self, rows: Iterable[Row]) -> set[str]:
-        """Update checkpoints; return the sessions whose bytes changed."""
         changed: set[str] = set()
         followed = {row.session_id for row in self._followed()}
         for row in rows:
@@ -212,7 +210,7 @@ class Follower:
         return changed
 
     def _is_news(self, session_id: str, projection: Projection, *, remember: bool) -> bool:
-        """Return whether the bytes changed since our last look, whoever stored them."""
+        """Return whether the bytes changed since our last look, whatever process stored them."""
         digest = hashlib.sha256(projection.data).digest()
         before = self._digests.get(session_id)
         if remember:

@@ -22,12 +22,12 @@ from codex_checkpoints.core.rollout.reader import Place
 from codex_checkpoints.service.kept import Opened
 from codex_checkpoints.service.reading.first_pass import (
     ChainPart,
-    Digest,
     FirstPass,
     Taker,
     parts_below,
     read_parts,
 )
+from codex_checkpoints.service.reading.session_file import Fingerprint
 from codex_checkpoints.service.refusal import Refusal, unreadable
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage.contract import OURS, Row, UnreadableSource
@@ -173,7 +173,7 @@ class Histories:
         return retracing.past()
 
     def first_pass(
-        self, path: str, cut: int | None = None, digest: Digest | None = None
+        self, path: str, cut: int | None = None, digest: Fingerprint | None = None
     ) -> FirstPass:
         """Return a new pass over the rollout at a path, for `traced`."""
         locate = self._sessions.catalogue.chains.locator(path)
@@ -186,7 +186,7 @@ class Histories:
         except UnreadableSource as error:
             raise unreadable(row.path, str(error)) from error
         if head is None or head.originator != OURS:
-            return 0  # what nobody of us made begins with nothing
+            return 0  # only sessions of ours have a seed
         return self._sessions.open(row.path)[1].replay.scale.shift
 
     def _survey(self, row: Row) -> Surveyed:
@@ -206,7 +206,6 @@ class Histories:
     def _read(
         self, row: Row, taker: Taker, parts: tuple[ChainPart, ...], start: Place
     ) -> tuple[ChainPart, ...]:
-        """Read a chain from a place on; return it cut where it ends now."""
         try:
             return read_parts(self._reader, taker, parts, start, row.path)
         except UnreadableSource as error:
@@ -224,7 +223,7 @@ def ours(sessions: Sessions, row: Row) -> dict[str | None, Opened]:
         try:
             made.update(sessions.compactions.by_window(each.session_id))
         except StorageError as error:
-            # What the session itself tells is still true.
+            # The session file still counts.
             logger.warning("storage_error: compactions of %s: %s", each.session_id, error)
     return made
 

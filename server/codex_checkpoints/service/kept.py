@@ -252,17 +252,16 @@ class RestoreRecords:
 
     def begun(self, session_id: str) -> Operation | None:
         """Return the unfinished operation that is to make a branch, or None."""
-        told = (object_of(line) for line in self._records.undertaken(session_id))
-        found = (kept.read_or_none(each.get("operation"), Operation) for each in told)
+        lines_read = map(object_of, self._records.undertaken(session_id))
+        found = (kept.read_or_none(each.get("operation"), Operation) for each in lines_read)
         return next((each for each in found if each is not None), None)
 
     def undertaken(self, session_id: str) -> PreparedRestore | None:
         """Return the unfinished restore that makes a branch, or None."""
-        for line in self._records.undertaken(session_id):
-            told = object_of(line)
-            operation = kept.read_or_none(told.get("operation"), Operation)
-            record = restore_in(told.get("record"))
-            transferred = kept.read_or_none(told.get("transferred"), StateTransferred)
+        for line in map(object_of, self._records.undertaken(session_id)):
+            operation = kept.read_or_none(line.get("operation"), Operation)
+            record = restore_in(line.get("record"))
+            transferred = kept.read_or_none(line.get("transferred"), StateTransferred)
             if operation is not None and record is not None and transferred is not None:
                 return PreparedRestore(operation, record, transferred)
         return None

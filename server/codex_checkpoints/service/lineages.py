@@ -80,20 +80,20 @@ def ancestors(sessions: Sessions, session_id: str) -> tuple[Ancestor, ...]:
     restores = RestoreRecords(sessions.records)
     owners = _owners(sessions)
     links: dict[str, Link] = {}
-    told: dict[str, tuple[Ancestor, ...]] = {}
+    chains: dict[str, tuple[Ancestor, ...]] = {}
     at = session_id
     while at not in links and len(links) < MAX_CHAIN:
         made = restores.made(at)
         if made is not None:
             link: Link | None = link_of(made)
-            told[at] = made.chain
+            chains[at] = made.chain
         else:
             link = _link_above(sessions, at, owners)
         if link is None:
             break
         links[at] = link
         at = link.parent
-    return branches_above(links.values(), told, session_id)
+    return branches_above(links.values(), chains, session_id)
 
 
 def _link_above(sessions: Sessions, session_id: str, owners: Mapping[str, str]) -> Link | None:
@@ -166,12 +166,10 @@ def _links_in_heads(sessions: Sessions, known: dict[str, Known]) -> Iterator[Lin
 
 
 def _owners(sessions: Sessions) -> dict[str, str]:
-    """Return the session of each rollout id."""
     return {row.rollout_id: row.session_id for row in sessions.catalogue.rows().values()}
 
 
 def _links_in_head(sessions: Sessions, row: Row, owners: Mapping[str, str]) -> Iterator[Link]:
-    """Yield the links in the newest file of a session."""
     if row.base_rollout is None and row.forked_from is None and row.parent_session is None:
         return
     head = _head(sessions, row)
@@ -206,7 +204,6 @@ def _called_in(sessions: Sessions, row: Row) -> str | None:
 
 
 def _cut(head: SessionMeta | None) -> Cut:
-    """Return the end of what a file takes from its base."""
     if head is None or head.base is None:
         return Cut()
     return Cut(ordinal_exclusive=head.base.end_ordinal, byte_offset=head.base.end_offset)
@@ -220,12 +217,12 @@ def _head(sessions: Sessions, row: Row) -> SessionMeta | None:
 
 
 def _with_windows(
-    sessions: Sessions, tree: Tree, asked: str, current: Mapping[str, Row]
+    sessions: Sessions, tree: Tree, root: str, current: Mapping[str, Row]
 ) -> Iterator[Node]:
     histories = Histories(sessions)
     for place, node in enumerate(tree.nodes):
         row = current.get(node.id)
-        if row is None or (place >= _WITH_WINDOWS and node.id != asked):
+        if row is None or (place >= _WITH_WINDOWS and node.id != root):
             yield node
             continue
         try:
@@ -296,7 +293,6 @@ def around(sessions: Sessions, session: str) -> Around:
 
 
 def _made(sessions: Sessions, session_id: str) -> dict[str, Branch]:
-    """Return the branches that the records with a session made, by session id."""
     made: dict[str, Branch] = {}
     with storing_compaction(session_id):
         compactions = CompactionRecords(sessions.records).of(session_id)

@@ -148,11 +148,7 @@ def _read_from(
     return account
 
 
-# --- what a compaction of ours replaced ----------------------------------------------------------
-
-
 def _source_of(sessions: Sessions, path: str) -> Account | None:
-    """Return the account of a session's source, None without one; the oldest is read first."""
     account: Account | None = None
     for place, source in reversed([*_sources(sessions, path)]):
         account = _as_it_was(sessions, place, source, account)
@@ -170,7 +166,7 @@ def _sources(sessions: Sessions, path: str) -> Iterator[tuple[str, Range]]:
         try:
             began = _beginning(sessions, place)
         except (StorageError, UnreadableSource):
-            return  # what the session itself tells is still true
+            return  # the session file still counts
         if began is None or began.compaction_id in seen:
             return
         seen.add(began.compaction_id)

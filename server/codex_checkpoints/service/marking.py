@@ -88,7 +88,7 @@ class Markers:
     def marks(self, session: str) -> tuple[Placed, ...]:
         """Return the markers of a session, the oldest first."""
         row, opened = self._sessions.open(session)
-        return tuple(_placed(marker, opened) for marker in self.shelf(row.session_id).markers)
+        return tuple(_placed(marker, opened) for marker in self.marker_set(row.session_id).markers)
 
     def unmark(self, session: str, checkpoint: str) -> Marker:
         """Remove a marker; notes and branches stay.  Refuses `unknown_checkpoint` (AGN-3)."""
@@ -109,7 +109,7 @@ class Markers:
 
     def pins(self, session: str) -> tuple[Pin, ...]:
         """Return the pins of a session, the newest last."""
-        return self.shelf(self._sessions.find(session).session_id).pins
+        return self.marker_set(self._sessions.find(session).session_id).pins
 
     def pin(self, session: str, path: str) -> tuple[Pin, ...]:
         """Pin a file, or lines of it (`PATH#L3-L9`); return all pins (AGN-38).
@@ -122,32 +122,30 @@ class Markers:
         self._refuse_no_file(pin, opened)
         with self._writing(row.session_id) as append:
             append(markers.pinned(pin, self._now()))
-        return self.shelf(row.session_id).pins
+        return self.marker_set(row.session_id).pins
 
     def unpin(self, session: str, path: str) -> tuple[Pin, ...]:
         """Remove a pin; return those that are left.  Refuses `invalid_payload`."""
         row, opened = self._sessions.open_own(session)
         pin = _pin(path, opened)
         with self._writing(row.session_id) as append:
-            if pin not in self.shelf(row.session_id).pins:
+            if pin not in self.marker_set(row.session_id).pins:
                 raise misfit(f"path: {value(path, MAX_VALUE_CHARS)!r} is not pinned")
             append(markers.unpinned(pin, self._now()))
-        return self.shelf(row.session_id).pins
+        return self.marker_set(row.session_id).pins
 
-    # --- for those who build on it ---------------------------------------------------------------
-
-    def shelf(self, session_id: str) -> MarkerSet:
+    def marker_set(self, session_id: str) -> MarkerSet:
         """Return the markers and pins of a session; raises `storage_error`."""
         with keeping("markers", session_id):
             return markers.marker_set_of(self._sessions.records.lines(session_id, MARKERS))
 
     def find(self, session_id: str, checkpoint: str) -> Marker:
         """Return a marker by its id or a unique prefix of it; refuses `unknown_checkpoint`."""
-        shelf = self.shelf(session_id)
-        exact = shelf.find(checkpoint)
+        known = self.marker_set(session_id)
+        exact = known.find(checkpoint)
         if exact is not None:
             return exact
-        fitting = [each for each in shelf.markers if each.checkpoint_id.startswith(checkpoint)]
+        fitting = [each for each in known.markers if each.checkpoint_id.startswith(checkpoint)]
         if len(checkpoint) >= _SHORTEST_PREFIX and len(fitting) == 1:
             return fitting[0]
         shown = value(checkpoint, MAX_VALUE_CHARS)
@@ -155,7 +153,7 @@ class Markers:
         facts = {
             "sessionId": session_id,
             "checkpointId": shown,
-            "candidates": [each.checkpoint_id for each in shelf.markers[-20:]],
+            "candidates": [each.checkpoint_id for each in known.markers[-20:]],
         }
         raise Refusal("unknown_checkpoint", message, facts)
 
@@ -181,7 +179,7 @@ class Markers:
     def _is_marked(self, session_id: str, turn_id: str, origin: Origin) -> bool:
         return any(
             (each.session_id, each.turn_id, each.origin) == (session_id, turn_id, origin)
-            for each in self.shelf(session_id).markers
+            for each in self.marker_set(session_id).markers
         )
 
     def _hashes(self, row: Row, opened: SessionFile, turn: Turn) -> dict[str, str]:
@@ -208,7 +206,6 @@ def _placed(marker: Marker, opened: SessionFile) -> Placed:
 
 
 def _complete(opened: SessionFile, wanted: str | int | None, session_id: str) -> Turn:
-    """Return the turn to mark; it must have ended and still count."""
     state = opened.now().state
     if wanted is None:
         ended = [turn for turn in state.turns.counting() if has_ended(turn, state)]
@@ -235,7 +232,6 @@ def _label(text: str) -> str:
 
 
 def _pin(path: str, opened: SessionFile) -> Pin:
-    """Read `PATH` or `PATH#L3-L9`; the file is named as in the checkpoint."""
     lines = _LINES.fullmatch(path)
     start = end = None
     if lines is not None:

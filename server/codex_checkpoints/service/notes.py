@@ -223,7 +223,6 @@ class Notes:
         )
 
     def _written(self, row: Row, opened: SessionFile, write: Callable[[Append], T]) -> T:
-        """Write with the right to append, then store the new checkpoint."""
         try:
             with self._sessions.records.appending(row.session_id) as append:
                 written = write(append)
@@ -260,8 +259,6 @@ class _Calls:
 
 @frozen
 class _Place:
-    """A session at its end, and its memory there."""
-
     session_id: str
     replay: Replay
     memory: Memory
@@ -292,10 +289,10 @@ class _Place:
         seed = self.replay.state.seed
         began_with = () if seed is None else seed.decisions
         used = {name for kind, name in self.memory.origins if kind == "decision"}
-        said = frozenset(ref for turn in turns for ref in turn.messages)
+        messages = frozenset(ref for turn in turns for ref in turn.messages)
         return Known(
             task_ref=None if task is None else task.evidence.ref,
-            user_refs=said if seed is None else said | user_refs(seed),
+            user_refs=messages if seed is None else messages | user_refs(seed),
             call_ids=self.calls,
             artifacts=self.checkpoint.artifacts,
             decisions=frozenset(each.decision_id for each in self.memory.decisions),
@@ -319,7 +316,6 @@ class _Place:
 
 
 def _judged(place: _Place, payload: bytes) -> Accepted:
-    """Check a payload; raise a refusal with the broken rule and how to satisfy it."""
     verdict = check(payload, place.known())
     if isinstance(verdict, Rejected):
         facts = {**verdict.facts, "rule": verdict.rule, "hint": verdict.hint}
@@ -328,7 +324,6 @@ def _judged(place: _Place, payload: bytes) -> Accepted:
 
 
 def _standing(place: _Place, name: str, kind: str | None) -> NoteKind:
-    """Return the kind of the note with this name that counts."""
     if kind not in {None, *_NAMES}:
         problem = f"kind: must be one of {', '.join(_NAMES)}"
         raise _misnamed(problem)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from codex_checkpoints.core.compaction.offering import Named
     from codex_checkpoints.service.kept import CompactionRecords
     from codex_checkpoints.service.summaries import Detail, Summaries, Summary
-    from codex_checkpoints.service.threads import Asked, IsReferredTo, Move, ThreadManager
+    from codex_checkpoints.service.threads import IsReferredTo, Move, MoveAttempt, ThreadManager
 
 _SHORTEST_PREFIX = 8
 
@@ -106,7 +106,6 @@ def not_current(catalogue: Catalogue, row: Row) -> Refusal:
 
 
 def _broken(catalogue: Catalogue) -> dict[str, Refusal]:
-    """Return the sessions without any readable file: their ids, and the refusal for each."""
     current = catalogue.current()
     return {
         row.session_id: unreadable(row.path, row.error)
@@ -148,8 +147,6 @@ class Sessions:
         self._codex = codex
         self._unreported: set[str] = set()
 
-    # --- loaded when asked for: Codex waits for a view, and that needs none of it ----------------
-
     @cached_property
     def summaries(self) -> Summaries:
         """Return the lists of sessions."""
@@ -160,9 +157,9 @@ class Sessions:
     @cached_property
     def threads(self) -> ThreadManager:
         """Return what changes threads."""
-        from codex_checkpoints.service.threads import ThreadManager, nobody  # noqa: PLC0415
+        from codex_checkpoints.service.threads import ThreadManager, never  # noqa: PLC0415
 
-        return ThreadManager(self.catalogue, self._is_referred_to or nobody, self._codex)
+        return ThreadManager(self.catalogue, self._is_referred_to or never, self._codex)
 
     @cached_property
     def compactions(self) -> CompactionRecords:
@@ -190,8 +187,6 @@ class Sessions:
         values = zip(WINDOW_VARIABLES, self.window_variables, strict=True)
         return tuple(name for name, value in values if window_size(None, value).ignored)
 
-    # --- how long work goes ----------------------------------------------------------------------
-
     @property
     def pace(self) -> Pace:
         """Return the pace of the current work; reading takes its steps by itself."""
@@ -206,8 +201,6 @@ class Sessions:
             yield
         finally:
             reader.pace = before
-
-    # --- lists -----------------------------------------------------------------------------------
 
     def refresh(self, report: Report | None = None) -> frozenset[str]:
         """Bring the index up to date; return the sessions whose rows changed.
@@ -265,9 +258,7 @@ class Sessions:
 
     def title(self, row: Row) -> str | None:
         """Return the name of a session, or its first message."""
-        return self.catalogue.title_of(row)
-
-    # --- checkpoints -----------------------------------------------------------------------------
+        return title_of(row, self.catalogue.store.name_of(row))
 
     def show(self, session: str, turn: str | int | None = None) -> Projection:
         """Return the checkpoint of a session now, or at the end of a turn.
@@ -304,8 +295,6 @@ class Sessions:
         """Save the states of large sessions."""
         self.catalogue.close()
 
-    # --- names and places ------------------------------------------------------------------------
-
     def rename(self, session: str, name: str | None) -> Summary:
         """Name a session, or remove its name with None or an empty one; durable on return.
 
@@ -327,9 +316,9 @@ class Sessions:
         """Do the first step of `archive` or `unarchive`; next, on any thread, Codex is asked."""
         return self.threads.to_move(self.own(session).session_id, archive=archive)
 
-    def moved(self, asked: Asked) -> Summary:
+    def moved(self, attempt: MoveAttempt) -> Summary:
         """Do the last step of `archive` or `unarchive`; refuses as they do."""
-        return self.summaries.of(self.threads.moved(asked))
+        return self.summaries.of(self.threads.moved(attempt))
 
     def delete(self, session: str) -> Summary:
         """Delete a session that we made and that nothing refers to; return its summary.
@@ -340,8 +329,6 @@ class Sessions:
         was = self.summaries.of(row)
         self.threads.delete(row.session_id)
         return was
-
-    # --- for those who build on it ---------------------------------------------------------------
 
     def own(self, session: str) -> Row:
         """Return a session of this home, which may be changed; refuses as `find`."""
@@ -361,7 +348,7 @@ class Sessions:
         except Refusal as refusal:
             if refusal.code != "unknown_session":
                 raise
-        # It may be so new that nobody has told yet.
+        # It may be newer than the index.
         self.refresh()
         return find_session(self.catalogue, session)
 

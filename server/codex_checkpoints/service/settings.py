@@ -119,7 +119,7 @@ def read_settings(text: str) -> tuple[Settings, tuple[str, ...]]:
     try:
         table = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # also a number of thousands of digits
-        # It may name hooks, and then none of them has been asked.
+        # It may name hooks, which could then not refuse.
         settings = UNREADABLE if "hooks" in text else Settings()
         return settings, (f"{NOT_TOML}: {error}",)
     return overridden(Settings(), table)
@@ -150,7 +150,6 @@ def without_programs(table: Mapping[str, Any]) -> Mapping[str, Any]:
 def _rule(
     field: str, fits: Callable[[Any], bool], must: str
 ) -> Callable[[Settings, Any], Settings]:
-    """Return a rule that sets a field to a fitting value."""
 
     def rule(settings: Settings, value: Any) -> Settings:  # noqa: ANN401 - as TOML or JSON has it
         if not fits(value):

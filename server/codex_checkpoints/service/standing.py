@@ -59,7 +59,6 @@ def window_of(sessions: Sessions, row: Row, text: str) -> CurrentWindow:
 
 
 def _near_the_end(sessions: Sessions, row: Row, text: str) -> CurrentWindow | None:
-    """Return the window as found in a few lines, None where they do not suffice."""
     reader, trace = sessions.catalogue.reader, trace_of(text)
     path, size = row.path, row.rollout.size
     last = last_line_with(reader, path, size, (COMPACTION, trace, ROLLBACK))
@@ -178,7 +177,6 @@ def last_line_with(
 
 
 def _line_at(reader: RolloutReader, path: str, place: int, size: int) -> bytes:
-    """Return the line that begins at a place, without its LF."""
     line, end = b"", place
     while end < size:
         data = bytes_between(reader, path, end, min(size, end + CHUNK))

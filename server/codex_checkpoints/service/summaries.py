@@ -238,7 +238,7 @@ class Summaries:
             return None
         session_id = row.session_id
         if session_id not in self._made:
-            # The record beside it tells: a branch may be compacted later.
+            # A branch may be compacted later, so the record of its restore counts first.
             restores = map(object_of, self._lines(session_id, RESTORES))
             if any(restore.get("sessionId") == session_id for restore in restores):
                 self._made[session_id] = "restore"

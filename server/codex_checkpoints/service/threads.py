@@ -120,10 +120,10 @@ class Observer:
             self._session = before.read_on(self._locate)
             return (Patch(row=row_of(now, self._session)),)
         self._session = open_session(before.reader, now.path, self._locate, seeds=before.seeds)
-        told = Patch(row=row_of(now, self._session))
+        patch = Patch(row=row_of(now, self._session))
         if before.reader.identify(before.path).rollout_id != now.rollout_id:
-            return (told,)
-        return (Patch(row=None, of=before.path), told)
+            return (patch,)
+        return (Patch(row=None, of=before.path), patch)
 
 
 class LiveThread:
@@ -167,13 +167,13 @@ class Move:
     archive: bool
     codex: CodexArchive | None
 
-    def ask(self, cancelled: Callable[[], bool], begin: Callable[[], None]) -> Asked:
+    def ask(self, cancelled: Callable[[], bool], begin: Callable[[], None]) -> MoveAttempt:
         """Let Codex move the thread; can be cancelled until it calls `begin`.
 
         Raises `Cancelled`, and what `begin` raises: then nothing has changed.
         """
         if self.codex is None:
-            return Asked(self)
+            return MoveAttempt(self)
         from codex_checkpoints.codex.app_server import AskingFailed  # noqa: PLC0415 - it is rare
 
         try:
@@ -181,12 +181,12 @@ class Move:
         except AskingFailed as failure:
             if failure.code == "cancelled":
                 raise Cancelled from failure
-            return Asked(self, failure)
-        return Asked(self)
+            return MoveAttempt(self, failure)
+        return MoveAttempt(self)
 
 
 @frozen
-class Asked:
+class MoveAttempt:
     """A move after Codex was asked; `failure` is why Codex did not do it."""
 
     move: Move
@@ -211,7 +211,7 @@ def _code_of(error: StoreError) -> str:
     return next((_CODES[kind] for kind in type(error).__mro__ if kind in _CODES), "storage_error")
 
 
-def nobody(_thread_id: str) -> bool:
+def never(_thread_id: str) -> bool:
     """Return that no record refers to a thread."""
     return False
 
@@ -243,7 +243,7 @@ class ThreadManager:
     def __init__(
         self,
         catalogue: Catalogue,
-        is_referred_to: IsReferredTo = nobody,
+        is_referred_to: IsReferredTo = never,
         codex: CodexArchive | None = None,
     ) -> None:
         self._catalogue = catalogue
@@ -335,16 +335,16 @@ class ThreadManager:
             codex = None  # nothing to ask, and the store says why not
         return Move(thread_id, archive, codex if codex is not None and codex.is_kept() else None)
 
-    def moved(self, asked: Asked) -> Row:
+    def moved(self, attempt: MoveAttempt) -> Row:
         """Look at what Codex did, and move the files where it did not: the last step.
 
         Where Codex failed the log says so.  Refuses `session_live`, `conflict`; raises `Cancelled`
         where nothing has changed.
         """
-        move = asked.move
+        move = attempt.move
         row = None if move.codex is None else self._catalogue.look_for(move.thread_id)
         if row is None or row.archived != move.archive:
-            row = self._moved_by_us(move, asked.failure)
+            row = self._moved_by_us(move, attempt.failure)
         self.unload(move.thread_id)  # it lies elsewhere now
         return row
 
@@ -363,7 +363,8 @@ class ThreadManager:
         with refusing(thread_id):
             self._store.delete_thread(thread_id)
         self.unload(thread_id)
-        self._look_at(thread_id)
+        rows = self._catalogue.rows().values()
+        self._catalogue.look([each.path for each in rows if each.session_id == thread_id])
 
     def _opened(self, thread_id: str) -> LiveThread:
         with refusing(thread_id):
@@ -394,10 +395,6 @@ class ThreadManager:
             )
         # All its rollouts have moved, and later ones build on earlier ones.
         return self._catalogue.look_for(thread_id) or self._seen(rollout)
-
-    def _look_at(self, thread_id: str) -> None:
-        rows = self._catalogue.rows().values()
-        self._catalogue.look([row.path for row in rows if row.session_id == thread_id])
 
     def _seen(self, rollout: Rollout) -> Row:
         self._catalogue.look([rollout.path])

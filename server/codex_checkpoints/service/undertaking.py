@@ -88,7 +88,6 @@ def recover(records: Records, reopen: Callable[[str, Json], Work | None]) -> int
 
 
 def _settled(name: str, journal: Journal, work: Work, code: str) -> bool:
-    """Record what is published, take back what is not; return whether nothing is left to do."""
     try:
         if work.is_published():
             work.record()
@@ -117,9 +116,6 @@ def removed(records: Records, session_id: str, names: Iterable[str]) -> bool:
             logger.warning("storage_error: %s of %s stays: %s", name, session_id, error)
             are_gone = False
     return are_gone
-
-
-# --- the audit -----------------------------------------------------------------------------------
 
 
 def event_of(  # noqa: PLR0913 - each is a field of its own

@@ -6,7 +6,6 @@ bytes, while somebody may be writing behind them.  What is done with it is known
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
@@ -38,6 +37,7 @@ from codex_checkpoints.service.history import Histories, Surveyed, Traced
 from codex_checkpoints.service.kept import Opened, storing_compaction
 from codex_checkpoints.service.reading.first_pass import FirstPass, Listening
 from codex_checkpoints.service.reading.session_file import (
+    Fingerprint,
     SessionFile,
     fingerprint,
     is_between_turns,
@@ -186,7 +186,7 @@ class Sources:
         """
 
         def begin(path: str) -> FirstPass:
-            return self._histories.first_pass(path, digest=hashlib.sha256())
+            return self._histories.first_pass(path, digest=Fingerprint())
 
         return self._read(session, begin)
 

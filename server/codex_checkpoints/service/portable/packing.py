@@ -238,7 +238,7 @@ class Packing:
             base,
             replay.checkpoint(updates, hashes),
             (*past.notes, *note_events(updates)),
-            markers.shelf(row.session_id),
+            markers.marker_set(row.session_id),
             way_up(sessions, row.session_id),
             (*past.turns, *turns_of(row.session_id, chronicle)),
             in_order(before.modes, chronicle.traces().modes),

@@ -118,7 +118,6 @@ def utc(stamp: str) -> str | None:
 
 
 def _utc(stamp: str | None, mtime_ns: int) -> str:
-    """Return a time as `utc` does, else the time of the file."""
     recorded = None if stamp is None else utc(stamp)
     if recorded is not None:
         return recorded
@@ -228,9 +227,7 @@ class Catalogue:
         self.reader = PacedReader(store.reader)
         self._readers = Readers(store, self.reader, seeds)
         self.chains = Chains(store)
-        self._listener_of: Listen = _nobody
-
-    # --- what there is ---------------------------------------------------------------------------
+        self._listener_of: Listen = _no_listener
 
     @property
     def place(self) -> str:
@@ -261,12 +258,6 @@ class Catalogue:
             locate = self.chains.locator(path)
             opened = open_session(self.reader, path, locate, seeds=self.seeds)
             return row_of(rollout, opened)
-
-    def title_of(self, row: Row) -> str | None:
-        """Return the name of a session, or its first message."""
-        return title_of(row, self.store.name_of(row))
-
-    # --- keeping up ------------------------------------------------------------------------------
 
     def refresh(self) -> Iterator[Progress]:
         """Bring the index up to date with the folders, a slice at a time.
@@ -455,8 +446,8 @@ class Catalogue:
         return open_session(self.reader, path, self.chains.locate, seeds=self.seeds, also=also)
 
 
-def _nobody(_file: Rollout) -> None:
-    """Return that nobody listens."""
+def _no_listener(_file: Rollout) -> None:
+    """Return no listener."""
 
 
 def title_of(row: Row, name: str | None) -> str | None:
@@ -480,7 +471,6 @@ def reading_file(path: str) -> Generator[None]:
 
 
 def _changed(old: Row | None, row: Row) -> set[str]:
-    """Return the sessions that a rollout concerned before or concerns now."""
     if old is None:
         return {row.session_id}
     if row.error is not None and row.error == old.error:
@@ -489,5 +479,4 @@ def _changed(old: Row | None, row: Row) -> set[str]:
 
 
 def _is_replaced(old: Rollout, file: Rollout) -> bool:
-    """Return whether the file is another one now, or became shorter."""
     return file.look[2] != old.look[2] or file.size < old.size

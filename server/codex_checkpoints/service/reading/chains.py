@@ -24,8 +24,6 @@ class Chains:
         self._store = store
         self._places: dict[str, str] = {}
 
-    # --- what is told ----------------------------------------------------------------------------
-
     def begin(self, files: Iterable[Rollout]) -> None:
         """Take these as all rollouts; an active file goes before its archived twin."""
         self._places = {}
@@ -53,8 +51,6 @@ class Chains:
             if row.rollout_id in lost:  # an archived twin, or one that is active again
                 self._places.setdefault(row.rollout_id, row.path)
 
-    # --- where they lie --------------------------------------------------------------------------
-
     def locate(self, rollout_id: str) -> str | None:
         """Return the path of a rollout by its id."""
         return self._places.get(rollout_id.lower())
@@ -65,8 +61,6 @@ class Chains:
             return self.locate
         beside = self._store.beside(path)
         return lambda rollout_id: self.locate(rollout_id) or beside.get(rollout_id.lower())
-
-    # --- which builds on which -------------------------------------------------------------------
 
     def below(self, row: Row) -> Iterator[Row]:
         """Yield the rollouts that this one builds on, the nearest first."""
@@ -126,7 +120,7 @@ def inherited(
     # What a session of ours began with moves the `seq` of all who build on it alike.
     shift = replay.scale.shift
     found: tuple[Update, ...] = ()
-    met = {opened.session_id}
+    seen = {opened.session_id}
     below: int | None = None
     try:
         for path, cut in bases_below(opened.reader, opened.path, locate)[0]:
@@ -135,8 +129,8 @@ def inherited(
             below = cut.end_ordinal if below is None else min(below, cut.end_ordinal)
             head = head_of(opened.reader.first_line(path))
             thread = (head and head.session_id) or opened.reader.identify(path).thread_id
-            if thread not in met:
-                met.add(thread)
+            if thread not in seen:
+                seen.add(thread)
                 older = (each for each in updates(thread) if each.seq - shift < below)
                 found = (*older, *found)
     except UnreadableSource:

@@ -16,6 +16,7 @@ from codex_checkpoints.core.rollout.parsing import head_of
 from codex_checkpoints.core.rollout.reader import Place, Reader
 from codex_checkpoints.service.reading.session_file import (
     ByteSink,
+    Fingerprint,
     Locate,
     bases_below,
 )
@@ -84,18 +85,6 @@ def _base(reader: RolloutReader, path: str, cut: HistoryBase) -> ChainPart:
     return ChainPart(path, cut.end_ordinal) if numbered else ChainPart(path, None, cut.end_offset)
 
 
-class Digest(Protocol):
-    """A digest, as `hashlib` makes them."""
-
-    def update(self, data: bytes, /) -> object:
-        """Take more bytes."""
-        ...
-
-    def hexdigest(self) -> str:
-        """Return it for the bytes up to now, in hexadecimal digits."""
-        ...
-
-
 class FirstPass:
     """A pass over one session, as far as its bytes have come.
 
@@ -109,7 +98,7 @@ class FirstPass:
         path: str,
         locate: Locate,
         cut: int | None = None,
-        digest: Digest | None = None,
+        digest: Fingerprint | None = None,
     ) -> None:
         self.at = 0
         """How many bytes of the session's own file have come."""
@@ -123,7 +112,7 @@ class FirstPass:
     @property
     def seal(self) -> str | None:
         """Return the digest of the bytes that have come, if any is kept."""
-        return None if self._digest is None else f"sha256:{self._digest.hexdigest()}"
+        return None if self._digest is None else self._digest.digest
 
     def begin(self) -> None:
         """Read what the session builds on; raises `UnreadableSource`."""
@@ -134,7 +123,7 @@ class FirstPass:
         survey, _ = self._chain()
         consumed = survey.reader.feed(data)
         if self._digest is not None:
-            self._digest.update(data if consumed == len(data) else data[:consumed])
+            self._digest.add(data if consumed == len(data) else data[:consumed])
         self.at += consumed
         return consumed
 
@@ -146,7 +135,7 @@ class FirstPass:
         survey, below = self._chain()
         reached, rest = self._reader.read(self._path, self.at, self.feed, end)
         if self._digest is not None:
-            self._digest.update(rest)
+            self._digest.add(rest)
         survey.reader.close(rest)
         return survey, (*below, ChainPart(self._path, None, reached + len(rest)))
 
@@ -180,7 +169,7 @@ class Listening:
         try:
             begun.begin()
         except UnreadableSource:
-            return None  # whoever comes to need it is told
+            return None  # its own reader reports that
         self._passes[rollout.path] = rollout.look, begun
         return begun.feed
 

@@ -24,7 +24,7 @@ from codex_checkpoints.values import frozen
 class Projection:
     """A checkpoint, its bytes, and what became of its file.
 
-    `stored` is its path, None where it was not to be stored; `changed` tells whether it was
+    `stored` is its path, None where it was not to be stored; `changed` says whether it was
     written; `storage_problem` is the system's reason when it could not be.
     """
 
@@ -57,7 +57,7 @@ class Projections:
 
     def current(self, opened: SessionFile) -> Checkpoint:
         """Return the checkpoint of a session as it was read, with the hashes of now."""
-        return self._known(opened, opened.now(), None)
+        return self.project(opened.now(), self.updates_of(opened))
 
     def keep(self, row: Row, opened: SessionFile) -> Projection:
         """Make the checkpoint of a session and store it if its bytes changed."""
@@ -86,12 +86,11 @@ class Projections:
         replay = opened.now()
         found = find_turn(replay, turn, row.session_id)
         until = end_of(found, replay.state.turns.turns)
-        if until is None:
-            at, seq = replay, None
-        else:
-            at = self._catalogue.read(row, until).now()
-            seq = at.seq
-        checkpoint = self._known(opened, at, seq)
+        updates = self.updates_of(opened)
+        if until is not None:
+            replay = self._catalogue.read(row, until).now()
+            updates = tuple(update for update in updates if update.seq <= replay.seq)
+        checkpoint = self.project(replay, updates)
         return Projection(row.session_id, checkpoint, canonical.to_bytes(checkpoint))
 
     def updates(self, session_id: str) -> tuple[Update, ...]:
@@ -112,13 +111,6 @@ class Projections:
         """Return a checkpoint with the hashes of now; nothing is stored."""
         hashes = self._workspace.hashes(replay.state.base, replay.files())
         return replay.checkpoint(updates, hashes)
-
-    def _known(self, opened: SessionFile, replay: Replay, seq: int | None) -> Checkpoint:
-        """Make a checkpoint with the updates accepted up to `seq`, or all."""
-        updates = self.updates_of(opened)
-        if seq is not None:
-            updates = tuple(update for update in updates if update.seq <= seq)
-        return self.project(replay, updates)
 
 
 @frozen
@@ -148,7 +140,7 @@ class Guard:
         if before is None or now.checkpoint.seq <= before.seq:
             return
         kept = replay.state.observations.kept(Limits())
-        edits = sorted((met.edited, uri) for uri, met in kept.items() if met.edited > before.seq)
+        edits = sorted((each.edited, uri) for uri, each in kept.items() if each.edited > before.seq)
         uris = straying(before, (uri for _, uri in edits))
         if uris:
             self._strayed.append(Strayed(now.session_id, uris, now.checkpoint.seq))

@@ -198,7 +198,6 @@ _NOWHERE = Mark(0, 0, "", "")
 
 
 def _begin(session: SessionFile, data: bytes, locate: Locate) -> tuple[Problem, ...]:
-    """Read what comes before the file itself; `data` is its first chunk."""
     reader, replay, path = session.reader, session.replay, session.path
     line = _first_line_of(data) or reader.first_line(path)
     head = head_of(line) if b'"history_base"' in line else None
@@ -267,7 +266,6 @@ def _chain(
 def _read_bases(
     reader: RolloutReader, replay: Replay, chain: list[tuple[str, HistoryBase]]
 ) -> list[Problem]:
-    """Feed the rollouts below this one, the oldest first."""
     problems: list[Problem] = []
     for path, cut in reversed(chain):
         replay.next_file(cut.end_ordinal)
@@ -286,7 +284,6 @@ def _read_bases(
 
 
 def _is_short(replay: Replay, cut: HistoryBase, size: int) -> bool:
-    """Return whether a base ends before the place at which it is cut."""
     if replay.scale.ordinals and cut.end_ordinal is not None:
         return replay.seq + 1 < cut.end_ordinal
     return cut.end_offset is not None and size < cut.end_offset
@@ -321,7 +318,6 @@ def lines_of(
 
 
 def _portion(reader: RolloutReader, path: str, offset: int, end: int | None) -> tuple[bytes, int]:
-    """Read on from an offset; return what was read, and where to go on."""
     taken: list[bytes] = []
     size = 0
 

@@ -287,7 +287,7 @@ class Planner:
         return RestorePlan(
             source=source,
             wish=wish,
-            shelf=self._markers.shelf(row.session_id),
+            shelf=self._markers.marker_set(row.session_id),
             goods=goods,
             pack=pack,
             updates=updates,
@@ -385,7 +385,7 @@ class Planner:
             chunks_now(workspace, base, spans_of(traces, before.references)),
             before.references,
         )
-        pins = self._markers.shelf(source.row.session_id).pins
+        pins = self._markers.marker_set(source.row.session_id).pins
         count = min(max(wish.window, 0), MAX_WINDOW) if wish.mode == "hard" else 0
         return PackContents(
             self._origin(source),
