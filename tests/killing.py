@@ -18,7 +18,8 @@ How = Literal["kill", "interrupt"]
 _TRIES = """
 import os, shutil, signal, sys
 
-from codex_checkpoints import assembly, stamps
+from codex_checkpoints import assembly
+from codex_checkpoints.storage import records as stamps
 
 how, template, folder, *arguments = sys.argv[1:]
 STEPS = ("write", "fsync", "link", "rename", "replace", "unlink", "ftruncate", "mkdir", "rmdir")

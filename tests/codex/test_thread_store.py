@@ -354,7 +354,7 @@ def test_a_codex_that_was_killed_blocks_us_no_longer(scripted: MakeHome) -> None
 DIE = """
 import os, signal, sys
 from datetime import UTC, datetime
-from codex_checkpoints import stamps
+from codex_checkpoints.storage import records as stamps
 from codex_checkpoints.storage.contract import Item
 from codex_checkpoints.storage.local import LocalThreadStore
 

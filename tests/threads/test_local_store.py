@@ -580,7 +580,7 @@ def test_what_the_index_says_is_what_a_scan_says(
 WORKER = """
 import sys, time
 from datetime import UTC, datetime
-from codex_checkpoints import stamps
+from codex_checkpoints.storage import records as stamps
 from codex_checkpoints.service.reading.catalogue import Catalogue
 from codex_checkpoints.storage.contract import Item, Patch, ThreadIsLive, ThreadQuery
 from codex_checkpoints.storage.local import LocalThreadStore

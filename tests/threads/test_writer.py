@@ -701,7 +701,7 @@ def test_without_any_folder_there_is_nothing_to_clear(tmp_path: Path) -> None:
 APPEND = """
 import sys, time
 from datetime import UTC, datetime
-from codex_checkpoints import durable
+from codex_checkpoints.storage import durable
 from codex_checkpoints.storage import locks, writer
 from codex_checkpoints.storage.contract import Item, ThreadIsLive
 

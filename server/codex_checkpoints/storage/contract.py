@@ -13,7 +13,7 @@ of tests holds every store to it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import Enum
 from typing import Protocol
 
@@ -292,6 +292,11 @@ class ThreadQuery:
     cursor: str | None = None
 
 
+def in_text(at: datetime) -> str:
+    """Return a time in UTC, ISO 8601 with milliseconds and `Z`."""
+    return at.astimezone(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
+
+
 def is_windows_path(path: str) -> bool:
     """Return whether a folder is one of Windows, by how it begins."""
     return path[1:3] in {":\\", ":/"} or path.startswith("\\\\")
@@ -416,7 +421,6 @@ class ThreadStore(Protocol):
         Raises as `append_items` does of the thread itself.  What a packed rollout holds is judged
         when it is unpacked.
         """
-        ...
 
     def load_history(
         self, thread_id: str, cursor: str | None = None, limit: int | None = None
@@ -498,7 +502,6 @@ class ThreadStore(Protocol):
         then told again.  Raises `ThreadNotFound` for a name of no thread, `StorageFailed`
         where nothing of the name is kept, and `KeptHereAlone`.
         """
-        ...
 
     def recall(self, path: str) -> object:
         """Return what a reader wanted to find again about a rollout, as JSON values, or None."""
@@ -506,7 +509,6 @@ class ThreadStore(Protocol):
 
     def remember(self, path: str, look: Look, state: object) -> None:
         """Keep JSON values for a reader of a rollout; they may be lost at any time."""
-        ...
 
     # lifecycle
 
@@ -528,7 +530,6 @@ class ThreadStore(Protocol):
         Raises `ThreadNotFound`, `ThreadIsLive`, `UnreadableSource`, `StorageFailed`, and `Conflict`
         where it is not ours, has gone on in a later rollout, or is or may be referred to.
         """
-        ...
 
     # surroundings
 
@@ -552,4 +553,3 @@ class ThreadStore(Protocol):
 
     def close(self) -> None:
         """Let go of what is held."""
-        ...

@@ -15,13 +15,13 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import chain
-from typing import cast
 
 import orjson
 
-from codex_checkpoints.storage.contract import Copied, Item, NewThread, Unsupported
+from codex_checkpoints.core.rollout.fields import object_of
+from codex_checkpoints.storage.contract import Copied, Item, NewThread, Unsupported, in_text
 from codex_checkpoints.values import frozen
 
 _ENVELOPE = frozenset({"timestamp", "ordinal", "type", "payload"})
@@ -88,8 +88,7 @@ def line_of(item: Item, ordinal: int | None, at: datetime) -> bytes:
     """
     if not _ENVELOPE.isdisjoint(item.extra):
         raise Unsupported("a key of the envelope stands in `extra` as well")
-    moment = at.astimezone(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
-    envelope: dict[str, object] = {"timestamp": item.timestamp or moment}
+    envelope: dict[str, object] = {"timestamp": item.timestamp or in_text(at)}
     if ordinal is not None:
         envelope["ordinal"] = ordinal
     envelope |= {"type": item.type, "payload": dict(item.payload), **item.extra}
@@ -199,7 +198,7 @@ def ordinal_of(line: bytes) -> int | None:
 
 def _is_paginated(head: bytes, thread_id: str) -> bool:
     record = _record(head)
-    meta = _object(record.get("payload"))
+    meta = object_of(record.get("payload"))
     if record.get("type") != "session_meta" or not meta:
         raise Unsupported("the session file does not begin with its session_meta")
     if str(meta.get("id")).lower() != thread_id:
@@ -213,13 +212,9 @@ def _is_paginated(head: bytes, thread_id: str) -> bool:
 def _record(line: bytes) -> Mapping[str, object]:
     """Return the JSON object of a line; an empty one for anything else."""
     try:
-        return _object(orjson.loads(line))
+        return object_of(orjson.loads(line))
     except orjson.JSONDecodeError:
         return {}
-
-
-def _object(value: object) -> Mapping[str, object]:
-    return cast("Mapping[str, object]", value) if isinstance(value, dict) else {}
 
 
 def _is_utf8(line: bytes) -> bool:

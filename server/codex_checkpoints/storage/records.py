@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from codex_checkpoints.core.checkpoint.memory import Update, update_of
 from codex_checkpoints.core.compaction.installed import RANDOM_BYTES, uuid7
 from codex_checkpoints.storage import durable
+from codex_checkpoints.storage.contract import in_text
 from codex_checkpoints.storage.durable import (
     PATIENCE,
     Append,
@@ -263,13 +264,7 @@ def _temporary_files(folder: str, ours: re.Pattern[str]) -> Iterator[str]:
 
 def now() -> str:
     """Return the time in UTC, ISO 8601 with milliseconds and `Z`."""
-    return in_text(datetime.now(UTC))
-
-
-def in_text(at: datetime) -> str:
-    """Return a time in UTC, ISO 8601 with milliseconds and `Z`."""
-    at = at.astimezone(UTC)
-    return at.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
+    return in_text(moment())
 
 
 def moment() -> datetime:
