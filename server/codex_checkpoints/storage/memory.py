@@ -1,7 +1,6 @@
-"""A store that keeps everything in this process, and the plainest reading of the contract.
+"""A store that keeps everything in this process; `contract.ThreadStore` says what the methods do.
 
-A rollout is a name and its bytes.  Nothing survives `close`, and nobody else can have a thread
-loaded, so only what a test names is live.
+A rollout is a name and its bytes.  Only the threads in `live` count as loaded by another process.
 """
 
 from __future__ import annotations
@@ -60,7 +59,6 @@ class MemoryReader:
     """Reads the rollouts of a store in memory; `contract.RolloutReader`."""
 
     def __init__(self, held: Mapping[str, Held]) -> None:
-        """Read from this mapping, whatever comes into it later."""
         self._held = held
 
     def identify(self, path: str) -> Identity:
@@ -109,7 +107,6 @@ class InMemoryThreadStore:
     """Threads that live as long as this object; `contract.ThreadStore` without any file."""
 
     def __init__(self) -> None:
-        """Begin without any thread."""
         self._held: dict[str, Held] = {}
         self._rows: dict[str, Row] = {}
         self._names: dict[str, str | None] = {}
@@ -294,7 +291,7 @@ class InMemoryThreadStore:
         return rollout
 
     def _end(self, rollout: Rollout) -> tuple[bytes, End]:
-        """Return what a rollout holds, and how it ends; raise where nothing goes on with it."""
+        """Return the bytes of a rollout, and how it ends; raise where it cannot be continued."""
         if rollout.archived:
             raise Unsupported("an archived session is not continued; unarchive it first")
         data = self._held[rollout.path].data
