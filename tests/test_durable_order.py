@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from codex_checkpoints.codex import file_edit
 from codex_checkpoints.storage import durable
 from codex_checkpoints.storage.records import Records
 
@@ -141,6 +142,23 @@ def test_the_files_of_a_session_are_written_in_these_ways(folder: Path, calls: C
         ("write", "receipts.jsonl"),
         ("fsync", "receipts.jsonl"),
         ("fsync", "s"),
+    ]
+
+
+def test_a_configuration_file_of_codex_is_written_in_these_ways(folder: Path, calls: Calls) -> None:
+    (folder / "config.toml").write_bytes(b"old")
+    before = file_edit.read(str(folder / "config.toml"))
+
+    file_edit.keep(before)
+    file_edit.replace(before, b"new")
+
+    assert [name for call, name in plain(calls) if call != "write"] == [
+        "temporary",
+        "config.toml.codex-checkpoints.bak",
+        "folder",
+        "temporary",
+        "config.toml",
+        "folder",
     ]
 
 

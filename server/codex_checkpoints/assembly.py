@@ -1,6 +1,6 @@
-"""Put the parts together for a door: the folders of one Codex home, its settings, its service.
+"""Build the service of one Codex home from its folders and settings.
 
-The doors read the environment and the command line, and hand the outcome in here.
+The doors read the environment and the command line, and pass the result in here.
 """
 
 from __future__ import annotations
@@ -31,13 +31,12 @@ from codex_checkpoints.storage.records import Records
 from codex_checkpoints.values import frozen
 
 if TYPE_CHECKING:
-    from codex_checkpoints.codex.program import CodexArchive
     from codex_checkpoints.service.threads import IsReferredTo
 
 
 @frozen
 class Places:
-    """The folders that everything is about, absolute."""
+    """The two folders, absolute."""
 
     codex_home: str
     state_dir: str
@@ -57,16 +56,15 @@ def places(
     codex_home: str | None = None,
     state_dir: str | None = None,
 ) -> Places:
-    """Return the folders: as named, else by the environment, else by the user's home (DSC-3).
+    """Return the folders: as named, else by the environment, else in the user's home (DSC-3).
 
-    Raises `ValueError` for a name that cannot be written in the index or in an answer.
+    Raises `ValueError` for a name that is not UTF-8 or has a NUL.
     """
     chosen = codex_home or environment.get("CODEX_HOME") or os.path.join(home, ".codex")
     own = state_dir or environment.get("CODEX_CHECKPOINTS_STATE")
     for name in (chosen, own or ""):
         if "\0" in name or not is_storable(name):
-            message = f"not the name of a folder in UTF-8: {name!a}"
-            raise ValueError(message)
+            raise ValueError(f"not the name of a folder in UTF-8: {name!a}")
     root = os.path.abspath(chosen)
     return Places(root, os.path.abspath(own) if own else os.path.join(root, "codex-checkpoints"))
 
@@ -78,8 +76,8 @@ def assemble(
 ) -> Assembly:
     """Read the settings and open the index; `overrides` are an editor's own settings.
 
-    With an `environment` the Codex CLI on its PATH may be asked to put threads away, and what it
-    says of the windows of models counts.
+    With an `environment`, the Codex CLI on its PATH archives threads, and its variables set the
+    windows of models.
     """
     settings, problems = settings_of(where.state_dir)
     if overrides:
@@ -90,7 +88,11 @@ def assemble(
     store = LocalThreadStore(where.codex_home, where.state_dir, stamps.now)
     store.clear_leftovers()
     catalogue = Catalogue(store, _beginnings(records))
-    codex = None if environment is None else _codex(where.codex_home, environment)
+    codex = None
+    if environment is not None:
+        from codex_checkpoints.codex.program import CodexArchive  # noqa: PLC0415 - not for a hook
+
+        codex = CodexArchive(where.codex_home, environment)
     refers = _is_begun_from(records, store)
     sessions = Sessions(catalogue, records, settings, refers, codex=codex)
     if environment is not None:
@@ -104,15 +106,8 @@ def assemble(
     return Assembly(sessions, problems)
 
 
-def _codex(codex_home: str, environment: Mapping[str, str]) -> CodexArchive:
-    """Return what asks the Codex CLI; a door that Codex waits for asks it nothing."""
-    from codex_checkpoints.codex.program import CodexArchive  # noqa: PLC0415
-
-    return CodexArchive(codex_home, environment)
-
-
 def _beginnings(records: Records) -> Seeds:
-    """Find what a session of ours goes on from; few are, and Codex waits for what is loaded."""
+    """Return the function that reads what a session of ours was made with; loaded when called."""
 
     def seed(session_id: str) -> Checkpoint | None:
         from codex_checkpoints.service.kept import beginnings  # noqa: PLC0415
@@ -123,7 +118,7 @@ def _beginnings(records: Records) -> Seeds:
 
 
 def _is_begun_from(records: Records, store: ThreadStore) -> IsReferredTo:
-    """Find out whether a session was made from another; only who deletes one asks."""
+    """Return the test whether another session was made from one; loaded when called."""
 
     def refers(session_id: str) -> bool:
         from codex_checkpoints.service.kept import is_begun_from  # noqa: PLC0415

@@ -1,8 +1,8 @@
-"""Classes of values: those of attrs, but made sooner.
+"""attrs classes that are made faster.
 
-attrs writes the methods of a class as text and compiles them whenever the class is made, and of
-that time `__repr__` takes nearly half.  Codex waits for the door `hook`, which makes about ninety
-classes for one answer and shows none of them: so one function shows them all.
+attrs compiles the methods of each class when the class is made, and `__repr__` takes nearly half of
+that time.  Codex waits for `hook`, which loads about ninety classes and prints none of them.  So
+all our classes share one `__repr__`.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ import attrs
 __all__ = ["define", "frozen"]
 
 
-def _sooner(make: Callable[..., type]) -> Callable[..., object]:
+def _with_shared_repr(make: Callable[..., type]) -> Callable[..., object]:
     def decorate(kind: type | None = None, /, **options: bool) -> object:
         if kind is None:
             return partial(decorate, **options)
         if "repr" not in options and "__repr__" not in vars(kind):  # attrs leaves what a class has
-            kind.__repr__ = _shown  # pyright: ignore[reportAttributeAccessIssue] - a method, then
+            kind.__repr__ = _repr  # pyright: ignore[reportAttributeAccessIssue] - a method, then
         return make(kind, **options)
 
     return decorate
 
 
 @recursive_repr()
-def _shown(record: attrs.AttrsInstance) -> str:
-    told = (_told(record, field) for field in attrs.fields(type(record)) if field.repr)
+def _repr(record: attrs.AttrsInstance) -> str:
+    fields = (_repr_of(record, field) for field in attrs.fields(type(record)) if field.repr)
     name = type(record).__qualname__.rpartition(">.")[2]
-    return f"{name}({', '.join(told)})"
+    return f"{name}({', '.join(fields)})"
 
 
-def _told(record: attrs.AttrsInstance, field: attrs.Attribute[object]) -> str:
+def _repr_of(record: attrs.AttrsInstance, field: attrs.Attribute[object]) -> str:
     show = field.repr if callable(field.repr) else repr
     return f"{field.name}={show(getattr(record, field.name, attrs.NOTHING))}"
 
@@ -43,5 +43,5 @@ def _told(record: attrs.AttrsInstance, field: attrs.Attribute[object]) -> str:
 if TYPE_CHECKING:
     from attrs import define, frozen
 else:
-    define = _sooner(attrs.define)
-    frozen = _sooner(attrs.frozen)
+    define = _with_shared_repr(attrs.define)
+    frozen = _with_shared_repr(attrs.frozen)

@@ -1,7 +1,7 @@
-"""Wire records as JSON values and back: camelCase names, strict types, every field sent.
+"""Read and write wire records as JSON values: camelCase names, strict types, every field.
 
-All doors use it, so an answer has the same keys on the command line and over JSON-RPC.  Which
-records there are is said in `protocol`.
+`protocol` lists the records.  All doors use these functions, so an answer has the same keys on the
+command line and over JSON-RPC.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _codec = Codec(closed=True)
 
 
 class BadParams(ValueError):
-    """Params that do not fit; `problems` lists all that is wrong with them."""
+    """Params that do not fit; `problems` lists everything that is wrong with them."""
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__("; ".join(problems))
@@ -36,14 +36,14 @@ class BadParams(ValueError):
 
 
 def add_hooks(converter: Converter) -> Converter:
-    """Teach the converter of a library our wire records; what it knew before stays."""
+    """Let the converter of a library read and write our wire records too; return it."""
     converter.register_structure_hook_func(is_wire_record, structure)
     converter.register_unstructure_hook_func(is_wire_record, unstructure)
     return converter
 
 
 def is_wire_record(cls: Any) -> TypeGuard[type[AttrsInstance]]:
-    """Return whether a class is one of our records: `protocol` says which of them go out."""
+    """Return whether a class is a record of this package."""
     return attrs.has(cls) and cls.__module__.startswith(_PACKAGE)
 
 
@@ -66,8 +66,7 @@ def unstructure(record: object) -> Any:
 def as_bytes(value: object) -> bytes:
     """Return a JSON value as the bytes that its sender may have written.
 
-    What has no such bytes, as a number without an end or a text with half a character, comes out
-    as something that is no JSON.
+    The result is no JSON where there are no such bytes (NaN, half a surrogate pair).
     """
     try:
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
@@ -86,7 +85,7 @@ def filled(cls: type[T], source: object, **others: object) -> T:
 def _rest(
     cls: type[AttrsInstance], others: frozenset[str]
 ) -> tuple[tuple[str, ...], Callable[[object], tuple[Any, ...]]]:
-    """Return the other fields of a class, and what takes them from another record, in order."""
+    """Return the other fields of a class, and the function that reads them from a record."""
     names = tuple(field.name for field in attrs.fields(cls) if field.name not in others)
     # Of a single name `attrgetter` would give the value itself.
     single = len(names) == 1

@@ -1,6 +1,6 @@
-"""Put together what `connect` needs: this very program, and what the door knows of the machine.
+"""Build what talks to Codex: the `Connector` of `connect`, and the `HookRunner` of a compaction.
 
-Beside `assembly`, which opens the sessions: connecting needs none of them.
+`assembly` opens the sessions; connecting needs none of them.
 """
 
 from __future__ import annotations
@@ -19,8 +19,6 @@ from codex_checkpoints.service.connect.status import Surroundings
 from codex_checkpoints.service.settings import Settings
 from codex_checkpoints.storage import records
 
-_STATE = "codex-checkpoints"
-
 
 def connector(  # noqa: PLR0913, PLR0917 - each is a fact of its own about the machine
     codex_home: str,
@@ -30,9 +28,9 @@ def connector(  # noqa: PLR0913, PLR0917 - each is a fact of its own about the m
     cwd: str,
     settings: Settings,
 ) -> Connector:
-    """Return what connects a Codex home with this program.
+    """Return the connector of a Codex home with this program.
 
-    `home` is the user's own folder, `cwd` the one whose project may have a configuration as well.
+    `home` is the user's home folder; the project at `cwd` may have a configuration as well.
     """
     usual = os.path.abspath(os.path.join(home, ".codex"))
     named = environment.get("CODEX_HOME")
@@ -49,15 +47,14 @@ def connector(  # noqa: PLR0913, PLR0917 - each is a fact of its own about the m
 
 
 def folders(codex_home: str, state_dir: str, usual: str) -> tuple[str, ...]:
-    """Return the options without which our program would look elsewhere.
+    """Return the options that name folders other than the usual ones.
 
-    Codex tells an MCP server nothing of `CODEX_HOME` and of our own variable, so both are written
-    down, unless they are where one looks first.
+    Codex does not pass `CODEX_HOME` or our own variable to an MCP server, so options must do it.
     """
     options: tuple[str, ...] = ()
     if codex_home != usual:
         options += ("--codex-home", codex_home)
-    if state_dir != os.path.join(codex_home, _STATE):
+    if state_dir != os.path.join(codex_home, "codex-checkpoints"):
         options += ("--state-dir", state_dir)
     return options
 
@@ -67,7 +64,7 @@ def _same(one: str, other: str) -> bool:
 
 
 def outside(environment: Mapping[str, str]) -> HookRunner:
-    """Return what a compaction needs; Codex is looked for on the PATH of this environment."""
+    """Return what a compaction needs; Codex is found on the PATH of this environment."""
 
     def find_codex() -> str | None:
         return program.find(environment.get("PATH", ""))

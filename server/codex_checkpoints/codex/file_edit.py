@@ -1,17 +1,17 @@
 """Write one of Codex's configuration files so that nothing can be lost.
 
-The old bytes are kept beside it, in a copy that never takes the place of another; the new ones are
-written beside and renamed, with the mode and owner of the old; a symbolic link stays one, and what
-it leads to is written.  A file that somebody else changed since it was read is left alone.
+The old bytes are kept in a copy beside it, which never replaces another file.  The new file has
+the mode and owner of the old one.  A symbolic link stays one: the file that it leads to is written.
+A file that somebody else changed since it was read is left alone.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import stat
 
+from codex_checkpoints.storage import durable
 from codex_checkpoints.values import frozen
 
 MAX_BYTES = 8 << 20
@@ -83,7 +83,7 @@ def keep(before: Snapshot) -> str | None:
     for number in range(1, _BACKUPS):
         copy = f"{before.path}.{BACKUP}{number if number > 1 else ''}"
         try:
-            _create(copy, before.data)
+            durable.publish(copy, (before.data,))
         except FileExistsError:
             if _is(copy, before.data):
                 return copy
@@ -99,25 +99,20 @@ def replace(before: Snapshot, data: bytes) -> None:
     Raises `OSError` and `Changed`; the old file is whole then.
     """
     target = os.path.realpath(before.path)
-    temporary = os.path.join(
-        os.path.dirname(target), f".{os.path.basename(target)}.{secrets.token_hex(8)}.tmp"
-    )
-    try:
-        _create(temporary, data)
+
+    def prepare(temporary: str) -> None:
         if before.data is not None:
             _like(target, temporary)
         _check_unchanged(before)
-        os.replace(temporary, target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
+
+    durable.replace(target, data, prepare)
 
 
 def remove(before: Snapshot) -> None:
     """Remove a file that is still what was read.  Raises `OSError` and `Changed`."""
     _check_unchanged(before)
     os.unlink(before.path)
+    durable.settle_folder(os.path.dirname(before.path))
 
 
 def copies(path: str) -> list[str]:
@@ -139,21 +134,6 @@ def forget_copies(path: str) -> None:
         for copy in copies(path):
             if data is not None and _is(copy, data):
                 os.unlink(copy)
-
-
-def _create(path: str, data: bytes) -> None:
-    """Write a new file; it may hold keys of services, so it is nobody else's to read for now."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    descriptor = os.open(path, flags, 0o600)
-    try:
-        with open(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(path)
-        raise
 
 
 def _is(path: str, data: bytes) -> bool:

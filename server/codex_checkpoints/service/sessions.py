@@ -18,6 +18,7 @@ from codex_checkpoints.service.reading.catalogue import (
     Progress,
     problems_of,
     skipped_of,
+    title_of,
     unreadable,
     utc,
 )

@@ -226,9 +226,9 @@ class Summaries:
             return 0
         known = self._markers.get(session_id)
         if known is None or known[0] != look:
-            from codex_checkpoints.core.restore.markers import shelf_of  # noqa: PLC0415 - rare
+            from codex_checkpoints.core.restore.markers import marker_set_of  # noqa: PLC0415 - rare
 
-            count = len(shelf_of(self._lines(session_id, MARKERS)).markers)
+            count = len(marker_set_of(self._lines(session_id, MARKERS)).markers)
             known = self._markers[session_id] = look, count
         return known[1]
 

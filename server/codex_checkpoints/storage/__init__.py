@@ -1,9 +1,9 @@
-"""The storage boundary: the only rooms that touch Codex's session files.
+"""Storage: everything that reads or writes session files and our own files.
 
-`contract` says what a store of threads can be asked; everybody outside knows it alone, but for
-`assembly`, which chooses the store (STO-1, STO-13).  `local_store` keeps threads in files and
-`memory_store` in this process.  What a store of files needs: `tree` finds them, `rollout_file`
-reads the bytes of one and notices when it was replaced, `writer` writes them under the `locks` of
-Codex, `index` remembers in SQLite what readers found, `names` knows what people called a thread.
-What every store may share: `query` and `lines`.  Nothing here knows what a checkpoint is (STO-14).
+`contract` is the interface of a store of threads; only `assembly` knows which one there is (STO-1,
+STO-13).  `local` keeps threads in files, `memory` in this process; both use `query` and `lines`.
+`tree` finds session files, `rollout_file` reads one, `writer` writes one under Codex's `locks`,
+`index` remembers in SQLite what readers found, `names` reads the names of threads.  None of these
+knows what a checkpoint is (STO-14).  `records` keeps our own files, `durable` writes all files,
+`workspace` hashes observed files and `watch` reports changes.
 """

@@ -1,19 +1,18 @@
-"""The storage boundary: what a store of threads can be asked, whoever keeps the bytes (STO-1).
+"""The interface of a store of threads, wherever the bytes are (STO-1).
 
-A *thread* is one Codex conversation; its history lies in one or more *rollouts*, of which one is
-current.  A store keeps histories and what readers report of them.  It never derives what a history
-means (STO-14): a reader reports it, by the same patch that carries a person's wishes (STO-4).
-Bytes that are there are never changed (STO-16).
+A *thread* is one Codex conversation; its history is one or more *rollouts*, of which one is
+current.  A store keeps histories and what readers report of them.  It does not derive what a
+history means (STO-14): a reader reports that in a patch, as a person's changes are (STO-4).  Bytes
+that are there are never changed (STO-16).
 
-Every method raises one of the errors below, and nothing else that a caller must expect; each says
-what is durable when it returns.  `local_store` and `memory_store` keep this contract, and one suite
-of tests holds every store to it.
+The methods raise only the errors below.  `local` and `memory` implement the contract;
+tests/threads/test_contract.py tests both.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import Enum
 from typing import Protocol
 
@@ -28,7 +27,7 @@ OURS = "codex-checkpoints"
 
 
 class StoreError(Exception):
-    """What a store could not do; the text says why, without any content of a history."""
+    """A store could not do it; the text is the reason, without any content of a history."""
 
 
 class ThreadNotFound(StoreError):
@@ -39,7 +38,6 @@ class BadQuery(StoreError):
     """A query that no store could answer; `field` is the wrong part."""
 
     def __init__(self, message: str, field: str) -> None:
-        """Say what is wrong, and with which part."""
         super().__init__(message)
         self.field = field
 
@@ -65,7 +63,7 @@ class StorageFailed(StoreError):
 
 
 class KeptHereAlone(StorageFailed):
-    """A name is kept and counts, but the system refused to have others told of it."""
+    """A name is kept and counts, but the system refused to write it into Codex's list."""
 
 
 # --- histories -----------------------------------------------------------------------------------
@@ -76,7 +74,7 @@ Look = tuple[int, int, int]
 
 @frozen
 class Rollout:
-    """One rollout as a store lists it; `path` is its place in the store's own terms."""
+    """One rollout as a store lists it; `path` is its place in this store."""
 
     path: str
     thread_id: str
@@ -111,7 +109,7 @@ class Mark:
 
 @frozen
 class Reading:
-    """How far a reader came: the mark behind what was consumed, and what lies from there on."""
+    """The mark behind the bytes that a reader consumed, and the bytes from there on."""
 
     mark: Mark
     rest: bytes
@@ -119,7 +117,7 @@ class Reading:
 
 @frozen
 class Identity:
-    """Who a rollout is by its place alone; what its own first line says goes before that."""
+    """The ids of a rollout by its place; those in its first line go before them."""
 
     thread_id: str
     rollout_id: str
@@ -130,7 +128,7 @@ class Item:
     """One canonical item of a history, to be written as one line.
 
     `extra` are further keys of the envelope (`metadata`); `timestamp` is UTC, the moment of writing
-    where it is None.  The ordinal is the store's business.
+    where it is None.  The store adds the ordinal.
     """
 
     type: str
@@ -150,8 +148,7 @@ class Copied:
 class NewThread:
     """A thread to be made: `meta` is the payload of its `session_meta`, with `id` and `timestamp`.
 
-    Its history mode and its `history_base`, if any, stand in `meta`; ordinals follow from them.
-    A store goes through `items` once, so that a long history need not be in memory.
+    The history mode and the `history_base` in `meta` decide the ordinals.  `items` are read once.
     """
 
     meta: Mapping[str, object]
@@ -183,7 +180,7 @@ class HistoryPage:
 
 
 class Unset(Enum):
-    """The value of a patch's field that leaves things alone."""
+    """The value of a patch's field that changes nothing."""
 
     UNSET = "unset"
 
@@ -193,13 +190,12 @@ UNSET = Unset.UNSET
 
 @frozen
 class Row:
-    """What a reader found in one rollout, at one look at it; the store only remembers it.
+    """What a reader found in one rollout at one look; the store only remembers it.
 
-    `session_id` is whom the rollout itself says it is; `context_source` is `reported` or
-    `estimated`; `updated_at` the time of the last record, UTC; `recorded_name` a name that the
-    history tells; `scratch` says that it was made for a summary, and that nobody works in it;
-    `turn_open` says that more is to come in the last turn; `problems` and `skipped`
-    are for the diagnosis; `error` stands where the rollout was unreadable.
+    `session_id` is the one in the rollout; `context_source` is `reported` or `estimated`;
+    `updated_at` the time of the last record, UTC; `recorded_name` a name in the history; `scratch`
+    marks a session that was made only for a summary; `turn_open` a last turn without an end;
+    `problems` and `skipped` are for `doctor`; `error` is the reason why it is unreadable.
     """
 
     rollout: Rollout
@@ -231,26 +227,26 @@ class Row:
 
     @property
     def path(self) -> str:
-        """Return the place of the rollout."""
+        """Return the path of the rollout."""
         return self.rollout.path
 
     @property
     def rollout_id(self) -> str:
-        """Return which rollout it is."""
+        """Return the id of the rollout."""
         return self.rollout.rollout_id
 
     @property
     def archived(self) -> bool:
-        """Return whether the rollout lies among the archived ones."""
+        """Return whether the rollout is archived."""
         return self.rollout.archived
 
 
 @frozen
 class Patch:
-    """The one shape of a metadata change: each field is set, cleared (None) or left alone.
+    """A change of metadata: each field is set, cleared (None) or left alone.
 
-    `name` is what a person calls the thread: durable apart from any index.  `row` replaces what is
-    known of one rollout of the thread; None forgets what is known of the rollout `of`.
+    `name` is a person's name for the thread, durable without the index.  `row` replaces the row of
+    one rollout of the thread; None removes that of the rollout `of`.
     """
 
     name: str | Unset | None = UNSET
@@ -260,10 +256,7 @@ class Patch:
 
 @frozen
 class StoredThread:
-    """A thread as a store tells it: what was told of its current rollout, what it is called.
-
-    `name` is the canonical name, else that of an older source: text as it was given.
-    """
+    """A thread: the row of its current rollout, and its name as it was given."""
 
     row: Row
     name: str | None
@@ -277,7 +270,7 @@ class StoredThread:
 
 @frozen
 class ThreadQuery:
-    """Which threads are wanted.
+    """Which threads to list.
 
     `cwd` takes a folder and all below it, `outside` leaves out some folders and all below them;
     folders of Windows are compared without case.  `search` ignores case.  `cursor` is the
@@ -292,8 +285,13 @@ class ThreadQuery:
     cursor: str | None = None
 
 
+def in_text(at: datetime) -> str:
+    """Return a time in UTC, ISO 8601 with milliseconds and `Z`."""
+    return at.astimezone(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
+
+
 def is_windows_path(path: str) -> bool:
-    """Return whether a folder is one of Windows, by how it begins."""
+    """Return whether a path begins as one of Windows does."""
     return path[1:3] in {":\\", ":/"} or path.startswith("\\\\")
 
 
@@ -309,8 +307,8 @@ class ThreadPage:
 class Touched:
     """What changes at some paths mean for a store.
 
-    `rollouts` are to be looked at again; where `everything` is, more may have come or gone; where
-    `lives` is, threads may have been loaded or let go; `foreign` paths are none of the store's.
+    `rollouts` are to be read again; with `everything`, some may have come or gone; with `lives`,
+    Codex may have loaded threads or let them go; `foreign` paths are not the store's.
     """
 
     rollouts: frozenset[str]
@@ -321,11 +319,10 @@ class Touched:
 
 @frozen
 class Fault:
-    """Something that keeps a store from being whole, in words of the store.
+    """A reason why a store is not whole; `path` is one of `count` alike.
 
     `code` is one of `home_missing`, `rollouts_missing`, `rollouts_unreadable`, `unnamable`,
-    `index_unavailable`, `passed_over` (what is called like a rollout and is none); `reason` is the
-    system's, where it gave one, and of what was passed over why.  Of `count` alike `path` is one.
+    `index_unavailable`, `passed_over` (named like a rollout, but none).
     """
 
     code: str
@@ -335,7 +332,7 @@ class Fault:
 
 
 Feed = Callable[[bytes], int]
-"""Take a chunk, say how many bytes of it were consumed; the rest is offered again."""
+"""Take a chunk, return how many bytes of it were consumed; the rest is offered again."""
 
 
 class RolloutReader(Protocol):
@@ -346,11 +343,11 @@ class RolloutReader(Protocol):
     """
 
     def identify(self, path: str) -> Identity:
-        """Say who a rollout is, without a look at it."""
+        """Return the ids of a rollout by its path."""
         ...
 
     def follow(self, path: str, old: Mark | None, feed: Feed) -> Reading | None:
-        """Feed what lies behind `old`, or everything; None where it is no longer the same."""
+        """Feed what is behind `old`, or everything; None where it is another rollout now."""
         ...
 
     def read(
@@ -359,7 +356,7 @@ class RolloutReader(Protocol):
         """Feed from `offset` to `limit` or the end; return where it stopped, and the rest.
 
         What `feed` left is offered again together with what follows; when it takes nothing of a
-        full chunk, nothing more is wanted.
+        full chunk, reading ends.
         """
         ...
 
@@ -368,20 +365,20 @@ class RolloutReader(Protocol):
         ...
 
     def piece(self, path: str, start: int, longest: int) -> bytes | None:
-        """Return what lies from `start` to the end; None when that is more than `longest`."""
+        """Return the bytes from `start` to the end; None when they are more than `longest`."""
         ...
 
     def first_line(self, path: str) -> bytes:
-        """Return the first line that is not blank, or as much of it as is read for that."""
+        """Return the first line that is not blank; of a very long one (4 MiB) the beginning."""
         ...
 
 
 class ThreadStore(Protocol):
-    """Histories of threads, and what is told about them; owned by one thread of execution."""
+    """Histories of threads, and rows about them; used by one thread of execution."""
 
     @property
     def reader(self) -> RolloutReader:
-        """Return how bytes of rollouts are read."""
+        """Return the reader of rollouts."""
         ...
 
     # histories
@@ -401,9 +398,9 @@ class ThreadStore(Protocol):
         at: datetime,
         expected: Look | None = None,
     ) -> Appended:
-        """Append to the current rollout in order, inferring nothing (STO-2); durable on return.
+        """Append to the current rollout in order, as given (STO-2); durable on return.
 
-        `expected` is the look the caller's decision rests on.  Raises `ThreadNotFound`,
+        `expected` is the look that the caller decided by.  Raises `ThreadNotFound`,
         `ThreadIsLive`, `Conflict` (not as expected), `StorageFailed`, `UnreadableSource` for a
         packed rollout that is damaged, and `Unsupported` for an archived thread, for a history that
         Codex would not resume, and for a line that would not go on with it.
@@ -411,12 +408,10 @@ class ThreadStore(Protocol):
         ...
 
     def check_append(self, thread_id: str) -> None:
-        """Make sure that a thread, as it stands, could be appended to; nothing is made or changed.
+        """Raise as `append_items` would for the thread as it is; nothing is changed.
 
-        Raises as `append_items` does of the thread itself.  What a packed rollout holds is judged
-        when it is unpacked.
+        A packed rollout is checked only when it is unpacked.
         """
-        ...
 
     def load_history(
         self, thread_id: str, cursor: str | None = None, limit: int | None = None
@@ -431,33 +426,27 @@ class ThreadStore(Protocol):
     # what there is
 
     def rollouts(self) -> Mapping[str, Rollout]:
-        """Look which rollouts there are; return them by path."""
+        """Look for rollouts; return them by path."""
         ...
 
     def places(self) -> Mapping[str, str]:
-        """Return by rollout id where the rollouts lie, as fast as can be: without a look at any."""
+        """Return the paths of rollouts by their ids, without a look at any file."""
         ...
 
     def look(self, paths: Iterable[str]) -> Mapping[str, Rollout | None]:
-        """Look at some rollouts again; None for what is none, or is gone.
-
-        A rollout may have changed its form, so the answer may hold further paths.
-        """
+        """Look at some rollouts again, in both forms; None for what is none, or is gone."""
         ...
 
     def rollout_at(self, path: str) -> Rollout:
-        """Look at a rollout that a person named, in this store or not.
-
-        Raises `UnreadableSource`.
-        """
+        """Look at a rollout anywhere; raises `UnreadableSource`."""
         ...
 
     def beside(self, path: str) -> Mapping[str, str]:
-        """Return by id the places of the rollouts that lie where this one lies."""
+        """Return by id the paths of the rollouts in the folder of this one."""
         ...
 
     def rows(self) -> Mapping[str, Row]:
-        """Return by path what readers told of rollouts."""
+        """Return all rows by path."""
         ...
 
     def current(self) -> Mapping[str, Row]:
@@ -472,21 +461,15 @@ class ThreadStore(Protocol):
         ...
 
     def name_of(self, row: Row) -> str | None:
-        """Return what the thread of a row is called, as it was given: untrusted text."""
+        """Return the name of the thread of a row, as it was given: untrusted text."""
         ...
 
     def read_thread(self, thread_id: str) -> StoredThread:
-        """Return one thread, by what was told of its current rollout.
-
-        Raises `ThreadNotFound`.
-        """
+        """Return one thread; raises `ThreadNotFound`."""
         ...
 
     def list_threads(self, query: ThreadQuery) -> ThreadPage:
-        """Return threads that fit, by what was told of them.
-
-        Raises `BadQuery` for a negative limit, or a cursor that is not a page's own.
-        """
+        """Return threads that fit; raises `BadQuery` for a bad limit or cursor."""
         ...
 
     # metadata
@@ -494,26 +477,24 @@ class ThreadStore(Protocol):
     def update_thread_metadata(self, patches: Iterable[tuple[str, Patch]]) -> None:
         """Apply patches, each to a thread id: the only way metadata is written (STO-3).
 
-        Names are durable when this returns; what was derived may be lost with the index, and is
-        then told again.  Raises `ThreadNotFound` for a name of no thread, `StorageFailed`
-        where nothing of the name is kept, and `KeptHereAlone`.
+        Names are durable when this returns; rows may be lost with the index.  Raises
+        `ThreadNotFound` for a name of no thread, `StorageFailed` where the name is not kept, and
+        `KeptHereAlone`.
         """
-        ...
 
     def recall(self, path: str) -> object:
-        """Return what a reader wanted to find again about a rollout, as JSON values, or None."""
+        """Return what `remember` was given about a rollout, or None."""
         ...
 
     def remember(self, path: str, look: Look, state: object) -> None:
-        """Keep JSON values for a reader of a rollout; they may be lost at any time."""
-        ...
+        """Keep the state of a reader of a rollout, JSON values; it may be lost at any time."""
 
     # lifecycle
 
     def archive_thread(self, thread_id: str) -> Rollout:
-        """Put all rollouts of a thread among the archived ones; done when this returns.
+        """Archive all rollouts of a thread; done when this returns.
 
-        One that was broken off is finished by the next.  Raises `ThreadNotFound`, `ThreadIsLive`,
+        Called again, it finishes what was interrupted.  Raises `ThreadNotFound`, `ThreadIsLive`,
         `Conflict` (it is archived already), `Unsupported`, `StorageFailed`.
         """
         ...
@@ -528,28 +509,26 @@ class ThreadStore(Protocol):
         Raises `ThreadNotFound`, `ThreadIsLive`, `UnreadableSource`, `StorageFailed`, and `Conflict`
         where it is not ours, has gone on in a later rollout, or is or may be referred to.
         """
-        ...
 
     # surroundings
 
     @property
     def place(self) -> str:
-        """Return where the store is, in words for a person: a folder, or what else it is."""
+        """Return where the store is, as text for a person."""
         ...
 
     @property
     def watched(self) -> tuple[str, ...]:
-        """Return the folders where a change, at any depth, may concern the store."""
+        """Return the folders to watch, with everything below."""
         ...
 
     def touched(self, paths: Iterable[str]) -> Touched:
-        """Say what changes at some paths may mean."""
+        """Return what changes at some paths may mean."""
         ...
 
     def faults(self) -> tuple[Fault, ...]:
-        """Return what keeps the store from being whole."""
+        """Return the reasons why the store is not whole."""
         ...
 
     def close(self) -> None:
-        """Let go of what is held."""
-        ...
+        """Release what is held."""

@@ -1,4 +1,4 @@
-"""How our files are written, so that neither a crash nor a full disk leaves a part of one.
+"""Write and read our files, so that neither a crash nor a full disk leaves a part of one.
 
 There are three ways to write a file, and no others:
 
@@ -7,13 +7,12 @@ There are three ways to write a file, and no others:
 - `append` adds whole lines to a file that only grows (`held`, `append_to`, `append_line`).
 
 Each is durable when it returns: the bytes are flushed before a file gets its name, and the folder
-is flushed after that.  Each raises `OSError` and leaves what was there before; a disk that takes a
-part of the bytes counts as full.  `storage_errors` turns all of that into `StorageError`.
+is flushed after that.  Each raises `OSError` and leaves what was there before.  `storage_errors`
+turns that into `StorageError`.
 
-A file that grows under a temporary name stays locked until it has its own.  The lock ends with the
-process, so `clear` knows what a killed process left.  On Windows a lock would keep the writer
-itself from renaming the file, and some file systems have none; there a temporary file that nobody
-has touched for a minute counts as left.
+A temporary file is locked until it has its name.  The lock ends with the process, so `clear`
+removes only what a killed process left.  Without locks (some file systems, and Windows, where a
+locked file cannot be renamed), a temporary file that nobody touched for a minute counts as left.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ _UNTOUCHED_SECONDS = 60
 _PORTION = 1 << 20
 _CHUNK = 1 << 18
 _LONGEST_LINE = 1 << 24
-"""No line of ours comes near; a longer one is passed over, so that it fills no memory."""
+"""A longer line, which is never ours, is skipped, so that it fills no memory."""
 
 _LOCKS = os.name != "nt"
 _SAFE = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
@@ -50,7 +49,7 @@ _NO_WAIT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 
 Append = Callable[[object], None]
-"""Append one line to a file that only grows; durable when it returns, or else `StorageError`."""
+"""Append one line to a file that only grows, durable on return; raises `StorageError`."""
 
 
 class StorageError(Exception):
@@ -63,19 +62,19 @@ class TooLarge(Exception):
 
 @frozen
 class Unreadable:
-    """A line that is no JSON; one that is `torn` lacks its end, as a killed process leaves it."""
+    """A line that is no JSON; a `torn` one lacks its end, as a killed process leaves it."""
 
     torn: bool
 
 
 def reason_of(error: OSError) -> str:
-    """Return what the system says of a failure, without a path."""
+    """Return the system's reason for a failure, without a path."""
     return error.strerror or str(error) or type(error).__name__
 
 
 @contextlib.contextmanager
 def storage_errors() -> Generator[None]:
-    """Turn what the system refuses into `StorageError`."""
+    """Turn `OSError` into `StorageError`."""
     try:
         yield
     except OSError as error:
@@ -88,8 +87,8 @@ def storage_errors() -> Generator[None]:
 def replace(path: str, data: bytes, prepare: Callable[[str], None] | None = None) -> None:
     """Put a whole file in the place of whatever has its name; only its owner may read it.
 
-    `prepare` gets the name of the new file before it takes its place: to change its mode, or to
-    stop it with an error.  Raises `OSError`, or what `prepare` raises; then the old file is whole.
+    `prepare` gets the name of the new file before the rename, to change its mode or to raise.
+    Raises `OSError`, or what `prepare` raises; then the old file is whole.
     """
     temporary = temporary_beside(path)
     with temporary_file(temporary, (data,), 0o600):
@@ -118,7 +117,7 @@ def temporary_beside(path: str) -> str:
 
 
 def temporary_in(folder: str, path: str) -> str:
-    """Return a new temporary name for a file in another folder, no longer than a name may be."""
+    """Return a new temporary name for a file in another folder, cut to the longest name."""
     name = os.path.basename(path)
     short = name if len(os.fsencode(name)) <= 200 else name[:50]  # noqa: PLR2004 - of 255
     return os.path.join(folder, f".{short}.{os.urandom(8).hex()}.tmp")
@@ -126,14 +125,16 @@ def temporary_in(folder: str, path: str) -> str:
 
 @contextlib.contextmanager
 def temporary_file(temporary: str, portions: Iterable[bytes], mode: int) -> Generator[None]:
-    """Write and flush a file that is not there yet; until the block ends it is known as ours.
+    """Write and flush a new file; it stays locked until the block ends.
 
-    It is gone when the block, or the writing, fails.  Raises `OSError`, or what `portions` raises.
+    It is removed when the block fails.  Raises `OSError`, or what `portions` raises.
     """
     with growing(temporary, mode) as file:
         try:
             for portion in _gathered(portions):
-                _write_all(file, portion)
+                written = 0
+                while written < len(portion):  # once, unless the system takes less
+                    written += os.write(file, portion[written:])
             os.fsync(file)
         finally:
             os.close(file)
@@ -153,7 +154,7 @@ def take_name(temporary: str, path: str, mode: int = 0o666) -> None:
         except OSError as error:
             if error.errno != errno.EXDEV:
                 raise
-            # Only now is it known to be another file system.
+            # It is another file system.
             beside = os.path.join(folder, f".{os.path.basename(path)}.tmp")
             with temporary_file(beside, portions_of(temporary), mode):
                 _link(beside, path)
@@ -179,14 +180,7 @@ def _link(temporary: str, path: str) -> None:
         os.rename(temporary, path)
 
 
-def _write_all(file: int, data: bytes) -> None:
-    written = 0
-    while written < len(data):
-        written += os.write(file, data[written:])
-
-
 def _gathered(portions: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the same bytes in portions worth a call each."""
     kept: list[bytes] = []
     size = 0
     for portion in portions:
@@ -203,10 +197,7 @@ def _gathered(portions: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def make_folder(folder: str, mode: int = 0o777) -> None:
-    """Make a folder and those above it that are missing, durably; raises `OSError`.
-
-    `mode` is that of the last one.
-    """
+    """Make a folder with this mode, and those above it, durably; raises `OSError`."""
     if not folder or os.path.isdir(folder):
         return
     above = os.path.dirname(folder)
@@ -219,10 +210,9 @@ def make_folder(folder: str, mode: int = 0o777) -> None:
 
 
 def settle_folder(folder: str) -> None:
-    """Make durable which names a folder holds, as far as the system can.
+    """Make the names in a folder durable, as far as the system can.
 
-    Never fails: a file system may know no such thing, a folder may be ours to write but not to
-    read, and what was done there is done.
+    Never fails: some file systems cannot flush a folder, and we may be unable to read it.
     """
     with contextlib.suppress(OSError):
         _flush_folder(folder)
@@ -243,10 +233,10 @@ def _flush_folder(folder: str) -> None:
 
 @contextlib.contextmanager
 def growing(path: str, mode: int) -> Generator[int]:
-    """Make a file; until the block ends, everybody can tell that somebody is writing it.
+    """Make a file that stays locked until the block ends; it is removed when the block fails.
 
-    The caller writes to the descriptor and closes it.  A block that ends in an error takes the file
-    with it.  Raises `OSError`, `FileExistsError` where there is such a file.
+    The caller writes to the descriptor and closes it.  Raises `OSError`, `FileExistsError` where
+    there is such a file.
     """
     try:
         file = _made(path, mode)
@@ -269,7 +259,7 @@ def growing(path: str, mode: int) -> Generator[int]:
 
 
 def discard(path: str) -> None:
-    """Remove a temporary file; where that fails, the next start will."""
+    """Remove a temporary file; where that fails, the next start removes it."""
     with contextlib.suppress(OSError):
         os.unlink(path)
 
@@ -314,14 +304,14 @@ def _made(path: str, mode: int) -> int:
             continue
         if not _LOCKS or _is_locked_by_us(file, path) or not file_lock.is_supported(file):
             return file
-        # Somebody who clears up came between the two calls, and is about to remove it.
+        # Another process is clearing up: it locked the file first, and is about to remove it.
         os.close(file)
         lost = True
     raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
 
 
 def _is_locked_by_us(file: int, path: str) -> bool:
-    """Lock a file, and return whether it is still the one of this name."""
+    """Lock a file; return whether that worked and the file still has this name."""
     if not file_lock.take(file):
         return False
     with contextlib.suppress(FileNotFoundError):
@@ -335,8 +325,8 @@ def _is_locked_by_us(file: int, path: str) -> bool:
 def append(file: int, data: bytes, folder: str, right: Literal["ours", "agreed"] = "ours") -> None:
     """Add whole lines to a file that we have locked; durable on return.
 
-    What a killed process left of another line is ended first.  Raises `OSError`; then the file is
-    as it was.  Under a lock that is only `agreed`, what somebody else wrote behind our bytes stays.
+    A torn last line is ended first.  Raises `OSError`; then the file is as it was.  Where the lock
+    is only `agreed`, bytes that another process wrote behind ours stay.
     """
     size = os.lseek(file, 0, os.SEEK_END)
     data = _end_of_line(file, size) + data
@@ -348,7 +338,7 @@ def append(file: int, data: bytes, folder: str, right: Literal["ours", "agreed"]
         if size == 0:
             _flush_folder(folder)
     except BaseException:
-        # Whoever is told that it failed must not find it there later.
+        # The caller learns that it failed, so the bytes must go.
         with contextlib.suppress(OSError):
             if right == "ours" or os.fstat(file).st_size == size + written:
                 os.ftruncate(file, size)
@@ -359,8 +349,8 @@ def append(file: int, data: bytes, folder: str, right: Literal["ours", "agreed"]
 def append_line(path: str, line: bytes) -> None:
     """Append a line to a file that other processes grow as well, without a lock.
 
-    It is one write at the end, so lines of several processes do not mix.  Raises `OSError`; what
-    came to the disk then is no line for a reader, and is ended by whoever comes next.
+    It is one write at the end, so lines of several processes do not mix.  Raises `OSError`; a part
+    of the line that came to the disk is ended by the next append.
     """
     file = open_to_append(path, os.O_CREAT)
     try:
@@ -376,16 +366,15 @@ def append_line(path: str, line: bytes) -> None:
 
 
 def append_to(path: str, line: object) -> None:
-    """Append a JSON value to a file under its lock; durable on return, or else `StorageError`."""
+    """Append a JSON value to a file under its lock, durable on return; raises `StorageError`."""
     with _locked(path, PATIENCE) as file:
         Journal(file, os.path.dirname(path)).append(line)
 
 
 class Journal:
-    """The right to write to one file that only grows; it ends with the block it came from."""
+    """The right to write to one file that only grows; it ends with the block of `held`."""
 
     def __init__(self, file: int, folder: str) -> None:
-        """Take the file, which is locked."""
         self._file = file
         self._folder = folder
 
@@ -415,7 +404,7 @@ class Journal:
 
 @contextlib.contextmanager
 def held(folder: str, name: str, patience: float = PATIENCE) -> Generator[Journal]:
-    """Hold the right to write to a file; one that is empty then goes again, with its folder.
+    """Hold the right to write to a file; an empty one is removed at the end, with its folder.
 
     The right ends with the block, or with the process.  Raises `StorageError`, also when another
     process keeps the right for more than `patience` seconds.
@@ -433,9 +422,9 @@ def held(folder: str, name: str, patience: float = PATIENCE) -> Generator[Journa
 
 
 def is_held(path: str) -> bool:
-    """Return whether somebody holds the right to write to a file right now; waits for nobody.
+    """Return whether a process holds the right to write to a file now.
 
-    A file that cannot be locked counts as held: without locks nobody can write to it either.
+    A file that cannot be locked counts as held.
     """
     try:
         file = os.open(path, os.O_RDWR | _SAFE | _NO_WAIT)
@@ -484,7 +473,7 @@ def _hold(path: str, patience: float) -> int:
 
 
 def _is_taken(file: int, path: str) -> bool:
-    """Lock a file without waiting; one that was removed meanwhile is of no use."""
+    """Lock a file without waiting; return whether that worked and the file is still there."""
     if not stat.S_ISREG(os.fstat(file).st_mode):
         raise StorageError("not a regular file")
     if not file_lock.take_to_append(file):
@@ -506,7 +495,7 @@ def _end_of_line(file: int, size: int) -> bytes:
 
 
 def regular(path: str, flags: int) -> int:
-    """Open a file, and nothing else: a pipe in its place would keep us waiting."""
+    """Open a regular file; anything else raises `OSError`, as a pipe would keep us waiting."""
     file = os.open(path, flags | _NO_WAIT, 0o600)
     if stat.S_ISREG(os.fstat(file).st_mode):
         return file
@@ -541,18 +530,14 @@ def lines_in(path: str) -> Iterator[object]:
 
 
 def all_lines_in(path: str) -> Iterator[object]:
-    """Yield every line of a file that only grows, `Unreadable` for one that is no JSON.
-
-    Raises `StorageError`.
-    """
+    """Yield every line, `Unreadable` for one that is no JSON; raises `StorageError`."""
     return (_value_of(line) for line in _lines_of(path))
 
 
 def unreadable_in(path: str) -> Iterator[int]:
-    """Yield which lines of a file that only grows hold no JSON object, from 1.
+    """Yield the numbers, from 1, of lines that hold no JSON object; raises `StorageError`.
 
-    A last line that lacks its end is left out: it is being written, or its writer was killed.
-    Raises `StorageError`.
+    A torn last line is left out: it is being written, or its writer was killed.
     """
     for number, line in enumerate(_lines_of(path), 1):
         value = _value_of(line)

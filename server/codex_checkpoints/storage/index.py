@@ -1,9 +1,9 @@
-"""What was found in the session files, remembered in SQLite: a cache, never the only copy.
+"""The index: what readers found in the session files, in SQLite.  It is a cache.
 
-One narrow row a file answers every list; a wide table beside it holds the states of large files,
-so that a follower need not read them from the beginning.  The database may be absent, old, locked,
-read-only or damaged: then it is made anew, or kept in memory for this process, and `fallback` says
-so.  Several processes may use it at once (WAL); a lost race costs a second look at a file.
+One row a file answers every list; a second table holds the states of large files, so that a reader
+need not begin at their first byte.  A database that is absent, old or damaged is made anew; one
+that is locked or read-only is kept in memory, and `fallback` holds the reason.  Several processes
+may use it at once (WAL); a lost race costs a second look at a file.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _PUT = f"INSERT OR REPLACE INTO rollouts VALUES ({', '.join('?' * len(_COLUMNS))
 
 
 def is_storable(text: str) -> bool:
-    """Return whether a text is UTF-8; a name that the file system gave need not be."""
+    """Return whether a text is UTF-8; the name of a file need not be."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -49,18 +49,11 @@ def is_storable(text: str) -> bool:
     return True
 
 
-def _is_inside(path: str, folder: str) -> bool:
-    return path.startswith(os.path.join(folder, ""))
-
-
 class Index:
     """The rows of all session files; owned by one thread."""
 
     def __init__(self, path: str, codex_home: str | None = None) -> None:
-        """Open the database at `path`, or make it, or do without a file.
-
-        So it does inside a Codex home that is missing: to make that is left to Codex.
-        """
+        """Open the database at `path`, or make it; without a file in a missing Codex home."""
         self.path = path
         self._codex_home = codex_home
         self.fallback: str | None = None
@@ -126,13 +119,16 @@ class Index:
         return {values[0]: _row(values) for values in found}
 
     def _replace(self, error: sqlite3.Error) -> None:
-        """Go on without the database that failed."""
         self._connection.close()
         self._connection = self._instead(error)
 
     def _open(self) -> sqlite3.Connection:
         home = self._codex_home
-        if home is not None and not os.path.isdir(home) and _is_inside(self.path, home):
+        if (
+            home is not None
+            and not os.path.isdir(home)
+            and self.path.startswith(os.path.join(home, ""))
+        ):
             return self._new_in_memory()
         try:
             return self._on_disk()
@@ -142,7 +138,7 @@ class Index:
             return self._in_memory(error.strerror or str(error))
 
     def _instead(self, error: sqlite3.Error) -> sqlite3.Connection:
-        """Return what to use for a database that failed: a new one where it is damaged."""
+        """Return a database in place of one that failed: on disk again where it was damaged."""
         import logging  # noqa: PLC0415 - rarely needed, and slow to load
 
         log = logging.getLogger(__name__)

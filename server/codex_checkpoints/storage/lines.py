@@ -1,12 +1,11 @@
-"""The lines of session files: of a new thread, behind those of an old one, and how a file ends.
+"""Make lines of session files: those of a new thread, and those behind the end of an old one.
 
-Codex goes on from the last line that it understands.  We go on from the highest ordinal of any line
-that is JSON, known to us or not, in the last piece of the file that has one: a torn line has none,
-foreign lines may repeat or skip numbers, and a line from the future may lack it.  Codex has passed
-what lies further back.
+Codex numbers on from the last line that it understands.  We number on from the highest ordinal of
+any JSON line in the last piece of the file that has one: a torn line has none, and lines that we do
+not know may repeat, skip or lack numbers.
 
-All that we write by ourselves is ASCII: a line that a crash cut off is still UTF-8, and Codex,
-which refuses a file with any byte that is not, goes on with the next line (STO-15).
+Our own lines are ASCII.  So a line that a crash cut off is still UTF-8, and Codex, which refuses a
+file with any other byte, goes on with the next line (STO-15).
 """
 
 from __future__ import annotations
@@ -15,13 +14,13 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import chain
-from typing import cast
 
 import orjson
 
-from codex_checkpoints.storage.contract import Copied, Item, NewThread, Unsupported
+from codex_checkpoints.core.rollout.fields import object_of
+from codex_checkpoints.storage.contract import Copied, Item, NewThread, Unsupported, in_text
 from codex_checkpoints.values import frozen
 
 _ENVELOPE = frozenset({"timestamp", "ordinal", "type", "payload"})
@@ -30,7 +29,7 @@ _THREAD_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-
 
 
 def is_thread_id(text: str) -> bool:
-    """Return whether a text is the id of a thread as Codex gives them: a UUID in lower case."""
+    """Return whether a text is a thread id as Codex makes them: a UUID in lower case."""
     return _THREAD_ID.fullmatch(text) is not None
 
 
@@ -70,7 +69,7 @@ def _numbered(items: Iterable[Item | Copied], ordinal: int | None, at: datetime)
 
 
 def _first_ordinal(meta: Mapping[str, object]) -> int | None:
-    """Return where a history begins to count: behind its base; None in a legacy one."""
+    """Return the ordinal behind the base of a history; None in a legacy one."""
     if meta.get("history_mode") != "paginated":
         return None
     match meta.get("history_base"):
@@ -88,8 +87,7 @@ def line_of(item: Item, ordinal: int | None, at: datetime) -> bytes:
     """
     if not _ENVELOPE.isdisjoint(item.extra):
         raise Unsupported("a key of the envelope stands in `extra` as well")
-    moment = at.astimezone(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
-    envelope: dict[str, object] = {"timestamp": item.timestamp or moment}
+    envelope: dict[str, object] = {"timestamp": item.timestamp or in_text(at)}
     if ordinal is not None:
         envelope["ordinal"] = ordinal
     envelope |= {"type": item.type, "payload": dict(item.payload), **item.extra}
@@ -127,11 +125,11 @@ def lines_behind(
 # --- how a file ends -----------------------------------------------------------------------------
 
 ReadAt = Callable[[int, int], bytes]
-"""Return so many bytes from an offset on, fewer only at the end; may raise `OSError`."""
+"""Return `length` bytes from an offset on, fewer only at the end; may raise `OSError`."""
 
 _STEP = 1 << 18
 _LOOK_BACK = 1 << 20
-"""So much of the end is looked at in any case, and more until a number was found."""
+"""At least so many bytes at the end are read, and more until an ordinal was found."""
 
 _LONGEST_HEAD = 1 << 24
 _BLANK = b" \t\r\n"
@@ -139,7 +137,7 @@ _BLANK = b" \t\r\n"
 
 @frozen
 class End:
-    """The highest ordinal near the end, None in a legacy history, and whether the last LF lacks."""
+    """The highest ordinal near the end, None in a legacy history; whether the last LF lacks."""
 
     ordinal: int | None
     torn: bool
@@ -171,7 +169,7 @@ def end_of(read_at: ReadAt, size: int, thread_id: str) -> End:
 
 
 def reading(file: int) -> ReadAt:
-    """Return how to read an open file at any place."""
+    """Return a function that reads an open file at any offset."""
 
     def read_at(start: int, length: int) -> bytes:
         os.lseek(file, start, os.SEEK_SET)
@@ -185,7 +183,7 @@ def reading(file: int) -> ReadAt:
 
 
 def follows(line: bytes, ordinal: int | None) -> bool:
-    """Return whether a line may be taken as it is; where an ordinal is due, it has just that."""
+    """Return whether a line can be copied, and has the ordinal that is due, if any."""
     if b"\n" in line or not _is_utf8(line):
         return False
     return ordinal is None or ordinal_of(line) == ordinal
@@ -199,7 +197,7 @@ def ordinal_of(line: bytes) -> int | None:
 
 def _is_paginated(head: bytes, thread_id: str) -> bool:
     record = _record(head)
-    meta = _object(record.get("payload"))
+    meta = object_of(record.get("payload"))
     if record.get("type") != "session_meta" or not meta:
         raise Unsupported("the session file does not begin with its session_meta")
     if str(meta.get("id")).lower() != thread_id:
@@ -213,13 +211,9 @@ def _is_paginated(head: bytes, thread_id: str) -> bool:
 def _record(line: bytes) -> Mapping[str, object]:
     """Return the JSON object of a line; an empty one for anything else."""
     try:
-        return _object(orjson.loads(line))
+        return object_of(orjson.loads(line))
     except orjson.JSONDecodeError:
         return {}
-
-
-def _object(value: object) -> Mapping[str, object]:
-    return cast("Mapping[str, object]", value) if isinstance(value, dict) else {}
 
 
 def _is_utf8(line: bytes) -> bool:

@@ -1,9 +1,8 @@
-"""The store of a Codex home: rollouts in files, what was told about them in SQLite (STO-9).
+"""The store of a Codex home: rollouts in files, what readers found in them in SQLite (STO-9).
 
-The files are the truth.  The index remembers what readers told, so that nothing is read for a list;
-it may be absent, old, damaged or locked, and is then told again.  Names that people gave lie in
-files as well, see `names` (STO-10).  Every write to a session file happens in `writer`, under
-the locks of `locks`.
+The files are the truth.  The index remembers what readers found, so that a list reads no file; an
+index that is absent, old, damaged or locked is filled again.  `contract.ThreadStore` says what the
+methods do.
 """
 
 from __future__ import annotations
@@ -48,10 +47,7 @@ class LocalThreadStore:
     """The threads of one Codex home; `contract.ThreadStore` for files."""
 
     def __init__(self, codex_home: str, state_dir: str, clock: Callable[[], str]) -> None:
-        """Open the index below `state_dir`; no session file is looked at yet.
-
-        `clock` says when a name is given: UTC, ISO 8601.
-        """
+        """Open the index below `state_dir`; `clock` returns the time, UTC, ISO 8601."""
         self.codex_home = codex_home
         self.reader = FileReader()
         self._nursery = state_dir
@@ -65,7 +61,6 @@ class LocalThreadStore:
     # --- histories -------------------------------------------------------------------------------
 
     def create_thread(self, new: NewThread, at: datetime) -> Rollout:
-        """Publish a thread whole; durable and visible to Codex when this returns."""
         thread_id = id_of(new)
         if self._rollouts_of(thread_id):
             raise Conflict("it exists already")
@@ -80,7 +75,6 @@ class LocalThreadStore:
         at: datetime,
         expected: Look | None = None,
     ) -> Appended:
-        """Append to the current rollout under Codex's locks; durable when this returns."""
         self._written_by_us(thread_id)
         with locks.hold(self.codex_home, thread_id) as lock:
             rollout = self._newest(thread_id)
@@ -96,7 +90,6 @@ class LocalThreadStore:
         return Appended(self._seen(path), written.start, written.end, written.ordinals)
 
     def check_append(self, thread_id: str) -> None:
-        """Make sure that a thread could be appended to; no lock is made for that."""
         self._written_by_us(thread_id)
         rollout = self._newest(thread_id)
         if locks.is_live(self.codex_home, thread_id):
@@ -110,7 +103,6 @@ class LocalThreadStore:
     def load_history(
         self, thread_id: str, cursor: str | None = None, limit: int | None = None
     ) -> HistoryPage:
-        """Return lines of the whole history, the bases' below the cut first."""
         path = self._newest(thread_id).path
         by_id = queries.by_rollout_id(tree.scan(self.codex_home).values())
         chain = queries.parts(self.reader, path, lambda rollout_id: by_id.get(rollout_id.lower()))
@@ -119,7 +111,6 @@ class LocalThreadStore:
     # --- what there is ---------------------------------------------------------------------------
 
     def rollouts(self) -> Mapping[str, Rollout]:
-        """Look which session files there are; those that nobody could be told of are left out."""
         found = tree.scan(self.codex_home)
         self._unnamable = tuple(path for path in found if not is_storable(path))
         for path in self._unnamable:
@@ -127,12 +118,10 @@ class LocalThreadStore:
         return found
 
     def places(self) -> Mapping[str, str]:
-        """Return by rollout id where the session files lie, without a look at any."""
         found = tree.places(self.codex_home)
         return {rollout_id: path for rollout_id, path in found.items() if is_storable(path)}
 
     def look(self, paths: Iterable[str]) -> Mapping[str, Rollout | None]:
-        """Look at some session files and their other forms again."""
         active, archived = (root + os.sep for root in tree.roots(self.codex_home))
         found: dict[str, Rollout | None] = {}
         asked = {form for path in paths for form in tree.forms(path)}
@@ -141,12 +130,11 @@ class LocalThreadStore:
             if path.startswith((active, archived)):
                 file = tree.find(path, archived=path.startswith(archived))
                 # Of two forms the plain one counts.
-                if file is not None and not (file.compressed and _exists_plain(path)):
-                    found[path] = file
+                is_twin = path.endswith(".zst") and os.path.exists(path.removesuffix(".zst"))
+                found[path] = None if is_twin else file
         return found
 
     def rollout_at(self, path: str) -> Rollout:
-        """Look at a file that a person named."""
         try:
             return tree.named(path)
         except OSError as error:
@@ -155,34 +143,27 @@ class LocalThreadStore:
             raise UnreadableSource("no file can have this name") from error
 
     def beside(self, path: str) -> Mapping[str, str]:
-        """Return by rollout id the session files in the folder of a file."""
         return tree.beside(path)
 
     def rows(self) -> Mapping[str, Row]:
-        """Return by path what readers told of session files."""
         return self._known()
 
     def current(self) -> Mapping[str, Row]:
-        """Return the row of the newest session file of each thread, by thread id."""
         if self._current is None:
             self._current = queries.current(self._known().values())
         return self._current
 
     def live_threads(self) -> frozenset[str]:
-        """Return the threads whose writer lock another process holds."""
         return locks.live_threads(self.codex_home)
 
     def name_of(self, row: Row) -> str | None:
-        """Return what the thread of a row is called, by whoever named it last."""
         return self._names.of(row)
 
     def read_thread(self, thread_id: str) -> StoredThread:
-        """Return one thread, by what was told of it."""
         row = self._row_of(thread_id)
         return StoredThread(row, self.name_of(row), locks.is_live(self.codex_home, thread_id))
 
     def list_threads(self, query: ThreadQuery) -> ThreadPage:
-        """Return threads that fit, by what was told of them."""
         if self._ordered is None:
             self._ordered = queries.ordered(self.current().values())
         name_of = self._names.all()
@@ -195,46 +176,38 @@ class LocalThreadStore:
     # --- metadata --------------------------------------------------------------------------------
 
     def update_thread_metadata(self, patches: Iterable[tuple[str, Patch]]) -> None:
-        """Apply patches: names to files, the rest to the index in one transaction."""
         patches = tuple(patches)
         named = [(who, patch.name) for who, patch in patches if not isinstance(patch.name, Unset)]
         for row, name in [(self._row_of(thread_id), name) for thread_id, name in named]:
-            self._give(row, name)
-        told = [patch.row for _, patch in patches if isinstance(patch.row, Row)]
+            self._names.give(row.session_id, name, legacy=self._is_legacy(row))
+        found = [patch.row for _, patch in patches if isinstance(patch.row, Row)]
         gone = [patch.of for _, patch in patches if patch.row is None and patch.of is not None]
-        if told or gone:
-            self._index.put(told, gone)
+        if found or gone:
+            self._index.put(found, gone)
             known = self._known()
             for path in gone:
                 known.pop(path, None)
-            known |= {row.path: row for row in told}
+            known |= {row.path: row for row in found}
             self._current = self._ordered = None
 
     def recall(self, path: str) -> object:
-        """Return what a reader wanted to find again about a session file."""
         return self._index.state(path)
 
     def remember(self, path: str, look: Look, state: object) -> None:
-        """Keep JSON values for a reader; they are lost with the index."""
         self._index.put_state(path, look, state)
 
     # --- lifecycle -------------------------------------------------------------------------------
 
     def archive_thread(self, thread_id: str) -> Rollout:
-        """Move the session file among the archived ones, as Codex does."""
         return self._move(thread_id, archive=True)
 
     def unarchive_thread(self, thread_id: str) -> Rollout:
-        """Move the session file back to the folder of its day, as of now."""
         return self._move(thread_id, archive=False)
 
     def delete_thread(self, thread_id: str) -> None:
-        """Remove the session file of a thread that we made and that nothing builds on."""
         self._written_by_us(thread_id)
         with locks.hold(self.codex_home, thread_id) as lock:
-            own = self._rollouts_of(thread_id)
-            if not own:
-                raise ThreadNotFound("there is no such session")
+            own = self._present(thread_id)
             if len(own) > 1:
                 raise Conflict("the session has gone on in a later file")
             made_by = queries.head(self.reader, own[0].path)
@@ -249,20 +222,16 @@ class LocalThreadStore:
 
     @property
     def place(self) -> str:
-        """Return the Codex home."""
         return self.codex_home
 
     @property
     def watched(self) -> tuple[str, ...]:
-        """Return the folders of session files and of locks."""
         return tree.watched(self.codex_home)
 
     def touched(self, paths: Iterable[str]) -> Touched:
-        """Say what changes at some paths may mean."""
         return tree.touched(self.codex_home, paths)
 
     def faults(self) -> tuple[Fault, ...]:
-        """Return what is wrong with folders and index."""
         found = [*tree.faults(self.codex_home)]
         if self._index.fallback is not None:
             found.append(Fault("index_unavailable", self._index.path, self._index.fallback))
@@ -275,7 +244,6 @@ class LocalThreadStore:
         return writer.clear_leftovers(self._nursery, self.codex_home)
 
     def close(self) -> None:
-        """Let go of the index."""
         self._index.close()
 
     # --- inside ----------------------------------------------------------------------------------
@@ -287,26 +255,27 @@ class LocalThreadStore:
 
     def _rollouts_of(self, thread_id: str) -> list[Rollout]:
         """Look for the session files of a thread, the newest last."""
-        own = tree.of_thread(self.codex_home, thread_id)
-        told = (row.path for row in self._known().values() if row.session_id == thread_id)
+        own = tree.scan(self.codex_home, thread_id)
+        known = (row.path for row in self._known().values() if row.session_id == thread_id)
         # A file may be of another thread than its name says.
-        own |= {path: file for path, file in self.look(told).items() if file is not None}
+        own |= {path: file for path, file in self.look(known).items() if file is not None}
         return sorted((own[path] for path in filter(is_storable, own)), key=queries.age)
 
-    def _newest(self, thread_id: str) -> Rollout:
+    def _present(self, thread_id: str) -> list[Rollout]:
         own = self._rollouts_of(thread_id)
         if not own:
             raise ThreadNotFound("there is no such session")
-        return own[-1]
+        return own
+
+    def _newest(self, thread_id: str) -> Rollout:
+        return self._present(thread_id)[-1]
 
     def _in_sight(self, path: str) -> str:
-        """Return the place for a session file; raise where nobody would look for it."""
         if tree.is_out_of_sight(self.codex_home, path):
             raise Unsupported("a folder for session files is a link, which is not followed")
         return path
 
     def _seen(self, path: str) -> Rollout:
-        """Look at a file that was just written."""
         archived = path.startswith(tree.roots(self.codex_home)[1] + os.sep)
         rollout = tree.find(path, archived=archived)
         if rollout is None:
@@ -320,12 +289,7 @@ class LocalThreadStore:
             raise Unsupported("Codex knows no lock for such a session id")
 
     def _row_of(self, thread_id: str) -> Row:
-        """Return what was told of a thread, or at least that it is there."""
         return self.current().get(thread_id) or Row(self._newest(thread_id), thread_id)
-
-    def _give(self, row: Row, name: str | None) -> None:
-        """Name a thread, or take its name back: in our file, and where Codex keeps such names."""
-        self._names.give(row.session_id, name, legacy=self._is_legacy(row))
 
     def _is_legacy(self, row: Row) -> bool:
         """Return whether Codex keeps the thread's name in its list; others it keeps in SQLite."""
@@ -337,9 +301,7 @@ class LocalThreadStore:
     def _move(self, thread_id: str, *, archive: bool) -> Rollout:
         self._written_by_us(thread_id)
         with locks.hold(self.codex_home, thread_id) as lock:
-            own = self._rollouts_of(thread_id)
-            if not own:
-                raise ThreadNotFound("there is no such session")
+            own = self._present(thread_id)
             if own[-1].archived == archive:
                 raise Conflict(f"the session is {'archived' if archive else 'active'} already")
             # All of them, as Codex does; the current one last, so that whoever was killed in
@@ -380,7 +342,3 @@ def _touch(path: str) -> None:
         import logging  # noqa: PLC0415 - rarely needed, and slow to load
 
         logging.getLogger(__name__).warning("%s: %s", path, error.strerror)
-
-
-def _exists_plain(path: str) -> bool:
-    return os.path.exists(path.removesuffix(".zst"))

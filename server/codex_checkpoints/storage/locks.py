@@ -1,17 +1,15 @@
-"""Codex's writer locks: who holds a thread right now, and holding one in order to write.
+"""Codex's writer locks: find out who holds a thread, and hold one in order to write.
 
-Codex keeps `thread-writer-locks/<thread>.lock` locked while a thread is loaded.  Asking creates
-nothing, waits for nobody beyond a fifth of a second, and lets go at once.  `hold` takes the lock as
-Codex does, and is the only way to a `WriterLock`, without which `writer` writes nothing (STO-16).
+Codex keeps `thread-writer-locks/<thread>.lock` locked while a thread is loaded.  A probe creates
+nothing, waits at most a fifth of a second, and lets go at once.  `hold` takes the lock as Codex
+does, and is the only way to a `WriterLock`, without which `writer` writes nothing (STO-16).
 
-The answer is "live" where the truth cannot be had: somebody keeps `.coordination.lock`
-longer than we wait, or a lock file is there but the system does not let us ask. A session
-that is wrongly called live only refuses a write; one that is wrongly called free would
-lose it.
+A thread counts as live where we cannot find out: another process keeps `.coordination.lock` longer
+than we wait, or the system does not let us open a lock file.  A session wrongly called live is only
+refused; one wrongly called free would be damaged.
 
-When we ask, our locks are shared ones. They conflict with Codex's exclusive lock just as well, they
-need no right to write, and two of our own probes do not take each other for Codex.  When we hold,
-they are exclusive, and a probe sees us as it sees Codex.
+A probe takes a shared lock.  It conflicts with Codex's exclusive lock just as well, needs no right
+to write, and two probes do not take each other for Codex.  `hold` takes an exclusive one.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 
 from codex_checkpoints.storage import file_lock
 from codex_checkpoints.storage.contract import StorageFailed, ThreadIsLive, Unsupported
@@ -45,13 +43,12 @@ _COORDINATION_WAIT = 0.2
 # Codex keeps it for milliseconds; it would itself wait for 30 seconds.
 _COORDINATION_WAIT_TO_WRITE = 5.0
 _COORDINATION_PAUSE = 0.005
-# Codex waits for the coordination lock while we hold it, so a folder with many locks that
-# were left behind is asked in portions.
+# Codex waits while we hold the coordination lock, so many locks are probed in portions.
 _AT_A_TIME = 64
 
 
 def live_threads(codex_home: str) -> frozenset[str]:
-    """Name the threads whose writer lock is held."""
+    """Return the threads whose writer lock is held."""
     place = lock_folder(codex_home)
     try:
         locks = sorted(name for name in os.listdir(place) if name.endswith(_SUFFIX))
@@ -66,7 +63,7 @@ def live_threads(codex_home: str) -> frozenset[str]:
 
 
 def is_live(codex_home: str, thread_id: str) -> bool:
-    """Tell whether the thread's writer lock is held; what is no thread id is not live."""
+    """Return whether the thread's writer lock is held; what is no thread id is not live."""
     if _THREAD_ID.fullmatch(thread_id) is None:
         return False
     return bool(_held(lock_folder(codex_home), (thread_id,)))
@@ -76,7 +73,6 @@ class WriterLock:
     """The right to write to one thread of one Codex home; it ends with the `hold` it came from."""
 
     def __init__(self, seal: object, codex_home: str, thread_id: str) -> None:
-        """Make none: `hold` alone knows the seal."""
         if seal is not _SEAL:
             raise TypeError("a writer lock comes from hold()")
         self._home = _absolute(codex_home)
@@ -84,14 +80,14 @@ class WriterLock:
         self._ended = False
 
     def end(self) -> None:
-        """Make it good for nothing from here on."""
+        """Let `check` refuse everything from here on."""
         self._ended = True
 
     def check(self, path: str) -> None:
-        """Make sure that this allows to write to a rollout right now.
+        """Raise where this does not allow to write to a rollout now.
 
-        Raises `Unsupported` for a rollout whose name is not this thread's, `ValueError` where the
-        lock is held no longer, or for another Codex home: then a caller is wrong.
+        `Unsupported` for a rollout whose name is not this thread's; `ValueError`, a caller's
+        mistake, where the lock is held no longer, or for another Codex home.
         """
         if self._ended:
             raise ValueError("the lock is no longer held")
@@ -101,7 +97,7 @@ class WriterLock:
 
 
 def check_name(path: str, thread_id: str) -> None:
-    """Make sure that a rollout has the name of this thread; raises `Unsupported`."""
+    """Raise `Unsupported` for a rollout that has not the name of this thread."""
     name = parse_name(os.path.basename(path))
     if name is None or name.thread_id != thread_id:
         raise Unsupported("the session file has the name of another session")
@@ -116,12 +112,12 @@ def _absolute(path: str) -> str:
 
 @contextlib.contextmanager
 def hold(codex_home: str, thread_id: str) -> Generator[WriterLock]:
-    """Hold a thread's writer lock as Codex does: meanwhile Codex is refused, and so is any other.
+    """Hold a thread's writer lock as Codex does; Codex and all others are refused meanwhile.
 
-    Makes the folder of locks and the files in it, and removes the thread's lock file at the end.
-    A process that is killed leaves that file, but locks nobody out.  Raises `ThreadIsLive` when
-    another holds the lock or keeps `.coordination.lock`, `StorageFailed` when the files cannot be
-    had, `Unsupported` for what is no thread id.
+    Makes the folder of locks, and removes the thread's lock file at the end.  A killed process
+    leaves that file, but unlocked.  Raises `ThreadIsLive` when another holds the lock or keeps
+    `.coordination.lock`, `StorageFailed` when the files cannot be opened, `Unsupported` for what is
+    no thread id.
     """
     if _THREAD_ID.fullmatch(thread_id) is None:
         raise Unsupported("no session id")
@@ -168,13 +164,10 @@ def _give_back(place: str, path: str, descriptor: int) -> None:
 
 @contextlib.contextmanager
 def _writing_coordinated(place: str) -> Generator[bool]:
-    """Keep everybody else from opening or closing threads; `False` when it could not be had."""
+    """Keep others from opening or closing threads; yields False when they kept us waiting."""
     descriptor = _made(os.path.join(place, _COORDINATION))
     try:
-        end = time.monotonic() + _COORDINATION_WAIT_TO_WRITE
-        while not (taken := file_lock.take(descriptor)) and time.monotonic() < end:
-            time.sleep(_COORDINATION_PAUSE)
-        yield taken
+        yield _take_in_time(file_lock.take, descriptor, _COORDINATION_WAIT_TO_WRITE)
     finally:
         os.close(descriptor)  # this lets go as well
 
@@ -204,13 +197,15 @@ def _held(place: str, threads: Sequence[str]) -> set[str]:
 
 @contextlib.contextmanager
 def _coordinated(place: str) -> Generator[bool]:
-    """Keep Codex from opening threads meanwhile; `False` when that could not be had."""
+    """Keep Codex from opening threads; yields False when it kept us waiting."""
     path = os.path.join(place, _COORDINATION)
     if not os.path.lexists(path):
         yield True
         return
     with _opened(path) as descriptor:
-        taken = descriptor is not None and _take_in_time(descriptor)
+        taken = descriptor is not None and _take_in_time(
+            file_lock.share, descriptor, _COORDINATION_WAIT
+        )
         try:
             yield taken
         finally:
@@ -218,13 +213,11 @@ def _coordinated(place: str) -> Generator[bool]:
                 file_lock.let_go(descriptor)
 
 
-def _take_in_time(descriptor: int) -> bool:
-    end = time.monotonic() + _COORDINATION_WAIT
-    while not file_lock.share(descriptor):
-        if time.monotonic() >= end:
-            return False
+def _take_in_time(lock: Callable[[int], bool], descriptor: int, seconds: float) -> bool:
+    end = time.monotonic() + seconds
+    while not (taken := lock(descriptor)) and time.monotonic() < end:
         time.sleep(_COORDINATION_PAUSE)
-    return True
+    return taken
 
 
 def _is_held(path: str) -> bool:

@@ -1,7 +1,6 @@
-"""A store that keeps everything in this process, and the plainest reading of the contract.
+"""A store that keeps everything in this process; `contract.ThreadStore` says what the methods do.
 
-A rollout is a name and its bytes.  Nothing survives `close`, and nobody else can have a thread
-loaded, so only what a test names is live.
+A rollout is a name and its bytes.  Only the threads in `live` count as loaded by another process.
 """
 
 from __future__ import annotations
@@ -60,16 +59,13 @@ class MemoryReader:
     """Reads the rollouts of a store in memory; `contract.RolloutReader`."""
 
     def __init__(self, held: Mapping[str, Held]) -> None:
-        """Read from this mapping, whatever comes into it later."""
         self._held = held
 
     def identify(self, path: str) -> Identity:
-        """Say who a rollout is by its place."""
         thread_id, _, rollout_id = path.removeprefix(PLACE).partition("/")
         return Identity(thread_id, rollout_id)
 
     def follow(self, path: str, old: Mark | None, feed: Feed) -> Reading | None:
-        """Feed what lies behind `old`, or everything; None where it is no longer the same."""
         held = self._find(path)
         if old is not None and old != _mark(held, old.offset):
             return None
@@ -79,7 +75,6 @@ class MemoryReader:
     def read(
         self, path: str, offset: int, feed: Feed, limit: int | None = None
     ) -> tuple[int, bytes]:
-        """Feed from `offset` to `limit` or the end; return where it stopped, and the rest."""
         data = self._find(path).data[:limit]
         # What was left is offered again, together with more.
         while offset < len(data) and (consumed := feed(data[offset : offset + _PORTION])):
@@ -87,16 +82,13 @@ class MemoryReader:
         return offset, data[offset:]
 
     def mark_at(self, path: str, offset: int, inode: int) -> Mark:
-        """Return the mark at an offset."""
         return evolve(_mark(self._find(path), offset), inode=inode)
 
     def piece(self, path: str, start: int, longest: int) -> bytes | None:
-        """Return what lies from `start` to the end; None when that is more than `longest`."""
         data = self._find(path).data[start:]
         return data if len(data) <= longest else None
 
     def first_line(self, path: str) -> bytes:
-        """Return the first line that is not blank."""
         return self._find(path).data.lstrip().partition(b"\n")[0]
 
     def _find(self, path: str) -> Held:
@@ -115,7 +107,6 @@ class InMemoryThreadStore:
     """Threads that live as long as this object; `contract.ThreadStore` without any file."""
 
     def __init__(self) -> None:
-        """Begin without any thread."""
         self._held: dict[str, Held] = {}
         self._rows: dict[str, Row] = {}
         self._names: dict[str, str | None] = {}
@@ -140,7 +131,6 @@ class InMemoryThreadStore:
     # --- histories -------------------------------------------------------------------------------
 
     def create_thread(self, new: NewThread, at: datetime) -> Rollout:
-        """Keep a new thread."""
         thread_id = id_of(new)
         if self._rollouts_of(thread_id):
             raise Conflict("it exists already")
@@ -153,7 +143,6 @@ class InMemoryThreadStore:
         at: datetime,
         expected: Look | None = None,
     ) -> Appended:
-        """Put lines behind those of the current rollout."""
         rollout = self._to_write(thread_id)
         if expected is not None and expected != rollout.look:
             raise Conflict("the session has gone on since it was looked at")
@@ -164,66 +153,53 @@ class InMemoryThreadStore:
         return Appended(now, len(old), len(old) + len(new), ordinals)
 
     def check_append(self, thread_id: str) -> None:
-        """Make sure that lines could be put behind those of the current rollout."""
         self._end(self._to_write(thread_id))
 
     def load_history(
         self, thread_id: str, cursor: str | None = None, limit: int | None = None
     ) -> HistoryPage:
-        """Return lines of the whole history, the bases' below the cut first."""
         chain = queries.parts(self.reader, self._newest(thread_id).path, self.places().get)
         return queries.history_page(self.reader, chain, cursor, limit)
 
     # --- what there is ---------------------------------------------------------------------------
 
     def rollouts(self) -> Mapping[str, Rollout]:
-        """Return the rollouts by path."""
         return {path: held.rollout for path, held in self._held.items()}
 
     def places(self) -> Mapping[str, str]:
-        """Return the paths of the rollouts by their ids."""
         return queries.by_rollout_id(self.rollouts().values())
 
     def look(self, paths: Iterable[str]) -> Mapping[str, Rollout | None]:
-        """Look at some rollouts again."""
         now = self.rollouts()
         return {path: now.get(path) for path in paths}
 
     def rollout_at(self, path: str) -> Rollout:
-        """Look at a rollout of this store: there are no others."""
         rollout = self.rollouts().get(path)
         if rollout is None:
             raise UnreadableSource("there is no such rollout")
         return rollout
 
     def beside(self, path: str) -> Mapping[str, str]:
-        """Return nothing: no rollout lies anywhere else."""
         del path
         return {}
 
     def rows(self) -> Mapping[str, Row]:
-        """Return by path what readers told of rollouts."""
         return self._rows
 
     def current(self) -> Mapping[str, Row]:
-        """Return the row of the current rollout of each thread."""
         return queries.current(self._rows.values())
 
     def live_threads(self) -> frozenset[str]:
-        """Return the threads that count as loaded."""
         return frozenset(self.live)
 
     def name_of(self, row: Row) -> str | None:
-        """Return the name that was given, else the one that the history tells."""
         return self._names.get(row.session_id, row.recorded_name)
 
     def read_thread(self, thread_id: str) -> StoredThread:
-        """Return one thread, by what was told of it."""
         row = self.current().get(thread_id) or Row(self._newest(thread_id), thread_id)
         return self._stored(row)
 
     def list_threads(self, query: ThreadQuery) -> ThreadPage:
-        """Return threads that fit."""
         rows = queries.ordered(self.current().values())
         shown, cursor = queries.page(rows, query, self.name_of)
         return ThreadPage(tuple(map(self._stored, shown)), cursor)
@@ -231,7 +207,6 @@ class InMemoryThreadStore:
     # --- metadata --------------------------------------------------------------------------------
 
     def update_thread_metadata(self, patches: Iterable[tuple[str, Patch]]) -> None:
-        """Apply patches."""
         patches = tuple(patches)
         for thread_id, patch in patches:
             if not isinstance(patch.name, Unset) and thread_id not in self.current():
@@ -246,26 +221,21 @@ class InMemoryThreadStore:
                 self._states.pop(patch.of, None)
 
     def recall(self, path: str) -> object:
-        """Return what a reader wanted to find again."""
         return self._states.get(path)
 
     def remember(self, path: str, look: Look, state: object) -> None:
-        """Keep JSON values for a reader."""
         del look
         self._states[path] = orjson.loads(orjson.dumps(state))
 
     # --- lifecycle -------------------------------------------------------------------------------
 
     def archive_thread(self, thread_id: str) -> Rollout:
-        """Put a thread among the archived ones."""
         return self._move(thread_id, archived=True)
 
     def unarchive_thread(self, thread_id: str) -> Rollout:
-        """Put an archived thread back."""
         return self._move(thread_id, archived=False)
 
     def delete_thread(self, thread_id: str) -> None:
-        """Remove a thread that we made and that nothing builds on."""
         rollout = self._to_write(thread_id)
         own = queries.head(self.reader, rollout.path)
         if len(self._rollouts_of(thread_id)) > 1 or own is None or own.originator != OURS:
@@ -280,20 +250,16 @@ class InMemoryThreadStore:
 
     @property
     def place(self) -> str:
-        """Return that it is this process."""
         return "memory"
 
     @property
     def watched(self) -> tuple[str, ...]:
-        """Return no folder: there is none."""
         return ()
 
     def touched(self, paths: Iterable[str]) -> Touched:
-        """Say that no path of the file system means anything here."""
         return Touched(frozenset(), everything=False, lives=False, foreign=frozenset(paths))
 
     def faults(self) -> tuple[Fault, ...]:
-        """Return nothing: nothing can be wrong."""
         return ()
 
     def close(self) -> None:
@@ -325,7 +291,7 @@ class InMemoryThreadStore:
         return rollout
 
     def _end(self, rollout: Rollout) -> tuple[bytes, End]:
-        """Return what a rollout holds, and how it ends; raise where nothing goes on with it."""
+        """Return the bytes of a rollout, and how it ends; raise where it cannot be continued."""
         if rollout.archived:
             raise Unsupported("an archived session is not continued; unarchive it first")
         data = self._held[rollout.path].data

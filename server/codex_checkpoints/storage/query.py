@@ -1,7 +1,7 @@
-"""What every store answers alike: which rollout is current, which threads fit, what a history is.
+"""Answers that all stores share: the current rollout, pages of threads, the lines of a history.
 
-A store hands in what it knows.  A history is the lines of its bases below the cut, then its own
-(ROL-5); of a line only the ordinal is asked, of the first one also the base.
+A history is the lines of its bases below the cut, then its own (ROL-5).  Of a line only the ordinal
+is read, of the first one also the base.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def current(rows: Iterable[Row]) -> dict[str, Row]:
 
 
 def age(rollout: Rollout) -> tuple[bool, str, bool, bool, str]:
-    """Return what orders the rollouts of a thread, the current one last."""
+    """Return the key that sorts the rollouts of a thread, the current one last."""
     # Segments carry a UUIDv7; the thread's own id, which the first one carries, may be of any kind.
     later = rollout.rollout_id != rollout.thread_id
     return later, rollout.rollout_id, not rollout.archived, not rollout.compressed, rollout.path
@@ -54,11 +54,11 @@ def by_rollout_id(rollouts: Iterable[Rollout]) -> dict[str, str]:
 
 
 Named = tuple[str | None, str | None, str | None]
-"""What a session names: the rollout below it, the thread it is a fork of, the one it works for."""
+"""The rollout that a session is based on, the thread it is a fork of, and its parent thread."""
 
 
 def is_referred_to(rollout: Rollout, others: Iterable[Named]) -> bool:
-    """Return whether one of others builds on a rollout, is a fork of its thread or its subagent."""
+    """Return whether one of others is based on a rollout, a fork of its thread or its subagent."""
     return any(
         base in {rollout.rollout_id, rollout.thread_id} or rollout.thread_id in {fork, parent}
         for base, fork, parent in others
@@ -74,10 +74,10 @@ def ordered(rows: Iterable[Row]) -> list[Row]:
 def page(
     rows: Sequence[Row], query: ThreadQuery, name_of: Callable[[Row], str | None]
 ) -> tuple[Sequence[Row], str | None]:
-    """Return those of ordered rows that a query wants, and the cursor of what follows them.
+    """Return the rows that fit a query, of rows in order, and the cursor of the next page.
 
-    A cursor names the last row that was shown, so rows that come or go elsewhere do not shift it.
-    Raises `BadQuery`.
+    A cursor names the last row of a page, so rows that come or go do not shift it.  Raises
+    `BadQuery`.
     """
     if query.limit is not None and query.limit < 0:
         raise BadQuery("limit must not be negative", "limit")
@@ -85,7 +85,7 @@ def page(
         stamp, thread_id = _place_in_list(query.cursor)
         rows = [row for row in rows if _comes_after(row, stamp, thread_id)]
     rows = [row for row in rows if row.archived == query.archived]
-    # What was put away after a summary is of no use to anybody; one that is left is shown.
+    # A scratch session is archived after its summary and hidden; one that is left is shown.
     rows = [row for row in rows if not (row.scratch and row.archived)]
     if query.cwd is not None:
         below = _below(query.cwd)
@@ -107,7 +107,7 @@ def _searchable(row: Row, name: str | None) -> str:
 
 
 def _below(folder: str) -> Callable[[str], bool]:
-    """Return the test whether a folder is this one or lies below it."""
+    """Return a test whether a path is this folder or lies below it."""
     windows, above = is_windows_path(folder), _plain(folder)
     inside = f"{above}/"
 
@@ -121,7 +121,7 @@ def _below(folder: str) -> Callable[[str], bool]:
 
 
 def _plain(path: str) -> str:
-    """Return a folder as it is compared: without its last slash; one of Windows without case."""
+    """Return a folder for comparison: without its last slash; one of Windows without case."""
     if is_windows_path(path):
         return path.replace("\\", "/").rstrip("/").casefold()
     return path.rstrip("/")
@@ -132,7 +132,7 @@ def _stamp(row: Row) -> str:
 
 
 def _comes_after(row: Row, stamp: str, thread_id: str) -> bool:
-    """Return whether a row stands behind this place: newest first, then by id."""
+    """Return whether a row comes after this place: newest first, then by id."""
     return _stamp(row) < stamp or (_stamp(row) == stamp and row.session_id > thread_id)
 
 
@@ -158,7 +158,7 @@ def head(reader: RolloutReader, path: str) -> SessionMeta | None:
 def parts(
     reader: RolloutReader, path: str, locate: Callable[[str], str | None]
 ) -> tuple[Part, ...]:
-    """Return of which rollouts a history consists, the oldest first.
+    """Return the rollouts of a history, the oldest first.
 
     Raises `UnreadableSource` for one that is missing, or where they lead in a circle.
     """
@@ -237,7 +237,6 @@ def _lines_of(
 
 
 def _is_behind(line: bytes, part: Part) -> bool:
-    """Return whether a line lies behind the ordinal at which its part is cut."""
     return part.end_ordinal is not None and _ordinal(line) >= part.end_ordinal
 
 

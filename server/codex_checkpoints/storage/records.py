@@ -1,8 +1,7 @@
-"""Our own durable files, below the state folder (rules, "Files").
+"""Our own durable files, below the state folder (rules, "Files"), and times and ids for them.
 
-A file is either replaced whole (written beside, flushed, renamed) or only grows by whole lines.
-Nothing else of ours is ever written, but for the index.  How that is done is known to `durable`,
-what the records mean to `core`; Codex's own files belong to `threads`.
+A file is either replaced whole or only grows by whole lines, both by `durable`.  Except for the
+index we write no other files there.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from datetime import UTC, datetime
 from codex_checkpoints.core.checkpoint.memory import Update, update_of
 from codex_checkpoints.core.compaction.ids import RANDOM_BYTES, uuid7
 from codex_checkpoints.storage import durable
+from codex_checkpoints.storage.contract import in_text
 from codex_checkpoints.storage.durable import (
     PATIENCE,
     Append,
@@ -38,19 +38,19 @@ RECEIPTS = "receipts.jsonl"
 COMPACTIONS = "compactions.jsonl"
 AUDIT = "audit.jsonl"
 HOOK_FAILED = "HookFailed"
-"""The type under which a call of our hook that failed stands in the audit."""
+"""The type of an audit event: a call of our hook failed."""
 MARKERS = "markers.jsonl"
 RESTORES = "restores.jsonl"
 IMPORTS = "imports.jsonl"
 HINTS = "hints.jsonl"
 RESTORING = "restoring"
-"""The folder with a file for each branch that is being made."""
+"""The folder with a file for each session that is being made."""
 _SESSION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _TEMPORARY = re.compile(r"\.[\w.-]+\.[0-9a-f]{16}\.tmp")
 _TEMPORARY_BESIDE = re.compile(rf"\.[\w.-]+\.{re.escape(CHECKPOINT)}\.[0-9a-f]{{16}}\.tmp")
 
 Look = tuple[int, int]
-"""The size of a file and the time of its last change: what tells that it may be another."""
+"""The size of a file and the time of its last change in ns: equal while it is unchanged."""
 
 
 class Records:
@@ -60,29 +60,28 @@ class Records:
     """
 
     def __init__(self, state_dir: str, *, beside: bool = False) -> None:
-        """Name the folder; nothing is created before something is to be written."""
         self.state_dir = state_dir
         self.beside = beside
 
     @property
     def sessions_dir(self) -> str:
-        """Return where the folders of sessions lie."""
+        """Return the folder with a folder for each session."""
         return os.path.join(self.state_dir, "sessions")
 
     def noted_at(self, path: str) -> str | None:
-        """Return the session whose accepted updates lie at a path, None where none do."""
+        """Return the session whose updates are in the file at a path, None for another file."""
         folder, name = os.path.split(path)
         above, session_id = os.path.split(folder)
         return session_id if name == UPDATES and above == self.sessions_dir else None
 
     def session_dir(self, session_id: str) -> str | None:
-        """Return the folder of a session; None for an id that is no plain name."""
+        """Return the folder of a session; None for an id that cannot be its name."""
         if _SESSION_ID.fullmatch(session_id) is None or session_id.endswith("."):
             return None
         return os.path.join(self.sessions_dir, session_id)
 
     def checkpoint_path(self, session_id: str, rollout_path: str) -> str | None:
-        """Return where the checkpoint of a session belongs (DSC-4, DSC-70)."""
+        """Return the path of the checkpoint of a session (DSC-4, DSC-70)."""
         if self.beside:
             stem = rollout_path.removesuffix(".zst").removesuffix(".jsonl")
             return f"{stem}.{CHECKPOINT}"
@@ -111,22 +110,17 @@ class Records:
 
     @contextlib.contextmanager
     def appending(self, session_id: str) -> Generator[Append]:
-        """Hold the right to append to the accepted updates of a session.
-
-        Between `updates` and the append nobody else adds one.  The right ends with the block, or
-        with the process.  A file that is still empty then goes again, with its folder.  Raises
-        `StorageError`, also when another process keeps the right for too long.
-        """
+        """Hold the right to append to the accepted updates of a session, as `durable.held`."""
         with self.journal(session_id, UPDATES) as journal:
             yield journal.append
 
     def add_receipt(self, session_id: str, receipt: Mapping[str, object]) -> None:
-        """Note what was handed to Codex, without its text; raises `StorageError`."""
+        """Append a receipt of what Codex was given; raises `StorageError`."""
         with self.journal(session_id, RECEIPTS) as journal:
             journal.append(receipt)
 
     def has_updates(self) -> frozenset[str]:
-        """Return the sessions that hold accepted updates."""
+        """Return the sessions with accepted updates."""
         return self.holding(UPDATES)
 
     def holding(self, name: str) -> frozenset[str]:
@@ -138,7 +132,7 @@ class Records:
         return frozenset()
 
     def look(self, session_id: str, name: str) -> Look | None:
-        """Look at a file of a session without reading it; None where there is none."""
+        """Return size and time of a file of a session; None where there is none."""
         folder = self.session_dir(session_id)
         if folder is None:
             return None
@@ -155,7 +149,7 @@ class Records:
 
     @contextlib.contextmanager
     def journal(self, session_id: str, name: str) -> Generator[Journal]:
-        """Hold the right to write to a file that only grows, as `appending` does."""
+        """Hold the right to write to a file of a session, as `durable.held`."""
         folder = self.session_dir(session_id)
         if folder is None:
             raise StorageError("the id of the session is not the name of a folder")
@@ -163,7 +157,7 @@ class Records:
             yield journal
 
     def remove(self, session_id: str, name: str) -> None:
-        """Remove a file of a session that never came to be, if any; raises `StorageError`."""
+        """Remove a file of a session, if any; raises `StorageError`."""
         folder = self.session_dir(session_id)
         if folder is not None and _is_missing(folder):
             return
@@ -183,14 +177,14 @@ class Records:
         return all_lines_in(os.path.join(self.state_dir, AUDIT))
 
     def undertakings(self) -> tuple[str, ...]:
-        """Return the branches that are being made, or were when a process was killed."""
+        """Return the sessions that are being made, or were when a process was killed."""
         with contextlib.suppress(OSError), os.scandir(self._restoring) as entries:
             names = (entry.name.removesuffix(".jsonl") for entry in entries)
             return tuple(sorted(name for name in names if _SESSION_ID.fullmatch(name)))
         return ()
 
     def left_undertakings(self) -> tuple[str, ...]:
-        """Return the branches that nobody is making any more."""
+        """Return the sessions that a killed process was making."""
         return tuple(
             each
             for each in self.undertakings()
@@ -200,14 +194,14 @@ class Records:
     def undertaking(
         self, session_id: str, patience: float = PATIENCE
     ) -> contextlib.AbstractContextManager[Journal]:
-        """Hold what is written down of a branch while it is made; raises `StorageError`.
+        """Hold the file about a session that is being made; raises `StorageError`.
 
-        It goes with the block when its lines were taken back; else the next start finds it.
+        The file is removed at the end when its lines were taken back; else the next start finds it.
         """
         return held(self._restoring, f"{session_id}.jsonl", patience)
 
     def undertaken(self, session_id: str) -> Iterator[object]:
-        """Yield what is written down of a branch that is being made; raises `StorageError`."""
+        """Yield the lines about a session that is being made; raises `StorageError`."""
         if self.session_dir(session_id) is None:
             return iter(())
         return lines_in(os.path.join(self._restoring, f"{session_id}.jsonl"))
@@ -215,7 +209,7 @@ class Records:
     def clear_leftovers(self, beside: Iterable[str] = ()) -> int:
         """Remove temporary files that a killed process left; return how many.
 
-        `beside` are further folders, those of session files that have their checkpoint beside them.
+        `beside` are folders of session files with their checkpoint beside them.
         """
         places = [(folder, _TEMPORARY) for folder in self._folders()]
         places += [(folder, _TEMPORARY_BESIDE) for folder in beside]
@@ -262,29 +256,23 @@ def _temporary_files(folder: str, ours: re.Pattern[str]) -> Iterator[str]:
 
 
 def now() -> str:
-    """Return the time in UTC, ISO 8601 with milliseconds and `Z`."""
-    return in_text(datetime.now(UTC))
-
-
-def in_text(at: datetime) -> str:
-    """Return a time in UTC, ISO 8601 with milliseconds and `Z`."""
-    at = at.astimezone(UTC)
-    return at.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
+    """Return the present time in UTC, ISO 8601 with milliseconds and `Z`."""
+    return in_text(moment())
 
 
 def moment() -> datetime:
-    """Return the time in UTC."""
+    """Return the present time in UTC."""
     return datetime.now(UTC)
 
 
 def new_ids(at: datetime, count: int) -> tuple[str, ...]:
-    """Return so many UUIDs of version 7 for one moment, each later in order than the one before."""
+    """Return UUIDs of version 7 for one moment, in ascending order."""
     at_ms = int(at.timestamp() * 1000)
     return tuple(uuid7(at_ms, os.urandom(RANDOM_BYTES), place) for place in range(count))
 
 
 def new_id() -> str:
-    """Return a UUID of version 7: later ones sort behind earlier ones, to the millisecond."""
+    """Return a UUID of version 7, for the present millisecond."""
     moment = time.time_ns() // 1_000_000 & (1 << 48) - 1
     drawn = int.from_bytes(os.urandom(10)) >> 6
     high = moment << 16 | 0x7000 | drawn >> 62

@@ -1,8 +1,6 @@
-"""The bytes of one session file, plain or compressed, from any offset on.
+"""Read the bytes of one session file, plain or compressed, from any offset on.
 
-Offsets are those of the plain text.  A file may grow, shrink, be replaced by another with the
-same name, change its form between two looks, or vanish while it is read (ROL-2, ROL-10); `Mark`
-is how a reader notices.  What the bytes say is not known here.
+`contract.RolloutReader` says what the methods do.
 """
 
 from __future__ import annotations
@@ -30,14 +28,12 @@ class FileReader:
     """Reads session files by path; `contract.RolloutReader` for files."""
 
     def identify(self, path: str) -> Identity:
-        """Say who a file is by its name."""
         name = tree.parse_name(os.path.basename(path))
         if name is None:
             return Identity(os.path.basename(path), "")
         return Identity(name.thread_id, name.rollout_id)
 
     def first_line(self, path: str) -> bytes:
-        """Return the first line that is not blank, or what there is of it up to 4 MiB."""
         data = b""
         for more in _chunks(path, 0, None):
             data += more
@@ -49,12 +45,6 @@ class FileReader:
     def read(
         self, path: str, offset: int, feed: Feed, limit: int | None = None
     ) -> tuple[int, bytes]:
-        """Feed everything from `offset` to `limit` or the end.
-
-        Returns the offset of the first byte that was not consumed, and what lies from there to the
-        end.  What `feed` left is offered again together with what follows; when it takes nothing of
-        a full chunk, nothing more is wanted.
-        """
         rest = b""
         for data in _chunks(path, offset, limit):
             rest += data
@@ -66,13 +56,9 @@ class FileReader:
         return offset, rest
 
     def follow(self, path: str, old: Mark | None, feed: Feed) -> Reading | None:
-        """Feed everything behind `old`, or the whole file; None where it is another file now.
-
-        A compressed file does not grow: whatever changed, it is read anew.
-        """
         if tree.is_compressed(path):
             if old is not None:
-                return None
+                return None  # it does not grow: it is another file
             with _opened(path) as (_, look):
                 inode = tree.look_of(look)[2]
             offset, rest = self.read(path, 0, feed)
@@ -83,14 +69,12 @@ class FileReader:
             return _follow(file, 0 if old is None else old.offset, tree.look_of(look)[2], feed)
 
     def mark_at(self, path: str, offset: int, inode: int) -> Mark:
-        """Return the mark at `offset`."""
         if tree.is_compressed(path):
             return Mark(offset, inode, "", "")
         with _opened(path) as (file, _):
             return _mark(file, offset, inode)
 
     def piece(self, path: str, start: int, longest: int) -> bytes | None:
-        """Return the bytes from `start` to the end; None when they are more than `longest`."""
         parts: list[bytes] = []
         size = 0
         for data in _chunks(path, start, None):
@@ -127,7 +111,6 @@ def _follow(file: int, start: int, inode: int, feed: Feed) -> Reading:
             break
         if consumed < len(data):
             os.lseek(file, offset, os.SEEK_SET)
-    # Mostly what was read just now tells where we stand; else look again.
     seen = len(head) == len(tail) == _PROOF
     mark = Mark(offset, inode, _digest(head), _digest(tail)) if seen else _mark(file, offset, inode)
     return Reading(mark, data[consumed:])
@@ -141,7 +124,6 @@ def _mark(file: int, offset: int, inode: int) -> Mark:
 
 
 def _still_holds(file: int, old: Mark, look: os.stat_result) -> bool:
-    """Return whether a reader that stood at `old` may read on from there."""
     size, _, identity = tree.look_of(look)
     same = identity == old.inode and size >= old.offset
     return same and _mark(file, old.offset, old.inode) == old
@@ -172,7 +154,8 @@ class _Stream(Protocol):
 
 
 @contextlib.contextmanager
-def _decompressed(path: str) -> Generator[_Stream]:
+def decompressed(file: int) -> Generator[_Stream]:
+    """Read an open zstd file; raises `UnreadableSource` where it is damaged."""
     # Imported when needed: most homes hold no compressed session at all.
     if sys.version_info >= (3, 14):
         from compression import zstd  # noqa: PLC0415
@@ -180,7 +163,7 @@ def _decompressed(path: str) -> Generator[_Stream]:
         from backports import zstd  # noqa: PLC0415
 
     options = {int(zstd.DecompressionParameter.window_log_max): _WINDOW_LOG}
-    with _opened(path) as (file, _), os.fdopen(os.dup(file), "rb") as packed:
+    with os.fdopen(os.dup(file), "rb") as packed:
         try:
             with zstd.ZstdFile(packed, options=options) as plain:
                 yield plain
@@ -189,9 +172,8 @@ def _decompressed(path: str) -> Generator[_Stream]:
 
 
 def _chunks(path: str, offset: int, limit: int | None) -> Iterator[bytes]:
-    """Yield the plain bytes from `offset` to `limit` or the end."""
     if tree.is_compressed(path):
-        with _decompressed(path) as plain:
+        with _opened(path) as (file, _), decompressed(file) as plain:
             skipped = 0
             while skipped < offset and (data := plain.read(min(CHUNK, offset - skipped))):
                 skipped += len(data)

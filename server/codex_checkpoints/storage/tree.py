@@ -1,9 +1,8 @@
-"""Which session files there are under a Codex home, and what changes there mean (ROL-1, ROL-2).
+"""The session files under a Codex home, and what changes there mean (ROL-1, ROL-2).
 
-A file is known by its name: `rollout-<local time>-<thread>.jsonl`, `…-<thread>_<segment>.jsonl`
-for a later segment, either with `.zst` when it is compressed.  The names only locate; the file
-itself says which session it is.  Links are not followed, so a link cannot make us read elsewhere.
-No session file is opened here.
+A file is found by its name: `rollout-<local time>-<thread>.jsonl`, `…-<thread>_<segment>.jsonl`
+for a later segment, either with `.zst` when it is compressed.  The session's id is that in the
+file itself.  Links are not followed, so that none leads us elsewhere.  No file is opened here.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import functools
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from codex_checkpoints.storage.contract import Fault, Look, Rollout, Touched
@@ -32,16 +31,16 @@ _LARGEST = (1 << 63) - 1
 
 @frozen
 class RolloutName:
-    """What the name of a session file says."""
+    """The parts of a session file's name."""
 
     thread_id: str
     rollout_id: str
     compressed: bool
 
 
-@functools.lru_cache(1 << 14)  # whoever asks about one session goes through the names of all
+@functools.lru_cache(1 << 14)  # every request goes through the names of all sessions
 def parse_name(name: str) -> RolloutName | None:
-    """Return what a file name says, or None when it is no session file's."""
+    """Return the parts of a file name, None where it is no session file's."""
     match = _NAME.fullmatch(name)
     if match is None:
         return None
@@ -65,40 +64,25 @@ def roots(codex_home: str) -> tuple[str, str]:
 
 
 def lock_folder(codex_home: str) -> str:
-    """Return where the locks lie; a change there may mean that a thread was loaded or let go."""
+    """Return the folder of the locks: it changes when Codex loads a thread or lets it go."""
     return os.path.join(codex_home, "thread-writer-locks")
 
 
-def scan(codex_home: str) -> dict[str, Rollout]:
-    """Return every session file by path; of a plain and a compressed twin only the plain one."""
-    active, archived = roots(codex_home)
+def scan(codex_home: str, thread_id: str | None = None) -> dict[str, Rollout]:
+    """Return session files by path, all or those of one thread; of twins only the plain one."""
     found: dict[str, Rollout] = {}
-    for file in _files(active, archived=False, depth=_DEPTH):
-        found[file.path] = file
-    for file in _files(archived, archived=True, depth=0):
-        found[file.path] = file
-    return _without_twins(found)
-
-
-def _without_twins(found: Mapping[str, Rollout]) -> dict[str, Rollout]:
-    """Return session files without the compressed twins of plain ones."""
+    active, archived = roots(codex_home)
+    for root, depth in ((active, _DEPTH), (archived, 0)):
+        for path, name in _names(root, depth):
+            if thread_id is None or name.thread_id == thread_id:
+                file = find(path, archived=root == archived)
+                if file is not None:
+                    found[path] = file
     return {
         path: file
         for path, file in found.items()
         if not (file.compressed and path.removesuffix(".zst") in found)
     }
-
-
-def of_thread(codex_home: str, thread_id: str) -> dict[str, Rollout]:
-    """Return the session files of one thread by path, as `scan` does, without a look at others."""
-    active, archived = roots(codex_home)
-    found: dict[str, Rollout] = {}
-    for root, depth in ((active, _DEPTH), (archived, 0)):
-        for path, name in _names(root, depth):
-            file = find(path, archived=root == archived) if name.thread_id == thread_id else None
-            if file is not None:
-                found[path] = file
-    return _without_twins(found)
 
 
 def places(codex_home: str) -> dict[str, str]:
@@ -117,9 +101,9 @@ def places(codex_home: str) -> dict[str, str]:
 
 
 def passed_over(codex_home: str) -> Iterator[tuple[str, str]]:
-    """Yield what `scan` leaves out though it is called like a session file, with the reason.
+    """Yield entries named like a session file that `scan` leaves out, with the reason.
 
-    A folder that is only a link is one as well, since session files may lie behind it.
+    A link in place of a folder is one as well, since session files may lie behind it.
     """
     active, archived = roots(codex_home)
     yield from _passed_over(active, _DEPTH)
@@ -138,7 +122,6 @@ def _passed_over(folder: str, depth: int) -> Iterator[tuple[str, str]]:
 
 
 def _why_not(entry: os.DirEntry[str]) -> str | None:
-    """Return what keeps an entry from being a session file, by its name and its kind alone."""
     if entry.is_symlink():
         return "a link, and links are not followed"
     if entry.is_dir(follow_symlinks=False):
@@ -149,7 +132,7 @@ def _why_not(entry: os.DirEntry[str]) -> str | None:
 
 
 def find(path: str, *, archived: bool) -> Rollout | None:
-    """Return one session file as it is now, or None when it is none."""
+    """Look at one session file; None where it is none."""
     name = parse_name(os.path.basename(path))
     if name is None:
         return None
@@ -157,7 +140,10 @@ def find(path: str, *, archived: bool) -> Rollout | None:
         look = os.stat(path, follow_symlinks=False)
     except OSError:
         return None
-    return _found(path, name, look, archived=archived)
+    if not stat.S_ISREG(look.st_mode):
+        return None
+    where = (path, name.thread_id, name.rollout_id)
+    return Rollout(*where, archived, name.compressed, look_of(look))
 
 
 def place_of(codex_home: str, thread_id: str, at: datetime) -> str:
@@ -171,7 +157,8 @@ def place_for(codex_home: str, path: str, *, archived: bool) -> str:
     """Return where a session file belongs: by the day in its name, or among the archived ones."""
     active, flat = roots(codex_home)
     name = os.path.basename(path)
-    return os.path.join(flat, name) if archived else os.path.join(active, *_day(name), name)
+    day = name.removeprefix("rollout-")[:10].split("-")
+    return os.path.join(flat, name) if archived else os.path.join(active, *day, name)
 
 
 def is_out_of_sight(codex_home: str, path: str) -> bool:
@@ -183,10 +170,6 @@ def is_out_of_sight(codex_home: str, path: str) -> bool:
             return True
         folder = os.path.dirname(folder)
     return False
-
-
-def _day(name: str) -> list[str]:
-    return name.removeprefix("rollout-")[:10].split("-")
 
 
 def beside(path: str) -> dict[str, str]:
@@ -221,19 +204,6 @@ def look_of(found: os.stat_result) -> Look:
     return found.st_size, time, found.st_ino & _LARGEST
 
 
-def _found(path: str, name: RolloutName, look: os.stat_result, *, archived: bool) -> Rollout | None:
-    if not stat.S_ISREG(look.st_mode):
-        return None
-    return Rollout(
-        path,
-        name.thread_id,
-        name.rollout_id,
-        archived,
-        name.compressed,
-        look_of(look),
-    )
-
-
 def _names(folder: str, depth: int) -> Iterator[tuple[str, RolloutName]]:
     for entry in _entries(folder):
         with contextlib.suppress(OSError):
@@ -248,32 +218,10 @@ def _names(folder: str, depth: int) -> Iterator[tuple[str, RolloutName]]:
 def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
     try:
         entries = os.scandir(folder)
-    except OSError:  # the folder is not there, vanished, or is not ours to read: `doctor` tells
+    except OSError:  # missing or unreadable, which `doctor` reports
         return
     with entries:
         yield from entries
-
-
-def _files(folder: str, *, archived: bool, depth: int) -> Iterator[Rollout]:
-    for entry in _entries(folder):
-        try:
-            if depth > 0 and entry.is_dir(follow_symlinks=False):
-                yield from _files(entry.path, archived=archived, depth=depth - 1)
-                continue
-            name = parse_name(entry.name)
-            if name is None:
-                continue
-            # Windows' own scan knows no inode; a second look does.
-            look = (
-                os.stat(entry.path, follow_symlinks=False)
-                if os.name == "nt"
-                else entry.stat(follow_symlinks=False)
-            )
-        except OSError:
-            continue
-        found = _found(entry.path, name, look, archived=archived)
-        if found is not None:
-            yield found
 
 
 def watched(codex_home: str) -> tuple[str, ...]:
@@ -282,13 +230,13 @@ def watched(codex_home: str) -> tuple[str, ...]:
 
 
 def touched(codex_home: str, paths: Iterable[str]) -> Touched:
-    """Say what changes at some paths may mean."""
+    """Return what changes at some paths may mean."""
     *roots, keys = watched(codex_home)
     paths = frozenset(paths)
     inside = {path for path in paths if any(_is_below(path, root) for root in roots)}
     about_locks = {path for path in paths if _is_below(path, keys)}
     files = {path for path in inside if parse_name(os.path.basename(path)) is not None}
-    # What is no other file may be a folder that came or went, with who knows what in it.
+    # Anything else may be a folder that came or went with session files in it.
     folders = any(os.path.isdir(path) or not os.path.exists(path) for path in inside - files)
     return Touched(frozenset(files), folders, bool(about_locks), paths - inside - about_locks)
 
@@ -305,11 +253,6 @@ def faults(codex_home: str) -> Iterator[Fault]:
                 yield Fault("rollouts_unreadable", root)
         elif root == active:
             yield Fault("rollouts_missing", root)
-    yield from _faults_passed_over(codex_home)
-
-
-def _faults_passed_over(codex_home: str) -> Iterator[Fault]:
-    """Yield a fault for each reason to leave entries out, with the first of them."""
     by_reason: dict[str, list[str]] = {}
     for path, reason in passed_over(codex_home):
         by_reason.setdefault(reason, []).append(path)

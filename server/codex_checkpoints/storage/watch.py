@@ -1,6 +1,7 @@
-"""The only module that knows watchdog: one watch on one folder, and the threads it lives on.
+"""Watch folders with watchdog, and report the paths that may have changed.
 
-Which folders are watched, and for how long, is said by `watcher`.
+`Watcher` decides which folders are watched; a `Watch` is one of them.  A thread of ours, the
+keeper, begins a watch anew when its folder was replaced or watchdog broke off.
 """
 
 from __future__ import annotations
@@ -42,14 +43,17 @@ if TYPE_CHECKING:
 
 @frozen
 class WatchRequest:
-    """How a folder ought to be watched, and under which names it is followed."""
+    """How to watch a folder: with all below (`deep`), also for changes of content (`whole`).
+
+    `names` are the paths under which it is followed.
+    """
 
     deep: bool
     whole: bool
     names: frozenset[str]
 
     def joined(self, other: WatchRequest | None) -> WatchRequest:
-        """Ask for what either asks for."""
+        """Return the request for what either asks for."""
         if other is None:
             return self
         return WatchRequest(
@@ -57,25 +61,25 @@ class WatchRequest:
         )
 
 
-def wishes(trees: set[str], folders: set[str]) -> dict[str, WatchRequest]:
-    """Say what to watch as things lie now, by the real path of each folder.
+def requests(trees: set[str], folders: set[str]) -> dict[str, WatchRequest]:
+    """Return what to watch as the folders are now, by the real path of each.
 
-    A tree needs its parent watched too, which tells when the tree goes or comes back; where
-    the parent is missing itself, the nearest folder above that is there.
+    The parent of a tree is watched too, since the tree may go or come back; where the parent is
+    missing, the nearest folder above that exists.
     """
     found: dict[str, WatchRequest] = {}
     followed = [(tree, True) for tree in trees] + [(folder, False) for folder in folders]
     for name, deep in followed:
         if (real := _real_folder(name)) is not None:
-            wish = WatchRequest(deep=deep, whole=True, names=frozenset((name,)))
-            found[real] = wish.joined(found.get(real))
-    deep_ones = [real for real, wish in found.items() if wish.deep]
+            request = WatchRequest(deep=deep, whole=True, names=frozenset((name,)))
+            found[real] = request.joined(found.get(real))
+    deep_ones = [real for real, request in found.items() if request.deep]
     for tree in trees:
         name, real = _nearest_above(tree)
         # One watch a folder: the system merges two of them, and the narrow one would win.
         if real is not None and not any(is_at_or_below(deep, real) for deep in deep_ones):
-            wish = WatchRequest(deep=False, whole=False, names=frozenset((name,)))
-            found[real] = wish.joined(found.get(real))
+            request = WatchRequest(deep=False, whole=False, names=frozenset((name,)))
+            found[real] = request.joined(found.get(real))
     return found
 
 
@@ -89,7 +93,7 @@ def with_parents(paths: set[str]) -> Iterator[str]:
 
 
 def is_at_or_below(folder: str, path: str) -> bool:
-    """Tell whether a path is a folder or lies in it."""
+    """Return whether a path is a folder or lies in it."""
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
@@ -101,7 +105,7 @@ def _nearest_above(path: str) -> tuple[str, str | None]:
 
 
 def _real_folder(path: str) -> str | None:
-    # A watch on a link would be told about the link alone.
+    # A watch on a link reports changes of the link alone.
     real = os.path.realpath(path)
     return real if os.path.isdir(real) else None
 
@@ -128,14 +132,14 @@ logging.getLogger("watchdog").setLevel(logging.CRITICAL)
 
 @frozen(eq=False)
 class EventSource:
-    """A watchdog observer with the threads it lives on, of which it hides one."""
+    """A watchdog observer with all its threads, of which it hides one."""
 
     observer: BaseObserver
     polling: bool
     threads: tuple[threading.Thread, ...]
 
     def is_alive(self) -> bool:
-        """Tell whether events still come through."""
+        """Return whether all its threads still run."""
         return all(thread.is_alive() for thread in self.threads)
 
     def stop(self) -> None:
@@ -145,7 +149,7 @@ class EventSource:
 
 
 def begin_source(poll_interval: float | None) -> EventSource:
-    """Start an observer: of the system's events, or one that looks every so many seconds."""
+    """Start an observer: of the system's events, or one that looks regularly."""
     before = set(threading.enumerate())
     if poll_interval is None:
         observer = Observer()
@@ -162,28 +166,28 @@ def begin_source(poll_interval: float | None) -> EventSource:
 class Watch:
     """A folder that is watched."""
 
-    wish: WatchRequest
+    request: WatchRequest
     identity: tuple[int, int]
     source: EventSource
     scheduled: ObservedWatch
     emitter: EventEmitter
-    teller: _Teller
+    handler: _Handler
 
-    def serves(self, wish: WatchRequest, real: str) -> bool:
-        """Tell whether this is still the folder meant, watched as it ought to be."""
-        if self.teller.lost or wish != self.wish or not self.emitter.is_alive():
+    def serves(self, request: WatchRequest, real: str) -> bool:
+        """Return whether this still watches the folder at a real path as requested."""
+        if self.handler.lost or request != self.request or not self.emitter.is_alive():
             return False
         try:
-            self.prove(self.teller.take_created())
+            self.prove(self.handler.take_created())
             return _identity(real) == self.identity
         except OSError:
             return False
 
     def prove(self, folders: Iterable[str]) -> None:
-        """Fail when the system's watches did not last for one of these folders of the tree.
+        """Raise `OSError` where one of these folders of the tree could not be watched.
 
-        Watchdog passes over folders deeper down that it cannot watch. Watching such a one
-        once more fails in its turn; for any other it costs no further watch.
+        Watchdog ignores folders deeper down that it cannot watch.  Watching such a folder again
+        raises the error; any other needs no further watch.
         """
         if self.source.polling or sys.platform != "linux":
             return
@@ -202,66 +206,66 @@ class Watch:
 def begin_watch(
     source: EventSource,
     real: str,
-    wish: WatchRequest,
-    tell: Callable[[str], None],
-    stir: Callable[[str | None], None],
+    request: WatchRequest,
+    report: Callable[[str], None],
+    wake: Callable[[str | None], None],
 ) -> Watch:
     """Watch the folder with this real path; raises `OSError` or `RuntimeError` where it cannot be.
 
-    `tell` gets what may have changed; `stir` what concerns the watches themselves, None for a
-    change that may have ended this one.  Both are called on a thread of watchdog's.
+    `report` gets the paths that may have changed; `wake` those that came or went, None for a change
+    that may have ended this watch.  Both are called on a thread of watchdog's.
     """
-    teller = _Teller(real, wish, tell, stir)
+    handler = _Handler(real, request, report, wake)
     identity = _identity(real)
-    kinds = list(_EVERYTHING if wish.whole else _COMING_AND_GOING)
-    scheduled = source.observer.schedule(teller, real, recursive=wish.deep, event_filter=kinds)
+    kinds = list(_EVERYTHING if request.whole else _COMING_AND_GOING)
+    scheduled = source.observer.schedule(handler, real, recursive=request.deep, event_filter=kinds)
     emitter = next(each for each in source.observer.emitters if each.watch is scheduled)
-    watch = Watch(wish, identity, source, scheduled, emitter, teller)
+    watch = Watch(request, identity, source, scheduled, emitter, handler)
     try:
-        watch.prove(_last_below(real) if wish.deep else ())
+        watch.prove(_last_below(real) if request.deep else ())
     except BaseException:
         watch.end()
         raise
     return watch
 
 
-class _Teller(FileSystemEventHandler):
-    """Passes on the paths of one watch; called on watchdog's thread."""
+class _Handler(FileSystemEventHandler):
+    """Passes on the paths of one watch, on watchdog's thread."""
 
     def __init__(
         self,
         real: str,
-        wish: WatchRequest,
-        tell: Callable[[str], None],
-        stir: Callable[[str | None], None],
+        request: WatchRequest,
+        report: Callable[[str], None],
+        wake: Callable[[str | None], None],
     ) -> None:
         self.lost = False
         self._created: deque[str] = deque(maxlen=_PROVED_AT_ONCE)
         self._real = real
-        self._wish = wish
-        self._tell = tell
-        self._stir = stir
+        self._wish = request
+        self._report = report
+        self._wake_keeper = wake
 
     def dispatch(self, event: FileSystemEvent) -> None:
-        """Tell the caller, and the keeper where it concerns what is watched."""
+        """Report the paths of an event; wake the keeper where a folder may have come or gone."""
         coming_or_going = isinstance(event, _COMING_AND_GOING)
         for path in (os.fsdecode(event.src_path), os.fsdecode(event.dest_path)):
             if not path:
                 continue
             for name in self._names_of(path):
                 if self._wish.whole:
-                    self._tell(name)
+                    self._report(name)
                 if coming_or_going:
-                    self._stir(name)
+                    self._wake_keeper(name)
         if isinstance(event, DirDeletedEvent | DirMovedEvent) and event.src_path == self._real:
             self.lost = True
-            self._stir(None)
+            self._wake_keeper(None)
         if self._wish.deep and isinstance(event, DirCreatedEvent):
             self._created.append(os.fsdecode(event.src_path))
-            self._stir(None)
+            self._wake_keeper(None)
 
     def take_created(self) -> Iterator[str]:
-        """Name the folders last created in the tree, once."""
+        """Yield the folders last created in the tree, once."""
         while self._created:
             yield self._created.popleft()
 
@@ -275,7 +279,7 @@ class _Teller(FileSystemEventHandler):
 
 
 def _last_below(tree: str) -> Iterator[str]:
-    """Name the folder that watchdog comes to last; it goes the same way."""
+    """Yield the folder that watchdog reaches last: it walks the tree in this order."""
     last: str | None = None
     for folder, inner, _ in os.walk(tree):
         paths = [os.path.join(folder, name) for name in inner]
@@ -300,9 +304,9 @@ _WSL_DRIVE = re.compile(r"/mnt/[a-z](?:/|$)")
 
 
 def sends_no_events(path: str, mounts: str, release: str) -> bool:
-    """Tell from `/proc/mounts` and the kernel's release whether changes go unnoticed.
+    """Return whether changes go unnoticed, by `/proc/mounts` and the kernel's release.
 
-    Elsewhere than on Linux only Windows' network paths are known; the setting is for the rest.
+    Elsewhere than on Linux only the network paths of Windows are recognised.
     """
     if path.startswith("\\\\"):
         return True
@@ -332,7 +336,7 @@ def system() -> tuple[str, str]:
 
 MAX_FOLDERS = 512
 
-# Comings and goings are noticed at once; this is for those that no event tells of.
+# For folders that come or go without an event.
 _TEND_EVERY = 5.0
 _ROUNDS = 8
 _LET_EVENTS_GATHER = 0.02
@@ -352,9 +356,9 @@ class Watcher:
     ) -> None:
         """Begin with nothing to follow.
 
-        `look_again` gets the path, under the name by which its tree or folder is followed. It
-        is called on a thread of the watcher, must be quick, and must not call back.
-        `polling`: always, never unless events cannot be had, or (`None`) as the system needs.
+        `look_again` gets the path, under the name by which its tree or folder is followed.  It is
+        called on a thread of the watcher, must be quick, and must not call back.
+        `polling`: True always, False where there are no events, None as the file system needs.
         """
         self._look_again = look_again
         self._polling = polling
@@ -363,7 +367,7 @@ class Watcher:
         self._folders: set[str] = set()
         self._watches: dict[str, Watch] = {}
         self._sources: dict[bool, EventSource] = {}
-        self._awaited: frozenset[str] = frozenset()
+        self._relevant: frozenset[str] = frozenset()
         self._news: set[str] = set()
         self._logged: set[str] = set()
         self._lock = threading.Lock()
@@ -374,7 +378,7 @@ class Watcher:
 
     @property
     def mode(self) -> Literal["events", "polling", "mixed"]:
-        """Tell how changes are noticed at present."""
+        """Return how changes are noticed at present."""
         with self._lock:
             kinds = {watch.source.polling for watch in self._watches.values()}
         if len(kinds) > 1:
@@ -385,9 +389,9 @@ class Watcher:
         """Follow a folder with all below it; look at it after this call, not before."""
         path = os.path.abspath(path)
         with self._lock:
-            fresh = {path} - self._trees
+            new = {path} - self._trees
             self._trees.add(path)
-            self._settle(fresh)
+            self._settle(new)
             if self._news:
                 self._wake.set()
 
@@ -397,14 +401,14 @@ class Watcher:
         if len(folders) > MAX_FOLDERS:
             self._log_once("too many folders, left out: %d", len(folders) - MAX_FOLDERS)
         with self._lock:
-            fresh = set(folders[:MAX_FOLDERS]) - self._folders
+            new = set(folders[:MAX_FOLDERS]) - self._folders
             self._folders = set(folders[:MAX_FOLDERS])
-            self._settle(fresh)
+            self._settle(new)
             if self._news:
                 self._wake.set()
 
     def stop(self) -> None:
-        """End all threads and wait for them; nothing is told after that."""
+        """End all threads and wait for them; nothing is reported after that."""
         self._stopping.set()
         self._wake.set()
         self._keeper.join()
@@ -425,52 +429,54 @@ class Watcher:
                     self._settle()
                     news, self._news = self._news, set()
                 for name in sorted(news):
-                    self._tell(name)
+                    self._report(name)
             except Exception as error:  # noqa: BLE001 - without the keeper nothing is mended
                 self._log_once("could not mend what is watched: %s", type(error).__name__)
 
-    def _tell(self, path: str) -> None:
+    def _report(self, path: str) -> None:
         try:
             self._look_again(path)
         except Exception as error:  # noqa: BLE001 - it would end watchdog's thread for good
             self._log_once("a change was told in vain: %s", type(error).__name__)
 
-    def _settle(self, fresh: AbstractSet[str] = frozenset()) -> None:
-        """Watch what is there to be watched; remember names that may have changed unseen."""
+    def _settle(self, new: AbstractSet[str] = frozenset()) -> None:
+        """Watch what can be watched now; remember names that may have changed unseen."""
         if self._stopping.is_set():
             return
         asked = self._trees | self._folders
-        self._awaited = frozenset(with_parents(asked))
+        self._relevant = frozenset(with_parents(asked))
         for _ in range(_ROUNDS):
             if not (changed := self._settle_once()):
                 break
             # What is followed from now on is looked at after this anyway.
-            self._news |= changed & asked - fresh
+            self._news |= changed & asked - new
 
     def _settle_once(self) -> set[str]:
-        """Begin and end watches as needed, and name the folders concerned."""
-        asked_for = wishes(self._trees, self._folders)
+        """Begin and end watches as needed; return the names of the folders concerned."""
+        wanted = requests(self._trees, self._folders)
         changed: set[str] = set()
         for polling in [each for each, source in self._sources.items() if not source.is_alive()]:
             self._log_once("watchdog broke off, begun anew: %s", "polling" if polling else "events")
             self._sources.pop(polling).stop()
         for real, watch in [*self._watches.items()]:
-            if real not in asked_for or not watch.serves(asked_for[real], real):
+            if real not in wanted or not watch.serves(wanted[real], real):
                 del self._watches[real]
                 watch.end()
-                changed |= watch.wish.names
-        missing = [real for real in asked_for if real not in self._watches]
+                changed |= watch.request.names
+        missing = [real for real in wanted if real not in self._watches]
         silent = self._silent(missing)
         for real in missing:
-            if self._begin(real, asked_for[real], (True,) if real in silent else (False, True)):
-                changed |= asked_for[real].names
+            if self._begin(real, wanted[real], (True,) if real in silent else (False, True)):
+                changed |= wanted[real].names
         return changed
 
-    def _begin(self, real: str, wish: WatchRequest, ways: tuple[bool, ...]) -> bool:
+    def _begin(self, real: str, request: WatchRequest, ways: tuple[bool, ...]) -> bool:
         for polling in ways:
             try:
                 source = self._source(polling=polling)
-                self._watches[real] = begin_watch(source, real, wish, self._tell, self._stir)
+                self._watches[real] = begin_watch(
+                    source, real, request, self._report, self._wake_keeper
+                )
             except (FileNotFoundError, NotADirectoryError):
                 return False
             except (OSError, RuntimeError) as error:
@@ -483,7 +489,7 @@ class Watcher:
         return False
 
     def _silent(self, folders: list[str]) -> set[str]:
-        """Choose the folders that are to be polled."""
+        """Return the folders that are to be polled."""
         if self._polling is not None or not folders:
             return set(folders) if self._polling else set()
         mounts, release = system()
@@ -497,9 +503,9 @@ class Watcher:
             self._sources[polling] = begin_source(self._poll_interval if polling else None)
         return self._sources[polling]
 
-    def _stir(self, path: str | None) -> None:
-        """Wake the keeper, if the path matters to it or it is told to look in any case."""
-        if path is None or path in self._awaited:
+    def _wake_keeper(self, path: str | None) -> None:
+        """Wake the keeper for a path above one that is followed, or for None."""
+        if path is None or path in self._relevant:
             self._wake.set()
 
     def _log_once(self, message: str, value: object) -> None:

@@ -1,17 +1,14 @@
-"""Content hashes of observed files, as they lie on this machine now.
+"""Content hashes of observed files, as they are on this machine now.
 
-A checkpoint names files by uri: relative to the session's folder (its base), or absolute.
-This module turns uris into hashes and says which folders to watch so that a change is
-noticed. Which files were observed, and which uris never get a hash because of the characters
-in them, is the core's business; watching is `watch`'s.
+A checkpoint names files by uri: relative to the session's folder (its base), or absolute.  This
+module turns uris into hashes, and into the folders to watch for changes.
 
-The paths come from session files and are not to be trusted. Therefore a file is looked at
-before it is opened, opened without following a link and without blocking, and looked at again
-through the open descriptor; never more is read than its size promises, so that an endless or
-a made-up file (`/proc`) gives nothing.
+The paths come from session files and are not to be trusted.  So a file is looked at before it is
+opened, opened without following a link and without blocking, and looked at again through the open
+descriptor.  Never more is read than its size, so that an endless file (`/proc`) gives nothing.
 
-A file's hash is remembered with its identity, size and times. Where these say too little (the
-file changed within the clock tick in which it was hashed) it is read again.
+A hash is remembered with the file's identity, size and times.  A file that changed within the clock
+tick in which it was hashed is read again.
 """
 
 # Uris are text, and thousands are looked up at a time: `os.path` neither rewrites them on the
@@ -70,7 +67,7 @@ _FOLDER_FLAGS = _open_flags("O_PATH", "O_DIRECTORY", "O_NOFOLLOW", "O_CLOEXEC")
 
 @frozen
 class _Stamp:
-    """What tells one state of a file from another without reading it."""
+    """What differs between two states of a file, without reading it."""
 
     device: int
     inode: int
@@ -90,7 +87,7 @@ class _Hashed:
     at_ns: int
 
     def holds(self, stamp: _Stamp) -> bool:
-        """Tell whether an equal stamp proves equal content: not if it was fresh when hashed."""
+        """Return whether an equal stamp proves equal content: not if it was fresh when hashed."""
         newest = max(stamp.mtime_ns, stamp.ctime_ns)
         return self.stamp == stamp and newest + _GRANULARITY_NS < self.at_ns
 
@@ -112,7 +109,7 @@ class Workspace:
         self._lock = threading.Lock()
 
     def hashes(self, base: str | None, uris: Iterable[str]) -> dict[str, str]:
-        """Hash what lies at each uri now; a uri without hash is left out."""
+        """Return the hash of the file at each uri; a uri without one is left out."""
         found: dict[str, str] = {}
         if (place := self._place(base)) is None:
             return found
@@ -124,7 +121,7 @@ class Workspace:
         return found
 
     def content(self, base: str | None, uri: str) -> bytes | None:
-        """Read what lies at a uri now, within the limit of hashes; None where it has no hash."""
+        """Return the bytes of the file at a uri; None where it has no hash, or only of its size."""
         if (place := self._place(base)) is None or (path := place.real_path(uri)) is None:
             return None
         try:
@@ -143,7 +140,7 @@ class Workspace:
             return None
 
     def sizes(self, base: str | None, uris: Iterable[str]) -> dict[str, int]:
-        """Return how many bytes lie at each uri now; one without a hash is left out."""
+        """Return the size of the file at each uri; a uri without a hash is left out."""
         found: dict[str, int] = {}
         if (place := self._place(base)) is None:
             return found
@@ -160,10 +157,9 @@ class Workspace:
         return self._place(base) is not None
 
     def missing(self, base: str | None, uris: Iterable[str]) -> tuple[str, ...]:
-        """Return the uris at which there is nothing now.
+        """Return the uris at which there is no file now.
 
-        Of a file that is not even to be looked at nobody can say so, nor of any in a folder that
-        is not here.
+        Left out are files that may not be looked at, and all where the base is not here.
         """
         if (place := self._place(base)) is None:
             return ()
@@ -171,11 +167,10 @@ class Workspace:
         return tuple(uri for uri, path in paths if path is not None and _is_gone(path))
 
     def folders(self, base: str | None, uris: Iterable[str]) -> set[str]:
-        """Name the existing folders in which a change may concern one of the files.
+        """Return the existing folders in which a change may concern one of the files.
 
-        All folders between the base and a file are among them, since a folder may be renamed
-        or made again, and the folder a link leads to. Of a file outside, where that is
-        allowed, it is the folder alone.
+        All folders between the base and a file are among them, since a folder may be renamed or
+        made again, and the folder a link leads to; of a file outside it is its folder alone.
         """
         folders: set[str] = set()
         if (place := self._place(base)) is None:
@@ -210,7 +205,7 @@ class Workspace:
         return None
 
     def _read(self, root: str, path: str, checked: os.stat_result) -> str | None:
-        """Hash the file that was checked; nothing if it is another by now, or changing."""
+        """Hash the file that was checked; None if it is another by now, or changing."""
         descriptor = _open_below(root, path)
         try:
             opened = os.fstat(descriptor)
@@ -247,7 +242,7 @@ class Workspace:
 
 @define
 class _Place:
-    """A base that exists, for the time of one look at it."""
+    """A base that exists, for one request."""
 
     base: str
     root: str
@@ -255,7 +250,7 @@ class _Place:
     _real_folders: dict[str, str | None] = attrs.field(factory=dict[str, "str | None"])
 
     def path(self, uri: str) -> str | None:
-        """Name the file by text alone; none where it is not even to be looked at."""
+        """Return the path of a file by text alone; None where it may not be looked at."""
         if not _is_native(uri):
             return None
         path = os.path.normpath(os.path.join(self.base, uri))
@@ -265,7 +260,7 @@ class _Place:
         return path if self.outside and not path.startswith("\\\\") else None
 
     def real_path(self, uri: str) -> str | None:
-        """Name the file itself, free of links; none where it may not be hashed."""
+        """Return the path of a file without links; None where it may not be hashed."""
         if (path := self.path(uri)) is None:
             return None
         folder, name = os.path.split(path)
@@ -280,11 +275,11 @@ class _Place:
         return real if self.outside or _is_below(self.root, real) else None
 
     def root_of(self, path: str) -> str:
-        """Name the folder from which the way to the file is checked for links."""
+        """Return the folder below which every link on the way to the file is refused."""
         return self.root if _is_below(self.root, path) else os.path.splitdrive(path)[0] + os.sep
 
     def folders(self, uri: str) -> Iterator[str]:
-        """Name the existing folders on the way to the file."""
+        """Yield the existing folders on the way to the file."""
         if (path := self.path(uri)) is None:
             return
         folder = os.path.dirname(path)
@@ -322,7 +317,7 @@ class _Place:
 
 
 def _is_native(path: str) -> bool:
-    """Tell whether a base or a uri can be meant for this system, and for a plain file."""
+    """Return whether a base or a uri fits this system, and a plain file."""
     if sys.platform == "win32":
         from_root = path.startswith(("/", "\\")) and not path.startswith(("//", "\\\\"))
         return not from_root and re.search(_WINDOWS_SPECIAL, path) is None
@@ -361,7 +356,7 @@ def _open_below(root: str, path: str) -> int:
 
 
 def _content(descriptor: int, size: int) -> bytes:
-    """Read at most as much as the size promises."""
+    """Read at most `size` bytes."""
     parts: list[bytes] = []
     while size > 0 and (chunk := os.read(descriptor, min(size, _CHUNK))):
         parts.append(chunk)
@@ -370,7 +365,7 @@ def _content(descriptor: int, size: int) -> bytes:
 
 
 def _digest(descriptor: int, size: int) -> str | None:
-    """Hash exactly `size` bytes; none when there are fewer."""
+    """Hash exactly `size` bytes; None when there are fewer."""
     digest = hashlib.sha256()
     left = size
     while left > 0:

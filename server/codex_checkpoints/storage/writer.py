@@ -1,18 +1,16 @@
-"""Writing session files: a new one whole, lines at the end of an old one, its place (STO-12, -16).
+"""Write session files: a new one, lines at the end of one, a move, a removal (STO-12, STO-16).
 
-Only what is already canonical comes in.  Bytes that are there are never changed, so everything but
-a new file needs the thread's `WriterLock`.  How bytes become durable is known to `durable`.
+Bytes that are there are never changed.  Everything but a new file needs the thread's `WriterLock`.
 
-Cold session files, which Codex packed into one zstd frame, are never appended to.  Such a file is
-unpacked beside itself, and goes only when the plain one stands there complete.  Of both forms the
-plain one counts, so a process may be killed at any point.
+Codex packs old session files into one zstd frame.  Such a file is never appended to: it is unpacked
+beside itself, and removed when the plain file is complete.  Of both forms the plain one counts, so
+a process may be killed at any point.
 
-What Codex 0.169 makes of `move`: it keeps the path of a thread in a database of its own.  Without
-such a row it goes by the folder: what lies in `archived_sessions/` is archived, and `codex
-unarchive` takes it back.  With one, it still lists a moved file rightly, but neither resumes,
-archives nor unarchives it ("no rollout found"), until it lies in its old place again or the
-database is made anew.  Codex itself moves all files of a thread: later segments build on earlier
-ones.
+Codex 0.169 keeps the path of a thread in a database of its own.  Without such a row it goes by the
+folder: what lies in `archived_sessions/` is archived, and `codex unarchive` takes it back.  With
+one, it still lists a moved file rightly, but neither resumes, archives nor unarchives it ("no
+rollout found"), until the file is back in its old place or the database is made anew.  Codex
+itself moves all files of a thread: later segments build on earlier ones.
 """
 
 from __future__ import annotations
@@ -22,7 +20,6 @@ import errno
 import os
 import re
 import stat
-import sys
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from datetime import datetime
 
@@ -39,11 +36,11 @@ from codex_checkpoints.storage.contract import (
     Unsupported,
 )
 from codex_checkpoints.storage.locks import WriterLock, is_live
+from codex_checkpoints.storage.rollout_file import decompressed
 from codex_checkpoints.storage.tree import look_of, parse_name, roots
 from codex_checkpoints.values import frozen
 
 PACKED = ".zst"
-_WINDOW_LOG = 25  # a packed file may ask for 32 MiB of memory, no more
 _DEPTH = 3  # sessions/YYYY/MM/DD
 _IN_THE_NURSERY = re.compile(r"\.(rollout-[\w-]+\.jsonl)\.[0-9a-f]{16}\.tmp", re.ASCII)
 _BESIDE = re.compile(r"\.(rollout-[\w-]+\.jsonl)\.tmp", re.ASCII)
@@ -57,7 +54,6 @@ _CAREFULLY = (
 
 @contextlib.contextmanager
 def _storage() -> Generator[None]:
-    """Turn what the system refuses into `StorageFailed`, a name that is taken into `Conflict`."""
     try:
         yield
     except FileExistsError as error:
@@ -82,9 +78,8 @@ class Written:
 def publish(path: str, lines: Iterable[bytes], nursery: str) -> None:
     """Write a new session file from whole lines; durable and complete when it appears.
 
-    It grows in `nursery`, or beside its place where that is another file system; memory does not
-    grow with it.  Raises `Conflict` when there is such a file, packed or not, `StorageFailed`; then
-    nothing is left.
+    It grows in `nursery`, or beside its place where that is another file system.  Raises `Conflict`
+    when there is such a file, packed or not, `StorageFailed`; then nothing is left.
     """
     if os.path.lexists(path) or os.path.lexists(path + PACKED):
         raise Conflict("there is such a session file already")
@@ -120,10 +115,7 @@ def append(
 
 
 def check(path: str, thread_id: str) -> None:
-    """Make sure that `append` could go on with a plain session file as it is now.
-
-    Raises `Conflict`, `Unsupported` and `StorageFailed` as that does.
-    """
+    """Raise as `append` would for a plain session file as it is now."""
     with _storage(), _opened(path) as (file, look):
         session_lines.end_of(session_lines.reading(file), look.st_size, thread_id)
 
@@ -136,7 +128,8 @@ def move(source: str, target: str, lock: WriterLock) -> None:
     """
     lock.check(source)
     lock.check(target)
-    _drop_twin(source, lock)
+    if os.path.lexists(source):
+        drop_twin(source, lock)
     with _storage():
         durable.make_folder(os.path.dirname(target))
         plain = target.removesuffix(PACKED)
@@ -158,15 +151,11 @@ def remove(path: str, lock: WriterLock) -> None:
     One that is gone already is no error.  Raises `Conflict`, `StorageFailed`.
     """
     lock.check(path)
-    _drop_twin(path, lock)
+    if os.path.lexists(path):
+        drop_twin(path, lock)
     with _storage(), contextlib.suppress(FileNotFoundError):
         os.unlink(path)
     durable.settle_folder(os.path.dirname(path))
-
-
-def _drop_twin(path: str, lock: WriterLock) -> None:
-    if not path.endswith(PACKED) and os.path.lexists(path):
-        drop_twin(path, lock)
 
 
 @contextlib.contextmanager
@@ -222,12 +211,14 @@ def unpack(path: str, lock: WriterLock) -> str:
 
 
 def drop_twin(path: str, lock: WriterLock) -> None:
-    """Remove the packed form that lies beside a plain file, if the plain one holds all of it.
+    """Remove the packed form beside a plain file, if the plain one holds all of it.
 
     It would come to light again when the plain file is moved or removed.  Raises `Conflict` when it
     holds anything else, `StorageFailed`.
     """
     lock.check(path)
+    if path.endswith(PACKED):
+        return
     packed = path + PACKED
     with _storage():
         if not os.path.lexists(packed):
@@ -239,7 +230,6 @@ def drop_twin(path: str, lock: WriterLock) -> None:
 
 
 def _begins_with(path: str, packed: str) -> bool:
-    """Return whether a plain file begins with everything that a packed one holds."""
     descriptor = os.open(path, os.O_RDONLY | _CAREFULLY)
     try:
         return all(os.read(descriptor, len(data)) == data for data in _plain(packed))
@@ -261,20 +251,13 @@ def _look(path: str) -> os.stat_result:
 
 def _plain(path: str) -> Iterator[bytes]:
     """Yield what a packed file holds; raises `UnreadableSource` where it is damaged."""
-    # Imported when needed: most homes hold no packed session at all.
-    if sys.version_info >= (3, 14):
-        from compression import zstd  # noqa: PLC0415
-    else:
-        from backports import zstd  # noqa: PLC0415
-
-    options = {int(zstd.DecompressionParameter.window_log_max): _WINDOW_LOG}
-    with os.fdopen(os.open(path, os.O_RDONLY | _CAREFULLY), "rb") as packed:
-        try:
-            with zstd.ZstdFile(packed, options=options) as plain:
-                while data := plain.read(CHUNK):
-                    yield data
-        except (EOFError, zstd.ZstdError) as error:
-            raise UnreadableSource(str(error)) from error
+    file = os.open(path, os.O_RDONLY | _CAREFULLY)
+    try:
+        with decompressed(file) as plain:
+            while data := plain.read(CHUNK):
+                yield data
+    finally:
+        os.close(file)
 
 
 # --- what killed processes left ------------------------------------------------------------------
@@ -283,8 +266,7 @@ def _plain(path: str) -> Iterator[bytes]:
 def clear_leftovers(nursery: str, codex_home: str) -> int:
     """Remove temporary files that killed processes left; return how many.
 
-    Those of the nursery, and those beside session files.  What another process is still writing
-    stays, and so does a file of a thread that somebody holds.
+    What another process is writing stays, and so does a file of a thread that somebody holds.
     """
     return sum(
         durable.clear(path)

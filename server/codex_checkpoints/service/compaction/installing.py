@@ -73,9 +73,8 @@ from codex_checkpoints.service.reading.projections import Projection
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.undertaking import event_of, is_in_audit, undertaking
-from codex_checkpoints.storage.contract import Item, NewThread, Row, UnreadableSource
+from codex_checkpoints.storage.contract import Item, NewThread, Row, UnreadableSource, in_text
 from codex_checkpoints.storage.durable import StorageError
-from codex_checkpoints.storage.records import in_text
 from codex_checkpoints.values import frozen
 
 logger = logging.getLogger(__name__)
