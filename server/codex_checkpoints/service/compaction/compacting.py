@@ -1,15 +1,9 @@
-"""Compaction as an operation: a checkpoint is installed in the place of a history (CKP-1).
+"""Compaction as an operation: install a checkpoint in the place of a history (CKP-1).
 
-It goes in steps, since some wait for programs of others and the service belongs to one thread:
-
-1. `ask`: read, refuse, build; nothing is written (`plan`);
-2. `Asked.consult`: the hooks that run before, and Codex where it is to make a summary, on any
-   thread;
-3. `install`: read again if the session changed meanwhile, then install (`installing`);
-4. `Done.tell`: the hooks that run after, on any thread;
-5. `finish`: note the event, and let what is stored of the session follow.
-
-`compact` does all of them in order.  Taking a compaction back is the business of `undoing`.
+The steps that wait for other programs may run on any thread; the others belong to the thread of the
+service: `ask` reads and builds, `Asked.consult` waits for hooks and for Codex, `install` reads a
+changed session again and installs, `Done.tell` waits for the hooks that run after, `finish` writes
+the event. `compact` does all of them in order.
 """
 
 from __future__ import annotations
@@ -48,7 +42,7 @@ from codex_checkpoints.values import frozen
 
 @frozen
 class Asked:
-    """A compaction that could be done, before anybody outside was asked; nothing is written."""
+    """A compaction that is planned; nothing is written, and no other program was asked."""
 
     request: Request
     plan: CompactionPlan | PendingSummary
@@ -59,9 +53,9 @@ class Asked:
     after: HookCall
 
     def consult(self, cancelled: Callable[[], bool] = nobody) -> Consulted:
-        """Ask the hooks that run before (CKP-11), then Codex; any thread may wait for them.
+        """Run the hooks that run before (CKP-11), then Codex; any thread may call this.
 
-        `cancelled` is looked at while any of them is waited for.
+        `cancelled` is called while one of them runs.
         """
         words = _words(self.request, self.plan.source, "PreCompact")
         try:
@@ -91,10 +85,7 @@ class Summarised:
 
 @frozen
 class Consulted:
-    """What came of the hooks that run before, and of Codex where it was asked.
-
-    `outcome` is what can be installed, or what stops it: a hook, Codex, or whoever asked.
-    """
+    """The results of the hooks that run before; `outcome` is what to install, or what stops it."""
 
     asked: Asked
     heard: tuple[HookResult, ...]
@@ -103,7 +94,7 @@ class Consulted:
 
 @frozen
 class Done:
-    """A compaction that is installed: durable, and what Codex sends next."""
+    """A compaction that is installed."""
 
     consulted: Consulted
     plan: CompactionPlan
@@ -111,10 +102,7 @@ class Done:
     row: Row
 
     def tell(self) -> tuple[HookResult, ...]:
-        """Tell the hooks that run after: ids, counts and digests, beside what Codex would say.
-
-        Any thread may wait for them.
-        """
+        """Run the hooks that run after, with ids, counts and digests; any thread may call this."""
         record, asked = self.record, self.consulted.asked
         compaction = {
             "compaction_id": record.compaction_id,
@@ -140,11 +128,7 @@ class Compacting:
         outside: HookRunner,
         look_around: Callable[[], object] = nothing,
     ) -> None:
-        """Work on these sessions; nothing is read yet.
-
-        `look_around` brings their index up to date, for who has not done so: what is read for that
-        need not be read again.
-        """
+        """Take `look_around`, which updates the index: its read of the session is shared."""
         self._sessions = sessions
         self._outside = outside
         self._sources = Sources(sessions, look_around)
@@ -152,10 +136,7 @@ class Compacting:
         self._installer = Installer(sessions, self._sources)
 
     def preview(self, request: Request) -> Compacted:
-        """Return what a compaction would report; nothing is written.
-
-        Refuses as `compact`, but for what hooks say: they are not asked.
-        """
+        """Return the report of a compaction; write nothing, run no hook. Refuses as `compact`."""
         plan = self._planner.plan(request, self._sources.read)
         if isinstance(plan, PendingSummary):
             raise no_preview(plan.source.session_id, plan.before, plan.errand.seconds)
@@ -179,7 +160,7 @@ class Compacting:
     # --- the steps -------------------------------------------------------------------------------
 
     def ask(self, request: Request) -> Asked:
-        """Find out what would be installed; refuses as `compact`, but for what comes later."""
+        """Plan what would be installed; refuses as `compact`."""
         plan = self._planner.plan(request, self._sources.sealed)
         at = self._outside.moment()
         ids = self._outside.new_ids(at, 6)
@@ -191,9 +172,9 @@ class Compacting:
         return Asked(request, plan, at, ids, operation, *rings)
 
     def install(self, consulted: Consulted) -> Done:
-        """Install what nobody objects to; refuses `blocked_by_hook`, and as `compact` (CKP-12).
+        """Install the outcome; refuses `blocked_by_hook`, and as `compact` (CKP-12).
 
-        Raises `Cancelled` as long as nothing is written.
+        Raises `Cancelled` only before anything is written.
         """
         asked = consulted.asked
         if isinstance(consulted.outcome, HookResult):
@@ -214,7 +195,7 @@ class Compacting:
         return Done(consulted, plan, record, row)
 
     def finish(self, done: Done, after: tuple[HookResult, ...]) -> Compacted:
-        """Note what the hooks that run after came to, and return what was done."""
+        """Write the results of the hooks that run after, and return the report."""
         consulted, record = done.consulted, done.record
         consulted.asked.operation.observed(after)
         with contextlib.suppress(Refusal):  # it can be derived again, whoever asks first
@@ -233,7 +214,7 @@ class Compacting:
     def _settled(
         self, asked: Asked, outcome: CompactionPlan | Summarised | Refusal | Cancelled
     ) -> CompactionPlan:
-        """Return what is installed now: the session may have gone on in the meantime."""
+        """Return the plan to install; plan again where the session changed in the meantime."""
         changed = self._sources.is_changed(asked.plan.source)
         match outcome:
             case Refusal() | Cancelled():
@@ -291,7 +272,7 @@ def _compacted(
 
 
 def _words(request: Request, source: CompactionSource, event: str) -> dict[str, object]:
-    """Return what Codex tells its own hooks of this event."""
+    """Return the input that Codex gives its own hooks for this event."""
     row, turn = source.row, source.last_turn
     return {
         "session_id": row.session_id,

@@ -1,7 +1,4 @@
-"""What is asked of a compaction, what it answers, and how it refuses.
-
-What is done between the two is known to `compacting` and `undoing`.
-"""
+"""The request for a compaction, its report, its hooks, its job for Codex, and its refusals."""
 
 from __future__ import annotations
 
@@ -56,10 +53,7 @@ Run = Callable[[Sequence[str], bytes, float, str, IsCancelled], Ran]
 
 @frozen
 class HookResult:
-    """What came of a hook; `number` counts those of one event from 1.
-
-    `outcome` is `passed`, `blocked`, `failed`, `timed_out`, `not_started` or `garbage`.
-    """
+    """The result of a hook; `number` counts the hooks of one event from 1."""
 
     number: int
     outcome: Outcome
@@ -68,7 +62,7 @@ class HookResult:
 
 @frozen
 class HookCall:
-    """The hooks of one event, how they are run, and in which folder of ours."""
+    """The hooks of one event, how to run them, and in which folder."""
 
     hooks: tuple[Hook, ...]
     run: Run
@@ -77,10 +71,10 @@ class HookCall:
     def ask(
         self, told: Mapping[str, object], cancelled: IsCancelled
     ) -> tuple[tuple[HookResult, ...], HookResult | None]:
-        """Run the hooks in order until one stops the operation; return that one, too.
+        """Run the hooks in order until one stops the operation; return all results, and that one.
 
-        One that fails stops it as well, unless the settings say `continue` (CKP-12).  Raises
-        `Cancelled` once nobody wants the operation any more; the hook that runs then is ended.
+        A hook that fails stops it too, unless the settings say `continue` (CKP-12). Raises
+        `Cancelled` where the caller cancelled; the hook that runs then is ended.
         """
         heard: list[HookResult] = []
         for number, hook in enumerate(self.hooks, 1):
@@ -92,7 +86,7 @@ class HookCall:
         return tuple(heard), None
 
     def tell(self, told: Mapping[str, object]) -> tuple[HookResult, ...]:
-        """Run all hooks, whatever they say: what they observe has happened."""
+        """Run all hooks, whatever they answer."""
         return tuple(
             self._heard(number, hook, told, nobody) for number, hook in enumerate(self.hooks, 1)
         )
@@ -148,7 +142,7 @@ _COMES_ANEW: frozenset[Kind] = frozenset({"instructions", "context"})
 
 @frozen
 class Job:
-    """What Codex is asked for, and how long it may take."""
+    """A summary that Codex is to make, and how long it may take."""
 
     summarise: Summarise
     codex: str
@@ -158,10 +152,7 @@ class Job:
     excerpt: Excerpt | None = None
 
     def run(self, cancelled: Callable[[], bool]) -> str:
-        """Return the id of the archived fork that Codex has compacted.
-
-        Refuses `timed_out`, `codex_failed`; raises `Cancelled`.
-        """
+        """Return the id of the fork; refuses `timed_out`, `codex_failed`; raises `Cancelled`."""
         try:
             return self.summarise(
                 self.codex,
@@ -198,10 +189,10 @@ class Job:
 def excerpt_of(
     sessions: Sessions, source: CompactionSource, room: int
 ) -> Excerpt | TooLarge | None:
-    """Return what is handed over of a session that does not fit into `room` tokens (CKP-22).
+    """Return the part of a session that fits into `room` tokens (CKP-22); calls go first.
 
-    None where a fork may have all of it.  Calls with their outputs go first.  A session that is
-    compressed is handed over as well: Codex would unpack its file for a fork.
+    None where Codex can fork the whole session. A compressed session gives an excerpt too: Codex
+    would unpack its file for a fork.
     """
     room -= source.traced.instructions
     history = source.traced.history.items
@@ -221,13 +212,12 @@ def excerpt_of(
 
 
 def _is_packed(sessions: Sessions, row: Row) -> bool:
-    """Return whether a rollout, or one that it builds on, is compressed."""
     below = sessions.catalogue.chains.below(row)
     return any(each.rollout.compressed for each in (row, *below))
 
 
 def material(sessions: Sessions, source: CompactionSource, scratch_id: str) -> tuple[Json, ...]:
-    """Return what Codex would send of the scratch fork now; refuses `codex_failed`."""
+    """Return the history of a scratch fork; refuses `codex_failed`."""
     row = sessions.catalogue.look_for(scratch_id)
     if row is not None:
         items = Histories(sessions).traced(row).history.items
@@ -239,16 +229,16 @@ def material(sessions: Sessions, source: CompactionSource, scratch_id: str) -> t
 
 
 def determinism_of(items: Sequence[Json]) -> Determinism:
-    """Return who made it: a provider's service leaves what nobody else can read."""
+    """Return who made a summary: only a provider leaves a `compaction` item."""
     return "provider" if any(kind_of(item) == "compaction" for item in items) else "model"
 
 
 @frozen
 class HookRunner:
-    """What a service does not have of its own: a clock, chance, programs.
+    """The clock, ids and programs that the service calls.
 
-    `new_ids` are UUIDs of version 7 of one moment, in order; `run` runs a hook in a folder;
-    `find_codex` says where the Codex CLI is, `summarise` has it make a summary.
+    `new_ids` returns ordered UUIDs of version 7; `run` runs a hook in a folder; `find_codex`
+    returns the path of the Codex CLI, `summarise` has it make a summary.
     """
 
     moment: Callable[[], datetime]
@@ -260,9 +250,9 @@ class HookRunner:
 
 @frozen
 class Request:
-    """What is asked for; `placement` and `strategy` are taken as they come, and may be refused.
+    """A request; `placement` and `strategy` are validated later.
 
-    `seconds` is what Codex may take for a summary of its own; None leaves that to the settings.
+    `seconds` is the limit for a summary by Codex; None takes that of the settings.
     """
 
     session: str
@@ -277,9 +267,9 @@ class Request:
 
 @frozen
 class Compacted:
-    """A compaction that was done, or, without an id, that would be: both report the same.
+    """The report of a compaction; a preview has no `compaction_id`.
 
-    `session_id` is the one to resume, None for a new one that is not there yet.
+    `session_id` is the session to resume, None for a new one that does not exist yet.
     """
 
     compaction_id: str | None
@@ -295,13 +285,13 @@ class Compacted:
 
     @property
     def standing_context(self) -> str:
-        """Return what becomes of the standing context, in words (CKP-31)."""
+        """Return a sentence about the standing context (CKP-31)."""
         return STANDING_CONTEXT[self.placement]
 
 
 @frozen
 class Uncompacted:
-    """A compaction that was taken back; `session_id` is where the work goes on again."""
+    """A compaction that was taken back; `session_id` is the session to resume."""
 
     compaction_id: str
     session_id: str
@@ -310,23 +300,20 @@ class Uncompacted:
 
 
 def session_live(session_id: str) -> Refusal:
-    """Return the refusal to write to a session that somebody has loaded."""
+    """Return the refusal to write to a session that another process has loaded."""
     message = f"session {session_id} is loaded by another process, which would not notice"
     hint = "Close it in Codex, or compact into a new session."
     return Refusal("session_live", message, {"sessionId": session_id, "hint": hint})
 
 
 def gone_on(session_id: str) -> Refusal:
-    """Return the refusal to install a summary that is out of date."""
+    """Return the refusal to install a summary of a session that changed since."""
     message = f"session {session_id} went on while Codex made its summary, so nothing is installed"
     return Refusal("conflict", message, {"sessionId": session_id, "reason": "gone_on"})
 
 
 def no_preview(session_id: str, before: Figure, seconds: float) -> Refusal:
-    """Return the refusal to preview a summary that only a model can make.
-
-    Everything else was checked before; the facts are what can be known without asking the model.
-    """
+    """Return the refusal to preview a summary by a model."""
     size = f"{before.tokens} tokens ({before.source})"
     message = f"Codex makes this summary with its model, which no preview asks; now it is {size}"
     facts = {
@@ -355,7 +342,7 @@ _HINTS: dict[Reason, str] = {
 
 
 def declined_by(declined: Declined, session_id: str) -> Refusal:
-    """Return the refusal that says why the core built no replacement (JUN-45)."""
+    """Return the refusal for a replacement that the core did not build (JUN-45)."""
     facts = {"sessionId": session_id, **declined.facts}
     if hint := _HINTS.get(declined.reason):
         facts["hint"] = hint

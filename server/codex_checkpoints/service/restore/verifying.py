@@ -1,14 +1,12 @@
-"""Whether what was written of operations is still that: digests computed again (AGN-62).
+"""Verify records of operations: compute their digests again (AGN-62).
 
-Every line of the audit that has a digest is held against it, whichever operation it is of.  A line
-that no one can read any more is a changed one; one that only lacks its end was left by a crash.
+Each line of the audit with a digest is compared with it. A line that cannot be read is a changed
+one; a line that only lacks its end was left by a crash. A session file that is gone is counted, and
+is no fault.
 
-Session files are looked at in `file_checks`; one that is gone is counted, and is no fault.
-
-An operation is told in three places: in the audit, in the record with its source and in the one
-with its branch.  What one of them knows and another lacks is a fault, as long as the session is
-here that ought to have it.  An operation that ended before there was a branch stands in the audit
-alone; there at least it has its end, unless it is under way.
+An operation stands in the audit, in a record with its source and in one with its branch. It is a
+fault where one of them is missing, as long as that session exists. An operation that ended before
+there was a branch stands in the audit alone; it has an end there unless it still runs.
 """
 
 from __future__ import annotations
@@ -78,9 +76,9 @@ def looks(
     compactions: Sequence[Installed],
     log: Sequence[Json],
 ) -> list[Look]:
-    """Look at the files of restores and compactions, the newest of these last.
+    """Check the files of restores and compactions, the newest of these last.
 
-    Of a session only the newest compaction is asked what was in front of it: that is all of it.
+    Of a session only the newest compaction checks the bytes in front of it: they include the rest.
     """
     sources = {each.source.session_id: each for each in compactions}
     sessions.pace.expect(sum(map(_size_of, log)))
@@ -93,15 +91,15 @@ def looks(
 
 
 def _size_of(event: Json) -> int:
-    """Return how many bytes of a file an event tells of: so many are read again."""
+    """Return how many bytes of files the check of an event reads."""
     told = event.get("branchBytes"), event.get("sourceBytes")
     return sum(size for size in told if type(size) is int and size > 0)
 
 
 def _restored(sessions: Sessions, record: Restore, log: Sequence[Json]) -> Iterator[Look]:
-    """Look at branch and source as far as they went then; yield None for one that is gone.
+    """Check the recorded bytes of branch and source; yield None for one that is gone.
 
-    The record tells how far that was; for one of an earlier version the events do.
+    Older records lack the sizes: then the events have them.
     """
     own = [event for event in log if event.get("operationId") == record.operation_id]
     sizes = {str(event.get("type")): event for event in own}
@@ -130,7 +128,6 @@ def _begins_as(sessions: Sessions, session_id: str, digest: str, size: object) -
 
 
 def _compacted(sessions: Sessions, record: Installed) -> Look:
-    """Look at what was compacted, as far as it went then."""
     source = record.source
     same = _begins_as(sessions, source.session_id, source.prefix, source.bytes_before)
     if same is None:
@@ -139,7 +136,7 @@ def _compacted(sessions: Sessions, record: Installed) -> Look:
 
 
 def _continued(sessions: Sessions, record: Installed) -> Look:
-    """Look at the replacement that a session begins with which a compaction made."""
+    """Check the replacement at the beginning of a session that a compaction made."""
     reader = sessions.catalogue.reader
     try:
         found = [
@@ -155,14 +152,13 @@ def _continued(sessions: Sessions, record: Installed) -> Look:
 
 
 def _replacement(lines: Iterable[bytes]) -> list[Json]:
-    """Return the items in the first of some lines."""
     payload = object_of(object_of(load(next(iter(lines), b""))).get("payload"))
     items = payload.get("replacement_history")
     return list(map(object_of, items)) if is_list(items) else []
 
 
 def _paths(sessions: Sessions, session_id: str) -> list[str]:
-    """Return where the files of a session lie; there may be older segments among them."""
+    """Return the files of a session, with its older segments."""
     rows = sessions.catalogue.rows().values()
     return [row.path for row in rows if row.session_id == session_id and row.error is None]
 
@@ -187,7 +183,7 @@ _PACKED = "packDigest"
 
 @frozen
 class Verified:
-    """How much was checked, and what is wrong with it; `unavailable` files were not checked."""
+    """The number of checks, and the faults; `unavailable` files were not checked."""
 
     events: int
     records: int
@@ -223,11 +219,11 @@ _Lines = list[tuple[str, Json]]
 
 @frozen
 class _Told:
-    """What is written down: records and events, and the operations that are under way.
+    """The records, events and running operations.
 
-    `open_before` are the operations that had no end when the reading began, `later` the records
-    when it was over.  `log` has an event for each line of the audit, an empty one for what is none;
-    of these the `damaged` ones, by their numbers, were not merely torn.  The newest of the
+    `open_before` are the operations without an end when the reading began, `later` the records when
+    it was over. `log` has an event for each line of the audit, an empty one for a line that is
+    none; `damaged` are the numbers of such lines that a crash does not explain. The newest of the
     `compactions` is the last.
     """
 
@@ -242,7 +238,7 @@ class _Told:
 
     @property
     def ended(self) -> list[Json]:
-        """Return the records of sessions that nobody is making any more."""
+        """Return the records of sessions that no process is creating."""
         return [
             line
             for _, line in self.lines
@@ -251,11 +247,10 @@ class _Told:
 
 
 def _read(sessions: Sessions) -> _Told:
-    """Read what is written down, while others may go on; raises `StorageError`.
+    """Read the records while others may write; raises `StorageError`.
 
-    In this order: what is recorded, and not under way any more, has its events in the audit and
-    both its records; what has its events there has had its records before.  What was in the audit,
-    and is not under way any more, has its end there by now.
+    The order matters: a recorded operation that does not run has all its events, an operation with
+    all events has its records, and an operation of the audit that does not run has its end.
     """
     open_before = frozenset(unended(sessions.records.events()))
     lines = _lines(sessions)
@@ -268,7 +263,7 @@ def _read(sessions: Sessions) -> _Told:
 
 
 def _damaged(audit: Iterable[object]) -> Iterator[int]:
-    """Yield the numbers of the lines that are no event, and were not left half-written."""
+    """Yield the numbers of lines that are no event and were not left half-written."""
     for number, line in enumerate(audit, 1):
         torn = isinstance(line, Unreadable) and line.torn
         if not is_object(line) and not torn:
@@ -285,7 +280,7 @@ def _lines(sessions: Sessions) -> _Lines:
 
 
 def _compactions(sessions: Sessions) -> tuple[Installed, ...]:
-    """Return the compactions that are recorded, each once, the newest last."""
+    """Return the recorded compactions, each once, the newest last."""
     records = CompactionRecords(sessions.records)
     found = {
         record.compaction_id: record
@@ -297,13 +292,13 @@ def _compactions(sessions: Sessions) -> tuple[Installed, ...]:
 
 
 def _operations(sessions: Sessions, under_way: Iterable[str]) -> frozenset[str]:
-    """Return the restores that are making these branches, or were when they were killed."""
+    """Return the restores that create these branches, or were killed while they did."""
     restores = RestoreRecords(sessions.records)
     return frozenset(each.operation_id for each in map(restores.begun, under_way) if each)
 
 
 def _changed(told: _Told) -> Iterator[Fault]:
-    """Yield the lines of the audit and the records that are not as they were written."""
+    """Yield the lines of the audit and the records that have changed."""
     found = [
         Fault(each.code, each.operation_id, line=each.line) for each in verify_events(told.log)
     ]
@@ -320,7 +315,7 @@ def _changed(told: _Told) -> Iterator[Fault]:
 
 
 def _lacking_events(told: _Told) -> Iterator[Fault]:
-    """Yield the operations that have no end in the audit: those with a record, and those cut."""
+    """Yield operations without an end in the audit."""
     done = {text_of(event.get("operationId")) for event in told.log if event.get("type") in _DONE}
     recorded = (text_of(line.get("operationId")) for line in told.ended)
     open_still = (each for each in unended(told.log) if each in told.open_before)
@@ -331,7 +326,7 @@ def _lacking_events(told: _Told) -> Iterator[Fault]:
 
 
 def _lacking_records(sessions: Sessions, told: _Told) -> Iterator[Fault]:
-    """Yield the sessions that are here and lack a record which another place tells of."""
+    """Yield sessions without a record that another place has."""
     here = {row.session_id for row in sessions.catalogue.rows().values()}
     found = {(session_id, text_of(line.get("operationId"))) for session_id, line in told.later}
     wanted: dict[tuple[str | None, str | None], None] = {}
@@ -351,7 +346,7 @@ _SHORTEST_PREFIX = 8
 
 @frozen
 class Side:
-    """One end of a restore as it is now; `title` is None where the session is gone."""
+    """One session of a restore; `title` is None where it is gone."""
 
     title: str | None
     available: bool
@@ -359,7 +354,7 @@ class Side:
 
 @frozen
 class Listed:
-    """A restore, with what became of its two sessions; `pack` is asked for by details alone."""
+    """A restore and its two sessions; only details have the `pack`."""
 
     record: Restore
     branch: Side
@@ -371,15 +366,14 @@ class RestoreHistory:
     """The restores of one home."""
 
     def __init__(self, sessions: Sessions) -> None:
-        """Read the records of these sessions; nothing is read yet."""
         self._sessions = sessions
         self._restores = RestoreRecords(sessions.records)
 
     def restores(self, session: str | None = None) -> tuple[Listed, ...]:
         """Return the restores of a session, as source or branch, or all; the oldest first.
 
-        A session that is gone is still known by its id.  Refuses `unknown_session` where neither a
-        file nor a record tells of it, `ambiguous_session`.
+        A session that is gone has still its id in records. Refuses `unknown_session`,
+        `ambiguous_session`.
         """
         if session is None:
             return tuple(map(self._listed, self._restores.all()))
@@ -387,10 +381,7 @@ class RestoreHistory:
         return tuple(map(self._listed, self._restores.of(session_id)))
 
     def details(self, operation: str) -> Listed:
-        """Return everything about a restore, by its id or a unique beginning of it.
-
-        Refuses `unknown_operation`.
-        """
+        """Return a restore by its id or a unique prefix; refuses `unknown_operation`."""
         found = [each for each in self._restores.all() if each.operation_id.startswith(operation)]
         exact = [each for each in found if each.operation_id == operation]
         if len(operation) >= _SHORTEST_PREFIX and len(found) == 1:
@@ -403,7 +394,7 @@ class RestoreHistory:
     def audit(self, session: str | None = None, operation: str | None = None) -> tuple[Json, ...]:
         """Return the events of a session, as source or branch, or of an operation, or all.
 
-        They are in the order of their writing.  Refuses `storage_error`.
+        They are in the order of writing. Refuses `storage_error`.
         """
         session_id = None if session is None else self._named(session)
         return tuple(
@@ -447,7 +438,7 @@ class RestoreHistory:
         return self._sessions.catalogue.current().get(session_id)
 
     def _pack(self, record: Restore) -> str | None:
-        """Read the pack out of the branch; None where that is gone, or holds another."""
+        """Read the pack from the branch; None where it is gone or another one."""
         row = self._row(record.session_id)
         if row is None or record.pack is None:
             return None
