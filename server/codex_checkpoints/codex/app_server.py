@@ -77,7 +77,7 @@ class AppServer:
         self._child = child
         self._patience = patience
         self._asked = 0
-        self._heard: deque[Message] = deque()
+        self._received: deque[Message] = deque()
         self._changed = threading.Condition()
         self._silent = False
         self._left = False
@@ -159,9 +159,9 @@ class AppServer:
         while True:
             seconds = patience.next()
             with self._changed:
-                if not self._heard and not self._silent:
+                if not self._received and not self._silent:
                     self._changed.wait(seconds)
-                message = self._heard.popleft() if self._heard else None
+                message = self._received.popleft() if self._received else None
                 if message is None and self._silent:
                     return
                 self._changed.notify_all()
@@ -177,9 +177,11 @@ class AppServer:
         with contextlib.suppress(OSError), cast("IO[bytes]", self._child.stdout) as stdout:
             for message in _read(stdout):
                 with self._changed:
-                    self._changed.wait_for(lambda: self._left or len(self._heard) < _MOST_WAITING)
+                    self._changed.wait_for(
+                        lambda: self._left or len(self._received) < _MOST_WAITING
+                    )
                     if not self._left:
-                        self._heard.append(message)
+                        self._received.append(message)
                         self._changed.notify_all()
         with self._changed:
             self._silent = True

@@ -225,11 +225,11 @@ def _tables(layout: _Layout, wanted: Entries) -> tuple[list[str], list[Section]]
         carried.extend(old)
         if old:
             said = {key: values.get(key) for key in ours}
-            lines.extend(("", *layout.said_anew(old[0], said)))
+            lines.extend(("", *layout.with_values(old[0], said)))
         else:
             lines.extend(("", header, *_pairs(values)))
         for below in old[1:]:
-            lines.extend(("", *layout.said_anew(below, {})))
+            lines.extend(("", *layout.with_values(below, {})))
 
     if wanted.has_server:
         header = f"[{_SERVER}.{SERVER_NAME}]"
@@ -311,7 +311,7 @@ class _Layout:
         whole = bool(found) and len(found[0].header.path) == (3 if entry.count(":") > 1 else 2)
         return found if whole else []
 
-    def said_anew(self, section: Section, said: Mapping[str, object]) -> Iterator[str]:
+    def with_values(self, section: Section, said: Mapping[str, object]) -> Iterator[str]:
         """Yield the lines of a table with these values in it; None removes a key."""
         yield self._text(section.header)
         missing = {key: value for key, value in said.items() if value is not None}

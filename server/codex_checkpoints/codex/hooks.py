@@ -88,13 +88,13 @@ def _with_hook(text: str, wanted: Entries, hook: Hook) -> str:
     said: dict[str, object] = {"command": wanted.hook_command}
     if hook.context_limit is not None:
         said["additionalContextLimit"] = hook.context_limit
-    new = spans.said_anew(text[handler.value : handler.end], said)
+    new = spans.with_values(text[handler.value : handler.end], said)
     if not entries.is_our_group(there.group):
         matcher = "" if hook.matcher is None else f'"matcher": {json.dumps(hook.matcher)}, '
         return _with_group(text, hook.event, f'{{{matcher}"hooks": [{new}]}}')
     new = text[group.value : handler.value] + new + text[handler.end : group.end]
     if there.matcher != hook.matcher:
-        new = spans.said_anew(new, {"matcher": hook.matcher})
+        new = spans.with_values(new, {"matcher": hook.matcher})
     return text[: group.value] + new + text[group.end :]
 
 

@@ -181,7 +181,7 @@ def without(text: str, siblings: list[Part], gone: int) -> str:
     return text[: part.start] + text[part.end :]
 
 
-def said_anew(text: str, said: Mapping[str, object]) -> str:
+def with_values(text: str, said: Mapping[str, object]) -> str:
     """Return the text of an object with these members in it; None removes a member.
 
     The object has a member that is not named here.

@@ -25,8 +25,8 @@ from codex_checkpoints.service.compaction.request import (
     HookResult,
     HookRunner,
     Request,
-    gone_on,
     no_preview,
+    summary_outdated,
 )
 from codex_checkpoints.service.compaction.source import (
     CompactionSource,
@@ -57,20 +57,20 @@ class Asked:
 
         `cancelled` is called while one of them runs.
         """
-        words = _words(self.request, self.plan.source, "PreCompact")
+        words = _hook_input(self.request, self.plan.source, "PreCompact")
         try:
-            heard, stopped = self.before.ask(words, cancelled)
+            results, stopped = self.before.ask(words, cancelled)
         except Cancelled as called_off:
             return Consulted(self, (), called_off)
-        return Consulted(self, heard, stopped or self._awaited(cancelled))
+        return Consulted(self, results, stopped or self._pending(cancelled))
 
-    def _awaited(
+    def _pending(
         self, cancelled: Callable[[], bool]
     ) -> CompactionPlan | Summarised | Refusal | Cancelled:
         if isinstance(self.plan, CompactionPlan):
             return self.plan
         try:
-            return Summarised(self.plan, self.plan.errand.run(cancelled))
+            return Summarised(self.plan, self.plan.job.run(cancelled))
         except (Refusal, Cancelled) as problem:
             return problem  # the thread that owns the sessions notes it
 
@@ -79,7 +79,7 @@ class Asked:
 class Summarised:
     """A session that Codex has compacted in a scratch fork."""
 
-    awaited: PendingSummary
+    pending: PendingSummary
     scratch_id: str
 
 
@@ -88,7 +88,7 @@ class Consulted:
     """The results of the hooks that run before; `outcome` is what to install, or what stops it."""
 
     asked: Asked
-    heard: tuple[HookResult, ...]
+    results: tuple[HookResult, ...]
     outcome: CompactionPlan | Summarised | HookResult | Refusal | Cancelled
 
 
@@ -101,7 +101,7 @@ class Done:
     record: Installed
     row: Row
 
-    def tell(self) -> tuple[HookResult, ...]:
+    def notify(self) -> tuple[HookResult, ...]:
         """Run the hooks that run after, with ids, counts and digests; any thread may call this."""
         record, asked = self.record, self.consulted.asked
         compaction = {
@@ -115,8 +115,10 @@ class Done:
             "tokens_before": record.sizes.before.tokens,
             "tokens_after": record.sizes.after.tokens,
         }
-        words = _words(asked.request, self.plan.source, "PostCompact") | {"compaction": compaction}
-        return asked.after.tell(words)
+        words = _hook_input(asked.request, self.plan.source, "PostCompact") | {
+            "compaction": compaction
+        }
+        return asked.after.notify(words)
 
 
 class Compacting:
@@ -139,7 +141,7 @@ class Compacting:
         """Return the report of a compaction; write nothing, run no hook. Refuses as `compact`."""
         plan = self._planner.plan(request, self._sources.read)
         if isinstance(plan, PendingSummary):
-            raise no_preview(plan.source.session_id, plan.before, plan.errand.seconds)
+            raise no_preview(plan.source.session_id, plan.before, plan.job.seconds)
         before = plan.source.traced.history.chain
         if request.into == "in-place":
             windows = Windows(before, evolve(opened_after(before, ""), current=None))
@@ -155,7 +157,7 @@ class Compacting:
         `storage_error`.
         """
         done = self.install(self.ask(request).consult())
-        return self.finish(done, done.tell())
+        return self.finish(done, done.notify())
 
     # --- the steps -------------------------------------------------------------------------------
 
@@ -168,8 +170,8 @@ class Compacting:
         operation = Operation(
             self._sessions, self._outside.moment, ids[0], source.session_id, source.last_turn
         )
-        rings = self._ring("preCompact"), self._ring("postCompact")
-        return Asked(request, plan, at, ids, operation, *rings)
+        calls = self._hook_call("preCompact"), self._hook_call("postCompact")
+        return Asked(request, plan, at, ids, operation, *calls)
 
     def install(self, consulted: Consulted) -> Done:
         """Install the outcome; refuses `blocked_by_hook`, and as `compact` (CKP-12).
@@ -178,7 +180,7 @@ class Compacting:
         """
         asked = consulted.asked
         if isinstance(consulted.outcome, HookResult):
-            asked.operation.blocked(consulted.heard)
+            asked.operation.blocked(consulted.results)
             raise _blocked(asked, consulted.outcome)
         try:
             plan = self._settled(asked, consulted.outcome)
@@ -187,7 +189,7 @@ class Compacting:
                 plan,
                 asked.at,
                 asked.ids,
-                lambda record: asked.operation.installed(record, consulted.heard),
+                lambda record: asked.operation.installed(record, consulted.results),
             )
         except Refusal as refusal:
             asked.operation.failed(refusal.code)
@@ -207,7 +209,7 @@ class Compacting:
             record.session_id,
             record.windows,
         )
-        return evolve(found, hooks=(*consulted.heard, *after))
+        return evolve(found, hooks=(*consulted.results, *after))
 
     # --- inside ----------------------------------------------------------------------------------
 
@@ -220,15 +222,15 @@ class Compacting:
             case Refusal() | Cancelled():
                 raise outcome
             case Summarised() if changed:  # the summary knows nothing of what came since
-                raise gone_on(asked.plan.source.session_id)
+                raise summary_outdated(asked.plan.source.session_id)
             case Summarised():
-                return self._planner.adopted(outcome.awaited, outcome.scratch_id)
+                return self._planner.adopted(outcome.pending, outcome.scratch_id)
             case CompactionPlan() if changed:
                 return self._planner.built(asked.request, self._sources.sealed)
             case CompactionPlan():
                 return outcome
 
-    def _ring(self, event: str) -> HookCall:
+    def _hook_call(self, event: str) -> HookCall:
         hooks = self._sessions.settings.hooks.get(event, ())
         return HookCall(hooks, self._outside.run, self._sessions.records.state_dir)
 
@@ -271,7 +273,7 @@ def _compacted(
     )
 
 
-def _words(request: Request, source: CompactionSource, event: str) -> dict[str, object]:
+def _hook_input(request: Request, source: CompactionSource, event: str) -> dict[str, object]:
     """Return the input that Codex gives its own hooks for this event."""
     row, turn = source.row, source.last_turn
     return {

@@ -75,7 +75,7 @@ from codex_checkpoints.values import frozen
 
 logger = logging.getLogger(__name__)
 
-_TOLD = (
+_IN_EVENT = (
     "requestedBy",
     "why",
     "placement",
@@ -238,31 +238,35 @@ class Operation:
     _source_session_id: str
     _source_turn: Turn | None
 
-    def blocked(self, heard: Sequence[HookResult]) -> None:
+    def blocked(self, results: Sequence[HookResult]) -> None:
         """Write that a hook stopped it."""
-        self._note(self._event("CompactionBlocked", None, {"hooks": _told(heard)}))
+        self._note(self._event("CompactionBlocked", None, {"hooks": _without_reasons(results)}))
 
     def failed(self, code: str) -> None:
         """Write that it failed, with the code of the refusal."""
         self._note(self._event("CompactionFailed", None, {"code": code}))
 
-    def observed(self, heard: Sequence[HookResult]) -> None:
+    def observed(self, results: Sequence[HookResult]) -> None:
         """Write the results of the hooks that ran after it, if there are any."""
-        if heard:
-            self._note(self._event("CompactionObserved", None, {"hooks": _told(heard)}, step=1))
+        if results:
+            self._note(
+                self._event(
+                    "CompactionObserved", None, {"hooks": _without_reasons(results)}, step=1
+                )
+            )
 
-    def installed(self, record: Installed, heard: Sequence[HookResult]) -> dict[str, object]:
+    def installed(self, record: Installed, results: Sequence[HookResult]) -> dict[str, object]:
         """Return the event of a compaction."""
         known = to_value(record)
-        told = {name: known[name] for name in _TOLD} | {"items": len(record.items)}
-        more = told | {"hooks": _told(heard)}
+        fields = {name: known[name] for name in _IN_EVENT} | {"items": len(record.items)}
+        more = fields | {"hooks": _without_reasons(results)}
         return self._event("CompactionInstalled", record.session_id, more)
 
     def undone(self, record: Undone, session_id: str) -> dict[str, object]:
         """Return the event of an undoing."""
         known = to_value(record)
-        told = {name: known[name] for name in ("requestedBy", "why", "window")}
-        return self._event("CompactionUndone", session_id, told)
+        fields = {name: known[name] for name in ("requestedBy", "why", "window")}
+        return self._event("CompactionUndone", session_id, fields)
 
     def _event(
         self, kind: str, session_id: str | None, more: Mapping[str, object], step: int = 0
@@ -287,10 +291,10 @@ class Operation:
             logger.warning("storage_error: no event of %s: %s", self._operation_id, error)
 
 
-def _told(heard: Sequence[HookResult]) -> list[dict[str, object]]:
+def _without_reasons(results: Sequence[HookResult]) -> list[dict[str, object]]:
     """Return hook results without their reasons, which are texts of others."""
     shown = attrs.filters.exclude(attrs.fields(HookResult).reason)
-    return [attrs.asdict(each, filter=shown) for each in heard]
+    return [attrs.asdict(each, filter=shown) for each in results]
 
 
 # --- the install ---------------------------------------------------------------------------------
@@ -392,8 +396,10 @@ class Installer:
         )
         # By this a list knows how full the session is before Codex has ever sent it (CKP-28).
         weight = plan.built.report.after + source.traced.instructions
-        told = token_count(weight, {"info": {"model_context_window": source.window}})
-        return _Change(session_id, made.chain, NewThread(made.meta, items_of((*made.lines, told))))
+        fields = token_count(weight, {"info": {"model_context_window": source.window}})
+        return _Change(
+            session_id, made.chain, NewThread(made.meta, items_of((*made.lines, fields)))
+        )
 
 
 def _in_place(plan: CompactionPlan, at: datetime, ids: tuple[str, ...]) -> _Change:

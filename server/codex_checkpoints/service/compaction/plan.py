@@ -64,7 +64,7 @@ class PendingSummary:
 
     source: CompactionSource
     terms: Terms
-    errand: Job
+    job: Job
 
     @property
     def before(self) -> Figure:
@@ -94,7 +94,7 @@ class Planner:
         if isinstance(excerpt, TooLarge):
             facts = {"tokens": excerpt.tokens, "target": excerpt.limit}
             raise declined_by(Declined("item_too_large", facts), source.session_id)
-        errand = Job(
+        job = Job(
             self._outside.summarise,
             codex,
             self._sessions.catalogue.place,
@@ -102,16 +102,16 @@ class Planner:
             float(request.seconds or self._sessions.settings.codex_timeout_seconds),
             excerpt,
         )
-        awaited = _awaited(source, terms, errand)
+        pending = _pending(source, terms, job)
         self._check_form(request, source)
-        return awaited
+        return pending
 
-    def adopted(self, awaited: PendingSummary, scratch_id: str) -> CompactionPlan:
+    def adopted(self, pending: PendingSummary, scratch_id: str) -> CompactionPlan:
         """Make a replacement of the history in a scratch fork (CKP-20, CKP-21).
 
         Refuses `codex_failed`, `missing_context`, `not_smaller`, `item_too_large`.
         """
-        source, terms = awaited.source, awaited.terms
+        source, terms = pending.source, pending.terms
         items = material(self._sessions, source, scratch_id)
         match adopt(self._sources.past(source), items, terms):
             case Declined() as declined:
@@ -182,15 +182,15 @@ class Planner:
         )
 
 
-def _awaited(source: CompactionSource, terms: Terms, errand: Job) -> PendingSummary:
+def _pending(source: CompactionSource, terms: Terms, job: Job) -> PendingSummary:
     """Refuse before Codex is called what would be refused after it."""
-    awaited = PendingSummary(source, terms, errand)
-    declined = not_now(terms, awaited.before)
+    pending = PendingSummary(source, terms, job)
+    declined = not_now(terms, pending.before)
     if declined is None and not source.traced.history.items:
         declined = Declined("missing_context", {"items": 0})
     if declined is not None:
         raise declined_by(declined, source.session_id)
-    return awaited
+    return pending
 
 
 def _check_target(request: Request, source: CompactionSource) -> None:

@@ -39,11 +39,10 @@ from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.refusal import Cancelled, Refusal
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.settings import Hook
-from codex_checkpoints.storage.contract import Row
 from codex_checkpoints.values import frozen
 
 MOST_REASON = 500
-_WORDS = {"continue", "stopReason", "suppressOutput", "systemMessage"}
+_KEYS = {"continue", "stopReason", "suppressOutput", "systemMessage"}
 """What Codex 0.169 lets its own hooks around a compaction say."""
 
 Outcome = Literal["passed", "blocked", "failed", "timed_out", "not_started", "garbage"]
@@ -69,32 +68,32 @@ class HookCall:
     folder: str
 
     def ask(
-        self, told: Mapping[str, object], cancelled: IsCancelled
+        self, facts: Mapping[str, object], cancelled: IsCancelled
     ) -> tuple[tuple[HookResult, ...], HookResult | None]:
         """Run the hooks in order until one stops the operation; return all results, and that one.
 
         A hook that fails stops it too, unless the settings say `continue` (CKP-12). Raises
         `Cancelled` where the caller cancelled; the hook that runs then is ended.
         """
-        heard: list[HookResult] = []
+        results: list[HookResult] = []
         for number, hook in enumerate(self.hooks, 1):
-            answer = self._heard(number, hook, told, cancelled)
-            heard.append(answer)
+            answer = self._result(number, hook, facts, cancelled)
+            results.append(answer)
             passes = answer.outcome == "passed"
             if answer.outcome == "blocked" or not (passes or hook.on_failure == "continue"):
-                return tuple(heard), answer
-        return tuple(heard), None
+                return tuple(results), answer
+        return tuple(results), None
 
-    def tell(self, told: Mapping[str, object]) -> tuple[HookResult, ...]:
+    def notify(self, facts: Mapping[str, object]) -> tuple[HookResult, ...]:
         """Run all hooks, whatever they answer."""
         return tuple(
-            self._heard(number, hook, told, nobody) for number, hook in enumerate(self.hooks, 1)
+            self._result(number, hook, facts, nobody) for number, hook in enumerate(self.hooks, 1)
         )
 
-    def _heard(
-        self, number: int, hook: Hook, told: Mapping[str, object], cancelled: IsCancelled
+    def _result(
+        self, number: int, hook: Hook, facts: Mapping[str, object], cancelled: IsCancelled
     ) -> HookResult:
-        given, seconds = orjson.dumps(told) + b"\n", hook.timeout_seconds
+        given, seconds = orjson.dumps(facts) + b"\n", hook.timeout_seconds
         return _read(number, self.run(hook.command, given, seconds, self.folder, cancelled))
 
 
@@ -116,19 +115,19 @@ def _answer(number: int, output: bytes | None) -> HookResult:
     if not output.strip():
         return HookResult(number, "passed")
     try:
-        said: object = orjson.loads(output)
+        answer: object = orjson.loads(output)
     except orjson.JSONDecodeError:
         return HookResult(number, "garbage")
     # What we do not know may be meant to stop us: such an answer counts as none.
     if (
-        not is_object(said)
-        or not said.keys() <= _WORDS
-        or type(said.get("continue", True)) is not bool
+        not is_object(answer)
+        or not answer.keys() <= _KEYS
+        or type(answer.get("continue", True)) is not bool
     ):
         return HookResult(number, "garbage")
-    if said.get("continue", True):
+    if answer.get("continue", True):
         return HookResult(number, "passed")
-    reason = text_of(said.get("stopReason"))
+    reason = text_of(answer.get("stopReason"))
     return HookResult(number, "blocked", value(reason, MOST_REASON) if reason else None)
 
 
@@ -176,8 +175,8 @@ class Job:
                 }
                 message = f"Codex made no summary within {self.seconds:g} seconds"
             case _:
-                said = error.reason if isinstance(error, RequestDeclined) else str(error)
-                reason = value(said, LONGEST_REASON) or "it did not say why"
+                answer = error.reason if isinstance(error, RequestDeclined) else str(error)
+                reason = value(answer, LONGEST_REASON) or "it did not say why"
                 facts |= {
                     "reason": reason,
                     "hint": "The strategy `checkpoint` needs neither Codex nor a model.",
@@ -196,8 +195,10 @@ def excerpt_of(
     """
     room -= source.traced.instructions
     history = source.traced.history.items
-    if of_items(history) <= room and not _is_packed(sessions, source.row):
-        return None
+    if of_items(history) <= room:
+        rows = (source.row, *sessions.catalogue.chains.below(source.row))
+        if not any(each.rollout.compressed for each in rows):
+            return None
     items = [item for item in history if kind_of(item) not in _COMES_ANEW]
     match handed_over(items, room, of_item):
         case TooLarge() as too_large:
@@ -209,11 +210,6 @@ def excerpt_of(
                 source.row.model,
                 text_of(source.traced.head.get("model_provider")),
             )
-
-
-def _is_packed(sessions: Sessions, row: Row) -> bool:
-    below = sessions.catalogue.chains.below(row)
-    return any(each.rollout.compressed for each in (row, *below))
 
 
 def material(sessions: Sessions, source: CompactionSource, scratch_id: str) -> tuple[Json, ...]:
@@ -306,7 +302,7 @@ def session_live(session_id: str) -> Refusal:
     return Refusal("session_live", message, {"sessionId": session_id, "hint": hint})
 
 
-def gone_on(session_id: str) -> Refusal:
+def summary_outdated(session_id: str) -> Refusal:
     """Return the refusal to install a summary of a session that changed since."""
     message = f"session {session_id} went on while Codex made its summary, so nothing is installed"
     return Refusal("conflict", message, {"sessionId": session_id, "reason": "gone_on"})

@@ -46,7 +46,7 @@ class Ready:
         session_id = compacted.session_id or self.session_id
         return evolve(self, session_id=session_id, offer=None, wanted=None, compacted=compacted)
 
-    def foretelling(self, compacted: Compacted) -> Ready:
+    def previewing(self, compacted: Compacted) -> Ready:
         """Return the state for a preview of the compaction."""
         return evolve(self, wanted=None, compacted=compacted)
 
@@ -58,7 +58,7 @@ class Ready:
     def notice(self) -> str | None:
         """Return a sentence for the person, or None."""
         if self.compacted is not None and self.compacted.compaction_id is not None:
-            return _told(self.compacted)
+            return _sentence(self.compacted)
         if self.source.continued_by is not None:
             return f"The work of this session went on in {self.source.continued_by}."
         if self.offer is None:
@@ -87,7 +87,7 @@ def preview(sessions: Sessions, compacting: Compacting, session: str) -> Ready:
     Refuses as `check`.
     """
     ready = check(sessions, session)
-    return _behind(ready, lambda wanted: ready.foretelling(compacting.preview(wanted)))
+    return _behind(ready, lambda wanted: ready.previewing(compacting.preview(wanted)))
 
 
 def _behind(ready: Ready, compacted: Callable[[Request], Ready]) -> Ready:
@@ -132,15 +132,15 @@ def _counted(sessions: Sessions, source: Summary) -> Offer | None:
     """Return the offer by our own count, for a session that reports an impossible figure."""
     row = sessions.own(source.session_id)
     reported: Source = "reported" if row.context_source == "reported" else "estimated"
-    told = Between(not row.turn_open, row.context_tokens, reported, row.context_window)
-    if source.continued_by is not None or not told.is_impossible:
+    state = Between(not row.turn_open, row.context_tokens, reported, row.context_window)
+    if source.continued_by is not None or not state.is_impossible:
         return None
     items = Histories(sessions).history(source.session_id).items
-    counted = evolve(told, tokens=of_items(items), source="estimated")
+    counted = evolve(state, tokens=of_items(items), source="estimated")
     return offering.offer(sessions.settings.compaction_offer, counted, sessions.named)
 
 
-def _told(done: Compacted) -> str:
+def _sentence(done: Compacted) -> str:
     """Return the sentence about an automatic compaction (CKP-13)."""
     report = done.built.report
     sizes = f"{report.before.tokens:,} tokens were in use, the replacement has {report.after:,}"

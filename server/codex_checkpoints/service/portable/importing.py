@@ -90,7 +90,7 @@ def thread_of(
     moment = Moment(at, int(datetime.fromisoformat(at).timestamp() * 1000))
     naming = Naming(plan.name, new_id(), new_id())
     ids = (session_id, new_id(), new_id())
-    items = (handoff(_view_in(plan.handoff)),)
+    items = (handoff(plan.handoff.partition("\n\n")[2]),)
     made = new_session(items, source, naming, moment, ids)
     meta = {key: each for key, each in made.meta.items() if key != "forked_from_id"}
     lines = tuple(Item(line.type, line.payload) for line in made.lines)
@@ -105,10 +105,6 @@ def _refuse_twice(sessions: Sessions, digest: str) -> None:
             message = f"this pack is here already, as session {made.session_id}"
             facts = {"sessionId": made.session_id, "reason": "imported"}
             raise Refusal("conflict", message, facts)
-
-
-def _view_in(text: str) -> str:
-    return text.partition("\n\n")[2]
 
 
 def _bytes_of(file: str) -> bytes:
@@ -177,7 +173,7 @@ class Importing:
 
     def preview(self, file: str, cwd: str) -> Imported:
         """Return the result of an import; write nothing. Refuses as `make`."""
-        return _told(plan_import(self._sessions, file, cwd), None)
+        return _imported(plan_import(self._sessions, file, cwd), None)
 
     def make(self, file: str, cwd: str) -> Imported:
         """Import a pack for the folder `cwd`; the session is ready for Codex on return.
@@ -205,7 +201,7 @@ class Importing:
             self._write(made)
             self._sessions.threads.create(new, datetime.fromisoformat(at))
             work.published = True
-        return _told(plan, made)
+        return _imported(plan, made)
 
     # --- inside ----------------------------------------------------------------------------------
 
@@ -274,7 +270,7 @@ def reopened(sessions: Sessions, now: Callable[[], str], session_id: str) -> Imp
     return ImportWork(sessions, now, session_id, made)
 
 
-def _told(plan: ImportPlan, made: Import | None) -> Imported:
+def _imported(plan: ImportPlan, made: Import | None) -> Imported:
     return Imported(
         "" if made is None else made.operation_id,
         "" if made is None else made.session_id,

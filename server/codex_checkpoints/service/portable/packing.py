@@ -175,9 +175,11 @@ class Packing:
             facts = {"file": file, "reason": "file_exists", "hint": hint}
             raise Refusal("conflict", message, facts) from error
         except OSError as error:
-            raise _unwritable(file, durable.reason_of(error)) from error
+            reason = durable.reason_of(error)
+            message = f"{file} cannot be written: {reason}"
+            raise Refusal("storage_error", message, {"file": file, "reason": reason}) from error
         if found.is_of_this_home:
-            self._tell(found)
+            self._write_event(found)
         return evolve(found, dry_run=False)
 
     # --- inside ----------------------------------------------------------------------------------
@@ -254,7 +256,7 @@ class Packing:
             facts = {"file": file, "reason": "folder", "hint": hint}
             raise Refusal("conflict", f"{file} is a folder", facts)
 
-    def _tell(self, found: Packed) -> None:
+    def _write_event(self, found: Packed) -> None:
         checkpoint = found.pack.checkpoint
         more = {
             "packDigest": found.digest,
@@ -276,8 +278,3 @@ class Packing:
         except StorageError as error:
             message = f"the pack is written, but the audit could not be: {error}"
             raise Refusal("storage_error", message, {"reason": str(error)}) from error
-
-
-def _unwritable(file: str, reason: str) -> Refusal:
-    message = f"{file} cannot be written: {reason}"
-    return Refusal("storage_error", message, {"file": file, "reason": reason})

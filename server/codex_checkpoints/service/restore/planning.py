@@ -182,10 +182,12 @@ class RestoreOptions:
     reason: str | None = None
 
 
-def wish_of(mode: str, budget: int | None, window: int, reason: str | None) -> RestoreOptions:
-    """Return a wish as it came through a door; refuses `invalid_payload`.
+def restore_options(
+    mode: str, budget: int | None, window: int, reason: str | None
+) -> RestoreOptions:
+    """Return validated options; refuses `invalid_payload`.
 
-    A budget of any size is a wish that can be met (AGN-73); beyond `_MOST_TOKENS` all are alike.
+    A budget of any size is accepted (AGN-73); it is cut to `_MOST_TOKENS`.
     """
     if mode not in {"soft", "hard"}:
         raise misfit("mode: must be soft or hard")
@@ -206,9 +208,9 @@ class RestorePlan:
     """
 
     source: RestoreSource
-    wish: RestoreOptions
-    shelf: MarkerSet
-    goods: PackContents
+    options: RestoreOptions
+    marker_set: MarkerSet
+    contents: PackContents
     pack: StatePack | None
     updates: tuple[Update, ...]
     kept: tuple[str, ...] | None
@@ -240,23 +242,22 @@ class RestorePlan:
 class Planner:
     """Plans restores."""
 
-    def __init__(self, sessions: Sessions, markers: Markers, restores: RestoreRecords) -> None:
+    def __init__(self, sessions: Sessions, markers: Markers) -> None:
         self._sessions = sessions
         self._markers = markers
-        self._restores = restores
         self._reader = sessions.catalogue.reader
 
-    def plan(self, source: RestoreSource, wish: RestoreOptions) -> RestorePlan:
+    def plan(self, source: RestoreSource, options: RestoreOptions) -> RestorePlan:
         """Read the source up to the turn; refuses `unreadable_source`, `storage_error`."""
         try:
-            return self._planned(source, wish)
+            return self._planned(source, options)
         except UnreadableSource as error:
             raise unreadable(source.row, str(error)) from error
 
     # --- inside ----------------------------------------------------------------------------------
 
-    def _planned(self, source: RestoreSource, wish: RestoreOptions) -> RestorePlan:
-        row, marker, hard = source.row, source.marker, wish.mode == "hard"
+    def _planned(self, source: RestoreSource, options: RestoreOptions) -> RestorePlan:
+        row, marker, hard = source.row, source.marker, options.mode == "hard"
         if not hard and any(each.code in _BROKEN for each in source.opened.problems):
             raise unreadable(row, "a file that its history begins with is missing")
         passes = 4 if hard else 6  # a soft branch is copied, and its own windows are looked at
@@ -269,18 +270,18 @@ class Planner:
         trace = self._read(source)
         updates = self._updates(source, trace)
         earlier = earlier_work(self._sessions, row, trace)
-        goods = self._goods(source, wish, trace, updates, earlier)
+        contents = self._contents(source, options, trace, updates, earlier)
         head = object_of(object_of(load(self._reader.first_line(row.path))).get("payload"))
-        pack = state_pack(goods, self._budget(wish)) if hard else None
+        pack = state_pack(contents, self._budget(options)) if hard else None
         state = trace.replay.state
         now = hashes_now(self._sessions.workspace, state.base, marker.hashes)
-        reference, copied = self._referred(row, trace, wish)
+        reference, copied = self._referred(row, trace, options)
         turns = tuple(turn.turn_id for turn in state.turns.counting())
         return RestorePlan(
             source=source,
-            wish=wish,
-            shelf=self._markers.shelf(row.session_id),
-            goods=goods,
+            options=options,
+            marker_set=self._markers.shelf(row.session_id),
+            contents=contents,
             pack=pack,
             updates=updates,
             kept=None if hard else turns,
@@ -298,10 +299,11 @@ class Planner:
             source_bytes=own.size,
             drift=drift_of(marker.hashes, now),
             missing=also_missing(
-                missing_of(marker.hashes, now), self._not_there(state.base, goods, trace.traces())
+                missing_of(marker.hashes, now),
+                self._not_there(state.base, contents, trace.traces()),
             ),
             fallbacks=(
-                *weak_hashes(now, goods.hashes),
+                *weak_hashes(now, contents.hashes),
                 *earlier.gaps,
                 *copied,
                 *self._without_index(),
@@ -320,10 +322,10 @@ class Planner:
         )
 
     def _referred(
-        self, row: Row, trace: Trace, wish: RestoreOptions
+        self, row: Row, trace: Trace, options: RestoreOptions
     ) -> tuple[Reference | None, tuple[Fallback, ...]]:
         """Return the reference of a soft branch to its source, or why there is none."""
-        if wish.mode == "hard" or self._sessions.settings.soft_restore != "reference":
+        if options.mode == "hard" or self._sessions.settings.soft_restore != "reference":
             return None, ()
         found = reference_to(self._reader, row, trace)
         return (found, ()) if isinstance(found, Reference) else (None, (Fallback(found),))
@@ -355,10 +357,10 @@ class Planner:
         found = self._sessions.projections.updates_of(source.opened)
         return tuple(each for each in found if each.seq <= trace.replay.seq)
 
-    def _goods(
+    def _contents(
         self,
         source: RestoreSource,
-        wish: RestoreOptions,
+        options: RestoreOptions,
         trace: Trace,
         updates: tuple[Update, ...],
         before: Earlier,
@@ -377,10 +379,10 @@ class Planner:
             before.references,
         )
         pins = self._markers.shelf(source.row.session_id).pins
-        count = min(max(wish.window, 0), MAX_WINDOW) if wish.mode == "hard" else 0
+        count = min(max(options.window, 0), MAX_WINDOW) if options.mode == "hard" else 0
         return PackContents(
             self._origin(source),
-            wish.reason or DEFAULT_REASON,
+            options.reason or DEFAULT_REASON,
             in_order(before.modes, traces.modes),
             checkpoint,
             references,
@@ -388,11 +390,13 @@ class Planner:
             trace.window(count, source.marker.turn_id) if count else (),
         )
 
-    def _not_there(self, base: str | None, goods: PackContents, traces: Traces) -> tuple[str, ...]:
+    def _not_there(
+        self, base: str | None, contents: PackContents, traces: Traces
+    ) -> tuple[str, ...]:
         """Return the named or pinned files that are missing, and not deleted (AGN-65)."""
-        unseen = (file.uri for file in goods.references.files if file.hash is None)
+        unseen = (file.uri for file in contents.references.files if file.hash is None)
         wanted = [uri for uri in unseen if uri not in traces.deleted]
-        pins = (pin.uri for pin in goods.pins if pin.missing)
+        pins = (pin.uri for pin in contents.pins if pin.missing)
         return (*self._sessions.workspace.missing(base, wanted), *pins)
 
     def _without_index(self) -> tuple[Fallback, ...]:
@@ -401,9 +405,9 @@ class Planner:
         missing = any(fault.code == "index_unavailable" for fault in faults)
         return (Fallback("file_only_store"),) if missing else ()
 
-    def _budget(self, wish: RestoreOptions) -> int:
+    def _budget(self, options: RestoreOptions) -> int:
         default = self._sessions.settings.restore_budget_tokens
-        return min(default if wish.budget is None else wish.budget, _MOST_TOKENS)
+        return min(default if options.budget is None else options.budget, _MOST_TOKENS)
 
     def _window(self, row: Row, seq: int) -> str | None:
         """Return the window of the source at the turn, where its file names it."""

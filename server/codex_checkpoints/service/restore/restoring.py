@@ -131,7 +131,7 @@ class BranchMaker:
 
         A title that is only the first message is left out, unless it is the task (AGN-39).
         """
-        marker, task = plan.source.marker, plan.goods.checkpoint.task
+        marker, task = plan.source.marker, plan.contents.checkpoint.task
         title = self._sessions.catalogue.store.name_of(plan.source.row) or ""
         if not title and task is not None:
             first = self._sessions.title(plan.source.row)
@@ -204,34 +204,34 @@ class Restoring:
         self._new_id = new_id
         self._restores = RestoreRecords(sessions.records)
         self._markers = Markers(sessions, now, new_id)
-        self._planner = Planner(sessions, self._markers, self._restores)
+        self._planner = Planner(sessions, self._markers)
         self._branches = BranchMaker(sessions, new_id)
 
-    def preview(self, session: str, checkpoint: str, wish: RestoreOptions) -> Restored:
+    def preview(self, session: str, checkpoint: str, options: RestoreOptions) -> Restored:
         """Return the result of a restore; write nothing, not even an event."""
         source = find_source(self._sessions, self._markers, session, checkpoint)
-        plan = self._planner.plan(source, wish)
+        plan = self._planner.plan(source, options)
         nowhere = Windows(plan.window_id, None, None)
         record = _record(plan, "", "", "", nowhere)
-        lines = () if plan.pack is None else pack_lines(plan.goods)
+        lines = () if plan.pack is None else pack_lines(plan.contents)
         return Restored(record, _pack_of(plan), dry_run=True, lines=lines)
 
-    def restore(self, session: str, checkpoint: str, wish: RestoreOptions) -> Restored:
+    def restore(self, session: str, checkpoint: str, options: RestoreOptions) -> Restored:
         """Open a branch at a marker; it is durable and ready for Codex on return.
 
         Refuses what the planner refuses, `conflict`, `storage_error`. A refused or cancelled
         restore leaves no branch, and the audit ends in `RestoreFailed`. Nothing is stored of a file
         outside the home. It never fails for lack of tokens (AGN-73).
         """
-        operation = self._operation(asked_of(self._sessions, session), checkpoint, wish)
+        operation = self._operation(asked_of(self._sessions, session), checkpoint, options)
         branch_id, records = self._new_id(), self._sessions.records
         log = RestoreLog(records, operation, self._now)
-        asked = RestoreRequested(None, wish.budget, wish.window)
+        asked = RestoreRequested(None, options.budget, options.window)
         work = RestoreWork(self._sessions, self._restores, branch_id, log)
         try:
             with storing_restore(branch_id), undertaking(records, branch_id, work) as prepare:
                 source = self._asked(session, checkpoint, asked, log, prepare)
-                plan = self._validated(source, wish, branch_id, log)
+                plan = self._validated(source, options, branch_id, log)
                 self._publish(plan, work, prepare)
         except Refusal as refusal:
             log.end(asked, refusal.code)
@@ -241,7 +241,7 @@ class Restoring:
     # --- inside ----------------------------------------------------------------------------------
 
     def _operation(
-        self, session_id: str | None, checkpoint: str, wish: RestoreOptions
+        self, session_id: str | None, checkpoint: str, options: RestoreOptions
     ) -> Operation:
         """Return the known ids of a restore before its source is read."""
         checkpoint_id = None
@@ -254,7 +254,7 @@ class Restoring:
             session_id,
             checkpoint_id,
             None,
-            wish.mode,
+            options.mode,
             self._sessions.settings.user_id,
             self._sessions.settings.org_id,
         )
@@ -289,10 +289,10 @@ class Restoring:
         return source
 
     def _validated(
-        self, source: RestoreSource, wish: RestoreOptions, branch_id: str, log: RestoreLog
+        self, source: RestoreSource, options: RestoreOptions, branch_id: str, log: RestoreLog
     ) -> RestorePlan:
         """Plan the restore, and write its events; nothing of the branch is written (AGN-84)."""
-        plan = self._planner.plan(source, wish)
+        plan = self._planner.plan(source, options)
         self._refuse_taken(branch_id, source.row.session_id)
         log.add(RestoreValidated(plan.source_bytes, plan.source_digest, plan.turns))
         log.add_all((*plan.drift, *plan.missing, *plan.fallbacks))
@@ -313,11 +313,11 @@ class Restoring:
         new, windows = self._branches.thread(plan, branch_id, at)
         record = _record(plan, log.operation.operation_id, branch_id, at, windows)
         source_id = plan.source.row.session_id
-        shelf = markers.copied(plan.shelf, source_id, branch_id, plan.kept)
-        count = transferred(plan.goods, len(shelf.markers))
+        marker_set = markers.copied(plan.marker_set, source_id, branch_id, plan.kept)
+        count = transferred(plan.contents, len(marker_set.markers))
         work.prepared = PreparedRestore(log.operation, record, count)
         prepare(line_of(work.prepared))
-        self._write(branch_id, MARKERS, markers.lines_of(shelf, at))
+        self._write(branch_id, MARKERS, markers.lines_of(marker_set, at))
         self._write(branch_id, UPDATES, self._branches.updates(plan))
         new = evolve(new, items=_all_of(new.items, self._sessions.pace))
         work.row = self._sessions.threads.create(new, datetime.fromisoformat(at))
@@ -344,7 +344,7 @@ def _record(
     outcome = Outcome(
         operation_id=operation_id,
         session_id=branch_id,
-        mode=plan.wish.mode,
+        mode=plan.options.mode,
         restored_at=at,
         tokens=plan.tokens,
         caps=plan.caps,
@@ -359,7 +359,7 @@ def _record(
         problems=len(plan.source.opened.problems),
         placement=plan.placement,
     )
-    record = restore_of(plan.goods, outcome, plan.pack)
+    record = restore_of(plan.contents, outcome, plan.pack)
     # The copied history of a session that began with a seed still rests on it.
     return record if plan.pack is not None else evolve(record, seed=plan.seed)
 

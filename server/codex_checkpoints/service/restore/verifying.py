@@ -92,8 +92,8 @@ def looks(
 
 def _size_of(event: Json) -> int:
     """Return how many bytes of files the check of an event reads."""
-    told = event.get("branchBytes"), event.get("sourceBytes")
-    return sum(size for size in told if type(size) is int and size > 0)
+    written = event.get("branchBytes"), event.get("sourceBytes")
+    return sum(size for size in written if type(size) is int and size > 0)
 
 
 def _restored(sessions: Sessions, record: Restore, log: Sequence[Json]) -> Iterator[Look]:
@@ -195,22 +195,22 @@ class Verified:
 def verify(sessions: Sessions) -> Verified:
     """Check the audit, and records and files of operations; refuses `storage_error`."""
     try:
-        told = _read(sessions)
+        written = _read(sessions)
     except StorageError as error:
         message = f"the records cannot be read: {error}"
         raise Refusal("storage_error", message, {"reason": str(error)}) from error
-    restores = map(restore_in, (line for _, line in told.lines if is_intact(line)))
+    restores = map(restore_in, (line for _, line in written.lines if is_intact(line)))
     records = {each.operation_id: each for each in restores if each is not None}
-    found = looks(sessions, tuple(records.values()), told.compactions, told.log)
+    found = looks(sessions, tuple(records.values()), written.compactions, written.log)
     unavailable = sum(look is None for look in found)
     findings = (
-        *_changed(told),
-        *_lacking_events(told),
-        *_lacking_records(sessions, told),
+        *_changed(written),
+        *_lacking_events(written),
+        *_lacking_records(sessions, written),
         *(look for look in found if isinstance(look, Fault)),
     )
-    events = sum(map(bool, told.log))
-    return Verified(events, len(told.lines), len(found) - unavailable, unavailable, findings)
+    events = sum(map(bool, written.log))
+    return Verified(events, len(written.lines), len(found) - unavailable, unavailable, findings)
 
 
 _Lines = list[tuple[str, Json]]
@@ -218,7 +218,7 @@ _Lines = list[tuple[str, Json]]
 
 
 @frozen
-class _Told:
+class _Written:
     """The records, events and running operations.
 
     `open_before` are the operations without an end when the reading began, `later` the records when
@@ -246,7 +246,7 @@ class _Told:
         ]
 
 
-def _read(sessions: Sessions) -> _Told:
+def _read(sessions: Sessions) -> _Written:
     """Read the records while others may write; raises `StorageError`.
 
     The order matters: a recorded operation that does not run has all its events, an operation with
@@ -259,7 +259,7 @@ def _read(sessions: Sessions) -> _Told:
     audit = tuple(sessions.records.audit_lines())
     log, damaged = tuple(map(object_of, audit)), tuple(_damaged(audit))
     later, compactions = _lines(sessions), _compactions(sessions)
-    return _Told(open_before, lines, under_way, operations, log, damaged, later, compactions)
+    return _Written(open_before, lines, under_way, operations, log, damaged, later, compactions)
 
 
 def _damaged(audit: Iterable[object]) -> Iterator[int]:
@@ -297,40 +297,42 @@ def _operations(sessions: Sessions, under_way: Iterable[str]) -> frozenset[str]:
     return frozenset(each.operation_id for each in map(restores.begun, under_way) if each)
 
 
-def _changed(told: _Told) -> Iterator[Fault]:
+def _changed(written: _Written) -> Iterator[Fault]:
     """Yield the lines of the audit and the records that have changed."""
     found = [
-        Fault(each.code, each.operation_id, line=each.line) for each in verify_events(told.log)
+        Fault(each.code, each.operation_id, line=each.line) for each in verify_events(written.log)
     ]
     known = {each.line for each in found if each.code == "changed_line"}
-    for number, event in enumerate(told.log, 1):
+    for number, event in enumerate(written.log, 1):
         seals = DIGEST in event or event.get("type") in _SEALED
-        changed = number in told.damaged or (seals and not is_intact(event))
+        changed = number in written.damaged or (seals and not is_intact(event))
         if changed and number not in known:
             found.append(Fault("changed_line", text_of(event.get("operationId")), line=number))
     yield from sorted(found, key=lambda fault: fault.line or 0)
-    for session_id, line in told.lines:
+    for session_id, line in written.lines:
         if not is_intact(line):
             yield Fault("changed_record", text_of(line.get("operationId")), session_id)
 
 
-def _lacking_events(told: _Told) -> Iterator[Fault]:
+def _lacking_events(written: _Written) -> Iterator[Fault]:
     """Yield operations without an end in the audit."""
-    done = {text_of(event.get("operationId")) for event in told.log if event.get("type") in _DONE}
-    recorded = (text_of(line.get("operationId")) for line in told.ended)
-    open_still = (each for each in unended(told.log) if each in told.open_before)
-    cut = (each for each in open_still if each not in told.operations)
+    done = {
+        text_of(event.get("operationId")) for event in written.log if event.get("type") in _DONE
+    }
+    recorded = (text_of(line.get("operationId")) for line in written.ended)
+    open_still = (each for each in unended(written.log) if each in written.open_before)
+    cut = (each for each in open_still if each not in written.operations)
     for each in dict.fromkeys((*recorded, *cut)):
         if each and each not in done:
             yield Fault("missing_lines", each)
 
 
-def _lacking_records(sessions: Sessions, told: _Told) -> Iterator[Fault]:
+def _lacking_records(sessions: Sessions, written: _Written) -> Iterator[Fault]:
     """Yield sessions without a record that another place has."""
     here = {row.session_id for row in sessions.catalogue.rows().values()}
-    found = {(session_id, text_of(line.get("operationId"))) for session_id, line in told.later}
+    found = {(session_id, text_of(line.get("operationId"))) for session_id, line in written.later}
     wanted: dict[tuple[str | None, str | None], None] = {}
-    for each in (*told.ended, *told.log):
+    for each in (*written.ended, *written.log):
         if each.get("type") in _WITH_RECORDS:
             operation_id = text_of(each.get("operationId"))
             wanted[text_of(each.get("sessionId")), operation_id] = None
@@ -419,7 +421,11 @@ class RestoreHistory:
         except Refusal as refusal:
             if refusal.code != "unknown_session":
                 raise
-            gone = {each for told in self._restores.all() for each in _ends_of(told)}
+            gone = {
+                each
+                for record in self._restores.all()
+                for each in (record.session_id, record.source_session_id)
+            }
             fitting = sorted(each for each in gone if each.startswith(session))
             if session in gone or (len(session) >= _SHORTEST_PREFIX and len(fitting) == 1):
                 return session if session in gone else fitting[0]
@@ -451,10 +457,6 @@ class RestoreHistory:
         content = object_of(items[0]).get("content") if is_list(items) and items else None
         text = "".join(texts_of(content))
         return text if digest_of(text.encode()) == record.pack.digest else None
-
-
-def _ends_of(record: Restore) -> tuple[str, str]:
-    return record.session_id, record.source_session_id
 
 
 def _sessions_of(event: Json) -> tuple[str | None, str | None]:
