@@ -25,7 +25,7 @@ from codex_checkpoints.service.portable.importing import Importing
 from codex_checkpoints.service.portable.packing import Packing
 from codex_checkpoints.service.reading.pace import Pace
 from codex_checkpoints.service.refusal import Cancelled
-from codex_checkpoints.service.restore.planning import wish_of
+from codex_checkpoints.service.restore.planning import restore_options
 from codex_checkpoints.service.restore.restoring import Restoring
 from codex_checkpoints.service.restore.verifying import RestoreHistory, verify
 from codex_checkpoints.service.sessions import Sessions
@@ -114,7 +114,7 @@ def marked(sessions: Sessions) -> str:
 
 def restore(mode: str) -> Callable[[Sessions], Callable[[], object]]:
     def begun(sessions: Sessions) -> Callable[[], object]:
-        marker, wish = marked(sessions), wish_of(mode, None, 0, None)
+        marker, wish = marked(sessions), restore_options(mode, None, 0, None)
         restoring = Restoring(sessions, records.now, records.new_id)
         return lambda: restoring.restore(thread(1), marker, wish)
 
@@ -122,7 +122,7 @@ def restore(mode: str) -> Callable[[Sessions], Callable[[], object]]:
 
 
 def restore_preview(sessions: Sessions) -> Callable[[], object]:
-    marker, wish = marked(sessions), wish_of("hard", None, 0, None)
+    marker, wish = marked(sessions), restore_options("hard", None, 0, None)
     restoring = Restoring(sessions, records.now, records.new_id)
     return lambda: restoring.preview(thread(1), marker, wish)
 

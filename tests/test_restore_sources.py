@@ -12,7 +12,6 @@ import pytest
 from codex_checkpoints.core.checkpoint.canonical import to_json
 from codex_checkpoints.core.restore.events import RestoreMode
 from codex_checkpoints.service.history import Histories
-from codex_checkpoints.service.kept import RestoreRecords
 from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.restore.copying import WindowNames
 from codex_checkpoints.service.restore.planning import Planner, RestoreOptions
@@ -302,14 +301,12 @@ def test_what_is_said_after_a_restore_was_asked_for_stays_out_where_no_line_ends
         said = rollout(session("legacy", events=False), user("Now the till"))
         with path.open("ab") as file:
             file.write((b"\n" if last else b"") + said.split(b"\n", 1)[1])
-        plan = Planner(sessions, markers, RestoreRecords(sessions.records)).plan(
-            source, RestoreOptions("hard", window=3)
-        )
+        plan = Planner(sessions, markers).plan(source, RestoreOptions("hard", window=3))
 
         assert before != sessions.show(thread(2)).checkpoint
-        assert plan.goods.checkpoint == before
+        assert plan.contents.checkpoint == before
         assert plan.until == source.until
-        assert "Now the till" not in [each.text for each in plan.goods.window]
+        assert "Now the till" not in [each.text for each in plan.contents.window]
 
 
 def test_a_bare_turn_id_names_no_session(home: Home):

@@ -77,11 +77,7 @@ export interface CompactionWindows {
   readonly after: WindowChain;
 }
 
-/**
- * What came of a hook; `number` counts those of one event from 1.
- *
- * `outcome` is `passed`, `blocked`, `failed`, `timed_out`, `not_started` or `garbage`.
- */
+/** The result of a hook; `number` counts the hooks of one event from 1. */
 export interface HookOutcome {
   readonly number: number;
   readonly outcome: string;
@@ -204,7 +200,7 @@ export interface ConnectParams {
   readonly cwd: string | null;
 }
 
-/** A call of ours that failed and that no good one has followed. */
+/** A failed call after the last successful one. */
 export interface ConnectFailure {
   readonly at: string;
   readonly sessionId: string | null;
@@ -254,11 +250,7 @@ export interface ConnectHome {
   readonly hasSessions: boolean;
 }
 
-/**
- * A file of Codex's that was changed, or would be; `action` is `create`, `edit` or `delete`.
- *
- * `diff` shows what comes and goes, and nothing of what stays.
- */
+/** A written or previewed change of a file of Codex. */
 export interface ConnectChange {
   readonly path: string;
   readonly action: string;
@@ -656,7 +648,7 @@ export interface VerifyFinding {
   readonly line: number | null;
 }
 
-/** How much was checked, and what is wrong with it; `unavailable` files were not checked. */
+/** The number of checks, and the faults; `unavailable` files were not checked. */
 export interface VerifyReport {
   readonly events: number;
   readonly records: number;

@@ -1,9 +1,7 @@
-"""Codex's own program and configuration: what of ours stands in it, and how to ask.
+"""Codex's own program and configuration.
 
-`entries` says what Codex is to call; `config` and `hooks` put that into the text of its two files
-and take it out again, by `spans`; `file_edit` writes a file so that nothing is lost.  `program`
-finds Codex and has it list hooks, archive threads and make a summary, by `app_server`.
-Session files are the business of `threads`.
+`entries` defines our entries; `config` and `hooks` edit the two files, with `spans`; `file_edit`
+writes them. `program` calls Codex through `app_server`.
 """
 
 SCRATCH = "codex-checkpoints-scratch"
@@ -14,9 +12,9 @@ IN_SCRATCH = "CODEX_CHECKPOINTS_SCRATCH"
 
 
 def resume(session_id: str) -> str:
-    """Return the shell command by which a person goes on with a session.
+    """Return the shell command that resumes a session.
 
-    An id may come from a file that somebody else wrote, so a shell gets it as one word.
+    The id is quoted, since it may come from a file of somebody else.
     """
     from shlex import quote  # noqa: PLC0415 - a list of sessions has no commands in it
 

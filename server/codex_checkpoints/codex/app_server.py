@@ -1,8 +1,7 @@
 """A conversation with Codex's app server: one JSON message a line, over the pipes of a child.
 
-Every wait has an end: a time that is up, or a person who no longer wants the answer.  What Codex
-says is untrusted; what is no message is passed over.  What is asked is the business of `program`
-and `scratch`.
+Every wait ends by a time limit or by a cancel. The messages of Codex are untrusted; a line that is
+no message is skipped.
 """
 
 from __future__ import annotations
@@ -32,39 +31,36 @@ _MOST_WAITING = 16
 
 
 class AskingFailed(Exception):
-    """Codex gave no answer; `code` says why: `timed_out`, `cancelled`, `codex_failed`."""
+    """Codex gave no answer; `code` is `timed_out`, `cancelled` or `codex_failed`."""
 
     def __init__(self, code: str, message: str) -> None:
-        """Say why."""
         super().__init__(message)
         self.code = code
 
 
 class RequestDeclined(AskingFailed):
-    """Codex said no; `reason` is its own text, which nobody has looked at."""
+    """Codex refused; `reason` is its own text, unchecked."""
 
     def __init__(self, reason: str) -> None:
-        """Take what it said."""
         super().__init__("codex_failed", "Codex refused")
         self.reason = reason
 
 
 def nobody() -> bool:
-    """Return that nobody has lost interest."""
+    """Return that nobody has cancelled."""
     return False
 
 
 class Patience:
-    """How long an answer is waited for: until a time is up, or nobody wants it any more."""
+    """The limit for an answer: a time, or a cancel."""
 
     def __init__(self, seconds: float, cancelled: Callable[[], bool] = nobody) -> None:
-        """Begin now; `cancelled` is asked ten times a second."""
         self._seconds = seconds
         self._end = time.monotonic() + seconds
         self._cancelled = cancelled
 
     def next(self) -> float:
-        """Return for how long to wait before the next look.  Raises `AskingFailed`."""
+        """Return the seconds to wait before the next look.  Raises `AskingFailed`."""
         if self._cancelled():
             raise AskingFailed("cancelled", "the answer of Codex is no longer wanted")
         left = self._end - time.monotonic()
@@ -75,14 +71,13 @@ class Patience:
 
 
 class AppServer:
-    """An app server that runs; what it says is heard by a thread of its own."""
+    """A running app server; a thread of its own reads its messages."""
 
     def __init__(self, child: subprocess.Popen[bytes], patience: Patience) -> None:
-        """Talk to this child; `patience` is for the whole conversation."""
         self._child = child
         self._patience = patience
         self._asked = 0
-        self._heard: deque[Message] = deque()
+        self._received: deque[Message] = deque()
         self._changed = threading.Condition()
         self._silent = False
         self._left = False
@@ -91,9 +86,9 @@ class AppServer:
         self._listener.start()
 
     def call(self, method: str, params: Message, patience: Patience | None = None) -> Message:
-        """Ask for something and return the answer.
+        """Send a request, and return the answer.
 
-        Raises `Declined` where Codex says no, or says what is no object; else `AskingFailed`.
+        Raises `RequestDeclined` where Codex refuses or answers with no object; else `AskingFailed`.
         """
         self._asked += 1
         number = self._asked
@@ -110,11 +105,11 @@ class AppServer:
         raise AskingFailed("codex_failed", "Codex ended without an answer")
 
     def notify(self, method: str) -> None:
-        """Say something that has no answer.  Raises `AskingFailed`."""
+        """Send a notification.  Raises `AskingFailed`."""
         self._send({"method": method}, self._patience)
 
     def news(self) -> Iterator[tuple[str, Message]]:
-        """Yield what Codex tells unasked, method and params, as it comes.
+        """Yield method and params of each notification.
 
         Raises `AskingFailed`, also when Codex ends.
         """
@@ -125,7 +120,7 @@ class AppServer:
         raise AskingFailed("codex_failed", "Codex ended without an answer")
 
     def end(self) -> None:
-        """Let it end, and insist after a moment; whatever it started in its group ends with it."""
+        """Close its input, and kill it and its group after a moment."""
         with self._changed:
             self._left = True
             self._changed.notify_all()
@@ -142,7 +137,7 @@ class AppServer:
     # --- inside ----------------------------------------------------------------------------------
 
     def _send(self, message: Message, patience: Patience) -> None:
-        """Write a message; who does not read it is not waited for any longer than for an answer."""
+        """Write a message, within the limit for its answer."""
         data = orjson.dumps(message) + b"\n"
         sent = threading.Event()
         self._sending = threading.Thread(target=self._write, args=(data, sent), daemon=True)
@@ -160,13 +155,13 @@ class AppServer:
             sent.set()
 
     def _messages(self, patience: Patience) -> Iterator[Message]:
-        """Yield messages until Codex ends; what it asks of us, nobody here can answer."""
+        """Yield messages until Codex ends; requests of Codex get an error."""
         while True:
             seconds = patience.next()
             with self._changed:
-                if not self._heard and not self._silent:
+                if not self._received and not self._silent:
                     self._changed.wait(seconds)
-                message = self._heard.popleft() if self._heard else None
+                message = self._received.popleft() if self._received else None
                 if message is None and self._silent:
                     return
                 self._changed.notify_all()
@@ -182,9 +177,11 @@ class AppServer:
         with contextlib.suppress(OSError), cast("IO[bytes]", self._child.stdout) as stdout:
             for message in _read(stdout):
                 with self._changed:
-                    self._changed.wait_for(lambda: self._left or len(self._heard) < _MOST_WAITING)
+                    self._changed.wait_for(
+                        lambda: self._left or len(self._received) < _MOST_WAITING
+                    )
                     if not self._left:
-                        self._heard.append(message)
+                        self._received.append(message)
                         self._changed.notify_all()
         with self._changed:
             self._silent = True
@@ -198,7 +195,7 @@ def app_server(
     environment: Mapping[str, str],
     patience: Patience,
 ) -> Generator[tuple[AppServer, str]]:
-    """Start Codex's app server over a home; give it with what it says of itself.
+    """Start the app server of Codex over a home; yield it with its user agent.
 
     Raises `AskingFailed`.
     """
@@ -225,7 +222,7 @@ def app_server(
 
 
 def _read(stream: IO[bytes]) -> Iterator[Message]:
-    """Yield the objects among the lines; one that is too long is passed over, in all its parts."""
+    """Yield the objects among the lines; a line that is too long is skipped whole."""
     amid = False
     while line := stream.readline(_MAX_LINE):
         begins, amid = not amid, not line.endswith(b"\n")

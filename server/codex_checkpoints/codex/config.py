@@ -1,12 +1,11 @@
-"""Our entries in the text of Codex's `config.toml`: found, written and taken out.
+"""Find, write and remove our entries in the text of Codex's `config.toml`.
 
-They are one block between two comments.  They are found by what they say, not by where they stand,
-since Codex moves and copies tables between the comments when it writes.  A change of our entries
-replaces the block: all of ours goes, and the new block takes its place.  Lines that a person or
-Codex added to one of our tables go into the new table as they are.
+They are one block between two comments. They are found by their contents, since Codex moves tables
+when it writes. A change replaces the block; lines that a person or Codex added to one of our tables
+are kept in the new one.
 
-The text is never parsed and written anew, so every other byte stays, also a byte order mark and
-CRLF.  Each result is read once more; it must say what the text said before, else it is refused.
+The text is edited in place, so every other byte stays, also a byte order mark and CRLF. Each result
+is parsed again, and refused where other entries would change.
 """
 
 from __future__ import annotations
@@ -38,11 +37,10 @@ _SAYING = frozenset({*_HEADERS, Kind.PAIR})
 
 @frozen
 class Found:
-    """What a text has for us: all hooks, our server, another server under our name.
+    """The entries of a text: all hooks, our server, another server under our name.
 
-    `trusted` are the names under which Codex keeps that a person trusts a hook, `switched_off`
-    those of hooks that they switched off; `hooks_off` says that they switched off all of them.
-    `servers_by_hand` call us and were written by a person.
+    `trusted` and `switched_off` are the names of hooks in the records of Codex; `hooks_off` is
+    whether all hooks are switched off. `servers_by_hand` call us and were written by a person.
     """
 
     hooks: Hooks = Hooks()
@@ -55,17 +53,17 @@ class Found:
 
     @property
     def nothing(self) -> bool:
-        """Say whether there is nothing of ours."""
+        """Return whether there is no entry of ours."""
         return not self.hooks.ours and self.server is None
 
     @property
     def calls_nobody(self) -> bool:
-        """Say whether nothing there calls us, whoever wrote it."""
+        """Return whether no entry calls us, whoever wrote it."""
         return self.nothing and not self.hooks.by_hand and not self.servers_by_hand
 
 
 def found_in(text: str) -> Found:
-    """Say what a `config.toml` holds.  Raises `Unreadable`."""
+    """Return the entries of a `config.toml`.  Raises `Unreadable`."""
     data = _parsed(text)
     servers = _table(data.get(_SERVER))
     server = servers.get(SERVER_NAME)
@@ -88,9 +86,9 @@ def found_in(text: str) -> Found:
 
 
 def with_entries(text: str | None, wanted: Entries) -> str:
-    """Return the text with our entries and no others of ours; the same text where they stand.
+    """Return the text with our wanted entries; the same text where they stand already.
 
-    None is a file that is not there.  Raises `CannotEdit`.
+    None is a file that does not exist. Raises `CannotEdit`.
     """
     before = "" if text is None else text
     found = found_in(before)
@@ -107,10 +105,7 @@ def with_entries(text: str | None, wanted: Entries) -> str:
 
 
 def without_entries(text: str) -> str | None:
-    """Return the text without anything of ours; None when nothing else was ever there.
-
-    Raises `CannotEdit`.
-    """
+    """Return the text without our entries, None where it is empty.  Raises `CannotEdit`."""
     if found_in(text).nothing and BEGIN not in text:
         return text
     left = _Layout(text).without_ours()
@@ -134,7 +129,6 @@ def _parsed(text: str) -> dict[str, object]:
 
 
 def _table(value: object) -> Mapping[str, object]:
-    """Return a value that is a table; an empty one for any other."""
     return cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {}
 
 
@@ -143,7 +137,7 @@ def _events(data: Mapping[str, object]) -> dict[str, list[object]]:
 
 
 def _checked(before: str, candidates: Iterable[str]) -> str:
-    """Return the text that says of others what was said before, best with their hooks in place.
+    """Return the candidate that keeps the entries of others, best with their hooks in place.
 
     Codex keeps the trust in a hook by its place among the hooks of an event.
     """
@@ -167,7 +161,7 @@ def _foreign_in(text: str) -> dict[str, object] | None:
 
 
 def _foreign(data: Mapping[str, object]) -> dict[str, object]:
-    """Return the data without what is ours, and without what is empty then."""
+    """Return the data without our entries, and without tables that are empty then."""
     rest = dict(data)
     servers = dict(_table(rest.pop(_SERVER, None)))
     if entries.is_our_server(servers.get(SERVER_NAME)):
@@ -187,7 +181,7 @@ def _stand(found: Found, wanted: Entries) -> bool:
 
 
 def _says_all(before: str, after: str, wanted: Entries) -> bool:
-    """Say whether all that was added to those of our entries that are wanted stands there still."""
+    """Return whether all additions to our wanted entries are kept."""
     old, new = (_additions(_parsed(text), wanted) for text in (before, after))
     return all(new.get(name) == value for name, value in old.items())
 
@@ -204,7 +198,7 @@ def _additions(data: Mapping[str, object], wanted: Entries) -> dict[str, object]
 
 
 def _replaced(text: str | None, wanted: Entries) -> Iterator[str]:
-    """Yield the text with a new block where ours was, and then with the new block at its end."""
+    """Yield the text with the new block in the old place, and with it at the end."""
     before = "" if text is None else text
     newline = "\r\n" if "\r\n" in before else "\n"
     layout = _Layout(before)
@@ -222,20 +216,20 @@ def _replaced(text: str | None, wanted: Entries) -> Iterator[str]:
 
 
 def _tables(layout: _Layout, wanted: Entries) -> tuple[list[str], list[Section]]:
-    """Return the lines of our tables, a blank one before each, and the old tables in them."""
+    """Return the lines of our tables, a blank one before each, and the old tables they replace."""
     lines: list[str] = []
     carried: list[Section] = []
 
     def add(header: str, values: Mapping[str, object], old: list[Section], ours: set[str]) -> None:
-        """Add a table with our values, or the old one with what is ours to say in it."""
+        """Add a table with our values, or the old one with our values in it."""
         carried.extend(old)
         if old:
             said = {key: values.get(key) for key in ours}
-            lines.extend(("", *layout.said_anew(old[0], said)))
+            lines.extend(("", *layout.with_values(old[0], said)))
         else:
             lines.extend(("", header, *_pairs(values)))
         for below in old[1:]:
-            lines.extend(("", *layout.said_anew(below, {})))
+            lines.extend(("", *layout.with_values(below, {})))
 
     if wanted.has_server:
         header = f"[{_SERVER}.{SERVER_NAME}]"
@@ -260,7 +254,7 @@ def _pairs(values: Mapping[str, object]) -> list[str]:
 
 
 def _value(value: object) -> str:
-    """Write a value as TOML: a JSON string is a basic string, but for one escape."""
+    """Return a value as TOML: a JSON string is a basic string, but for one escape."""
     if isinstance(value, list):
         return f"[{', '.join(map(_value, cast('list[object]', value)))}]"
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
@@ -271,9 +265,9 @@ def _value(value: object) -> str:
 
 @frozen
 class Section:
-    """A header with the lines below it.
+    """A header and the lines below it.
 
-    `entry` names what it belongs to: `mcp_servers`, `EVENT:GROUP` or `EVENT:GROUP:HANDLER`.
+    `entry` is `mcp_servers`, `EVENT:GROUP` or `EVENT:GROUP:HANDLER`.
     """
 
     header: Statement
@@ -283,14 +277,14 @@ class Section:
 
     @property
     def written(self) -> Sequence[Statement]:
-        """Return its lines up to the last pair: comments behind it are about what comes next."""
+        """Return its lines up to the last pair: later comments belong to the next table."""
         last = max((n for n, each in enumerate(self.lines, 1) if each.kind is Kind.PAIR), default=0)
         return self.lines[:last]
 
 
 @frozen
 class _Left:
-    """A text without ours: where the block stood, and the line end that was put before it."""
+    """A text without our entries, the place of the block, and the line end before it."""
 
     text: str
     place: int | None
@@ -298,10 +292,9 @@ class _Left:
 
 
 class _Layout:
-    """Where the tables of a valid text stand, and which are ours."""
+    """The tables of a valid text, and which are ours."""
 
     def __init__(self, text: str) -> None:
-        """Read it."""
         self._mark = "\ufeff" if text.startswith("\ufeff") else ""
         self._body = text.removeprefix(self._mark)
         self._statements = list(statements(self._body))
@@ -312,14 +305,14 @@ class _Layout:
         self._marks = self._read_marks()
 
     def ours(self, entry: str) -> list[Section]:
-        """Return the tables of an entry of ours, the one that the others hang below first."""
+        """Return the tables of an entry of ours, the outermost first."""
         found = [each for each in self._sections if each.is_ours and each.entry == entry]
         found.sort(key=lambda section: len(section.header.path))
         whole = bool(found) and len(found[0].header.path) == (3 if entry.count(":") > 1 else 2)
         return found if whole else []
 
-    def said_anew(self, section: Section, said: Mapping[str, object]) -> Iterator[str]:
-        """Yield the lines of a table with these values in it; None is no such key."""
+    def with_values(self, section: Section, said: Mapping[str, object]) -> Iterator[str]:
+        """Yield the lines of a table with these values in it; None removes a key."""
         yield self._text(section.header)
         missing = {key: value for key, value in said.items() if value is not None}
         for each in section.written:
@@ -337,9 +330,9 @@ class _Layout:
         yield from _pairs(missing)
 
     def without_ours(self, carried: Iterable[Section] = ()) -> _Left:
-        """Take out our tables and comments, and the line end that was put before the block.
+        """Remove our tables and comments, and the line end before the block.
 
-        Of `carried` tables the comments of others go as well.
+        Of `carried` tables the comments of others are removed as well.
         """
         gone = [*self._gone({each.start for section in carried for each in section.written})]
         if not gone:
@@ -387,7 +380,7 @@ class _Layout:
             yield Section(header, everything[start + 1 : end], entry, is_ours)
 
     def _gone(self, carried: set[int]) -> Iterator[Statement]:
-        """Yield our tables and two comments, and the blank lines between those two."""
+        """Yield our tables and comments, and the blank lines between the two comments."""
         ours = {section.header.start for section in self._sections if section.is_ours}
         within = mine = False
         for each in self._statements:
@@ -402,10 +395,9 @@ class _Layout:
                 yield each
 
     def _read_marks(self) -> dict[int, str]:
-        """Return which of our two comments begins at a place, `BEGIN` or `END`.
+        """Return the places of our two comments, `BEGIN` and `END`.
 
-        The second one is so short that a person may have written it: it is ours only somewhere
-        behind the first one, or behind a table of ours.
+        `END` is short: it is ours only behind `BEGIN`, or behind a table of ours.
         """
         comments = [
             (each.start, self._text(each).strip())

@@ -1,8 +1,7 @@
-"""What Codex is to call: our hooks and our MCP server, as values, and how to know them again.
+"""Our hooks and our MCP server as values, and how to recognise them.
 
-An entry that `connect` wrote is recognised exactly, since it may be taken out again.  An entry that
-a person wrote to call us is recognised by its first words; it is reported and never edited.
-`config` and `hooks` find both in the text of a file.
+An entry that `connect` wrote is recognised exactly, since it may be removed. An entry of a person
+that calls us is recognised by its first words; it is reported and never edited.
 """
 
 from __future__ import annotations
@@ -35,16 +34,16 @@ _WINDOWS_WORD = re.compile(r'"([^"]*)"|(\S+)')
 
 
 class CannotEdit(Exception):
-    """A text in which nothing is changed; the message says why."""
+    """A text that is not edited; the message says why."""
 
 
 class Unreadable(CannotEdit):
-    """A text that is not what its name says."""
+    """A text that is not of its format."""
 
 
 @frozen
 class Hook:
-    """One event on which Codex calls us; `matcher` narrows it, None takes all of them."""
+    """An event on which Codex calls us; `matcher` None matches every occasion."""
 
     event: str
     matcher: str | None = None
@@ -73,7 +72,7 @@ _WHATEVER = frozenset({"", "*"})
 
 @frozen
 class Entries:
-    """All that belongs into Codex's configuration: our program, its server, the hooks it wants."""
+    """Our entries for Codex: the program, the server, the wanted hooks."""
 
     program: tuple[str, ...]
     options: tuple[str, ...] = ()
@@ -83,11 +82,11 @@ class Entries:
 
     @property
     def hook_command(self) -> str:
-        """Return the line that Codex gives to a shell."""
+        """Return the shell command of our hooks."""
         return join((*self.program, "hook", *self.options))
 
     def stand_in(self, hooks: ByEvent) -> bool:
-        """Say whether these hooks are those that are wanted, each once and called as it ought."""
+        """Return whether these hooks are exactly the wanted ones."""
         found = {event: [each.command for each in there] for event, there in hooks.items()}
         return found == {hook.event: [self.hook_command] for hook in self.hooks} and all(
             each.is_for(hook) for hook in self.hooks for each in hooks[hook.event]
@@ -121,7 +120,7 @@ def join(words: Sequence[str]) -> str:
 
 
 def split(command: str) -> list[str]:
-    """Return the words of a command line; none where it is no plain one."""
+    """Return the words of a command; none where it cannot be split."""
     if os.name == "nt":
         return [quoted or bare for quoted, bare in _WINDOWS_WORD.findall(command)]
     try:
@@ -131,10 +130,7 @@ def split(command: str) -> list[str]:
 
 
 def is_call_of(verb: str, words: Sequence[str]) -> bool:
-    """Say whether this is how `connect` writes a call of ours, whatever folders it names.
-
-    Exact, so that a command of a person's own that mentions us is never taken for ours.
-    """
+    """Return whether `connect` wrote this command, with any folders; others never match."""
     left = list(words[1:])
     while left and (left[0] in _FLAGS or left[:2] == ["-X", "utf8"]):
         del left[: 2 if left[0] == "-X" else 1]
@@ -149,7 +145,7 @@ def is_call_of(verb: str, words: Sequence[str]) -> bool:
 
 
 def calls_us(verb: str, words: Sequence[str]) -> bool:
-    """Say whether this is a call of ours, as `connect` or as a person writes it.
+    """Return whether this command calls us, written by `connect` or by a person.
 
     A person writes the name of the program, with its folder or without.
     """
@@ -166,12 +162,12 @@ def _is_launcher(path: str) -> bool:
 
 
 def is_our_server(table: object) -> bool:
-    """Say whether this table of an MCP server is one that `connect` wrote."""
+    """Return whether `connect` wrote this table of an MCP server."""
     return is_call_of("mcp", words_of(table))
 
 
 def words_of(server: object) -> list[str]:
-    """Return the command and the arguments of an MCP server; none where it is no such table."""
+    """Return the command and arguments of an MCP server; none where it is no such table."""
     command, arguments = _field(server, "command"), _field(server, "args")
     if not isinstance(command, str) or not isinstance(arguments, list):
         return []
@@ -179,9 +175,9 @@ def words_of(server: object) -> list[str]:
 
 
 def offers_all(server: Mapping[str, object]) -> bool:
-    """Say whether Codex offers each of our tools to a model: a server may be off, or tools of it.
+    """Return whether Codex offers each of our tools to a model.
 
-    Codex offers what `enabled_tools` names, or all without such a list, less `disabled_tools`.
+    It offers `enabled_tools`, or all without such a list, less `disabled_tools`.
     """
     allowed, banned = server.get("enabled_tools"), server.get("disabled_tools")
     return server.get("enabled") is not False and not any(
@@ -203,10 +199,9 @@ ByEvent = Mapping[str, "Sequence[Handler]"]
 
 @frozen
 class Hooks:
-    """The hooks of a file, by their events: ours, and those that a person wrote to call us.
+    """The hooks of a file, by event: ours, and those that a person wrote to call us.
 
-    `places` says where both stand, as `group:handler` in Codex's counting; `others` are the places
-    of all that are not ours.
+    `places` are the places of both, as `group:handler`; `others` those of all that are not ours.
     """
 
     ours: ByEvent = Factory(dict[str, "Sequence[Handler]"])
@@ -216,12 +211,12 @@ class Hooks:
 
     @property
     def calling(self) -> ByEvent:
-        """Return all that call us, whoever wrote them."""
+        """Return all hooks that call us."""
         return joined(self.ours, self.by_hand)
 
 
 def joined(*several: ByEvent) -> ByEvent:
-    """Return the handlers of several by event."""
+    """Return the handlers of several, by event."""
     events = dict.fromkeys(event for each in several for event in each)
     return {event: [h for each in several for h in each.get(event, ())] for event in events}
 
@@ -246,7 +241,7 @@ def _places(found: Mapping[str, Sequence[Handler]]) -> dict[str, list[str]]:
 
 @frozen
 class Handler:
-    """A handler of a hook in its group, each with its number."""
+    """A handler and its group, each with its number; `said` is its table."""
 
     group_number: int
     number: int
@@ -255,27 +250,27 @@ class Handler:
 
     @property
     def place(self) -> str:
-        """Return where it stands among the groups of its event, as Codex counts."""
+        """Return its place among the groups of its event, as Codex counts."""
         return f"{self.group_number}:{self.number}"
 
     @property
     def command(self) -> str:
-        """Return the line that Codex gives to a shell."""
+        """Return its shell command."""
         return str(_field(self.said, "command"))
 
     @property
     def matcher(self) -> str | None:
-        """Return what narrows it; None where nothing does."""
+        """Return its matcher; None where it matches every occasion."""
         matcher = _field(self.group, "matcher")
         return matcher if isinstance(matcher, str) and matcher not in _WHATEVER else None
 
     def is_for(self, hook: Hook) -> bool:
-        """Say whether it is called for this, and may say as much; whom it calls aside."""
+        """Return whether its matcher and limit are those of a hook."""
         limits = (None, _field(self.said, "additionalContextLimit"))
         return self.matcher == hook.matcher and hook.context_limit in limits
 
     def occasions(self, event: str) -> tuple[str, ...]:
-        """Return for which occasions of its event it is called, of those that we answer."""
+        """Return the occasions of its event for which it is called."""
         return tuple(each for each in _OCCASIONS.get(event, ()) if self._takes(each))
 
     def _takes(self, occasion: str) -> bool:
@@ -313,14 +308,14 @@ def handlers_in(groups: Iterable[object]) -> Iterator[Handler]:
 
 
 def to_replace(groups: Iterable[object]) -> Handler | None:
-    """Return the handler of ours that a new one replaces: the first, best in a group of our own."""
+    """Return our handler that a new one replaces: the first, best in a group of our own."""
     ours = [each for each in handlers_in(groups) if is_our_handler(each.said)]
     alone = (each for each in ours if is_our_group(each.group))
     return next(alone, next(iter(ours), None))
 
 
 def added_to_hooks(events: Events, wanted: Entries) -> dict[str, object]:
-    """Return by event what a file says in our hooks that are wanted, beside what is ours to say."""
+    """Return by event the values that others added to our wanted hooks."""
     found = {hook.event: to_replace(events.get(hook.event, ())) for hook in wanted.hooks}
     return {
         event: {
@@ -334,19 +329,19 @@ def added_to_hooks(events: Events, wanted: Entries) -> dict[str, object]:
 
 
 def is_our_handler(handler: object) -> bool:
-    """Say whether this handler of a hook is one that `connect` wrote."""
+    """Return whether `connect` wrote this handler."""
     command = _field(handler, "command")
     return isinstance(command, str) and is_call_of("hook", split(command))
 
 
 def is_our_group(group: object) -> bool:
-    """Say whether this group has our handlers and no others."""
+    """Return whether a group has our handlers and no others."""
     handlers = handlers_of(group)
     return bool(handlers) and all(map(is_our_handler, handlers))
 
 
 def without_ours(events: Events) -> dict[str, list[object]]:
-    """Return the groups of each event without our handlers, and without groups of ours alone."""
+    """Return the groups of each event without our handlers, and without groups of only ours."""
     left: dict[str, list[object]] = {}
     for event, groups in events.items():
         left[event] = []

@@ -1,4 +1,4 @@
-"""Write one of Codex's configuration files so that nothing can be lost.
+"""Write a configuration file of Codex so that nothing is lost.
 
 The old bytes are kept in a copy beside it, which never replaces another file.  The new file has
 the mode and owner of the old one.  A symbolic link stays one: the file that it leads to is written.
@@ -22,7 +22,7 @@ _BACKUPS = 1000
 
 
 class Changed(Exception):
-    """The file is not what was read."""
+    """The file has changed since it was read."""
 
 
 class TooLong(Exception):
@@ -30,12 +30,12 @@ class TooLong(Exception):
 
 
 class NotWritable(Exception):
-    """The file, or its folder, is closed to writing; so is no file at all, such as a device."""
+    """The file or its folder is closed to writing, or it is no plain file."""
 
 
 @frozen
 class Snapshot:
-    """A file as it was read; `data` is None where there is none."""
+    """A file as it was read; `data` is None where it does not exist."""
 
     path: str
     data: bytes | None
@@ -58,9 +58,9 @@ def read(path: str) -> Snapshot:
 
 
 def check_writable(before: Snapshot) -> None:
-    """Raise `NotWritable` where a person or the system has closed the file to writing.
+    """Raise `NotWritable` where the file is closed to writing.
 
-    A rename would go through all the same; but a file without the right to write says: leave it.
+    A rename would succeed all the same; but a read-only file is meant to stay.
     """
     target = os.path.realpath(before.path)
     folder = os.path.dirname(target)
@@ -74,9 +74,9 @@ def check_writable(before: Snapshot) -> None:
 
 
 def keep(before: Snapshot) -> str | None:
-    """Copy what was read beside it, unless such a copy is there; return where.
+    """Copy the old bytes beside the file, unless such a copy exists; return its path.
 
-    None where there was no file.  A copy of other bytes stays.  Raises `OSError`.
+    None where there was no file. A copy of other bytes stays. Raises `OSError`.
     """
     if before.data is None:
         return None
@@ -94,10 +94,7 @@ def keep(before: Snapshot) -> str | None:
 
 
 def replace(before: Snapshot, data: bytes) -> None:
-    """Put new bytes in the place of what was read.
-
-    Raises `OSError` and `Changed`; the old file is whole then.
-    """
+    """Write new bytes; raises `OSError` and `Changed`, and then the old file is whole."""
     target = os.path.realpath(before.path)
 
     def prepare(temporary: str) -> None:
@@ -109,14 +106,14 @@ def replace(before: Snapshot, data: bytes) -> None:
 
 
 def remove(before: Snapshot) -> None:
-    """Remove a file that is still what was read.  Raises `OSError` and `Changed`."""
+    """Remove an unchanged file.  Raises `OSError` and `Changed`."""
     _check_unchanged(before)
     os.unlink(before.path)
     durable.settle_folder(os.path.dirname(before.path))
 
 
 def copies(path: str) -> list[str]:
-    """Return the copies that were kept beside a file."""
+    """Return the backups beside a file."""
     folder, name = os.path.split(path)
     found: list[str] = []
     with contextlib.suppress(OSError):
@@ -128,7 +125,7 @@ def copies(path: str) -> list[str]:
 
 
 def forget_copies(path: str) -> None:
-    """Remove the copies beside a file that say what the file itself says again."""
+    """Remove the backups that equal the file."""
     with contextlib.suppress(OSError, TooLong, NotWritable):
         data = read(path).data
         for copy in copies(path):

@@ -1,9 +1,6 @@
-"""Running a program that the user named in the settings, with a limit of time and of output.
+"""Run a program that the settings name, with limits of time and output, until it is cancelled.
 
-Whoever asked for it may call it off meanwhile.
-
-No shell is asked, and nothing from a session or its folder decides what runs.  What a hook may say,
-and what comes of one that fails, is known to `service.compaction.hooks`.
+No shell runs, and nothing from a session or its folder decides what runs.
 """
 
 from __future__ import annotations
@@ -32,7 +29,7 @@ End = Literal["exited", "timed_out", "not_started", "cancelled"]
 
 @frozen
 class Ran:
-    """How a program ended, and what it said; `output` is None where that was too much."""
+    """How a program ended, and its output, None where that was too long."""
 
     end: End
     code: int | None
@@ -46,9 +43,9 @@ def run(
     folder: str,
     cancelled: Callable[[], bool],
 ) -> Ran:
-    """Run a program in a folder with these bytes on its stdin; whatever it started ends with it.
+    """Run a program in a folder with these bytes on its stdin; its group ends with it.
 
-    `cancelled` is asked ten times a second whether nobody wants its answer any more.
+    `cancelled` is called ten times a second.
     """
     if not command:
         return Ran("not_started", None, None)
@@ -83,7 +80,7 @@ def run(
 
 
 def _waited(child: subprocess.Popen[bytes], seconds: float, cancelled: Callable[[], bool]) -> End:
-    """Wait for the end of a program, of its time, or of whoever wants it."""
+    """Wait until the program ends, its time is over, or the caller cancels."""
     latest = time.monotonic() + seconds
     while not cancelled():
         left = latest - time.monotonic()

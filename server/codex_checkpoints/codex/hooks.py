@@ -1,10 +1,9 @@
-"""Our hooks in the text of Codex's `hooks.json`: found, written and taken out.
+"""Find, write and remove our hooks in the text of Codex's `hooks.json`.
 
-Only for a file that has hooks already: then ours stand beside them, since Codex warns where hooks
-come from two files.  A group of ours is added as the last of its event, and replaced where it
-stands, so that the trust a person gave to others, which Codex keeps by position, still fits.
-Members that somebody added to a group or handler of ours go into the new one as they are.  Every
-other byte stays; each result is read once more, as in `config`.
+Used for a file that has hooks already, since Codex warns where two files have hooks. A new group is
+added as the last of its event, and replaced in its place: Codex keeps trust by position. Members
+that somebody added to our group or handler are kept. Every other byte stays; each result is parsed
+again, as in `config`.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ def found_in(text: str) -> Hooks:
 
 
 def with_hooks(text: str, wanted: Entries) -> str:
-    """Return the text with our hooks and no others of ours; the same text where they stand.
+    """Return the text with our wanted hooks; the same text where they stand already.
 
     Raises `CannotEdit`.
     """
@@ -58,7 +57,7 @@ def without_hooks(text: str) -> str:
 
 @frozen
 class _At:
-    """Where a handler stands: in which group of which event, each among those beside it."""
+    """The place of a handler: its event, its group, and the values beside each."""
 
     events: list[Part]
     event: int
@@ -69,19 +68,17 @@ class _At:
 
     @property
     def parts(self) -> tuple[Part, Part, Part]:
-        """Return its event, its group and the handler itself."""
         return self.events[self.event], self.groups[self.group], self.handlers[self.handler]
 
     @property
     def place(self) -> tuple[str | None, str]:
-        """Return its event and its place there, as Codex counts."""
         return self.events[self.event].name, f"{self.group}:{self.handler}"
 
 
 def _with_hook(text: str, wanted: Entries, hook: Hook) -> str:
-    """Say a group of ours anew in its place, or put a group at the end of its event.
+    """Replace our group in its place, or add a group at the end of its event.
 
-    A handler in a group with others gets a group of its own; the old one is too many then.
+    A handler in a group with others gets a group of its own; `_too_many` finds the old one.
     """
     there = entries.to_replace(_events(_parsed(text)).get(hook.event, ()))
     if there is None:
@@ -91,13 +88,13 @@ def _with_hook(text: str, wanted: Entries, hook: Hook) -> str:
     said: dict[str, object] = {"command": wanted.hook_command}
     if hook.context_limit is not None:
         said["additionalContextLimit"] = hook.context_limit
-    new = spans.said_anew(text[handler.value : handler.end], said)
+    new = spans.with_values(text[handler.value : handler.end], said)
     if not entries.is_our_group(there.group):
         matcher = "" if hook.matcher is None else f'"matcher": {json.dumps(hook.matcher)}, '
         return _with_group(text, hook.event, f'{{{matcher}"hooks": [{new}]}}')
     new = text[group.value : handler.value] + new + text[handler.end : group.end]
     if there.matcher != hook.matcher:
-        new = spans.said_anew(new, {"matcher": hook.matcher})
+        new = spans.with_values(new, {"matcher": hook.matcher})
     return text[: group.value] + new + text[group.end :]
 
 
@@ -110,9 +107,9 @@ def _too_many(text: str, wanted: Entries) -> _At | None:
 
 
 def _with_group(text: str, event: str, group: str) -> str:
-    """Put a group at the end of its event, spaced as what stands before it.
+    """Add a group at the end of its event, spaced as what stands before it.
 
-    An array that was empty is told from a new one by the blank before the group.
+    A blank before the group marks an array that was empty before.
     """
     hooks = spans.member(text, spans.first(text), "hooks")
     if hooks is None:
@@ -138,7 +135,7 @@ def _appended(text: str, siblings: list[Part], new: str) -> str:
 
 
 def _without(text: str, at: _At) -> str:
-    """Take out a handler, with its group and its event where it was alone."""
+    """Remove a handler, with its group and its event where it was alone."""
     event, group, _ = at.parts
     if len(at.handlers) > 1:
         return spans.without(text, at.handlers, at.handler)
@@ -150,7 +147,7 @@ def _without(text: str, at: _At) -> str:
 
 
 def _ours(text: str) -> Iterator[_At]:
-    """Yield our handlers; of an event that is named twice a parser sees the last alone."""
+    """Yield our handlers; of an event that is named twice a parser reads only the last."""
     hooks = spans.member(text, spans.first(text), "hooks")
     events = [] if hooks is None else list(spans.parts(text, hooks.value))
     last = {event.name: at for at, event in enumerate(events)}
@@ -165,7 +162,6 @@ def _ours(text: str) -> Iterator[_At]:
 
 
 def _listed(text: str, part: Part) -> list[Part]:
-    """Return the values of an array; none for another value."""
     return list(spans.parts(text, part.value)) if text[part.value] == "[" else []
 
 

@@ -1,17 +1,13 @@
-"""Codex's own program: where it is, which version, and what it is asked to do.
+"""Codex's own program: its path, its version, and requests to its app server.
 
-It is asked through its app server over pipes, with a limit of time.  For the hooks that it sees it
-is told of nobody's session, and nothing is asked that would start a turn, an MCP server or a hook.
+The request for hooks names no session, and starts no turn, MCP server or hook.
 
-Threads are archived by Codex itself where it keeps a database beside its session files: a thread
-that is moved behind its back can no longer be resumed, nor taken out of the archive.  Where there
-is no database, moving the files is all that Codex does, and `threads` does it.
+Codex itself archives threads where it keeps a database: a thread that is moved without it cannot be
+resumed. Without a database `threads` moves the files.
 
-A scratch fork is a copy of a thread that Codex compacts and archives; the thread stays as it was.
-The summary is Codex's own: by its configuration, its account, its model, over its network.
-`service.compaction.scratching` reads it from the session file of the fork.  Codex ends when we do,
-since its input ends then; so whoever is killed meanwhile leaves a fork that nobody works on, and
-that is known again by what its head names as its source.
+A scratch fork is a copy of a thread that Codex compacts and archives; the thread stays as it is.
+Codex makes the summary by its own configuration, account, model and network. Codex ends when we do,
+since its input ends; a killed process leaves a fork that its head identifies.
 """
 
 from __future__ import annotations
@@ -69,7 +65,7 @@ def find(search_path: str) -> str | None:
 
 
 def version(codex: str, environment: Mapping[str, str]) -> str | None:
-    """Ask Codex for its version; None where it does not say."""
+    """Return the version of Codex; None where it does not report one."""
     try:
         done = subprocess.run(  # noqa: S603 - the program that the person calls as well
             [codex, "--version"],
@@ -119,7 +115,7 @@ class SeenHook:
 
 @frozen
 class Answer:
-    """What Codex says of itself; `hooks` is None where it knows no hooks."""
+    """The answer of Codex; `hooks` is None where it knows no hooks."""
 
     version: str | None
     hooks: tuple[SeenHook, ...] | None
@@ -127,10 +123,7 @@ class Answer:
 
 
 def ask(codex: str, codex_home: str, cwd: str, environment: Mapping[str, str]) -> Answer:
-    """Ask Codex for its version and for the hooks that hold in a folder.
-
-    Raises `AskingFailed`.
-    """
+    """Return the version of Codex and its hooks in a folder.  Raises `AskingFailed`."""
     patience = Patience(SECONDS)
     with app_server(codex, codex_home, environment, patience) as (server, agent):
         version = _VERSION.search(agent)
@@ -162,10 +155,9 @@ def _hooks(entry: Mapping[str, object]) -> Iterator[SeenHook]:
 
 
 class CodexArchive:
-    """The archive of one home as Codex keeps it."""
+    """The archive of one home, as Codex keeps it."""
 
     def __init__(self, codex_home: str, environment: Mapping[str, str]) -> None:
-        """Look for nothing yet; `environment` is the one that Codex would be called with."""
         self._home = codex_home
         self._environment = environment
 
@@ -184,7 +176,7 @@ class CodexArchive:
         *,
         archive: bool,
     ) -> None:
-        """Let Codex put a thread away, or back; `begin` is called before it changes anything.
+        """Let Codex archive a thread, or unarchive it; call `begin` before anything changes.
 
         Raises `AskingFailed`: `codex_not_found`, `timed_out`, `codex_failed`, and `cancelled` where
         nobody wants it any more before it has begun; and whatever `begin` raises.
@@ -204,10 +196,7 @@ class CodexArchive:
 
 @frozen
 class Excerpt:
-    """A part of a history, for a thread that as a whole would not fit into the model's window.
-
-    It is handed over to a new thread of the same folder, model and provider, as far as known.
-    """
+    """A part of a history for a new thread, where the whole does not fit into the window."""
 
     items: Sequence[Message]
     cwd: str | None
@@ -224,7 +213,7 @@ def compacted(
 ) -> str:
     """Return the id of an archived fork of a thread, or of an excerpt, that Codex has compacted.
 
-    Raises `AskingFailed`, and `Declined` with what Codex said where it could not, or would not.
+    Raises `AskingFailed`, and `RequestDeclined` with the reason where Codex refused.
     """
     environment = {**environment, IN_SCRATCH: "1"}
     with app_server(codex, codex_home, environment, patience) as (server, _):
@@ -255,7 +244,7 @@ def _begun(server: AppServer, what: str | Excerpt) -> str:
 
 
 def _marked(server: AppServer, method: str, asked: Message) -> Message:
-    """Ask for a thread whose head says what it is for; not every Codex takes a word of ours."""
+    """Start a thread with our source in its head; not every Codex accepts one."""
     try:
         return server.call(method, {**asked, "threadSource": SCRATCH})
     except RequestDeclined:
@@ -263,7 +252,6 @@ def _marked(server: AppServer, method: str, asked: Message) -> Message:
 
 
 def _wait(server: AppServer, thread_id: str) -> None:
-    """Wait until a compaction of a thread has ended well."""
     happened = False
     for method, params in server.news():
         if params.get("threadId") != thread_id:
@@ -281,7 +269,6 @@ def _wait(server: AppServer, thread_id: str) -> None:
 
 
 def _put_away(server: AppServer, thread_id: str) -> None:
-    """Archive a thread, which also ends what still runs in it."""
     try:
         patience = Patience(SECONDS_TO_ARCHIVE)
         server.call("thread/archive", {"threadId": thread_id}, patience)

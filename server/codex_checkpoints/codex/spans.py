@@ -1,7 +1,4 @@
-"""Where the parts of a TOML or JSON text begin and end, so that it can be edited without a rewrite.
-
-For texts that `tomllib` or `json` accepts; about others nothing is promised.
-"""
+"""The places of values in a valid TOML or JSON text, to edit it in place."""
 
 from __future__ import annotations
 
@@ -30,7 +27,7 @@ _BLANK = re.compile(r"[ \t\r]*")
 
 
 class Kind(Enum):
-    """What a statement is."""
+    """The kind of a statement."""
 
     BLANK = auto()
     COMMENT = auto()
@@ -41,7 +38,7 @@ class Kind(Enum):
 
 @frozen
 class Statement:
-    """A stretch of whole lines; `path` is what the header of a table or an element names."""
+    """A stretch of whole lines; `path` has the keys of a header."""
 
     kind: Kind
     start: int
@@ -50,7 +47,7 @@ class Statement:
 
 
 def left_of(text: str, gone: Iterable[Statement]) -> str:
-    """Return the text without some of its statements, which come in their order."""
+    """Return the text without some statements, given in order."""
     left, position = "", 0
     for each in gone:
         left += text[position : each.start]
@@ -80,7 +77,7 @@ def statements(text: str) -> Iterator[Statement]:
 
 
 def value_in(text: str, pair: Statement) -> tuple[int, int]:
-    """Return where the value of a pair begins and ends, without what is said behind it."""
+    """Return where the value of a pair begins and ends, without a comment behind it."""
     position, start, end, depth = pair.start, None, pair.start, 0
     while position < pair.end and (piece := _TOML_PIECE.match(text, position)) is not None:
         word = piece.group()
@@ -96,7 +93,7 @@ def value_in(text: str, pair: Statement) -> tuple[int, int]:
 
 
 def _statement_end(text: str, position: int) -> int:
-    """Return the place behind the line end that no bracket or string swallows."""
+    """Return the place behind the line end outside of brackets and strings."""
     depth = 0
     while position < len(text):
         piece = _TOML_PIECE.match(text, position)
@@ -114,7 +111,7 @@ def _statement_end(text: str, position: int) -> int:
 
 
 def _path(header: str) -> tuple[str, ...]:
-    """Return the keys that a header names, read by the one who knows how."""
+    """Return the keys of a header, as `tomllib` reads it."""
     names: list[str] = []
     value: object = tomllib.loads(header)
     while value:
@@ -134,7 +131,7 @@ _JSON_PIECE = re.compile(r'"(?:\\.|[^"\\])*"|[^"\[\]{},:]+|.')
 
 @frozen
 class Part:
-    """A value of an array or an object: `start` is that of its name, if it has one."""
+    """A value of an array or an object; `start` is that of its name, if it has one."""
 
     start: int
     value: int
@@ -143,7 +140,7 @@ class Part:
 
 
 def parts(text: str, position: int) -> Iterator[Part]:
-    """Yield what the array or object holds that begins here; nothing for another value."""
+    """Yield the values of the array or object that begins here; none for another value."""
     if text[position : position + 1] not in {"[", "{"}:
         return
     named = text[position] == "{"
@@ -167,7 +164,7 @@ def first(text: str) -> int:
 
 
 def member(text: str, position: int, name: str) -> Part | None:
-    """Return the member of an object by its name, the last of several as a parser has it."""
+    """Return the member of an object by its name, the last of several."""
     if text[position : position + 1] != "{":
         return None
     found = [part for part in parts(text, position) if part.name == name]
@@ -175,7 +172,7 @@ def member(text: str, position: int, name: str) -> Part | None:
 
 
 def without(text: str, siblings: list[Part], gone: int) -> str:
-    """Return a text without one of the parts of an array or object, and without its comma."""
+    """Return a text without one value of an array or object, and without its comma."""
     part = siblings[gone]
     if gone > 0:
         return text[: siblings[gone - 1].end] + text[part.end :]
@@ -184,8 +181,8 @@ def without(text: str, siblings: list[Part], gone: int) -> str:
     return text[: part.start] + text[part.end :]
 
 
-def said_anew(text: str, said: Mapping[str, object]) -> str:
-    """Return the text of an object with these members in it; None is no such member.
+def with_values(text: str, said: Mapping[str, object]) -> str:
+    """Return the text of an object with these members in it; None removes a member.
 
     The object has a member that is not named here.
     """

@@ -153,8 +153,8 @@ def _done(services: Services, compacting: Compacting, wanted: Request) -> Steps[
         services.asks_codex()
     consulted = yield from elsewhere(lambda: asked.consult(services.is_cancelled))
     done = compacting.install(consulted)
-    heard = yield from elsewhere(done.tell)
-    found = compacting.finish(done, heard)
+    results = yield from elsewhere(done.notify)
+    found = compacting.finish(done, results)
     ids = {found.source_session_id, found.session_id or found.source_session_id}
     services.changed(tuple(sorted(ids)), "rollout")
     return found

@@ -19,7 +19,7 @@ from codex_checkpoints.service import lineages
 from codex_checkpoints.service import lineages as branches
 from codex_checkpoints.service.lineages import Branch
 from codex_checkpoints.service.restore import restoring, verifying
-from codex_checkpoints.service.restore.planning import wish_of
+from codex_checkpoints.service.restore.planning import restore_options
 from codex_checkpoints.service.restore.restoring import Restoring
 from codex_checkpoints.service.restore.verifying import Listed, RestoreHistory
 from codex_checkpoints.service.restore.verifying import Verified as VerifyReport
@@ -278,14 +278,14 @@ class VerifyParams:
 
 def restore_preview(services: Services, params: RestoreParams) -> Restored:
     """Return what would come of a restore."""
-    wish = wish_of(params.mode, params.budget, params.window, params.reason)
-    return _restored(_restoring(services).preview(params.session_id, params.checkpoint_id, wish))
+    options = restore_options(params.mode, params.budget, params.window, params.reason)
+    return _restored(_restoring(services).preview(params.session_id, params.checkpoint_id, options))
 
 
 def restore(services: Services, params: RestoreParams) -> Restored:
     """Open a branch at a marker."""
-    wish = wish_of(params.mode, params.budget, params.window, params.reason)
-    done = _restoring(services).restore(params.session_id, params.checkpoint_id, wish)
+    options = restore_options(params.mode, params.budget, params.window, params.reason)
+    done = _restoring(services).restore(params.session_id, params.checkpoint_id, options)
     services.changed((done.record.session_id, done.record.source_session_id), "rollout")
     return _restored(done)
 

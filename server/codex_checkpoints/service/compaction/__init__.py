@@ -1,4 +1,1 @@
-"""Compaction as a protocol: planned, allowed, installed, taken back.
-
-What was done is kept by `compaction_records`; what Codex's own ones lost is told by `losing`.
-"""
+"""Compact a session: plan, ask the hooks, install, and take back."""

@@ -1,15 +1,9 @@
-"""Compaction as an operation: a checkpoint is installed in the place of a history (CKP-1).
+"""Compaction as an operation: install a checkpoint in the place of a history (CKP-1).
 
-It goes in steps, since some wait for programs of others and the service belongs to one thread:
-
-1. `ask`: read, refuse, build; nothing is written (`plan`);
-2. `Asked.consult`: the hooks that run before, and Codex where it is to make a summary, on any
-   thread;
-3. `install`: read again if the session changed meanwhile, then install (`installing`);
-4. `Done.tell`: the hooks that run after, on any thread;
-5. `finish`: note the event, and let what is stored of the session follow.
-
-`compact` does all of them in order.  Taking a compaction back is the business of `undoing`.
+The steps that wait for other programs may run on any thread; the others belong to the thread of the
+service: `ask` reads and builds, `Asked.consult` waits for hooks and for Codex, `install` reads a
+changed session again and installs, `Done.tell` waits for the hooks that run after, `finish` writes
+the event. `compact` does all of them in order.
 """
 
 from __future__ import annotations
@@ -31,8 +25,8 @@ from codex_checkpoints.service.compaction.request import (
     HookResult,
     HookRunner,
     Request,
-    gone_on,
     no_preview,
+    summary_outdated,
 )
 from codex_checkpoints.service.compaction.source import (
     CompactionSource,
@@ -48,7 +42,7 @@ from codex_checkpoints.values import frozen
 
 @frozen
 class Asked:
-    """A compaction that could be done, before anybody outside was asked; nothing is written."""
+    """A compaction that is planned; nothing is written, and no other program was asked."""
 
     request: Request
     plan: CompactionPlan | PendingSummary
@@ -59,24 +53,24 @@ class Asked:
     after: HookCall
 
     def consult(self, cancelled: Callable[[], bool] = nobody) -> Consulted:
-        """Ask the hooks that run before (CKP-11), then Codex; any thread may wait for them.
+        """Run the hooks that run before (CKP-11), then Codex; any thread may call this.
 
-        `cancelled` is looked at while any of them is waited for.
+        `cancelled` is called while one of them runs.
         """
-        words = _words(self.request, self.plan.source, "PreCompact")
+        words = _hook_input(self.request, self.plan.source, "PreCompact")
         try:
-            heard, stopped = self.before.ask(words, cancelled)
+            results, stopped = self.before.ask(words, cancelled)
         except Cancelled as called_off:
             return Consulted(self, (), called_off)
-        return Consulted(self, heard, stopped or self._awaited(cancelled))
+        return Consulted(self, results, stopped or self._pending(cancelled))
 
-    def _awaited(
+    def _pending(
         self, cancelled: Callable[[], bool]
     ) -> CompactionPlan | Summarised | Refusal | Cancelled:
         if isinstance(self.plan, CompactionPlan):
             return self.plan
         try:
-            return Summarised(self.plan, self.plan.errand.run(cancelled))
+            return Summarised(self.plan, self.plan.job.run(cancelled))
         except (Refusal, Cancelled) as problem:
             return problem  # the thread that owns the sessions notes it
 
@@ -85,36 +79,30 @@ class Asked:
 class Summarised:
     """A session that Codex has compacted in a scratch fork."""
 
-    awaited: PendingSummary
+    pending: PendingSummary
     scratch_id: str
 
 
 @frozen
 class Consulted:
-    """What came of the hooks that run before, and of Codex where it was asked.
-
-    `outcome` is what can be installed, or what stops it: a hook, Codex, or whoever asked.
-    """
+    """The results of the hooks that run before; `outcome` is what to install, or what stops it."""
 
     asked: Asked
-    heard: tuple[HookResult, ...]
+    results: tuple[HookResult, ...]
     outcome: CompactionPlan | Summarised | HookResult | Refusal | Cancelled
 
 
 @frozen
 class Done:
-    """A compaction that is installed: durable, and what Codex sends next."""
+    """A compaction that is installed."""
 
     consulted: Consulted
     plan: CompactionPlan
     record: Installed
     row: Row
 
-    def tell(self) -> tuple[HookResult, ...]:
-        """Tell the hooks that run after: ids, counts and digests, beside what Codex would say.
-
-        Any thread may wait for them.
-        """
+    def notify(self) -> tuple[HookResult, ...]:
+        """Run the hooks that run after, with ids, counts and digests; any thread may call this."""
         record, asked = self.record, self.consulted.asked
         compaction = {
             "compaction_id": record.compaction_id,
@@ -127,8 +115,10 @@ class Done:
             "tokens_before": record.sizes.before.tokens,
             "tokens_after": record.sizes.after.tokens,
         }
-        words = _words(asked.request, self.plan.source, "PostCompact") | {"compaction": compaction}
-        return asked.after.tell(words)
+        words = _hook_input(asked.request, self.plan.source, "PostCompact") | {
+            "compaction": compaction
+        }
+        return asked.after.notify(words)
 
 
 class Compacting:
@@ -140,11 +130,7 @@ class Compacting:
         outside: HookRunner,
         look_around: Callable[[], object] = nothing,
     ) -> None:
-        """Work on these sessions; nothing is read yet.
-
-        `look_around` brings their index up to date, for who has not done so: what is read for that
-        need not be read again.
-        """
+        """Take `look_around`, which updates the index: its read of the session is shared."""
         self._sessions = sessions
         self._outside = outside
         self._sources = Sources(sessions, look_around)
@@ -152,13 +138,10 @@ class Compacting:
         self._installer = Installer(sessions, self._sources)
 
     def preview(self, request: Request) -> Compacted:
-        """Return what a compaction would report; nothing is written.
-
-        Refuses as `compact`, but for what hooks say: they are not asked.
-        """
+        """Return the report of a compaction; write nothing, run no hook. Refuses as `compact`."""
         plan = self._planner.plan(request, self._sources.read)
         if isinstance(plan, PendingSummary):
-            raise no_preview(plan.source.session_id, plan.before, plan.errand.seconds)
+            raise no_preview(plan.source.session_id, plan.before, plan.job.seconds)
         before = plan.source.traced.history.chain
         if request.into == "in-place":
             windows = Windows(before, evolve(opened_after(before, ""), current=None))
@@ -174,12 +157,12 @@ class Compacting:
         `storage_error`.
         """
         done = self.install(self.ask(request).consult())
-        return self.finish(done, done.tell())
+        return self.finish(done, done.notify())
 
     # --- the steps -------------------------------------------------------------------------------
 
     def ask(self, request: Request) -> Asked:
-        """Find out what would be installed; refuses as `compact`, but for what comes later."""
+        """Plan what would be installed; refuses as `compact`."""
         plan = self._planner.plan(request, self._sources.sealed)
         at = self._outside.moment()
         ids = self._outside.new_ids(at, 6)
@@ -187,17 +170,17 @@ class Compacting:
         operation = Operation(
             self._sessions, self._outside.moment, ids[0], source.session_id, source.last_turn
         )
-        rings = self._ring("preCompact"), self._ring("postCompact")
-        return Asked(request, plan, at, ids, operation, *rings)
+        calls = self._hook_call("preCompact"), self._hook_call("postCompact")
+        return Asked(request, plan, at, ids, operation, *calls)
 
     def install(self, consulted: Consulted) -> Done:
-        """Install what nobody objects to; refuses `blocked_by_hook`, and as `compact` (CKP-12).
+        """Install the outcome; refuses `blocked_by_hook`, and as `compact` (CKP-12).
 
-        Raises `Cancelled` as long as nothing is written.
+        Raises `Cancelled` only before anything is written.
         """
         asked = consulted.asked
         if isinstance(consulted.outcome, HookResult):
-            asked.operation.blocked(consulted.heard)
+            asked.operation.blocked(consulted.results)
             raise _blocked(asked, consulted.outcome)
         try:
             plan = self._settled(asked, consulted.outcome)
@@ -206,7 +189,7 @@ class Compacting:
                 plan,
                 asked.at,
                 asked.ids,
-                lambda record: asked.operation.installed(record, consulted.heard),
+                lambda record: asked.operation.installed(record, consulted.results),
             )
         except Refusal as refusal:
             asked.operation.failed(refusal.code)
@@ -214,7 +197,7 @@ class Compacting:
         return Done(consulted, plan, record, row)
 
     def finish(self, done: Done, after: tuple[HookResult, ...]) -> Compacted:
-        """Note what the hooks that run after came to, and return what was done."""
+        """Write the results of the hooks that run after, and return the report."""
         consulted, record = done.consulted, done.record
         consulted.asked.operation.observed(after)
         with contextlib.suppress(Refusal):  # it can be derived again, whoever asks first
@@ -226,28 +209,28 @@ class Compacting:
             record.session_id,
             record.windows,
         )
-        return evolve(found, hooks=(*consulted.heard, *after))
+        return evolve(found, hooks=(*consulted.results, *after))
 
     # --- inside ----------------------------------------------------------------------------------
 
     def _settled(
         self, asked: Asked, outcome: CompactionPlan | Summarised | Refusal | Cancelled
     ) -> CompactionPlan:
-        """Return what is installed now: the session may have gone on in the meantime."""
+        """Return the plan to install; plan again where the session changed in the meantime."""
         changed = self._sources.is_changed(asked.plan.source)
         match outcome:
             case Refusal() | Cancelled():
                 raise outcome
             case Summarised() if changed:  # the summary knows nothing of what came since
-                raise gone_on(asked.plan.source.session_id)
+                raise summary_outdated(asked.plan.source.session_id)
             case Summarised():
-                return self._planner.adopted(outcome.awaited, outcome.scratch_id)
+                return self._planner.adopted(outcome.pending, outcome.scratch_id)
             case CompactionPlan() if changed:
                 return self._planner.built(asked.request, self._sources.sealed)
             case CompactionPlan():
                 return outcome
 
-    def _ring(self, event: str) -> HookCall:
+    def _hook_call(self, event: str) -> HookCall:
         hooks = self._sessions.settings.hooks.get(event, ())
         return HookCall(hooks, self._outside.run, self._sessions.records.state_dir)
 
@@ -290,8 +273,8 @@ def _compacted(
     )
 
 
-def _words(request: Request, source: CompactionSource, event: str) -> dict[str, object]:
-    """Return what Codex tells its own hooks of this event."""
+def _hook_input(request: Request, source: CompactionSource, event: str) -> dict[str, object]:
+    """Return the input that Codex gives its own hooks for this event."""
     row, turn = source.row, source.last_turn
     return {
         "session_id": row.session_id,

@@ -1,16 +1,11 @@
-"""How a compaction is installed, whole or not at all, and what is written of it (CKP-14, JUN-26).
+"""Install a compaction, whole or not at all, and write its records (CKP-14, JUN-26).
 
-In this order, each step durable before the next:
+Each step is durable before the next: store the checkpoint (DSC-53); write the undertaking and a
+*prepared* record; publish the new session, or append to the source; add the record, which moves the
+pointer (JUN-24); write the event (CKP-2, CKP-11).
 
-1. store the checkpoint (DSC-53);
-2. prepare: write the undertaking, and a *prepared* record with the source; the record of a new
-   session, which holds what that goes on from, goes into the new session's folder;
-3. publish the new session whole, or append to the source;
-4. add the record: from here on the pointer is the new one (JUN-24); then the event (CKP-2, CKP-11).
-
-Before lines are appended it is proved, on what was read of the session, that Codex will go by them
-(JUN-2, WIN-14).  Nobody can stop an install that has begun.  Events hold ids, counts, digests and
-codes, and no text of a session.
+Before lines are appended, a check shows that Codex will read them (JUN-2, WIN-14). Events hold ids,
+counts, digests and codes, and no text of a session.
 """
 
 from __future__ import annotations
@@ -79,7 +74,7 @@ from codex_checkpoints.values import frozen
 
 logger = logging.getLogger(__name__)
 
-_TOLD = (
+_IN_EVENT = (
     "requestedBy",
     "why",
     "placement",
@@ -98,7 +93,7 @@ _TOLD = (
 
 
 class CompactionWork:
-    """A compaction, or its undoing, between its first line and its last; `undertaking.Work`."""
+    """A compaction, or its undoing, from its first line to its last; `undertaking.Work`."""
 
     def __init__(
         self,
@@ -108,10 +103,7 @@ class CompactionWork:
         event: Mapping[str, object],
         records: CompactionsOf | None = None,
     ) -> None:
-        """Take the source, what is done with it, and the event of that.
-
-        `records` are those with the source, where they are held already.
-        """
+        """Take `records` of the source where the caller holds them already."""
         self._sessions = sessions
         self._session_id = session_id
         self._record = record
@@ -121,19 +113,19 @@ class CompactionWork:
 
     @property
     def line(self) -> dict[str, object]:
-        """Return what the next start needs."""
+        """Return what the next start of the service needs to end it."""
         record = to_value(self._record)
         return {"compaction": record, "sessionId": self._session_id, "event": self._event}
 
     def is_published(self) -> bool:
-        """Return whether the new session, or the new window, is there."""
+        """Return whether the new session or window exists."""
         if self.published:
             return True
         with self._held() as held:
             return _has_happened(self._sessions, self._record, held.records)
 
     def record(self) -> None:
-        """End what was prepared, and tell the audit."""
+        """Settle what was prepared, and write the event."""
         with self._held() as held:
             if held.prepared == self._record:
                 held.settle(done=True)
@@ -142,7 +134,7 @@ class CompactionWork:
             self._sessions.records.add_event(self._event)
 
     def take_back(self, code: str) -> bool:
-        """Remove what was prepared; how it ended is told by who is still there."""
+        """Remove what was prepared; the caller writes the event."""
         del code
         with self._held() as held:
             if held.prepared == self._record:
@@ -159,7 +151,7 @@ class CompactionWork:
 
 
 def reopened(sessions: Sessions, written: Json) -> CompactionWork | None:
-    """Return the compaction that a process had written down; None for one that says nothing."""
+    """Return the compaction that a process wrote down; None where its line cannot be read."""
     record, session_id = record_of(written.get("compaction")), text_of(written.get("sessionId"))
     if session_id is None or not isinstance(record, Installed | Undone):
         return None
@@ -167,14 +159,14 @@ def reopened(sessions: Sessions, written: Json) -> CompactionWork | None:
 
 
 def settle_prepared(sessions: Sessions, session_id: str) -> None:
-    """End what was prepared with a session and left; raises `StorageError`."""
+    """Settle what a process prepared and left; raises `StorageError`."""
     if unsettled(sessions.compactions.of(session_id)) is not None:
         with sessions.compactions.held(session_id) as held:
             settle(sessions, held)
 
 
 def settle(sessions: Sessions, held: CompactionsOf) -> None:
-    """End what was prepared and left, as who holds the records; raises `StorageError`."""
+    """Settle what a process prepared and left, with held records; raises `StorageError`."""
     record = held.prepared
     if record is None:
         return
@@ -211,7 +203,7 @@ def _has_happened(
 
 
 def _opens(sessions: Sessions, row: Row, start: int, window_id: str) -> bool:
-    """Return whether a window was opened behind a place of a rollout."""
+    """Return whether a rollout opens a window behind the byte `start`."""
     needle = f'"window_id":"{window_id}"'.encode()
     found = False
 
@@ -228,7 +220,6 @@ def _opens(sessions: Sessions, row: Row, start: int, window_id: str) -> bool:
 
 
 def _undone(record: Undone, records: Sequence[Record]) -> Installed | None:
-    """Return the compaction that a record takes back."""
     made = (each for each in records if isinstance(each, Installed))
     return next((each for each in made if each.compaction_id == record.compaction_id), None)
 
@@ -238,7 +229,7 @@ def _undone(record: Undone, records: Sequence[Record]) -> Installed | None:
 
 @frozen
 class Operation:
-    """The events of one compaction."""
+    """Writes the events of one compaction."""
 
     _sessions: Sessions
     _moment: Callable[[], datetime]
@@ -246,31 +237,35 @@ class Operation:
     _source_session_id: str
     _source_turn: Turn | None
 
-    def blocked(self, heard: Sequence[HookResult]) -> None:
-        """Note that a hook stopped it, before anything was written."""
-        self._note(self._event("CompactionBlocked", None, {"hooks": _told(heard)}))
+    def blocked(self, results: Sequence[HookResult]) -> None:
+        """Write that a hook stopped it."""
+        self._note(self._event("CompactionBlocked", None, {"hooks": _without_reasons(results)}))
 
     def failed(self, code: str) -> None:
-        """Note that it ended without effect, by the code of the refusal."""
+        """Write that it failed, with the code of the refusal."""
         self._note(self._event("CompactionFailed", None, {"code": code}))
 
-    def observed(self, heard: Sequence[HookResult]) -> None:
-        """Note what came of the hooks that run after it, if there are any."""
-        if heard:
-            self._note(self._event("CompactionObserved", None, {"hooks": _told(heard)}, step=1))
+    def observed(self, results: Sequence[HookResult]) -> None:
+        """Write the results of the hooks that ran after it, if there are any."""
+        if results:
+            self._note(
+                self._event(
+                    "CompactionObserved", None, {"hooks": _without_reasons(results)}, step=1
+                )
+            )
 
-    def installed(self, record: Installed, heard: Sequence[HookResult]) -> dict[str, object]:
-        """Return who compacted what, when and why, and what remains."""
+    def installed(self, record: Installed, results: Sequence[HookResult]) -> dict[str, object]:
+        """Return the event of a compaction."""
         known = to_value(record)
-        told = {name: known[name] for name in _TOLD} | {"items": len(record.items)}
-        more = told | {"hooks": _told(heard)}
+        fields = {name: known[name] for name in _IN_EVENT} | {"items": len(record.items)}
+        more = fields | {"hooks": _without_reasons(results)}
         return self._event("CompactionInstalled", record.session_id, more)
 
     def undone(self, record: Undone, session_id: str) -> dict[str, object]:
-        """Return that a compaction was taken back."""
+        """Return the event of an undoing."""
         known = to_value(record)
-        told = {name: known[name] for name in ("requestedBy", "why", "window")}
-        return self._event("CompactionUndone", session_id, told)
+        fields = {name: known[name] for name in ("requestedBy", "why", "window")}
+        return self._event("CompactionUndone", session_id, fields)
 
     def _event(
         self, kind: str, session_id: str | None, more: Mapping[str, object], step: int = 0
@@ -288,17 +283,17 @@ class Operation:
         )
 
     def _note(self, event: Mapping[str, object]) -> None:
-        """Tell the audit; that it cannot be written stops nothing: the records tell the same."""
+        """Write an event; a failure stops nothing, since the records hold the same."""
         try:
             self._sessions.records.add_event(event)
         except StorageError as error:
             logger.warning("storage_error: no event of %s: %s", self._operation_id, error)
 
 
-def _told(heard: Sequence[HookResult]) -> list[dict[str, object]]:
-    """Return what came of hooks; what one gave as its reason is its own text, and left out."""
+def _without_reasons(results: Sequence[HookResult]) -> list[dict[str, object]]:
+    """Return hook results without their reasons, which are texts of others."""
     shown = attrs.filters.exclude(attrs.fields(HookResult).reason)
-    return [attrs.asdict(each, filter=shown) for each in heard]
+    return [attrs.asdict(each, filter=shown) for each in results]
 
 
 # --- the install ---------------------------------------------------------------------------------
@@ -306,7 +301,7 @@ def _told(heard: Sequence[HookResult]) -> list[dict[str, object]]:
 
 @frozen
 class _Change:
-    """What an install writes, and the windows that come of it."""
+    """What an install writes, and the windows after it."""
 
     session_id: str
     chain: Chain
@@ -317,7 +312,6 @@ class Installer:
     """Installs replacements."""
 
     def __init__(self, sessions: Sessions, sources: Sources) -> None:
-        """Work on these sessions; nothing is read yet."""
         self._sessions = sessions
         self._sources = sources
 
@@ -331,9 +325,8 @@ class Installer:
     ) -> tuple[Installed, Row]:
         """Install a replacement, durable on return; `ids` are six new ones, the compaction's first.
 
-        `event` makes the event of the record.
-        Refuses `conflict`, `session_live`, `unreadable_source`, `storage_error`; raises `Cancelled`
-        before anything is written, and never later.
+        `event` makes the event of the record. Refuses `conflict`, `session_live`,
+        `unreadable_source`, `storage_error`; raises `Cancelled` only before anything is written.
         """
         source = plan.source
         replaced = self._sources.range_of(source)
@@ -402,8 +395,10 @@ class Installer:
         )
         # By this a list knows how full the session is before Codex has ever sent it (CKP-28).
         weight = plan.built.report.after + source.traced.instructions
-        told = token_count(weight, {"info": {"model_context_window": source.window}})
-        return _Change(session_id, made.chain, NewThread(made.meta, items_of((*made.lines, told))))
+        fields = token_count(weight, {"info": {"model_context_window": source.window}})
+        return _Change(
+            session_id, made.chain, NewThread(made.meta, items_of((*made.lines, fields)))
+        )
 
 
 def _in_place(plan: CompactionPlan, at: datetime, ids: tuple[str, ...]) -> _Change:
@@ -415,7 +410,7 @@ def _in_place(plan: CompactionPlan, at: datetime, ids: tuple[str, ...]) -> _Chan
 
 
 def moment(at: datetime) -> Moment:
-    """Return a time as lines hold it."""
+    """Return a time in the form that lines have."""
     return Moment(in_text(at), int(at.timestamp() * 1000))
 
 
@@ -423,7 +418,6 @@ class Undoing:
     """Takes compactions of one home back."""
 
     def __init__(self, sessions: Sessions, outside: HookRunner) -> None:
-        """Work on these sessions; nothing is read yet."""
         self._sessions = sessions
         self._outside = outside
         self._sources = Sources(sessions)
@@ -444,14 +438,14 @@ class Undoing:
         return Uncompacted(compaction_id, source_id, source_id, record.into)
 
     def _point_back(self, record: Installed) -> None:
-        """Add the record alone: the source is as it was."""
+        """Add the record alone: the source is unchanged."""
         undone = _undone_record(record, self._outside.moment())
         self._sessions.pace.commit()
         with self._undertaking(record, undone, None) as held:
             held.add(undone)
 
     def _reopen(self, record: Installed) -> None:
-        """Open a further window with the history as it was."""
+        """Open a further window with the old history."""
         source = self._sources.split(record.source.session_id, record.source.bytes_before)
         self._check(record, source)
         items = self._items(record, source)
@@ -484,7 +478,6 @@ class Undoing:
                 work.published = True
 
     def _check(self, record: Installed, source: CompactionSource) -> None:
-        """Refuse to take back what cannot be, with nothing written."""
         if source.live:
             raise session_live(source.session_id)
         said_since = len(source.traced.history.items) > len(record.items)
@@ -502,7 +495,7 @@ class Undoing:
             raise _conflict(record, "later_window", "the session is in another window by now")
 
     def _items(self, record: Installed, source: CompactionSource) -> tuple[Json, ...]:
-        """Return the history as it was before, with what came since."""
+        """Return the history before the compaction, and what was added since."""
         now, count = source.traced.history.items, len(record.items)
         before = self._sources.items_in_front(source)
         same = digest_of(now[:count]) == record.replacement
@@ -512,11 +505,7 @@ class Undoing:
 
 
 def _windows_of(record: Installed, records: Sequence[Record]) -> set[str | None]:
-    """Return the windows in which a compaction stands (JUN-25).
-
-    They are the one that it opened, and the one in which it is there again since the newest of
-    those behind it was taken back.
-    """
+    """Return the windows in which a compaction is current: its own, and a reopened one (JUN-25)."""
     since = records[records.index(record) + 1 :]
     undone = [each.window for each in since if isinstance(each, Undone)]
     opened = [window.current for window in undone if window is not None]

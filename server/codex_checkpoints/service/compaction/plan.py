@@ -1,9 +1,6 @@
-"""What a compaction would install, found out without writing anything (CKP-14).
+"""Plan a compaction without writing (CKP-14): read the session, check it, build the replacement.
 
-A session is read up to one point, what must hold is checked, and the core builds the replacement;
-all of it becomes one value.  A preview ends there; what is done with it is known to `compacting`.
-The strategy `codex` has no replacement yet at that point: Codex must be asked for one
-(`scratching`).
+For the strategy `codex` the plan holds a job instead: Codex makes the replacement later.
 """
 
 from __future__ import annotations
@@ -47,7 +44,7 @@ logger = logging.getLogger(__name__)
 
 @frozen
 class CompactionPlan:
-    """A session, and the replacement for it: by which strategy, how far deterministic (CKP-24)."""
+    """A session, and the replacement for it: its strategy, and how it was made (CKP-24)."""
 
     source: CompactionSource
     terms: Terms
@@ -57,30 +54,29 @@ class CompactionPlan:
 
     @property
     def placement(self) -> Placement:
-        """Return the timing that is recorded."""
+        """Return the placement for the record."""
         return "pre_turn" if self.terms.placement == "pre_turn" else "manual"
 
 
 @frozen
 class PendingSummary:
-    """A session that may be compacted, and what Codex is asked for to have a replacement."""
+    """A session that may be compacted, and the job for Codex that makes its summary."""
 
     source: CompactionSource
     terms: Terms
-    errand: Job
+    job: Job
 
     @property
     def before(self) -> Figure:
-        """Return how full its window is."""
+        """Return the tokens in its window."""
         estimated = of_items(self.source.traced.history.items)
         return self.terms.before or Figure(estimated, "estimated")
 
 
 class Planner:
-    """Finds out what compactions would install."""
+    """Plans compactions."""
 
     def __init__(self, sessions: Sessions, outside: HookRunner, sources: Sources) -> None:
-        """Work on these sessions; nothing is read yet."""
         self._sessions = sessions
         self._outside = outside
         self._sources = sources
@@ -88,10 +84,7 @@ class Planner:
     def plan(
         self, request: Request, read: Callable[[str], CompactionSource]
     ) -> CompactionPlan | PendingSummary:
-        """Read a session and build its replacement, unless Codex is to make it.
-
-        Refuses as `Compacting.compact`.
-        """
+        """Build the replacement of a session, or a job; refuses as `Compacting.compact`."""
         codex = self._codex_for(request.strategy)
         if codex is None:
             return self.built(request, read)
@@ -101,7 +94,7 @@ class Planner:
         if isinstance(excerpt, TooLarge):
             facts = {"tokens": excerpt.tokens, "target": excerpt.limit}
             raise declined_by(Declined("item_too_large", facts), source.session_id)
-        errand = Job(
+        job = Job(
             self._outside.summarise,
             codex,
             self._sessions.catalogue.place,
@@ -109,16 +102,16 @@ class Planner:
             float(request.seconds or self._sessions.settings.codex_timeout_seconds),
             excerpt,
         )
-        awaited = _awaited(source, terms, errand)
+        pending = _pending(source, terms, job)
         self._check_form(request, source)
-        return awaited
+        return pending
 
-    def adopted(self, awaited: PendingSummary, scratch_id: str) -> CompactionPlan:
-        """Make a replacement of what Codex left in a scratch fork (CKP-20, CKP-21).
+    def adopted(self, pending: PendingSummary, scratch_id: str) -> CompactionPlan:
+        """Make a replacement of the history in a scratch fork (CKP-20, CKP-21).
 
         Refuses `codex_failed`, `missing_context`, `not_smaller`, `item_too_large`.
         """
-        source, terms = awaited.source, awaited.terms
+        source, terms = pending.source, pending.terms
         items = material(self._sessions, source, scratch_id)
         match adopt(self._sources.past(source), items, terms):
             case Declined() as declined:
@@ -127,7 +120,7 @@ class Planner:
                 return CompactionPlan(source, terms, built, "codex", determinism_of(built.items))
 
     def built(self, request: Request, read: Callable[[str], CompactionSource]) -> CompactionPlan:
-        """Read a session and build its replacement from its checkpoint; refuses as `plan`."""
+        """Build the replacement of a session from its checkpoint; refuses as `plan`."""
         source, terms = self._ground(request, read)
         caps = self._sessions.settings.caps_for(source.replay.state.model)
         past, checkpoint = self._sources.past(source), self._sources.checkpoint(source)
@@ -148,7 +141,7 @@ class Planner:
         return source, self._terms(request, source)
 
     def _check_form(self, request: Request, source: CompactionSource) -> None:
-        """Refuse to append to a session that Codex would not go on with as it is."""
+        """Refuse to append to a session that Codex would not continue as it is."""
         if request.into != "in-place":
             return
         try:
@@ -158,7 +151,7 @@ class Planner:
             raise Refusal(refusal.code, refusal.message, facts) from refusal
 
     def _codex_for(self, strategy: str) -> str | None:
-        """Return the Codex CLI that a strategy needs, None where it needs none."""
+        """Return the Codex CLI where a strategy needs it, else None."""
         if strategy == "checkpoint":
             return None
         if strategy != "codex":
@@ -189,19 +182,19 @@ class Planner:
         )
 
 
-def _awaited(source: CompactionSource, terms: Terms, errand: Job) -> PendingSummary:
-    """Refuse what would be refused all the same once a model was asked."""
-    awaited = PendingSummary(source, terms, errand)
-    declined = not_now(terms, awaited.before)
+def _pending(source: CompactionSource, terms: Terms, job: Job) -> PendingSummary:
+    """Refuse before Codex is called what would be refused after it."""
+    pending = PendingSummary(source, terms, job)
+    declined = not_now(terms, pending.before)
     if declined is None and not source.traced.history.items:
         declined = Declined("missing_context", {"items": 0})
     if declined is not None:
         raise declined_by(declined, source.session_id)
-    return awaited
+    return pending
 
 
 def _check_target(request: Request, source: CompactionSource) -> None:
-    """Refuse to append to a session that is loaded, or put away."""
+    """Refuse to append to a session that is loaded or archived."""
     if request.into != "in-place":
         return
     if source.live:

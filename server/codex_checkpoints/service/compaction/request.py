@@ -1,7 +1,4 @@
-"""What is asked of a compaction, what it answers, and how it refuses.
-
-What is done between the two is known to `compacting` and `undoing`.
-"""
+"""The request for a compaction, its report, its hooks, its job for Codex, and its refusals."""
 
 from __future__ import annotations
 
@@ -42,11 +39,10 @@ from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.refusal import Cancelled, Refusal
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.settings import Hook
-from codex_checkpoints.storage.contract import Row
 from codex_checkpoints.values import frozen
 
 MOST_REASON = 500
-_WORDS = {"continue", "stopReason", "suppressOutput", "systemMessage"}
+_KEYS = {"continue", "stopReason", "suppressOutput", "systemMessage"}
 """What Codex 0.169 lets its own hooks around a compaction say."""
 
 Outcome = Literal["passed", "blocked", "failed", "timed_out", "not_started", "garbage"]
@@ -56,10 +52,7 @@ Run = Callable[[Sequence[str], bytes, float, str, IsCancelled], Ran]
 
 @frozen
 class HookResult:
-    """What came of a hook; `number` counts those of one event from 1.
-
-    `outcome` is `passed`, `blocked`, `failed`, `timed_out`, `not_started` or `garbage`.
-    """
+    """The result of a hook; `number` counts the hooks of one event from 1."""
 
     number: int
     outcome: Outcome
@@ -68,39 +61,39 @@ class HookResult:
 
 @frozen
 class HookCall:
-    """The hooks of one event, how they are run, and in which folder of ours."""
+    """The hooks of one event, how to run them, and in which folder."""
 
     hooks: tuple[Hook, ...]
     run: Run
     folder: str
 
     def ask(
-        self, told: Mapping[str, object], cancelled: IsCancelled
+        self, facts: Mapping[str, object], cancelled: IsCancelled
     ) -> tuple[tuple[HookResult, ...], HookResult | None]:
-        """Run the hooks in order until one stops the operation; return that one, too.
+        """Run the hooks in order until one stops the operation; return all results, and that one.
 
-        One that fails stops it as well, unless the settings say `continue` (CKP-12).  Raises
-        `Cancelled` once nobody wants the operation any more; the hook that runs then is ended.
+        A hook that fails stops it too, unless the settings say `continue` (CKP-12). Raises
+        `Cancelled` where the caller cancelled; the hook that runs then is ended.
         """
-        heard: list[HookResult] = []
+        results: list[HookResult] = []
         for number, hook in enumerate(self.hooks, 1):
-            answer = self._heard(number, hook, told, cancelled)
-            heard.append(answer)
+            answer = self._result(number, hook, facts, cancelled)
+            results.append(answer)
             passes = answer.outcome == "passed"
             if answer.outcome == "blocked" or not (passes or hook.on_failure == "continue"):
-                return tuple(heard), answer
-        return tuple(heard), None
+                return tuple(results), answer
+        return tuple(results), None
 
-    def tell(self, told: Mapping[str, object]) -> tuple[HookResult, ...]:
-        """Run all hooks, whatever they say: what they observe has happened."""
+    def notify(self, facts: Mapping[str, object]) -> tuple[HookResult, ...]:
+        """Run all hooks, whatever they answer."""
         return tuple(
-            self._heard(number, hook, told, nobody) for number, hook in enumerate(self.hooks, 1)
+            self._result(number, hook, facts, nobody) for number, hook in enumerate(self.hooks, 1)
         )
 
-    def _heard(
-        self, number: int, hook: Hook, told: Mapping[str, object], cancelled: IsCancelled
+    def _result(
+        self, number: int, hook: Hook, facts: Mapping[str, object], cancelled: IsCancelled
     ) -> HookResult:
-        given, seconds = orjson.dumps(told) + b"\n", hook.timeout_seconds
+        given, seconds = orjson.dumps(facts) + b"\n", hook.timeout_seconds
         return _read(number, self.run(hook.command, given, seconds, self.folder, cancelled))
 
 
@@ -122,19 +115,19 @@ def _answer(number: int, output: bytes | None) -> HookResult:
     if not output.strip():
         return HookResult(number, "passed")
     try:
-        said: object = orjson.loads(output)
+        answer: object = orjson.loads(output)
     except orjson.JSONDecodeError:
         return HookResult(number, "garbage")
     # What we do not know may be meant to stop us: such an answer counts as none.
     if (
-        not is_object(said)
-        or not said.keys() <= _WORDS
-        or type(said.get("continue", True)) is not bool
+        not is_object(answer)
+        or not answer.keys() <= _KEYS
+        or type(answer.get("continue", True)) is not bool
     ):
         return HookResult(number, "garbage")
-    if said.get("continue", True):
+    if answer.get("continue", True):
         return HookResult(number, "passed")
-    reason = text_of(said.get("stopReason"))
+    reason = text_of(answer.get("stopReason"))
     return HookResult(number, "blocked", value(reason, MOST_REASON) if reason else None)
 
 
@@ -148,7 +141,7 @@ _COMES_ANEW: frozenset[Kind] = frozenset({"instructions", "context"})
 
 @frozen
 class Job:
-    """What Codex is asked for, and how long it may take."""
+    """A summary that Codex is to make, and how long it may take."""
 
     summarise: Summarise
     codex: str
@@ -158,10 +151,7 @@ class Job:
     excerpt: Excerpt | None = None
 
     def run(self, cancelled: Callable[[], bool]) -> str:
-        """Return the id of the archived fork that Codex has compacted.
-
-        Refuses `timed_out`, `codex_failed`; raises `Cancelled`.
-        """
+        """Return the id of the fork; refuses `timed_out`, `codex_failed`; raises `Cancelled`."""
         try:
             return self.summarise(
                 self.codex,
@@ -185,8 +175,8 @@ class Job:
                 }
                 message = f"Codex made no summary within {self.seconds:g} seconds"
             case _:
-                said = error.reason if isinstance(error, RequestDeclined) else str(error)
-                reason = value(said, LONGEST_REASON) or "it did not say why"
+                answer = error.reason if isinstance(error, RequestDeclined) else str(error)
+                reason = value(answer, LONGEST_REASON) or "it did not say why"
                 facts |= {
                     "reason": reason,
                     "hint": "The strategy `checkpoint` needs neither Codex nor a model.",
@@ -198,15 +188,17 @@ class Job:
 def excerpt_of(
     sessions: Sessions, source: CompactionSource, room: int
 ) -> Excerpt | TooLarge | None:
-    """Return what is handed over of a session that does not fit into `room` tokens (CKP-22).
+    """Return the part of a session that fits into `room` tokens (CKP-22); calls go first.
 
-    None where a fork may have all of it.  Calls with their outputs go first.  A session that is
-    compressed is handed over as well: Codex would unpack its file for a fork.
+    None where Codex can fork the whole session. A compressed session gives an excerpt too: Codex
+    would unpack its file for a fork.
     """
     room -= source.traced.instructions
     history = source.traced.history.items
-    if of_items(history) <= room and not _is_packed(sessions, source.row):
-        return None
+    if of_items(history) <= room:
+        rows = (source.row, *sessions.catalogue.chains.below(source.row))
+        if not any(each.rollout.compressed for each in rows):
+            return None
     items = [item for item in history if kind_of(item) not in _COMES_ANEW]
     match handed_over(items, room, of_item):
         case TooLarge() as too_large:
@@ -220,14 +212,8 @@ def excerpt_of(
             )
 
 
-def _is_packed(sessions: Sessions, row: Row) -> bool:
-    """Return whether a rollout, or one that it builds on, is compressed."""
-    below = sessions.catalogue.chains.below(row)
-    return any(each.rollout.compressed for each in (row, *below))
-
-
 def material(sessions: Sessions, source: CompactionSource, scratch_id: str) -> tuple[Json, ...]:
-    """Return what Codex would send of the scratch fork now; refuses `codex_failed`."""
+    """Return the history of a scratch fork; refuses `codex_failed`."""
     row = sessions.catalogue.look_for(scratch_id)
     if row is not None:
         items = Histories(sessions).traced(row).history.items
@@ -239,16 +225,16 @@ def material(sessions: Sessions, source: CompactionSource, scratch_id: str) -> t
 
 
 def determinism_of(items: Sequence[Json]) -> Determinism:
-    """Return who made it: a provider's service leaves what nobody else can read."""
+    """Return who made a summary: only a provider leaves a `compaction` item."""
     return "provider" if any(kind_of(item) == "compaction" for item in items) else "model"
 
 
 @frozen
 class HookRunner:
-    """What a service does not have of its own: a clock, chance, programs.
+    """The clock, ids and programs that the service calls.
 
-    `new_ids` are UUIDs of version 7 of one moment, in order; `run` runs a hook in a folder;
-    `find_codex` says where the Codex CLI is, `summarise` has it make a summary.
+    `new_ids` returns ordered UUIDs of version 7; `run` runs a hook in a folder; `find_codex`
+    returns the path of the Codex CLI, `summarise` has it make a summary.
     """
 
     moment: Callable[[], datetime]
@@ -260,9 +246,9 @@ class HookRunner:
 
 @frozen
 class Request:
-    """What is asked for; `placement` and `strategy` are taken as they come, and may be refused.
+    """A request; `placement` and `strategy` are validated later.
 
-    `seconds` is what Codex may take for a summary of its own; None leaves that to the settings.
+    `seconds` is the limit for a summary by Codex; None takes that of the settings.
     """
 
     session: str
@@ -277,9 +263,9 @@ class Request:
 
 @frozen
 class Compacted:
-    """A compaction that was done, or, without an id, that would be: both report the same.
+    """The report of a compaction; a preview has no `compaction_id`.
 
-    `session_id` is the one to resume, None for a new one that is not there yet.
+    `session_id` is the session to resume, None for a new one that does not exist yet.
     """
 
     compaction_id: str | None
@@ -295,13 +281,13 @@ class Compacted:
 
     @property
     def standing_context(self) -> str:
-        """Return what becomes of the standing context, in words (CKP-31)."""
+        """Return a sentence about the standing context (CKP-31)."""
         return STANDING_CONTEXT[self.placement]
 
 
 @frozen
 class Uncompacted:
-    """A compaction that was taken back; `session_id` is where the work goes on again."""
+    """A compaction that was taken back; `session_id` is the session to resume."""
 
     compaction_id: str
     session_id: str
@@ -310,23 +296,20 @@ class Uncompacted:
 
 
 def session_live(session_id: str) -> Refusal:
-    """Return the refusal to write to a session that somebody has loaded."""
+    """Return the refusal to write to a session that another process has loaded."""
     message = f"session {session_id} is loaded by another process, which would not notice"
     hint = "Close it in Codex, or compact into a new session."
     return Refusal("session_live", message, {"sessionId": session_id, "hint": hint})
 
 
-def gone_on(session_id: str) -> Refusal:
-    """Return the refusal to install a summary that is out of date."""
+def summary_outdated(session_id: str) -> Refusal:
+    """Return the refusal to install a summary of a session that changed since."""
     message = f"session {session_id} went on while Codex made its summary, so nothing is installed"
     return Refusal("conflict", message, {"sessionId": session_id, "reason": "gone_on"})
 
 
 def no_preview(session_id: str, before: Figure, seconds: float) -> Refusal:
-    """Return the refusal to preview a summary that only a model can make.
-
-    Everything else was checked before; the facts are what can be known without asking the model.
-    """
+    """Return the refusal to preview a summary by a model."""
     size = f"{before.tokens} tokens ({before.source})"
     message = f"Codex makes this summary with its model, which no preview asks; now it is {size}"
     facts = {
@@ -355,7 +338,7 @@ _HINTS: dict[Reason, str] = {
 
 
 def declined_by(declined: Declined, session_id: str) -> Refusal:
-    """Return the refusal that says why the core built no replacement (JUN-45)."""
+    """Return the refusal for a replacement that the core did not build (JUN-45)."""
     facts = {"sessionId": session_id, **declined.facts}
     if hint := _HINTS.get(declined.reason):
         facts["hint"] = hint

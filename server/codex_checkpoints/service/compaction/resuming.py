@@ -1,9 +1,8 @@
-"""The check between two turns: what is to be done before a person goes on with a session (JUN-16).
+"""The check before a person resumes a session (JUN-16).
 
-We can act on a session only while Codex does not have it loaded, and that is when somebody resumes
-it through us (JUN-36).  The settings say what becomes of a window that is too full: nothing, a
-hint, or a compaction into a new session, with which the work then goes on.  In place nothing is
-ever done by itself, and no text of a session reaches this door (JUN-22).
+We can act only while Codex does not have the session loaded (JUN-36). For a full window the
+settings choose: nothing, a hint, or a compaction into a new session, which is then resumed. Nothing
+is compacted in place by itself, and no text of a session has an influence (JUN-22).
 """
 
 from __future__ import annotations
@@ -30,10 +29,10 @@ logger = logging.getLogger(__name__)
 
 @frozen
 class Ready:
-    """How a session is gone on with; `wanted` is the compaction that is to come before.
+    """How to resume a session; `wanted` is the compaction to make first.
 
-    `session_id` is the one to resume, `compacted` the compaction that was done, or without an id
-    the one that would be; `declined` says why there is none though one was wanted.
+    `session_id` is the session to resume; `compacted` has no id in a preview; `declined` is the
+    refusal of a compaction that was wanted.
     """
 
     source: Summary
@@ -44,23 +43,23 @@ class Ready:
     declined: Refusal | None = None
 
     def after(self, compacted: Compacted) -> Ready:
-        """Return how to go on when the compaction is done."""
+        """Return the state after the compaction."""
         session_id = compacted.session_id or self.session_id
         return evolve(self, session_id=session_id, offer=None, wanted=None, compacted=compacted)
 
-    def foretelling(self, compacted: Compacted) -> Ready:
-        """Return how to go on where the compaction is only told of: as before."""
+    def previewing(self, compacted: Compacted) -> Ready:
+        """Return the state for a preview of the compaction."""
         return evolve(self, wanted=None, compacted=compacted)
 
     def without(self, refusal: Refusal) -> Ready:
-        """Return how to go on when the compaction was refused: as before."""
+        """Return the state after a refused compaction."""
         return evolve(self, wanted=None, declined=refusal)
 
     @property
     def notice(self) -> str | None:
-        """Return the one sentence that a person is told, None where there is nothing to tell."""
+        """Return a sentence for the person, or None."""
         if self.compacted is not None and self.compacted.compaction_id is not None:
-            return _told(self.compacted)
+            return _sentence(self.compacted)
         if self.source.continued_by is not None:
             return f"The work of this session went on in {self.source.continued_by}."
         if self.offer is None:
@@ -89,7 +88,7 @@ def preview(sessions: Sessions, compacting: Compacting, session: str) -> Ready:
     Refuses as `check`.
     """
     ready = check(sessions, session)
-    return _behind(ready, lambda wanted: ready.foretelling(compacting.preview(wanted)))
+    return _behind(ready, lambda wanted: ready.previewing(compacting.preview(wanted)))
 
 
 def _behind(ready: Ready, compacted: Callable[[Request], Ready]) -> Ready:
@@ -131,19 +130,19 @@ def check(sessions: Sessions, session: str) -> Ready:
 
 
 def _counted(sessions: Sessions, source: Summary) -> Offer | None:
-    """Return the offer for a session that reports an impossible figure, by what we count."""
+    """Return the offer by our own count, for a session that reports an impossible figure."""
     row = sessions.own(source.session_id)
     reported: Source = "reported" if row.context_source == "reported" else "estimated"
-    told = Between(not row.turn_open, row.context_tokens, reported, row.context_window)
-    if source.continued_by is not None or not told.is_impossible:
+    state = Between(not row.turn_open, row.context_tokens, reported, row.context_window)
+    if source.continued_by is not None or not state.is_impossible:
         return None
     items = Histories(sessions).history(source.session_id).items
-    counted = evolve(told, tokens=of_items(items), source="estimated")
+    counted = evolve(state, tokens=of_items(items), source="estimated")
     return offering.offer(sessions.settings.compaction_offer, counted, sessions.named)
 
 
-def _told(done: Compacted) -> str:
-    """Return what is told of a compaction that was done by itself (CKP-13)."""
+def _sentence(done: Compacted) -> str:
+    """Return the sentence about an automatic compaction (CKP-13)."""
     report = done.built.report
     sizes = f"{report.before.tokens:,} tokens were in use, the replacement has {report.after:,}"
     return f"Compacted before going on: {sizes}. The session of before stays as it was."

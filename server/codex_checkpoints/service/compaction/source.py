@@ -1,7 +1,6 @@
-"""A session as a compaction finds it: all of it read up to one and the same point.
+"""A session that is to be compacted, read up to one byte while others may write behind it.
 
-The checkpoint, the history, the state of the last turn and the digests must tell of the same
-bytes, while somebody may be writing behind them.  What is done with it is known to `compacting`.
+The checkpoint, the history, the state of the last turn and the digests are of the same bytes.
 """
 
 from __future__ import annotations
@@ -49,15 +48,14 @@ from codex_checkpoints.values import frozen
 
 
 class Provenance:
-    """Knows the first lines of what histories hold."""
+    """Finds the first lines of the items of a history."""
 
     def __init__(self, sessions: Sessions, histories: Histories) -> None:
-        """Work on these sessions; nothing is read yet."""
         self._sessions = sessions
         self._histories = histories
 
     def of(self, row: Row, traced: Traced) -> tuple[Past, ...]:
-        """Return a history with the time and the place that each item had first.
+        """Return a history with the first time and place of each item.
 
         Refuses `storage_error`, `unreadable_source`.
         """
@@ -69,7 +67,7 @@ class Provenance:
         return self._first(history, opened)
 
     def _first(self, history: _Brought, opened: Mapping[str | None, Opened]) -> tuple[Past, ...]:
-        """Look how the window was opened that a history begins with."""
+        """Return the first places, by the record that opened the window of a history."""
         base = history.surveyed.choice.base
         if base is None:
             return history.past
@@ -90,10 +88,7 @@ class Provenance:
         record: Installed,
         opened: Mapping[str | None, Opened],
     ) -> tuple[Past, ...]:
-        """Return what the line `base` brought back, as it stood before `record` replaced it.
-
-        What was said after that was brought over with it, and had lines of its own.
-        """
+        """Return the history that the line `base` reopened, with the items added before it."""
         row = self._sessions.catalogue.store.rows().get(history.path_of(base))
         if row is None:
             return ()
@@ -109,26 +104,26 @@ class Provenance:
 
 @frozen
 class _Brought:
-    """A history as it stands in the file: the lines of its items, which may not be their first."""
+    """A history in the file; its lines may repeat earlier ones."""
 
     surveyed: Surveyed
     past: tuple[Past, ...]
     shift: int
 
     def path_of(self, base: Compaction) -> str:
-        """Return the rollout of the chain in which a record stands."""
+        """Return the rollout that holds a record."""
         return self.surveyed.parts[base.place.file].path
 
 
 def nothing() -> None:
-    """Do nothing: the index is kept up to date by who asks."""
+    """Do nothing: the caller updates the index."""
 
 
 @frozen
 class CompactionSource:
-    """A session up to the byte `end` of its file; `live` while somebody has it loaded.
+    """A session up to the byte `end` of its file; `live` while a process has it loaded.
 
-    `prefix` is the digest of these bytes, where it was asked for.
+    `prefix` is the digest of these bytes, or None.
     """
 
     row: Row
@@ -141,27 +136,27 @@ class CompactionSource:
 
     @property
     def session_id(self) -> str:
-        """Return who the session is."""
+        """Return the id of the session."""
         return self.row.session_id
 
     @property
     def look(self) -> Look:
-        """Return what must be equal for the session to be unchanged."""
+        """Return what stays equal while the session is unchanged."""
         return self.row.rollout.look
 
     @property
     def window(self) -> int | None:
-        """Return the size of its model's window, as far as the session tells."""
+        """Return the size of the window of its model, where it is known."""
         return self.traced.history.context.window or self.row.context_window
 
     @property
     def last_turn(self) -> Turn | None:
-        """Return the newest turn that counts."""
+        """Return the newest turn that was not rolled back."""
         return next(reversed([*self.replay.state.turns.counting()]), None)
 
     @property
     def ended(self) -> bool:
-        """Return whether nothing more is to come in the session as it stands (JUN-17)."""
+        """Return whether no turn is open (JUN-17)."""
         return is_between_turns(self.replay.state)
 
 
@@ -169,7 +164,6 @@ class Sources:
     """Reads sessions for compactions."""
 
     def __init__(self, sessions: Sessions, look_around: Callable[[], object] = nothing) -> None:
-        """Read sessions of this service; `look_around` brings its index up to date before."""
         self._sessions = sessions
         self._look_around = look_around
         self._histories = Histories(sessions)
@@ -180,7 +174,7 @@ class Sources:
         return self._read(session, self._histories.first_pass)
 
     def sealed(self, session: str) -> CompactionSource:
-        """Read a session, and in the same pass the digest of its bytes, for who installs (CKP-33).
+        """Read a session and, in the same pass, the digest of its bytes (CKP-33).
 
         Refuses as `read`.
         """
@@ -191,7 +185,7 @@ class Sources:
         return self._read(session, begin)
 
     def split(self, session: str, at: int) -> CompactionSource:
-        """Read a session, and in the same pass what its history was in front of a byte.
+        """Read a session and, in the same pass, its history in front of a byte.
 
         Refuses as `read`.
         """
@@ -221,31 +215,31 @@ class Sources:
         return CompactionSource(row, opened, replay, live, end, traced, first.seal)
 
     def is_changed(self, source: CompactionSource) -> bool:
-        """Return whether a session is no longer as it was read."""
+        """Return whether the file of a session changed since it was read."""
         path = source.row.path
         seen = self._sessions.catalogue.store.look([path]).get(path)
         return seen is None or seen.look != source.look
 
     def items_in_front(self, source: CompactionSource) -> tuple[Json, ...]:
-        """Return the history in front of the byte at which a session was `split`."""
+        """Return the history in front of the byte of `split`."""
         in_front = source.traced.in_front
         return () if in_front is None else self._histories.items(source.row, in_front)
 
     def checkpoint(self, source: CompactionSource) -> Checkpoint:
-        """Return the checkpoint of a session, with the hashes of now; nothing is stored."""
+        """Return the checkpoint of a session, with the present hashes; nothing is stored."""
         return self._sessions.projections.project(
             source.replay, self._sessions.projections.updates_of(source.opened)
         )
 
     def past(self, source: CompactionSource) -> tuple[Past, ...]:
-        """Return the history with the time and the place that each item had first (JUN-43).
+        """Return the history with the first time and place of each item (JUN-43).
 
         Refuses `storage_error`, `unreadable_source`.
         """
         return self._provenance.of(source.row, source.traced)
 
     def range_of(self, source: CompactionSource) -> Range:
-        """Return what a compaction replaces, with digests of the history and the bytes (CKP-33)."""
+        """Return the range that a compaction replaces, with its digests (CKP-33)."""
         traced = source.traced
         return Range(
             source.session_id,
@@ -267,7 +261,7 @@ class Sources:
 
 
 def opened_after(chain: Chain, window_id: str) -> Chain:
-    """Return a chain after one more window; where no window had a number, this one is the first."""
+    """Return a chain with one more window; it gets the number 1 where no window had one."""
     return evolve(chain, number=chain.number or 0).opened(window_id)
 
 
@@ -279,10 +273,9 @@ def items_of(lines: tuple[RecordLine, ...]) -> tuple[Item, ...]:
 def behind(
     source: CompactionSource, items: Sequence[Json], chain: Chain, turn_id: str, at: Moment
 ) -> tuple[Item, ...]:
-    """Return what is appended to a session so that its history is these items from then on.
+    """Return the lines to append so that these items become the history of a session.
 
-    `turn_id` is a new one, for lines that need a task of their own.  Refuses `conflict` where
-    nothing that is appended would do it.
+    `turn_id` is a new one, for lines that need a task. Refuses `conflict` where no such lines work.
     """
     traced = source.traced
     lines = in_place(items, chain, of_items(items) + traced.instructions, traced.last_report)
@@ -297,5 +290,5 @@ def behind(
 
 
 def check_behind(source: CompactionSource, items: Sequence[Json]) -> None:
-    """Make sure that a session can get these items as its history; refuses as `behind`."""
+    """Check that a session can get these items as its history; refuses as `behind`."""
     behind(source, items, opened_after(source.traced.history.chain, ""), "", Moment("", 0))

@@ -1,7 +1,6 @@
-"""The use case `connect`: report how things stand, show what would change, change it, take it back.
+"""The use case `connect`: report the connection, preview a change, write it, take it back.
 
-Nothing is ever trusted on a person's behalf; Codex itself asks for that.  `codex.config` and
-`codex.hooks` edit the two files; `status` reports whether a door is configured and in use.
+A person must trust hooks in Codex itself. `codex.config` and `codex.hooks` edit the two files.
 """
 
 from __future__ import annotations
@@ -27,14 +26,14 @@ ConnectRequest = Literal["connect", "remove"]
 
 @frozen
 class Change:
-    """What one file is to say; `after` is None where it goes, since nothing else was ever in it."""
+    """The new bytes of one file; `after` is None where the file is removed."""
 
     before: Snapshot
     after: bytes | None
 
     @property
     def path(self) -> str:
-        """Return which file."""
+        """Return the path of the file."""
         return self.before.path
 
     @property
@@ -46,7 +45,7 @@ class Change:
 
     @property
     def diff(self) -> str:
-        """Return the lines that come and go, and none that stay: they may hold somebody's keys."""
+        """Return added and removed lines, but no others: they may hold keys."""
         old, new = (
             (data or b"").decode(errors="replace").removeprefix("\ufeff").splitlines()
             for data in (self.before.data, self.after)
@@ -56,10 +55,7 @@ class Change:
 
 @frozen
 class Done:
-    """A file of Codex's that was changed, or would be; `action` is `create`, `edit` or `delete`.
-
-    `diff` shows what comes and goes, and nothing of what stays.
-    """
+    """A written or previewed change of a file of Codex."""
 
     path: str
     action: str
@@ -69,7 +65,7 @@ class Done:
 
 @frozen
 class Report:
-    """How things stand, and what was changed or, when nothing was written, would be."""
+    """The connection, and the changes; `written` is false for a preview."""
 
     connection: Connection
     changes: tuple[Done, ...] = ()
@@ -78,7 +74,7 @@ class Report:
 
 @frozen
 class Connector:
-    """Codex's configuration in one home, and what of ours belongs there."""
+    """Codex's configuration in one home, and our entries for it."""
 
     codex_home: str
     state_dir: str
@@ -90,15 +86,15 @@ class Connector:
         return Report(self._look(status.asked(self.codex_home, self.around)))
 
     def inspect(self) -> Connection:
-        """Look at Codex's files and our own, without starting Codex."""
+        """Report without starting Codex."""
         return self._look(status.unasked(self.around))
 
     def examine(self) -> Connection:
-        """Look as `inspect` does, and at the version of Codex."""
+        """Report as `inspect`, with the version of Codex."""
         return self._look(status.named(self.around))
 
     def preview(self, request: ConnectRequest) -> Report:
-        """Show what would be written.  Raises `Refusal`."""
+        """Return what would be written.  Raises `Refusal`."""
         changes = self._changes(request)
         shown = tuple(Done(each.path, each.action, each.diff, None) for each in changes)
         return Report(self.inspect(), shown)
@@ -119,11 +115,11 @@ class Connector:
 
 
 def plan(codex_home: str, wanted: Entries) -> tuple[Change, ...]:
-    """Return what has to change for Codex to call us; nothing where it does already.
+    """Return the changes so that Codex calls us; none where it does already.
 
-    The hooks go into `config.toml`, except where a person keeps theirs in `hooks.json` alone: Codex
-    reads both, and warns where both have some.  What a person wrote to call us stays as it is, and
-    nothing is put beside it that would be called as well.  Raises `Refusal`.
+    The hooks go into `config.toml`, unless a person has hooks in `hooks.json` alone: Codex reads
+    both files, and warns where both have hooks. Entries that a person wrote to call us stay as they
+    are, and replace ours. Raises `Refusal`.
     """
     toml_file, json_file = _open(codex_home)
     with _explained(toml_file.path):
@@ -155,7 +151,7 @@ def plan(codex_home: str, wanted: Entries) -> tuple[Change, ...]:
 
 
 def removal(codex_home: str) -> tuple[Change, ...]:
-    """Return what has to change for nothing of ours to be left.  Raises `Refusal`."""
+    """Return the changes that remove our entries.  Raises `Refusal`."""
     toml_file, json_file = _open(codex_home)
     changes: list[Change] = []
     hooks_text = _hooks_text(json_file)
@@ -170,7 +166,7 @@ def removal(codex_home: str) -> tuple[Change, ...]:
 
 
 def put_in(changes: Sequence[Change]) -> tuple[Done, ...]:
-    """Write the changes of `plan`, with the old bytes kept beside each file.  Raises `Refusal`."""
+    """Write the changes of `plan`, and keep the old bytes beside each file.  Raises `Refusal`."""
     done: list[Done] = []
     for change in changes:
         with _explained(change.path):
@@ -181,7 +177,7 @@ def put_in(changes: Sequence[Change]) -> tuple[Done, ...]:
 
 
 def take_out(changes: Sequence[Change]) -> tuple[Done, ...]:
-    """Write the changes of `removal`; copies that say what their file says again go as well.
+    """Write the changes of `removal`, and remove backups that equal their file.
 
     Raises `Refusal`.
     """
@@ -216,7 +212,7 @@ def _text(file: Snapshot) -> str | None:
 
 
 def _hooks_text(file: Snapshot) -> str | None:
-    """Return the text of `hooks.json`; None where there is none, or none that Codex could read."""
+    """Return the text of `hooks.json`; None where it is missing or Codex cannot read it."""
     if file.data is None:
         return None
     try:
@@ -235,7 +231,7 @@ def _change(file: Snapshot, old: str | None, new: str | None) -> list[Change]:
 
 
 def _writable(changes: Sequence[Change]) -> tuple[Change, ...]:
-    """Look before the first file is touched: half a connection helps nobody."""
+    """Check all files before the first is written, so that no change is made by half."""
     for change in changes:
         with _explained(change.path):
             file_edit.check_writable(change.before)
@@ -244,7 +240,7 @@ def _writable(changes: Sequence[Change]) -> tuple[Change, ...]:
 
 @contextlib.contextmanager
 def _explained(path: str) -> Generator[None]:
-    """Turn what stands in the way of an edit into a refusal that names the file."""
+    """Turn a failed edit into a refusal that names the file."""
     try:
         yield
     except Unreadable as error:

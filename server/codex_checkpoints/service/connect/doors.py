@@ -1,8 +1,7 @@
-"""The two doors through which Codex calls us: what keeps it from doing so, and what helps.
+"""The state of the two doors, hook and MCP server: what keeps Codex from calling us, what helps.
 
-What stands in Codex's files and what Codex says comes in.  When Codex last called us is read from
-the receipts and the audit: a receipt says what was handed over, also when that was nothing; a hook
-that failed leaves an event in the audit, since Codex shows nobody what a hook says.
+The last calls come from receipts, which also exist where nothing was handed over, and from the
+audit, which has an event for each hook that failed.
 """
 
 from __future__ import annotations
@@ -131,12 +130,11 @@ class Door:
 
 @frozen
 class Known:
-    """What is known of one home: its files, what Codex says, why it says nothing, the last calls.
+    """What is known of one home: its files, the answer of Codex or why it has none, the last calls.
 
-    `recorded` are the events for which Codex has a record of trust, right or not, `switched_off`
-    those for which a person has switched off each hook of ours; `silence` is None where Codex has
-    told which hooks it trusts; `has_hooks` says whether its version has any, None where that is
-    not known.
+    `recorded` are the events with a record of trust in Codex, right or not, `switched_off` those
+    whose hooks are all switched off. `silence` is None where Codex answered about trust;
+    `has_hooks` is None where its version is not known.
     """
 
     home_is_there: bool
@@ -151,12 +149,12 @@ class Known:
 
     @property
     def events(self) -> frozenset[str]:
-        """Return the events on which anything calls us."""
+        """Return the events on which a hook calls us."""
         return frozenset(self.ours.hooks.calling)
 
     @property
     def lacking(self) -> frozenset[str]:
-        """Return the events of which we are not told, or not as often as we ought to be."""
+        """Return the events whose hook is missing or too narrow."""
         ours, events = self.ours.hooks.ours, self.events
         return frozenset(
             hook.event
@@ -167,13 +165,13 @@ class Known:
 
 
 def hooks_of_us(answer: Answer | None) -> tuple[SeenHook, ...]:
-    """Return which of the hooks that Codex sees call us."""
+    """Return the hooks in the answer of Codex that call us."""
     hooks = () if answer is None else answer.hooks or ()
     return tuple(h for h in hooks if entries.calls_us("hook", entries.split(h.command)))
 
 
 def hook_states(known: Known) -> Iterator[HookState]:
-    """Yield the state of each hook that calls us: those that are wanted, then the others."""
+    """Yield the state of each hook that calls us: first those that are wanted."""
     seen = {hook.event: hook for hook in hooks_of_us(known.answer)}
     due = (hook.event for hook in known.wanted.hooks)
     events = tuple(dict.fromkeys((*due, *known.ours.hooks.calling)))
@@ -198,7 +196,7 @@ def hook_states(known: Known) -> Iterator[HookState]:
 def _seen(
     known: Known, event: str, hook: SeenHook | None, *, was_called: bool
 ) -> tuple[str | None, bool | None]:
-    """Return the trust in a hook that is configured, and whether it is switched on."""
+    """Return the trust in a configured hook, and whether it is switched on."""
     if hook is not None:
         return hook.trust, hook.enabled
     is_off = known.ours.hooks_off or event in known.switched_off
@@ -252,14 +250,14 @@ def mcp_door(known: Known) -> Door:
 
 
 def _by_hand(door: Door, *, is_to_correct: bool) -> Door:
-    """Return a door that something written by hand calls; nothing of that is for us to repair."""
+    """Return a door with an entry written by hand, which we do not repair."""
     if is_to_correct and door.next == "repair":
         return evolve(door, by_hand=True, next=None, way_out=_BY_HAND)
     return evolve(door, by_hand=True)
 
 
 def unreadable(door: Door) -> Door:
-    """Return a door that may be configured or not: whoever cannot read that file cannot tell."""
+    """Return a door whose file cannot be read."""
     if door.problem != "not_configured":
         return door
     step, way_out = _WAYS_OUT["unreadable"]
@@ -295,14 +293,14 @@ def _door(  # noqa: PLR0913, PLR0917 - each is a fact of its own
 
 
 def _trusted(words: Sequence[str | None]) -> bool | None:
-    """Return whether all hooks are trusted; None where Codex has not told of each."""
+    """Return whether all hooks are trusted; None where that is not known of each."""
     if not _SURE.issuperset(word for word in words if word is not None):
         return False
     return None if None in words or not words else True
 
 
 def _of_entries(wanted: Entries, calls: Sequence[Sequence[str]]) -> Problem | None:
-    """Return what is wrong with the commands that Codex is told."""
+    """Return what is wrong with our commands."""
     if not calls:
         return "not_configured"
     for words in calls:
@@ -316,14 +314,14 @@ def _of_entries(wanted: Entries, calls: Sequence[Sequence[str]]) -> Problem | No
 
 
 def _of_hand(calls: Iterable[Sequence[str]]) -> Problem | None:
-    """Return what is wrong with commands that a person wrote, as far as files tell."""
+    """Return what is wrong with commands that a person wrote."""
     named = (words[0] for words in calls)
     gone = any(os.path.isabs(path) and not os.path.isfile(path) for path in named)
     return "program_missing" if gone else None
 
 
 def _of_home(wanted: Entries, server: Mapping[str, object]) -> Problem | None:
-    """Say whether a server that a person wrote looks elsewhere: Codex hands no `CODEX_HOME` on."""
+    """Return what is wrong with the home of a server by hand: Codex passes no `CODEX_HOME`."""
     names = "--codex-home", "CODEX_HOME"
     is_named = any(name in str([*server.values()]) for name in names)
     return "other_folders" if "--codex-home" in wanted.options and not is_named else None
@@ -334,7 +332,7 @@ def _of_home(wanted: Entries, server: Mapping[str, object]) -> Problem | None:
 
 @frozen
 class Run:
-    """A call of ours by Codex that went well: when, and for which session."""
+    """A successful call."""
 
     at: str
     session: str
@@ -342,21 +340,20 @@ class Run:
 
 @frozen
 class Failure:
-    """A call of ours that failed and that no good one has followed."""
+    """A failed call after the last successful one."""
 
     at: str
     session_id: str | None
     code: str
 
     def __str__(self) -> str:
-        """Return it as a sentence for a person."""
         whose = f" for session {self.session_id}" if self.session_id else ""
         return f"the hook failed at {self.at}{whose}: {self.code}"
 
 
 @frozen
 class Called:
-    """The last call that went well, and the last that failed unless a good one came later."""
+    """The last successful call, and a failure after it."""
 
     last_ran_at: str | None = None
     last_session: str | None = None
@@ -364,15 +361,14 @@ class Called:
 
 
 class LastCalls:
-    """The last calls of each hook and of the tools, as they stand in the state folder now."""
+    """The last calls of each hook and of the tools, read from the state folder."""
 
     def __init__(self, state_dir: str) -> None:
-        """Read them."""
         self._ran = _runs(state_dir)
         self._failed = _failures(state_dir)
 
     def of(self, names: Iterable[str]) -> Called:
-        """Return the last calls of some hooks, named by their events, or of the `TOOLS`."""
+        """Return the last calls of hooks, by their events, or of the `TOOLS`."""
         good = {name: self._ran.get(name) for name in names}
         ran = max(filter(None, good.values()), key=lambda run: run.at, default=None)
         if TOOLS not in good:

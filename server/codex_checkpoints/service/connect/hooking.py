@@ -1,8 +1,7 @@
-"""What comes of a hook of Codex's: the view for a window that begins anew, a marker, a receipt.
+"""Answer a hook of Codex: the view for a new window, a marker, a receipt.
 
-Which calls there are, and how Codex is answered, is the business of the door.  Whether a bundle is
-given is decided by `core.compaction.injection`.  Nothing here starts a compaction or a restore
-(JUN-22, AGN-23).
+`core.compaction.injection` decides whether Codex is given a view. Nothing here starts a compaction
+or a restore (JUN-22, AGN-23).
 """
 
 from __future__ import annotations
@@ -49,10 +48,10 @@ _ON_PROMPT = "resume"
 
 @frozen
 class Call:
-    """One call of a hook, as Codex makes it.
+    """One call of a hook.
 
-    `session` and `transcript` are Codex's words for the session, which may be that of a sub-agent,
-    and for its file; `source` is why a session starts or what set a compaction off.
+    `session` and `transcript` are the id and file that Codex names, perhaps of a sub-agent;
+    `source` is why a session starts or a compaction began.
     """
 
     event: Event
@@ -63,7 +62,7 @@ class Call:
 
 @frozen
 class Given:
-    """What Codex is to be told, if anything, and the receipt of it."""
+    """The text for Codex, if any, and the receipt of it."""
 
     session_id: str
     text: str | None
@@ -71,21 +70,20 @@ class Given:
 
 
 class Hooking:
-    """The calls of hooks over the sessions of one home."""
+    """Answers the hooks of one home; the time and new ids come from the caller."""
 
     def __init__(
         self, sessions: Sessions, now: Callable[[], str], new_id: Callable[[], str]
     ) -> None:
-        """Take the sessions; the time and new ids come from outside."""
         self._sessions = sessions
         self._now = now
         self._new_id = new_id
 
     def answer(self, call: Call) -> Given:
-        """Do what a call is for; only files of the session that calls are read.
+        """Handle a call; read only files of its session.
 
-        Raises the refusals of `Sessions`, and `unknown_session` for a file that is not one of
-        that session in this home.
+        Raises the refusals of `Sessions`, and `unknown_session` for a file of another session or
+        home.
         """
         row = self._row(call)
         match call.event:
@@ -100,7 +98,7 @@ class Hooking:
                 return self._after(call, row)
 
     def confirm(self, given: Given) -> None:
-        """Note what was handed over; raises `StorageError`."""
+        """Write the receipt; raises `StorageError`."""
         self._sessions.records.add_receipt(given.session_id, given.receipt)
 
     # --- events ----------------------------------------------------------------------------------
@@ -116,7 +114,7 @@ class Hooking:
         return self._receipt(call, row, text, window.window_id, checkpoint.seq)
 
     def _before(self, call: Call, row: Row) -> Given:
-        """Store the checkpoint, and put a marker on the last turn that has ended, but for one."""
+        """Store the checkpoint, and mark the last turn that has ended."""
         _, opened = self._sessions.open(row.session_id)
         kept = self._sessions.projections.keep(row, opened)
         if kept.storage_problem is not None:
@@ -133,10 +131,7 @@ class Hooking:
         return self._receipt(call, row, None, None, kept.checkpoint.seq)
 
     def _after(self, call: Call, row: Row) -> Given:
-        """Store the checkpoint as it is behind the compaction, and note what that lost.
-
-        Codex takes no text here; who wants to know more than these counts asks for the losses.
-        """
+        """Store the checkpoint after the compaction, and count what it lost; return no text."""
         shown = self._sessions.view(row.session_id)
         window = self._window(row, shown.text)
         from codex_checkpoints.core.restore.events import sealed  # noqa: PLC0415 - no view needs it
@@ -160,7 +155,7 @@ class Hooking:
     # --- inside ----------------------------------------------------------------------------------
 
     def _lost(self, row: Row) -> dict[str, object] | None:
-        """Return how much the newest compaction lost; None where to find out would take long."""
+        """Return how much the newest compaction lost; None where the search takes too long."""
         from codex_checkpoints.service.losing import newest_loss  # noqa: PLC0415 - no view needs it
 
         loss = newest_loss(self._sessions, row)
@@ -205,12 +200,12 @@ class Hooking:
 
 
 def note_failure(records: Records, failure: Mapping[str, object]) -> None:
-    """Leave word of a call that failed where `connect --status` looks; raises `StorageError`."""
+    """Write a failed call for `connect --status`; raises `StorageError`."""
     records.add_event({"type": HOOK_FAILED, **_NOBODYS, "door": DOOR, **failure})
 
 
 def _counts(missed: Missed) -> dict[str, object]:
-    """Return how much a compaction lost, without any of the texts."""
+    """Return how much a compaction lost, without its texts."""
     gone = (missed.open_plan_steps, missed.edited_files, missed.failing_commands)
     steps, files, commands = (sum(each.lost is True for each in listed) for listed in gone)
     return {

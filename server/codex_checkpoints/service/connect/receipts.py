@@ -1,7 +1,6 @@
-"""What Codex was given of a session, when and in which window, and whether it still is so.
+"""The receipts of a session: what Codex was given, when, in which window, and if it is current.
 
-Receipts are written by `handover` and `hooking`; here they are read for people.  A call that handed
-nothing over left a receipt as well, without a digest: that is the business of `last_runs`.
+A call that handed nothing over has a receipt without a digest, which is left out here.
 """
 
 from __future__ import annotations
@@ -42,8 +41,8 @@ class Receipt:
 def received(sessions: Sessions, session: str) -> tuple[Receipt, ...]:
     """Return what Codex was given of a session, the oldest first.
 
-    Nothing is stored: the view of now is made for the comparison, and only where there is
-    something to compare.  Raises the refusals of `Sessions.find`.
+    Nothing is stored; the present view is made only where there is a receipt. Refuses as
+    `Sessions.find`.
     """
     row, opened = sessions.open(session)
     told = tuple(_given(sessions.records, row.session_id))
@@ -60,8 +59,7 @@ def received(sessions: Sessions, session: str) -> tuple[Receipt, ...]:
 def by_window(receipts: Iterable[Receipt], windows: Iterable[Window]) -> Mapping[int, Receipt]:
     """Return the last receipt of each window, by the number of the window.
 
-    A receipt names its window by the id, as Codex tells an MCP server by session and number, or
-    not at all in old sessions: then it belongs where its `seq` lies.
+    A receipt names its window by its id or by session and number; without a name its `seq` decides.
     """
     known = tuple(windows)
     found: dict[int, Receipt] = {}
@@ -73,12 +71,12 @@ def by_window(receipts: Iterable[Receipt], windows: Iterable[Window]) -> Mapping
 
 
 def digest_of(text: str) -> str:
-    """Return how a receipt knows a text."""
+    """Return the digest of a text in a receipt."""
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
 def _given(records: Records, session_id: str) -> Iterator[tuple[Mapping[str, object], str]]:
-    """Yield the receipts by which something was handed over, each with its digest."""
+    """Yield the receipts that have a digest."""
     try:
         for line in records.lines(session_id, RECEIPTS):
             digest = text_of(line.get("digest")) if is_object(line) else None

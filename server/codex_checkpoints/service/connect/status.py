@@ -1,7 +1,4 @@
-"""How Codex and we are connected: for each door whether it is configured, trusted, and in use.
-
-This module only looks; `connecting` changes files.
-"""
+"""Report for each door whether it is configured, trusted and in use; no file is changed."""
 
 from __future__ import annotations
 
@@ -66,7 +63,7 @@ class Connection:
 
 @frozen
 class Asked:
-    """Codex's program, its version, what it said of hooks, and what is wrong with it."""
+    """The program of Codex, its version, its answer about hooks, and what is wrong with it."""
 
     path: str | None
     version: str | None
@@ -76,7 +73,7 @@ class Asked:
 
 @frozen
 class Surroundings:
-    """What a door of ours knows of the machine: the folder at hand, where programs are, homes."""
+    """The current folder, the environment, and other Codex homes."""
 
     cwd: str
     environment: Mapping[str, str]
@@ -84,13 +81,13 @@ class Surroundings:
 
 
 def unasked(around: Surroundings) -> Asked:
-    """Find Codex's program and leave it alone: its app server writes into the home it serves."""
+    """Find the program of Codex without starting it."""
     path = program.find(around.environment.get("PATH", ""))
     return Asked(path, None, None, "codex_not_found" if path is None else None)
 
 
 def named(around: Surroundings) -> Asked:
-    """Find Codex's program and ask it for its version, which writes nothing."""
+    """Find the program of Codex, and its version; this writes nothing."""
     found = unasked(around)
     if found.path is None:
         return found
@@ -98,7 +95,7 @@ def named(around: Surroundings) -> Asked:
 
 
 def asked(codex_home: str, around: Surroundings) -> Asked:
-    """Ask Codex which hooks it sees and trusts, where there is something of ours.
+    """Ask Codex which hooks it sees and trusts, where an entry calls us.
 
     The problem is None, `codex_not_found`, `timed_out`, `codex_failed`, or `hooks_unknown` for a
     version without hooks.
@@ -117,7 +114,7 @@ def asked(codex_home: str, around: Surroundings) -> Asked:
 def look(
     codex_home: str, state_dir: str, wanted: Entries, around: Surroundings, asked: Asked
 ) -> Connection:
-    """Report how things stand; `asked` is what Codex itself says to it."""
+    """Report the connection; `asked` is the answer of Codex."""
     problems: list[str] = []
     ours = _ours(codex_home, problems)
     answer = asked.answer
@@ -172,10 +169,10 @@ def _other_home(codex_home: str) -> OtherHome:
 
 @frozen
 class _Ours:
-    """What of ours stands in the two files, and for which events Codex has a record.
+    """Our entries in the two files, and the events for which Codex has a record.
 
-    The record may be one of trust, or one that each of our hooks is switched off; `is_known` says
-    whether `config.toml` could be read.
+    A record is one of trust, or one that all our hooks are switched off; `is_known` is whether
+    `config.toml` could be read.
     """
 
     found: Found
@@ -185,7 +182,7 @@ class _Ours:
 
 
 def _ours(codex_home: str, problems: list[str]) -> _Ours:
-    """Return what of ours stands in the two files; what cannot be read goes to the problems."""
+    """Return our entries in the two files; add what cannot be read to the problems."""
     paths = [os.path.join(codex_home, name) for name in (CONFIG, HOOKS)]
     read = [_read(path, problems) for path in paths]
     there = [found or Found() for found in read]
@@ -205,7 +202,7 @@ def _ours(codex_home: str, problems: list[str]) -> _Ours:
 
 
 def _read(path: str, problems: list[str]) -> Found | None:
-    """Return what a file of Codex's has for us; None where it cannot be read."""
+    """Return our entries in a file of Codex; None where it cannot be read."""
     try:
         text = (file_edit.read(path).data or b"").decode()
         if os.path.basename(path) == CONFIG:
@@ -221,9 +218,9 @@ def _read(path: str, problems: list[str]) -> Found | None:
 def _named(
     places: Mapping[str, Mapping[str, Sequence[str]]], records: Iterable[str]
 ) -> Iterator[tuple[str, bool]]:
-    """Yield the event of each hook of ours, and whether it is named among the records of Codex.
+    """Yield the event of each hook of ours, and whether a record of Codex names it.
 
-    Codex keeps them as `<path>:<event>:<group>:<handler>`; what a trust is worth it alone knows.
+    The records are named `<path>:<event>:<group>:<handler>`.
     """
     keys = (name.rsplit(":", 3) for name in records)
     names = {(os.path.realpath(key[0]), ":".join(key[1:])) for key in keys}
@@ -241,10 +238,7 @@ _EACH_OFFERS = "a model is offered the memory tools twice; take out what was add
 
 
 def _called_twice(codex_home: str, found: Found) -> Iterator[str]:
-    """Report what Codex would call more than once for the same occasion.
-
-    Where a person wrote a call of ours in their own words, nobody takes out either.
-    """
+    """Report hooks and servers of ours that Codex would call twice."""
     for event, there in found.hooks.calling.items():
         calls = Counter(occasion for each in there for occasion in each.occasions(event))
         if max(calls.values(), default=0) > 1:
@@ -259,14 +253,14 @@ def _called_twice(codex_home: str, found: Found) -> Iterator[str]:
 
 
 def _elsewhere(codex_home: str, answer: Answer | None) -> Iterator[str]:
-    """Report hooks of ours that Codex sees in a project's own configuration: both would run."""
+    """Report hooks of ours that Codex sees in the configuration of a project."""
     for path in dict.fromkeys(hook.path for hook in hooks_of_us(answer)):
         if os.path.realpath(os.path.dirname(path)) != os.path.realpath(codex_home):
             yield _twice(path)
 
 
 def _in_projects(around: Surroundings, codex_home: str) -> Iterator[str]:
-    """Report the same without asking Codex: of the folder at hand and those above it."""
+    """Report hooks of ours in the current folder and those above it, without Codex."""
     homes = {os.path.realpath(home) for home in (codex_home, *around.other_homes)}
     folder = os.path.abspath(around.cwd)
     while folder != (above := os.path.dirname(folder)):

@@ -1,4 +1,1 @@
-"""What a session knows, as one file that opens in another home.
-
-What came in is kept by `import_records`; the file itself is written by `durable`.
-"""
+"""Export a session as one file, and import it into another home."""

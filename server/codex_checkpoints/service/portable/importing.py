@@ -1,8 +1,8 @@
-"""A portable pack made a session of this home: listed, resumable, with what the other one knew.
+"""Import a portable pack as a session that can be listed and resumed.
 
-Everything is read and validated before anything is written (`import_plan`).  Then, as an
-`undertaking`: the record with the pack and the markers are put beside the session to be, the
-session file is published whole, and the audit gets its event.
+The pack is validated before anything is written. Then, as an `undertaking`: write the record with
+the pack and the markers beside the new session, publish the session file whole, and write the
+event.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from codex_checkpoints.values import frozen
 
 @frozen
 class ImportPlan:
-    """A pack that may come in, and what it would be here."""
+    """A validated pack, and the session it becomes."""
 
     pack: Pack
     digest: str
@@ -53,10 +53,10 @@ class ImportPlan:
 
 
 def plan_import(sessions: Sessions, file: str, cwd: str) -> ImportPlan:
-    """Read and judge a pack; nothing of it is in this home yet.
+    """Read and validate a pack; write nothing.
 
     Refuses `invalid_payload`, `limit_exceeded`, `policy_text`, `unreadable_source`, and `conflict`
-    where this pack came in already.  Raises `Cancelled`.
+    where this pack was imported already. Raises `Cancelled`.
     """
     folder = os.path.abspath(cwd)
     if not os.path.isdir(folder):
@@ -80,10 +80,9 @@ def plan_import(sessions: Sessions, file: str, cwd: str) -> ImportPlan:
 def thread_of(
     plan: ImportPlan, session_id: str, at: str, new_id: Callable[[], str]
 ) -> tuple[NewThread, Windows]:
-    """Return the session file to be made, and its windows (WIN-13).
+    """Return the session file to create, and its windows (WIN-13).
 
-    It names neither a source, which is not here, nor a provider of models: Codex takes the one that
-    it is set to here.
+    It names no source, which is not here, and no provider of models: Codex takes its own setting.
     """
     origin = plan.pack.origin
     head = {"cli_version": origin.cli_version, "source": "cli"}
@@ -91,7 +90,7 @@ def thread_of(
     moment = Moment(at, int(datetime.fromisoformat(at).timestamp() * 1000))
     naming = Naming(plan.name, new_id(), new_id())
     ids = (session_id, new_id(), new_id())
-    items = (handoff(_view_in(plan.handoff)),)
+    items = (handoff(plan.handoff.partition("\n\n")[2]),)
     made = new_session(items, source, naming, moment, ids)
     meta = {key: each for key, each in made.meta.items() if key != "forked_from_id"}
     lines = tuple(Item(line.type, line.payload) for line in made.lines)
@@ -106,11 +105,6 @@ def _refuse_twice(sessions: Sessions, digest: str) -> None:
             message = f"this pack is here already, as session {made.session_id}"
             facts = {"sessionId": made.session_id, "reason": "imported"}
             raise Refusal("conflict", message, facts)
-
-
-def _view_in(text: str) -> str:
-    """Return the view inside a handoff."""
-    return text.partition("\n\n")[2]
 
 
 def _bytes_of(file: str) -> bytes:
@@ -128,7 +122,7 @@ def _bytes_of(file: str) -> bytes:
 
 
 def _name_of(pack: Pack) -> str:
-    """Return how the session is called in lists: by its name, else by its task."""
+    """Return the name of the session in lists: its own, or its task."""
     task = pack.checkpoint.task
     name = pack.origin.name or ("" if task is None else task.text)
     return value(name, MAX_VALUE_CHARS) or "Imported session"
@@ -143,7 +137,7 @@ _BESIDE = (IMPORTS, MARKERS)
 
 @frozen
 class Imported:
-    """What came of a pack, or would: a preview has neither ids nor a time."""
+    """The result of an import; a preview has neither ids nor a time."""
 
     operation_id: str
     session_id: str
@@ -158,35 +152,34 @@ class Imported:
 
     @property
     def handoff_tokens(self) -> int:
-        """Return what the handoff costs, by our estimate."""
+        """Return the estimated tokens of the handoff."""
         return approximate_tokens(self.handoff)
 
     @property
     def resume(self) -> str | None:
-        """Return the shell command that goes on with the session."""
+        """Return the shell command that resumes the session."""
         return None if self.dry_run else resume(self.session_id)
 
 
 class Importing:
-    """Makes sessions of packs; the time and new ids come from outside."""
+    """Imports packs; the time and new ids come from the caller."""
 
     def __init__(
         self, sessions: Sessions, now: Callable[[], str], new_id: Callable[[], str]
     ) -> None:
-        """Work on these sessions; nothing is read yet."""
         self._sessions = sessions
         self._now = now
         self._new_id = new_id
 
     def preview(self, file: str, cwd: str) -> Imported:
-        """Say what would come of a pack; nothing is written.  Refuses as `make`."""
-        return _told(plan_import(self._sessions, file, cwd), None)
+        """Return the result of an import; write nothing. Refuses as `make`."""
+        return _imported(plan_import(self._sessions, file, cwd), None)
 
     def make(self, file: str, cwd: str) -> Imported:
-        """Make a session of a pack, for the folder `cwd`; it is ready for Codex on return.
+        """Import a pack for the folder `cwd`; the session is ready for Codex on return.
 
-        Refuses `invalid_payload`, `limit_exceeded` and `policy_text` for a file that is no sound
-        pack, `conflict` where this pack came in already, `storage_error`; then nothing was written.
+        Refuses `invalid_payload`, `limit_exceeded`, `policy_text`, `storage_error`, and `conflict`
+        where this pack was imported already; then nothing was written.
         """
         plan = plan_import(self._sessions, file, cwd)
         operation_id, session_id, at = self._new_id(), self._new_id(), self._now()
@@ -208,7 +201,7 @@ class Importing:
             self._write(made)
             self._sessions.threads.create(new, datetime.fromisoformat(at))
             work.published = True
-        return _told(plan, made)
+        return _imported(plan, made)
 
     # --- inside ----------------------------------------------------------------------------------
 
@@ -224,12 +217,11 @@ class Importing:
 
 
 class ImportWork:
-    """An import between its first line and its event; `undertaking.Work`."""
+    """An import from its first line to its event; `undertaking.Work`."""
 
     def __init__(
         self, sessions: Sessions, now: Callable[[], str], session_id: str, made: Import | None
     ) -> None:
-        """Take the session that is to be, and its record where that is there."""
         self._sessions = sessions
         self._now = now
         self._session_id = session_id
@@ -237,13 +229,13 @@ class ImportWork:
         self.published = False
 
     def is_published(self) -> bool:
-        """Return whether the session is there."""
+        """Return whether the session exists."""
         if not self.published and self._made is not None:
             self.published = self._sessions.catalogue.look_for(self._session_id) is not None
         return self.published
 
     def record(self) -> None:
-        """Tell the audit, once; the record lies with the session already."""
+        """Write the event, once; the record lies with the session already."""
         made, records = self._made, self._sessions.records
         if made is None or is_in_audit(records, IMPORTED, made.operation_id):
             return
@@ -267,18 +259,18 @@ class ImportWork:
         )
 
     def take_back(self, code: str) -> bool:
-        """Remove what lies beside a session that never came to be; no event was told of it."""
+        """Remove the files beside a session that was not published; it has no event."""
         del code
         return removed(self._sessions.records, self._session_id, _BESIDE)
 
 
 def reopened(sessions: Sessions, now: Callable[[], str], session_id: str) -> ImportWork:
-    """Return the import that a process had written down."""
+    """Return the import that a process wrote down."""
     made = ImportRecords(sessions.records).made(session_id)
     return ImportWork(sessions, now, session_id, made)
 
 
-def _told(plan: ImportPlan, made: Import | None) -> Imported:
+def _imported(plan: ImportPlan, made: Import | None) -> Imported:
     return Imported(
         "" if made is None else made.operation_id,
         "" if made is None else made.session_id,

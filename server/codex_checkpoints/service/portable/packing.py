@@ -1,8 +1,8 @@
-"""A session written as a portable pack, at the place that somebody names (AGN-14, AGN-81).
+"""Export a session as a portable pack (AGN-14, AGN-81).
 
-What goes into a pack is decided by `core/portable`; here it is gathered, and written whole or not
-at all.  That it left is told in the audit: by ids, counts and a digest, except for a session file
-outside the Codex home, of which nothing is stored (rules, "Lines, `seq`, identity").
+`core.portable` decides what a pack holds; this module reads it, and writes it whole or not at all.
+The audit gets ids, counts and a digest, but nothing about a session file outside the Codex home
+(rules, "Lines, `seq`, identity").
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from codex_checkpoints.values import frozen
 
 @frozen
 class Past:
-    """Turns and steps in the history of notes, oldest first."""
+    """Turns and note events, oldest first."""
 
     turns: tuple[PackedTurn, ...] = ()
     notes: tuple[NoteEvent, ...] = ()
@@ -82,10 +82,9 @@ def turns_of(session_id: str, chronicle: Trace) -> tuple[PackedTurn, ...]:
 
 
 def past_of(sessions: Sessions, session_id: str) -> Past:
-    """Return what a session came with, which no file of its own tells.
+    """Return the past of a session before its own file: from a pack, or from earlier sessions.
 
-    A pack brought it along, or it stands with the sessions that this one goes on from.  Refuses
-    `storage_error`.
+    Refuses `storage_error`.
     """
     found = [*_pasts(sessions, session_id)]
     return Past(
@@ -95,7 +94,7 @@ def past_of(sessions: Sessions, session_id: str) -> Past:
 
 
 def _pasts(sessions: Sessions, session_id: str) -> Iterator[Past]:
-    """Yield what each session on the way up tells, the nearest first."""
+    """Yield the past in each session that this one continues, the nearest first."""
     records, seen = sessions.records, set[str]()
     while session_id not in seen and len(seen) < MAX_CHAIN:
         seen.add(session_id)
@@ -114,7 +113,7 @@ def _pasts(sessions: Sessions, session_id: str) -> Iterator[Past]:
 
 
 def _turns_until(sessions: Sessions, session_id: str, until: int) -> tuple[PackedTurn, ...]:
-    """Return the turns of a session up to a record; none where it is gone or cannot be read."""
+    """Return the turns of a session up to a record; none where it cannot be read."""
     row = sessions.catalogue.current().get(session_id)
     if row is None:
         return ()
@@ -126,7 +125,7 @@ def _turns_until(sessions: Sessions, session_id: str, until: int) -> tuple[Packe
 
 @frozen
 class Packed:
-    """A pack that was written, or would be; of a file elsewhere nothing is stored, nor told."""
+    """A written or previewed pack; nothing is stored of a session outside this home."""
 
     session_id: str
     file: str
@@ -139,7 +138,7 @@ class Packed:
 
 
 class Packing:
-    """Writes packs; the time and new ids come from outside."""
+    """Exports packs; the time and new ids come from the caller."""
 
     def __init__(
         self,
@@ -148,22 +147,20 @@ class Packing:
         now: Callable[[], str],
         new_id: Callable[[], str],
     ) -> None:
-        """Work on these sessions; `homes` are folders of persons on this machine."""
         self._sessions = sessions
         self._homes = tuple(homes)
         self._now = now
         self._new_id = new_id
 
     def preview(self, session: str, file: str) -> Packed:
-        """Say what a pack would hold; nothing is written."""
+        """Return what a pack would hold; write nothing."""
         return self._packed(session, file)[0]
 
     def write(self, session: str, file: str, mode: Literal["new", "replace"] = "new") -> Packed:
-        """Write a pack to `file`, a whole path; it is durable and complete on return.
+        """Write a pack to `file`, an absolute path; it is durable and complete on return.
 
-        Refuses `unknown_session`, `unreadable_source`, `conflict` for a file that is there and for
-        a folder, `limit_exceeded` for a session that no pack can hold, `invalid_payload`,
-        `storage_error`.
+        Refuses `unknown_session`, `unreadable_source`, `conflict` for a folder or an existing file,
+        `limit_exceeded` for a session too large for a pack, `invalid_payload`, `storage_error`.
         """
         found, data = self._packed(session, file)
         self._sessions.pace.commit()
@@ -178,9 +175,11 @@ class Packing:
             facts = {"file": file, "reason": "file_exists", "hint": hint}
             raise Refusal("conflict", message, facts) from error
         except OSError as error:
-            raise _unwritable(file, durable.reason_of(error)) from error
+            reason = durable.reason_of(error)
+            message = f"{file} cannot be written: {reason}"
+            raise Refusal("storage_error", message, {"file": file, "reason": reason}) from error
         if found.is_of_this_home:
-            self._tell(found)
+            self._write_event(found)
         return evolve(found, dry_run=False)
 
     # --- inside ----------------------------------------------------------------------------------
@@ -210,7 +209,7 @@ class Packing:
         return found, data
 
     def _opened(self, session: str) -> tuple[Row, SessionFile]:
-        """Open a session; one that is none of this home is read from its beginning."""
+        """Open a session; a file outside this home is read from its beginning."""
         sessions = self._sessions
         row = sessions.find(session)
         if row.path not in sessions.catalogue.rows():
@@ -245,7 +244,7 @@ class Packing:
         )
 
     def _refuse_place(self, file: str) -> None:
-        """Refuse what is no whole path, any place where only session files belong, and a folder."""
+        """Refuse a relative path, a place for session files, and a folder."""
         if not os.path.isabs(file) or "\0" in file:
             raise misfit("file: must be a whole path")
         folder = os.path.realpath(os.path.dirname(file))
@@ -257,7 +256,7 @@ class Packing:
             facts = {"file": file, "reason": "folder", "hint": hint}
             raise Refusal("conflict", f"{file} is a folder", facts)
 
-    def _tell(self, found: Packed) -> None:
+    def _write_event(self, found: Packed) -> None:
         checkpoint = found.pack.checkpoint
         more = {
             "packDigest": found.digest,
@@ -279,8 +278,3 @@ class Packing:
         except StorageError as error:
             message = f"the pack is written, but the audit could not be: {error}"
             raise Refusal("storage_error", message, {"reason": str(error)}) from error
-
-
-def _unwritable(file: str, reason: str) -> Refusal:
-    message = f"{file} cannot be written: {reason}"
-    return Refusal("storage_error", message, {"file": file, "reason": reason})

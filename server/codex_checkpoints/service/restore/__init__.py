@@ -1,4 +1,1 @@
-"""A restore makes a branch: found, planned, made, settled, verified.
-
-What was done is kept by `restore_records`; markers are those of `marking`.
-"""
+"""Restore a marker into a branch, list restores, and verify their files."""

@@ -1,18 +1,15 @@
-"""The lines of a session up to the end of a turn, to be copied into a branch (AGN-12, AGN-25).
+"""The lines of a session up to the end of a turn, for a branch (AGN-12, AGN-25).
 
-They are pulled portion by portion, so that memory does not grow with the session, and copied byte
-for byte.  Places stay as they are: a branch numbers its records as its source does, so whatever
-names a record goes on being right.  Only heads cannot go along, for Codex forgets all that stands
-before a second one: the first is replaced by the branch's own, another by a line that says nothing.
-The windows that the copied history opened have new ids in the branch, since an id is that of one
-session alone (WIN-13): in the records of compactions these ids are put in the place of the old
-ones, each always by the same, and nothing else of such a line is touched (WIN-10).
+Lines are read in portions and copied byte for byte. A branch numbers its records as its source
+does. Two kinds of line change. The first head becomes the branch's own, and another head becomes an
+empty record, since Codex forgets what stands before a second one. In the records of compactions
+each window id becomes a new one (WIN-13); nothing else in them changes (WIN-10).
 
-Codex reads no file with bytes that are no UTF-8.  A line with such bytes says nothing, and goes on
-saying nothing: each of them becomes a character that no JSON has, so that the line keeps its place.
+Codex reads no file with bytes that are not UTF-8: each such byte becomes a character that no JSON
+has, so that the line keeps its place and still cannot be read.
 
-What is copied is what was planned: a file that is another one by now, or shorter, is refused before
-the branch is published (AGN-84).  One that only grew is the same.
+A file that changed since it was planned is refused before the branch is published (AGN-84). A file
+that only grew is the same.
 """
 
 from __future__ import annotations
@@ -62,16 +59,15 @@ QUIET = Item("event_msg", {"type": "token_count", "info": None, "rate_limits": N
 
 
 class WindowNames:
-    """New ids for the windows of a session; the first window of a branch has one already."""
+    """New ids for the windows of a session; the first window of a branch has its id already."""
 
     def __init__(self, first: str, new_id: Callable[[], str]) -> None:
-        """Give the first window the id `first`, every other one that is met a new one."""
         self._first = first
         self._new_id = new_id
         self._known: dict[str, str] = {}
 
     def renamed(self, line: bytes) -> bytes:
-        """Return the record of a compaction with the ids that its windows have in the branch."""
+        """Return the record of a compaction with the window ids of the branch."""
         told = list(_window_ids(line))
         if self._first not in self._known.values():
             # Keys have no order: other ids of the line may name the first window as well.
@@ -91,7 +87,7 @@ class WindowNames:
 
 
 def _window_ids(line: bytes) -> Iterator[tuple[Member, str]]:
-    """Yield where the record itself tells an id, and which; what it installs has its own keys."""
+    """Yield each window id of the record itself, and its place."""
     for member in payload_members(line):
         if member.name in _WINDOW_IDS:
             old = text_of(load(line[member.start : member.end]))
@@ -101,7 +97,7 @@ def _window_ids(line: bytes) -> Iterator[tuple[Member, str]]:
 
 @frozen
 class CopiedPart:
-    """A file of a history: where it is cut, and how long it was and what it held when planned."""
+    """A file of a history: where it is cut, and its size and digest when it was planned."""
 
     path: str
     cut: HistoryBase | None
@@ -110,16 +106,13 @@ class CopiedPart:
 
 
 def part_of(reader: RolloutReader, path: str, cut: HistoryBase | None = None) -> CopiedPart:
-    """Return a file as it is now; raises `UnreadableSource`."""
+    """Return a file with its present size and digest; raises `UnreadableSource`."""
     digest, size = fingerprint(reader, path)
     return CopiedPart(path, cut, size, digest)
 
 
 def parts_below(reader: RolloutReader, path: str, locate: Locate) -> tuple[CopiedPart, ...]:
-    """Return the files that a history begins with before a file of its own, the farthest first.
-
-    Raises `UnreadableSource`.
-    """
+    """Return the base files of a history, the farthest first; raises `UnreadableSource`."""
     below, _ = bases_below(reader, path, locate)
     return tuple(part_of(reader, base, cut) for base, cut in reversed(below))
 
@@ -127,10 +120,9 @@ def parts_below(reader: RolloutReader, path: str, locate: Locate) -> tuple[Copie
 def last_of(
     reader: RolloutReader, parts: Iterable[CopiedPart], turn: Turn, following: Turn, until: int
 ) -> int:
-    """Return the position of the last line that is a turn's own, of those up to `until`.
+    """Return the position, up to `until`, of the last line of a turn that no record ends.
 
-    That is for a turn that no record ends, and that lasts up to the `following` one.  Raises
-    `UnreadableSource`.
+    The turn lasts up to the `following` one. Raises `UnreadableSource`.
     """
     lines = islice(_chain(reader, map(_Sealed, parts)), turn.opened, until)
     if following.in_task:
@@ -141,10 +133,10 @@ def last_of(
 def copied_history(
     reader: RolloutReader, parts: Iterable[CopiedPart], until: int, names: WindowNames
 ) -> Iterator[Item | Copied]:
-    """Yield what a branch holds behind its head: the lines up to the one at position `until`.
+    """Yield the lines of a branch behind its head, up to position `until`.
 
-    Positions count the lines that are not blank, from 1, through the whole chain of files.  Raises
-    `UnreadableSource`, in the end also where a file is no longer as it was planned.
+    Positions count the lines that are not blank, from 1, through all files. Raises
+    `UnreadableSource`, at the end also for a file that changed since it was planned.
     """
     sealed = tuple(map(_Sealed, parts))
     bare, position = False, 0
@@ -169,17 +161,14 @@ def copied_history(
 
 
 def unchanged(reader: RolloutReader, parts: Iterable[CopiedPart]) -> Iterator[Item | Copied]:
-    """Yield nothing, for a branch that names the lines of its source: they are those planned.
-
-    Raises `UnreadableSource` where they are not.
-    """
+    """Yield nothing; raise `UnreadableSource` where a part changed since it was planned."""
     for part in parts:
         _Sealed(part).check(reader)
     yield from ()
 
 
 def begins_with_head(reader: RolloutReader, path: str) -> bool:
-    """Return whether the first line of a file is a head, whose place the branch's own takes."""
+    """Return whether the first line of a file is a head, which the branch replaces."""
     return head_of(reader.first_line(path)) is not None
 
 
@@ -188,20 +177,19 @@ _BASE_CHANGED = "a file that its history begins with has changed since it was lo
 
 
 class _Sealed:
-    """A part while it is read: what passes is held against what was planned."""
+    """A part while it is read; its digest is compared with the planned one."""
 
     def __init__(self, part: CopiedPart) -> None:
-        """Begin before its first byte."""
         self.part = part
         self._found = Fingerprint(part.size)
 
     def lines(self, reader: RolloutReader, end: int | None = None) -> Iterator[bytes]:
-        """Yield its lines, up to the byte `end` or to where it ended."""
+        """Yield its lines, up to the byte `end` or to its planned size."""
         path, size = self.part.path, self.part.size
         return lines_of(reader, path, size if end is None else min(end, size), self._found.add)
 
     def check(self, reader: RolloutReader) -> None:
-        """Hear what was not read of it, and raise `UnreadableSource` where it is another now."""
+        """Read the rest of it, and raise `UnreadableSource` where it changed."""
         part, found = self.part, self._found
         if found.size < part.size:
             reader.read(part.path, found.size, found.add, part.size)
@@ -210,14 +198,14 @@ class _Sealed:
 
 
 def _in_utf8(line: bytes) -> bytes:
-    """Return a line with nothing in it but UTF-8; what made it no JSON leaves it none."""
+    """Return a line in UTF-8; a line that was no JSON stays none."""
     if line.isascii():
         return line
     return _NO_UTF8.sub(_SUBSTITUTE, line.decode(errors="surrogateescape")).encode()
 
 
 def _wrapped(line: bytes) -> Item:
-    """Give a line of the oldest files the envelope that Codex reads today (ROL-16)."""
+    """Return a line of the oldest files in the envelope that Codex reads today (ROL-16)."""
     value = load(line)
     if not is_object(value) or "type" not in value:
         return QUIET
@@ -232,7 +220,7 @@ def _chain(reader: RolloutReader, parts: Iterable[_Sealed]) -> Iterator[bytes]:
 
 
 def _below(reader: RolloutReader, base: _Sealed, cut: HistoryBase) -> Iterator[bytes]:
-    """Yield a base's lines: ordinals say where it is cut; one without them is cut by its bytes."""
+    """Yield a base's lines up to its cut: an ordinal, or a byte where lines have none."""
     head = head_of(reader.first_line(base.part.path))
     if head is None or not head.paginated or cut.end_ordinal is None:
         yield from base.lines(reader, cut.end_offset)
@@ -249,14 +237,14 @@ _NOT_UTF8 = Unreadable("not_utf8")
 
 @frozen
 class Reference:
-    """Where in which rollout the history of a branch ends; both ends are exclusive."""
+    """The rollout and the place where the history of a branch ends; both ends are exclusive."""
 
     rollout_id: str
     end_ordinal: int
     end_offset: int
 
     def as_head(self) -> Json:
-        """Return the fields of a head that say so."""
+        """Return the fields for the head of the branch."""
         base = {
             "thread_id": self.rollout_id,
             "end_ordinal_exclusive": self.end_ordinal,
@@ -266,7 +254,7 @@ class Reference:
 
 
 def reference_to(reader: RolloutReader, row: Row, trace: Trace) -> Reference | FallbackKind:
-    """Return how a branch names the lines up to where `trace` stands, or why it has to copy them.
+    """Return a reference to the lines up to `trace`, or the reason to copy them.
 
     Raises `UnreadableSource`.
     """
@@ -289,10 +277,7 @@ def reference_to(reader: RolloutReader, row: Row, trace: Trace) -> Reference | F
 
 
 def _offset(reader: RolloutReader, path: str, end: int) -> int | None:
-    """Return where the first line with an ordinal from `end` on begins, or the file ends.
-
-    None where a line in front of that is no UTF-8: Codex reads no such file.
-    """
+    """Return the byte where the ordinal `end` begins; None where an earlier line is not UTF-8."""
     offset, damaged = 0, False
 
     def feed(data: bytes) -> int:
@@ -316,6 +301,5 @@ def _offset(reader: RolloutReader, path: str, end: int) -> int | None:
 
 
 def _is_behind(line: object, end: int) -> bool:
-    """Return whether a line, as JSON, has an ordinal from `end` on."""
     ordinal = whole_of(object_of(line).get("ordinal"))
     return ordinal is not None and ordinal >= end

@@ -1,8 +1,7 @@
-"""What a restore would carry, found out without writing anything (AGN-84).
+"""Plan a restore without writing (AGN-84).
 
-A marker leads to a session and a turn (`source`); the session is read once more up to that
-turn, the files it names are looked at as they are now, and all of it becomes one value.  A preview
-ends here; what is done with it is known to `restoring`.
+A marker leads to a session and a turn. The session is read again up to that turn, the files it
+names are looked at, and the result is one `RestorePlan`.
 """
 
 from __future__ import annotations
@@ -83,10 +82,7 @@ UNKNOWN = Fallback("earlier_unknown")
 
 @frozen
 class Earlier:
-    """What was read and changed, and in which modes, before a session's own lines begin.
-
-    `gaps` say that not all of it is known.
-    """
+    """Files and modes before the own lines of a session; `gaps` tell what is not known."""
 
     references: References = NOTHING
     modes: tuple[ModeChange, ...] = ()
@@ -94,7 +90,7 @@ class Earlier:
 
 
 def earlier_work(sessions: Sessions, row: Row, trace: Trace) -> Earlier:
-    """Return what a session came with, of which `trace` has read the own lines.
+    """Return the work before the own lines of a session, which `trace` has read.
 
     Refuses `storage_error`; raises `UnreadableSource`.
     """
@@ -111,7 +107,7 @@ def earlier_work(sessions: Sessions, row: Row, trace: Trace) -> Earlier:
 
 
 def _behind(before: Earlier, found: list[Trace]) -> Earlier:
-    """Add what the sources of compactions tell, the oldest first."""
+    """Add the traces of compacted sources, the oldest first."""
     references, modes = before.references, before.modes
     for trace in reversed(found):
         traces = trace.traces()
@@ -120,7 +116,7 @@ def _behind(before: Earlier, found: list[Trace]) -> Earlier:
 
 
 def _step(sessions: Sessions, row: Row, trace: Trace) -> Earlier | tuple[Row, Trace]:
-    """Return what the record of a restore tells, or the source of a compaction, read again."""
+    """Return what a record of a restore or import holds, or the source of a compaction."""
     seed, restores = trace.replay.state.seed, RestoreRecords(sessions.records)
     made = restores.made(row.session_id)
     if made is not None:
@@ -142,13 +138,13 @@ def _step(sessions: Sessions, row: Row, trace: Trace) -> Earlier | tuple[Row, Tr
 
 
 def _carried(made: Restore, seed: int | None) -> Earlier:
-    """Return what a restore carried; modes of after the seed stand in the branch's own lines."""
+    """Return the contents of a restore; later modes stand in the lines of the branch."""
     modes = tuple(each for each in made.modes if seed is not None and each.seq <= seed)
     return Earlier(made.references, modes, tuple(gap for gap in made.fallbacks if gap == UNKNOWN))
 
 
 def _compacted(sessions: Sessions, source: Range) -> tuple[Row, Trace] | None:
-    """Read the source of a compaction up to where it was compacted; None where it is gone."""
+    """Read the source of a compaction up to its end; None where it is gone or changed."""
     for row in _rollouts(sessions, source.session_id):
         try:
             found = fingerprint(sessions.catalogue.reader, row.path, source.bytes_before)
@@ -162,7 +158,7 @@ def _compacted(sessions: Sessions, source: Range) -> tuple[Row, Trace] | None:
 
 
 def _rollouts(sessions: Sessions, session_id: str) -> Iterator[Row]:
-    """Yield the files of a session, the newest one first."""
+    """Yield the files of a session, the newest first."""
     newest = sessions.catalogue.current().get(session_id)
     if newest is not None:
         yield newest
@@ -178,7 +174,7 @@ _BROKEN = frozenset({"base_missing", "base_cycle"})
 
 @frozen
 class RestoreOptions:
-    """How somebody wants to go on from a marker; `budget` None is that of the settings."""
+    """How to restore a marker; `budget` None takes that of the settings."""
 
     mode: RestoreMode
     budget: int | None = None
@@ -186,10 +182,12 @@ class RestoreOptions:
     reason: str | None = None
 
 
-def wish_of(mode: str, budget: int | None, window: int, reason: str | None) -> RestoreOptions:
-    """Return a wish as it came through a door; refuses `invalid_payload`.
+def restore_options(
+    mode: str, budget: int | None, window: int, reason: str | None
+) -> RestoreOptions:
+    """Return validated options; refuses `invalid_payload`.
 
-    A budget of any size is a wish that can be met (AGN-73); beyond `_MOST_TOKENS` all are alike.
+    A budget of any size is accepted (AGN-73); it is cut to `_MOST_TOKENS`.
     """
     if mode not in {"soft", "hard"}:
         raise misfit("mode: must be soft or hard")
@@ -203,16 +201,16 @@ def wish_of(mode: str, budget: int | None, window: int, reason: str | None) -> R
 
 @frozen
 class RestorePlan:
-    """A restore that could be done: everything but its ids and its time.
+    """A restore without its ids and its time.
 
     `parts` are the files that the branch rests on, that of the source last; `until` is the position
-    of the last line that was read, and that is copied into a soft branch.
+    of the last line that was read.
     """
 
     source: RestoreSource
-    wish: RestoreOptions
-    shelf: MarkerSet
-    goods: PackContents
+    options: RestoreOptions
+    marker_set: MarkerSet
+    contents: PackContents
     pack: StatePack | None
     updates: tuple[Update, ...]
     kept: tuple[str, ...] | None
@@ -235,36 +233,31 @@ class RestorePlan:
 
     @property
     def placement(self) -> Placement:
-        """Return how the branch comes by its state."""
+        """Return how the branch gets its state."""
         if self.pack is not None:
             return "seed"
         return "copy" if self.reference is None else "reference"
 
 
 class Planner:
-    """Finds out what restores would carry."""
+    """Plans restores."""
 
-    def __init__(self, sessions: Sessions, markers: Markers, restores: RestoreRecords) -> None:
-        """Work on these sessions; nothing is read yet."""
+    def __init__(self, sessions: Sessions, markers: Markers) -> None:
         self._sessions = sessions
         self._markers = markers
-        self._restores = restores
         self._reader = sessions.catalogue.reader
 
-    def plan(self, source: RestoreSource, wish: RestoreOptions) -> RestorePlan:
-        """Read the source up to the turn and gather what goes over; nothing is written.
-
-        Refuses `unreadable_source`, `storage_error`.
-        """
+    def plan(self, source: RestoreSource, options: RestoreOptions) -> RestorePlan:
+        """Read the source up to the turn; refuses `unreadable_source`, `storage_error`."""
         try:
-            return self._planned(source, wish)
+            return self._planned(source, options)
         except UnreadableSource as error:
             raise unreadable(source.row, str(error)) from error
 
     # --- inside ----------------------------------------------------------------------------------
 
-    def _planned(self, source: RestoreSource, wish: RestoreOptions) -> RestorePlan:
-        row, marker, hard = source.row, source.marker, wish.mode == "hard"
+    def _planned(self, source: RestoreSource, options: RestoreOptions) -> RestorePlan:
+        row, marker, hard = source.row, source.marker, options.mode == "hard"
         if not hard and any(each.code in _BROKEN for each in source.opened.problems):
             raise unreadable(row, "a file that its history begins with is missing")
         passes = 4 if hard else 6  # a soft branch is copied, and its own windows are looked at
@@ -277,18 +270,18 @@ class Planner:
         trace = self._read(source)
         updates = self._updates(source, trace)
         earlier = earlier_work(self._sessions, row, trace)
-        goods = self._goods(source, wish, trace, updates, earlier)
+        contents = self._contents(source, options, trace, updates, earlier)
         head = object_of(object_of(load(self._reader.first_line(row.path))).get("payload"))
-        pack = state_pack(goods, self._budget(wish)) if hard else None
+        pack = state_pack(contents, self._budget(options)) if hard else None
         state = trace.replay.state
         now = hashes_now(self._sessions.workspace, state.base, marker.hashes)
-        reference, copied = self._referred(row, trace, wish)
+        reference, copied = self._referred(row, trace, options)
         turns = tuple(turn.turn_id for turn in state.turns.counting())
         return RestorePlan(
             source=source,
-            wish=wish,
-            shelf=self._markers.marker_set(row.session_id),
-            goods=goods,
+            options=options,
+            marker_set=self._markers.marker_set(row.session_id),
+            contents=contents,
             pack=pack,
             updates=updates,
             kept=None if hard else turns,
@@ -306,10 +299,11 @@ class Planner:
             source_bytes=own.size,
             drift=drift_of(marker.hashes, now),
             missing=also_missing(
-                missing_of(marker.hashes, now), self._not_there(state.base, goods, trace.traces())
+                missing_of(marker.hashes, now),
+                self._not_there(state.base, contents, trace.traces()),
             ),
             fallbacks=(
-                *weak_hashes(now, goods.hashes),
+                *weak_hashes(now, contents.hashes),
                 *earlier.gaps,
                 *copied,
                 *self._without_index(),
@@ -318,7 +312,6 @@ class Planner:
         )
 
     def _origin(self, source: RestoreSource) -> Origin:
-        """Return where the branch comes from, and the branches above that."""
         session_id, marker = source.row.session_id, source.marker
         return Origin(
             TurnSource(session_id, marker.turn_id),
@@ -329,16 +322,16 @@ class Planner:
         )
 
     def _referred(
-        self, row: Row, trace: Trace, wish: RestoreOptions
+        self, row: Row, trace: Trace, options: RestoreOptions
     ) -> tuple[Reference | None, tuple[Fallback, ...]]:
-        """Return how a soft branch names its source's lines if it is to, else why it does not."""
-        if wish.mode == "hard" or self._sessions.settings.soft_restore != "reference":
+        """Return the reference of a soft branch to its source, or why there is none."""
+        if options.mode == "hard" or self._sessions.settings.soft_restore != "reference":
             return None, ()
         found = reference_to(self._reader, row, trace)
         return (found, ()) if isinstance(found, Reference) else (None, (Fallback(found),))
 
     def _read(self, source: RestoreSource) -> Trace:
-        """Read up to the turn; raises `UnreadableSource` where it is no longer found there."""
+        """Read up to the turn; raises `UnreadableSource` where it is no longer there."""
         trace = Trace()
         trace.replay.until = source.until
         self._sessions.catalogue.read_with(trace.replay, source.row)
@@ -347,7 +340,7 @@ class Planner:
         return trace
 
     def _cut(self, source: RestoreSource) -> RestoreSource:
-        """Leave out what goes with the next turn, where no record ends the one of the marker."""
+        """Leave out the lines of the next turn, where no record ends the marked one."""
         turns = source.opened.now().state.turns.turns
         names = [each.turn_id for each in turns]
         place = names.index(source.marker.turn_id)
@@ -360,14 +353,14 @@ class Planner:
         return evolve(source, until=last_of(self._reader, parts, turn, following[0], source.until))
 
     def _updates(self, source: RestoreSource, trace: Trace) -> tuple[Update, ...]:
-        """Return what had been accepted by the end of the turn."""
+        """Return the updates up to the end of the turn."""
         found = self._sessions.projections.updates_of(source.opened)
         return tuple(each for each in found if each.seq <= trace.replay.seq)
 
-    def _goods(
+    def _contents(
         self,
         source: RestoreSource,
-        wish: RestoreOptions,
+        options: RestoreOptions,
         trace: Trace,
         updates: tuple[Update, ...],
         before: Earlier,
@@ -386,10 +379,10 @@ class Planner:
             before.references,
         )
         pins = self._markers.marker_set(source.row.session_id).pins
-        count = min(max(wish.window, 0), MAX_WINDOW) if wish.mode == "hard" else 0
+        count = min(max(options.window, 0), MAX_WINDOW) if options.mode == "hard" else 0
         return PackContents(
             self._origin(source),
-            wish.reason or DEFAULT_REASON,
+            options.reason or DEFAULT_REASON,
             in_order(before.modes, traces.modes),
             checkpoint,
             references,
@@ -397,35 +390,34 @@ class Planner:
             trace.window(count, source.marker.turn_id) if count else (),
         )
 
-    def _not_there(self, base: str | None, goods: PackContents, traces: Traces) -> tuple[str, ...]:
-        """Return the files that are referred to or pinned, and are not there (AGN-65).
-
-        One that the session itself deleted is where it ought to be.
-        """
-        unseen = (file.uri for file in goods.references.files if file.hash is None)
+    def _not_there(
+        self, base: str | None, contents: PackContents, traces: Traces
+    ) -> tuple[str, ...]:
+        """Return the named or pinned files that are missing, and not deleted (AGN-65)."""
+        unseen = (file.uri for file in contents.references.files if file.hash is None)
         wanted = [uri for uri in unseen if uri not in traces.deleted]
-        pins = (pin.uri for pin in goods.pins if pin.missing)
+        pins = (pin.uri for pin in contents.pins if pin.missing)
         return (*self._sessions.workspace.missing(base, wanted), *pins)
 
     def _without_index(self) -> tuple[Fallback, ...]:
-        """Tell where there is no index to remember what was read: the files alone have to do."""
+        """Return the fallback to files alone, where there is no index."""
         faults = self._sessions.catalogue.store.faults()
         missing = any(fault.code == "index_unavailable" for fault in faults)
         return (Fallback("file_only_store"),) if missing else ()
 
-    def _budget(self, wish: RestoreOptions) -> int:
+    def _budget(self, options: RestoreOptions) -> int:
         default = self._sessions.settings.restore_budget_tokens
-        return min(default if wish.budget is None else wish.budget, _MOST_TOKENS)
+        return min(default if options.budget is None else options.budget, _MOST_TOKENS)
 
     def _window(self, row: Row, seq: int) -> str | None:
-        """Return the window that the source was in at the turn, where its file tells."""
+        """Return the window of the source at the turn, where its file names it."""
         windows = Histories(self._sessions).windows(row.path)
         opened = [each for each in windows if each.opened_seq <= seq]
         return opened[-1].window_id if opened else None
 
 
 def _figures(trace: Trace, pack: StatePack | None, head: Json) -> TokenFigures:
-    """Return how full the context was at the turn, and how full the branch begins (AGN-15)."""
+    """Return the tokens in use at the turn, and at the beginning of the branch (AGN-15)."""
     state = trace.replay.state
     known = None if state.tokens is None or state.tokens_stale else state.tokens.total
     if pack is None:
@@ -435,5 +427,5 @@ def _figures(trace: Trace, pack: StatePack | None, head: Json) -> TokenFigures:
 
 
 def unreadable(row: Row, reason: str) -> Refusal:
-    """Return the refusal of a source that cannot be read, or is another one by now."""
+    """Return the refusal of a source that cannot be read or has changed."""
     return refusal.unreadable(row.path, reason, row.session_id)

@@ -1,12 +1,9 @@
-"""Restores: a branch opened at a marker, soft or hard (AGN-9, AGN-31, AGN-84, AGN-85).
+"""Restore a marker into a branch, soft or hard (AGN-9, AGN-31, AGN-84, AGN-85).
 
-Everything is validated before anything of a branch is written.  Then, as an `undertaking`: the
-operation is written down before its first event, the branch with all that its end needs before
-anything of it; its updates, markers and pins are put beside it; the session file is published
-whole; both sessions get the record, and the audit the events (AGN-61, AGN-69).  The source is read
-and never written.
-
-What goes over is found by `plan`; what it looks like as a session, by `branch_making`.
+The plan is validated before anything of a branch is written. Then, as an `undertaking`: write the
+operation, then its events; write what the end needs; put updates, markers and pins beside the
+branch; publish the session file whole; add the record to both sessions, and the events (AGN-61,
+AGN-69). The source is never written.
 """
 
 from __future__ import annotations
@@ -88,15 +85,14 @@ from codex_checkpoints.values import frozen
 
 
 class BranchMaker:
-    """Makes of plans what is to be written; new ids come from outside."""
+    """Makes the files of a branch from a plan."""
 
     def __init__(self, sessions: Sessions, new_id: Callable[[], str]) -> None:
-        """Work on these sessions; nothing is read yet."""
         self._sessions = sessions
         self._new_id = new_id
 
     def thread(self, plan: RestorePlan, branch_id: str, at: str) -> tuple[NewThread, Windows]:
-        """Return the session file to be made, and its windows as far as they are known (WIN-13)."""
+        """Return the session file to create, and its windows as far as they are known (WIN-13)."""
         row, first = plan.source.row, self._new_id()
         source = source_of(row.session_id, plan.cwd, plan.head, plan.tokens.window)
         moment = Moment(at, int(datetime.fromisoformat(at).timestamp() * 1000))
@@ -118,7 +114,7 @@ class BranchMaker:
         return NewThread(made.meta, items), windows
 
     def updates(self, plan: RestorePlan) -> Iterable[dict[str, object]]:
-        """Yield what a soft branch remembers; a hard one has it in its seed (AGN-46)."""
+        """Yield the updates of a soft branch; a hard one has them in its seed (AGN-46)."""
         if plan.pack is not None:
             return
         reader = self._sessions.catalogue.reader
@@ -131,12 +127,11 @@ class BranchMaker:
             yield self._update(evolve(update, seq=update.seq + moved))
 
     def _name(self, plan: RestorePlan) -> str:
-        """Return how a hard branch is called in lists.
+        """Return the name of a hard branch: the label, then the title of the source.
 
-        The label, then the title of the source.  A title that is only the first message of the
-        conversation stays behind, unless that is the task (AGN-39).
+        A title that is only the first message is left out, unless it is the task (AGN-39).
         """
-        marker, task = plan.source.marker, plan.goods.checkpoint.task
+        marker, task = plan.source.marker, plan.contents.checkpoint.task
         title = self._sessions.catalogue.store.name_of(plan.source.row) or ""
         if not title and task is not None:
             first = self._sessions.title(plan.source.row)
@@ -156,7 +151,7 @@ class BranchMaker:
 
 
 def _of(plan: RestorePlan, lines: Iterator[Item | Copied]) -> Iterator[Item | Copied]:
-    """Yield lines of the source; what is wrong with them is wrong with it, not with the branch."""
+    """Yield lines of the source; name the source where they cannot be read."""
     try:
         yield from lines
     except UnreadableSource as error:
@@ -164,13 +159,13 @@ def _of(plan: RestorePlan, lines: Iterator[Item | Copied]) -> Iterator[Item | Co
 
 
 def _inherited(head: Json) -> Json:
-    """Return up to where a subagent's lines are those of its parent: they are so in a copy, too."""
+    """Return where a subagent's own lines begin: a copy has the same field."""
     start = whole_of(head.get("subagent_history_start_ordinal"))
     return {} if start is None else {"subagent_history_start_ordinal": start}
 
 
 def _message(pack: str) -> tuple[Json, ...]:
-    """Return the replacement that a hard branch begins with: the pack, or nothing."""
+    """Return the items that a hard branch begins with: the pack, or nothing."""
     if not pack:
         return ()
     part = {"type": "input_text", "text": pack}
@@ -182,9 +177,9 @@ logger = logging.getLogger(__name__)
 
 @frozen
 class Restored:
-    """What came of a restore, or would: a preview has neither ids nor a time.
+    """The result of a restore; a preview has neither ids nor a time.
 
-    `lines` are those that a pack of any budget could have; only a preview knows them.
+    `lines` are those for a pack of any budget; only a preview has them.
     """
 
     record: Restore
@@ -194,50 +189,49 @@ class Restored:
 
     @property
     def resume(self) -> str | None:
-        """Return the shell command that goes on with the branch."""
+        """Return the shell command that resumes the branch."""
         return None if self.dry_run else resume(self.record.session_id)
 
 
 class Restoring:
-    """Opens branches; the time and new ids come from outside."""
+    """Restores markers; the time and new ids come from the caller."""
 
     def __init__(
         self, sessions: Sessions, now: Callable[[], str], new_id: Callable[[], str]
     ) -> None:
-        """Work on these sessions; nothing is read yet."""
         self._sessions = sessions
         self._now = now
         self._new_id = new_id
         self._restores = RestoreRecords(sessions.records)
         self._markers = Markers(sessions, now, new_id)
-        self._planner = Planner(sessions, self._markers, self._restores)
+        self._planner = Planner(sessions, self._markers)
         self._branches = BranchMaker(sessions, new_id)
 
-    def preview(self, session: str, checkpoint: str, wish: RestoreOptions) -> Restored:
-        """Say what would come of a restore; nothing is written, not even an event."""
+    def preview(self, session: str, checkpoint: str, options: RestoreOptions) -> Restored:
+        """Return the result of a restore; write nothing, not even an event."""
         source = find_source(self._sessions, self._markers, session, checkpoint)
-        plan = self._planner.plan(source, wish)
+        plan = self._planner.plan(source, options)
         nowhere = Windows(plan.window_id, None, None)
         record = _record(plan, "", "", "", nowhere)
-        lines = () if plan.pack is None else pack_lines(plan.goods)
+        lines = () if plan.pack is None else pack_lines(plan.contents)
         return Restored(record, _pack_of(plan), dry_run=True, lines=lines)
 
-    def restore(self, session: str, checkpoint: str, wish: RestoreOptions) -> Restored:
+    def restore(self, session: str, checkpoint: str, options: RestoreOptions) -> Restored:
         """Open a branch at a marker; it is durable and ready for Codex on return.
 
-        Refuses what the planner refuses, `conflict`, `storage_error`; then there is no branch, and
-        the audit ends in `RestoreFailed`; likewise where it is cancelled before it is published.
-        Of a file outside the home nothing is stored.  It never fails for lack of tokens (AGN-73).
+        Refuses what the planner refuses, `conflict`, `storage_error`. A refused or cancelled
+        restore leaves no branch, and the audit ends in `RestoreFailed`. Nothing is stored of a file
+        outside the home. It never fails for lack of tokens (AGN-73).
         """
-        operation = self._operation(asked_of(self._sessions, session), checkpoint, wish)
+        operation = self._operation(asked_of(self._sessions, session), checkpoint, options)
         branch_id, records = self._new_id(), self._sessions.records
         log = RestoreLog(records, operation, self._now)
-        asked = RestoreRequested(None, wish.budget, wish.window)
+        asked = RestoreRequested(None, options.budget, options.window)
         work = RestoreWork(self._sessions, self._restores, branch_id, log)
         try:
             with storing_restore(branch_id), undertaking(records, branch_id, work) as prepare:
                 source = self._asked(session, checkpoint, asked, log, prepare)
-                plan = self._validated(source, wish, branch_id, log)
+                plan = self._validated(source, options, branch_id, log)
                 self._publish(plan, work, prepare)
         except Refusal as refusal:
             log.end(asked, refusal.code)
@@ -247,9 +241,9 @@ class Restoring:
     # --- inside ----------------------------------------------------------------------------------
 
     def _operation(
-        self, session_id: str | None, checkpoint: str, wish: RestoreOptions
+        self, session_id: str | None, checkpoint: str, options: RestoreOptions
     ) -> Operation:
-        """Return what is known of a restore before it is looked at: ids that are here, or None."""
+        """Return the known ids of a restore before its source is read."""
         checkpoint_id = None
         if session_id is not None:
             with contextlib.suppress(Refusal):  # `find_source` meets it again, and is heard
@@ -260,7 +254,7 @@ class Restoring:
             session_id,
             checkpoint_id,
             None,
-            wish.mode,
+            options.mode,
             self._sessions.settings.user_id,
             self._sessions.settings.org_id,
         )
@@ -273,9 +267,9 @@ class Restoring:
         log: RestoreLog,
         prepare: Append,
     ) -> RestoreSource:
-        """Find the marker, and tell what was asked for; refuses as `find_source`.
+        """Find the marker, and write the request; refuses as `find_source`.
 
-        Before its first event an operation is written down, so that it never lacks an end.
+        The operation is written before its first event, so that the event never lacks an end.
         """
         try:
             source = find_source(self._sessions, self._markers, session, checkpoint)
@@ -295,10 +289,10 @@ class Restoring:
         return source
 
     def _validated(
-        self, source: RestoreSource, wish: RestoreOptions, branch_id: str, log: RestoreLog
+        self, source: RestoreSource, options: RestoreOptions, branch_id: str, log: RestoreLog
     ) -> RestorePlan:
-        """Find everything in order, and tell it; nothing of the branch is written (AGN-84)."""
-        plan = self._planner.plan(source, wish)
+        """Plan the restore, and write its events; nothing of the branch is written (AGN-84)."""
+        plan = self._planner.plan(source, options)
         self._refuse_taken(branch_id, source.row.session_id)
         log.add(RestoreValidated(plan.source_bytes, plan.source_digest, plan.turns))
         log.add_all((*plan.drift, *plan.missing, *plan.fallbacks))
@@ -313,17 +307,17 @@ class Restoring:
             raise Refusal("conflict", message, {"sessionId": branch_id, "reason": "exists"})
 
     def _publish(self, plan: RestorePlan, work: RestoreWork, prepare: Append) -> None:
-        """Write the branch: all of it, or nothing."""
+        """Write the branch, whole or not at all."""
         at, branch_id, log = self._now(), work.branch_id, work.log
         log.operation = evolve(log.operation, session_id=branch_id)
         new, windows = self._branches.thread(plan, branch_id, at)
         record = _record(plan, log.operation.operation_id, branch_id, at, windows)
         source_id = plan.source.row.session_id
-        shelf = markers.copied(plan.shelf, source_id, branch_id, plan.kept)
-        count = transferred(plan.goods, len(shelf.markers))
+        marker_set = markers.copied(plan.marker_set, source_id, branch_id, plan.kept)
+        count = transferred(plan.contents, len(marker_set.markers))
         work.prepared = PreparedRestore(log.operation, record, count)
         prepare(line_of(work.prepared))
-        self._write(branch_id, MARKERS, markers.lines_of(shelf, at))
+        self._write(branch_id, MARKERS, markers.lines_of(marker_set, at))
         self._write(branch_id, UPDATES, self._branches.updates(plan))
         new = evolve(new, items=_all_of(new.items, self._sessions.pace))
         work.row = self._sessions.threads.create(new, datetime.fromisoformat(at))
@@ -337,7 +331,7 @@ class Restoring:
 
 
 def _all_of(items: Iterable[Item | Copied], pace: Pace) -> Iterator[Item | Copied]:
-    """Yield what a branch is made of; behind the last of it nobody can stop its publication."""
+    """Yield the lines of a branch; after the last one its publication cannot be cancelled."""
     for item in items:
         pace.step()
         yield item
@@ -350,7 +344,7 @@ def _record(
     outcome = Outcome(
         operation_id=operation_id,
         session_id=branch_id,
-        mode=plan.wish.mode,
+        mode=plan.options.mode,
         restored_at=at,
         tokens=plan.tokens,
         caps=plan.caps,
@@ -365,7 +359,7 @@ def _record(
         problems=len(plan.source.opened.problems),
         placement=plan.placement,
     )
-    record = restore_of(plan.goods, outcome, plan.pack)
+    record = restore_of(plan.contents, outcome, plan.pack)
     # The copied history of a session that began with a seed still rests on it.
     return record if plan.pack is not None else evolve(record, seed=plan.seed)
 
@@ -378,7 +372,7 @@ def _pack_of(plan: RestorePlan) -> str | None:
 
 
 class RestoreWork:
-    """A restore between its first event and its last; `undertaking.Work`."""
+    """A restore from its first event to its last; `undertaking.Work`."""
 
     def __init__(
         self,
@@ -388,7 +382,6 @@ class RestoreWork:
         log: RestoreLog,
         prepared: PreparedRestore | None = None,
     ) -> None:
-        """Take a branch that is to be; once it is known what it will be, it is `prepared`."""
         self.branch_id = branch_id
         self.log = log
         self.prepared = prepared
@@ -405,13 +398,13 @@ class RestoreWork:
         return self._recorded or self.prepared.record
 
     def is_published(self) -> bool:
-        """Return whether the branch is there."""
+        """Return whether the branch exists."""
         if self.prepared is not None and self.row is None:
             self.row = self._sessions.catalogue.look_for(self.branch_id)
         return self.row is not None
 
     def record(self) -> None:
-        """Complete the record of the branch, and tell it."""
+        """Complete the record of the branch, and write it with the events."""
         if self.row is None or self.prepared is None:
             raise ValueError("nothing is published")
         try:
@@ -430,10 +423,9 @@ class RestoreWork:
         self._recorded = record
 
     def take_back(self, code: str) -> bool:
-        """Remove what lies beside a branch that never came to be, and tell its end.
+        """Remove the files beside a branch that was not published, and write its end.
 
-        Nothing lies there before the restore is prepared: an id that was refused since it is taken
-        has another's files.
+        Only a prepared restore has such files: a refused id may belong to another session.
         """
         names = () if self.prepared is None else (MARKERS, UPDATES)
         gone = removed(self._sessions.records, self.branch_id, names)
@@ -441,7 +433,7 @@ class RestoreWork:
 
 
 def reopened(sessions: Sessions, now: Callable[[], str], branch_id: str) -> RestoreWork | None:
-    """Return the restore that a process had written down; None where it had no event yet."""
+    """Return the restore that a process wrote down; None where it had no event yet."""
     restores = RestoreRecords(sessions.records)
     operation = restores.begun(branch_id)
     if operation is None:
@@ -453,10 +445,9 @@ def reopened(sessions: Sessions, now: Callable[[], str], branch_id: str) -> Rest
 
 
 class RestoreLog:
-    """The events of one restore, numbered."""
+    """The numbered events of one restore."""
 
     def __init__(self, records: Records, operation: Operation, now: Callable[[], str]) -> None:
-        """Begin with none told."""
         self.operation = operation
         self._records = records
         self._now = now
@@ -466,7 +457,7 @@ class RestoreLog:
 
     @classmethod
     def resumed(cls, records: Records, operation: Operation, now: Callable[[], str]) -> RestoreLog:
-        """Go on behind the events that are there; what was told is not told again."""
+        """Continue after the events in the audit; none of them is written again."""
         log = cls(records, operation, now)
         for line in records.events():
             event = object_of(line)
@@ -476,7 +467,7 @@ class RestoreLog:
         return log
 
     def add(self, event: Event) -> None:
-        """Tell an event; refuses `storage_error`."""
+        """Write an event; refuses `storage_error`."""
         if type_of(event) in self._told:
             return
         line = events.line_of(self.operation, event, step=self._step, at=self._now())
@@ -485,12 +476,12 @@ class RestoreLog:
         self._step += 1
 
     def add_all(self, several: Iterable[Event]) -> None:
-        """Tell several events."""
+        """Write several events."""
         for event in several:
             self.add(event)
 
     def complete(self, record: Restore, size: int, transferred: StateTransferred) -> None:
-        """Tell all that a restore which succeeds ends with."""
+        """Write the events of a restore that succeeded."""
         self._ended = True
         hard = record.mode == "hard"
         placement = record.placement or ("seed" if hard else "copy")
@@ -502,7 +493,7 @@ class RestoreLog:
         self.add(RestoreCompleted(record.context_reset, before, after, cautions))
 
     def fail(self, code: str) -> bool:
-        """Tell the end of what was begun; return whether nothing is left to be told."""
+        """Write the end of a failed restore; return whether nothing is left to write."""
         self._ended = True
         if self._step == 0:
             return True
@@ -514,7 +505,7 @@ class RestoreLog:
         return True
 
     def end(self, asked: RestoreRequested, code: str) -> None:
-        """Tell of a restore that could not even be begun, unless it has its end already."""
+        """Write the request and the end of a restore that did not begin, unless it has an end."""
         if self._ended:
             return
         try:
@@ -525,7 +516,7 @@ class RestoreLog:
 
 
 def hard_events(record: Restore) -> tuple[Event, ...]:
-    """Return what is told of a hard restore alone, in its order (AGN-61)."""
+    """Return the events that only a hard restore has, in order (AGN-61)."""
     figures, windows = record.pack, record.windows
     if figures is None:
         return ()

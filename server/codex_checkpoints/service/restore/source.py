@@ -1,7 +1,4 @@
-"""Where a restore begins: the marker, and the file that holds its turn.
-
-What of it goes over is found by `plan`; markers themselves are kept by `marking`.
-"""
+"""The source of a restore: the marker, the file that holds its turn, and the files it names."""
 
 from __future__ import annotations
 
@@ -32,7 +29,7 @@ from codex_checkpoints.values import frozen
 
 @frozen
 class RestoreSource:
-    """The file that holds the turn of a marker, and the position of the last line that is read."""
+    """The file that holds the turn of a marker, and the position of the last line to read."""
 
     row: Row
     opened: SessionFile
@@ -59,10 +56,10 @@ def find_source(
 
 
 def asked_of(sessions: Sessions, session: str) -> str | None:
-    """Return the whole id of the session that a restore is asked of, None where no one is named.
+    """Return the whole id of the session to restore, None where it names no session.
 
-    Refuses `conflict` and `unreadable_source` for a path that is none of this home's session files:
-    of such a file nothing is stored.
+    Refuses `conflict` and `unreadable_source` for a path outside this home: nothing of it is
+    stored.
     """
     rows = sessions.catalogue.rows
     try:
@@ -80,7 +77,7 @@ def asked_of(sessions: Sessions, session: str) -> str | None:
 
 
 def ends_with_turn(replay: Replay, source: RestoreSource) -> bool:
-    """Return whether a source that was read again still has the turn where it was found."""
+    """Return whether a source that was read again still has the turn in its place."""
     turns = replay.state.turns.turns
     for turn in turns:
         if turn.turn_id == source.marker.turn_id:
@@ -102,7 +99,7 @@ def _elsewhere(sessions: Sessions, marker: Marker) -> tuple[Row, SessionFile]:
 
 
 def _at_turn(sessions: Sessions, row: Row, opened: SessionFile, marker: Marker) -> RestoreSource:
-    """Find the file with the turn: the newest one, or an older segment that still has it."""
+    """Find the turn in the newest file, or in an older segment."""
     detached = is_detached(marker, opened.now().state.turns)
     for candidate, its in _segments(sessions, row, opened):
         now = its.now()
@@ -138,13 +135,13 @@ _LINE = re.compile(rb"[^\n]*\n|[^\n]+")
 
 
 def hashes_now(workspace: Workspace, base: str | None, then: Mapping[str, str]) -> dict[str, str]:
-    """Return the hashes of now of the files that a marker knew."""
+    """Return the present hashes of the files of a marker."""
     now = workspace.hashes(base, then)
     return {uri: now.get(uri, UNKNOWN_HASH) for uri in then}
 
 
 def chunks_now(workspace: Workspace, base: str | None, spans: Iterable[Span]) -> dict[str, str]:
-    """Return the hashes of lines as they are now, by the id of their chunk (AGN-36)."""
+    """Return the present hashes of lines, by the id of their chunk (AGN-36)."""
     found: dict[str, str] = {}
     contents: dict[str, bytes | None] = {}
     for span in spans:
@@ -157,7 +154,7 @@ def chunks_now(workspace: Workspace, base: str | None, spans: Iterable[Span]) ->
 
 
 def pinned_now(workspace: Workspace, base: str | None, pin: Pin) -> Pinned:
-    """Return what is pinned, with its text and hash, or why there is none to be shown."""
+    """Return a pin with its text and hash, or the reason why it has none."""
     content = workspace.content(base, pin.uri)
     if pin.start is not None and pin.end is not None:
         part = _lines(content, pin.start, pin.end)
@@ -173,7 +170,7 @@ def pinned_now(workspace: Workspace, base: str | None, pin: Pin) -> Pinned:
 
 
 def _unseen(workspace: Workspace, base: str | None, uri: str) -> Unseen:
-    """Return why a file cannot be read: whoever may not look cannot say that it is gone."""
+    """Return why a file cannot be read."""
     if workspace.missing(base, [uri]):
         return "missing"
     # One above the limit is known by its size and time.
@@ -181,7 +178,7 @@ def _unseen(workspace: Workspace, base: str | None, uri: str) -> Unseen:
 
 
 def _text(content: bytes, start: int, end: int) -> str:
-    """Return the text of some lines, without what belongs to a secret that the file tells."""
+    """Return the text of some lines, without the parts of secrets in the file."""
     lines = _LINE.findall(content)
     cuts = (lines[: start - 1], lines[start - 1 : end], lines[end:])
     before, text, behind = (b"".join(each).decode(errors="replace") for each in cuts)
@@ -197,7 +194,7 @@ def _text(content: bytes, start: int, end: int) -> str:
 
 
 def _lines(content: bytes | None, start: int, end: int) -> bytes | None:
-    """Return some lines of a file, from 1; None where it has none of them."""
+    """Return lines of a file, counted from 1; None where it has none of them."""
     if content is None:
         return None
     found = _LINE.findall(content)[start - 1 : end]

@@ -1,14 +1,12 @@
-"""Whether what was written of operations is still that: digests computed again (AGN-62).
+"""Verify records of operations: compute their digests again (AGN-62).
 
-Every line of the audit that has a digest is held against it, whichever operation it is of.  A line
-that no one can read any more is a changed one; one that only lacks its end was left by a crash.
+Each line of the audit with a digest is compared with it. A line that cannot be read is a changed
+one; a line that only lacks its end was left by a crash. A session file that is gone is counted, and
+is no fault.
 
-Session files are looked at in `file_checks`; one that is gone is counted, and is no fault.
-
-An operation is told in three places: in the audit, in the record with its source and in the one
-with its branch.  What one of them knows and another lacks is a fault, as long as the session is
-here that ought to have it.  An operation that ended before there was a branch stands in the audit
-alone; there at least it has its end, unless it is under way.
+An operation stands in the audit, in a record with its source and in one with its branch. It is a
+fault where one of them is missing, as long as that session exists. An operation that ended before
+there was a branch stands in the audit alone; it has an end there unless it still runs.
 """
 
 from __future__ import annotations
@@ -78,9 +76,9 @@ def looks(
     compactions: Sequence[Installed],
     log: Sequence[Json],
 ) -> list[Look]:
-    """Look at the files of restores and compactions, the newest of these last.
+    """Check the files of restores and compactions, the newest of these last.
 
-    Of a session only the newest compaction is asked what was in front of it: that is all of it.
+    Of a session only the newest compaction checks the bytes in front of it: they include the rest.
     """
     sources = {each.source.session_id: each for each in compactions}
     sessions.pace.expect(sum(map(_size_of, log)))
@@ -93,15 +91,15 @@ def looks(
 
 
 def _size_of(event: Json) -> int:
-    """Return how many bytes of a file an event tells of: so many are read again."""
-    told = event.get("branchBytes"), event.get("sourceBytes")
-    return sum(size for size in told if type(size) is int and size > 0)
+    """Return how many bytes of files the check of an event reads."""
+    written = event.get("branchBytes"), event.get("sourceBytes")
+    return sum(size for size in written if type(size) is int and size > 0)
 
 
 def _restored(sessions: Sessions, record: Restore, log: Sequence[Json]) -> Iterator[Look]:
-    """Look at branch and source as far as they went then; yield None for one that is gone.
+    """Check the recorded bytes of branch and source; yield None for one that is gone.
 
-    The record tells how far that was; for one of an earlier version the events do.
+    Older records lack the sizes: then the events have them.
     """
     own = [event for event in log if event.get("operationId") == record.operation_id]
     sizes = {str(event.get("type")): event for event in own}
@@ -130,7 +128,6 @@ def _begins_as(sessions: Sessions, session_id: str, digest: str, size: object) -
 
 
 def _compacted(sessions: Sessions, record: Installed) -> Look:
-    """Look at what was compacted, as far as it went then."""
     source = record.source
     same = _begins_as(sessions, source.session_id, source.prefix, source.bytes_before)
     if same is None:
@@ -139,7 +136,7 @@ def _compacted(sessions: Sessions, record: Installed) -> Look:
 
 
 def _continued(sessions: Sessions, record: Installed) -> Look:
-    """Look at the replacement that a session begins with which a compaction made."""
+    """Check the replacement at the beginning of a session that a compaction made."""
     reader = sessions.catalogue.reader
     try:
         found = [
@@ -155,14 +152,13 @@ def _continued(sessions: Sessions, record: Installed) -> Look:
 
 
 def _replacement(lines: Iterable[bytes]) -> list[Json]:
-    """Return the items in the first of some lines."""
     payload = object_of(object_of(load(next(iter(lines), b""))).get("payload"))
     items = payload.get("replacement_history")
     return list(map(object_of, items)) if is_list(items) else []
 
 
 def _paths(sessions: Sessions, session_id: str) -> list[str]:
-    """Return where the files of a session lie; there may be older segments among them."""
+    """Return the files of a session, with its older segments."""
     rows = sessions.catalogue.rows().values()
     return [row.path for row in rows if row.session_id == session_id and row.error is None]
 
@@ -187,7 +183,7 @@ _PACKED = "packDigest"
 
 @frozen
 class Verified:
-    """How much was checked, and what is wrong with it; `unavailable` files were not checked."""
+    """The number of checks, and the faults; `unavailable` files were not checked."""
 
     events: int
     records: int
@@ -199,22 +195,22 @@ class Verified:
 def verify(sessions: Sessions) -> Verified:
     """Check the audit, and records and files of operations; refuses `storage_error`."""
     try:
-        told = _read(sessions)
+        written = _read(sessions)
     except StorageError as error:
         message = f"the records cannot be read: {error}"
         raise Refusal("storage_error", message, {"reason": str(error)}) from error
-    restores = map(restore_in, (line for _, line in told.lines if is_intact(line)))
+    restores = map(restore_in, (line for _, line in written.lines if is_intact(line)))
     records = {each.operation_id: each for each in restores if each is not None}
-    found = looks(sessions, tuple(records.values()), told.compactions, told.log)
+    found = looks(sessions, tuple(records.values()), written.compactions, written.log)
     unavailable = sum(look is None for look in found)
     findings = (
-        *_changed(told),
-        *_lacking_events(told),
-        *_lacking_records(sessions, told),
+        *_changed(written),
+        *_lacking_events(written),
+        *_lacking_records(sessions, written),
         *(look for look in found if isinstance(look, Fault)),
     )
-    events = sum(map(bool, told.log))
-    return Verified(events, len(told.lines), len(found) - unavailable, unavailable, findings)
+    events = sum(map(bool, written.log))
+    return Verified(events, len(written.lines), len(found) - unavailable, unavailable, findings)
 
 
 _Lines = list[tuple[str, Json]]
@@ -222,12 +218,12 @@ _Lines = list[tuple[str, Json]]
 
 
 @frozen
-class _Told:
-    """What is written down: records and events, and the operations that are under way.
+class _Written:
+    """The records, events and running operations.
 
-    `open_before` are the operations that had no end when the reading began, `later` the records
-    when it was over.  `log` has an event for each line of the audit, an empty one for what is none;
-    of these the `damaged` ones, by their numbers, were not merely torn.  The newest of the
+    `open_before` are the operations without an end when the reading began, `later` the records when
+    it was over. `log` has an event for each line of the audit, an empty one for a line that is
+    none; `damaged` are the numbers of such lines that a crash does not explain. The newest of the
     `compactions` is the last.
     """
 
@@ -242,7 +238,7 @@ class _Told:
 
     @property
     def ended(self) -> list[Json]:
-        """Return the records of sessions that nobody is making any more."""
+        """Return the records of sessions that no process is creating."""
         return [
             line
             for _, line in self.lines
@@ -250,12 +246,11 @@ class _Told:
         ]
 
 
-def _read(sessions: Sessions) -> _Told:
-    """Read what is written down, while others may go on; raises `StorageError`.
+def _read(sessions: Sessions) -> _Written:
+    """Read the records while others may write; raises `StorageError`.
 
-    In this order: what is recorded, and not under way any more, has its events in the audit and
-    both its records; what has its events there has had its records before.  What was in the audit,
-    and is not under way any more, has its end there by now.
+    The order matters: a recorded operation that does not run has all its events, an operation with
+    all events has its records, and an operation of the audit that does not run has its end.
     """
     open_before = frozenset(unended(sessions.records.events()))
     lines = _lines(sessions)
@@ -264,11 +259,11 @@ def _read(sessions: Sessions) -> _Told:
     audit = tuple(sessions.records.audit_lines())
     log, damaged = tuple(map(object_of, audit)), tuple(_damaged(audit))
     later, compactions = _lines(sessions), _compactions(sessions)
-    return _Told(open_before, lines, under_way, operations, log, damaged, later, compactions)
+    return _Written(open_before, lines, under_way, operations, log, damaged, later, compactions)
 
 
 def _damaged(audit: Iterable[object]) -> Iterator[int]:
-    """Yield the numbers of the lines that are no event, and were not left half-written."""
+    """Yield the numbers of lines that are no event and were not left half-written."""
     for number, line in enumerate(audit, 1):
         torn = isinstance(line, Unreadable) and line.torn
         if not is_object(line) and not torn:
@@ -285,7 +280,7 @@ def _lines(sessions: Sessions) -> _Lines:
 
 
 def _compactions(sessions: Sessions) -> tuple[Installed, ...]:
-    """Return the compactions that are recorded, each once, the newest last."""
+    """Return the recorded compactions, each once, the newest last."""
     records = CompactionRecords(sessions.records)
     found = {
         record.compaction_id: record
@@ -297,45 +292,47 @@ def _compactions(sessions: Sessions) -> tuple[Installed, ...]:
 
 
 def _operations(sessions: Sessions, under_way: Iterable[str]) -> frozenset[str]:
-    """Return the restores that are making these branches, or were when they were killed."""
+    """Return the restores that create these branches, or were killed while they did."""
     restores = RestoreRecords(sessions.records)
     return frozenset(each.operation_id for each in map(restores.begun, under_way) if each)
 
 
-def _changed(told: _Told) -> Iterator[Fault]:
-    """Yield the lines of the audit and the records that are not as they were written."""
+def _changed(written: _Written) -> Iterator[Fault]:
+    """Yield the lines of the audit and the records that have changed."""
     found = [
-        Fault(each.code, each.operation_id, line=each.line) for each in verify_events(told.log)
+        Fault(each.code, each.operation_id, line=each.line) for each in verify_events(written.log)
     ]
     known = {each.line for each in found if each.code == "changed_line"}
-    for number, event in enumerate(told.log, 1):
+    for number, event in enumerate(written.log, 1):
         seals = DIGEST in event or event.get("type") in _SEALED
-        changed = number in told.damaged or (seals and not is_intact(event))
+        changed = number in written.damaged or (seals and not is_intact(event))
         if changed and number not in known:
             found.append(Fault("changed_line", text_of(event.get("operationId")), line=number))
     yield from sorted(found, key=lambda fault: fault.line or 0)
-    for session_id, line in told.lines:
+    for session_id, line in written.lines:
         if not is_intact(line):
             yield Fault("changed_record", text_of(line.get("operationId")), session_id)
 
 
-def _lacking_events(told: _Told) -> Iterator[Fault]:
-    """Yield the operations that have no end in the audit: those with a record, and those cut."""
-    done = {text_of(event.get("operationId")) for event in told.log if event.get("type") in _DONE}
-    recorded = (text_of(line.get("operationId")) for line in told.ended)
-    open_still = (each for each in unended(told.log) if each in told.open_before)
-    cut = (each for each in open_still if each not in told.operations)
+def _lacking_events(written: _Written) -> Iterator[Fault]:
+    """Yield operations without an end in the audit."""
+    done = {
+        text_of(event.get("operationId")) for event in written.log if event.get("type") in _DONE
+    }
+    recorded = (text_of(line.get("operationId")) for line in written.ended)
+    open_still = (each for each in unended(written.log) if each in written.open_before)
+    cut = (each for each in open_still if each not in written.operations)
     for each in dict.fromkeys((*recorded, *cut)):
         if each and each not in done:
             yield Fault("missing_lines", each)
 
 
-def _lacking_records(sessions: Sessions, told: _Told) -> Iterator[Fault]:
-    """Yield the sessions that are here and lack a record which another place tells of."""
+def _lacking_records(sessions: Sessions, written: _Written) -> Iterator[Fault]:
+    """Yield sessions without a record that another place has."""
     here = {row.session_id for row in sessions.catalogue.rows().values()}
-    found = {(session_id, text_of(line.get("operationId"))) for session_id, line in told.later}
+    found = {(session_id, text_of(line.get("operationId"))) for session_id, line in written.later}
     wanted: dict[tuple[str | None, str | None], None] = {}
-    for each in (*told.ended, *told.log):
+    for each in (*written.ended, *written.log):
         if each.get("type") in _WITH_RECORDS:
             operation_id = text_of(each.get("operationId"))
             wanted[text_of(each.get("sessionId")), operation_id] = None
@@ -351,7 +348,7 @@ _SHORTEST_PREFIX = 8
 
 @frozen
 class Side:
-    """One end of a restore as it is now; `title` is None where the session is gone."""
+    """One session of a restore; `title` is None where it is gone."""
 
     title: str | None
     available: bool
@@ -359,7 +356,7 @@ class Side:
 
 @frozen
 class Listed:
-    """A restore, with what became of its two sessions; `pack` is asked for by details alone."""
+    """A restore and its two sessions; only details have the `pack`."""
 
     record: Restore
     branch: Side
@@ -371,15 +368,14 @@ class RestoreHistory:
     """The restores of one home."""
 
     def __init__(self, sessions: Sessions) -> None:
-        """Read the records of these sessions; nothing is read yet."""
         self._sessions = sessions
         self._restores = RestoreRecords(sessions.records)
 
     def restores(self, session: str | None = None) -> tuple[Listed, ...]:
         """Return the restores of a session, as source or branch, or all; the oldest first.
 
-        A session that is gone is still known by its id.  Refuses `unknown_session` where neither a
-        file nor a record tells of it, `ambiguous_session`.
+        A session that is gone has still its id in records. Refuses `unknown_session`,
+        `ambiguous_session`.
         """
         if session is None:
             return tuple(map(self._listed, self._restores.all()))
@@ -387,10 +383,7 @@ class RestoreHistory:
         return tuple(map(self._listed, self._restores.of(session_id)))
 
     def details(self, operation: str) -> Listed:
-        """Return everything about a restore, by its id or a unique beginning of it.
-
-        Refuses `unknown_operation`.
-        """
+        """Return a restore by its id or a unique prefix; refuses `unknown_operation`."""
         found = [each for each in self._restores.all() if each.operation_id.startswith(operation)]
         exact = [each for each in found if each.operation_id == operation]
         if len(operation) >= _SHORTEST_PREFIX and len(found) == 1:
@@ -403,7 +396,7 @@ class RestoreHistory:
     def audit(self, session: str | None = None, operation: str | None = None) -> tuple[Json, ...]:
         """Return the events of a session, as source or branch, or of an operation, or all.
 
-        They are in the order of their writing.  Refuses `storage_error`.
+        They are in the order of writing. Refuses `storage_error`.
         """
         session_id = None if session is None else self._named(session)
         return tuple(
@@ -428,7 +421,11 @@ class RestoreHistory:
         except Refusal as refusal:
             if refusal.code != "unknown_session":
                 raise
-            gone = {each for told in self._restores.all() for each in _ends_of(told)}
+            gone = {
+                each
+                for record in self._restores.all()
+                for each in (record.session_id, record.source_session_id)
+            }
             fitting = sorted(each for each in gone if each.startswith(session))
             if session in gone or (len(session) >= _SHORTEST_PREFIX and len(fitting) == 1):
                 return session if session in gone else fitting[0]
@@ -447,7 +444,7 @@ class RestoreHistory:
         return self._sessions.catalogue.current().get(session_id)
 
     def _pack(self, record: Restore) -> str | None:
-        """Read the pack out of the branch; None where that is gone, or holds another."""
+        """Read the pack from the branch; None where it is gone or another one."""
         row = self._row(record.session_id)
         if row is None or record.pack is None:
             return None
@@ -460,10 +457,6 @@ class RestoreHistory:
         content = object_of(items[0]).get("content") if is_list(items) and items else None
         text = "".join(texts_of(content))
         return text if digest_of(text.encode()) == record.pack.digest else None
-
-
-def _ends_of(record: Restore) -> tuple[str, str]:
-    return record.session_id, record.source_session_id
 
 
 def _sessions_of(event: Json) -> tuple[str | None, str | None]:
