@@ -1,4 +1,4 @@
-/** Everything about a restore, as the sections of a page (AGN-68). */
+/** The details of a restore, as sections of a page (AGN-68). */
 
 import type { RestoreDetails } from "../protocol.ts";
 import { type Details, modeLabel, partName } from "./restore.ts";
@@ -20,7 +20,6 @@ export function detailSections(shown: Details): Section[] {
   ];
 }
 
-/** A session by its title, where that is known. */
 function session(id: string, title: string | null, there: boolean): Value {
   return { kind: "session", id, name: plain(title ?? "") || id, there };
 }
@@ -49,7 +48,7 @@ function originSection({ details }: Details): Section {
   );
 }
 
-/** The branch, its source, and so on up to the first session. */
+/** The branch and its ancestors up to the first session. */
 function lineageSection({ details, lineage }: Details): Section {
   const known = new Map(lineage.map((node) => [node.id, node]));
   const name = (id: string, title: string | null, there: boolean): Value => {
@@ -80,7 +79,7 @@ function lineageSection({ details, lineage }: Details): Section {
     way,
     code(checkpoint),
   ]);
-  // What the last one was opened from is no branch of ours: it is where all of it began.
+  // The source of the last link is the session where the chain began.
   const { sourceTurn } = objects(details.chain).at(-1) ?? {};
   const first = word(sourceTurn, "sessionId");
   const root: Value =
@@ -117,7 +116,7 @@ function carriedSection(details: RestoreDetails): Section {
   );
 }
 
-/** Whether a reason keeps an item out of a pack altogether; a pin is named there all the same. */
+/** Whether an item with this reason is missing from the pack; the pack names other items. */
 function isLeftOut(reason: string): boolean {
   return reason === "budget" || reason === "filtered";
 }
@@ -147,7 +146,6 @@ function capsSection({ caps }: RestoreDetails): Section {
   return facts("caps", "Limits of a view for this model", rows);
 }
 
-/** The text of the pack, what it shows and what it leaves out. */
 function packSections(details: RestoreDetails): Section[] {
   const { included, deferred, pack, budget, packTokens } = details;
   const reasons: Record<string, string> = {
@@ -177,7 +175,7 @@ function packSections(details: RestoreDetails): Section[] {
   ];
 }
 
-/** What went over by name: files, their lines, patches and outputs, pins. */
+/** What was copied as references: files, lines, patches, outputs, pins. */
 function referenceSections({ references, pinned }: RestoreDetails): Section[] {
   const { files, chunks, system } = references;
   const file = coded("File", "uri");
@@ -215,7 +213,6 @@ function referenceSections({ references, pinned }: RestoreDetails): Section[] {
   ];
 }
 
-/** What is not as it was when the marker was made. */
 function differenceSections({ drift, missing, fallbacks }: RestoreDetails): Section[] {
   const file = coded("File", "uri");
   const then = hashed("Then", "then");
@@ -227,7 +224,7 @@ function differenceSections({ drift, missing, fallbacks }: RestoreDetails): Sect
   ];
 }
 
-/** What was made do with; a soft branch that was to name the lines of its source may hold them. */
+/** Texts for fallbacks; in a soft restore the branch may copy lines of the source. */
 const FALLBACKS: Readonly<Record<string, string>> = {
   weak_hash: "size and time in place of the content",
   file_only_store: "the session files alone",
@@ -239,13 +236,11 @@ const FALLBACKS: Readonly<Record<string, string>> = {
   earlier_unknown: "what the source began with: nothing tells what was read and changed before",
 };
 
-/** The fields that all events of an operation share. */
 const SHARED = new Set([
   ...["type", "at", "operationId", "sessionId", "sourceSessionId", "checkpointId"],
   ...["sourceTurn", "restoreMode", "userId", "orgId", "step", "digest", "label"],
 ]);
 
-/** What was written down while it happened. */
 function eventSections({ events }: Details): Section[] {
   const own = (event: Fields) => {
     const fields = Object.entries(event).filter(([name]) => !SHARED.has(name));
@@ -255,7 +250,6 @@ function eventSections({ events }: Details): Section[] {
   return list("events", "Events", events, ["When", when], coded("What", "type"), ["Facts", own]);
 }
 
-/** What was known at the turn; little where the state can no longer be read. */
 function knownState(state: unknown, modes: readonly Fields[]): Section[] {
   const { task, plan, decisions, facts: found } = Object(state) as Fields;
   const { steps, done } = Object(plan) as Fields;
@@ -296,12 +290,11 @@ function knownState(state: unknown, modes: readonly Fields[]): Section[] {
 
 // --- what sections are made of -------------------------------------------------------------------
 
-/** One thing to show; a string is plain text. */
 export type Value =
   | string
   | { readonly kind: "code"; readonly text: string }
   | { readonly kind: "time"; readonly stamp: string }
-  /** A session to go to; one that is gone is only named. */
+  /** A link to a session, or only its name if it is gone. */
   | {
       readonly kind: "session";
       readonly id: string;
@@ -320,16 +313,13 @@ export type Body =
   | { readonly kind: "sentence"; readonly text: string };
 
 export interface Section {
-  /** Stays the same from one drawing to the next: what a person opened stays open. */
   readonly id: string;
   readonly title: string;
-  /** How many there are, where that is worth saying. */
   readonly count: number | null;
   readonly isOpen: boolean;
   readonly body: Body;
 }
 
-/** A section of one fact a row. */
 function facts(
   id: string,
   title: string,
@@ -339,10 +329,10 @@ function facts(
   return { id, title, count: null, isOpen, body: { kind: "facts", rows } };
 }
 
-/** A column of a list: its heading, and what it shows of an item. */
+/** A column: its heading, and the value for an item. */
 type Column = readonly [string, (each: Fields) => Value];
 
-/** A section that lists things, none where there are none. */
+/** A table with a row for each item; no section without items. */
 function list(id: string, title: string, items: unknown, ...columns: Column[]): Section[] {
   const rows = objects(items).map((each) => columns.map(([, show]) => show(each)));
   const body = { kind: "table", head: columns.map(([name]) => name), rows } as const;
@@ -361,7 +351,7 @@ function yes(name: string, field: string): Column {
   return [name, (each) => (each[field] === true ? "yes" : "no")];
 }
 
-/** A hash without what all of them begin with, short enough to compare by eye. */
+/** The first digits of a hash, without its prefix. */
 function hashed(name: string, field: string): Column {
   return [
     name,
@@ -374,7 +364,6 @@ function hashed(name: string, field: string): Column {
   ];
 }
 
-/** A text in the letters of a terminal. */
 function code(text: string): Value {
   return { kind: "code", text };
 }
@@ -387,14 +376,14 @@ function moment(stamp: string): Value {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Read a list of objects out of an answer; what is none is left out. */
+/** The objects in a list of an answer. */
 function objects(value: unknown): Fields[] {
   return Array.isArray(value)
     ? value.filter((each) => typeof each === "object" && each !== null)
     : [];
 }
 
-/** Read a field as a word, empty where there is none. */
+/** A field as text; empty without one. */
 function word(fields: unknown, name: string): string {
   const value = (Object(fields) as Fields)[name];
   return typeof value === "string" || typeof value === "number" ? String(value) : "";

@@ -1,4 +1,4 @@
-/** The page of a restore that was: read-only, and the way to both of its sessions. */
+/** The page of a past restore. */
 
 import {
   type Details,
@@ -22,11 +22,12 @@ import {
   send,
   time,
   troubleBox,
+  warningList,
 } from "./draw.ts";
 
 let state: DetailsState | null = detailsState(kept());
 
-/** Draw all of it; what a person opened stays open. */
+/** Draw everything; open sections stay open. */
 function show(shown: Details): void {
   const { details } = shown;
   const { operationId } = details;
@@ -50,7 +51,7 @@ function show(shown: Details): void {
       el("p", { class: "quiet" }, ...sentences, time(details.restoredAt)),
     ),
     actions(shown),
-    warnings(shown),
+    warningList(details.warnings),
     el("section", { class: "block" }, el("h2", {}, "Context"), figures(both)),
     ...detailSections(shown).map(section),
   );
@@ -74,12 +75,6 @@ function actions({ details }: Details): HTMLElement {
   return el("div", { class: "buttons" }, resume, compare, another);
 }
 
-function warnings({ details }: Details): HTMLElement | null {
-  const list = details.warnings.map(({ message }) => el("li", {}, message));
-  const looks = { class: "warnings", aria: { label: "Warnings" } };
-  return list.length === 0 ? null : el("ul", looks, ...list);
-}
-
 function section({ id, title, count, isOpen, body }: Section): HTMLElement {
   const name = count === null ? title : `${title} (${count})`;
   const made = el("details", { id }, el("summary", {}, el("h2", {}, name)), content(body, name));
@@ -100,11 +95,7 @@ function content(body: Body, name: string): HTMLElement {
       return el("dl", { class: "facts" }, ...rows);
     }
     case "table": {
-      const head = body.head.map((each) => {
-        const made = el("th", {}, each);
-        made.scope = "col";
-        return made;
-      });
+      const head = body.head.map((each) => el("th", { scope: "col" }, each));
       const rows = body.rows.map((row) =>
         el("tr", {}, ...row.map((each) => el("td", {}, value(each)))),
       );
@@ -148,7 +139,7 @@ function value(one: Value): Child {
   }
 }
 
-/** Say what does not work above what is there; nothing of it goes. */
+/** Show an error above the page, and keep the page. */
 function complain(trouble: Trouble): void {
   if (drawn === "") {
     fill(page(), el("h1", {}, "Restore"), troubleBox(trouble));
@@ -158,7 +149,7 @@ function complain(trouble: Trouble): void {
   }
 }
 
-/** Take back what was said; who asked once more goes on at the first button. */
+/** Remove the error; if it had the focus, focus the first button. */
 function calm(): void {
   const box = page().querySelector(".trouble");
   const isHere = box?.contains(document.activeElement) === true;
@@ -171,7 +162,7 @@ function calm(): void {
 let drawn = "";
 listen((message) => {
   if (message.kind === "details") {
-    // What is drawn anew loses the focus: only where there is news.
+    // Drawing again loses the focus, so draw only changes.
     const news = JSON.stringify(message);
     calm();
     if (news !== drawn) {
