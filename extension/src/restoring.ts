@@ -37,13 +37,13 @@ export class Restores implements vscode.Disposable {
   constructor(app: App, extension: vscode.Uri) {
     this.#app = app;
     this.#folder = pagesAt(extension);
+    const onReload = (type: string, open: (panel: vscode.WebviewPanel, kept: unknown) => void) =>
+      vscode.window.registerWebviewPanelSerializer(type, {
+        deserializeWebviewPanel: async (panel, kept: unknown) => open(panel, kept),
+      });
     this.#subscriptions = [
-      vscode.window.registerWebviewPanelSerializer(PREVIEW, {
-        deserializeWebviewPanel: async (panel, kept: unknown) => this.#previewAgain(panel, kept),
-      }),
-      vscode.window.registerWebviewPanelSerializer(DETAILS, {
-        deserializeWebviewPanel: async (panel, kept: unknown) => this.#detailsAgain(panel, kept),
-      }),
+      onReload(PREVIEW, (panel, kept) => this.#previewAgain(panel, kept)),
+      onReload(DETAILS, (panel, kept) => this.#detailsAgain(panel, kept)),
     ];
   }
 

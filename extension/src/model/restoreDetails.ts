@@ -28,24 +28,20 @@ function originSection({ details }: Details): Section {
   const { sourceTurn: turn } = details;
   const source = session(details.sourceSessionId, details.sourceTitle, details.sourceAvailable);
   const branch = session(details.sessionId, details.branchTitle, details.branchAvailable);
-  return facts(
-    "origin",
-    "Where it came from",
-    [
-      ["Source", source],
-      ["Branch", branch],
-      ["Marker", plain(details.label) || code(details.checkpointId)],
-      ["Marker ID", code(details.checkpointId)],
-      ["Turn", code(`${turn.turnId} (${turn.sessionId})`)],
-      ["Marked", moment(details.markedAt)],
-      ["Restored", moment(details.restoredAt)],
-      ["Mode", modeLabel(details.mode)],
-      ["Reason", details.reason],
-      ["Operation", code(details.operationId)],
-      ["Version of the rules", String(details.semantics)],
-    ],
-    true,
-  );
+  const rows: Row[] = [
+    ["Source", source],
+    ["Branch", branch],
+    ["Marker", plain(details.label) || code(details.checkpointId)],
+    ["Marker ID", code(details.checkpointId)],
+    ["Turn", code(`${turn.turnId} (${turn.sessionId})`)],
+    ["Marked", moment(details.markedAt)],
+    ["Restored", moment(details.restoredAt)],
+    ["Mode", modeLabel(details.mode)],
+    ["Reason", details.reason],
+    ["Operation", code(details.operationId)],
+    ["Version of the rules", String(details.semantics)],
+  ];
+  return facts("origin", "Where it came from", rows, true);
 }
 
 /** The branch and its ancestors up to the first session. */
@@ -100,20 +96,16 @@ function carriedSection(details: RestoreDetails): Section {
     details.pack === null && details.budget === null
       ? String(shown(part))
       : `${shown(part)} in the pack, ${left(part)} left out`;
-  return facts(
-    "carried",
-    "Carried over",
-    [
-      ["Identity and lineage", "always"],
-      ["Notes", of("notes")],
-      ["Files", String(objects(files).length)],
-      ["Lines that were read", String(objects(chunks).length)],
-      ["Patches and tool outputs", String(objects(system).length)],
-      ["Pinned", String(details.pinned.length)],
-      ["Conversation", details.contextReset ? "none" : "up to the marker"],
-    ],
-    true,
-  );
+  const rows: Row[] = [
+    ["Identity and lineage", "always"],
+    ["Notes", of("notes")],
+    ["Files", String(objects(files).length)],
+    ["Lines that were read", String(objects(chunks).length)],
+    ["Patches and tool outputs", String(objects(system).length)],
+    ["Pinned", String(details.pinned.length)],
+    ["Conversation", details.contextReset ? "none" : "up to the marker"],
+  ];
+  return facts("carried", "Carried over", rows, true);
 }
 
 /** Whether an item with this reason is missing from the pack; the pack names other items. */
@@ -126,19 +118,14 @@ function resetSection({ contextReset, windows }: RestoreDetails): Section {
     const found = word(windows, name);
     return found === "" ? "not known" : code(found);
   };
-  return facts(
-    "reset",
-    "What was reset",
-    [
-      contextReset
-        ? ["Reset", "the context and the chain of the model; the source keeps both"]
-        : ["Reset", "nothing; the context went along"],
-      ["Window of the source", id("source")],
-      ["First window of the branch", id("first")],
-      ["Current window of the branch", id("current")],
-    ],
-    true,
-  );
+  const all = "the context and the chain of the model; the source keeps both";
+  const rows: Row[] = [
+    ["Reset", contextReset ? all : "nothing; the context went along"],
+    ["Window of the source", id("source")],
+    ["First window of the branch", id("first")],
+    ["Current window of the branch", id("current")],
+  ];
+  return facts("reset", "What was reset", rows, true);
 }
 
 function capsSection({ caps }: RestoreDetails): Section {
@@ -161,17 +148,12 @@ function packSections(details: RestoreDetails): Section[] {
     pack === null ? { kind: "sentence", text: gone } : { kind: "text", text: pack };
   const title = `State pack, ${packTokens ?? 0} of ${budget ?? 0} tokens`;
   const part: Column = ["Part", (each) => partName(word(each, "part"))];
+  const item = coded("Item", "id");
   const why: Column = ["Why", (each) => reasons[word(each, "reason")] ?? word(each, "reason")];
   return [
     ...(budget === null ? [] : [{ id: "pack", title, count: null, isOpen: false, body }]),
-    ...list(
-      "included",
-      budget === null ? "Carried items" : "In the pack",
-      included,
-      part,
-      coded("Item", "id"),
-    ),
-    ...list("deferred", "Left out of the pack", deferred, part, coded("Item", "id"), why),
+    ...list("included", budget === null ? "Carried items" : "In the pack", included, part, item),
+    ...list("deferred", "Left out of the pack", deferred, part, item, why),
   ];
 }
 
@@ -180,36 +162,19 @@ function referenceSections({ references, pinned }: RestoreDetails): Section[] {
   const { files, chunks, system } = references;
   const file = coded("File", "uri");
   const hash = hashed("Hash", "hash");
-  const lines = (each: Fields) => `${word(each, "start")} to ${word(each, "end")}`;
+  const lines: Column = [
+    "Lines",
+    (each) =>
+      word(each, "start") === "" ? "all" : `${word(each, "start")} to ${word(each, "end")}`,
+  ];
   const kind = (each: Fields) => (word(each, "kind") === "patch" ? "patch" : "tool output");
+  const use = [yes("Changed", "touched"), yes("Read by the model", "sentToModel")];
+  const name = coded("Name", "id");
   return [
-    ...list(
-      "files",
-      "Files",
-      files,
-      file,
-      yes("Changed", "touched"),
-      yes("Read by the model", "sentToModel"),
-      written("Bytes", "size"),
-      hash,
-    ),
-    ...list("chunks", "Lines that were read", chunks, file, ["Lines", lines], hash),
-    ...list(
-      "system",
-      "Patches and tool outputs",
-      system,
-      ["Kind", kind],
-      coded("Name", "id"),
-      hash,
-    ),
-    ...list(
-      "pinned",
-      "Pinned",
-      pinned,
-      file,
-      ["Lines", (pin) => (word(pin, "start") === "" ? "all" : lines(pin))],
-      hash,
-    ),
+    ...list("files", "Files", files, file, ...use, written("Bytes", "size"), hash),
+    ...list("chunks", "Lines that were read", chunks, file, lines, hash),
+    ...list("system", "Patches and tool outputs", system, ["Kind", kind], name, hash),
+    ...list("pinned", "Pinned", pinned, file, lines, hash),
   ];
 }
 
@@ -251,40 +216,22 @@ function eventSections({ events }: Details): Section[] {
 }
 
 function knownState(state: unknown, modes: readonly Fields[]): Section[] {
-  const { task, plan, decisions, facts: found } = Object(state) as Fields;
+  const { task, plan, decisions, facts: recorded } = Object(state) as Fields;
   const { steps, done } = Object(plan) as Fields;
   const isDone = (step: Fields) => (Object(done) as Fields)[word(step, "id")] === true;
-  const known = Object.entries(Object(found) as Fields).map(([key, fact]) => ({
-    key,
-    value: word(fact, "value"),
-  }));
+  const found = Object.entries(Object(recorded) as Fields);
+  const known = found.map(([key, fact]) => ({ key, value: word(fact, "value") }));
   const goal = plain(word(task, "text"));
+  const progress: Column = ["Standing", (step) => (isDone(step) ? "done" : "open")];
+  const decided = [coded("ID", "decisionId"), written("Decision", "decision")];
+  const standing = (each: Fields) => (word(each, "supersededBy") === "" ? "" : "replaced");
+  const since = [written("From record", "seq"), coded("Turn", "turnId")];
   return [
     ...(goal === "" ? [] : [facts("state", "Known at the turn", [["Task", goal]], true)]),
-    ...list(
-      "plan",
-      "Plan",
-      steps,
-      ["Standing", (step) => (isDone(step) ? "done" : "open")],
-      written("Step", "text"),
-    ),
-    ...list(
-      "decisions",
-      "Decisions",
-      decisions,
-      coded("ID", "decisionId"),
-      written("Decision", "decision"),
-      ["Standing", (each) => (word(each, "supersededBy") === "" ? "" : "replaced")],
-    ),
+    ...list("plan", "Plan", steps, progress, written("Step", "text")),
+    ...list("decisions", "Decisions", decisions, ...decided, ["Standing", standing]),
     ...list("facts", "Facts", known, coded("Key", "key"), written("Value", "value")),
-    ...list(
-      "modes",
-      "Modes",
-      modes,
-      written("Mode", "mode"),
-      written("From record", "seq"),
-      coded("Turn", "turnId"),
-    ),
+    ...list("modes", "Modes", modes, written("Mode", "mode"), ...since),
   ];
 }
 
@@ -303,7 +250,7 @@ export type Value =
     };
 
 export type Body =
-  | { readonly kind: "facts"; readonly rows: readonly (readonly [string, Value])[] }
+  | { readonly kind: "facts"; readonly rows: readonly Row[] }
   | {
       readonly kind: "table";
       readonly head: readonly string[];
@@ -320,12 +267,9 @@ export interface Section {
   readonly body: Body;
 }
 
-function facts(
-  id: string,
-  title: string,
-  rows: readonly (readonly [string, Value])[],
-  isOpen = false,
-): Section {
+type Row = readonly [string, Value];
+
+function facts(id: string, title: string, rows: readonly Row[], isOpen = false): Section {
   return { id, title, count: null, isOpen, body: { kind: "facts", rows } };
 }
 
@@ -353,15 +297,8 @@ function yes(name: string, field: string): Column {
 
 /** The first digits of a hash, without its prefix. */
 function hashed(name: string, field: string): Column {
-  return [
-    name,
-    (each) =>
-      code(
-        word(each, field)
-          .replace(/^sha256:/, "")
-          .slice(0, 16),
-      ),
-  ];
+  const digits = (each: Fields) => word(each, field).replace(/^sha256:/, "");
+  return [name, (each) => code(digits(each).slice(0, 16))];
 }
 
 function code(text: string): Value {

@@ -114,12 +114,9 @@ const CONFLICTS: Readonly<Record<string, string>> = {
 /** A sentence for a refusal, with the server's hint if there is one. */
 export function refusalText(code: string, facts: Readonly<Record<string, unknown>>): string {
   const { hint, file, reason } = facts;
-  const isNoSession = code === "unreadable_source" && typeof file === "string";
-  const sentence = isNoSession
-    ? "This file cannot be read."
-    : code === "conflict"
-      ? CONFLICTS[String(reason)]
-      : REFUSALS[code];
+  const isFile = code === "unreadable_source" && typeof file === "string";
+  const known = code === "conflict" ? CONFLICTS[String(reason)] : REFUSALS[code];
+  const sentence = isFile ? "This file cannot be read." : known;
   return `${sentence ?? `Not done: ${code}.`} ${typeof hint === "string" ? hint : ""}`.trim();
 }
 

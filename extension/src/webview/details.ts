@@ -64,11 +64,8 @@ function actions({ details }: Details): HTMLElement {
   const compare = button("Compare with Source", { class: "second" }, () =>
     send({ kind: "compare" }),
   );
-  const another = button(
-    contextReset ? "Restore Again…" : "Reset context for performance",
-    { class: "second" },
-    () => send({ kind: "another", mode: "hard" }),
-  );
+  const again = contextReset ? "Restore Again…" : "Reset context for performance";
+  const another = button(again, { class: "second" }, () => send({ kind: "another", mode: "hard" }));
   resume.disabled = !isThere;
   compare.disabled = !isThere || !hasSource;
   another.disabled = !hasSource;
@@ -96,16 +93,10 @@ function content(body: Body, name: string): HTMLElement {
     }
     case "table": {
       const head = body.head.map((each) => el("th", { scope: "col" }, each));
-      const rows = body.rows.map((row) =>
-        el("tr", {}, ...row.map((each) => el("td", {}, value(each)))),
-      );
-      const table = el(
-        "table",
-        { aria: { label: name } },
-        el("thead", {}, el("tr", {}, ...head)),
-        el("tbody", {}, ...rows),
-      );
-      return el("div", { class: "wide" }, table);
+      const cells = body.rows.map((row) => row.map((each) => el("td", {}, value(each))));
+      const rows = cells.map((row) => el("tr", {}, ...row));
+      const parts = [el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...rows)];
+      return el("div", { class: "wide" }, el("table", { aria: { label: name } }, ...parts));
     }
     case "text": {
       const text = body.text.replace(/\n$/, "");

@@ -131,15 +131,8 @@ export function figures({ before, after, window, isEstimate }: Figures): HTMLEle
     el("dt", {}, name),
     el("dd", {}, bar(shareOf(tokens, window)), el("span", { class: "size" }, about)),
   ];
-  const afterwards = sizeText(after, window);
-  return el(
-    "dl",
-    { class: "figures" },
-    ...row("At the marker", before, sizeText(before, window)),
-    ...row(
-      "In the branch",
-      after,
-      isEstimate && after !== null ? `about ${afterwards}` : afterwards,
-    ),
-  );
+  const about = isEstimate && after !== null ? "about " : "";
+  const marker = row("At the marker", before, sizeText(before, window));
+  const branch = row("In the branch", after, `${about}${sizeText(after, window)}`);
+  return el("dl", { class: "figures" }, ...marker, ...branch);
 }

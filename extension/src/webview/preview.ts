@@ -70,12 +70,8 @@ class PreviewPage {
         send({ kind: "options", options: this.#options });
       },
     );
-    this.#hardOnly = el(
-      "div",
-      {},
-      this.#budget.element,
-      messagesField(this.#options, (window) => this.#ask({ window })),
-    );
+    const messages = messagesField(this.#options, (window) => this.#ask({ window }));
+    this.#hardOnly = el("div", {}, this.#budget.element, messages);
     const reason = reasonField(this.#options, (text) => this.#ask({ reason: text }, REST_MS));
     this.#restore = button("Restore", { class: "first" }, () => {
       this.#restore.disabled = true;
@@ -83,6 +79,7 @@ class PreviewPage {
       send({ kind: "restore", options: this.#options });
     });
     const cancel = button("Cancel", { class: "second" }, () => send({ kind: "cancel" }));
+    const loss = "Only what was recorded goes over. Note down what must not be lost.";
     const promise = "Opens a new session. The source stays as it is.";
     const form = el(
       "form",
@@ -92,11 +89,7 @@ class PreviewPage {
       this.#warnings,
       this.#hardOnly,
       reason,
-      el(
-        "p",
-        { class: "quiet" },
-        "Only what was recorded goes over. Note down what must not be lost.",
-      ),
+      el("p", { class: "quiet" }, loss),
       this.#trouble,
       el("div", { class: "buttons" }, this.#restore, cancel),
       el("p", { class: "quiet" }, promise),
@@ -397,14 +390,11 @@ export function along(would: Restored, turn: number | null): HTMLElement {
   }
   const conversation =
     turn === null ? "The conversation up to the marker" : `The conversation up to turn ${turn}`;
-  const groups = [...parts].flatMap(([part, items]) => [
-    el("h3", {}, `${partName(part)} (${items.length})`),
-    el(
-      "ul",
-      { class: part === "notes" ? "items words" : "items" },
-      ...items.map((item) => el("li", {}, itemName(item))),
-    ),
-  ]);
+  const groups = [...parts].flatMap(([part, items]) => {
+    const rows = items.map((item) => el("li", {}, itemName(item)));
+    const list = el("ul", { class: part === "notes" ? "items words" : "items" }, ...rows);
+    return [el("h3", {}, `${partName(part)} (${items.length})`), list];
+  });
   return el(
     "section",
     { class: "contents", aria: { label: "What travels along" } },
