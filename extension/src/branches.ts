@@ -13,7 +13,7 @@ import {
   SessionRequest,
   type SessionSummary,
 } from "./protocol.ts";
-import { attempt, codeOf, showDone } from "./requests.ts";
+import { attempt, codeOf, confirm, showDone } from "./requests.ts";
 
 export function branchCommands(app: App): Commands {
   return {
@@ -70,7 +70,7 @@ async function go(app: App, session: SessionSummary, end: End): Promise<void> {
   if (other) {
     await goTo(app, other.sessionId);
   } else if (end === "source") {
-    await inform("This session began by itself.");
+    await inform("This session has no source.");
   } else if (items.length === 0) {
     await inform("This session has no branch.");
   }
@@ -80,7 +80,7 @@ async function compareWithSource(app: App, session: SessionSummary): Promise<voi
   const { sessionId } = session;
   const { source } = await app.server.request(BranchesRequest, { sessionId });
   if (source === null) {
-    await inform("This session began by itself.");
+    await inform("This session has no source.");
   } else if (!source.available) {
     await inform("The source of this session is no longer here.");
   } else {
@@ -118,18 +118,13 @@ async function showLineage(app: App, session: SessionSummary): Promise<void> {
 async function remove({ server }: App, session: SessionSummary): Promise<void> {
   const stays =
     "Its session file is removed for good. What it was made of stays as it is, and so does the record of how it was made.";
-  const sure = await vscode.window.showWarningMessage(
-    "Delete this session?",
-    { modal: true, detail: `${subject(session)}\n\n${stays}` },
-    "Delete",
-  );
-  if (sure === "Delete") {
+  if (await confirm("Delete this session?", `${subject(session)}\n\n${stays}`, "Delete")) {
     await server.request(DeleteRequest, { sessionId: session.sessionId });
     showDone("The session is deleted");
   }
 }
 
 const NOT_DELETED: Readonly<Record<string, string>> = {
-  conflict: "Not deleted: only a session that was made here, and of which nothing came, can go.",
+  conflict: "Not deleted: only a session that was made here and has no branches can be deleted.",
   session_live: "Not deleted: another program has this session open.",
 };

@@ -79,7 +79,7 @@ async function askPlace(title: string) {
   const own = { label, kind: vscode.QuickPickItemKind.Separator };
   const stays = "This session stays as it is; the new one goes on from its checkpoint.";
   const appended = "Appended to this session, while Codex does not have it open.";
-  const detail = "Takes a model call, in a fork that is put away afterwards.";
+  const detail = "Takes a model call, in a fork that is archived afterwards.";
   const [fresh, here] = ["Into a New Session", "In Place"];
   const [byUs, byCodex] = [{ strategy: "checkpoint" }, { strategy: "codex", detail }];
   const items = [

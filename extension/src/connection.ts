@@ -12,7 +12,7 @@ import {
   isSettled,
 } from "./model/connection.ts";
 import { type ConnectReport, ConnectRequest } from "./protocol.ts";
-import { attempt } from "./requests.ts";
+import { attempt, confirm } from "./requests.ts";
 import { Tree, treeItem } from "./rows.ts";
 import { workspacePaths } from "./settings.ts";
 import { openCodex } from "./terminal.ts";
@@ -62,7 +62,7 @@ export async function warnWhenLost(app: App, tree: ConnectionTree): Promise<void
   }
   const again = "Connect Again…";
   const chosen = await vscode.window.showWarningMessage(
-    "Codex calls Codex Checkpoints where it no longer is, so it is not given checkpoints back. Connect it again.",
+    "Codex calls Codex Checkpoints at a place where it no longer is, so Codex gets no checkpoints. Connect it again.",
     again,
   );
   if (chosen === again) {
@@ -83,7 +83,7 @@ async function explainTrust(): Promise<void> {
 
 async function explainUpdate(): Promise<void> {
   await vscode.window.showInformationMessage(
-    "This version of Codex has no hooks, so it cannot be given the checkpoint back. Update Codex in the way you installed it; the memory tools work without.",
+    "This version of Codex has no hooks, so it cannot get the checkpoint. Update Codex in the way you installed it; the memory tools work without hooks.",
   );
 }
 
@@ -116,8 +116,7 @@ async function isAgreed({ documents }: App, change: Change, preview: ConnectRepo
   await documents.openText(title, changesText(preview));
   const detail =
     "The document shows every line that changes. The rest of each file stays as it is, and a copy of it is kept beside it.";
-  const modal = { modal: true, detail };
-  return (await vscode.window.showWarningMessage(question, modal, button)) === button;
+  return confirm(question, detail, button);
 }
 
 function reportDone({ server }: App, change: Change, done: ConnectReport): void {

@@ -28,7 +28,7 @@ async function warn(server: Server, drift: Drift, { sessionId }: Strayed): Promi
   if (chosen === off) {
     await turnOff("driftGuard", false);
   } else if (chosen === show) {
-    const title = "Changed Beside the Plan";
+    const title = "Changed Outside the Plan";
     const rows = files.map((file) => ({ ...file, label: iconless(file.label) }));
     const file = await vscode.window.showQuickPick(rows, { title });
     if (file !== undefined) {

@@ -17,7 +17,7 @@ export async function openArtifact(cwd: string | null, uri: string): Promise<voi
 export async function artifactAt(cwd: string | null, uri: string): Promise<vscode.Uri | null> {
   const path = artifactPath(cwd, uri);
   if (path === null) {
-    void vscode.window.showWarningMessage("This place is not opened from a checkpoint.");
+    void vscode.window.showWarningMessage("This address cannot be opened from a checkpoint.");
     return null;
   }
   const target = vscode.Uri.file(path);
@@ -59,7 +59,7 @@ export async function showWhatChanged(cwd: string | null, uri: string, hash: str
   }
   const earlier = await earlierState(file, hash);
   if (earlier === null) {
-    const sentence = "Git does not know what the file was then; it is shown as it is now.";
+    const sentence = "Git does not have the earlier content; this is the file as it is now.";
     vscode.window.setStatusBarMessage(sentence, 5000);
     await vscode.commands.executeCommand("vscode.open", file, { preview: true });
     return;

@@ -140,10 +140,10 @@ function whyNot(error: ExecFileException, errors: string): string {
   if (error.killed === true) {
     return "no answer in time";
   }
-  const said = errors.trim().split("\n").at(0) ?? "";
+  const [first = ""] = errors.trim().split("\n");
   const how =
     typeof error.code === "number" ? `exit code ${error.code}` : `${error.code ?? error.signal}`;
-  return said === "" ? how : `${how}: ${said.slice(0, 200)}`;
+  return first === "" ? how : `${how}: ${first.slice(0, 200)}`;
 }
 
 // --- the end of a process --------------------------------------------------------------------------

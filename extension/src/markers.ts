@@ -14,7 +14,7 @@ import {
   type TurnEntry,
   UnmarkRequest,
 } from "./protocol.ts";
-import { showDone } from "./requests.ts";
+import { confirm, showDone } from "./requests.ts";
 
 export function markerCommands(app: App): Commands {
   return {
@@ -63,12 +63,7 @@ async function remove(app: App, session: SessionSummary, marker: Marker | null):
     return;
   }
   const stays = "The turn stays, and so do notes and branches that were made at it.";
-  const sure = await vscode.window.showWarningMessage(
-    "Remove this marker?",
-    { modal: true, detail: `${labelOf(meant)}\n${stays}` },
-    "Remove",
-  );
-  if (sure === "Remove") {
+  if (await confirm("Remove this marker?", `${labelOf(meant)}\n${stays}`, "Remove")) {
     const { checkpointId } = meant;
     await app.server.request(UnmarkRequest, { sessionId: session.sessionId, checkpointId });
     showDone("The marker is removed");
@@ -113,7 +108,7 @@ function actionsOf(app: App, session: SessionSummary, chosen: ChosenTurn): reado
       "git-branch",
       "Restore from Here…",
       () => restore(app, session, chosen),
-      "Opens a branch at a marker on this turn; nothing is taken back here.",
+      "Opens a branch at a marker on this turn; this session does not change.",
     ),
   ];
   return [
@@ -122,7 +117,7 @@ function actionsOf(app: App, session: SessionSummary, chosen: ChosenTurn): reado
       "open-preview",
       "Show View Text",
       () => documents.openState("view", session, here),
-      "What a model would be told of the session at the end of this turn.",
+      "What a model would read about the session at the end of this turn.",
     ),
     action("json", "Show Checkpoint JSON", () => documents.openState("json", session, here)),
     action("diff", "Compare with Now", () => documents.compareStates(session, here, now)),

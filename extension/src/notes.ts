@@ -15,6 +15,7 @@ import {
   RevokeNoteRequest,
   type SessionSummary,
 } from "./protocol.ts";
+import { confirm } from "./requests.ts";
 import { pathForSessions } from "./settings.ts";
 
 /** How many messages and calls are offered as evidence. */
@@ -90,8 +91,7 @@ async function revoke(app: App, note: Note | null): Promise<void> {
     const isFact = note.kind === "fact";
     const question = isFact ? "Revoke this fact?" : "Revoke this decision?";
     const detail = plain(isFact ? `${note.id} = ${note.value}` : (note.decision ?? ""));
-    const modal = { modal: true, detail };
-    if ((await vscode.window.showWarningMessage(question, modal, "Revoke")) === "Revoke") {
+    if (await confirm(question, detail, "Revoke")) {
       const { sessionId } = session;
       await app.server.request(RevokeNoteRequest, { sessionId, id: note.id, kind: note.kind });
     }
@@ -150,7 +150,7 @@ async function askText(
   problem: (text: string) => string | null = () => null,
 ): Promise<string | undefined> {
   const validateInput = (text: string) =>
-    text.trim() === "" ? "Say something." : problem(text.trim());
+    text.trim() === "" ? "Enter a text." : problem(text.trim());
   const options = { title, prompt, value, ignoreFocusOut: true, validateInput };
   return (await vscode.window.showInputBox(options))?.trim();
 }

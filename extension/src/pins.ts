@@ -38,7 +38,7 @@ export function pinCommands(app: App): Commands {
       inView(app, async ({ sessionId }) => {
         if (node?.pin) {
           await app.server.request(UnpinRequest, { sessionId, path: pathOf(node.pin) });
-          showDone("The pin is taken away");
+          showDone("The pin is removed");
         }
       }),
   };

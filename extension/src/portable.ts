@@ -5,7 +5,7 @@ import { type App, type Commands, onSession } from "./app.ts";
 import { countWords, importText, packName } from "./model/portable.ts";
 import { harmless } from "./model/text.ts";
 import { ExportRequest, ImportRequest, type SessionSummary } from "./protocol.ts";
-import { attempt, longRequest } from "./requests.ts";
+import { attempt, confirm, longRequest } from "./requests.ts";
 import { workspacePaths } from "./settings.ts";
 import { openCodex } from "./terminal.ts";
 
@@ -55,9 +55,7 @@ async function importPack({ server, documents }: App): Promise<void> {
   }
   await documents.openText("Import", importText(would));
   const detail = `It was made elsewhere: the document shows all that a model will be told. It becomes a new session for ${cwd}.`;
-  const question = "Make a session of this pack?";
-  const modal = { modal: true, detail };
-  if ((await vscode.window.showWarningMessage(question, modal, "Import")) !== "Import") {
+  if (!(await confirm("Make a session of this pack?", detail, "Import"))) {
     return;
   }
   const done = await longRequest(server, "Importing", ImportRequest, { ...asked, dryRun: false });

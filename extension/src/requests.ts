@@ -20,6 +20,12 @@ export async function attempt(
   }
 }
 
+/** Ask a question that needs a click on `button` to go on. */
+export async function confirm(question: string, detail: string, button: string) {
+  const modal = { modal: true, detail };
+  return (await vscode.window.showWarningMessage(question, modal, button)) === button;
+}
+
 export function showDone(sentence: string): void {
   vscode.window.setStatusBarMessage(sentence, 3000);
 }

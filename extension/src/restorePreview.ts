@@ -115,13 +115,13 @@ export class RestorePreview {
     const down = whyDown(state);
     if (down !== null) {
       this.#complain(down);
-    } else if (state.kind === "ready" && !this.#isBusy && !(await this.#isStill())) {
+    } else if (state.kind === "ready" && !this.#isBusy && !(await this.#isCurrent())) {
       await this.#look();
     }
   }
 
   /** Whether the session and the data behind the page are unchanged. */
-  async #isStill(): Promise<boolean> {
+  async #isCurrent(): Promise<boolean> {
     try {
       const { sessionId } = this.#of;
       const [ground] = await Promise.all([
@@ -152,11 +152,11 @@ export class RestorePreview {
       await answering(this.#server);
       const answer = await vscode.window.withProgress(busy, () => this.#answer(options, token));
       if (!token.isCancellationRequested) {
-        const { ground, ...told } = answer;
-        const { label, checkpointId } = told.would;
+        const { ground, ...contents } = answer;
+        const { label, checkpointId } = contents.would;
         this.#shown = JSON.stringify(ground);
         this.page.panel.title = `Restore “${nameOf(label, checkpointId)}”`;
-        this.page.send({ kind: "preview", ...this.#of, options, ...told });
+        this.page.send({ kind: "preview", ...this.#of, options, ...contents });
         if (this.#aside !== null) {
           this.page.complain(this.#aside, false);
         }
@@ -170,7 +170,7 @@ export class RestorePreview {
 
   #complain(sentence: string): void {
     this.#shown = undefined;
-    const unsure = "Whether the branch was opened is seen when the server runs again.";
+    const unsure = "When the server runs again, this page shows whether the branch was opened.";
     this.page.complain(this.#unsureSince === null ? sentence : `${sentence} ${unsure}`, true);
   }
 

@@ -14,7 +14,7 @@ export abstract class Tree<Row> implements vscode.TreeDataProvider<Row>, vscode.
   readonly view: vscode.TreeView<Row>;
   protected readonly server: Server;
   protected readonly subscriptions: vscode.Disposable[] = [];
-  readonly #looks = new Newest();
+  readonly #requests = new Newest();
 
   constructor(id: string, server: Server) {
     this.server = server;
@@ -40,7 +40,7 @@ export abstract class Tree<Row> implements vscode.TreeDataProvider<Row>, vscode.
     if (known !== null) {
       return [...known];
     }
-    const isNewest = row === undefined ? this.#looks.begin() : () => true;
+    const isNewest = row === undefined ? this.#requests.begin() : () => true;
     if (this.server.state.kind !== "ready") {
       this.view.message = "";
       return [];

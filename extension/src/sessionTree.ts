@@ -146,7 +146,7 @@ export class SessionTree extends Tree<SessionNode> {
         }
         setContext("empty", reason);
         const isQuiet = vscode.workspace.isTrusted || roots.length === 0;
-        const restricted = "Restricted Mode: nothing that this folder names is run.";
+        const restricted = "Restricted Mode: programs that this folder names are not run.";
         // In an empty tree the message would replace the welcome text, which says the same.
         this.view.message = isQuiet ? "" : restricted;
       }

@@ -24,7 +24,7 @@ export function figures(done: Compacted): string {
 export function notice(done: Compacted): string {
   return done.into === "new"
     ? `Compacted into a new session: ${changeText(done)}. The old one stays as it is.`
-    : `Compacted in place: ${changeText(done)}. Nothing that was there is gone.`;
+    : `Compacted in place: ${changeText(done)}. The old history stays in the file.`;
 }
 
 function changeText(done: Compacted): string {
@@ -145,7 +145,7 @@ export function lossesText(losses: readonly Loss[]): string {
   }
   const head = [
     "What each compaction lost: what was there before it, and is not in its replacement.",
-    "✗ lost   ✓ still there   ? nobody can tell",
+    "✗ lost   ✓ still there   ? not known",
   ];
   const parts = losses.toReversed().map((loss) => lossText(loss));
   return `${[head.join("\n"), ...parts].join("\n\n\n")}\n`;

@@ -96,7 +96,7 @@ function stateOf({ problem, trusted, failure, byHand }: ConnectDoor): string {
     not_configured: "not connected",
     unreadable: "not known: config.toml cannot be read",
     incomplete: "some are missing or changed",
-    program_missing: "what it calls is no longer there",
+    program_missing: "the program it calls no longer exists",
     other_program: "calls another installation",
     other_folders: "calls us for other folders",
     no_hooks: "this Codex has no hooks",

@@ -102,7 +102,7 @@ export function doctorText(report: DoctorReport): string {
     ([reason, count]) => `    ${reason}: ${count}`,
   );
   if (skipped.length > 0) {
-    findings.push(["Left aside, by reason:", ...skipped].join("\n"));
+    findings.push(["Skipped, by reason:", ...skipped].join("\n"));
   }
   return `${[head.join("\n"), ...findings].join("\n\n")}\n`;
 }

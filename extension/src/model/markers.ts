@@ -39,9 +39,8 @@ export function standingOf(marker: Marker, session: SessionSummary): string {
   if (marker.sessionId !== session.sessionId) {
     return "on a turn of the source";
   }
-  return marker.turnNumber === null
-    ? "detached: its turn was rolled back"
-    : `turn ${marker.turnNumber}`;
+  const number = marker.turnNumber;
+  return number === null ? "detached: its turn was rolled back" : `turn ${number}`;
 }
 
 export function isDetached(marker: Marker, session: SessionSummary): boolean {
@@ -105,7 +104,7 @@ export function offered(choices: readonly TurnChoice[]): TurnChoice | undefined 
 /** The reason if a text cannot be a label; else null. */
 export function labelProblem(text: string): string | null {
   if (plain(text) === "") {
-    return "Say something.";
+    return "Enter a text.";
   }
   return [...text.trim()].length > MAX_LABEL ? `${MAX_LABEL} characters at most.` : null;
 }

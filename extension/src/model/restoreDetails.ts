@@ -185,7 +185,7 @@ function differenceSections({ drift, missing, fallbacks }: RestoreDetails): Sect
   return [
     ...list("drift", "Changed since the marker", drift, file, then, hashed("Now", "now")),
     ...list("missing", "No longer there", missing, file, then),
-    ...list("fallbacks", "Made do with", fallbacks, ["What", what], file),
+    ...list("fallbacks", "Replacements", fallbacks, ["What", what], file),
   ];
 }
 

@@ -145,13 +145,13 @@ function isOwnAncestor(
   session: SessionSummary,
   byId: ReadonlyMap<string, SessionSummary>,
 ): boolean {
-  const met = new Set<string>();
+  const seen = new Set<string>();
   let next = session.parentSession;
-  while (next !== null && !met.has(next)) {
+  while (next !== null && !seen.has(next)) {
     if (next === session.sessionId) {
       return true;
     }
-    met.add(next);
+    seen.add(next);
     next = byId.get(next)?.parentSession ?? null;
   }
   return false;

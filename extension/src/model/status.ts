@@ -97,7 +97,7 @@ const REFUSALS: Readonly<Record<string, string>> = {
   session_live: "Not done: another program has this session open.",
   turn_not_complete: "Not done: the turn is not complete yet.",
   not_smaller: "Not done: the context would not become smaller.",
-  item_too_large: "Not done: what has to stay does not fit into the context window.",
+  item_too_large: "Not done: what must be kept does not fit into the context window.",
   codex_failed: "Not done: Codex made no summary.",
   timed_out: "Not done: it took too long.",
   blocked_by_hook: "Not done: a hook that runs before a compaction did not allow it.",
