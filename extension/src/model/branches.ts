@@ -87,7 +87,9 @@ export function lineageText(lineage: Lineage): string {
     return lines.map((line) => `${indent}${line}`).join("\n");
   });
   const circles =
-    lineage.circles.length === 0 ? [] : [`Left out to avoid a circle: ${lineage.circles.length}`];
+    lineage.circles.length === 0
+      ? []
+      : [`Left out, since they would lead in a circle: ${lineage.circles.length}`];
   const omitted = lineage.omitted === 0 ? [] : [`${lineage.omitted} more`];
   return `${[...blocks, ...circles, ...omitted].join("\n\n")}\n`;
 }
