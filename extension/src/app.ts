@@ -1,4 +1,4 @@
-/** What commands work with, and which session each of them is about. */
+/** What the commands share, and how a command finds its session. */
 
 import * as vscode from "vscode";
 import type { Server } from "./client.ts";
@@ -8,7 +8,6 @@ import { type Marker, SessionRequest, type SessionSummary } from "./protocol.ts"
 import { attempt } from "./requests.ts";
 import type { SessionNode, SessionTree } from "./sessionTree.ts";
 
-/** The parts of this window that commands work with. */
 export interface App {
   readonly server: Server;
   readonly feed: ChangeFeed;
@@ -17,13 +16,13 @@ export interface App {
   readonly documents: Documents;
 }
 
-/** Commands by their names in package.json, without the prefix. */
+/** Commands by name, without the prefix that package.json gives them. */
 export type Commands = Record<string, (...args: never[]) => unknown>;
 
-/** What a command about a session is called with: a row, a session by its id, or nothing. */
+/** The argument of a command about a session: a row, a session id, or nothing. */
 export type Target = SessionNode | { readonly kind?: undefined; readonly sessionId: string };
 
-/** Make a command about the session of a row, else the one in view; refusals are shown. */
+/** Make a command for the session of a row, else for the session in view; it shows refusals. */
 export function onSession(
   app: App,
   act: (session: SessionSummary, marker: Marker | null) => Promise<void>,
@@ -36,7 +35,7 @@ export function onSession(
     });
 }
 
-/** Work on the session in view; refusals are shown. */
+/** Do something with the session in view; show refusals. */
 export function inView(app: App, act: (session: SessionSummary) => Promise<void>): Promise<void> {
   return onSession(app, act)();
 }
@@ -49,6 +48,5 @@ async function sessionOf(app: App, target?: Target): Promise<SessionSummary | nu
   if (target === undefined || target.kind !== undefined) {
     return target !== undefined && "session" in target ? target.session : app.following.current;
   }
-  const { sessionId } = target;
-  return (await app.server.request(SessionRequest, { sessionId })).summary;
+  return (await app.server.request(SessionRequest, { sessionId: target.sessionId })).summary;
 }

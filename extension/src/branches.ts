@@ -1,4 +1,4 @@
-/** The way between a session, its source and its branches: gone to, compared, drawn, deleted. */
+/** Commands that lead from a session to its source and its branches. */
 
 import * as vscode from "vscode";
 import { type App, type Commands, onSession, type Target } from "./app.ts";
@@ -13,7 +13,7 @@ import {
   SessionRequest,
   type SessionSummary,
 } from "./protocol.ts";
-import { attempt, codeOf, showDone } from "./requests.ts";
+import { attempt, codeOf, confirm, showDone } from "./requests.ts";
 
 export function branchCommands(app: App): Commands {
   return {
@@ -27,7 +27,12 @@ export function branchCommands(app: App): Commands {
     compareWithSource: onSession(app, (session) => compareWithSource(app, session)),
     showLineage: onSession(app, (session) => showLineage(app, session)),
     deleteBranch: (target?: Target) =>
-      onSession(app, (session) => attempt(() => remove(app, session), whyNotDeleted))(target),
+      onSession(app, (session) =>
+        attempt(
+          () => remove(app, session),
+          (error) => NOT_DELETED[codeOf(error)] ?? null,
+        ),
+      )(target),
   };
 }
 
@@ -35,7 +40,7 @@ async function inform(sentence: string): Promise<void> {
   await vscode.window.showInformationMessage(sentence);
 }
 
-/** Show a session: its row where it is listed, its checkpoint in any case. */
+/** Show a session in the Checkpoint view, and select its row if the list has one. */
 async function goTo({ server, following, tree }: App, sessionId: string): Promise<void> {
   let session: SessionSummary;
   try {
@@ -57,30 +62,25 @@ async function goTo({ server, following, tree }: App, sessionId: string): Promis
   }
 }
 
-/** Go to where a session came from, or to what came of it; of several a person chooses. */
+/** Go to the source or to a branch; ask which branch if there are several. */
 async function go(app: App, session: SessionSummary, end: End): Promise<void> {
   const { sessionId } = session;
   const { source, items } = await app.server.request(BranchesRequest, { sessionId });
-  if (end === "source" && source === null) {
-    await inform("This session began by itself.");
-    return;
-  }
-  if (end === "branch" && items.length === 0) {
-    await inform("This session has no branch.");
-    return;
-  }
   const other = end === "source" ? source : await askBranch(session, items);
   if (other) {
     await goTo(app, other.sessionId);
+  } else if (end === "source") {
+    await inform("This session has no source.");
+  } else if (items.length === 0) {
+    await inform("This session has no branch.");
   }
 }
 
-/** Show source and branch side by side, each as it is now. */
 async function compareWithSource(app: App, session: SessionSummary): Promise<void> {
   const { sessionId } = session;
   const { source } = await app.server.request(BranchesRequest, { sessionId });
   if (source === null) {
-    await inform("This session began by itself.");
+    await inform("This session has no source.");
   } else if (!source.available) {
     await inform("The source of this session is no longer here.");
   } else {
@@ -89,12 +89,11 @@ async function compareWithSource(app: App, session: SessionSummary): Promise<voi
   }
 }
 
-/** Show the tree that a session stands in; a session that is chosen is gone to. */
+/** Show the tree of a session's sources and branches; choosing a session goes there. */
 async function showLineage(app: App, session: SessionSummary): Promise<void> {
-  const { sessionId } = session;
   const location = { viewId: "codexCheckpoints.sessions" };
   const lineage = await vscode.window.withProgress({ location }, () =>
-    app.server.request(LineageRequest, { sessionId }),
+    app.server.request(LineageRequest, { sessionId: session.sessionId }),
   );
   const choices = lineageChoices(lineage);
   const asText = {
@@ -116,28 +115,16 @@ async function showLineage(app: App, session: SessionSummary): Promise<void> {
   }
 }
 
-/** Delete a session that was made here, once the person is sure. */
 async function remove({ server }: App, session: SessionSummary): Promise<void> {
   const stays =
     "Its session file is removed for good. What it was made of stays as it is, and so does the record of how it was made.";
-  const sure = await vscode.window.showWarningMessage(
-    "Delete this session?",
-    { modal: true, detail: `${subject(session)}\n\n${stays}` },
-    "Delete",
-  );
-  if (sure === "Delete") {
+  if (await confirm("Delete this session?", `${subject(session)}\n\n${stays}`, "Delete")) {
     await server.request(DeleteRequest, { sessionId: session.sessionId });
     showDone("The session is deleted");
   }
 }
 
-function whyNotDeleted(error: unknown): string | null {
-  switch (codeOf(error)) {
-    case "conflict":
-      return "Not deleted: only a session that was made here, and of which nothing came, can go.";
-    case "session_live":
-      return "Not deleted: another program has this session open.";
-    default:
-      return null;
-  }
-}
+const NOT_DELETED: Readonly<Record<string, string>> = {
+  conflict: "Not deleted: only a session that was made here and has no branches can be deleted.",
+  session_live: "Not deleted: another program has this session open.",
+};

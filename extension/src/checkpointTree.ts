@@ -90,7 +90,6 @@ export class CheckpointTree extends Tree<CheckpointNode> {
   }
 }
 
-/** What a click does; the row itself goes along. */
 function commandOf(action: Action, node: CheckpointNode): vscode.Command {
   const names = {
     open: ["openArtifact", "Open File"],
@@ -102,7 +101,7 @@ function commandOf(action: Action, node: CheckpointNode): vscode.Command {
   return { command: `codexCheckpoints.${command}`, title, arguments: [node] };
 }
 
-/** Which menu a row has, for the conditions of package.json. */
+/** The context value of a row, for the menu conditions in package.json. */
 function menuOf(node: CheckpointNode): string {
   if (node.note !== null) {
     return isSuspect(node.note) ? "suspectFact" : node.note.kind;
@@ -116,7 +115,7 @@ function menuOf(node: CheckpointNode): string {
 
 export function checkpointCommands({ following, documents }: App): Commands {
   const folder = () => following.current?.cwd ?? null;
-  // By a key of a person's own it may be called without a row.
+  // A user's own key binding calls these without a row.
   const onRow = (act: (action: Action) => unknown) => (row?: CheckpointNode) =>
     row?.action ? act(row.action) : undefined;
   return {

@@ -1,4 +1,4 @@
-/** The server's life: started, asked, stopped, gone; and what it says by itself. */
+/** Starts the server, sends it requests, stops it, and reports what it announces. */
 
 import type { ChildProcess } from "node:child_process";
 import * as vscode from "vscode";
@@ -21,34 +21,33 @@ import {
 } from "./protocol.ts";
 import * as settings from "./settings.ts";
 
-/** Says in the log what it would otherwise show: the view and the status bar speak to people. */
+/** Logs its errors only: the view and the status bar show them. */
 class QuietClient extends LanguageClient {
   override error(message: string, data?: unknown): void {
     super.error(message, data, false);
   }
 }
 
-/** The server ended before it answered: whether it did what it was asked for is not known. */
+/** The server ended before it answered: nobody knows whether it did what was asked. */
 export class Unanswered extends Error {
   constructor() {
     super("The server ended before it answered.");
   }
 }
 
-/** What was begun may come to its end, a hook of the user's included, before the server is ended. */
+/** How long running work may take to finish before the server is killed; a user's hook counts. */
 const TIME_TO_END_MS = 12_000;
 
-/** A server says who it is before it reads anything; one that does not by then never will. */
+/** A server that has not initialized by then never will. */
 const TIME_TO_START_MS = 30_000;
 
-/** How the connection says that no answer will come. */
 const CUT_OFF: readonly number[] = [
   ErrorCodes.PendingResponseRejected,
   ErrorCodes.MessageWriteError,
   ErrorCodes.ConnectionInactive,
 ];
 
-/** Wait until a server that is being started can be asked, or has said why it cannot. */
+/** Wait until a starting server is ready for requests or has failed. */
 export function answering(server: Server): Promise<void> {
   return new Promise((resolve) => {
     if (server.state.kind !== "starting") {
@@ -64,7 +63,7 @@ export function answering(server: Server): Promise<void> {
   });
 }
 
-/** The same for a person who asks once more: a server that is down is started first. */
+/** The same for a person's retry: start a server that is down first. */
 export function awake(server: Server): Promise<void> {
   return whyDown(server.state) === null ? answering(server) : server.restart();
 }
@@ -76,11 +75,10 @@ export class Server {
   readonly #started = new vscode.EventEmitter<void>();
   readonly #left = new vscode.EventEmitter<LanguageClient>();
   readonly onDidChangeState = this.#stateChanged.event;
-  /** It answers, and has read nothing yet. */
+  /** The server answers requests; it has read no sessions yet. */
   readonly onDidStart = this.#started.event;
-  /** Sessions are not what they were. */
   readonly onDidChangeSessions = this.#sessionsChanged.event;
-  /** A session edited files off its plan; said only where the setting asks for it. */
+  /** A session edited files outside its plan; sent only if the setting asks for it. */
   readonly onDidStray = this.#strayed.event;
   readonly log: vscode.LogOutputChannel;
   readonly #seeker: Seeker;
@@ -98,12 +96,11 @@ export class Server {
     return this.#state;
   }
 
-  /** The client while it can be asked. */
+  /** The client while it is running. */
   get client(): LanguageClient | null {
     return this.#client?.isRunning() === true ? this.#client : null;
   }
 
-  /** Set the state and announce it. */
   become(state: ServerState): void {
     if (state.kind !== this.#state.kind) {
       this.log.info(`server: ${state.kind}`);
@@ -112,10 +109,10 @@ export class Server {
     this.#stateChanged.fire(state);
   }
 
-  /** Start, or start anew; several calls run one after the other. */
+  /** Start or restart; several calls run one after the other. */
   restart(): Promise<void> {
     return this.#next(async () => {
-      // Said before the old one ends: who asks meanwhile waits for the new one.
+      // Announced before the old one ends, so that requests wait for the new one.
       this.become({ kind: "starting" });
       await this.#stop();
       await this.#start();
@@ -126,17 +123,14 @@ export class Server {
     return this.#next(() => this.#stop());
   }
 
-  /** Do this when what was asked before is done, or failed. */
+  /** Run after the earlier calls, whether they worked or failed. */
   #next(work: () => Promise<void>): Promise<void> {
     const done = this.#queue.then(work);
     this.#queue = done.catch(() => {}); // whoever asked sees it fail
     return done;
   }
 
-  /**
-   * Ask; a server that is being started is waited for.  The answer is typed by the method; refusals
-   * and failures reject, an end as `Unanswered`.
-   */
+  /** Send a request, if need be after the start; rejects with `Unanswered` if the server ends. */
   async request<P, R, E>(
     type: RequestType<P, R, E>,
     params: P,
@@ -149,7 +143,7 @@ export class Server {
     }
     const began = performance.now();
     let outcome = "failed";
-    // A client that is stopped forgets who still waits for an answer.
+    // A stopped client never settles its open requests.
     let leaves: vscode.Disposable | undefined;
     const left = new Promise<never>((_, reject) => {
       leaves = this.#left.event((which) => which === client && reject(new Unanswered()));
@@ -171,7 +165,7 @@ export class Server {
     }
   }
 
-  /** Start; an interpreter that answered once and now fails is given up for another look. */
+  /** Start; if the remembered interpreter fails, search once more. */
   async #start(mayLookAgain = true): Promise<void> {
     try {
       const command = await serverCommand(this.#seeker);
@@ -183,7 +177,7 @@ export class Server {
       const child = await begin(command, this.#seeker.folder, this.log);
       this.#process = child;
       this.#client = this.#clientOf(child);
-      // One that has ended rejects the start; nothing else would.
+      // The start rejects only when the process ends.
       const late = setTimeout(() => void end(child), TIME_TO_START_MS);
       await this.#client.start().finally(() => clearTimeout(late));
       this.become({ kind: "indexing", percent: null });
@@ -219,7 +213,6 @@ export class Server {
             return { action: CloseAction.DoNotRestart, handled: true };
           },
         },
-        // The process is started by us, and its output is read already.
         stdioOptions: { stdout: () => {}, stderr: () => {} },
       },
     );
@@ -232,7 +225,7 @@ export class Server {
     return client;
   }
 
-  /** It ended without having been asked to. */
+  /** Handle an end that nobody asked for. */
   #gone(child: ChildProcess): void {
     if (this.#process === child && this.#state.kind !== "starting") {
       this.#client = null;
@@ -248,7 +241,7 @@ export class Server {
     try {
       await client?.stop(TIME_TO_END_MS);
     } catch {
-      // It failed to start, or is gone already.
+      // It failed to start, or has ended.
     }
     if (client !== null) {
       this.#left.fire(client);

@@ -1,4 +1,4 @@
-/** Compacts a session after a look at what that does, and goes on with one in a terminal. */
+/** Compacts a session after a preview, and resumes sessions in a terminal. */
 
 import * as vscode from "vscode";
 import { type App, type Commands, onSession } from "./app.ts";
@@ -30,11 +30,9 @@ export function compactionCommands(app: App): Commands {
   };
 }
 
-/** Show both histories side by side, ask where to, and compact. */
 async function compact(app: App, session: SessionSummary): Promise<void> {
   const { server, documents } = app;
-  const { sessionId } = session;
-  const asked = { sessionId, placement: "manual", force: false };
+  const asked = { sessionId: session.sessionId, placement: "manual", force: false };
   const first = { ...asked, into: "new", strategy: "checkpoint" };
   const looking = "Looking at what a compaction would do";
   const would = await longRequest(server, looking, CompactPreviewRequest, first);
@@ -54,7 +52,6 @@ async function compact(app: App, session: SessionSummary): Promise<void> {
   }
 }
 
-/** Show quietly what was done, with the ways on from there. */
 async function showDone(app: App, session: SessionSummary, done: Compacted): Promise<void> {
   const [go, report, back] = ["Resume in Terminal", "Open Report", "Undo"];
   const chosen = await vscode.window.showInformationMessage(notice(done), go, report, back);
@@ -76,27 +73,21 @@ async function undo({ server }: App, compactionId: string): Promise<void> {
   vscode.window.setStatusBarMessage(sentence, 8000);
 }
 
-/** Ask where the work is to go on, and who says what stays of it. */
+/** Ask where the work continues, and whether Codex writes the summary. */
 async function askPlace(title: string) {
-  const own = {
-    label: "With a summary that Codex asks its model for",
-    kind: vscode.QuickPickItemKind.Separator,
-  };
-  const place = (label: string, detail: string, into: string, strategy: string) => ({
-    label,
-    detail,
-    into,
-    strategy,
-  });
+  const label = "With a summary that Codex asks its model for";
+  const own = { label, kind: vscode.QuickPickItemKind.Separator };
   const stays = "This session stays as it is; the new one goes on from its checkpoint.";
   const appended = "Appended to this session, while Codex does not have it open.";
-  const summary = "Takes a model call, in a fork that is put away afterwards.";
+  const detail = "Takes a model call, in a fork that is archived afterwards.";
+  const [fresh, here] = ["Into a New Session", "In Place"];
+  const [byUs, byCodex] = [{ strategy: "checkpoint" }, { strategy: "codex", detail }];
   const items = [
-    place("Into a New Session", stays, "new", "checkpoint"),
-    place("In Place", appended, "in-place", "checkpoint"),
+    { label: fresh, detail: stays, into: "new", ...byUs },
+    { label: here, detail: appended, into: "in-place", ...byUs },
     own,
-    place("Into a New Session, Summarised by Codex", summary, "new", "codex"),
-    place("In Place, Summarised by Codex", summary, "in-place", "codex"),
+    { label: `${fresh}, Summarised by Codex`, into: "new", ...byCodex },
+    { label: `${here}, Summarised by Codex`, into: "in-place", ...byCodex },
   ];
   const placeHolder = "Left: what the model sees now. Right: what it would see.";
   const options = { title, placeHolder, ignoreFocusOut: true };
@@ -106,7 +97,7 @@ async function askPlace(title: string) {
 
 // --- going on ------------------------------------------------------------------------------------
 
-/** Check between two turns, as the setting says, and go on in a terminal (JUN-16, JUN-36). */
+/** Compact first if the settings say so, then resume in a terminal (JUN-16, JUN-36). */
 export async function resume(app: App, session: SessionSummary): Promise<void> {
   const { sessionId } = session;
   const looking = "Looking at how full the context is";
@@ -128,7 +119,7 @@ export async function resume(app: App, session: SessionSummary): Promise<void> {
   await (await askHow(app, session, found))?.run();
 }
 
-/** Ask only where there is something to choose. */
+/** How to resume; ask only if there is a choice. */
 async function askHow(app: App, session: SessionSummary, found: Resumed) {
   const { offer, continuedBy, cwd } = found;
   const items: (vscode.QuickPickItem & { readonly run: () => Promise<void> })[] = [];
@@ -150,10 +141,7 @@ async function askHow(app: App, session: SessionSummary, found: Resumed) {
 
 // --- one hint --------------------------------------------------------------------------------------
 
-/**
- * Offer once to compact the session in view when the server finds that worth while; the setting
- * turns it off.  Of a session that Codex has loaded it is only said: nothing can be done from here.
- */
+/** Offer once to compact the session in view; for a running session only show that it is due. */
 export function offerCompaction(app: App): vscode.Disposable {
   const hints = new Hints(Date.now());
   return app.following.onDidChange(({ session }) => {

@@ -1,4 +1,4 @@
-/** Connects Codex with us and takes that back, after a person has seen what is written. */
+/** Connects and disconnects Codex, after the user has seen what will be written. */
 
 import { realpathSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -12,14 +12,29 @@ import {
   isSettled,
 } from "./model/connection.ts";
 import { type ConnectReport, ConnectRequest } from "./protocol.ts";
-import { attempt } from "./requests.ts";
+import { attempt, confirm } from "./requests.ts";
 import { Tree, treeItem } from "./rows.ts";
 import { workspacePaths } from "./settings.ts";
 import { openCodex } from "./terminal.ts";
 
 const CONNECTED = "codexCheckpoints.connected";
 
-type Change = "connect" | "remove";
+const CHANGES = {
+  connect: {
+    title: "Connect Codex",
+    button: "Connect",
+    question: "Let Codex call Codex Checkpoints?",
+    nothing: "Codex is connected already: there is nothing to change.",
+  },
+  remove: {
+    title: "Disconnect Codex",
+    button: "Disconnect",
+    question: "Take Codex Checkpoints out of Codex's configuration?",
+    nothing: "Codex's configuration has no entry of Codex Checkpoints.",
+  },
+} as const;
+
+type Change = keyof typeof CHANGES;
 
 export function connectionCommands(app: App, tree: ConnectionTree): Commands {
   return {
@@ -33,7 +48,7 @@ export function connectionCommands(app: App, tree: ConnectionTree): Commands {
   };
 }
 
-/** Say once that Codex calls what is gone: an update of this extension moves it. */
+/** Warn if Codex calls a program that no longer exists: an update of this extension moves it. */
 export async function warnWhenLost(app: App, tree: ConnectionTree): Promise<void> {
   try {
     const { doors } = await ask(app, "connect", true);
@@ -41,13 +56,13 @@ export async function warnWhenLost(app: App, tree: ConnectionTree): Promise<void
       return;
     }
   } catch (error) {
-    // What is wrong with Codex's configuration is told where a person asks for it.
+    // The Connection view shows problems of Codex's configuration.
     app.server.log.info(`connection: ${error instanceof Error ? error.message : error}`);
     return;
   }
   const again = "Connect Again…";
   const chosen = await vscode.window.showWarningMessage(
-    "Codex calls Codex Checkpoints where it no longer is, so it is not given checkpoints back. Connect it again.",
+    "Codex calls Codex Checkpoints at a place where it no longer is, so Codex gets no checkpoints. Connect it again.",
     again,
   );
   if (chosen === again) {
@@ -55,7 +70,6 @@ export async function warnWhenLost(app: App, tree: ConnectionTree): Promise<void
   }
 }
 
-/** Say how hooks come to be trusted: only Codex asks for that, and only its user answers. */
 async function explainTrust(): Promise<void> {
   const start = "Start Codex in Terminal";
   const chosen = await vscode.window.showInformationMessage(
@@ -67,10 +81,9 @@ async function explainTrust(): Promise<void> {
   }
 }
 
-/** Say what an older Codex lacks; how it is updated depends on how it was installed. */
 async function explainUpdate(): Promise<void> {
   await vscode.window.showInformationMessage(
-    "This version of Codex has no hooks, so it cannot be given the checkpoint back. Update Codex in the way you installed it; the memory tools work without.",
+    "This version of Codex has no hooks, so it cannot get the checkpoint. Update Codex in the way you installed it; the memory tools work without hooks.",
   );
 }
 
@@ -78,7 +91,7 @@ async function makeChange(app: App, tree: ConnectionTree, change: Change): Promi
   await attempt(async () => {
     const preview = await ask(app, change, true);
     if (preview.changes.length === 0) {
-      await vscode.window.showInformationMessage(nothingToDo(change));
+      await vscode.window.showInformationMessage(CHANGES[change].nothing);
     } else if (await isAgreed(app, change, preview)) {
       const done = await ask(app, change, false);
       reportDone(app, change, done);
@@ -91,29 +104,19 @@ async function ask({ server }: App, change: Change, dryRun: boolean): Promise<Co
   const [cwd] = vscode.workspace.isTrusted ? await workspacePaths() : [];
   const asked = { dryRun, remove: change === "remove", status: false, cwd: cwd ?? null };
   const report = await server.request(ConnectRequest, asked);
-  // The walkthrough ticks its step off when it is done, and not when somebody only looked.
+  // The walkthrough marks its step as done by this.
   const isConnected = report.doors.every(({ configured }) => configured);
   void vscode.commands.executeCommand("setContext", CONNECTED, isConnected);
   return report;
 }
 
-/** Show the changes behind the question: it is about somebody else's files. */
-async function isAgreed(
-  { documents }: App,
-  change: Change,
-  preview: ConnectReport,
-): Promise<boolean> {
-  const name = change === "connect" ? "Connect Codex" : "Disconnect Codex";
-  await documents.openText(name, changesText(preview));
-  const yes = change === "connect" ? "Connect" : "Disconnect";
-  const question =
-    change === "connect"
-      ? "Let Codex call Codex Checkpoints?"
-      : "Take Codex Checkpoints out of Codex's configuration?";
+/** Ask before another program's files are changed, with the changes in view. */
+async function isAgreed({ documents }: App, change: Change, preview: ConnectReport) {
+  const { title, button, question } = CHANGES[change];
+  await documents.openText(title, changesText(preview));
   const detail =
     "The document shows every line that changes. The rest of each file stays as it is, and a copy of it is kept beside it.";
-  const answer = await vscode.window.showWarningMessage(question, { modal: true, detail }, yes);
-  return answer === yes;
+  return confirm(question, detail, button);
 }
 
 function reportDone({ server }: App, change: Change, done: ConnectReport): void {
@@ -126,21 +129,15 @@ function reportDone({ server }: App, change: Change, done: ConnectReport): void 
   }
 }
 
-function nothingToDo(change: Change): string {
-  return change === "connect"
-    ? "Codex is connected already: nothing is to be written."
-    : "Nothing of Codex Checkpoints stands in Codex's configuration.";
-}
-
 const CONNECTION_VIEW = "codexCheckpoints.connection";
 
-/** So long a report is shown without asking again. */
+/** How long a report counts as current. */
 const FRESH_MS = 60_000;
 
-/** Codex may write several times, and people come and go: ask no more often than this. */
+/** The shortest time between two requests: Codex may write several times in a row. */
 const AGAIN_MS = 5_000;
 
-/** Wait so long for a file that is being written. */
+/** How long to wait until a file is completely written. */
 const WRITTEN_MS = 500;
 
 const CONFIGURATION = ["config.toml", "hooks.json"];
@@ -161,7 +158,7 @@ export class ConnectionTree extends Tree<ConnectionNode> {
     );
   }
 
-  /** Ask anew, at once when the view is seen, else as soon as it is. */
+  /** Ask again: now if the view is visible, else when it becomes visible. */
   refresh(): void {
     this.#askedAt = Number.NEGATIVE_INFINITY;
     this.redraw();
@@ -182,7 +179,7 @@ export class ConnectionTree extends Tree<ConnectionNode> {
     let report = this.#report;
     if (report === null || this.#age() > FRESH_MS) {
       report = await this.#ask();
-      // Who asked before the configuration was changed knows less than who asked after it.
+      // An older answer must not replace a newer one.
       if (isNewest()) {
         this.#report = report;
         this.#askedAt = performance.now();
@@ -212,7 +209,7 @@ export class ConnectionTree extends Tree<ConnectionNode> {
     return report;
   }
 
-  /** Watch the files, and those that they lead to: many keep theirs elsewhere, behind a link. */
+  /** Watch the files, and their targets where they are links. */
   #watch(codexHome: string): void {
     if (this.#watched?.codexHome === codexHome) {
       return;
@@ -231,7 +228,7 @@ export class ConnectionTree extends Tree<ConnectionNode> {
     this.#watched = { codexHome, watchers: vscode.Disposable.from(...watchers) };
   }
 
-  /** Look once for all that happens until then; what is not seen is looked at when it is. */
+  /** Ask once for all changes until then. */
   #lookSoon(): void {
     this.#timer ??= setTimeout(
       () => {

@@ -1,7 +1,4 @@
-/**
- * What can be read about a session, as read-only documents with addresses of our own: view text,
- * checkpoint, records, histories, and a session as it was at the end of a turn, compared.
- */
+/** Read-only documents about sessions, under addresses of our own. */
 
 import * as vscode from "vscode";
 import type { Server } from "./client.ts";
@@ -23,21 +20,20 @@ import {
 } from "./protocol.ts";
 import { errorText } from "./requests.ts";
 
-/** An address names a document by its authority, the session in the query. */
+/** An address names the document in its authority and the session in its query. */
 const SCHEME = "codex-checkpoints";
 
-/** The same for a session at the end of a turn, which stands in the fragment; without one it is now. */
+/** The same for a session at the end of the turn in the fragment; no turn means now. */
 const STATE_SCHEME = "codex-checkpoints-state";
 
-/** Lines wrap in it, and nothing covers their ends; package.json says so. */
+/** The language of wrapped texts; package.json sets its options. */
 const VIEW_LANGUAGE = "codex-checkpoint-view";
 
-/** What can be shown of a session as it is now, and of the server. */
 export type Document = "view" | "json" | "losses" | "doctor";
 
 const WRAPPED = new Set(["view", "losses", "text"]);
 
-/** These stay as they were when they were opened: a record never changes. */
+/** These documents do not change once they are open. */
 const FIXED = new Set(["record", "text", "now", "then"]);
 
 export class Documents implements vscode.TextDocumentContentProvider, vscode.Disposable {
@@ -46,7 +42,7 @@ export class Documents implements vscode.TextDocumentContentProvider, vscode.Dis
   readonly #server: Server;
   readonly #subscriptions: vscode.Disposable[];
   readonly #texts = new KeptTexts();
-  /** Those that nobody could answer, by their addresses. */
+  /** Addresses of documents that show an error instead of their text. */
   readonly #owed = new Set<string>();
 
   constructor(server: Server, feed: ChangeFeed) {
@@ -58,7 +54,7 @@ export class Documents implements vscode.TextDocumentContentProvider, vscode.Dis
     ];
   }
 
-  /** Open one in the editor; what is open already is shown, whatever it is called by now. */
+  /** Open a document; if one of this session is open under an older name, show that. */
   async open(document: Document, session: SessionSummary | null): Promise<void> {
     const query = session?.sessionId ?? "";
     const there = vscode.workspace.textDocuments.find(
@@ -79,7 +75,7 @@ export class Documents implements vscode.TextDocumentContentProvider, vscode.Dis
     await show(address("record", `/${fileName(ref)} – record.json`, sessionId, ref));
   }
 
-  /** Open a text that nobody could be asked for again. */
+  /** Open a text that only this window has. */
   async openText(name: string, text: string): Promise<void> {
     await show(address("text", `/${name}.txt`, this.#texts.keep(text)));
   }
@@ -88,7 +84,7 @@ export class Documents implements vscode.TextDocumentContentProvider, vscode.Dis
     await show(stateAddress(shape, session, place));
   }
 
-  /** Show the views of two states side by side; the title says how much differs. */
+  /** Compare the views of two states; the title counts the differences. */
   async compareStates(session: SessionSummary, one: Place, other: Place): Promise<void> {
     const [left, right] = inOrder(one, other);
     const { sessionId, turnId: fromTurnId } = left;
@@ -102,12 +98,12 @@ export class Documents implements vscode.TextDocumentContentProvider, vscode.Dis
     await compare(before?.uri, after?.uri, title);
   }
 
-  /** Show what the model sees now beside what it would see after a compaction. */
+  /** Compare what the model sees now with what it would see after a compaction. */
   async compareHistories(session: SessionSummary): Promise<void> {
     const name = fileName(subject(session));
     const now = address("now", `/${name} – now.txt`, session.sessionId);
     const then = address("then", `/${name} – compacted.txt`, session.sessionId);
-    // Who compares again wants what is so by now, also where both are still open.
+    // Update both sides if they are open already.
     this.#emitter.fire(now);
     this.#emitter.fire(then);
     await compare(now, then, `${name}: now ↔ compacted`);
@@ -164,7 +160,7 @@ export class Documents implements vscode.TextDocumentContentProvider, vscode.Dis
     }
   }
 
-  /** Only what is open asks again; while the server is away it stays as it is. */
+  /** Update open documents; without a server they stay as they are. */
   #refresh(changes: Changes): void {
     if (this.#server.state.kind !== "ready") {
       return;

@@ -1,4 +1,4 @@
-/** Warns, for those who asked for it, that Codex edits what neither plan nor recent work mentions. */
+/** Warns that Codex edits files outside plan and recent work, if a setting asks for it. */
 
 import * as vscode from "vscode";
 import type { Server } from "./client.ts";
@@ -9,7 +9,7 @@ import { SessionRequest, type Strayed } from "./protocol.ts";
 import { attempt } from "./requests.ts";
 import { turnOff } from "./settings.ts";
 
-/** One warning for what strays in a session, however much of it comes until it is answered. */
+/** One warning for each session at a time, whatever number of files it is about. */
 export function warnOfDrift(server: Server): vscode.Disposable {
   const drift = new Drift();
   return server.onDidStray((strayed) => {
@@ -28,7 +28,7 @@ async function warn(server: Server, drift: Drift, { sessionId }: Strayed): Promi
   if (chosen === off) {
     await turnOff("driftGuard", false);
   } else if (chosen === show) {
-    const title = "Changed Beside the Plan";
+    const title = "Changed Outside the Plan";
     const rows = files.map((file) => ({ ...file, label: iconless(file.label) }));
     const file = await vscode.window.showQuickPick(rows, { title });
     if (file !== undefined) {

@@ -1,5 +1,3 @@
-/** Wires the parts together; decides nothing. */
-
 import * as vscode from "vscode";
 import type { App, Commands } from "./app.ts";
 import { branchCommands } from "./branches.ts";
@@ -23,7 +21,7 @@ import { firstIndex, reportTrouble, StatusBar } from "./statusBar.ts";
 
 let running: Server | null = null;
 
-/** Begin: the views are there at once, the server follows. */
+/** Create the views, then start the server. */
 export function activate(context: vscode.ExtensionContext): void {
   const log = vscode.window.createOutputChannel("Codex Checkpoints", { log: true });
   const server = new Server(context.extensionPath, context.globalState, log);
@@ -71,14 +69,14 @@ export function activate(context: vscode.ExtensionContext): void {
       await firstIndex(server);
       await warnWhenLost(app, connections);
     }),
-    // Ages grow by themselves, and a session that ends without a word is no longer running.
+    // Ages change with time, and a session may end without a record.
     every(30_000, () => {
       following.look(new Set());
       tree.refresh();
     }),
     vscode.workspace.onDidGrantWorkspaceTrust(() => server.restart()),
     vscode.workspace.onDidChangeConfiguration((event) => {
-      // What the log holds is looked up each time.
+      // The trace setting is read at each request.
       const isOfTheLog = event.affectsConfiguration(`${SECTION}.trace`);
       if (event.affectsConfiguration(SECTION) && !isOfTheLog) {
         void server.restart();
@@ -86,7 +84,7 @@ export function activate(context: vscode.ExtensionContext): void {
     }),
   );
   setContext("state", server.state.kind);
-  // Not awaited: starting takes a moment, and the editor need not wait for it.
+  // Not awaited, so that the editor does not wait for the server.
   void server.restart();
 }
 

@@ -5,7 +5,7 @@ import * as vscode from "vscode";
 import { artifactPath } from "./model/documents.ts";
 import { plain } from "./model/text.ts";
 
-/** Open it if it is a file that is there; say so if not. Its name is never shown as markup. */
+/** Open a file of a session, or show why it cannot be opened. */
 export async function openArtifact(cwd: string | null, uri: string): Promise<void> {
   const file = await artifactAt(cwd, uri);
   if (file !== null) {
@@ -13,17 +13,17 @@ export async function openArtifact(cwd: string | null, uri: string): Promise<voi
   }
 }
 
-/** Find a file of a session; null where there is none, and a person has read why. */
+/** Find a file of a session; null after showing why there is none. */
 export async function artifactAt(cwd: string | null, uri: string): Promise<vscode.Uri | null> {
   const path = artifactPath(cwd, uri);
   if (path === null) {
-    void vscode.window.showWarningMessage("This place is not opened from a checkpoint.");
+    void vscode.window.showWarningMessage("This address cannot be opened from a checkpoint.");
     return null;
   }
   const target = vscode.Uri.file(path);
   try {
     const { type } = await vscode.workspace.fs.stat(target);
-    // A pipe or a device would never end.
+    // Reading a pipe or a device might never end.
     if ((type & vscode.FileType.File) === 0) {
       void vscode.window.showWarningMessage("This is not a file.");
       return null;
@@ -35,10 +35,10 @@ export async function artifactAt(cwd: string | null, uri: string): Promise<vscod
   return target;
 }
 
-/** How many earlier states of the file are looked at. */
+/** How many commits are searched. */
 const LOOKED_AT = 50;
 
-/** What is used of the editor's own git extension (its API, version 1). */
+/** The part of VS Code's git extension API (version 1) that is used. */
 interface GitExtension {
   getAPI(version: 1): {
     getRepository(uri: vscode.Uri): Repository | null;
@@ -51,19 +51,15 @@ interface Repository {
   buffer(ref: string, path: string): Promise<Uint8Array>;
 }
 
-/** Open the comparison, or say that the earlier content is not known. */
-export async function showWhatChanged(
-  cwd: string | null,
-  uri: string,
-  hash: string,
-): Promise<void> {
+/** Compare a file with the commit that has this hash; without one show the file alone. */
+export async function showWhatChanged(cwd: string | null, uri: string, hash: string) {
   const file = await artifactAt(cwd, uri);
   if (file === null) {
     return;
   }
   const earlier = await earlierState(file, hash);
   if (earlier === null) {
-    const sentence = "Git does not know what the file was then; it is shown as it is now.";
+    const sentence = "Git does not have the earlier content; this is the file as it is now.";
     vscode.window.setStatusBarMessage(sentence, 5000);
     await vscode.commands.executeCommand("vscode.open", file, { preview: true });
     return;
@@ -88,7 +84,7 @@ async function earlierState(file: vscode.Uri, hash: string): Promise<vscode.Uri 
       }
     }
   } catch {
-    // Git is switched off here, or the file is in no repository.
+    // Git is disabled, or the file is in no repository.
   }
   return null;
 }

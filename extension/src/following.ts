@@ -1,7 +1,4 @@
-/**
- * Which session the checkpoint view and the status bar are about: the one a person chose, else the
- * running one of this workspace, else its newest.
- */
+/** The session in view: the chosen one, else the running one of this workspace, else its newest. */
 
 import * as vscode from "vscode";
 import type { Server } from "./client.ts";
@@ -10,10 +7,9 @@ import { SessionRequest, type SessionSummary, SessionsRequest } from "./protocol
 import { codeOf } from "./requests.ts";
 import { setContext, workspacePaths } from "./settings.ts";
 
-/** Enough to find the running one; the newest come first. */
 const LOOKED_AT = 50;
 
-/** What happened to the session in view. */
+/** The session in view, and which sessions changed. */
 export interface Followed {
   readonly session: SessionSummary | null;
   readonly changes: Changes;
@@ -34,7 +30,6 @@ export class Following implements vscode.Disposable {
     this.#server = server;
     this.#subscriptions = [
       feed.onDidChange((changes) => this.look(changes)),
-      // Where it looks for the running one has changed.
       vscode.workspace.onDidChangeWorkspaceFolders(() => this.look(null)),
     ];
   }
@@ -43,12 +38,12 @@ export class Following implements vscode.Disposable {
     return this.#current;
   }
 
-  /** The session being worked on in this workspace. */
+  /** The running session of this workspace. */
   get running(): SessionSummary | null {
     return this.#running;
   }
 
-  /** Show this session from now on; null goes back to following. */
+  /** Show this session from now on; null returns to the automatic choice. */
   choose(session: SessionSummary | null): void {
     this.#chosen = session?.sessionId ?? null;
     if (session !== null) {
@@ -58,7 +53,7 @@ export class Following implements vscode.Disposable {
     this.look(null);
   }
 
-  /** Find out again; calls that come meanwhile become one more look. */
+  /** Look again; calls during a look become one further look. */
   look(changes: Changes): void {
     if (this.#looking !== null) {
       const both = this.#again === undefined ? changes : union(this.#again, changes);
@@ -114,7 +109,7 @@ export class Following implements vscode.Disposable {
     this.#emitter.fire(followed);
   }
 
-  /** The newest sessions of this workspace; in a window without a folder, of all. */
+  /** The newest sessions of this workspace's folders; without a folder, of all. */
   async #here(): Promise<SessionSummary[]> {
     const paths: readonly (string | null)[] = await workspacePaths();
     const folders = paths.length === 0 ? [null] : paths;
@@ -127,7 +122,6 @@ export class Following implements vscode.Disposable {
     return lists.length === 1 ? all : all.sort((a, b) => (a.updatedAt < b.updatedAt ? 1 : -1));
   }
 
-  /** The session that a person chose; null when it is gone. */
   async #chosenOne(id: string, here: readonly SessionSummary[]): Promise<SessionSummary | null> {
     const listed = here.find((session) => session.sessionId === id);
     if (listed !== undefined) {
@@ -150,10 +144,10 @@ function union(a: Changes, b: Changes): Changes {
 
 const GATHER_MS = 150;
 
-/** Which sessions changed; null means: any of them may have. */
+/** The ids of changed sessions; null if any session may have changed. */
 export type Changes = ReadonlySet<string> | null;
 
-/** One event for all that happened within a moment. */
+/** Combines changes that come close together into one event. */
 export class ChangeFeed implements vscode.Disposable {
   readonly #emitter = new vscode.EventEmitter<Changes>();
   readonly onDidChange = this.#emitter.event;
@@ -194,7 +188,6 @@ export class ChangeFeed implements vscode.Disposable {
     }
   }
 
-  /** The first change starts the wait; later ones do not prolong it. */
   #soon(): void {
     this.#timer ??= setTimeout(() => {
       const changes = this.#gathered;

@@ -1,41 +1,38 @@
 /**
- * Finds a Python that can run the server that came along. Being on the PATH proves nothing: a
- * version manager leaves names there for versions that are not installed. So each candidate is
- * run, with the launcher's `probe`, and says itself whether it can.
+ * Finds a Python for the bundled server by running the launcher's `probe` with each candidate: a
+ * version manager puts names on the PATH for versions that are not installed.
  */
 
 import { type ChildProcess, type ExecFileException, execFile } from "node:child_process";
 import { once } from "node:events";
 import { isAbsolute } from "node:path";
 
-/** So that nothing of the user's environment reaches the server. */
+/** Options that keep the user's Python environment out of the server. */
 export const ISOLATED = ["-I", "-S", "-X", "utf8", "-u"] as const;
 
-/** The setting's name, as attempts in the log call it. */
 const PYTHON_SETTING = "codexCheckpoints.python";
 
-/** An interpreter that may do, and where the idea came from. */
+/** An interpreter to try, and where it was found. */
 export interface Candidate {
   readonly origin: string;
   readonly command: readonly string[];
 }
 
-/** What became of a candidate: a version, or a reason why not. */
+/** The result of a candidate: a version, or a reason for its failure. */
 export interface Attempt {
   readonly candidate: Candidate;
   readonly version: string | null;
   readonly reason: string | null;
 }
 
-/** Where to look, besides the PATH. */
 export interface Sources {
   readonly setting: string;
-  /** The Python extension's choice, if that extension is there. */
+  /** The interpreter chosen in the Python extension; null without one. */
   readonly chosen: string | null;
   readonly platform: NodeJS.Platform;
 }
 
-/** How to run things; the folder is never the workspace's. */
+/** How to run a candidate; `folder` is never in the workspace. */
 export interface Surroundings {
   readonly launcher: string;
   readonly folder: string;
@@ -43,7 +40,6 @@ export interface Surroundings {
   readonly timeout: number;
 }
 
-/** The interpreters that may do, best first. */
 export function candidates(sources: Sources): Candidate[] {
   const found: Candidate[] = [];
   if (sources.setting !== "") {
@@ -60,7 +56,7 @@ export function candidates(sources: Sources): Candidate[] {
   return found;
 }
 
-/** Try candidates until one can; `report` hears of each attempt. */
+/** Try candidates until one works; `report` gets each attempt. */
 export async function findPython(
   sources: Sources,
   around: Surroundings,
@@ -78,7 +74,7 @@ export async function findPython(
   return last.reason === null ? last : null;
 }
 
-/** Run a candidate and let it say whether it can. */
+/** Run the launcher's probe with a candidate. */
 export async function tryOut(candidate: Candidate, around: Surroundings): Promise<Attempt> {
   const [program = "", ...rest] = candidate.command;
   if (/[\\/]/.test(program) && !isAbsolute(program)) {
@@ -94,7 +90,7 @@ export async function tryOut(candidate: Candidate, around: Surroundings): Promis
     : { candidate, ...answer };
 }
 
-/** Ask uv, where uv is there; it knows interpreters that are not on the PATH. */
+/** Ask uv, which knows interpreters that are not on the PATH. */
 async function byUv(around: Surroundings): Promise<Attempt> {
   const candidate = { origin: "uv", command: ["uv", "python", "find"] };
   const environment = { ...around.environment, UV_PYTHON_DOWNLOADS: "never" };
@@ -114,7 +110,7 @@ function readProbe(output: string): Pick<Attempt, "version" | "reason"> | null {
       return { version: String(answer.version), reason };
     }
   } catch {
-    // Not JSON: something else answers to that name.
+    // Not JSON: the program is no Python.
   }
   return null;
 }
@@ -125,12 +121,8 @@ function execute(
   around: Surroundings,
 ): Promise<{ output: string; reason: string | null }> {
   return new Promise((resolve) => {
-    const options = {
-      cwd: around.folder,
-      env: around.environment,
-      timeout: around.timeout,
-      windowsHide: true,
-    };
+    const { folder: cwd, environment: env, timeout } = around;
+    const options = { cwd, env, timeout, windowsHide: true };
     const done = (error: ExecFileException | null, output: string, errors: string) =>
       resolve({ output, reason: error === null ? null : whyNot(error, errors) });
     try {
@@ -148,18 +140,17 @@ function whyNot(error: ExecFileException, errors: string): string {
   if (error.killed === true) {
     return "no answer in time";
   }
-  const said = errors.trim().split("\n").at(0) ?? "";
+  const [first = ""] = errors.trim().split("\n");
   const how =
     typeof error.code === "number" ? `exit code ${error.code}` : `${error.code ?? error.signal}`;
-  return said === "" ? how : `${how}: ${said.slice(0, 200)}`;
+  return first === "" ? how : `${how}: ${first.slice(0, 200)}`;
 }
 
 // --- the end of a process --------------------------------------------------------------------------
 
-/** How long a process may take to end by itself before it is killed. */
 const PATIENCE_MS = 2000;
 
-/** End a process, by force where it does not end by itself; it is gone on return. */
+/** End a process, by force if need be; it has ended on return. */
 export async function end(child: ChildProcess, patience = PATIENCE_MS): Promise<void> {
   if (!hasEnded(child)) {
     child.kill();

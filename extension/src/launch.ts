@@ -1,4 +1,4 @@
-/** Which command is the server, and how its process is started and read. */
+/** Finds the command of the server, starts it and reads its log. */
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
@@ -7,17 +7,16 @@ import type * as vscode from "vscode";
 import { type Attempt, findPython, ISOLATED } from "./install.ts";
 import * as settings from "./settings.ts";
 
-/** Where the interpreter that answered last time is kept, until it fails. */
+/** Where the working interpreter is remembered until it fails. */
 const REMEMBERED = "python";
 
-/** Who looks for an interpreter: the extension's folder, its memory, its log. */
 export interface Seeker {
   readonly folder: string;
   readonly memory: vscode.Memento;
   readonly log: vscode.LogOutputChannel;
 }
 
-/** The command that is the server; null when no interpreter can run the one that came along. */
+/** The server's command; null if no interpreter can run the bundled one. */
 export async function serverCommand(seeker: Seeker): Promise<readonly string[] | null> {
   const named = settings.serverCommand();
   if (named !== null) {
@@ -26,7 +25,7 @@ export async function serverCommand(seeker: Seeker): Promise<readonly string[] |
   const { folder, memory, log } = seeker;
   const launcher = join(folder, "bundled", "launch.py");
   const sources = {
-    setting: settings.pythonSetting(),
+    setting: settings.path("python"),
     chosen: await settings.pythonExtensionChoice(),
     platform: process.platform,
   };
@@ -46,7 +45,7 @@ export async function serverCommand(seeker: Seeker): Promise<readonly string[] |
   return [...command, ...ISOLATED, launcher, "serve"];
 }
 
-/** Look anew next time; returns whether there was something to forget. */
+/** Forget the interpreter; false if none was remembered. */
 export async function forget({ memory }: Seeker): Promise<boolean> {
   const had = memory.get(REMEMBERED) !== undefined;
   await memory.update(REMEMBERED, undefined);
@@ -54,12 +53,12 @@ export async function forget({ memory }: Seeker): Promise<boolean> {
 }
 
 interface Remembered {
-  /** How it was found: with other settings it does not count. */
+  /** The settings of the search; the memory holds for these only. */
   readonly key: string;
   readonly command: readonly string[];
 }
 
-/** Begin the process; rejects when it cannot even begin. */
+/** Start the process; rejects if it cannot be started. */
 export async function begin(
   [program = "", ...args]: readonly string[],
   folder: string,
@@ -74,13 +73,12 @@ export async function begin(
   child.once("exit", (code, signal) => {
     log.info(`server process ended: ${signal ?? `exit code ${code}`}`);
   });
-  // Writing to a server that has just died is no fault of the editor.
+  // Writing to a server that has just ended is no error here.
   child.stdin.on("error", (error) => log.debug(`server process: ${error.message}`));
   createInterface({ input: child.stderr }).on("line", (line) => passOn(line, log));
   return child;
 }
 
-/** Write one of the server's log lines, at its level. */
 function passOn(line: string, log: vscode.LogOutputChannel): void {
   const [, level, text] = /^(DEBUG|INFO|WARNING) (.*)$/.exec(line) ?? [];
   if (text === undefined) {

@@ -1,4 +1,4 @@
-/** Markers for a person: set on a turn, renamed, removed; and what else a turn is good for. */
+/** Commands for markers and turns. */
 
 import * as vscode from "vscode";
 import { type App, type Commands, onSession, type Target } from "./app.ts";
@@ -14,7 +14,7 @@ import {
   type TurnEntry,
   UnmarkRequest,
 } from "./protocol.ts";
-import { showDone } from "./requests.ts";
+import { confirm, showDone } from "./requests.ts";
 
 export function markerCommands(app: App): Commands {
   return {
@@ -31,7 +31,6 @@ export function markerCommands(app: App): Commands {
   };
 }
 
-/** Ask for a turn and a label; Enter twice marks the last complete turn. */
 async function add(app: App, session: SessionSummary): Promise<void> {
   const chosen = await askTurn(app.server, session, "Add a Marker", "toMark");
   if (chosen !== undefined) {
@@ -39,7 +38,6 @@ async function add(app: App, session: SessionSummary): Promise<void> {
   }
 }
 
-/** Ask for a turn, then for what to do with it. */
 async function showTurns(app: App, session: SessionSummary): Promise<void> {
   const chosen = await askTurn(app.server, session, "Turns", "toSee");
   if (chosen !== undefined) {
@@ -54,9 +52,8 @@ async function rename(app: App, session: SessionSummary, marker: Marker | null):
   const meant = marker ?? (await askMarker(app.server, session, title));
   const label = meant && (await askLabel(title, cut(labelOf(meant), MAX_LABEL)));
   if (meant && label) {
-    const { sessionId } = session;
     const { checkpointId } = meant;
-    await app.server.request(RelabelRequest, { sessionId, checkpointId, label });
+    await app.server.request(RelabelRequest, { sessionId: session.sessionId, checkpointId, label });
   }
 }
 
@@ -66,20 +63,13 @@ async function remove(app: App, session: SessionSummary, marker: Marker | null):
     return;
   }
   const stays = "The turn stays, and so do notes and branches that were made at it.";
-  const sure = await vscode.window.showWarningMessage(
-    "Remove this marker?",
-    { modal: true, detail: `${labelOf(meant)}\n${stays}` },
-    "Remove",
-  );
-  if (sure === "Remove") {
-    const { sessionId } = session;
+  if (await confirm("Remove this marker?", `${labelOf(meant)}\n${stays}`, "Remove")) {
     const { checkpointId } = meant;
-    await app.server.request(UnmarkRequest, { sessionId, checkpointId });
+    await app.server.request(UnmarkRequest, { sessionId: session.sessionId, checkpointId });
     showDone("The marker is removed");
   }
 }
 
-/** Ask for the states that were not given, and show both side by side. */
 async function compare(app: App, session: SessionSummary, marker: Marker | null): Promise<void> {
   const one =
     marker === null
@@ -118,7 +108,7 @@ function actionsOf(app: App, session: SessionSummary, chosen: ChosenTurn): reado
       "git-branch",
       "Restore from Here…",
       () => restore(app, session, chosen),
-      "Opens a branch at a marker on this turn; nothing is taken back here.",
+      "Opens a branch at a marker on this turn; this session does not change.",
     ),
   ];
   return [
@@ -127,7 +117,7 @@ function actionsOf(app: App, session: SessionSummary, chosen: ChosenTurn): reado
       "open-preview",
       "Show View Text",
       () => documents.openState("view", session, here),
-      "What a model would be told of the session at the end of this turn.",
+      "What a model would read about the session at the end of this turn.",
     ),
     action("json", "Show Checkpoint JSON", () => documents.openState("json", session, here)),
     action("diff", "Compare with Now", () => documents.compareStates(session, here, now)),
@@ -135,7 +125,7 @@ function actionsOf(app: App, session: SessionSummary, chosen: ChosenTurn): reado
   ];
 }
 
-/** Go on at a marker of this turn: the newest there is, else one that is set first. */
+/** Restore from the newest marker on this turn, or from a new one. */
 async function restore(
   app: App,
   session: SessionSummary,
@@ -144,9 +134,8 @@ async function restore(
   const there = markers.findLast(({ turnNumber }) => turnNumber === turn.number);
   const marker = there ?? (await mark(app, session, turn));
   if (marker !== undefined) {
-    const { sessionId } = session;
     const { checkpointId } = marker;
-    const asked = { sessionId, checkpointId };
+    const asked = { sessionId: session.sessionId, checkpointId };
     await vscode.commands.executeCommand("codexCheckpoints.restoreMarker", asked);
   }
 }

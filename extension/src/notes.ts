@@ -1,4 +1,4 @@
-/** Asks a person for a note, and tells the server: state, verify again, revoke. */
+/** Commands that add, verify and revoke notes. */
 
 import * as vscode from "vscode";
 import { type App, type Commands, inView } from "./app.ts";
@@ -15,6 +15,7 @@ import {
   RevokeNoteRequest,
   type SessionSummary,
 } from "./protocol.ts";
+import { confirm } from "./requests.ts";
 import { pathForSessions } from "./settings.ts";
 
 /** How many messages and calls are offered as evidence. */
@@ -29,14 +30,9 @@ export function noteCommands(app: App): Commands {
   };
 }
 
-/** Ask for a fact or a decision about the session in view. */
 async function add(app: App): Promise<void> {
   const kinds = [
-    {
-      of: "fact",
-      label: "Fact",
-      detail: "Something learned, and what shows it.",
-    },
+    { of: "fact", label: "Fact", detail: "Something learned, and what shows it." },
     { of: "decision", label: "Decision", detail: "Something settled, and why." },
   ];
   const title = "Add a Note";
@@ -48,7 +44,7 @@ async function add(app: App): Promise<void> {
   }
 }
 
-/** Ask for a fact that rests on one file. */
+/** Ask for a fact that depends on this file. */
 async function addAboutFile(app: App, file: vscode.Uri | undefined): Promise<void> {
   const target = file ?? vscode.window.activeTextEditor?.document.uri;
   if (target?.scheme !== "file") {
@@ -58,16 +54,16 @@ async function addAboutFile(app: App, file: vscode.Uri | undefined): Promise<voi
     const uri = uriOfFile(session.cwd, await pathForSessions(target));
     const anchors = await anchorsOf(app, session);
     if (!anchors.some(({ source, ref }) => source === "file" && ref === uri)) {
-      const sentence =
-        "The session in view has not met this file, so no fact of it can rest on the file.";
-      await vscode.window.showInformationMessage(sentence);
+      await vscode.window.showInformationMessage(
+        "The session in view has not used this file, so a fact cannot depend on it.",
+      );
       return;
     }
     await addFact(app, session, uri);
   });
 }
 
-/** Ask for new evidence of a fact; its text may be corrected on the way. */
+/** Ask for new evidence of a suspect fact; its text may be corrected too. */
 async function verify(app: App, fact: Note | null): Promise<void> {
   if (fact === null || !isSuspect(fact)) {
     return;
@@ -87,22 +83,15 @@ async function verify(app: App, fact: Note | null): Promise<void> {
   });
 }
 
-/** Take a note back, once the person is sure. */
 async function revoke(app: App, note: Note | null): Promise<void> {
   if (note === null) {
     return;
   }
   await inView(app, async (session) => {
-    const take = "Revoke";
-    const sure = await vscode.window.showWarningMessage(
-      note.kind === "fact" ? "Revoke this fact?" : "Revoke this decision?",
-      {
-        modal: true,
-        detail: plain(note.kind === "fact" ? `${note.id} = ${note.value}` : (note.decision ?? "")),
-      },
-      take,
-    );
-    if (sure === take) {
+    const isFact = note.kind === "fact";
+    const question = isFact ? "Revoke this fact?" : "Revoke this decision?";
+    const detail = plain(isFact ? `${note.id} = ${note.value}` : (note.decision ?? ""));
+    if (await confirm(question, detail, "Revoke")) {
       const { sessionId } = session;
       await app.server.request(RevokeNoteRequest, { sessionId, id: note.id, kind: note.kind });
     }
@@ -134,8 +123,7 @@ async function addDecision(app: App, session: SessionSummary): Promise<void> {
   if (!decision || !rationale) {
     return;
   }
-  const { sessionId } = session;
-  const { items } = await app.server.request(NotesRequest, { sessionId });
+  const { items } = await app.server.request(NotesRequest, { sessionId: session.sessionId });
   const replaced = await askReplaced(title, items);
   const evidence = replaced && (await askEvidence(title, await anchorsOf(app, session)));
   if (replaced && evidence) {
@@ -146,18 +134,11 @@ async function addDecision(app: App, session: SessionSummary): Promise<void> {
   }
 }
 
-async function anchorsOf(
-  { server }: App,
-  { sessionId }: SessionSummary,
-): Promise<readonly Anchor[]> {
+async function anchorsOf({ server }: App, { sessionId }: SessionSummary) {
   return (await server.request(AnchorsRequest, { sessionId, limit: OFFERED })).items;
 }
 
-async function apply(
-  { server }: App,
-  { sessionId }: SessionSummary,
-  payload: object,
-): Promise<void> {
+async function apply({ server }: App, { sessionId }: SessionSummary, payload: object) {
   await server.request(ApplyUpdateRequest, { sessionId, payload, dryRun: false });
   vscode.window.setStatusBarMessage("Noted", 2000);
 }
@@ -169,7 +150,7 @@ async function askText(
   problem: (text: string) => string | null = () => null,
 ): Promise<string | undefined> {
   const validateInput = (text: string) =>
-    text.trim() === "" ? "Say something." : problem(text.trim());
+    text.trim() === "" ? "Enter a text." : problem(text.trim());
   const options = { title, prompt, value, ignoreFocusOut: true, validateInput };
   return (await vscode.window.showInputBox(options))?.trim();
 }
@@ -190,7 +171,7 @@ async function askEvidence(title: string, anchors: readonly Anchor[]): Promise<A
   return (await vscode.window.showQuickPick(items, options))?.anchor;
 }
 
-/** What a fact rests on: its evidence, where that is a file or an output, and what is chosen. */
+/** The files that a fact depends on; an evidence file is selected already. */
 async function askDependencies(
   title: string,
   anchors: readonly Anchor[],
@@ -207,10 +188,7 @@ async function askDependencies(
   return (await vscode.window.showQuickPick(items, options))?.map(({ ref }) => ref);
 }
 
-async function askReplaced(
-  title: string,
-  notes: readonly Note[],
-): Promise<{ readonly supersedes: string | null } | undefined> {
+async function askReplaced(title: string, notes: readonly Note[]) {
   const standing = notes.filter((note) => note.kind === "decision" && note.supersededBy === null);
   if (standing.length === 0) {
     return { supersedes: null };

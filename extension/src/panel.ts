@@ -1,11 +1,10 @@
-/** Pages of ours in an editor tab: nothing of them comes from elsewhere, nothing in them is markup. */
+/** Webview pages: they load no foreign content and use no markup from sessions. */
 
 import { randomBytes } from "node:crypto";
 import * as vscode from "vscode";
 import { type FromPage, fromPage, type ToPage } from "./model/restore.ts";
 import { harmless, plain } from "./model/text.ts";
 
-/** The pages there are; each is a script and the common style in `dist/webview`. */
 export type PageName = "preview" | "details";
 
 export function pagesAt(extension: vscode.Uri): vscode.Uri {
@@ -19,7 +18,6 @@ export class Page implements vscode.Disposable {
   readonly #subscriptions: vscode.Disposable[];
   #isGone = false;
 
-  /** Fill a panel with a page, and handle what it says. */
   constructor(
     folder: vscode.Uri,
     name: PageName,
@@ -43,20 +41,16 @@ export class Page implements vscode.Disposable {
         gone();
       }),
     ];
-    panel.webview.options = {
-      enableScripts: true,
-      enableForms: true,
-      localResourceRoots: [folder],
-    };
+    const localResourceRoots = [folder];
+    panel.webview.options = { enableScripts: true, enableForms: true, localResourceRoots };
     this.restart();
   }
 
-  /** Draw it from the beginning; it says that it is ready. */
+  /** Load the page again; it sends `ready`. */
   restart(): void {
     this.panel.webview.html = html(this.panel.webview, this.#folder, this.#name);
   }
 
-  /** Send something, unless the panel is gone. */
   send(message: ToPage): void {
     if (!this.#isGone) {
       void this.panel.webview.postMessage(message);

@@ -1,4 +1,4 @@
-/** Asks which turn, marker, state or branch of a session is meant. */
+/** Pickers for turns, markers, states and branches. */
 
 import * as vscode from "vscode";
 import type { Server } from "./client.ts";
@@ -25,13 +25,12 @@ import {
   type SessionSummary,
 } from "./protocol.ts";
 
-/** A turn that was chosen, and the markers of its session. */
 export interface ChosenTurn {
   readonly choice: TurnChoice;
   readonly markers: readonly Marker[];
 }
 
-/** Ask for a turn; the last complete one is chosen already. With `toMark`, others are refused. */
+/** Ask for a turn, with the last complete one preselected; `toMark` refuses incomplete ones. */
 export async function askTurn(
   server: Server,
   session: SessionSummary,
@@ -54,7 +53,6 @@ export async function askTurn(
   return chosen === undefined ? undefined : { choice: chosen.choice, markers };
 }
 
-/** Ask for a label; the one given is kept by Enter alone. */
 export async function askLabel(title: string, value: string): Promise<string | undefined> {
   const validateInput = (text: string) => labelProblem(text);
   const prompt = "What to call it. A marker holds this label and no text of the session.";
@@ -115,7 +113,6 @@ export async function askPlace(
   return (await vscode.window.showQuickPick(items.filter(isOther), options))?.place;
 }
 
-/** Ask for one of several branches; of one alone nobody is asked. */
 export async function askBranch(
   session: SessionSummary,
   branches: readonly Branch[],
@@ -128,7 +125,6 @@ export async function askBranch(
   return (await vscode.window.showQuickPick(items, options))?.branch;
 }
 
-/** The title of a question about a session; the editor shows it as plain text. */
 export function titleFor(question: string, session: SessionSummary): string {
   return `${question}: ${cut(subject(session), 60)}`;
 }
@@ -170,11 +166,11 @@ function item(icon: string, label: string, description = "", detail = ""): vscod
 interface Asked<T> {
   readonly title: string;
   readonly placeholder: string;
-  /** Why an item cannot be taken; it stays in sight with its reason. */
+  /** Why an item cannot be chosen; null if it can. */
   readonly refuses: (item: T) => string | null;
 }
 
-/** A list with one item chosen already. */
+/** A picker with one item preselected; a refused item stays, with its reason. */
 function pick<T extends vscode.QuickPickItem>(
   items: readonly T[],
   first: T | undefined,
@@ -191,7 +187,7 @@ function pick<T extends vscode.QuickPickItem>(
         resolve(chosen);
         picker.hide();
       } else {
-        // The placeholder is what a screen reader says of the field.
+        // A screen reader reads the placeholder.
         picker.value = "";
         picker.placeholder = `${chosen?.label}: ${reason}`;
       }

@@ -1,4 +1,4 @@
-/** Pins files, and lines of them, to the session in view: every state pack of it offers them. */
+/** Commands that pin files or lines: every state pack of the session offers them. */
 
 import * as vscode from "vscode";
 import { type App, type Commands, inView } from "./app.ts";
@@ -38,13 +38,13 @@ export function pinCommands(app: App): Commands {
       inView(app, async ({ sessionId }) => {
         if (node?.pin) {
           await app.server.request(UnpinRequest, { sessionId, path: pathOf(node.pin) });
-          showDone("The pin is taken away");
+          showDone("The pin is removed");
         }
       }),
   };
 }
 
-/** How the checkpoint of a session names what is meant; null for what is no file. */
+/** The name of a file in the checkpoint of a session; null if the target is no file. */
 async function pathIn(
   session: SessionSummary,
   target: CheckpointNode | vscode.Uri | undefined,

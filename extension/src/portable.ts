@@ -1,11 +1,11 @@
-/** Exports what a session knows to a file, and imports such a file after a look at it. */
+/** Exports a session to a pack file, and imports a pack after a preview. */
 
 import * as vscode from "vscode";
 import { type App, type Commands, onSession } from "./app.ts";
 import { countWords, importText, packName } from "./model/portable.ts";
 import { harmless } from "./model/text.ts";
 import { ExportRequest, ImportRequest, type SessionSummary } from "./protocol.ts";
-import { attempt, longRequest } from "./requests.ts";
+import { attempt, confirm, longRequest } from "./requests.ts";
 import { workspacePaths } from "./settings.ts";
 import { openCodex } from "./terminal.ts";
 
@@ -18,7 +18,6 @@ export function packCommands(app: App): Commands {
   };
 }
 
-/** Ask where to, and write the pack. */
 async function exportPack({ server }: App, session: SessionSummary): Promise<void> {
   const [folder] = await workspacePaths();
   const name = packName(session);
@@ -30,9 +29,8 @@ async function exportPack({ server }: App, session: SessionSummary): Promise<voi
   if (target === undefined) {
     return;
   }
-  // The dialog has asked already whether to replace a file.
-  const { sessionId } = session;
-  const asked = { sessionId, file: target.fsPath, force: true, dryRun: false };
+  // The dialog has asked whether to replace a file.
+  const asked = { sessionId: session.sessionId, file: target.fsPath, force: true, dryRun: false };
   const done = await longRequest(server, "Exporting", ExportRequest, asked);
   if (done !== undefined) {
     const sentence = `Exported: ${countWords(done.counts)}. Nothing of the conversation is in it.`;
@@ -41,7 +39,7 @@ async function exportPack({ server }: App, session: SessionSummary): Promise<voi
   }
 }
 
-/** Ask for a pack and a folder, show what a model will be told, and make a session of it. */
+/** Ask for a pack and a folder, show the preview, and create a session. */
 async function importPack({ server, documents }: App): Promise<void> {
   const title = "Import a Checkpoint Pack";
   const [pack] = (await vscode.window.showOpenDialog({ title, filters: FILTERS })) ?? [];
@@ -57,9 +55,7 @@ async function importPack({ server, documents }: App): Promise<void> {
   }
   await documents.openText("Import", importText(would));
   const detail = `It was made elsewhere: the document shows all that a model will be told. It becomes a new session for ${cwd}.`;
-  const question = "Make a session of this pack?";
-  const modal = { modal: true, detail };
-  if ((await vscode.window.showWarningMessage(question, modal, "Import")) !== "Import") {
+  if (!(await confirm("Make a session of this pack?", detail, "Import"))) {
     return;
   }
   const done = await longRequest(server, "Importing", ImportRequest, { ...asked, dryRun: false });
@@ -73,7 +69,7 @@ async function importPack({ server, documents }: App): Promise<void> {
   }
 }
 
-/** The folder of this window, one of several, or one that is chosen. */
+/** The folder of the window; ask if there are several or none. */
 async function askFolder(): Promise<string | undefined> {
   const paths = await workspacePaths();
   const title = "For which folder is the session?";

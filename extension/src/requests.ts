@@ -1,4 +1,4 @@
-/** Does what a person asked for, and says in words why the server would not. */
+/** Runs commands and requests, and words the server's refusals. */
 
 import * as vscode from "vscode";
 import type { RequestType } from "vscode-jsonrpc";
@@ -7,7 +7,7 @@ import type { Server } from "./client.ts";
 import { refusalText } from "./model/status.ts";
 import { harmless } from "./model/text.ts";
 
-/** Do it; a refusal becomes one notification, by `words` where those say more. */
+/** Run a command and show a refusal as one notification; `words` may give a better sentence. */
 export async function attempt(
   work: () => Promise<void>,
   words: (error: unknown) => string | null = () => null,
@@ -20,17 +20,21 @@ export async function attempt(
   }
 }
 
-/** Say for a moment that something was done. */
+/** Ask a question that needs a click on `button` to go on. */
+export async function confirm(question: string, detail: string, button: string) {
+  const modal = { modal: true, detail };
+  return (await vscode.window.showWarningMessage(question, modal, button)) === button;
+}
+
 export function showDone(sentence: string): void {
   vscode.window.setStatusBarMessage(sentence, 3000);
 }
 
-/** The server's own word for why it would not; empty where the error is not a refusal of its. */
+/** The server's code for a refusal; empty for other errors. */
 export function codeOf(error: unknown): string {
   return error instanceof ResponseError ? String(error.data?.code ?? "") : "";
 }
 
-/** A sentence for a refusal or a failure. */
 export function errorText(error: unknown): string {
   if (error instanceof ResponseError) {
     const code = codeOf(error) || String(error.code);
@@ -41,18 +45,13 @@ export function errorText(error: unknown): string {
 
 let asked = 0;
 
-/** What is done by then is done without a word. */
+/** Work that is shorter shows no progress. */
 const QUIET_MS = 700;
 
-/**
- * Send a request that may take a while: then a notification shows how far it is and can cancel it.
- * Undefined when it was cancelled: then nothing was done.
- */
-export async function longRequest<
-  P extends { readonly workDoneToken: string | number | null },
-  R,
-  E,
->(
+/** Send a request with progress and a cancel button; undefined if cancelled, with nothing done. */
+type Tracked = { readonly workDoneToken: string | number | null };
+
+export async function longRequest<P extends Tracked, R, E>(
   server: Server,
   title: string,
   type: RequestType<P, R, E>,
@@ -97,7 +96,7 @@ export async function longRequest<
   }
 }
 
-/** Whether work has ended, well or not, before anybody needs to be told of it. */
+/** Whether work ends, well or not, within the quiet time. */
 async function endsSoon(work: Promise<unknown>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<boolean>((resolve) => {
@@ -114,7 +113,6 @@ async function endsSoon(work: Promise<unknown>): Promise<boolean> {
   }
 }
 
-/** Whether the server stopped because it was asked to. */
 function isCancellation(error: unknown): boolean {
   return (
     error instanceof vscode.CancellationError ||

@@ -1,4 +1,4 @@
-/** The preview of a restore: looked at in a tab, changed at will, done by one button. */
+/** The preview of a restore in a tab: the user changes its options and starts it. */
 
 import * as vscode from "vscode";
 import { answering, awake, type Server, Unanswered } from "./client.ts";
@@ -29,7 +29,7 @@ import { errorText, longRequest } from "./requests.ts";
 
 export interface Outcome {
   readonly done: (restored: Restored) => void;
-  /** It turned out to be open, after the server that opened it ended without a word. */
+  /** The branch exists, although the server ended before it answered. */
   readonly found: (operationId: string) => void;
   readonly gone: () => void;
 }
@@ -42,11 +42,11 @@ export class RestorePreview {
   #options: RestoreOptions;
   #asking = new vscode.CancellationTokenSource();
   #isBusy = false;
-  /** When the restore began of which nobody knows yet what became; else null. */
+  /** The start of a restore whose result is not known; else null. */
   #unsureSince: number | null = null;
-  /** What a person is to read beside what is shown, until they go on. */
+  /** A message to show beside the preview. */
   #aside: string | null = null;
-  /** What the page was made of, as text; undefined while the page tells of trouble. */
+  /** The data behind the page, as text; undefined while it shows an error. */
   #shown: string | undefined;
 
   constructor(
@@ -79,7 +79,7 @@ export class RestorePreview {
     );
   }
 
-  /** Come to the front, with another way to go on if one is wanted. */
+  /** Show the tab, and change the mode if one is given. */
   show(mode: RestoreOptions["mode"] | null): void {
     this.page.panel.reveal();
     if (mode !== null && mode !== this.#options.mode) {
@@ -109,19 +109,19 @@ export class RestorePreview {
     }
   }
 
-  /** The server came or went, or the session is not what it was: what is shown may not hold. */
+  /** React to a change of the server or the session. */
   async #changed(): Promise<void> {
     const { state } = this.#server;
     const down = whyDown(state);
     if (down !== null) {
       this.#complain(down);
-    } else if (state.kind === "ready" && !this.#isBusy && !(await this.#isStill())) {
+    } else if (state.kind === "ready" && !this.#isBusy && !(await this.#isCurrent())) {
       await this.#look();
     }
   }
 
-  /** Whether the session is still here, and what is message of it as the page shows it. */
-  async #isStill(): Promise<boolean> {
+  /** Whether the session and the data behind the page are unchanged. */
+  async #isCurrent(): Promise<boolean> {
     try {
       const { sessionId } = this.#of;
       const [ground] = await Promise.all([
@@ -134,14 +134,14 @@ export class RestorePreview {
     }
   }
 
-  /** Show what would come, once it is known that it has not come yet. */
+  /** Show the preview, unless an interrupted restore was done after all. */
   async #look(): Promise<void> {
     if (this.#unsureSince === null || (await this.#isUndone(this.#unsureSince))) {
       await this.#preview(this.#options);
     }
   }
 
-  /** Answer the newest question alone; nobody waits for those before it. */
+  /** Show the preview for these options; a newer call cancels an older one. */
   async #preview(options: RestoreOptions): Promise<void> {
     this.#options = options;
     this.#asking.cancel();
@@ -152,11 +152,11 @@ export class RestorePreview {
       await answering(this.#server);
       const answer = await vscode.window.withProgress(busy, () => this.#answer(options, token));
       if (!token.isCancellationRequested) {
-        const { ground, ...told } = answer;
-        const { label, checkpointId } = told.would;
+        const { ground, ...contents } = answer;
+        const { label, checkpointId } = contents.would;
         this.#shown = JSON.stringify(ground);
         this.page.panel.title = `Restore “${nameOf(label, checkpointId)}”`;
-        this.page.send({ kind: "preview", ...this.#of, options, ...told });
+        this.page.send({ kind: "preview", ...this.#of, options, ...contents });
         if (this.#aside !== null) {
           this.page.complain(this.#aside, false);
         }
@@ -168,16 +168,15 @@ export class RestorePreview {
     }
   }
 
-  /** Show why nothing can be shown; what a person asks next may work. */
   #complain(sentence: string): void {
     this.#shown = undefined;
-    const unsure = "Whether the branch was opened is seen when the server runs again.";
+    const unsure = "When the server runs again, this page shows whether the branch was opened.";
     this.page.complain(this.#unsureSince === null ? sentence : `${sentence} ${unsure}`, true);
   }
 
   async #answer(options: RestoreOptions, token: vscode.CancellationToken) {
     const asked = { ...this.#params(options), workDoneToken: null };
-    // Looked at before: what changes meanwhile is asked for twice, and never missed.
+    // Read before the preview: a change in between causes one more look and is never missed.
     const ground = await this.#ground();
     const would = await this.#server.request(RestorePreviewRequest, asked, token);
     const source = await this.#source(would.sourceSessionId);
@@ -185,7 +184,7 @@ export class RestorePreview {
     return { would, source: sessionName(source, would.sourceSessionId), turn, ground };
   }
 
-  /** Open the branch; one that was cancelled, or could not be, leaves the page as it was. */
+  /** Restore; if that is cancelled or fails the page stays. */
   async #restore(options: RestoreOptions): Promise<void> {
     if (this.#isBusy) {
       return;
@@ -215,15 +214,12 @@ export class RestorePreview {
     }
   }
 
-  /**
-   * Find out what became of a restore whose server ended: there is a whole branch, or none.  True
-   * for none; else the page is closed, or says that it cannot be known yet.
-   */
+  /** After the server ended: true if there is no branch; else close the page, or show an error. */
   async #isUndone(began: number): Promise<boolean> {
     const { checkpointId } = this.#of;
     try {
       await answering(this.#server);
-      // Of all sessions: a branch shows markers of its source, and the restore stands with that.
+      // A branch also shows markers of its source, so the restore may belong to another session.
       const { items } = await this.#server.request(RestoresRequest, { sessionId: null });
       this.#unsureSince = null;
       const made = doneSince(items, checkpointId, began);
@@ -253,7 +249,7 @@ export class RestorePreview {
     }
   }
 
-  /** What a preview is made of besides turns, which stay as they were: anybody may change it. */
+  /** What a preview depends on besides turns, which never change. */
   async #ground() {
     const { sessionId, checkpointId } = this.#of;
     const [marks, pins, notes] = await Promise.all([

@@ -1,4 +1,4 @@
-/** The details of a restore that was, in a tab that is there again after a reload. */
+/** The details of a past restore, in a tab that survives a reload of the window. */
 
 import * as vscode from "vscode";
 import { answering, awake, type Server } from "./client.ts";
@@ -17,7 +17,6 @@ import { errorText } from "./requests.ts";
 
 export interface Ways {
   readonly resume: (sessionId: string) => void;
-  /** Open the preview of another restore from the same marker. */
   readonly another: (
     place: { readonly sessionId: string; readonly checkpointId: string },
     mode: Mode,
@@ -124,7 +123,7 @@ export class RestoreReport {
     }
   }
 
-  /** The tree as far as one of the two sessions is still there to tell it. */
+  /** The lineage, if the branch or the source still exists. */
   async #lineage(details: RestoreDetails): Promise<Details["lineage"]> {
     const { branchAvailable, sourceAvailable, sourceSessionId } = details;
     if (!branchAvailable && !sourceAvailable) {
@@ -138,7 +137,7 @@ export class RestoreReport {
     }
   }
 
-  /** What was known at the turn: in the record of a hard restore, else in the source. */
+  /** The state at the turn: from the record of a hard restore, else from the source. */
   async #state({ state, sourceAvailable, sourceTurn }: RestoreDetails): Promise<unknown> {
     if (state !== null || !sourceAvailable) {
       return state;

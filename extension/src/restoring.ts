@@ -1,4 +1,4 @@
-/** Restores for a person: choose a marker, look at what would come, go on, look back at any time. */
+/** Commands and tabs for restores. */
 
 import * as vscode from "vscode";
 import { type App, askToChoose, type Commands } from "./app.ts";
@@ -37,17 +37,17 @@ export class Restores implements vscode.Disposable {
   constructor(app: App, extension: vscode.Uri) {
     this.#app = app;
     this.#folder = pagesAt(extension);
+    const onReload = (type: string, open: (panel: vscode.WebviewPanel, kept: unknown) => void) =>
+      vscode.window.registerWebviewPanelSerializer(type, {
+        deserializeWebviewPanel: async (panel, kept: unknown) => open(panel, kept),
+      });
     this.#subscriptions = [
-      vscode.window.registerWebviewPanelSerializer(PREVIEW, {
-        deserializeWebviewPanel: async (panel, kept: unknown) => this.#previewAgain(panel, kept),
-      }),
-      vscode.window.registerWebviewPanelSerializer(DETAILS, {
-        deserializeWebviewPanel: async (panel, kept: unknown) => this.#detailsAgain(panel, kept),
-      }),
+      onReload(PREVIEW, (panel, kept) => this.#previewAgain(panel, kept)),
+      onReload(DETAILS, (panel, kept) => this.#detailsAgain(panel, kept)),
     ];
   }
 
-  /** Open the preview of a restore; without a place, of a marker to be chosen. */
+  /** Open the preview of a restore; without a place ask for a marker. */
   async restore(place: Place | null, mode: Mode | null = null): Promise<void> {
     await attempt(async () => {
       const chosen = place ?? (await this.#askPlace());
@@ -57,7 +57,7 @@ export class Restores implements vscode.Disposable {
     });
   }
 
-  /** Open the details of a restore; without one, of a restore to be chosen. */
+  /** Open the details of a restore; without an id ask for one. */
   async details(operationId: string | null): Promise<void> {
     if (operationId === null) {
       await this.list(null);
@@ -71,7 +71,6 @@ export class Restores implements vscode.Disposable {
     this.#report(openPanel(DETAILS, "Restore"), operationId);
   }
 
-  /** Choose among the restores of a session, or all. */
   async list(sessionId: string | null): Promise<void> {
     await attempt(async () => {
       const { items } = await this.#app.server.request(RestoresRequest, { sessionId });
@@ -186,7 +185,7 @@ export function restoreCommands(restores: Restores): Commands {
   };
 }
 
-/** What rows and other commands call these with: ids, or the row that has them. */
+/** The argument of these commands: ids, or a row that has them. */
 interface Called {
   readonly session?: unknown;
   readonly marker?: unknown;

@@ -1,4 +1,4 @@
-/** Views and their rows as the editor wants them. Texts stay plain strings: nothing is rendered. */
+/** Views and their rows. All texts stay plain strings. */
 
 import * as vscode from "vscode";
 import type { Server } from "./client.ts";
@@ -7,14 +7,14 @@ import { Newest } from "./model/status.ts";
 import { type Appearance, harmless } from "./model/text.ts";
 import { errorText } from "./requests.ts";
 
-/** A view that asks when it is seen; an older answer is never shown over a newer one. */
+/** A tree view that loads its rows on demand; an older answer never replaces a newer one. */
 export abstract class Tree<Row> implements vscode.TreeDataProvider<Row>, vscode.Disposable {
   readonly #emitter = new vscode.EventEmitter<undefined>();
   readonly onDidChangeTreeData = this.#emitter.event;
   readonly view: vscode.TreeView<Row>;
   protected readonly server: Server;
   protected readonly subscriptions: vscode.Disposable[] = [];
-  readonly #looks = new Newest();
+  readonly #requests = new Newest();
 
   constructor(id: string, server: Server) {
     this.server = server;
@@ -23,15 +23,14 @@ export abstract class Tree<Row> implements vscode.TreeDataProvider<Row>, vscode.
 
   abstract getTreeItem(row: Row): vscode.TreeItem;
 
-  /** Find the rows below one, or the first ones; `isNewest` says whether they will be shown. */
+  /** Load the rows below one, or the top rows; `isNewest` tells whether they will be shown. */
   protected abstract rows(row: Row | undefined, isNewest: () => boolean): Promise<Row[]>;
 
-  /** The rows below one that came along with it; null where they have to be asked for. */
+  /** The rows below one if they are known already; else null. */
   protected known(_row: Row): readonly Row[] | null {
     return null;
   }
 
-  /** Have the editor ask again, as soon as the view is seen. */
   protected redraw(): void {
     this.#emitter.fire(undefined);
   }
@@ -41,7 +40,7 @@ export abstract class Tree<Row> implements vscode.TreeDataProvider<Row>, vscode.
     if (known !== null) {
       return [...known];
     }
-    const isNewest = row === undefined ? this.#looks.begin() : () => true;
+    const isNewest = row === undefined ? this.#requests.begin() : () => true;
     if (this.server.state.kind !== "ready") {
       this.view.message = "";
       return [];
@@ -73,16 +72,14 @@ export function treeItem(
   item.description = row.description;
   item.tooltip = row.tooltip;
   item.accessibilityInformation = { label: row.spoken };
-  item.iconPath = new vscode.ThemeIcon(
-    row.icon,
-    row.colour === null ? undefined : new vscode.ThemeColor(row.colour),
-  );
+  const colour = row.colour === null ? undefined : new vscode.ThemeColor(row.colour);
+  item.iconPath = new vscode.ThemeIcon(row.icon, colour);
   return item;
 }
 
 const SCHEME = "codex-checkpoints-badge";
 
-/** The address of a badge says all about it, so the provider remembers nothing. */
+/** The address holds the whole badge, so the provider keeps no state. */
 export function badgeUri({ text, alert }: Badge): vscode.Uri {
   return vscode.Uri.from({ scheme: SCHEME, path: `/${alert ? "alert" : "calm"}/${text}` });
 }
@@ -94,13 +91,9 @@ export function provideBadges(): vscode.Disposable {
       if (uri.scheme !== SCHEME || !text) {
         return undefined;
       }
-      const tooltip = `context ${text} percent`;
-      const colour = alert === "alert" ? "list.warningForeground" : undefined;
-      return new vscode.FileDecoration(
-        text,
-        tooltip,
-        colour === undefined ? undefined : new vscode.ThemeColor(colour),
-      );
+      const isAlert = alert === "alert";
+      const colour = isAlert ? new vscode.ThemeColor("list.warningForeground") : undefined;
+      return new vscode.FileDecoration(text, `context ${text} percent`, colour);
     },
   });
 }

@@ -1,4 +1,4 @@
-/** The tree of sessions: those of this workspace, then the others, each as many as were asked for. */
+/** The tree of sessions: those of this workspace first, then the others, page by page. */
 
 import * as vscode from "vscode";
 import type { Server } from "./client.ts";
@@ -44,7 +44,7 @@ const PAGE = 50;
 
 export class SessionTree extends Tree<SessionNode> {
   readonly #wanted = new Map<string, number>();
-  /** The rows of sessions that were given to the editor, and what each row stands below. */
+  /** The shown rows of sessions, and the parent of each row. */
   readonly #shown = new Map<string, SessionRow>();
   readonly #above = new WeakMap<SessionNode, SessionNode>();
   readonly #losses: KnownLosses;
@@ -69,7 +69,6 @@ export class SessionTree extends Tree<SessionNode> {
     return this.#filter;
   }
 
-  /** Show what is wanted, from the beginning. */
   set filter(filter: Filter) {
     this.#filter = filter;
     this.#wanted.clear();
@@ -77,7 +76,6 @@ export class SessionTree extends Tree<SessionNode> {
     this.refresh();
   }
 
-  /** Show other folders' sessions although this workspace has none. */
   showOthers(): void {
     this.#showOthers = true;
     this.refresh();
@@ -88,7 +86,7 @@ export class SessionTree extends Tree<SessionNode> {
     this.refresh();
   }
 
-  /** Look again, at once when it is seen, else as soon as it is. */
+  /** Load again: now if the view is visible, else when it becomes visible. */
   refresh(): void {
     this.#isStale = !this.view.visible;
     if (this.view.visible) {
@@ -96,10 +94,10 @@ export class SessionTree extends Tree<SessionNode> {
     }
   }
 
-  /** Select the row of a session, where there is one; whether there is. */
+  /** Select the row of a session; false if there is none. */
   async reveal(sessionId: string): Promise<boolean> {
     if (!this.#shown.has(sessionId)) {
-      // It may be so new that nobody has looked yet.
+      // A new session may not be loaded yet.
       const roots = await this.getChildren();
       const groups = roots.filter((node) => node.kind === "group" && node.isOpen);
       await Promise.all(groups.map((group) => this.getChildren(group)));
@@ -111,7 +109,6 @@ export class SessionTree extends Tree<SessionNode> {
     return row !== undefined;
   }
 
-  /** What a row stands below, for the editor to unfold it. */
   getParent(node: SessionNode): SessionNode | undefined {
     return this.#above.get(node);
   }
@@ -141,16 +138,16 @@ export class SessionTree extends Tree<SessionNode> {
     isNewest: () => boolean,
   ): Promise<SessionNode[]> {
     if (node === undefined) {
-      const { roots, empty } = await this.#roots();
+      const { roots, hasFolder } = await this.#roots();
       if (isNewest()) {
-        const reason = empty === null ? "" : await this.#whyEmpty(empty);
+        const reason = roots.length > 0 ? "" : await this.#whyEmpty(hasFolder);
         if (!isNewest()) {
           return roots;
         }
         setContext("empty", reason);
         const isQuiet = vscode.workspace.isTrusted || roots.length === 0;
-        const restricted = "Restricted Mode: nothing that this folder names is run.";
-        // Above an empty tree it would take the place of the welcome text, which says the same.
+        const restricted = "Restricted Mode: programs that this folder names are not run.";
+        // In an empty tree the message would replace the welcome text, which says the same.
         this.view.message = isQuiet ? "" : restricted;
       }
       return roots;
@@ -163,9 +160,9 @@ export class SessionTree extends Tree<SessionNode> {
     return node.kind === "session" ? this.#belowSession(node) : [];
   }
 
-  /** The welcome texts in package.json go by these words. */
-  async #whyEmpty({ isFiltered, hasFolder }: Empty): Promise<string> {
-    if (isFiltered) {
+  /** The reason, as the conditions of the welcome texts in package.json name it. */
+  async #whyEmpty(hasFolder: boolean): Promise<string> {
+    if (isFilteredBy(this.#filter)) {
       return "filtered";
     }
     if (hasFolder) {
@@ -179,8 +176,8 @@ export class SessionTree extends Tree<SessionNode> {
     return report.findings.some(({ code }) => missing.includes(code)) ? "noFolder" : "noSessions";
   }
 
-  /** One folder's sessions stand at the top; of several folders each has its group. */
-  async #roots(): Promise<{ readonly roots: SessionNode[]; readonly empty: Empty | null }> {
+  /** A single folder's sessions are at the top; several folders have a group each. */
+  async #roots(): Promise<{ readonly roots: SessionNode[]; readonly hasFolder: boolean }> {
     const paths = await workspacePaths();
     const isFiltered = isFilteredBy(this.#filter);
     const others = this.#group("others", "Other Folders", null, {
@@ -190,17 +187,15 @@ export class SessionTree extends Tree<SessionNode> {
     const [first, ...rest] = paths;
     if (rest.length > 0) {
       const groups = paths.map((path) => this.#group(path, folderName(path), path));
-      return { roots: [...groups, others], empty: null };
+      return { roots: [...groups, others], hasFolder: true };
     }
     const below = await this.#below(this.#group("here", "", first ?? null));
     if (first !== undefined && (below.length > 0 || (await this.#hasOthers(others)))) {
       below.push(others);
     }
-    const empty = { isFiltered, hasFolder: first !== undefined };
-    return { roots: below, empty: below.length > 0 ? null : empty };
+    return { roots: below, hasFolder: first !== undefined };
   }
 
-  /** Whether other folders' sessions are to be shown although this one has none. */
   async #hasOthers(others: Group): Promise<boolean> {
     const isFiltered = isFilteredBy(this.#filter);
     return this.#showOthers || (isFiltered && (await this.#below(others)).length > 0);
@@ -229,7 +224,7 @@ export class SessionTree extends Tree<SessionNode> {
     return listing.more ? [...nodes, { kind: "more", group }] : nodes;
   }
 
-  /** Where a session came from, its markers and branches, its subagents and windows. */
+  /** Source, markers, branches, subagents and windows of a session. */
   async #belowSession(row: SessionRow): Promise<SessionNode[]> {
     const [markers, { source, branches }, windows] = await Promise.all([
       this.#markers(row),
@@ -243,12 +238,11 @@ export class SessionTree extends Tree<SessionNode> {
     if (session.markers === 0) {
       return [];
     }
-    const { sessionId } = session;
-    const { items } = await this.server.request(MarksRequest, { sessionId });
+    const { items } = await this.server.request(MarksRequest, { sessionId: session.sessionId });
     return items.map((marker) => ({ kind: "marker", group, session, marker }) as const).reverse();
   }
 
-  /** The way to the source of a session, and to what came of it, the newest first. */
+  /** Rows for the source and for the branches, the newest first. */
   async #branches({ group, session }: SessionRow) {
     const none: { source: SessionNode[]; branches: SessionNode[] } = { source: [], branches: [] };
     if (session.branches === 0 && !isBranch(session)) {
@@ -257,7 +251,7 @@ export class SessionTree extends Tree<SessionNode> {
     const { sessionId } = session;
     const { source, items } = await this.server.request(BranchesRequest, { sessionId });
     const rowOf = (branch: Branch, end: End) =>
-      ({ kind: "branch", group, of: sessionId, branch, end }) as const;
+      ({ kind: "branch", group, session, branch, end }) as const;
     return {
       source: source === null ? [] : [rowOf(source, "source")],
       branches: items.map((branch) => rowOf(branch, "branch")).reverse(),
@@ -268,17 +262,16 @@ export class SessionTree extends Tree<SessionNode> {
     if (session.compactions === 0) {
       return [];
     }
-    const { sessionId } = session;
-    const { items } = await this.server.request(WindowsRequest, { sessionId });
+    const { items } = await this.server.request(WindowsRequest, { sessionId: session.sessionId });
     const losses = this.#losses.of(session);
     const rows = items.map((window) => {
       const loss = losses.find(({ openedAtSeq }) => openedAtSeq === window.openedAtSeq) ?? null;
-      return { kind: "window", group, of: sessionId, session, window, loss } as const;
+      return { kind: "window", group, session, window, loss } as const;
     });
     return rows.reverse();
   }
 
-  /** What the compactions of a session lost; the windows are shown before it is known. */
+  /** What the compactions lost; the windows are shown before this is known. */
   async #askLosses(sessionId: string) {
     try {
       return (await this.server.request(LossesRequest, { sessionId })).items;
@@ -294,59 +287,40 @@ export class SessionTree extends Tree<SessionNode> {
   }
 }
 
-/** A part of the tree with its own length. */
+/** A folder's part of the tree, which loads its own pages; `without` lists folders to leave out. */
 export interface Group {
   readonly kind: "group";
   readonly id: string;
   readonly label: string;
   readonly cwd: string | null;
-  /** Sessions of these folders are shown elsewhere. */
   readonly without: readonly string[];
   readonly isOpen: boolean;
   readonly limit: number;
 }
 
-/** A session, with its subagents below it. */
 export interface SessionRow {
   readonly kind: "session";
   readonly group: string;
-  /** The folder's name, where that is not clear from the group. */
+  /** The folder's name, if the group does not show it. */
   readonly place: string;
   readonly session: SessionSummary;
   readonly children: readonly SessionNode[];
 }
 
-export interface MarkerRow {
-  readonly kind: "marker";
+/** A row below the row of `session`. */
+interface Below<K extends string> {
+  readonly kind: K;
   readonly group: string;
   readonly session: SessionSummary;
-  readonly marker: Marker;
-}
-
-/** A row that leads to the source of a session, or to a branch; that has its own row elsewhere. */
-export interface BranchRow {
-  readonly kind: "branch";
-  readonly group: string;
-  /** The session below which it stands. */
-  readonly of: string;
-  readonly branch: Branch;
-  readonly end: End;
 }
 
 export type SessionNode =
   | Group
   | SessionRow
-  | MarkerRow
-  | BranchRow
-  | {
-      readonly kind: "window";
-      readonly group: string;
-      readonly of: string;
-      readonly window: Window;
-      /** What the compaction that opened it lost; null where that is not known yet. */
-      readonly loss: Loss | null;
-      readonly session: SessionSummary;
-    }
+  | (Below<"marker"> & { readonly marker: Marker })
+  | (Below<"branch"> & { readonly branch: Branch; readonly end: End })
+  /** `loss` belongs to the compaction that opened the window; null if not known yet. */
+  | (Below<"window"> & { readonly window: Window; readonly loss: Loss | null })
   | { readonly kind: "more"; readonly group: Group }
   | { readonly kind: "note"; readonly group: string; readonly text: string };
 
@@ -354,7 +328,7 @@ export function sessionItem(node: SessionNode): vscode.TreeItem {
   const { None, Collapsed, Expanded } = vscode.TreeItemCollapsibleState;
   switch (node.kind) {
     case "group":
-      // Open and folded have different ids, or the editor would keep it as it was.
+      // The editor keeps the folding of an id, so open and folded groups have different ids.
       return plainItem(`group/${node.id}/${node.isOpen}`, node.label, "folder", {
         state: node.isOpen ? Expanded : Collapsed,
       });
@@ -375,18 +349,19 @@ export function sessionItem(node: SessionNode): vscode.TreeItem {
       return item;
     }
     case "branch": {
-      const { group, of, branch, end } = node;
+      const { group, session, branch, end } = node;
       const row = branchRow(branch, end, Date.now());
-      const item = treeItem(`${group}/${of}/${end}/${branch.sessionId}`, row);
+      const item = treeItem(`${group}/${session.sessionId}/${end}/${branch.sessionId}`, row);
       item.contextValue = branch.kind === "restore" ? `${end} restored` : end;
       const command = "codexCheckpoints.goToSession";
       item.command = { command, title: "Go to the Session", arguments: [node] };
       return item;
     }
     case "window": {
-      const row = windowRow(node.window, node.loss, Date.now());
-      const item = treeItem(`${node.group}/${node.of}/window/${node.window.number}`, row);
-      item.contextValue = node.window.compactionId === null ? "window" : "window ours";
+      const { group, session, window } = node;
+      const row = windowRow(window, node.loss, Date.now());
+      const item = treeItem(`${group}/${session.sessionId}/window/${window.number}`, row);
+      item.contextValue = window.compactionId === null ? "window" : "window ours";
       return item;
     }
     case "more": {
@@ -412,9 +387,4 @@ function plainItem(
 ): vscode.TreeItem {
   const row = { label, description, tooltip: label, spoken: label, icon, colour: null };
   return treeItem(id, row, state);
-}
-
-interface Empty {
-  readonly isFiltered: boolean;
-  readonly hasFolder: boolean;
 }

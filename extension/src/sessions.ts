@@ -1,4 +1,4 @@
-/** The commands about a session and about the list of them. */
+/** Commands for one session and for the list of sessions. */
 
 import * as vscode from "vscode";
 import { type App, type Commands, onSession } from "./app.ts";
@@ -17,13 +17,12 @@ import type { Group } from "./sessionTree.ts";
 import { setContext } from "./settings.ts";
 import { refuseId } from "./terminal.ts";
 
-/** Make the table of them. */
 export function sessionCommands(app: App): Commands {
   const { server, tree, following, documents } = app;
   const showing = (document: Document) =>
     onSession(app, (session) => documents.open(document, session));
   const copying = (text: (sessionId: string) => string) =>
-    // What is pasted into a shell must be nothing but an id.
+    // Only a plain id may be pasted into a shell.
     onSession(app, async ({ sessionId }) =>
       isPlainId(sessionId) ? vscode.env.clipboard.writeText(text(sessionId)) : refuseId(),
     );
@@ -54,7 +53,6 @@ export function sessionCommands(app: App): Commands {
   };
 }
 
-/** Ask for a name; an empty one takes the name back. */
 async function rename({ server }: App, { sessionId, title }: SessionSummary): Promise<void> {
   const name = await vscode.window.showInputBox({
     title: "Rename the Session",

@@ -1,4 +1,4 @@
-/** The user's settings, as the server and the search for an interpreter want them. */
+/** The user's settings, for the server and for the search of an interpreter. */
 
 import { realpath } from "node:fs/promises";
 import { homedir } from "node:os";
@@ -7,7 +7,7 @@ import type { InitializationOptions } from "./protocol.ts";
 
 export const SECTION = "codexCheckpoints";
 
-/** What the server calls its own settings; the names here are the same. */
+/** Settings of the server; they have the same names there. */
 const FOR_THE_SERVER = [
   "caps",
   "checkpointLocation",
@@ -20,7 +20,7 @@ const FOR_THE_SERVER = [
   "hashOutsideFolder",
 ];
 
-/** What is told to the server; a setting that nobody touched leaves `config.toml` in force. */
+/** What the server gets; without a set value `config.toml` decides. */
 export function initializationOptions(): InitializationOptions {
   const settings: Record<string, unknown> = {};
   for (const name of FOR_THE_SERVER) {
@@ -29,10 +29,10 @@ export function initializationOptions(): InitializationOptions {
       settings[name] = value;
     }
   }
-  return { codexHome: folder("codexHome"), stateDir: folder("stateDir"), settings };
+  return { codexHome: path("codexHome") || null, stateDir: path("stateDir") || null, settings };
 }
 
-/** The command that the user wants to be the server, if any. */
+/** The user's own server command; null without one. */
 export function serverCommand(): readonly string[] | null {
   const command = chosen<unknown>("server.command");
   const isUsable =
@@ -42,22 +42,17 @@ export function serverCommand(): readonly string[] | null {
   return isUsable ? command : null;
 }
 
-/** The interpreter that the user named; empty when none. */
-export function pythonSetting(): string {
-  return path("python");
-}
-
 export function isTracing(): boolean {
   return vscode.workspace.getConfiguration(SECTION).get("trace") === "requests";
 }
 
-/** Write for all folders that something is not wanted; rejects where the settings cannot be written. */
+/** Turn a setting off for all folders; rejects if settings cannot be written. */
 export async function turnOff(name: string, off: unknown): Promise<void> {
   const all = vscode.workspace.getConfiguration(SECTION);
   await all.update(name, off, vscode.ConfigurationTarget.Global);
 }
 
-/** What the Python extension has chosen; nothing in a folder that is not trusted. */
+/** The interpreter of the Python extension; null in a folder that is not trusted. */
 export async function pythonExtensionChoice(): Promise<string | null> {
   const extension = vscode.extensions.getExtension<PythonExtension>("ms-python.python");
   if (extension === undefined || !vscode.workspace.isTrusted) {
@@ -76,7 +71,7 @@ export async function pythonExtensionChoice(): Promise<string | null> {
   }
 }
 
-/** The part of that extension's interface that is used. */
+/** The part of the Python extension's API that is used. */
 interface PythonExtension {
   readonly environments?: {
     getActiveEnvironmentPath(): unknown;
@@ -86,11 +81,7 @@ interface PythonExtension {
   };
 }
 
-function folder(name: string): string | null {
-  return path(name) || null;
-}
-
-/** A value that somebody set, wherever it may be set; defaults are the server's. */
+/** A value that the user set anywhere; the server has the defaults. */
 function chosen<T>(name: string): T | undefined {
   const all = vscode.workspace.getConfiguration(SECTION);
   const where = all.inspect<T>(name);
@@ -101,8 +92,8 @@ function chosen<T>(name: string): T | undefined {
   return isSet ? all.get<T>(name) : undefined;
 }
 
-/** A path that somebody set; empty where there is none, or something else stands in its place. */
-function path(name: string): string {
+/** A path that the user set; empty without one. */
+export function path(name: string): string {
   const value = chosen<unknown>(name);
   return typeof value === "string" ? value.replace(/^~(?=[\\/]|$)/, homedir()) : "";
 }
@@ -111,7 +102,7 @@ export function setContext(name: string, value: unknown): void {
   void vscode.commands.executeCommand("setContext", `codexCheckpoints.${name}`, value);
 }
 
-/** The paths of this window's folders, symbolic links resolved: so Codex writes them down. */
+/** The real paths of this window's folders: Codex records real paths. */
 export async function workspacePaths(): Promise<readonly string[]> {
   const folders = vscode.workspace.workspaceFolders ?? [];
   const paths = folders.filter(({ uri }) => uri.scheme === "file").map(({ uri }) => uri.fsPath);
@@ -119,7 +110,7 @@ export async function workspacePaths(): Promise<readonly string[]> {
   return [...new Set(real)];
 }
 
-/** The path of a file as a session would name it: a link to its folder of this window is resolved. */
+/** The path of a file as a session names it: links of the window's folder are resolved. */
 export async function pathForSessions(file: vscode.Uri): Promise<string> {
   const folder = vscode.workspace.getWorkspaceFolder(file)?.uri.fsPath;
   if (folder === undefined) {

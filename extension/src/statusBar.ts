@@ -1,4 +1,4 @@
-/** The item in the status bar: the context meter of the running session, or what is wrong. */
+/** The status bar item: the context meter of the running session, or the server's problem. */
 
 import * as vscode from "vscode";
 import { WorkDoneProgress } from "vscode-languageclient/node";
@@ -15,11 +15,8 @@ export class StatusBar implements vscode.Disposable {
   readonly #subscriptions: vscode.Disposable[];
 
   constructor(server: Server, following: Following) {
-    this.#item = vscode.window.createStatusBarItem(
-      "codexCheckpoints.status",
-      vscode.StatusBarAlignment.Left,
-      0,
-    );
+    const { Left } = vscode.StatusBarAlignment;
+    this.#item = vscode.window.createStatusBarItem("codexCheckpoints.status", Left, 0);
     this.#item.name = "Codex Checkpoints";
     const show = () => this.#show(server, following);
     this.#subscriptions = [server.onDidChangeState(show), following.onDidChange(show)];
@@ -45,7 +42,7 @@ export class StatusBar implements vscode.Disposable {
   }
 }
 
-/** One sentence and its buttons for each failure to start; a server that was killed shows elsewhere. */
+/** Show an error with buttons when the server cannot be started. */
 export function reportTrouble(server: Server): vscode.Disposable {
   return server.onDidChangeState(async (state) => {
     if (state.kind !== "noPython" && state.kind !== "failed") {
@@ -53,10 +50,7 @@ export function reportTrouble(server: Server): vscode.Disposable {
     }
     const settings = { title: "Open Settings", command: "codexCheckpoints.openSettings" };
     const again = { title: "Start Again", command: "codexCheckpoints.restart" };
-    const choose = {
-      title: "Choose Interpreter",
-      command: "codexCheckpoints.choosePython",
-    };
+    const choose = { title: "Choose Interpreter", command: "codexCheckpoints.choosePython" };
     const named = serverCommand() === null ? again : settings;
     const wayOut = state.kind === "noPython" ? choose : named;
     const log = { title: "Show Log", command: "codexCheckpoints.showLog" };
@@ -67,7 +61,7 @@ export function reportTrouble(server: Server): vscode.Disposable {
   });
 }
 
-/** Have the server read the session folders; afterwards it is ready. */
+/** Let the server read the session folders, and report its progress. */
 export async function firstIndex(server: Server): Promise<void> {
   const client = server.client;
   if (client === null) {
@@ -91,7 +85,7 @@ export async function firstIndex(server: Server): Promise<void> {
     }
   } catch (error) {
     server.log.error(`index: ${error instanceof Error ? error.message : error}`);
-    // A server that is gone has said so already.
+    // A server that ended has reported it.
     if (server.client === client) {
       server.become({ kind: "failed", reason: "The sessions could not be read." });
     }

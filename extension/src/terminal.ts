@@ -1,11 +1,11 @@
-/** Starts the Codex that is installed, in a terminal. */
+/** Starts the installed Codex in a terminal. */
 
 import * as vscode from "vscode";
 import { isPlainId } from "./model/sessions.ts";
 
-/** Start Codex; with a session, where that worked, to resume it. */
+/** Start Codex, or resume a session in its folder. */
 export async function openCodex(sessionId?: string, cwd?: string | null): Promise<void> {
-  // What is typed into a shell must be nothing but an id.
+  // Only a plain id may be typed into a shell.
   if (sessionId !== undefined && !isPlainId(sessionId)) {
     await refuseId();
     return;
@@ -17,7 +17,6 @@ export async function openCodex(sessionId?: string, cwd?: string | null): Promis
   terminal.sendText(sessionId === undefined ? "codex" : `codex resume ${sessionId}`);
 }
 
-/** Say why a session is not given to a shell. */
 export async function refuseId(): Promise<void> {
   await vscode.window.showWarningMessage(
     "This session's id is not one that Codex gives, so it is not handed to a shell.",

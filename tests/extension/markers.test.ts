@@ -120,7 +120,7 @@ test("turns are offered with the newest first, and the last complete one is chos
 });
 
 test("a label says something, within the length that is kept", () => {
-  assert.equal(labelProblem(" \u0007 "), "Say something.");
+  assert.equal(labelProblem(" \u0007 "), "Enter a text.");
   assert.equal(labelProblem("𝔘".repeat(160)), null);
   assert.equal(labelProblem("𝔘".repeat(161)), "160 characters at most.");
 });

@@ -132,7 +132,7 @@ test("a connection that an update has cut is told, with the way to mend it", asy
   const dialog = page.locator(".monaco-dialog-box");
   const notice = page
     .locator(".notification-list-item")
-    .filter({ hasText: "Codex calls Codex Checkpoints where it no longer is" });
+    .filter({ hasText: "Codex calls Codex Checkpoints at a place where it no longer is" });
   await workbench.showCheckpoints();
 
   await step(t, "it is told without being asked for", async () => {

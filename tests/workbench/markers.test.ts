@@ -71,7 +71,7 @@ test("turns are marked and compared, and the mark is renamed and removed", async
 
   await step(t, "its label is asked for, and a marker stands below the session", async () => {
     await answer("What to call it", "  ");
-    await picker.getByText("Say something.").waitFor();
+    await picker.getByText("Enter a text.").waitFor();
     await picker.locator("input[type=text]").first().fill("cached prices");
     await picker.getByText("What to call it").waitFor();
     await page.keyboard.press("Enter");

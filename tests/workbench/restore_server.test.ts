@@ -117,7 +117,7 @@ test("a page of a restore outlives its server, and says what it cannot know", as
       // Said of work that has been asked for and takes a while: from now on it is under way.
       await page.locator(".notification-list-item").getByText("Restoring").waitFor();
       process.kill(server, "SIGKILL");
-      await trouble.getByText("Whether the branch was opened is seen when").waitFor();
+      await trouble.getByText("this page shows whether the branch was opened").waitFor();
       await workbench.screenshot("restore preview, nobody answered");
       await button("Try Again").click();
       await trouble.getByText("No branch was opened.").waitFor();

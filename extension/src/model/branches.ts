@@ -1,12 +1,11 @@
-/** Branches in words: where a session came from, what came of it, and the whole tree. */
+/** Rows and texts about sources, branches and the lineage of a session. */
 
 import type { Branch, Lineage, LineageNode } from "../protocol.ts";
 import { type Appearance, age, cut, dotted, iconless, listed, plain, utcTime } from "./text.ts";
 
-/** Which end of a step a row points to. */
 export type End = "source" | "branch";
 
-/** A session at the other end of a step, as a row that leads to it. */
+/** A row that leads to the source or to a branch. */
 export function branchRow(branch: Branch, end: End, now: number): Appearance {
   const title = titleOf(branch.title, branch.sessionId);
   const label = end === "source" ? `Source: ${title}` : `Branch: ${title}`;
@@ -30,42 +29,25 @@ export function branchRow(branch: Branch, end: End, now: number): Appearance {
   };
 }
 
-/** How a session was made of another, in a few words. */
 export function madeWords(kind: string, mode: string | null): string {
-  switch (kind) {
-    case "restore":
-      if (mode === null) {
-        return "restored";
-      }
-      return mode === "hard" ? "restored, context reset" : "restored with context";
-    case "compaction":
-      return "compacted";
-    case "import":
-      return "imported";
-    case "revert":
-      return "taken back";
-    case "subagent":
-      return "subagent";
-    default:
-      return "forked";
+  if (kind === "restore" && mode !== null) {
+    return mode === "hard" ? "restored, context reset" : "restored with context";
   }
+  return MADE[kind] ?? "forked";
 }
 
-/** One node of the tree of a session, to choose; its place shows in the label. */
-export interface LineageChoice {
-  readonly id: string;
-  readonly label: string;
-  readonly description: string;
-  readonly detail: string;
-  readonly isHere: boolean;
-  /** It can be shown: a session, and one that is there. */
-  readonly opens: boolean;
-}
+const MADE: Readonly<Record<string, string>> = {
+  restore: "restored",
+  compaction: "compacted",
+  import: "imported",
+  revert: "taken back",
+  subagent: "subagent",
+};
 
 const STEP = "\u00a0".repeat(4);
 
-/** The tree that a session stands in, the first session at the top. */
-export function lineageChoices(lineage: Lineage): LineageChoice[] {
+/** The tree of a session, to choose from; `opens` is false for what cannot be shown. */
+export function lineageChoices(lineage: Lineage) {
   const titles = new Map(lineage.nodes.map((node) => [node.id, titleOf(node.title, node.id)]));
   return lineage.nodes.map((node) => {
     const isHere = node.id === lineage.sessionId;
@@ -98,8 +80,8 @@ export function lineageText(lineage: Lineage): string {
       titleOf(node.title, node.id),
       `  ${dotted(plain(node.id), node.id === lineage.sessionId ? "this session" : "", standingOf(node))}`,
       `  ${edgeWords(node, titles)}`,
-      ...(node.link?.operationId ? [`  ${`Operation: ${plain(node.link.operationId)}`}`] : []),
-      ...(node.link?.checkpointId ? [`  ${`Marker: ${plain(node.link.checkpointId)}`}`] : []),
+      ...(node.link?.operationId ? [`  Operation: ${plain(node.link.operationId)}`] : []),
+      ...(node.link?.checkpointId ? [`  Marker: ${plain(node.link.checkpointId)}`] : []),
       ...windows.map((line) => `  ${line}`),
     ];
     return lines.map((line) => `${indent}${line}`).join("\n");
@@ -112,7 +94,7 @@ export function lineageText(lineage: Lineage): string {
   return `${[...blocks, ...circles, ...omitted].join("\n\n")}\n`;
 }
 
-/** How a node came from the one above, and where it leaves that. */
+/** How a session was made from the one above, and at which place of it. */
 function edgeWords(node: LineageNode, titles: ReadonlyMap<string, string>): string {
   const { link } = node;
   if (link === null) {
@@ -134,7 +116,7 @@ function standingOf(session: { readonly available: boolean; readonly archived: b
   return session.archived ? "archived" : "";
 }
 
-/** What a session is called, else the beginning of its id. */
+/** The title of a session, else the beginning of its id. */
 export function titleOf(title: string | null, id: string): string {
   return cut(plain(title ?? ""), 160) || short(id);
 }

@@ -1,4 +1,4 @@
-/** What the tree of one checkpoint shows: task, plan, artifacts, counts; facts and decisions are `notes`. */
+/** The rows of a checkpoint: task, plan, artifacts, pins, facts, decisions, counts. */
 
 import type {
   Note,
@@ -10,7 +10,7 @@ import type {
 } from "../protocol.ts";
 import { type Appearance, age, ago, cut, dotted, listed, meter, plain } from "./text.ts";
 
-/** `checkpoint_v1.json`, as far as it is shown. */
+/** The parts of `checkpoint_v1.json` that are shown. */
 export interface Checkpoint {
   readonly task: { readonly text: string } | null;
   readonly plan: {
@@ -83,34 +83,19 @@ function artifactNode(artifact: Artifact, pinned: boolean): CheckpointNode {
   const id = `artifacts/${artifact.kind}/${artifact.uri}`;
   if (artifact.kind === "file") {
     const hash = shortHash(artifact.hash);
-    return node(
-      id,
-      {
-        label,
-        description: hash,
-        tooltip: `${label}\n${plain(artifact.hash ?? "no hash")}`,
-        spoken: listed(`file ${label}`, pinned ? "pinned" : "", hash),
-        icon: pinned ? "pinned" : "file",
-      },
-      {
-        action: { kind: "open", uri: artifact.uri },
-        pin: pinned ? { uri: artifact.uri, start: null, end: null } : null,
-      },
-    );
+    const tooltip = `${label}\n${plain(artifact.hash ?? "no hash")}`;
+    const spoken = listed(`file ${label}`, pinned ? "pinned" : "", hash);
+    const row = { label, description: hash, tooltip, spoken, icon: pinned ? "pinned" : "file" };
+    const pin = pinned ? { uri: artifact.uri, start: null, end: null } : null;
+    return node(id, row, { action: { kind: "open", uri: artifact.uri }, pin });
   }
   const isCommand = artifact.kind === "command";
-  return node(
-    id,
-    {
-      label,
-      spoken: isCommand ? `command ${label}` : `output of ${label}`,
-      icon: isCommand ? "terminal" : "output",
-    },
-    { action: { kind: "copy", text: artifact.uri } },
-  );
+  const spoken = isCommand ? `command ${label}` : `output of ${label}`;
+  const row = { label, spoken, icon: isCommand ? "terminal" : "output" };
+  return node(id, row, { action: { kind: "copy", text: artifact.uri } });
 }
 
-/** The first eight digits; a hash of size and time alone is called weak. */
+/** Eight digits of a hash; a hash of size and time only is called weak. */
 function shortHash(hash: string | undefined): string {
   if (hash === undefined) {
     return "no hash";
@@ -145,13 +130,12 @@ function countsNode(checkpoint: Checkpoint, session: SessionSummary, now: number
 export type Action =
   | { readonly kind: "open"; readonly uri: string }
   | { readonly kind: "copy"; readonly text: string }
-  /** Shows a record of the session that is cited as evidence. */
   | { readonly kind: "record"; readonly ref: string }
-  /** Shows a file beside what it was when it had this hash. */
+  /** Compares a file with its content at this hash. */
   | { readonly kind: "compare"; readonly uri: string; readonly hash: string };
 
 export interface CheckpointNode {
-  /** Stays the same while the checkpoint changes, so that unfolded rows stay unfolded. */
+  /** The same for the same row of a later checkpoint: the editor keeps rows open by their id. */
   readonly id: string;
   readonly row: Appearance;
   readonly children: readonly CheckpointNode[];
@@ -161,7 +145,7 @@ export interface CheckpointNode {
   readonly pin: Pin | null;
 }
 
-/** Make a row; what is not said of its looks follows from its label. */
+/** Make a row; the label gives the missing texts. */
 export function node(
   id: string,
   some: Partial<Appearance> & { readonly label: string; readonly icon: string },
@@ -179,7 +163,7 @@ export function node(
   return { id, row, children: [], unfolded: false, ...none, ...more };
 }
 
-/** Make a row that is unfolded while it has others below it. */
+/** Make a row that shows its children. */
 export function section(
   id: string,
   label: string,
@@ -187,12 +171,11 @@ export function section(
   icon: string,
   children: readonly CheckpointNode[],
 ): CheckpointNode {
-  // The editor remembers a row without children as folded: the first ones come to another row.
+  // The editor keeps an empty row folded, so the first children need another id.
   const name = children.length === 0 ? `${id}/empty` : id;
   return node(name, { label, description, icon }, { children, unfolded: true });
 }
 
-/** The pins of a session, the newest first; null where it has none. */
 export function pinsNode(pins: readonly Pin[]): CheckpointNode | null {
   if (pins.length === 0) {
     return null;
@@ -200,21 +183,14 @@ export function pinsNode(pins: readonly Pin[]): CheckpointNode | null {
   const children = [...pins].reverse().map((pin) => {
     const lines = linesOf(pin);
     const label = cut(plain(pin.uri), 400);
-    return node(
-      `pins/${pathOf(pin)}`,
-      {
-        label,
-        description: lines,
-        spoken: listed(`pinned file ${label}`, lines),
-        icon: "pinned",
-      },
-      { action: { kind: "open", uri: pin.uri }, pin },
-    );
+    const spoken = listed(`pinned file ${label}`, lines);
+    const row = { label, description: lines, spoken, icon: "pinned" };
+    return node(`pins/${pathOf(pin)}`, row, { action: { kind: "open", uri: pin.uri }, pin });
   });
   return section("pins", "Pinned Files", `${pins.length}`, "pin", children);
 }
 
-/** How the server is told which: `src/a.py`, `src/a.py#L3`, `src/a.py#L3-L9`. */
+/** The server's form of a pin: `src/a.py`, `src/a.py#L3`, `src/a.py#L3-L9`. */
 export function pathOf({ uri, start, end }: Pin): string {
   if (start === null) {
     return uri;
@@ -233,7 +209,7 @@ function linesOf({ start, end }: Pin): string {
   return end === null || end === start ? `line ${start}` : `lines ${start} to ${end}`;
 }
 
-/** The row that says so below a checkpoint. */
+/** The row that tells whether Codex received this checkpoint. */
 export function receivedNode(receipt: Receipt, now: number): CheckpointNode {
   const label = receipt.isCurrent
     ? "Codex received this checkpoint"
@@ -248,7 +224,7 @@ export function receivedNode(receipt: Receipt, now: number): CheckpointNode {
   });
 }
 
-/** What it was given for. */
+/** Why Codex received the checkpoint. */
 export function occasion({ door, event, source }: Receipt): string {
   if (door !== "hook") {
     return "It asked for it.";
@@ -262,7 +238,7 @@ export function occasion({ door, event, source }: Receipt): string {
   return known ?? (event === "UserPromptSubmit" ? "With a prompt." : "");
 }
 
-/** The facts of a session: what can no longer be relied on comes first. */
+/** The facts of a session, suspect ones first. */
 export function factsNode(notes: readonly Note[]): CheckpointNode {
   const facts = notes.filter(({ kind }) => kind === "fact");
   const suspect = facts.filter(isSuspect);
@@ -272,7 +248,7 @@ export function factsNode(notes: readonly Note[]): CheckpointNode {
   return section("facts", "Facts", count, "lightbulb", children);
 }
 
-/** The decisions of a session; those that a later one replaced are folded below. */
+/** The decisions of a session; superseded ones are in a folded row. */
 export function decisionsNode(notes: readonly Note[]): CheckpointNode {
   const decisions = notes.filter(({ kind }) => kind === "decision");
   const standing = decisions.filter(({ supersededBy }) => supersededBy === null);
@@ -296,24 +272,18 @@ function factNode(fact: Note): CheckpointNode {
   const failing = fact.dependsOn.find(({ uri }) => uri === fact.why);
   const why = failing === undefined ? "" : whatFails(failing);
   const standing = isSuspect(fact) ? "SUSPECT" : "VALID";
-  return node(
-    `facts/${fact.id}`,
-    {
-      label,
-      description: isSuspect(fact) ? why || standing : "",
-      tooltip: [label, standing, why].filter((line) => line !== "").join("\n"),
-      spoken: listed(standing, label, why),
-      icon: isSuspect(fact) ? "warning" : "pass",
-      colour: isSuspect(fact) ? "list.warningForeground" : null,
-    },
-    {
-      note: fact,
-      children: [
-        evidenceNode(`facts/${fact.id}`, fact.evidence),
-        ...fact.dependsOn.map((each) => dependencyNode(`facts/${fact.id}`, each)),
-      ],
-    },
-  );
+  const row = {
+    label,
+    description: isSuspect(fact) ? why || standing : "",
+    tooltip: [label, standing, why].filter((line) => line !== "").join("\n"),
+    spoken: listed(standing, label, why),
+    icon: isSuspect(fact) ? "warning" : "pass",
+    colour: isSuspect(fact) ? "list.warningForeground" : null,
+  };
+  const id = `facts/${fact.id}`;
+  const dependencies = fact.dependsOn.map((each) => dependencyNode(id, each));
+  const children = [evidenceNode(id, fact.evidence), ...dependencies];
+  return node(id, row, { note: fact, children });
 }
 
 function decisionNode(decision: Note): CheckpointNode {
@@ -332,17 +302,9 @@ function decisionNode(decision: Note): CheckpointNode {
     children.push(node(`${id}/supersededBy`, { label: replacedBy, icon: "arrow-right" }));
   }
   children.push(evidenceNode(id, decision.evidence));
-  return node(
-    id,
-    {
-      label,
-      description: topic,
-      tooltip: `${label}\n${rationale}`,
-      spoken: listed(topic, label, rationale),
-      icon: "law",
-    },
-    { note: decision, children },
-  );
+  const spoken = listed(topic, label, rationale);
+  const row = { label, description: topic, tooltip: `${label}\n${rationale}`, spoken, icon: "law" };
+  return node(id, row, { note: decision, children });
 }
 
 function evidenceNode(id: string, evidence: NoteEvidence): CheckpointNode {
@@ -379,7 +341,6 @@ function dependencyNode(id: string, each: NoteDependency): CheckpointNode {
   return node(rowId, row, { action });
 }
 
-/** Why a dependency no longer holds, in a few words. */
 function whatFails(each: NoteDependency, changed?: string): string {
   const uri = plain(each.uri);
   if (each.hash === "unknown:") {

@@ -1,4 +1,4 @@
-/** A compaction in words: what it would do, what it did, and a window of a session. */
+/** Texts about compactions, their losses, and windows. */
 
 import type {
   Compacted,
@@ -14,7 +14,7 @@ import { type Appearance, age, counted, dotted, listed, plain } from "./text.ts"
 /** The figures in one line: `200,716 → ~2,140 tokens · 3 kept · 1 cut · 12 left out`. */
 export function figures(done: Compacted): string {
   return dotted(
-    `${tokens(done.tokensBefore, done.tokensBeforeSource)} → ${after(done)} tokens`,
+    changeText(done),
     `${done.kept.length} kept`,
     done.truncated.length === 0 ? "" : `${done.truncated.length} cut`,
     `${done.dropped.length} left out`,
@@ -22,10 +22,13 @@ export function figures(done: Compacted): string {
 }
 
 export function notice(done: Compacted): string {
-  const change = `${tokens(done.tokensBefore, done.tokensBeforeSource)} → ${after(done)} tokens`;
   return done.into === "new"
-    ? `Compacted into a new session: ${change}. The old one stays as it is.`
-    : `Compacted in place: ${change}. Nothing that was there is gone.`;
+    ? `Compacted into a new session: ${changeText(done)}. The old one stays as it is.`
+    : `Compacted in place: ${changeText(done)}. The old history stays in the file.`;
+}
+
+function changeText(done: Compacted): string {
+  return `${tokens(done.tokensBefore, done.tokensBeforeSource)} → ${after(done)} tokens`;
 }
 
 export function reportText(done: Compacted): string {
@@ -54,7 +57,7 @@ export function reportText(done: Compacted): string {
   return `${[head, ...lists].join("\n\n")}\n`;
 }
 
-/** One window of a session as a row; `loss` is what the compaction that opened it lost. */
+/** A row for a window; `loss` belongs to the compaction before it. */
 export function windowRow(window: Window, loss: Loss | null, now: number): Appearance {
   const label = `Window ${window.number}`;
   const known = (count: number | null) => (count === null ? "?" : count.toLocaleString("en-US"));
@@ -94,7 +97,6 @@ function after(done: Compacted): string {
   return tokens(done.tokensAfter, done.tokensAfterSource);
 }
 
-/** A count; `~` where it is an estimate. */
 function tokens(count: number, source: string): string {
   const shown = count.toLocaleString("en-US");
   return source === "estimated" ? `~${shown}` : shown;
@@ -118,7 +120,7 @@ interface Kept {
   readonly lost: boolean | null;
 }
 
-/** How many things a compaction lost; null where part of it is encrypted and nothing is known. */
+/** How many things a compaction lost; null if nothing is known since part of it is encrypted. */
 function lostCount(loss: Loss): number | null {
   const parts = [loss.task, ...loss.openPlanSteps, ...loss.editedFiles, ...loss.failingCommands];
   const known = parts.filter((part) => part !== null && part.lost !== null);
@@ -128,7 +130,6 @@ function lostCount(loss: Loss): number | null {
   return known.filter((part) => part?.lost === true).length;
 }
 
-/** The words beside a window: what it lost, and what was read again in it. */
 export function lossWords(loss: Loss): string {
   const count = lostCount(loss);
   return dotted(
@@ -138,14 +139,13 @@ export function lossWords(loss: Loss): string {
   );
 }
 
-/** The losses of all compactions of a session, the newest first. */
 export function lossesText(losses: readonly Loss[]): string {
   if (losses.length === 0) {
-    return `${"This session was never compacted, so nothing was lost."}\n`;
+    return "This session was never compacted, so nothing was lost.\n";
   }
   const head = [
     "What each compaction lost: what was there before it, and is not in its replacement.",
-    "✗ lost   ✓ still there   ? nobody can tell",
+    "✗ lost   ✓ still there   ? not known",
   ];
   const parts = losses.toReversed().map((loss) => lossText(loss));
   return `${[head.join("\n"), ...parts].join("\n\n\n")}\n`;
@@ -167,12 +167,13 @@ function lossText(loss: Loss): string {
     ...each,
     name: dotted(each.command, each.exitCode === null ? "" : `exit code ${each.exitCode}`),
   }));
+  const more = `${loss.notListed} more are`;
   const lists = [
     list("Last request", task),
     list("Open steps of the plan", steps),
     list("Changed files", files),
     list("Commands that failed", commands),
-    loss.notListed > 0 ? [notListed(loss.notListed)] : [],
+    loss.notListed > 0 ? [`${counted(loss.notListed, "1 more is", more)} not listed.`] : [],
     rereadLines(loss),
   ];
   const sealed = "Part of the replacement is encrypted: nobody but the provider can read it.";
@@ -182,22 +183,17 @@ function lossText(loss: Loss): string {
   );
 }
 
-function notListed(count: number): string {
-  return counted(count, "1 more is not listed.", `${count} more are not listed.`);
-}
-
 function list(title: string, parts: readonly Kept[]): string[] {
   if (parts.length === 0) {
     return [];
   }
   const lost = parts.filter((part) => part.lost === true).length;
   const heading = `${title}: ${lost} of ${parts.length} lost`;
-  return [heading, ...parts.map(({ name, ref, lost: isLost }) => line(name, ref, isLost))];
-}
-
-function line(name: string, ref: string | null, lost: boolean | null): string {
-  const sign = lost === null ? "?" : lost ? "✗" : "✓";
-  return `  ${sign} ${dotted(plain(name), plain(ref ?? ""))}`;
+  const lines = parts.map(({ name, ref, lost: isLost }) => {
+    const sign = isLost === null ? "?" : isLost ? "✗" : "✓";
+    return `  ${sign} ${dotted(plain(name), plain(ref ?? ""))}`;
+  });
+  return [heading, ...lines];
 }
 
 function rereadLines(loss: Loss): string[] {
@@ -212,26 +208,21 @@ function rereadLines(loss: Loss): string[] {
   return [heading, ...rereads, ...loop];
 }
 
-/** Finds out; null where that failed. */
-export type AskLosses = (sessionId: string) => Promise<readonly Loss[] | null>;
+/** Asks the server; null if that failed. */
+type AskLosses = (sessionId: string) => Promise<readonly Loss[] | null>;
 
 export class KnownLosses {
-  /** What was found, and up to which record. */
   readonly #known = new Map<string, { readonly seq: number; readonly items: readonly Loss[] }>();
   readonly #asking = new Set<string>();
   readonly #ask: AskLosses;
   readonly #found: () => void;
 
-  /** `found` hears that there is news. */
   constructor(ask: AskLosses, found: () => void) {
     this.#ask = ask;
     this.#found = found;
   }
 
-  /**
-   * What is known of a session by now.  Where that is not up to its last record it is asked for,
-   * one question at a time; one without an answer is asked again at the next look.
-   */
+  /** The losses known so far; older ones are requested again, one request a session at a time. */
   of({ sessionId, seq }: SessionSummary): readonly Loss[] {
     const known = this.#known.get(sessionId);
     if (known?.seq !== seq && !this.#asking.has(sessionId)) {
@@ -251,26 +242,21 @@ export class KnownLosses {
   }
 }
 
-/** How full the window is that the server goes by, in percent. */
 export function percentOf(offer: Offer): number {
   return Math.floor((offer.tokens * 100) / offer.window);
 }
 
-/** Remembers of which sessions a person has been shown. */
+/** Remembers which sessions had a hint. */
 export class Hints {
-  /** The windows that a session had when they were shown. */
+  /** The number of windows that a session had at its hint. */
   readonly #shown = new Map<string, number>();
   readonly #since: number;
 
-  /** Sessions that were last written before `since` are left alone. */
   constructor(since: number) {
     this.#since = since;
   }
 
-  /**
-   * Whether to tell of a session now.  While a turn is open nothing is offered, which says nothing
-   * of the context: only a later window may be shown of again.
-   */
+  /** Whether a hint is due: at most one a window, also when the offer goes away in a running turn. */
   isDue({ sessionId, windows, offer, updatedAt }: SessionSummary): boolean {
     const isShown = windows <= (this.#shown.get(sessionId) ?? 0);
     if (offer === null || isShown || Date.parse(updatedAt) < this.#since) {

@@ -1,25 +1,24 @@
-/** How Codex and we are connected, as rows: a door each, its hooks below it, and one way on. */
+/** The rows of the Connection view. */
 
 import type { ConnectDoor, ConnectHook, ConnectReport } from "../protocol.ts";
 import { type Appearance, ago, cut, dotted, listed, plain } from "./text.ts";
 
-/** What the button of a row does; `""` where nothing is to be done. */
+/** The action of a row's button; `""` for no button. */
 export type Step = "connect" | "repair" | "trust" | "update" | "home" | "";
 
 export interface ConnectionNode {
-  /** Stays the same while the connection changes, so that unfolded rows stay unfolded. */
+  /** The same for the same row of a later report: the editor keeps rows open by their id. */
   readonly id: string;
   readonly row: Appearance;
   readonly children: readonly ConnectionNode[];
   readonly step: Step;
-  /** Whether something of ours stands in Codex's configuration, to be taken out again. */
+  /** Whether Codex's configuration has an entry of ours to remove. */
   readonly isRemovable: boolean;
 }
 
 const GOOD = "testing.iconPassed";
 const WRONG = "list.warningForeground";
 
-/** The rows of a report: Codex itself, the two doors, other homes, and what is wrong. */
 export function connectionNodes(report: ConnectReport, now: number): ConnectionNode[] {
   return [
     ...report.doors.map((door) => doorNode(door, report.hooks, now)),
@@ -46,7 +45,6 @@ export function connectionNodes(report: ConnectReport, now: number): ConnectionN
   ];
 }
 
-/** Whether everything is connected and Codex trusts it: nobody has to look again soon. */
 export function isSettled(report: ConnectReport): boolean {
   return report.doors.every(({ next }) => next === null);
 }
@@ -74,7 +72,6 @@ function doorNode(door: ConnectDoor, hooks: readonly ConnectHook[], now: number)
   return { id: `door/${door.door}`, row, children, step, isRemovable };
 }
 
-/** Which button stands for what the server advises. */
 const STEPS: Readonly<Record<string, Step>> = {
   connect: "connect",
   repair: "repair",
@@ -99,7 +96,7 @@ function stateOf({ problem, trusted, failure, byHand }: ConnectDoor): string {
     not_configured: "not connected",
     unreadable: "not known: config.toml cannot be read",
     incomplete: "some are missing or changed",
-    program_missing: "what it calls is no longer there",
+    program_missing: "the program it calls no longer exists",
     other_program: "calls another installation",
     other_folders: "calls us for other folders",
     no_hooks: "this Codex has no hooks",
@@ -166,7 +163,7 @@ function leaf(
   return { id, row, children: [], step: "", isRemovable: false };
 }
 
-/** The changes of a report as one text for a person to read before they agree. */
+/** The changes of a report as a text, to read before agreeing. */
 export function changesText(report: ConnectReport): string {
   const files = report.changes.map(({ path, action, backup, diff }) => {
     const verbs: Readonly<Record<string, string>> = {

@@ -1,33 +1,23 @@
-/** What a model sees, as a text that can be read and compared. Whatever it says stays text. */
+/** Texts of documents: the history a model sees, and the doctor's report. */
 
 import { randomUUID } from "node:crypto";
 import type { DoctorReport } from "../protocol.ts";
 import { counted, plain } from "./text.ts";
 
-/** An item of a history as Codex sends it. */
-export interface HistoryItem {
-  readonly type?: unknown;
-  readonly role?: unknown;
-  readonly name?: unknown;
-  readonly content?: unknown;
-  readonly summary?: unknown;
-  readonly arguments?: unknown;
-  readonly input?: unknown;
-  readonly output?: unknown;
-}
+type Field = "type" | "role" | "name" | "content" | "summary" | "arguments" | "input" | "output";
+type HistoryItem = Readonly<Partial<Record<Field, unknown>>>;
 
-/** Of a longer text this much is shown. */
 const MOST = 20_000;
 
-// All that a renderer could obey, but for line ends and tabs.
+// Control characters, but for line ends and tabs.
 const CONTROLS =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\u{e0000}-\u{e007f}]/gu;
 
-/** Items one below the other, each under a line that says what it is. */
+/** The items of a history, each below a line with its type. */
 export function historyText(items: readonly HistoryItem[]): string {
   if (items.length === 0) {
-    return `${"(nothing)"}\n`;
+    return "(nothing)\n";
   }
   return items.map((item) => `──── ${kindOf(item)}\n${shown(contentOf(item))}\n`).join("\n");
 }
@@ -56,20 +46,20 @@ function contentOf(item: HistoryItem): string {
   }
 }
 
-/** Older outputs are JSON in a text: what was put out stands in it, with its lines. */
+/** The text of an output; older outputs are JSON that contains it. */
 function unpacked(text: string): string {
   if (text.startsWith('{"output":')) {
     try {
       const { output } = JSON.parse(text);
       return typeof output === "string" ? output : text;
     } catch {
-      // It only begins like one.
+      // Not JSON.
     }
   }
   return text;
 }
 
-/** The texts of a content; what is no text is named. */
+/** The texts of a content; other parts by their type. */
 function partsOf(content: unknown): string {
   if (typeof content === "string") {
     return content;
@@ -88,14 +78,9 @@ function shown(text: string): string {
 }
 
 function shownLine(text: string): string {
-  return text
-    .replace(/[\n\t]/g, " ")
-    .replace(CONTROLS, " ")
-    .toWellFormed()
-    .slice(0, 120);
+  return plain(text).slice(0, 120);
 }
 
-/** Where we look, how much is there, and each finding with its way out. */
 export function doctorText(report: DoctorReport): string {
   const head = [
     `Codex home: ${plain(report.codexHome)}`,
@@ -117,29 +102,28 @@ export function doctorText(report: DoctorReport): string {
     ([reason, count]) => `    ${reason}: ${count}`,
   );
   if (skipped.length > 0) {
-    findings.push(["Left aside, by reason:", ...skipped].join("\n"));
+    findings.push(["Skipped, by reason:", ...skipped].join("\n"));
   }
   return `${[head.join("\n"), ...findings].join("\n\n")}\n`;
 }
 
-/** The texts of this window.  A reload forgets them, while the editor keeps the names in its tabs. */
+/** The texts of this window. A reload loses them, but keeps the tabs with their names. */
 export class KeptTexts {
   readonly #texts = new Map<string, string>();
 
-  /** Keep a text; its name is new, so that no tab of before is taken for this one. */
+  /** Keep a text under a new name, which no older tab has. */
   keep(text: string): string {
     const name = randomUUID();
     this.#texts.set(name, text);
     return name;
   }
 
-  /** The text of a name; undefined where it was not kept. */
   text(name: string): string | undefined {
     return this.#texts.get(name);
   }
 }
 
-/** The absolute path, or null when it must not be opened. */
+/** The absolute path of a file; null if it must not be opened. */
 export function artifactPath(cwd: string | null, uri: string): string | null {
   const isWindows = /^[A-Za-z]:[\\/]|^\\\\/.test(cwd ?? uri);
   const isAbsolute = isWindows ? /^[A-Za-z]:[\\/]/.test(uri) : uri.startsWith("/");
@@ -152,7 +136,7 @@ export function artifactPath(cwd: string | null, uri: string): string | null {
   return `${cwd.replace(/[\\/]+$/, "")}/${uri}`;
 }
 
-/** Merely opening `\\host\share` sends the user's credentials there. */
+/** Opening `\\host\share` would send the user's credentials to that host. */
 function isRemote(uri: string): boolean {
   return /^[\\/]{2}/.test(uri) || /^[a-z][a-z0-9+.-]+:/i.test(uri);
 }

@@ -1,4 +1,4 @@
-/** Markers and turns in words: a marker as a row, the turns to choose from, a label that can be one. */
+/** Texts about markers, turns and states. */
 
 import { MAX_LABEL } from "../limits.ts";
 import type { Difference, Marker, SessionSummary, TurnEntry } from "../protocol.ts";
@@ -34,22 +34,19 @@ export function markerRow(marker: Marker, session: SessionSummary, now: number):
   };
 }
 
-/** Where a marker stands by now: on a turn, on one that was rolled back, or in the source. */
+/** The place of a marker: a turn, a rolled back turn, or a turn of the source. */
 export function standingOf(marker: Marker, session: SessionSummary): string {
   if (marker.sessionId !== session.sessionId) {
     return "on a turn of the source";
   }
-  return marker.turnNumber === null
-    ? "detached: its turn was rolled back"
-    : `turn ${marker.turnNumber}`;
+  const number = marker.turnNumber;
+  return number === null ? "detached: its turn was rolled back" : `turn ${number}`;
 }
 
-/** Whether the turn of a marker was rolled back since. */
 export function isDetached(marker: Marker, session: SessionSummary): boolean {
   return marker.detached && marker.sessionId === session.sessionId;
 }
 
-/** What a marker is called; files can say anything. */
 export function labelOf(marker: Marker): string {
   return plain(marker.label) || "Marker without a label";
 }
@@ -63,7 +60,7 @@ function looks(marker: Marker, session: SessionSummary): Pick<Appearance, "icon"
     : { icon: "bookmark", colour: null };
 }
 
-/** A turn to choose; `refusal` says why it cannot be marked. */
+/** A turn to choose; `refusal` is the reason if it cannot be marked. */
 export interface TurnChoice {
   readonly turn: TurnEntry;
   readonly label: string;
@@ -72,7 +69,7 @@ export interface TurnChoice {
   readonly refusal: string | null;
 }
 
-/** The turns of a session to choose from, the newest first, each with the markers on it. */
+/** The turns of a session, the newest first, each with its markers. */
 export function turnChoices(
   turns: readonly TurnEntry[],
   markers: readonly Marker[],
@@ -99,15 +96,15 @@ export function turnChoices(
     .reverse();
 }
 
-/** The turn that is offered first: the last one that is complete, as for a marker without a turn. */
+/** The turn that is selected first: the last complete one. */
 export function offered(choices: readonly TurnChoice[]): TurnChoice | undefined {
   return choices.find(({ refusal }) => refusal === null);
 }
 
-/** Why a text cannot be a label; null where it can. */
+/** The reason if a text cannot be a label; else null. */
 export function labelProblem(text: string): string | null {
   if (plain(text) === "") {
-    return "Say something.";
+    return "Enter a text.";
   }
   return [...text.trim()].length > MAX_LABEL ? `${MAX_LABEL} characters at most.` : null;
 }
@@ -115,9 +112,7 @@ export function labelProblem(text: string): string | null {
 /** A state: a session at the end of a turn, or as it is now. */
 export interface Place {
   readonly sessionId: string;
-  /** Null is now. */
   readonly turnId: string | null;
-  /** The number of the turn; null where that is not known. */
   readonly number: number | null;
   readonly words: string;
 }
@@ -133,13 +128,12 @@ export function placeOfTurn(
   return { sessionId, turnId, number, words: `turn ${number}` };
 }
 
-/** The state at a marker; it may be a turn of the source. */
 export function placeOfMarker(marker: Marker): Place {
   const { sessionId, turnId, turnNumber: number } = marker;
   return { sessionId, turnId, number, words: fileName(labelOf(marker)) };
 }
 
-/** Two states with the earlier one at the left, as far as that is known. */
+/** Two states, the earlier one first if that is known. */
 export function inOrder(one: Place, other: Place): readonly [Place, Place] {
   if (one.sessionId !== other.sessionId) {
     return [one, other];
@@ -150,7 +144,7 @@ export function inOrder(one: Place, other: Place): readonly [Place, Place] {
   return isLater && other.turnId !== null ? [other, one] : [one, other];
 }
 
-/** What a comparison is called: `Fix the login: turn 1 ↔ now · plan 2 · files 1`. */
+/** The title of a comparison: `Fix the login: turn 1 ↔ now · plan 2 · files 1`. */
 export function comparisonTitle(
   name: string,
   left: Place,
@@ -161,7 +155,7 @@ export function comparisonTitle(
   return dotted(title, found === null ? "" : differenceWords(found));
 }
 
-/** How much differs, a word a kind. */
+/** The number of differences of each kind. */
 export function differenceWords(found: Difference): string {
   const { task, plan, planReordered, decisions, facts, artifacts } = found;
   const steps = plan.length > 0 ? `plan ${plan.length}` : "";

@@ -1,4 +1,4 @@
-/** Payloads of `memory.apply`, as a person states them in the editor. The server judges them. */
+/** Payloads of `memory.apply`; the server validates them. */
 
 import { MAX_KEY } from "../limits.ts";
 import type { Anchor, Note } from "../protocol.ts";
@@ -40,7 +40,7 @@ export function decisionPayload(decision: DecisionStatement): object {
   };
 }
 
-/** A decision id that no note has: `d1`, `d2`, … */
+/** The first free decision id of `d1`, `d2`, … */
 export function freeDecisionId(notes: readonly Note[]): string {
   const taken = new Set(notes.map(({ id }) => id));
   let number = 1;
@@ -50,7 +50,7 @@ export function freeDecisionId(notes: readonly Note[]): string {
   return `d${number}`;
 }
 
-/** Whether a key can be one: letters, digits of any script or `. _ - / :`, in NFC. */
+/** Whether a text can be a key: letters and digits of any script, `. _ - / :`, in NFC. */
 export function isKey(text: string): boolean {
   return (
     /^[\p{L}\p{N}._\-/:]+$/u.test(text) &&
@@ -59,7 +59,7 @@ export function isKey(text: string): boolean {
   );
 }
 
-/** How a checkpoint of a session in `folder` names a file: relative to it, else as it is. */
+/** The name of a file in a checkpoint: relative to the session's folder if it is in there. */
 export function uriOfFile(folder: string | null, path: string): string {
   const isWindows = /^[A-Za-z]:[\\/]/.test(path);
   const slashed = (text: string) => (isWindows ? text.replaceAll("\\", "/") : text);

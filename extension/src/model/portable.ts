@@ -1,4 +1,4 @@
-/** A portable pack in words: what is in it, and what a model will be told. */
+/** Texts about portable packs. */
 
 import type { Imported, PackCounts, SessionSummary } from "../protocol.ts";
 import { counted, fileName, listed, plain, subject } from "./text.ts";
@@ -23,7 +23,7 @@ export function countWords(counts: PackCounts): string {
   );
 }
 
-/** All that is to be read before a pack becomes a session. */
+/** The preview of an import. */
 export function importText(would: Imported): string {
   const head = [
     `Pack: ${plain(would.name)}`,
@@ -37,7 +37,7 @@ export function importText(would: Imported): string {
   return `${head.join("\n")}\n\n${about}\n\n${lines.join("\n")}\n`;
 }
 
-/** One line of the text; indentation is part of what it says. */
+/** One line with its indentation. */
 function plainLine(line: string): string {
   const indent = /^ */.exec(line)?.[0] ?? "";
   return indent + plain(line);

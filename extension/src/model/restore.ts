@@ -1,4 +1,4 @@
-/** Restores in words: the two ways to go on, figures, and rows to choose from. */
+/** Restores: options, texts, figures, and the messages of their pages. */
 
 import { MAX_LABEL, MAX_MESSAGES } from "../limits.ts";
 import type {
@@ -14,7 +14,7 @@ import { counted, cut, dotted, harmless, iconless, listed, plain, subject } from
 
 export type Mode = "soft" | "hard";
 
-/** How somebody wants to go on; `budget` null is that of the settings. */
+/** The options of a restore; `budget` null means the budget of the settings. */
 export interface RestoreOptions {
   readonly mode: Mode;
   readonly budget: number | null;
@@ -22,12 +22,11 @@ export interface RestoreOptions {
   readonly reason: string;
 }
 
-/** Read a mode; continuity first where it is none. */
 export function readMode(value: unknown): Mode {
   return value === "hard" ? "hard" : "soft";
 }
 
-/** Read options as they came from a page, or as the editor kept them. */
+/** Read options from a page's message or a kept state. */
 export function readOptions(value: unknown): RestoreOptions {
   const { mode, budget, window, reason } = Object(value) as Record<string, unknown>;
   const whole = (some: unknown) => (Number.isSafeInteger(some) ? Math.max(0, Number(some)) : null);
@@ -39,7 +38,6 @@ export function readOptions(value: unknown): RestoreOptions {
   };
 }
 
-/** What the two ways are called, everywhere. */
 export function modeLabel(mode: string): string {
   return mode === "hard" ? "Reset context for performance" : "Continue with context";
 }
@@ -54,7 +52,6 @@ export function nameOf(label: string, checkpointId: string): string {
   return cut(plain(label), 80) || plain(checkpointId);
 }
 
-/** The one quiet notice after a restore, made of what the server says. */
 export function notice(done: { readonly headline: string; readonly carried: string }): string {
   return harmless(`${done.headline} ${done.carried}`);
 }
@@ -73,7 +70,6 @@ export function sizeText(tokens: number | null, window: number | null): string {
   return `${shown} of ${window.toLocaleString("en-US")} tokens (${percent})`;
 }
 
-/** How much of the window is in use, 0 to 1; null where that is not known. */
 export function shareOf(tokens: number | null, window: number | null): number | null {
   return tokens === null || !window ? null : Math.min(1, Math.max(0, tokens / window));
 }
@@ -90,7 +86,7 @@ export function partName(part: string): string {
   return names[part] ?? part;
 }
 
-/** What an item of a pack is called: a note by its kind, all else by its own name. */
+/** The name of an item in a pack: a note by its kind, other items by their id. */
 export function itemName({ part, id }: PackItem): string {
   if (part !== "notes") {
     return id;
@@ -100,18 +96,7 @@ export function itemName({ part, id }: PackItem): string {
   return /^task(:|$)/.test(id) ? "The task" : kind === "" ? id : `${names[kind]} ${own}`;
 }
 
-export interface Choice {
-  readonly label: string;
-  readonly description: string;
-  readonly detail: string;
-  readonly operationId: string;
-}
-
-/** Restores to choose from, the newest first. */
-export function restoreChoices(
-  restores: readonly RestoreEntry[],
-  time: (stamp: string) => string,
-): Choice[] {
+export function restoreChoices(restores: readonly RestoreEntry[], time: (stamp: string) => string) {
   return restores.toReversed().map((each) => ({
     label: iconless(nameOf(each.label, each.checkpointId)),
     description: time(each.restoredAt),
@@ -126,7 +111,7 @@ export function restoreChoices(
   }));
 }
 
-/** The restore of a marker that was done since a moment, in milliseconds; none was if undefined. */
+/** The last restore of a marker since a time in milliseconds. */
 export function doneSince(
   restores: readonly RestoreEntry[],
   checkpointId: string,
@@ -137,12 +122,11 @@ export function doneSince(
   );
 }
 
-/** What a session is called where it may be gone. */
 export function sessionName(session: SessionSummary | null, id: string): string {
   return session === null ? plain(id) : cut(subject(session), 80);
 }
 
-/** Where a budget ends a pack; lines before `lines` are in, the others are left out. */
+/** The end of a pack by its budget: the pack holds the first `lines` lines. */
 export interface Cut {
   readonly lines: number;
   readonly tokens: number;
@@ -151,53 +135,47 @@ export interface Cut {
   readonly next: PackLine | null;
 }
 
-/** Find where a budget ends a pack. */
 export function cutAt(lines: readonly PackLine[], budget: number): Cut {
   const outside = lines.findIndex(({ tokens }) => tokens > budget);
   const at = outside === -1 ? lines.length : outside;
-  const items = lines.filter(isItem).length;
   const included = lines.slice(0, at).filter(isItem).length;
+  const deferred = lines.slice(at).filter(isItem);
   return {
     lines: at,
     tokens: lines[at - 1]?.tokens ?? 0,
     included,
-    deferred: items - included,
-    next: lines.slice(at).find(isItem) ?? null,
+    deferred: deferred.length,
+    next: deferred[0] ?? null,
   };
 }
 
-/** The smallest budget that holds everything. */
 export function costOf(lines: readonly PackLine[]): number {
   return lines.at(-1)?.tokens ?? 0;
 }
 
-/** The smallest budget that holds one item more. */
+/** The smallest budget for one more item. */
 export function oneMore(lines: readonly PackLine[], budget: number): number {
   return cutAt(lines, budget).next?.tokens ?? budget;
 }
 
-/** The smallest budget that holds all but the last item that is in now. */
+/** The smallest budget for one item less. */
 export function oneLess(lines: readonly PackLine[], budget: number): number {
   const held = lines.slice(0, cutAt(lines, budget).lines).filter(isItem);
   return held.at(-2)?.tokens ?? 0;
 }
 
-/** The outcome of a budget in a sentence or two, also for a screen reader. */
+/** The result of a budget in words, also for a screen reader. */
 export function cutText(cut: Cut, budget: number): string {
   const all = cut.included + cut.deferred;
   const count = (tokens: number) => tokens.toLocaleString("en-US");
   const held = count(cut.tokens);
   const fits = `Items in the pack: ${cut.included} of ${all}, for ${held} tokens.`;
   if (cut.next === null) {
-    return `${fits} ${"Nothing is left out."}`;
+    return `${fits} Nothing is left out.`;
   }
   const more = cut.next.tokens - budget;
-  const enough = counted(
-    more,
-    "1 token more lets the next one in.",
-    `${count(more)} tokens more let the next one in.`,
-  );
-  return `${fits} ${enough}`;
+  const [one, many] = ["1 token more lets", `${count(more)} tokens more let`];
+  return `${fits} ${counted(more, one, many)} the next one in.`;
 }
 
 export function sliderText(cut: Cut, budget: number): string {
@@ -212,30 +190,28 @@ function isItem({ id }: PackLine): boolean {
   return id !== null;
 }
 
-/** A restore as it would be. */
 export interface Preview {
   readonly kind: "preview";
   readonly sessionId: string;
   readonly checkpointId: string;
-  /** The options that this answers. */
+  /** The options of this preview. */
   readonly options: RestoreOptions;
   readonly would: Restored;
   readonly source: string;
-  /** The number of the marker's turn, where the session still has it. */
+  /** The number of the marker's turn; null if the session no longer has it. */
   readonly turn: number | null;
 }
 
-/** A restore as it was. */
 export interface Details {
   readonly kind: "details";
   readonly details: RestoreDetails;
   readonly events: readonly Readonly<Record<string, unknown>>[];
   readonly lineage: readonly LineageNode[];
-  /** The state at the turn, where it can still be told. */
+  /** The checkpoint at the turn; null if it cannot be read. */
   readonly state: unknown;
 }
 
-/** Something did not work; `again` says whether asking once more may help. */
+/** An error; `again` offers another try. */
 export interface Trouble {
   readonly kind: "trouble";
   readonly sentence: string;
@@ -244,24 +220,14 @@ export interface Trouble {
 
 export type ToPage = Preview | Details | Trouble;
 
+/** A message of a page: `ready` when it takes messages, `options` to keep for its next load. */
 export type FromPage =
-  /** It is drawn and can be sent something. */
-  | { readonly kind: "ready" }
-  /** What did not work may work now. */
-  | { readonly kind: "again" }
-  /** What a person chose, for the next time that the page is drawn. */
-  | { readonly kind: "options"; readonly options: RestoreOptions }
-  /** What would come of other options? */
-  | { readonly kind: "preview"; readonly options: RestoreOptions }
-  | { readonly kind: "restore"; readonly options: RestoreOptions }
-  | { readonly kind: "cancel" }
+  | { readonly kind: "ready" | "again" | "cancel" | "resume" | "compare" }
+  | { readonly kind: "options" | "preview" | "restore"; readonly options: RestoreOptions }
   | { readonly kind: "goTo"; readonly sessionId: string }
-  | { readonly kind: "resume" }
-  | { readonly kind: "compare" }
-  /** Open the preview of another restore from the same marker. */
   | { readonly kind: "another"; readonly mode: Mode };
 
-/** Read what a page says; null for what none of ours would say. */
+/** Read a message of a page; null if it is not valid. */
 export function fromPage(value: unknown): FromPage | null {
   const { kind, options, sessionId, mode } = Object(value) as Record<string, unknown>;
   switch (kind) {
@@ -284,7 +250,6 @@ export function fromPage(value: unknown): FromPage | null {
   }
 }
 
-/** What the editor keeps of a preview while its window is reloaded. */
 export interface PreviewState {
   readonly sessionId: string;
   readonly checkpointId: string;
@@ -293,7 +258,7 @@ export interface PreviewState {
 
 export interface DetailsState {
   readonly operationId: string;
-  /** The sections that a person opened or folded. */
+  /** The sections that the user opened or closed, by id. */
   readonly folds: Readonly<Record<string, boolean>>;
 }
 

@@ -1,4 +1,4 @@
-/** Everything about a restore, as the sections of a page (AGN-68). */
+/** The details of a restore, as sections of a page (AGN-68). */
 
 import type { RestoreDetails } from "../protocol.ts";
 import { type Details, modeLabel, partName } from "./restore.ts";
@@ -20,7 +20,6 @@ export function detailSections(shown: Details): Section[] {
   ];
 }
 
-/** A session by its title, where that is known. */
 function session(id: string, title: string | null, there: boolean): Value {
   return { kind: "session", id, name: plain(title ?? "") || id, there };
 }
@@ -29,27 +28,23 @@ function originSection({ details }: Details): Section {
   const { sourceTurn: turn } = details;
   const source = session(details.sourceSessionId, details.sourceTitle, details.sourceAvailable);
   const branch = session(details.sessionId, details.branchTitle, details.branchAvailable);
-  return facts(
-    "origin",
-    "Where it came from",
-    [
-      ["Source", source],
-      ["Branch", branch],
-      ["Marker", plain(details.label) || code(details.checkpointId)],
-      ["Marker ID", code(details.checkpointId)],
-      ["Turn", code(`${turn.turnId} (${turn.sessionId})`)],
-      ["Marked", moment(details.markedAt)],
-      ["Restored", moment(details.restoredAt)],
-      ["Mode", modeLabel(details.mode)],
-      ["Reason", details.reason],
-      ["Operation", code(details.operationId)],
-      ["Version of the rules", String(details.semantics)],
-    ],
-    true,
-  );
+  const rows: Row[] = [
+    ["Source", source],
+    ["Branch", branch],
+    ["Marker", plain(details.label) || code(details.checkpointId)],
+    ["Marker ID", code(details.checkpointId)],
+    ["Turn", code(`${turn.turnId} (${turn.sessionId})`)],
+    ["Marked", moment(details.markedAt)],
+    ["Restored", moment(details.restoredAt)],
+    ["Mode", modeLabel(details.mode)],
+    ["Reason", details.reason],
+    ["Operation", code(details.operationId)],
+    ["Version of the rules", String(details.semantics)],
+  ];
+  return facts("origin", "Where it came from", rows, true);
 }
 
-/** The branch, its source, and so on up to the first session. */
+/** The branch and its ancestors up to the first session. */
 function lineageSection({ details, lineage }: Details): Section {
   const known = new Map(lineage.map((node) => [node.id, node]));
   const name = (id: string, title: string | null, there: boolean): Value => {
@@ -80,7 +75,7 @@ function lineageSection({ details, lineage }: Details): Section {
     way,
     code(checkpoint),
   ]);
-  // What the last one was opened from is no branch of ours: it is where all of it began.
+  // The source of the last link is the session where the chain began.
   const { sourceTurn } = objects(details.chain).at(-1) ?? {};
   const first = word(sourceTurn, "sessionId");
   const root: Value =
@@ -101,23 +96,19 @@ function carriedSection(details: RestoreDetails): Section {
     details.pack === null && details.budget === null
       ? String(shown(part))
       : `${shown(part)} in the pack, ${left(part)} left out`;
-  return facts(
-    "carried",
-    "Carried over",
-    [
-      ["Identity and lineage", "always"],
-      ["Notes", of("notes")],
-      ["Files", String(objects(files).length)],
-      ["Lines that were read", String(objects(chunks).length)],
-      ["Patches and tool outputs", String(objects(system).length)],
-      ["Pinned", String(details.pinned.length)],
-      ["Conversation", details.contextReset ? "none" : "up to the marker"],
-    ],
-    true,
-  );
+  const rows: Row[] = [
+    ["Identity and lineage", "always"],
+    ["Notes", of("notes")],
+    ["Files", String(objects(files).length)],
+    ["Lines that were read", String(objects(chunks).length)],
+    ["Patches and tool outputs", String(objects(system).length)],
+    ["Pinned", String(details.pinned.length)],
+    ["Conversation", details.contextReset ? "none" : "up to the marker"],
+  ];
+  return facts("carried", "Carried over", rows, true);
 }
 
-/** Whether a reason keeps an item out of a pack altogether; a pin is named there all the same. */
+/** Whether an item with this reason is missing from the pack; the pack names other items. */
 function isLeftOut(reason: string): boolean {
   return reason === "budget" || reason === "filtered";
 }
@@ -127,19 +118,14 @@ function resetSection({ contextReset, windows }: RestoreDetails): Section {
     const found = word(windows, name);
     return found === "" ? "not known" : code(found);
   };
-  return facts(
-    "reset",
-    "What was reset",
-    [
-      contextReset
-        ? ["Reset", "the context and the chain of the model; the source keeps both"]
-        : ["Reset", "nothing; the context went along"],
-      ["Window of the source", id("source")],
-      ["First window of the branch", id("first")],
-      ["Current window of the branch", id("current")],
-    ],
-    true,
-  );
+  const all = "the context and the chain of the model; the source keeps both";
+  const rows: Row[] = [
+    ["Reset", contextReset ? all : "nothing; the context went along"],
+    ["Window of the source", id("source")],
+    ["First window of the branch", id("first")],
+    ["Current window of the branch", id("current")],
+  ];
+  return facts("reset", "What was reset", rows, true);
 }
 
 function capsSection({ caps }: RestoreDetails): Section {
@@ -147,7 +133,6 @@ function capsSection({ caps }: RestoreDetails): Section {
   return facts("caps", "Limits of a view for this model", rows);
 }
 
-/** The text of the pack, what it shows and what it leaves out. */
 function packSections(details: RestoreDetails): Section[] {
   const { included, deferred, pack, budget, packTokens } = details;
   const reasons: Record<string, string> = {
@@ -163,59 +148,36 @@ function packSections(details: RestoreDetails): Section[] {
     pack === null ? { kind: "sentence", text: gone } : { kind: "text", text: pack };
   const title = `State pack, ${packTokens ?? 0} of ${budget ?? 0} tokens`;
   const part: Column = ["Part", (each) => partName(word(each, "part"))];
+  const item = coded("Item", "id");
   const why: Column = ["Why", (each) => reasons[word(each, "reason")] ?? word(each, "reason")];
   return [
     ...(budget === null ? [] : [{ id: "pack", title, count: null, isOpen: false, body }]),
-    ...list(
-      "included",
-      budget === null ? "Carried items" : "In the pack",
-      included,
-      part,
-      coded("Item", "id"),
-    ),
-    ...list("deferred", "Left out of the pack", deferred, part, coded("Item", "id"), why),
+    ...list("included", budget === null ? "Carried items" : "In the pack", included, part, item),
+    ...list("deferred", "Left out of the pack", deferred, part, item, why),
   ];
 }
 
-/** What went over by name: files, their lines, patches and outputs, pins. */
+/** What was copied as references: files, lines, patches, outputs, pins. */
 function referenceSections({ references, pinned }: RestoreDetails): Section[] {
   const { files, chunks, system } = references;
   const file = coded("File", "uri");
   const hash = hashed("Hash", "hash");
-  const lines = (each: Fields) => `${word(each, "start")} to ${word(each, "end")}`;
+  const lines: Column = [
+    "Lines",
+    (each) =>
+      word(each, "start") === "" ? "all" : `${word(each, "start")} to ${word(each, "end")}`,
+  ];
   const kind = (each: Fields) => (word(each, "kind") === "patch" ? "patch" : "tool output");
+  const use = [yes("Changed", "touched"), yes("Read by the model", "sentToModel")];
+  const name = coded("Name", "id");
   return [
-    ...list(
-      "files",
-      "Files",
-      files,
-      file,
-      yes("Changed", "touched"),
-      yes("Read by the model", "sentToModel"),
-      written("Bytes", "size"),
-      hash,
-    ),
-    ...list("chunks", "Lines that were read", chunks, file, ["Lines", lines], hash),
-    ...list(
-      "system",
-      "Patches and tool outputs",
-      system,
-      ["Kind", kind],
-      coded("Name", "id"),
-      hash,
-    ),
-    ...list(
-      "pinned",
-      "Pinned",
-      pinned,
-      file,
-      ["Lines", (pin) => (word(pin, "start") === "" ? "all" : lines(pin))],
-      hash,
-    ),
+    ...list("files", "Files", files, file, ...use, written("Bytes", "size"), hash),
+    ...list("chunks", "Lines that were read", chunks, file, lines, hash),
+    ...list("system", "Patches and tool outputs", system, ["Kind", kind], name, hash),
+    ...list("pinned", "Pinned", pinned, file, lines, hash),
   ];
 }
 
-/** What is not as it was when the marker was made. */
 function differenceSections({ drift, missing, fallbacks }: RestoreDetails): Section[] {
   const file = coded("File", "uri");
   const then = hashed("Then", "then");
@@ -223,11 +185,11 @@ function differenceSections({ drift, missing, fallbacks }: RestoreDetails): Sect
   return [
     ...list("drift", "Changed since the marker", drift, file, then, hashed("Now", "now")),
     ...list("missing", "No longer there", missing, file, then),
-    ...list("fallbacks", "Made do with", fallbacks, ["What", what], file),
+    ...list("fallbacks", "Replacements", fallbacks, ["What", what], file),
   ];
 }
 
-/** What was made do with; a soft branch that was to name the lines of its source may hold them. */
+/** Texts for fallbacks; in a soft restore the branch may copy lines of the source. */
 const FALLBACKS: Readonly<Record<string, string>> = {
   weak_hash: "size and time in place of the content",
   file_only_store: "the session files alone",
@@ -239,13 +201,11 @@ const FALLBACKS: Readonly<Record<string, string>> = {
   earlier_unknown: "what the source began with: nothing tells what was read and changed before",
 };
 
-/** The fields that all events of an operation share. */
 const SHARED = new Set([
   ...["type", "at", "operationId", "sessionId", "sourceSessionId", "checkpointId"],
   ...["sourceTurn", "restoreMode", "userId", "orgId", "step", "digest", "label"],
 ]);
 
-/** What was written down while it happened. */
 function eventSections({ events }: Details): Section[] {
   const own = (event: Fields) => {
     const fields = Object.entries(event).filter(([name]) => !SHARED.has(name));
@@ -255,53 +215,33 @@ function eventSections({ events }: Details): Section[] {
   return list("events", "Events", events, ["When", when], coded("What", "type"), ["Facts", own]);
 }
 
-/** What was known at the turn; little where the state can no longer be read. */
 function knownState(state: unknown, modes: readonly Fields[]): Section[] {
-  const { task, plan, decisions, facts: found } = Object(state) as Fields;
+  const { task, plan, decisions, facts: recorded } = Object(state) as Fields;
   const { steps, done } = Object(plan) as Fields;
   const isDone = (step: Fields) => (Object(done) as Fields)[word(step, "id")] === true;
-  const known = Object.entries(Object(found) as Fields).map(([key, fact]) => ({
-    key,
-    value: word(fact, "value"),
-  }));
+  const found = Object.entries(Object(recorded) as Fields);
+  const known = found.map(([key, fact]) => ({ key, value: word(fact, "value") }));
   const goal = plain(word(task, "text"));
+  const progress: Column = ["Standing", (step) => (isDone(step) ? "done" : "open")];
+  const decided = [coded("ID", "decisionId"), written("Decision", "decision")];
+  const standing = (each: Fields) => (word(each, "supersededBy") === "" ? "" : "replaced");
+  const since = [written("From record", "seq"), coded("Turn", "turnId")];
   return [
     ...(goal === "" ? [] : [facts("state", "Known at the turn", [["Task", goal]], true)]),
-    ...list(
-      "plan",
-      "Plan",
-      steps,
-      ["Standing", (step) => (isDone(step) ? "done" : "open")],
-      written("Step", "text"),
-    ),
-    ...list(
-      "decisions",
-      "Decisions",
-      decisions,
-      coded("ID", "decisionId"),
-      written("Decision", "decision"),
-      ["Standing", (each) => (word(each, "supersededBy") === "" ? "" : "replaced")],
-    ),
+    ...list("plan", "Plan", steps, progress, written("Step", "text")),
+    ...list("decisions", "Decisions", decisions, ...decided, ["Standing", standing]),
     ...list("facts", "Facts", known, coded("Key", "key"), written("Value", "value")),
-    ...list(
-      "modes",
-      "Modes",
-      modes,
-      written("Mode", "mode"),
-      written("From record", "seq"),
-      coded("Turn", "turnId"),
-    ),
+    ...list("modes", "Modes", modes, written("Mode", "mode"), ...since),
   ];
 }
 
 // --- what sections are made of -------------------------------------------------------------------
 
-/** One thing to show; a string is plain text. */
 export type Value =
   | string
   | { readonly kind: "code"; readonly text: string }
   | { readonly kind: "time"; readonly stamp: string }
-  /** A session to go to; one that is gone is only named. */
+  /** A link to a session, or only its name if it is gone. */
   | {
       readonly kind: "session";
       readonly id: string;
@@ -310,7 +250,7 @@ export type Value =
     };
 
 export type Body =
-  | { readonly kind: "facts"; readonly rows: readonly (readonly [string, Value])[] }
+  | { readonly kind: "facts"; readonly rows: readonly Row[] }
   | {
       readonly kind: "table";
       readonly head: readonly string[];
@@ -320,29 +260,23 @@ export type Body =
   | { readonly kind: "sentence"; readonly text: string };
 
 export interface Section {
-  /** Stays the same from one drawing to the next: what a person opened stays open. */
   readonly id: string;
   readonly title: string;
-  /** How many there are, where that is worth saying. */
   readonly count: number | null;
   readonly isOpen: boolean;
   readonly body: Body;
 }
 
-/** A section of one fact a row. */
-function facts(
-  id: string,
-  title: string,
-  rows: readonly (readonly [string, Value])[],
-  isOpen = false,
-): Section {
+type Row = readonly [string, Value];
+
+function facts(id: string, title: string, rows: readonly Row[], isOpen = false): Section {
   return { id, title, count: null, isOpen, body: { kind: "facts", rows } };
 }
 
-/** A column of a list: its heading, and what it shows of an item. */
+/** A column: its heading, and the value for an item. */
 type Column = readonly [string, (each: Fields) => Value];
 
-/** A section that lists things, none where there are none. */
+/** A table with a row for each item; no section without items. */
 function list(id: string, title: string, items: unknown, ...columns: Column[]): Section[] {
   const rows = objects(items).map((each) => columns.map(([, show]) => show(each)));
   const body = { kind: "table", head: columns.map(([name]) => name), rows } as const;
@@ -361,20 +295,12 @@ function yes(name: string, field: string): Column {
   return [name, (each) => (each[field] === true ? "yes" : "no")];
 }
 
-/** A hash without what all of them begin with, short enough to compare by eye. */
+/** The first digits of a hash, without its prefix. */
 function hashed(name: string, field: string): Column {
-  return [
-    name,
-    (each) =>
-      code(
-        word(each, field)
-          .replace(/^sha256:/, "")
-          .slice(0, 16),
-      ),
-  ];
+  const digits = (each: Fields) => word(each, field).replace(/^sha256:/, "");
+  return [name, (each) => code(digits(each).slice(0, 16))];
 }
 
-/** A text in the letters of a terminal. */
 function code(text: string): Value {
   return { kind: "code", text };
 }
@@ -387,14 +313,14 @@ function moment(stamp: string): Value {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Read a list of objects out of an answer; what is none is left out. */
+/** The objects in a list of an answer. */
 function objects(value: unknown): Fields[] {
   return Array.isArray(value)
     ? value.filter((each) => typeof each === "object" && each !== null)
     : [];
 }
 
-/** Read a field as a word, empty where there is none. */
+/** A field as text; empty without one. */
 function word(fields: unknown, name: string): string {
   const value = (Object(fields) as Fields)[name];
   return typeof value === "string" || typeof value === "number" ? String(value) : "";

@@ -1,4 +1,4 @@
-/** What the tree of sessions shows, and which session is the one to follow. */
+/** The rows of sessions, filters, and the choice of the session to follow. */
 
 import type { SessionList, SessionSummary, SessionsParams } from "../protocol.ts";
 import { madeWords } from "./branches.ts";
@@ -14,7 +14,7 @@ import {
   subject,
 } from "./text.ts";
 
-/** How a session looks in the tree; `place` is its folder's name where that is worth saying. */
+/** A row for a session; `place` is its folder's name, if that is to be shown. */
 export function sessionRow(session: SessionSummary, now: number, place = ""): Appearance {
   const about = subject(session);
   const marks = [
@@ -27,7 +27,7 @@ export function sessionRow(session: SessionSummary, now: number, place = ""): Ap
   const model = plain(session.model ?? "");
   const share = percent(session);
   return {
-    // Short, so that what follows is seen at the usual width; all of it is in the tooltip.
+    // Short, so that the description is visible; the tooltip has the whole text.
     label: cut(about, 40),
     description: dotted(...marks, plain(place), since, model, meter(session)),
     tooltip: sessionFacts(session).join("\n"),
@@ -62,18 +62,17 @@ function sessionIcon(session: SessionSummary): Pick<Appearance, "icon" | "colour
   return { icon: isBranch(session) ? "git-branch" : own, colour: null };
 }
 
-/** Whether it came of another session; a subagent is part of the work of its parent. */
+/** Whether it was made from another session; a subagent is part of its parent. */
 export function isBranch(session: SessionSummary): boolean {
   return session.forkedFrom !== null && session.parentSession === null;
 }
 
-/** Whether there are markers, branches or windows to show below it. */
 export function hasBelow(session: SessionSummary): boolean {
   const { markers, branches, compactions } = session;
   return markers > 0 || branches > 0 || compactions > 0 || isBranch(session);
 }
 
-/** What its row stands for, a word each, for the conditions of package.json. */
+/** The context value of its row, for the menu conditions in package.json. */
 export function standsFor(session: SessionSummary): string {
   const words = [
     session.archived ? "archivedSession" : "session",
@@ -84,16 +83,15 @@ export function standsFor(session: SessionSummary): string {
   return words.filter((word) => word !== "").join(" ");
 }
 
-/** What stands at the right edge of a row, where it is never cut: two characters at most. */
+/** The badge at the right edge of a row: at most two characters. */
 export interface Badge {
   readonly text: string;
   readonly alert: boolean;
 }
 
-/** The context meter as a badge; it is an alert when a compaction is near, or facts are suspect. */
+/** The context meter as a badge; an alert if a compaction is near or facts are suspect. */
 export function badgeOf(session: SessionSummary): Badge {
   const share = percent(session) ?? 0;
-  // A bare 0 says nothing.
   const text = share < 1 ? "" : String(Math.min(99, share));
   return { text, alert: session.nearlyFull || session.suspectFacts > 0 };
 }
@@ -124,14 +122,8 @@ function sessionFacts(session: SessionSummary): string[] {
   return facts.filter(([, value]) => value).map(([name, value]) => `${name}: ${value}`);
 }
 
-/** Sessions with their subagents below them; a subagent whose parent is not there stands alone. */
-export interface Family {
-  readonly roots: readonly SessionSummary[];
-  readonly children: ReadonlyMap<string, readonly SessionSummary[]>;
-}
-
-/** Put subagents under their parents, in the order given. */
-export function family(sessions: readonly SessionSummary[]): Family {
+/** Put subagents under their parents; without the parent they are at the top. */
+export function family(sessions: readonly SessionSummary[]) {
   const byId = new Map(sessions.map((session) => [session.sessionId, session]));
   const children = new Map<string, SessionSummary[]>();
   const roots: SessionSummary[] = [];
@@ -148,29 +140,29 @@ export function family(sessions: readonly SessionSummary[]): Family {
   return { roots, children };
 }
 
-/** Files can say anything: a circle of parents would otherwise vanish from the tree. */
+/** Without this check a circle of parents would vanish from the tree. */
 function isOwnAncestor(
   session: SessionSummary,
   byId: ReadonlyMap<string, SessionSummary>,
 ): boolean {
-  const met = new Set<string>();
+  const seen = new Set<string>();
   let next = session.parentSession;
-  while (next !== null && !met.has(next)) {
+  while (next !== null && !seen.has(next)) {
     if (next === session.sessionId) {
       return true;
     }
-    met.add(next);
+    seen.add(next);
     next = byId.get(next)?.parentSession ?? null;
   }
   return false;
 }
 
-/** The session that is being worked on: the newest running one that is no subagent. */
+/** The newest running session that is no subagent. */
 export function runningOf(sessions: readonly SessionSummary[]): SessionSummary | null {
   return sessions.find((each) => each.live && each.parentSession === null) ?? null;
 }
 
-/** The session to show while nobody has chosen one: the running one, else the newest. */
+/** The session to follow: the running one, else the newest. */
 export function followedOf(sessions: readonly SessionSummary[]): SessionSummary | null {
   return (
     runningOf(sessions) ??
@@ -180,7 +172,7 @@ export function followedOf(sessions: readonly SessionSummary[]): SessionSummary 
   );
 }
 
-/** Whether a session's id may stand in a command: it is neither an option nor anything else. */
+/** Whether a session's id can be part of a command line. */
 export function isPlainId(sessionId: string): boolean {
   return /^[A-Za-z0-9][\w-]*$/.test(sessionId);
 }
@@ -207,32 +199,22 @@ export function filterText(filter: Filter): string {
   );
 }
 
-/** Whether a session is wanted, as far as the server does not decide that. */
+/** Whether a session passes the filters that the server does not know. */
 export function isWanted(session: SessionSummary, filter: Filter): boolean {
   return (!filter.running || session.live) && (!filter.suspect || session.suspectFacts > 0);
 }
 
-/** Params with what is not said left open. */
 export function sessionsParams(some: Partial<SessionsParams>): SessionsParams {
   const all = { archived: false, search: null, limit: null, cursor: null, workDoneToken: null };
   return { cwd: null, outside: [], ...all, ...some };
 }
 
-/** The sessions a part of the tree shows, and whether there are more. */
-export interface Listing {
-  readonly sessions: readonly SessionSummary[];
-  readonly more: boolean;
-}
-
-/**
- * Ask for as many sessions as are to be shown. Where some are left out here, further pages are
- * asked for until there are enough.
- */
+/** Request pages until `wanted` sessions pass `keep`; `more` tells whether there are further ones. */
 export async function collect(
   ask: (cursor: string | null, limit: number) => Promise<SessionList>,
   wanted: number,
   keep: ((session: SessionSummary) => boolean) | null,
-): Promise<Listing> {
+) {
   const sessions: SessionSummary[] = [];
   let cursor: string | null = null;
   do {

@@ -1,4 +1,4 @@
-/** What the status bar says: how the server is, and how full the running session's context is. */
+/** The status bar's text, refusals in words, and warnings. */
 
 import type { SessionSummary, Strayed } from "../protocol.ts";
 import { cut, listed, meter, percent, plain, subject } from "./text.ts";
@@ -11,24 +11,14 @@ export type ServerState =
   | { readonly kind: "noPython"; readonly reason: string }
   | { readonly kind: "failed"; readonly reason: string };
 
-/** Why nothing can be asked until somebody starts the server again; null where it can, or soon. */
+/** Why the server is down; null if it takes requests, or will soon. */
 export function whyDown(state: ServerState): string | null {
-  switch (state.kind) {
-    case "starting":
-    case "indexing":
-    case "ready":
-      return null;
-    case "stopped":
-      return "The server has stopped.";
-    case "noPython":
-    case "failed":
-      return state.reason;
-    default:
-      return state satisfies never;
+  if (state.kind === "stopped") {
+    return "The server has stopped.";
   }
+  return "reason" in state ? state.reason : null;
 }
 
-/** How the status bar item looks, sounds and reacts. */
 export interface Status {
   readonly text: string;
   readonly tooltip: string;
@@ -37,7 +27,7 @@ export interface Status {
   readonly click: "open" | "restart";
 }
 
-/** The status for a state; `running` is the session being worked on here, if one is. */
+/** The status for a state; `running` is the running session of this workspace. */
 export function statusOf(state: ServerState, running: SessionSummary | null): Status {
   switch (state.kind) {
     case "starting":
@@ -71,7 +61,7 @@ function runningStatus(session: SessionSummary): Status {
     "Click to open the checkpoint",
   ];
   return {
-    // Nothing from a session stands in the text: `$(…)` would become an icon there.
+    // No text of a session is in here: `$(…)` would become an icon.
     text: share === null ? "$(pulse) Codex" : `$(pulse) ${bar(share)} ${meter(session)}`,
     tooltip: tooltip.filter((line) => line !== "").join("\n"),
     spoken: listed("Codex session running", share === null ? "" : `context ${share} percent`),
@@ -80,7 +70,7 @@ function runningStatus(session: SessionSummary): Status {
   };
 }
 
-/** Five blocks; nothing is called full before it is. */
+/** Five blocks, rounded down. */
 function bar(share: number): string {
   const full = Math.max(0, Math.min(5, Math.floor(share / 20)));
   return "▰".repeat(full) + "▱".repeat(5 - full);
@@ -95,9 +85,7 @@ function loud(text: string, alert: "warning" | "error", reason: string): Status 
   return { text, tooltip, spoken: listed(reason, "restart"), alert, click: "restart" };
 }
 
-/** A sentence for each refusal; what its facts say may make it another one. */
 const REFUSALS: Readonly<Record<string, string>> = {
-  // Somebody else removed what a page or a row still shows.
   unknown_session: "This session is no longer here.",
   unknown_checkpoint: "This marker is no longer here.",
   unknown_turn: "This turn is no longer here.",
@@ -109,13 +97,12 @@ const REFUSALS: Readonly<Record<string, string>> = {
   session_live: "Not done: another program has this session open.",
   turn_not_complete: "Not done: the turn is not complete yet.",
   not_smaller: "Not done: the context would not become smaller.",
-  item_too_large: "Not done: what has to stay does not fit into the context window.",
+  item_too_large: "Not done: what must be kept does not fit into the context window.",
   codex_failed: "Not done: Codex made no summary.",
   timed_out: "Not done: it took too long.",
   blocked_by_hook: "Not done: a hook that runs before a compaction did not allow it.",
 };
 
-/** What a conflict is with, by the `reason` of its facts. */
 const CONFLICTS: Readonly<Record<string, string>> = {
   imported: "Not done: this pack was imported already.",
   undone: "Not done: the compaction was taken back already.",
@@ -124,19 +111,16 @@ const CONFLICTS: Readonly<Record<string, string>> = {
   later_window: "Not done: the session went on meanwhile.",
 };
 
-/** A sentence for a refusal by its code and facts, and the server's own advice where it has one. */
+/** A sentence for a refusal, with the server's hint if there is one. */
 export function refusalText(code: string, facts: Readonly<Record<string, unknown>>): string {
   const { hint, file, reason } = facts;
-  const isNoSession = code === "unreadable_source" && typeof file === "string";
-  const sentence = isNoSession
-    ? "This file cannot be read."
-    : code === "conflict"
-      ? CONFLICTS[String(reason)]
-      : REFUSALS[code];
+  const isFile = code === "unreadable_source" && typeof file === "string";
+  const known = code === "conflict" ? CONFLICTS[String(reason)] : REFUSALS[code];
+  const sentence = isFile ? "This file cannot be read." : known;
   return `${sentence ?? `Not done: ${code}.`} ${typeof hint === "string" ? hint : ""}`.trim();
 }
 
-/** Begun with each question; what it returns says whether that question is still the newest. */
+/** Tells for each request whether it is still the newest. */
 export class Newest {
   #begun = 0;
 
@@ -147,24 +131,19 @@ export class Newest {
   }
 }
 
-export interface StrayedFile {
-  readonly uri: string;
-  readonly label: string;
-}
-
-/** The files of each session whose warning nobody has answered yet. */
+/** The files of each session with an open warning. */
 export class Drift {
   readonly #waiting = new Map<string, Set<string>>();
 
-  /** Take a notice; whether a warning is due, since none of its session is shown. */
+  /** Add a notice; true if its session has no open warning. */
   add({ sessionId, uris }: Strayed): boolean {
     const known = this.#waiting.get(sessionId);
     this.#waiting.set(sessionId, new Set([...(known ?? []), ...uris]));
     return known === undefined;
   }
 
-  /** All that came while the warning was shown; the next notice is warned of again. */
-  take(sessionId: string): readonly StrayedFile[] {
+  /** Close a session's warning, and return its files. */
+  take(sessionId: string) {
     const uris = this.#waiting.get(sessionId) ?? [];
     this.#waiting.delete(sessionId);
     return [...uris].map((uri) => ({ uri, label: plain(uri) }));

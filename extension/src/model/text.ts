@@ -1,16 +1,12 @@
-/**
- * Words for people, out of values. Whatever comes from a rollout is untrusted: it is shown as one
- * line of plain text, without anything that a terminal or a renderer could obey.
- */
+/** Texts for people. Everything from a session file becomes one line without control characters. */
 
 import type { SessionSummary } from "../protocol.ts";
 
-/** How one row looks and sounds; strings are plain text. */
+/** A row: what it shows and what a screen reader reads. All texts are plain. */
 export interface Appearance {
   readonly label: string;
   readonly description: string;
   readonly tooltip: string;
-  /** What a screen reader says. */
   readonly spoken: string;
   readonly icon: string;
   readonly colour: string | null;
@@ -26,13 +22,13 @@ export function plain(text: string): string {
   return text.replace(CONTROLS, " ").toWellFormed().trim();
 }
 
-/** At most so many code points, the last one `…` where something was cut. */
+/** At most `most` code points, with `…` at the end if something was cut. */
 export function cut(text: string, most: number): string {
   const points = [...text];
   return points.length <= most ? text : `${points.slice(0, most - 1).join("")}…`;
 }
 
-/** How long ago, in one short word; nothing for a time that cannot be read. */
+/** The time since a stamp in one short word; empty for an invalid stamp. */
 export function age(stamp: string, now: number): string {
   const minutes = Math.floor((now - Date.parse(stamp)) / 60_000);
   if (Number.isNaN(minutes)) {
@@ -56,7 +52,7 @@ export function ago(stamp: string, now: number): string {
   return since === "" || since === "now" ? since : `${since} ago`;
 }
 
-/** How full the context is, in percent; null where that is not known. */
+/** The percentage of the context in use; null if not known. */
 export function percent(session: SessionSummary): number | null {
   if (session.contextTokens === null || !session.contextWindow) {
     return null;
@@ -64,7 +60,7 @@ export function percent(session: SessionSummary): number | null {
   return Math.floor((session.contextTokens * 100) / session.contextWindow);
 }
 
-/** The context meter: `34%`, with `~` where the figure is an estimate. */
+/** The context meter: `34%`, or `~34%` for an estimate. */
 export function meter(session: SessionSummary): string {
   const share = percent(session);
   if (share === null) {
@@ -73,53 +69,47 @@ export function meter(session: SessionSummary): string {
   return session.contextTokensSource === "estimated" ? `~${share}%` : `${share}%`;
 }
 
-/**
- * What a session is about: the name that somebody gave it, else what was asked last.  In a branch in
- * which nothing was asked yet that is what its source was asked, so it goes by its marker.
- */
+/** The subject of a session: its name or its last task; a new branch has its marker as title. */
 export function subject(session: SessionSummary): string {
   const [task, title] = [plain(session.task ?? ""), plain(session.title ?? "")];
   const isFresh = session.madeBy === "restore" && session.turns === 0;
   return (session.named || isFresh ? title || task : task || title) || "No message yet";
 }
 
-/** The right words for a count: those for one, or those for any other number. */
 export function counted(count: number, one: string, many: string): string {
   return count === 1 ? one : many;
 }
 
-/** The parts that are not empty, separated by a middle dot. */
 export function dotted(...parts: readonly string[]): string {
   return parts.filter((part) => part !== "").join(" · ");
 }
 
-/** The parts that are not empty, as a screen reader should pause. */
+/** The parts that are not empty, with pauses for a screen reader. */
 export function listed(...parts: readonly string[]): string {
   return parts.filter((part) => part !== "").join(", ");
 }
 
-/** The first words of a text as a name for a tab: nothing that a path could mean. */
+/** A text as the name of a tab: without anything special in a path. */
 export function fileName(text: string): string {
   const safe = text.replace(/[^\p{L}\p{N} _.-]+/gu, " ").replace(/\s+/g, " ");
   return cut(safe.trim(), 24).replace(/^\.+/, "") || "session";
 }
 
-/** What a folder is called, without the way to it. */
 export function folderName(path: string): string {
   return path.split(/[\\/]/).findLast((part) => part !== "") ?? path;
 }
 
-/** A text for a label in which `$(name)` would become an icon: it stays as it is written. */
+/** Escape `$(name)`, which would become an icon in a label. */
 export function iconless(text: string): string {
   return text.replace(/\$\(/g, "\\$(");
 }
 
-/** A text for a notification, where `[text](target)` would become a link: it stays text. */
+/** Break `[text](target)`, which would become a link in a notification. */
 export function harmless(text: string): string {
   return plain(text).replaceAll("](", "] (");
 }
 
-/** A stamp in the reader's time zone; as it is written where it is no time. */
+/** A stamp in the reader's time zone; unchanged if it is not valid. */
 export function localTime(stamp: string, language: string, timeZone?: string): string {
   const time = new Date(stamp);
   if (Number.isNaN(time.getTime())) {

@@ -1,4 +1,4 @@
-/** The page of a restore that was: read-only, and the way to both of its sessions. */
+/** The page of a past restore. */
 
 import {
   type Details,
@@ -22,11 +22,12 @@ import {
   send,
   time,
   troubleBox,
+  warningList,
 } from "./draw.ts";
 
 let state: DetailsState | null = detailsState(kept());
 
-/** Draw all of it; what a person opened stays open. */
+/** Draw everything; open sections stay open. */
 function show(shown: Details): void {
   const { details } = shown;
   const { operationId } = details;
@@ -50,7 +51,7 @@ function show(shown: Details): void {
       el("p", { class: "quiet" }, ...sentences, time(details.restoredAt)),
     ),
     actions(shown),
-    warnings(shown),
+    warningList(details.warnings),
     el("section", { class: "block" }, el("h2", {}, "Context"), figures(both)),
     ...detailSections(shown).map(section),
   );
@@ -63,21 +64,12 @@ function actions({ details }: Details): HTMLElement {
   const compare = button("Compare with Source", { class: "second" }, () =>
     send({ kind: "compare" }),
   );
-  const another = button(
-    contextReset ? "Restore Again…" : "Reset context for performance",
-    { class: "second" },
-    () => send({ kind: "another", mode: "hard" }),
-  );
+  const again = contextReset ? "Restore Again…" : "Reset context for performance";
+  const another = button(again, { class: "second" }, () => send({ kind: "another", mode: "hard" }));
   resume.disabled = !isThere;
   compare.disabled = !isThere || !hasSource;
   another.disabled = !hasSource;
   return el("div", { class: "buttons" }, resume, compare, another);
-}
-
-function warnings({ details }: Details): HTMLElement | null {
-  const list = details.warnings.map(({ message }) => el("li", {}, message));
-  const looks = { class: "warnings", aria: { label: "Warnings" } };
-  return list.length === 0 ? null : el("ul", looks, ...list);
 }
 
 function section({ id, title, count, isOpen, body }: Section): HTMLElement {
@@ -100,21 +92,11 @@ function content(body: Body, name: string): HTMLElement {
       return el("dl", { class: "facts" }, ...rows);
     }
     case "table": {
-      const head = body.head.map((each) => {
-        const made = el("th", {}, each);
-        made.scope = "col";
-        return made;
-      });
-      const rows = body.rows.map((row) =>
-        el("tr", {}, ...row.map((each) => el("td", {}, value(each)))),
-      );
-      const table = el(
-        "table",
-        { aria: { label: name } },
-        el("thead", {}, el("tr", {}, ...head)),
-        el("tbody", {}, ...rows),
-      );
-      return el("div", { class: "wide" }, table);
+      const head = body.head.map((each) => el("th", { scope: "col" }, each));
+      const cells = body.rows.map((row) => row.map((each) => el("td", {}, value(each))));
+      const rows = cells.map((row) => el("tr", {}, ...row));
+      const parts = [el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...rows)];
+      return el("div", { class: "wide" }, el("table", { aria: { label: name } }, ...parts));
     }
     case "text": {
       const text = body.text.replace(/\n$/, "");
@@ -148,7 +130,7 @@ function value(one: Value): Child {
   }
 }
 
-/** Say what does not work above what is there; nothing of it goes. */
+/** Show an error above the page, and keep the page. */
 function complain(trouble: Trouble): void {
   if (drawn === "") {
     fill(page(), el("h1", {}, "Restore"), troubleBox(trouble));
@@ -158,7 +140,7 @@ function complain(trouble: Trouble): void {
   }
 }
 
-/** Take back what was said; who asked once more goes on at the first button. */
+/** Remove the error; if it had the focus, focus the first button. */
 function calm(): void {
   const box = page().querySelector(".trouble");
   const isHere = box?.contains(document.activeElement) === true;
@@ -171,7 +153,7 @@ function calm(): void {
 let drawn = "";
 listen((message) => {
   if (message.kind === "details") {
-    // What is drawn anew loses the focus: only where there is news.
+    // Drawing again loses the focus, so draw only changes.
     const news = JSON.stringify(message);
     calm();
     if (news !== drawn) {

@@ -1,22 +1,17 @@
-/**
- * Draws with elements and text, never with markup: whatever a session says stays text.
- *
- * Every string goes through `plain`, so nothing that controls a renderer comes through either.
- */
+/** Builds pages from elements and texts, never from markup; every text goes through `plain`. */
 
 import { type FromPage, shareOf, sizeText, type ToPage, type Trouble } from "../model/restore.ts";
 import { localTime, plain, utcTime } from "../model/text.ts";
 
 export type Child = Node | string | null;
 
-/** What an element is beside its children; all of it is set as plain strings. */
-export interface Looks {
-  readonly id?: string;
-  readonly class?: string;
-  readonly title?: string;
-  readonly role?: string;
+/** Attributes of an element; those of `aria` go without their prefix. */
+type Name =
+  | ("id" | "class" | "title" | "role" | "for" | "scope" | "datetime")
+  | ("type" | "name" | "min" | "max" | "maxlength");
+export type Looks = Readonly<Partial<Record<Name, string>>> & {
   readonly aria?: Readonly<Record<string, string>>;
-}
+};
 
 export function el<K extends keyof HTMLElementTagNameMap>(
   tag: K,
@@ -24,54 +19,48 @@ export function el<K extends keyof HTMLElementTagNameMap>(
   ...children: readonly Child[]
 ): HTMLElementTagNameMap[K] {
   const made = document.createElement(tag);
-  const { id, class: name, title, role, aria } = looks;
-  if (id !== undefined) {
-    made.id = id;
+  const { aria = {}, ...attributes } = looks;
+  for (const [name, value] of Object.entries(attributes)) {
+    made.setAttribute(name, plain(value));
   }
-  if (name !== undefined) {
-    made.className = name;
-  }
-  if (title !== undefined) {
-    made.title = plain(title);
-  }
-  if (role !== undefined) {
-    made.setAttribute("role", role);
-  }
-  for (const [key, value] of Object.entries(aria ?? {})) {
-    made.setAttribute(`aria-${key}`, plain(value));
+  for (const [name, value] of Object.entries(aria)) {
+    made.setAttribute(`aria-${name}`, plain(value));
   }
   fill(made, ...children);
   return made;
 }
 
-/** Put something in the place of what an element holds. */
+/** Replace the children of an element. */
 export function fill(place: Element, ...children: readonly Child[]): void {
   const nodes = children.filter((child) => child !== null);
   place.replaceChildren(...nodes.map((each) => (typeof each === "string" ? inert(each) : each)));
 }
 
-/** A text without what controls; blanks at its ends are part of it. */
+/** A text without control characters; it keeps blanks at its ends. */
 function inert(text: string): string {
   return plain(`|${text}|`).slice(1, -1);
 }
 
 export function button(label: string, looks: Looks, press: () => void): HTMLButtonElement {
-  const made = el("button", looks, label);
-  made.type = "button";
+  const made = el("button", { type: "button", ...looks }, label);
   made.addEventListener("click", press);
   return made;
 }
 
-/** A moment where the reader is, and in UTC under the pointer. */
-export function time(stamp: string): HTMLElement {
-  const utc = utcTime(stamp);
-  const shown = localTime(stamp, document.documentElement.lang);
-  const made = el("time", { title: utc }, shown);
-  made.dateTime = stamp;
-  return made;
+/** The warnings of a restore; nothing without one. */
+export function warningList(warnings: readonly { readonly message: string }[]): Child {
+  const list = warnings.map(({ message }) => el("li", {}, message));
+  const looks = { class: "warnings", aria: { label: "Warnings" } };
+  return list.length === 0 ? null : el("ul", looks, ...list);
 }
 
-/** A bar that is filled so far, none where that is not known; words beside it say the same. */
+/** A time in the reader's zone, with UTC as its tooltip. */
+export function time(stamp: string): HTMLElement {
+  const shown = localTime(stamp, document.documentElement.lang);
+  return el("time", { title: utcTime(stamp), datetime: stamp }, shown);
+}
+
+/** A bar of a share from 0 to 1; no bar for null. */
 export function bar(share: number | null): HTMLElement | null {
   if (share === null) {
     return null;
@@ -102,10 +91,10 @@ export function send(message: FromPage): void {
   api.postMessage(message);
 }
 
-/** Handle what the editor sends; ready from now on. */
+/** Handle messages of the editor, and send `ready`. */
 export function listen(handle: (message: ToPage) => void): void {
   window.addEventListener("message", ({ data, origin }: MessageEvent<ToPage>) => {
-    // The editor speaks from the frame around this one, which has the same origin.
+    // The editor sends from the outer frame, which has the same origin.
     if (origin === window.origin) {
       handle(data);
     }
@@ -113,7 +102,7 @@ export function listen(handle: (message: ToPage) => void): void {
   send({ kind: "ready" });
 }
 
-/** What was kept, also over a reload of the window. */
+/** The state that survives a reload of the window. */
 export function kept(): unknown {
   return api.getState();
 }
@@ -129,12 +118,11 @@ export function troubleBox({ sentence, again }: Trouble): HTMLElement {
   return el("div", { class: "trouble" }, el("p", { role: "alert" }, sentence), retry);
 }
 
-/** Sizes in tokens; null where they are not known. */
+/** Sizes in tokens; null if not known. */
 export interface Figures {
   readonly before: number | null;
   readonly after: number | null;
   readonly window: number | null;
-  /** Whether the size afterwards is an estimate. */
   readonly isEstimate: boolean;
 }
 
@@ -143,15 +131,8 @@ export function figures({ before, after, window, isEstimate }: Figures): HTMLEle
     el("dt", {}, name),
     el("dd", {}, bar(shareOf(tokens, window)), el("span", { class: "size" }, about)),
   ];
-  const afterwards = sizeText(after, window);
-  return el(
-    "dl",
-    { class: "figures" },
-    ...row("At the marker", before, sizeText(before, window)),
-    ...row(
-      "In the branch",
-      after,
-      isEstimate && after !== null ? `about ${afterwards}` : afterwards,
-    ),
-  );
+  const about = isEstimate && after !== null ? "about " : "";
+  const marker = row("At the marker", before, sizeText(before, window));
+  const branch = row("In the branch", after, `${about}${sizeText(after, window)}`);
+  return el("dl", { class: "figures" }, ...marker, ...branch);
 }

@@ -1,4 +1,4 @@
-/** The page of a restore that may come: everything about it is seen before anything is written. */
+/** The page that previews a restore. */
 
 import { MAX_LABEL, MAX_MESSAGES } from "../limits.ts";
 import {
@@ -33,13 +33,14 @@ import {
   send,
   time,
   troubleBox,
+  warningList,
 } from "./draw.ts";
 
-/** What is typed is asked about when the typing rests. */
+/** The pause in typing after which the preview is updated. */
 const REST_MS = 250;
 
-/** Of these the outcome speaks as the budget changes. */
-const SAID_BY_BUDGET = new Set(["pack_truncated", "pack_empty"]);
+/** Warnings that the text below the budget replaces. */
+const SHOWN_BY_BUDGET = new Set(["pack_truncated", "pack_empty"]);
 
 class PreviewPage {
   readonly #head = el("header");
@@ -69,12 +70,8 @@ class PreviewPage {
         send({ kind: "options", options: this.#options });
       },
     );
-    this.#hardOnly = el(
-      "div",
-      {},
-      this.#budget.element,
-      messagesField(this.#options, (window) => this.#ask({ window })),
-    );
+    const messages = messagesField(this.#options, (window) => this.#ask({ window }));
+    this.#hardOnly = el("div", {}, this.#budget.element, messages);
     const reason = reasonField(this.#options, (text) => this.#ask({ reason: text }, REST_MS));
     this.#restore = button("Restore", { class: "first" }, () => {
       this.#restore.disabled = true;
@@ -82,6 +79,7 @@ class PreviewPage {
       send({ kind: "restore", options: this.#options });
     });
     const cancel = button("Cancel", { class: "second" }, () => send({ kind: "cancel" }));
+    const loss = "Only what was recorded goes over. Note down what must not be lost.";
     const promise = "Opens a new session. The source stays as it is.";
     const form = el(
       "form",
@@ -91,11 +89,7 @@ class PreviewPage {
       this.#warnings,
       this.#hardOnly,
       reason,
-      el(
-        "p",
-        { class: "quiet" },
-        "Only what was recorded goes over. Note down what must not be lost.",
-      ),
+      el("p", { class: "quiet" }, loss),
       this.#trouble,
       el("div", { class: "buttons" }, this.#restore, cancel),
       el("p", { class: "quiet" }, promise),
@@ -105,7 +99,7 @@ class PreviewPage {
     this.show(preview);
   }
 
-  /** Show an answer, unless another one is on its way. */
+  /** Show a preview, unless newer options are waiting for theirs. */
   show(preview: Preview): void {
     const { mode, window, reason } = readOptions(this.#options);
     const shown = preview.options;
@@ -131,15 +125,15 @@ class PreviewPage {
     page().setAttribute("data-ready", shown.mode);
   }
 
-  /** Show what did not work; what a person has chosen stays. */
+  /** Show an error; the chosen options stay. */
   complain(trouble: Trouble): void {
     fill(this.#trouble, troubleBox(trouble));
     this.#trouble.scrollIntoView({ block: "nearest" });
-    // What is not seen any more is not done either: it is asked for once more first.
+    // Without a current preview there is no restore.
     this.#restore.disabled = trouble.again;
   }
 
-  /** Take back what was said; who asked once more goes on at the button beside it. */
+  /** Remove the error; if it had the focus, focus the button beside it. */
   #calm(): void {
     const isHere = this.#trouble.contains(document.activeElement);
     fill(this.#trouble);
@@ -169,14 +163,8 @@ class PreviewPage {
 
   #showWarnings(): void {
     const { warnings } = this.#preview.would;
-    const others = warnings.filter(({ code }) => !SAID_BY_BUDGET.has(code));
-    const list = el(
-      "ul",
-      { class: "warnings" },
-      ...others.map((each) => el("li", {}, each.message)),
-    );
-    list.setAttribute("aria-label", "Warnings");
-    fill(this.#warnings, others.length === 0 ? null : list);
+    const others = warnings.filter(({ code }) => !SHOWN_BY_BUDGET.has(code));
+    fill(this.#warnings, warningList(others));
   }
 
   #keep(change: Partial<RestoreOptions>): void {
@@ -186,7 +174,7 @@ class PreviewPage {
   }
 
   #ask(change: Partial<RestoreOptions>, rest = 0): void {
-    // What is seen is what is done: until the other branch is shown, it cannot be made.
+    // Only the shown preview can be restored.
     this.#restore.disabled ||= change.reason === undefined;
     this.#keep(change);
     window.clearTimeout(this.#timer);
@@ -214,18 +202,16 @@ listen((message) => {
   }
 });
 
-/** How long a wait before a screen reader says where the slider came to rest. */
+/** The pause after which a screen reader reads the slider's result. */
 const RESTED_MS = 300;
 
 export function modeChoice(chosen: Mode, choose: (mode: Mode) => void): HTMLElement {
   const card = (mode: Mode) => {
-    const input = el("input", { id: `mode-${mode}`, aria: { describedby: `about-${mode}` } });
-    input.type = "radio";
-    input.name = "mode";
+    const aria = { describedby: `about-${mode}` };
+    const input = el("input", { id: `mode-${mode}`, type: "radio", name: "mode", aria });
     input.checked = mode === chosen;
     input.addEventListener("change", () => choose(mode));
-    const name = el("label", {}, modeLabel(mode));
-    name.htmlFor = input.id;
+    const name = el("label", { for: input.id }, modeLabel(mode));
     const about = el("p", { id: `about-${mode}`, class: "quiet" }, modeAbout(mode));
     about.addEventListener("click", () => input.click());
     return el("div", { class: "card" }, input, el("div", {}, name, about));
@@ -234,11 +220,16 @@ export function modeChoice(chosen: Mode, choose: (mode: Mode) => void): HTMLElem
   return el("fieldset", { class: "modes" }, legend, card("soft"), card("hard"));
 }
 
-/** The budget of a pack: a slider that goes line by line, a number, and what comes of it. */
+/** The budget of a pack: a slider by lines, a number field, and the result. */
 export class Budget {
   readonly element: HTMLElement;
-  readonly #slider = el("input", { id: "budget" });
-  readonly #number = el("input", { aria: { label: "Budget in tokens" } });
+  readonly #slider = el("input", {
+    id: "budget",
+    type: "range",
+    min: "0",
+    aria: { describedby: "outcome" },
+  });
+  readonly #number = el("input", { type: "number", min: "0", aria: { label: "Budget in tokens" } });
   readonly #outcome = el("p", { id: "outcome", class: "quiet" });
   readonly #shown = el("p", { class: "spoken", role: "status" });
   readonly #more: HTMLButtonElement;
@@ -247,14 +238,9 @@ export class Budget {
   #budget = 0;
   #timer: number | undefined;
 
-  /** `cut` shows a budget and says what it holds; `changed` is called with what a person chose. */
+  /** `cut` shows a budget and returns what fits; `changed` gets the user's choice. */
   constructor(cut: (budget: number) => Cut, changed: (budget: number) => void) {
     this.#cut = cut;
-    this.#slider.type = "range";
-    this.#slider.min = "0";
-    this.#slider.setAttribute("aria-describedby", "outcome");
-    this.#number.type = "number";
-    this.#number.min = "0";
     const choose = (budget: number) => {
       this.#set(budget);
       changed(this.#budget);
@@ -284,8 +270,7 @@ export class Budget {
         choose(budget);
       }
     });
-    const name = el("label", {}, "Budget of the pack");
-    name.htmlFor = this.#slider.id;
+    const name = el("label", { for: this.#slider.id }, "Budget of the pack");
     const row = el("div", { class: "budget" }, this.#slider, this.#number, "tokens");
     const below = el("div", { class: "outcome" }, this.#outcome, this.#more);
     this.element = el("div", { class: "field" }, name, row, below, this.#shown);
@@ -320,10 +305,9 @@ export function messagesField(
   options: RestoreOptions,
   choose: (count: number) => void,
 ): HTMLElement {
-  const input = el("input", { id: "messages", aria: { describedby: "about-messages" } });
-  input.type = "number";
-  input.min = "0";
-  input.max = String(MAX_MESSAGES);
+  const aria = { describedby: "about-messages" };
+  const max = String(MAX_MESSAGES);
+  const input = el("input", { id: "messages", type: "number", min: "0", max, aria });
   input.value = String(options.window);
   input.addEventListener("input", () => {
     const count = input.valueAsNumber;
@@ -339,22 +323,20 @@ export function reasonField(
   options: RestoreOptions,
   choose: (reason: string) => void,
 ): HTMLElement {
-  const input = el("input", { id: "reason", aria: { describedby: "about-reason" } });
-  input.type = "text";
-  input.maxLength = MAX_LABEL;
+  const aria = { describedby: "about-reason" };
+  const input = el("input", { id: "reason", type: "text", maxlength: String(MAX_LABEL), aria });
   input.value = options.reason;
   input.addEventListener("input", () => choose(input.value));
   return field("Reason", input, "A few words, kept with the restore. Not needed.");
 }
 
 function field(label: string, input: HTMLInputElement, about: string): HTMLElement {
-  const name = el("label", {}, label);
-  name.htmlFor = input.id;
-  const below: Child = el("p", { id: `about-${input.id}`, class: "quiet" }, about);
+  const name = el("label", { for: input.id }, label);
+  const below = el("p", { id: `about-${input.id}`, class: "quiet" }, about);
   return el("div", { class: "field" }, name, input, below);
 }
 
-/** A pack of which a budget shows so much. */
+/** The lines of a pack, split where the budget ends. */
 export class Pack {
   readonly element = el("section", { class: "contents", aria: { label: "State pack" } });
   readonly #inside = el("ol", { class: "pack" });
@@ -380,7 +362,6 @@ export class Pack {
     );
   }
 
-  /** Show where a budget ends it. */
   cut(budget: number): Cut {
     const cut = cutAt(this.#lines, budget);
     if (cut.lines !== this.#at) {
@@ -401,23 +382,19 @@ export class Pack {
   }
 }
 
-/** What a soft branch takes along. */
+/** What a soft restore copies. */
 export function along(would: Restored, turn: number | null): HTMLElement {
   const parts = new Map<string, PackItem[]>();
-  // That there is a notice and a reason tells nobody what travels.
   for (const item of would.included.filter(({ part }) => part !== "notice" && part !== "mode")) {
     parts.set(item.part, [...(parts.get(item.part) ?? []), item]);
   }
   const conversation =
     turn === null ? "The conversation up to the marker" : `The conversation up to turn ${turn}`;
-  const groups = [...parts].flatMap(([part, items]) => [
-    el("h3", {}, `${partName(part)} (${items.length})`),
-    el(
-      "ul",
-      { class: part === "notes" ? "items words" : "items" },
-      ...items.map((item) => el("li", {}, itemName(item))),
-    ),
-  ]);
+  const groups = [...parts].flatMap(([part, items]) => {
+    const rows = items.map((item) => el("li", {}, itemName(item)));
+    const list = el("ul", { class: part === "notes" ? "items words" : "items" }, ...rows);
+    return [el("h3", {}, `${partName(part)} (${items.length})`), list];
+  });
   return el(
     "section",
     { class: "contents", aria: { label: "What travels along" } },
