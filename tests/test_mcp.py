@@ -930,7 +930,7 @@ def test_a_home_that_no_answer_could_name_is_told() -> None:
 @pytest.mark.parametrize(
     ("line", "unneeded"),
     [
-        (initialize(), {"codex_checkpoints.core", "codex_checkpoints.mcp_tools"}),
+        (initialize(), {"codex_checkpoints.core"}),
         (request("tools/list"), {"codex_checkpoints.core.checkpoint.policy"}),
     ],
     ids=["initialize", "tools/list"],
