@@ -17,6 +17,8 @@ from codex_checkpoints.service.doctor import diagnose
 from codex_checkpoints.values import frozen
 from codex_checkpoints.wire import BadParams, filled
 
+__all__ = ["ConnectDoor", "ConnectHook", "DoctorReport"]  # what presentation uses from here
+
 
 @frozen
 class DoctorParams:

@@ -18,6 +18,8 @@ from codex_checkpoints.service.losing import losses_of
 from codex_checkpoints.values import frozen
 from codex_checkpoints.wire import filled
 
+__all__ = ["Outline", "Reread"]  # what presentation uses from here
+
 
 @frozen
 class History:

@@ -10,6 +10,8 @@ from codex_checkpoints.service.notes import Applied, Notes, Revoked
 from codex_checkpoints.storage import records
 from codex_checkpoints.values import frozen
 
+__all__ = ["Applied", "Note", "Revoked"]  # what presentation uses from here
+
 
 @frozen
 class ApplyParams:

@@ -26,6 +26,8 @@ from codex_checkpoints.storage import records as stamps
 from codex_checkpoints.values import frozen
 from codex_checkpoints.wire import filled
 
+__all__ = ["VerifyReport"]  # what presentation uses from here
+
 
 @frozen
 class RestoreParams:
