@@ -16,11 +16,10 @@ export interface WindowChain {
 }
 
 /**
- * What speaks for a compaction before the next turn: `tokens` have reached `trigger`.
+ * A proposal to compact before the next turn: `tokens` have reached `trigger`.
  *
- * `tokensSource` is `reported` or `estimated`; `target` is what a compaction stays below;
- * `windowSource`, where `window` comes from, is `setting`, `environment`, `advertised` or
- * `unknown`.
+ * A compaction stays below `target`.  `tokensSource` is `reported` or `estimated`;
+ * `windowSource` is `setting`, `environment`, `advertised` or `unknown`.
  */
 export interface Offer {
   readonly tokens: number;
@@ -32,11 +31,10 @@ export interface Offer {
 }
 
 /**
- * A session, where its work is to go on, and how.
+ * A session, and how to compact it.
  *
- * `into` is `new` or `in-place`, `strategy` is `checkpoint` or `codex`, `placement` is `manual` or
- * `pre_turn`; `force` overrides `not_smaller`, and `turn_not_complete` where nobody holds the
- * session.
+ * `into` is `new` or `in-place`, `strategy` `checkpoint` or `codex`, `placement` `manual` or
+ * `pre_turn`; `force` overrides `not_smaller`, and `turn_not_complete` of a session not in use.
  */
 export interface CompactParams {
   readonly sessionId: string;
@@ -85,12 +83,11 @@ export interface HookOutcome {
 }
 
 /**
- * A compaction that was done, or, where `compactionId` is null, that would be.
+ * A compaction that was done, or a preview (`compactionId` is null).
  *
- * `sessionId` is the one to resume, null for a new one that is not there yet.  `replacement` is
- * what Codex sends from now on in place of the history.  `tokensBefore` is what decisions go by,
- * `tokensReplaced` our estimate of the same history, and `tokensAfter` that of the replacement,
- * both without base instructions; `bound` was stated before.
+ * `sessionId` is the one to resume, `replacement` what Codex sends in place of the history.
+ * `tokensReplaced` is our estimate of that history, `tokensAfter` that of the replacement, at most
+ * `bound`; both without base instructions.
  */
 export interface Compacted {
   readonly compactionId: string | null;
@@ -123,7 +120,7 @@ export interface UncompactParams {
   readonly compactionId: string;
 }
 
-/** A compaction that was taken back; `sessionId` is where the work goes on again. */
+/** A compaction that was taken back; `sessionId` is the one to resume. */
 export interface Uncompacted {
   readonly compactionId: string;
   readonly sessionId: string;
@@ -132,26 +129,24 @@ export interface Uncompacted {
   readonly resume: string;
 }
 
-/** A session that a person wants to go on with. */
+/** A session to go on with. */
 export interface ResumeParams {
   readonly sessionId: string;
   readonly workDoneToken: number | string | null;
 }
 
-/** Why a compaction that the settings ask for was not done: the code of its refusal. */
+/** Why a compaction that the settings ask for was refused. */
 export interface NotCompacted {
   readonly code: string;
   readonly message: string;
 }
 
 /**
- * How to go on with a session, and what the check between two turns came to.
+ * How to go on with a session: the command `resume`, to be run in `cwd`.
  *
- * `sessionId` is the one to resume, `resume` the shell command for it, to be run in `cwd`;
- * `compacted` is the compaction that was done before, as the setting `automatic` asks,
- * `notCompacted` why there is none.  `offer` speaks for one that was not done.  `live` says that
- * Codex has the session loaded, `continuedBy` that its work went on elsewhere.  `notice` is one
- * sentence for a quiet notification, null where there is nothing to tell.
+ * `compacted` is a compaction that the setting `automatic` asked for, `notCompacted` why it was
+ * refused, `offer` one to propose.  `live`: Codex has the session loaded.  `continuedBy`: the
+ * session in which its work went on.  `notice` is a sentence for a notification.
  */
 export interface Resumed {
   readonly sessionId: string;
@@ -166,7 +161,7 @@ export interface Resumed {
   readonly resume: string;
 }
 
-/** Nothing to say. */
+/** No params. */
 export type DoctorParams = Readonly<Record<string, never>>;
 
 /** One thing worth knowing, with a way out; `severity` is `error`, `warning` or `info`. */
@@ -189,7 +184,7 @@ export interface DoctorReport {
 }
 
 /**
- * What is wished: to connect, or to `remove`; to see it only (`dryRun`), or how things stand.
+ * Connect, or `remove` the connection; `dryRun` and `status` only report.
  *
  * `cwd` is the folder whose project may have a configuration of its own.
  */
@@ -259,7 +254,7 @@ export interface ConnectChange {
 }
 
 /**
- * How Codex and we are connected, and what was `written` or would be.
+ * How Codex is connected with us, and what was `written` or would be.
  *
  * `codexProblem` is null or `codex_not_found`, `timed_out`, `codex_failed`, `hooks_unknown`.
  */
@@ -278,9 +273,9 @@ export interface ConnectReport {
 }
 
 /**
- * Sessions that are not what they were; ask again for what is shown.
+ * Sessions that changed; ask again for what is shown.
  *
- * `seq` counts this server's notifications from 1; a gap means: ask for everything again.
+ * `seq` counts this server's notifications from 1; after a gap ask for everything again.
  * `reason` is `rollout`, `workspace`, `memory` or `markers`.
  */
 export interface Changed {
@@ -301,14 +296,14 @@ export interface Strayed {
   readonly seq: number;
 }
 
-/** What the client says at the start; `settings` override `config.toml` by name. */
+/** Options of the client at the start; `settings` override `config.toml` by name. */
 export interface InitializationOptions {
   readonly codexHome: string | null;
   readonly stateDir: string | null;
   readonly settings: Readonly<Record<string, unknown>>;
 }
 
-/** What an agent found of one artifact; `verdict` is `authoritative`, `helpful` or `noise`. */
+/** An agent's `verdict` on an artifact: `authoritative`, `helpful` or `noise`. */
 export interface Hint {
   readonly uri: string;
   readonly verdict: string;
@@ -316,13 +311,13 @@ export interface Hint {
   readonly pinForRestore: boolean;
 }
 
-/** A session, and hints to keep; null asks for those that there are. */
+/** A session, and hints to store; null only lists. */
 export interface HintsParams {
   readonly sessionId: string;
   readonly items: readonly Hint[] | null;
 }
 
-/** The newest hint of each artifact, in the order in which they came. */
+/** The newest hint of each artifact, the oldest first. */
 export interface HintList {
   readonly items: readonly Hint[];
   readonly nextCursor: string | null;
@@ -349,10 +344,9 @@ export interface Receipt {
 /**
  * What Codex would send when the session is resumed, without what the next turn adds.
  *
- * `items` are response items, calls paired, outputs cut, without ids.  `reconstructed` says that
- * part of them had to be made of user messages, since a compaction kept no history of its own.
- * `contextTokensSource` is `reported` or `estimated`; with `contextTokensFlagged` the number is
- * larger than the window, and nothing is decided by it.
+ * `items` are response items, calls paired, outputs cut, without ids.  `reconstructed`: a part is
+ * made of user messages, since a compaction kept no history.  `contextTokensSource` is `reported`
+ * or `estimated`; `contextTokensFlagged`: more than the window, so nothing is decided by it.
  */
 export interface History {
   readonly items: readonly Readonly<Record<string, unknown>>[];
@@ -368,9 +362,8 @@ export interface History {
  * One context window: number 0 is the first, each compaction opened another.
  *
  * `trigger` is `manual`, `pre_turn` or `mid_turn`; `strategy` is `checkpoint` or `codex` for ours,
- * `local`, `remote` or `fresh` for those of Codex; null is what the file does not tell.
- * `received` is what Codex was given in it last; `compactionId` names the compaction of ours
- * that opened it, by which it can be taken back.
+ * `local`, `remote` or `fresh` for those of Codex.  `received` is what Codex was given in it last;
+ * `compactionId` is the compaction of ours that opened it.
  */
 export interface Window {
   readonly number: number;
@@ -386,7 +379,7 @@ export interface Window {
   readonly compactionId: string | null;
 }
 
-/** The windows of a session that count, the first one first. */
+/** The windows of a session, the first one first. */
 export interface WindowList {
   readonly items: readonly Window[];
   readonly nextCursor: string | null;
@@ -459,17 +452,12 @@ export interface Reread {
 }
 
 /**
- * One compaction: what its replacement no longer holds, and what was read again since.
+ * One compaction: what its replacement lacks, and what was read again since.
  *
- * The first six fields are those of the window that it opened; `number` is null where a
- * rollback took the window away (`counts` is false).  `sealed` says that part of the replacement
- * is encrypted.  `taskPresent` is null where nobody can tell, or nothing was asked for.
- * `notListed` counts files and commands beyond those that are listed.
- *
- * `reads` are the reads of files up to the next compaction, `rereadsUnchanged` those of files
- * that an earlier window had read or written as they are, `bytes` what these printed.  `loop`
- * warns of the same files, or the same command with the same outcome, again and again;
- * `loopOver` names them.
+ * `number` is null where a rollback took its window away (`counts` is false).  `sealed`: a part
+ * is encrypted.  `taskPresent` is null where that is unknown or there is no task.  `reads` are the
+ * reads of files up to the next compaction, `rereadsUnchanged` those of files that did not change,
+ * `bytes` their output.  `loop`: `loopOver` was read or run again and again.
  */
 export interface Loss {
   readonly number: number | null;
@@ -500,11 +488,7 @@ export interface LossList {
   readonly nextCursor: string | null;
 }
 
-/**
- * Two states: a turn, by its id or its number, of a session; null is the session as it is now.
- *
- * `toSessionId` is the session of the second turn; null for the same as of the first.
- */
+/** Two turns by id or number; null is the current state, `toSessionId` that of the second. */
 export interface DiffParams {
   readonly sessionId: string;
   readonly fromTurnId: string | null;
@@ -515,9 +499,8 @@ export interface DiffParams {
 /**
  * What changed between the ends of two turns.
  *
- * Each entry is `{change, before, after}`: `change` is `added`, `removed` or `changed`, and the
- * other two the record as it was and is, null where there is none.  `planReordered` tells that
- * steps which both have changed places.
+ * Each entry is `{change, before, after}`; `change` is `added`, `removed` or `changed`.
+ * `planReordered`: steps that both have changed places.
  */
 export interface Difference {
   readonly sessionId: string;
@@ -533,7 +516,7 @@ export interface Difference {
 }
 
 /**
- * How a session came from its parent, with the exact cut as far as it is known.
+ * How a session was made from its parent, with the exact cut if it is known.
  *
  * `kind` is `restore`, `compaction`, `revert`, `subagent`, `fork` or `import`.
  */
@@ -557,11 +540,7 @@ export interface LineageWindow {
   readonly openedAt: string | null;
 }
 
-/**
- * A session, or a segment of one; `link` is null for the first.
- *
- * One that is not `available` is known only because another names it.
- */
+/** A session or a segment of one; one that is not `available` is only named by another. */
 export interface LineageNode {
   readonly id: string;
   readonly depth: number;
@@ -573,11 +552,10 @@ export interface LineageNode {
 }
 
 /**
- * The tree that a session stands in, depth first.
+ * The tree of sessions around one, depth first.
  *
- * `circles` are links of this tree that were left out since they would lead in a circle, each with
- * the child that claims it; `omitted` counts nodes beyond the bound, of which the session that was
- * asked for and those above it are none.
+ * `circles` are links that were left out since they lead in a circle; `omitted` counts nodes
+ * beyond the bound, which spares the session and those above it.
  */
 export interface Lineage {
   readonly sessionId: string;
@@ -607,7 +585,7 @@ export interface Branch {
   readonly archived: boolean;
 }
 
-/** The session that one came from, null for none, and those that came of it, oldest first. */
+/** The session that one was made from, and those made from it, oldest first. */
 export interface Branches {
   readonly sessionId: string;
   readonly source: Branch | null;
@@ -615,19 +593,19 @@ export interface Branches {
   readonly nextCursor: string | null;
 }
 
-/** Which events are wanted: those of a session, as source or branch, or of an operation. */
+/** Events of a session, as source or branch, or of an operation. */
 export interface AuditParams {
   readonly sessionId: string | null;
   readonly operationId: string | null;
 }
 
-/** Events of the audit, the oldest first, as they were written. */
+/** Events of the audit log as they were written, the oldest first. */
 export interface EventList {
   readonly items: readonly Readonly<Record<string, unknown>>[];
   readonly nextCursor: string | null;
 }
 
-/** Nothing but where to report progress. */
+/** Only a token for progress. */
 export interface VerifyParams {
   readonly workDoneToken: number | string | null;
 }
@@ -657,7 +635,7 @@ export interface VerifyReport {
   readonly findings: readonly VerifyFinding[];
 }
 
-/** A session, what to call the marker, and its turn; null is the last one that has ended. */
+/** A session, a label, and the turn to mark; null is the last one that has ended. */
 export interface MarkParams {
   readonly sessionId: string;
   readonly label: string;
@@ -665,10 +643,9 @@ export interface MarkParams {
 }
 
 /**
- * A saved point on a turn.
+ * A saved point on a turn; `origin` is `user` or `compaction`.
  *
- * `turnNumber` is the number of the turn now, null for a turn that was rolled back since
- * (`detached`) or that is another session's.  `origin` is `user` or `compaction`.
+ * `turnNumber` is null for a turn that was rolled back (`detached`) or of another session.
  */
 export interface Marker {
   readonly checkpointId: string;
@@ -687,7 +664,7 @@ export interface MarkerList {
   readonly nextCursor: string | null;
 }
 
-/** A session and a marker of it, by its id or a unique beginning of it. */
+/** A session, and a marker by its id or a unique beginning of it. */
 export interface UnmarkParams {
   readonly sessionId: string;
   readonly checkpointId: string;
@@ -700,7 +677,7 @@ export interface Unmarked {
   readonly removed: boolean;
 }
 
-/** A session, a marker of it, and what to call it from now on. */
+/** A session, a marker of it, and its new label. */
 export interface RelabelParams {
   readonly sessionId: string;
   readonly checkpointId: string;
@@ -726,7 +703,7 @@ export interface PinList {
   readonly nextCursor: string | null;
 }
 
-/** A session and one payload of `memory.apply`; with `dryRun` it is only judged. */
+/** A session and one payload of `memory.apply`; with `dryRun` it is only checked. */
 export interface ApplyParams {
   readonly sessionId: string;
   readonly payload: unknown;
@@ -846,12 +823,7 @@ export interface ExportParams {
   readonly workDoneToken: number | string | null;
 }
 
-/**
- * How many of each kind a pack holds; `notes` are facts and decisions that count.
- *
- * `sessions` are those whose metadata it holds, and `checkpoints` those that it holds whole: one
- * each.  `fileReferences` are the artifacts that are files.
- */
+/** How many of each kind a pack holds; `notes` are facts and decisions. */
 export interface PackCounts {
   readonly sessions: number;
   readonly turns: number;
@@ -868,7 +840,7 @@ export interface PackCounts {
 }
 
 /**
- * What is not in a pack, or did not arrive as it left: a code, how many, and a sentence.
+ * What is not in a pack, or is different here.
  *
  * `reason` is `outside_folder`, `older_turns`, `older_notes`, `older_markers`, `missing_files`,
  * `changed_files` or `suspect_facts`.
@@ -890,7 +862,7 @@ export interface Exported {
   readonly dryRun: boolean;
 }
 
-/** A pack by its whole path, and the folder of the session to be; null is the server's own. */
+/** A pack by its whole path, and the folder of the new session; null is the server's own. */
 export interface ImportParams {
   readonly file: string;
   readonly cwd: string | null;
@@ -899,10 +871,9 @@ export interface ImportParams {
 }
 
 /**
- * What came of a pack, or would: a new session, for a folder of this machine.
+ * A session made from a pack; a preview (`dryRun`) has no ids, no time and no `resume`.
  *
- * `sourceSessionId` is the session that the pack was made of, elsewhere or here.  `handoff` is
- * what a model is sent; a preview (`dryRun`) has no ids, no time and no `resume`.
+ * `sourceSessionId` is the session that was exported, `handoff` what a model is sent.
  */
 export interface Imported {
   readonly operationId: string | null;
@@ -921,10 +892,10 @@ export interface Imported {
 }
 
 /**
- * A marker and how to go on from it.
+ * A marker to go on from; `mode` is `soft` or `hard`.
  *
- * `mode` is `soft` or `hard`; `budget` the tokens of a state pack, null for the setting; `window`
- * how many of the user's last messages it may hold, 0 to 5; `reason` is said in it.
+ * `budget` is the tokens of a state pack, null for the setting; `window` the number of the user's
+ * last messages in it, 0 to 5; `reason` stands in it.
  */
 export interface RestoreParams {
   readonly sessionId: string;
@@ -962,9 +933,9 @@ export interface DeferredItem {
 }
 
 /**
- * One line that a pack can have; `tokens` is the smallest budget of a pack that holds it.
+ * One possible line of a pack; `tokens` is the smallest budget of a pack that holds it.
  *
- * `part` and `id` are those of its item, null for a heading and the empty line before it.
+ * `part` and `id` are those of its item, null for a heading.
  */
 export interface PackLine {
   readonly text: string;
@@ -973,7 +944,7 @@ export interface PackLine {
   readonly tokens: number;
 }
 
-/** What a person ought to know of a restore: a code, of how many things, and a sentence. */
+/** A warning about a restore: a code, how many things it concerns, and a sentence. */
 export interface RestoreWarning {
   readonly code: string;
   readonly count: number;
@@ -981,12 +952,11 @@ export interface RestoreWarning {
 }
 
 /**
- * What came of a restore, or would.
+ * A restore; a preview (`dryRun`) has no ids, no time and no `resume`.
  *
- * A preview (`dryRun`) has no ids, no time and no `resume`.  `pack` is the text that a hard branch
- * begins with, null for a soft one; `headline` and `carried` are for one quiet notification.
- * `lines` of a hard preview are those that a pack of any budget could have, in their order: the
- * pack of a budget is those whose `tokens` do not exceed it.
+ * `pack` is the text that a hard branch begins with; `headline` and `carried` are for a
+ * notification.  `lines` of a hard preview are all possible lines in order: the pack of a budget
+ * has those whose `tokens` do not exceed it.
  */
 export interface Restored {
   readonly operationId: string | null;
@@ -1015,12 +985,12 @@ export interface Restored {
   readonly dryRun: boolean;
 }
 
-/** A session as source or branch; null is every restore. */
+/** A session as source or branch; null lists all restores. */
 export interface RestoresParams {
   readonly sessionId: string | null;
 }
 
-/** One restore in a list; the two flags say whether the session files are still there. */
+/** One restore in a list; the last two fields report whether the session files exist. */
 export interface RestoreEntry {
   readonly operationId: string;
   readonly sessionId: string;
@@ -1047,11 +1017,10 @@ export interface RestoreDetailsParams {
 }
 
 /**
- * Everything that is known of a restore, also where its source or its branch is gone.
+ * Everything about a restore, also where its source or its branch is gone.
  *
- * `chain` leads to the first session; `modes`, `references`, `pinned`, `drift`, `missing` and
- * `fallbacks` are as they stand in the record, `state` is the checkpoint that a hard branch began
- * with.  `pack` is null where the branch is gone or has none.
+ * `chain` leads to the first session; `state` is the checkpoint that a hard branch began with;
+ * `pack` is null where the branch is gone or has none.
  */
 export interface RestoreDetails {
   readonly operationId: string;
@@ -1095,11 +1064,9 @@ export interface RestoreDetails {
 }
 
 /**
- * Which sessions are wanted.
+ * Which sessions to list: those in or below `cwd`, and not in or below `outside`.
  *
- * `cwd` takes sessions of that folder or below it, `outside` leaves out those of some folders or
- * below them; `search` looks in title, task, folder and id;
- * `cursor` is the `nextCursor` of the answer before.
+ * `search` looks in title, task, folder and id; `cursor` is the `nextCursor` of the last answer.
  */
 export interface SessionsParams {
   readonly cwd: string | null;
@@ -1114,12 +1081,10 @@ export interface SessionsParams {
 /**
  * One session in a list.
  *
- * `contextTokensSource` is `reported` or `estimated`; `continuedBy` the session that a compaction
- * made current; `parentSession` the one whose subagent this is; `named` whether the title is a
- * name that somebody gave; `nearlyFull` whether what is in use has reached the trigger of its
- * window; `offer` what speaks for a compaction now, null where nothing does; `branches` how many
- * sessions came of it; `madeBy` is `restore`, `compaction`, `import`, or null for a session that
- * Codex made.
+ * `contextTokensSource` is `reported` or `estimated`; `continuedBy` the session in which a
+ * compaction went on; `parentSession` the one whose subagent this is; `named`: the title was given
+ * by a person; `nearlyFull`: its tokens have reached the trigger of its window; `branches` counts
+ * sessions made from it; `madeBy` is `restore`, `compaction`, `import`, or null for Codex.
  */
 export interface SessionSummary {
   readonly sessionId: string;
@@ -1157,7 +1122,7 @@ export interface SessionList {
   readonly nextCursor: string | null;
 }
 
-/** The session by its id, by a unique prefix of 8 characters or more, or by a path. */
+/** A session: its id, a unique prefix of 8 characters or more, or a path. */
 export interface SessionParams {
   readonly sessionId: string;
 }
@@ -1188,7 +1153,7 @@ export interface EffectiveCaps {
 }
 
 /**
- * How large a window is taken to be, and from where on it is compacted; all in tokens.
+ * The size of a window, and the trigger and target of a compaction, in tokens.
  *
  * `windowSource` is `setting`, `environment`, `advertised` or `unknown`.
  */
@@ -1201,11 +1166,9 @@ export interface WindowBudget {
 }
 
 /**
- * One session with its turns; `problems` and `skipped` say what could not be read.
+ * One session with its turns; `problems` and `skipped` are what could not be read.
  *
- * `received` is what Codex was given of it last.
- * `budget` is that of what its model is sent, `outlineBudget` that of the outline
- * which people see, by the window of the smaller model.
+ * `received` is what Codex was given of it last; `outlineBudget` is that of the smaller model.
  */
 export interface SessionDetail {
   readonly summary: SessionSummary;
@@ -1218,13 +1181,13 @@ export interface SessionDetail {
   readonly outlineBudget: WindowBudget;
 }
 
-/** A session, and a turn of it when the state at its end is wanted. */
+/** A session, and a turn for the state at its end. */
 export interface ShowParams {
   readonly sessionId: string;
   readonly turnId: string | null;
 }
 
-/** A session, a turn of it, and some caps by name; the others keep their effective value. */
+/** A session, a turn of it, and caps by name that override the effective ones. */
 export interface ViewParams {
   readonly sessionId: string;
   readonly turnId: string | null;
@@ -1242,19 +1205,19 @@ export interface ViewText {
   readonly caps: EffectiveCaps;
 }
 
-/** A session and what to call it; an empty name takes the old one back. */
+/** A session and its new name; an empty one removes the name. */
 export interface RenameParams {
   readonly sessionId: string;
   readonly name: string;
 }
 
-/** A session that is to be put away, or back. */
+/** A session to archive, or to take out of the archive. */
 export interface MoveParams {
   readonly sessionId: string;
   readonly workDoneToken: number | string | null;
 }
 
-/** A session that is there no longer. */
+/** A session that was deleted. */
 export interface Deleted {
   readonly sessionId: string;
   readonly deleted: boolean;

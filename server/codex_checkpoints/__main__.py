@@ -1,6 +1,6 @@
 """The command `codex-checkpoints`, also as `python -m codex_checkpoints`.
 
-Codex waits for the doors `mcp` and `hook`, so these are opened without loading the others.
+Codex waits for `mcp` and `hook`, so these are loaded alone.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import sys
 def main() -> int:
     """Run one command; return the exit code."""
     try:
-        return _opened()
+        return _run()
     except KeyboardInterrupt:
-        # Whoever is quick with Ctrl+C meets us while we load; a hook breaks nothing even then.
+        # Ctrl+C came while modules were loading; a hook must not fail even then.
         return 0 if sys.argv[1:2] == ["hook"] else 130
 
 
-def _opened() -> int:
+def _run() -> int:
     if sys.argv[1:2] == ["mcp"]:
         from codex_checkpoints import mcp
 

@@ -1,8 +1,7 @@
-"""The door that Codex's hooks call: one JSON object on stdin, an answer or nothing on stdout.
+"""The program that Codex's hooks call: one JSON object on stdin, an answer or nothing on stdout.
 
-A person waits for their turn while this runs, so nothing here may break it: whatever goes wrong,
-the exit code is 0 and nothing is said.  What failed is noted, for `connect --status` to tell.
-What comes of a call is the business of `service.hooking`.
+A person waits for their turn while this runs, so no failure may break it: the exit code is always 0
+and nothing is printed.  A failure is recorded, and `connect --status` reports it.
 """
 
 from __future__ import annotations
@@ -23,31 +22,26 @@ if TYPE_CHECKING:
     from codex_checkpoints.service.connect.hooking import Call, Event
 
 SECONDS = 15.0
-"""After this long we give up; Codex itself would wait for as long as `connect` told it to."""
+"""After this long the process ends; Codex itself would wait longer."""
 
 LONGEST = 1 << 23
-"""Bytes of a call; the longest has a whole prompt in it."""
+"""Bytes of a call, which may hold a whole prompt."""
 
 SECONDS_TO_NOTE = 2.0
 _LONGEST_WORD = 64
 _ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z-]{0,63}")
 _SILENT = frozenset({"startup", "clear"})
-"""Beginnings of a session that hold nothing worth telling (AGN-1)."""
+"""Sources of a session that is still empty (AGN-1)."""
 
-_EVENTS: Mapping[str, Event] = {
-    "SessionStart": "SessionStart",
-    "PreCompact": "PreCompact",
-    "PostCompact": "PostCompact",
-    "UserPromptSubmit": "UserPromptSubmit",
-}
+_EVENTS: tuple[Event, ...] = ("SessionStart", "PreCompact", "PostCompact", "UserPromptSubmit")
 
 
 class Failed(Exception):
-    """A call that could not be served; the text is a code, never a word of the call."""
+    """A call that could not be answered; the text is a code and quotes nothing of the call."""
 
 
 class Door:
-    """One call, from its first byte to the end of the process."""
+    """One call."""
 
     def __init__(self, codex_home: str | None, state_dir: str | None, stdout: int) -> None:
         """Take the folders as named on the command line, and where the answer goes."""
@@ -55,11 +49,11 @@ class Door:
         self._stdout = stdout
         self._call: Call | None = None
         self._decided = threading.Lock()
-        """Held by whoever came first: the answer, or the end of our patience."""
+        """Held by what comes first: the answer, or the time limit."""
         self._gave_up = False
 
     def give_up(self) -> None:
-        """End the process, with a word about it unless the answer is out already."""
+        """End the process; record a timeout unless the answer is out already."""
         if self._decided.acquire(blocking=False):
             self._gave_up = True
             noting = threading.Thread(target=self._note, args=("timed_out", None), daemon=True)
@@ -68,14 +62,12 @@ class Door:
         os._exit(0)
 
     def serve(self, data: bytes) -> None:
-        """Answer a call; what fails is noted."""
+        """Answer a call; record a failure."""
         try:
             self._serve(data)
         except Exception as error:  # noqa: BLE001 - whatever it is, nothing may break a turn
             if not self._gave_up:
                 self._note(_code_of(error), error)
-
-    # --- inside ----------------------------------------------------------------------------------
 
     def _serve(self, data: bytes) -> None:
         call = self._call = call_of(data)
@@ -90,7 +82,7 @@ class Door:
             hooking = Hooking(house.sessions, records.now, records.new_id)
             given = hooking.answer(call)
             if not self._decided.acquire(blocking=False):
-                return  # it took too long, and that is noted
+                return  # it took too long, which is recorded
             if given.text is not None:
                 _write(self._stdout, answer_of(call.event, given.text))
             hooking.confirm(given)
@@ -98,7 +90,7 @@ class Door:
             house.sessions.close()
 
     def _note(self, code: str, error: Exception | None) -> None:
-        """Leave word; where even that fails there is only stderr, which Codex does not show."""
+        """Record a failure; if that fails, report it on stderr, which Codex does not show."""
         kind = None if error is None or code != "internal" else type(error).__name__
         call = self._call
         try:
@@ -116,7 +108,7 @@ class Door:
             where = self._places()
             if _may_be_made(where):
                 note_failure(Records(where.state_dir), failure)
-        except Exception as another:  # noqa: BLE001 - there is nobody left to tell
+        except Exception as another:  # noqa: BLE001 - nothing else can be done
             _say(f"not noted: {type(another).__name__}")
         _say(code if kind is None else f"{code}: {kind}")
 
@@ -127,25 +119,28 @@ class Door:
 
 
 def call_of(data: bytes) -> Call | None:
-    """Read a call; None where there is nothing to do.  Raises `Failed`."""
+    """Read a call; None if there is nothing to do.  Raises `Failed`."""
     import orjson
 
     if len(data) > LONGEST:
         raise Failed("limit_exceeded")
     try:
-        said: object = orjson.loads(data)
+        value: object = orjson.loads(data)
     except orjson.JSONDecodeError:
         raise Failed("invalid_payload") from None
-    if not isinstance(said, dict):
+    if not isinstance(value, dict):
         raise Failed("invalid_payload")
-    told = cast("Mapping[str, object]", said)
-    event = _EVENTS.get(_text(told, "hook_event_name"))
-    source = _text(told, "source", "trigger")
+    call = cast("Mapping[str, object]", value)
+    name = _text(call, "hook_event_name")
+    event: Event | None = next((each for each in _EVENTS if each == name), None)
+    source = _text(call, "source", "trigger")
     if event is None or (event == "SessionStart" and source in _SILENT):
         return None
-    if "transcript_path" in told and told["transcript_path"] is None:
+    if "transcript_path" in call and call["transcript_path"] is None:
         return None  # Codex keeps no file of this session
-    session, transcript = _session_of(told), _text(told, "transcript_path")
+    # For a sub-agent `session_id` is the session that it works for, and `agent_id` its own.
+    whose = "session_id" if call.get("agent_id") is None else "agent_id"
+    session, transcript = _text(call, whose), _text(call, "transcript_path")
     if _ID.fullmatch(session) is None or not transcript or "\0" in transcript:
         raise Failed("invalid_payload")
     from codex_checkpoints.service.connect.hooking import Call
@@ -153,20 +148,12 @@ def call_of(data: bytes) -> Call | None:
     return Call(event, session.lower(), transcript, source[:_LONGEST_WORD])
 
 
-def _session_of(told: Mapping[str, object]) -> str:
-    """Return which thread a call is about; an empty text where it does not say.
-
-    For a sub-agent `session_id` names the session that it works for, and `agent_id` its own thread.
-    """
-    return _text(told, "session_id" if told.get("agent_id") is None else "agent_id")
-
-
 def answer_of(event: Event, text: str) -> bytes:
-    """Return the answer as Codex takes it; a key that it does not know would spoil all of it."""
+    """Return the answer for Codex, which refuses one with any other key."""
     import orjson
 
-    told = {"hookEventName": event, "additionalContext": text}
-    return orjson.dumps({"hookSpecificOutput": told})
+    output = {"hookEventName": event, "additionalContext": text}
+    return orjson.dumps({"hookSpecificOutput": output})
 
 
 def main(arguments: Sequence[str]) -> NoReturn:
@@ -178,7 +165,7 @@ def main(arguments: Sequence[str]) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):
             stream.flush()
-    # Codex waits for the end, and taking everything down in order would be felt.
+    # Codex waits for the end, and an orderly shutdown takes time.
     os._exit(0)
 
 
@@ -192,14 +179,14 @@ def _as_written(arguments: Sequence[str]) -> tuple[str | None, str | None] | Non
 
 
 def _parsed(arguments: Sequence[str]) -> tuple[str | None, str | None] | None:
-    """Read the options as a person writes them; None where they are wrong, as stderr says."""
+    """Read the options as a person writes them; None if they are wrong, with a line on stderr."""
     import argparse
 
     from codex_checkpoints.folder_options import folder_options
 
     parser = argparse.ArgumentParser(
         "codex-checkpoints hook",
-        description="Answer one call of a hook of Codex's, on stdin and stdout.",
+        description="Answer one call of a Codex hook, on stdin and stdout.",
         parents=[folder_options()],
     )
     try:
@@ -212,7 +199,7 @@ def _parsed(arguments: Sequence[str]) -> tuple[str | None, str | None] | None:
 def serve(codex_home: str | None, state_dir: str | None) -> int:
     """Answer the call on stdin; return 0."""
     if sys.stdin is None or sys.stdout is None or os.environ.get(IN_SCRATCH):
-        return 0  # nobody goes on with a scratch fork, so nothing is noted of it
+        return 0  # a scratch fork is of no interest
     door = Door(codex_home, state_dir, sys.stdout.fileno())
     sys.stdout = sys.stderr  # a stray print must not reach Codex
     watch = threading.Timer(SECONDS, door.give_up)
@@ -225,14 +212,14 @@ def serve(codex_home: str | None, state_dir: str | None) -> int:
 
 
 def _may_be_made(where: Places) -> bool:
-    """Say whether the state folder may be written: a home that is missing is not made for it."""
+    """Return whether the state folder may be written: a missing home is not created for it."""
     inside = where.state_dir.startswith(os.path.join(where.codex_home, ""))
     return os.path.isdir(where.codex_home) or not inside
 
 
-def _text(told: Mapping[str, object], *names: str) -> str:
-    """Return the first of some fields that is a text; an empty one where there is none."""
-    found = (told.get(name) for name in names)
+def _text(call: Mapping[str, object], *names: str) -> str:
+    """Return the first of some fields that is a text; else an empty one."""
+    found = (call.get(name) for name in names)
     return next((value for value in found if isinstance(value, str)), "")
 
 

@@ -1,8 +1,7 @@
-"""What the tools of the MCP door do, and what they return.
+"""The tools of the MCP server.
 
-A tool acts on the session that calls it.  Codex names that in `_meta` of each call, where a model
-cannot reach; no argument can name another one.  Whatever a tool will not or cannot do is a result
-with `isError`, which a model reads and can act on.
+A tool acts on the session that calls it, which Codex names in `_meta` of each call; no argument of
+the model can name another one.  A refusal is a result with `isError`, which the model reads.
 """
 
 from __future__ import annotations
@@ -33,10 +32,10 @@ LONGEST_WINDOW_ID = 128
 
 
 class Calls:
-    """The tools over one Codex home, which is opened when the first is called."""
+    """The tools for one Codex home, which is opened at the first call."""
 
     def __init__(self, codex_home: str | None, state_dir: str | None) -> None:
-        """Name the folders as on the command line."""
+        """Take the folders as named on the command line."""
         self._folders = (codex_home, state_dir)
         self._services: Services | None = None
         self._calls: Mapping[str, Callable[[Services, str, Json, Json], Json]] = {
@@ -45,11 +44,11 @@ class Calls:
         }
 
     def __contains__(self, name: str) -> bool:
-        """Tell whether there is such a tool."""
+        """Return whether there is such a tool."""
         return name in self._calls
 
     def call(self, name: str, arguments: Json, meta: Json) -> Json:
-        """Call a tool for the session that `meta` names; a refusal is a result, too."""
+        """Call a tool for the session that `meta` names; return its result or refusal."""
         session = "no session"
         try:
             services = self._open()
@@ -95,9 +94,9 @@ def _places(folders: tuple[str | None, str | None]) -> Places:
 
 def _apply(services: Services, session: str, arguments: Json, _meta: Json) -> Json:
     applied = apply_bytes(services, session, orjson.dumps(arguments))
-    said = f"Accepted at seq {applied.seq}."
+    text = f"Accepted at seq {applied.seq}."
     if applied.shortened:
-        said += f" Shortened: {', '.join(applied.shortened)}."
+        text += f" Shortened: {', '.join(applied.shortened)}."
     accepted = {
         "accepted": True,
         "seq": applied.seq,
@@ -105,7 +104,7 @@ def _apply(services: Services, session: str, arguments: Json, _meta: Json) -> Js
         "kind": applied.kind,
         "shortened": list(applied.shortened),
     }
-    return _result(said, accepted)
+    return _result(text, accepted)
 
 
 # --- memory.read ---------------------------------------------------------------------------------
@@ -120,13 +119,9 @@ def _read(services: Services, session: str, arguments: Json, meta: Json) -> Json
         {"source": each.source, "ref": each.ref, "text": each.text, "seq": each.seq}
         for each in anchors(services, AnchorsParams(session, limit)).items
     ]
-    lines = [view.text, "[ANCHORS]\n", *(f"- {_line(each)}\n" for each in found)]
-    told = {"view": view.text, "anchors": found, "seq": view.of.checkpoint.seq}
-    return _result("".join(lines), told)
-
-
-def _line(anchor: Mapping[str, object]) -> str:
-    return orjson.dumps(anchor).decode()
+    lines = [view.text, "[ANCHORS]\n", *(f"- {orjson.dumps(each).decode()}\n" for each in found)]
+    result = {"view": view.text, "anchors": found, "seq": view.of.checkpoint.seq}
+    return _result("".join(lines), result)
 
 
 def _limit(arguments: Json) -> int:
@@ -152,9 +147,9 @@ def _result(text: str, structured: Json) -> Json:
 
 
 def _refused(code: str, message: str, facts: Mapping[str, object]) -> Json:
-    """Say what was refused, by which rule, and how to satisfy it (DSC-36)."""
+    """Return what was refused, by which rule, and how to satisfy it (DSC-36)."""
     rest = {name: fact for name, fact in facts.items() if name not in {"rule", "hint"}}
     rule, hint = facts.get("rule"), facts.get("hint")
-    said = {"accepted": False, "code": code, "rule": rule, "message": message, "hint": hint}
+    refusal = {"accepted": False, "code": code, "rule": rule, "message": message, "hint": hint}
     text = f"Refused, {code}: {message}." + (f" {hint}" if hint else "")
-    return {**_result(text, {**said, "facts": rest}), "isError": True}
+    return {**_result(text, {**refusal, "facts": rest}), "isError": True}

@@ -6,7 +6,7 @@ loads more than the start of the door needs, which Codex waits for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import IO, TypeGuard
 
 import orjson
@@ -14,7 +14,7 @@ import orjson
 from codex_checkpoints.values import frozen
 
 MAX_LINE = 1 << 20
-"""Bytes of a line, without its end; a longer one is refused and passed over."""
+"""Bytes of a line, without its end; a longer one is refused."""
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -30,7 +30,7 @@ class Failure(Exception):
     """A request that is answered with a JSON-RPC error."""
 
     def __init__(self, code: int, message: str) -> None:
-        """Say why, in words that quote nothing of the request."""
+        """Take a message that quotes nothing of the request."""
         super().__init__(message)
         self.code = code
         self.message = message
@@ -38,7 +38,7 @@ class Failure(Exception):
 
 @frozen
 class Request:
-    """Somebody waits for an answer."""
+    """A message that needs an answer."""
 
     id: Id
     method: str
@@ -46,34 +46,22 @@ class Request:
 
 
 @frozen
-class Notification:
-    """Nobody waits."""
-
-    method: str
-
-
-@frozen
-class Response:
-    """An answer to a request of ours; we have none."""
-
-
-@frozen
 class Malformed:
-    """What is no message; `id` is told where the sender may wait for an answer."""
+    """An invalid message; `id` is known where the sender may wait for an answer."""
 
     id: Id | None
     code: int
     message: str
 
 
-Message = Request | Notification | Response | Malformed
+Message = Request | Malformed | None
+"""None is a notification, or an answer to a request, of which we send none."""
 
 
 def next_line(stream: IO[bytes]) -> bytes:
-    """Return the next line that is not blank, at most `MAX_LINE` + 1 bytes of it; empty at the end.
+    """Return the next line that is not blank, at most `MAX_LINE` + 1 bytes; empty at the end.
 
-    What a longer line has beyond that is passed over, so that the next one is found; `value_of`
-    refuses what is left of it.
+    The rest of a longer line is skipped; `value_of` refuses its beginning.
     """
     line = stream.readline(MAX_LINE + 1)
     while line.isspace():
@@ -95,17 +83,17 @@ def value_of(line: bytes) -> object:
 
 
 def message_of(value: object) -> Message:
-    """Tell what a JSON value is as a message."""
+    """Read a JSON value as a message."""
     if not is_object(value):
         return Malformed(None, INVALID_REQUEST, "a message is a JSON object")
     if "method" not in value and ("result" in value or "error" in value):
-        return Response()
+        return None
     number, method, params = value.get("id"), value.get("method"), value.get("params", {})
     known = number if _is_id(number) else None
     if value.get("jsonrpc") != "2.0" or not isinstance(method, str):
         return Malformed(known, INVALID_REQUEST, "a message has jsonrpc 2.0 and a method")
     if "id" not in value:
-        return Notification(method)
+        return None
     if known is None:
         return Malformed(None, INVALID_REQUEST, "an id is a text or a whole number")
     if not is_object(params):
@@ -114,28 +102,23 @@ def message_of(value: object) -> Message:
 
 
 def answer(number: Id, result: Json) -> bytes:
-    """Return the answer to a request; raises `TypeError` for what is no JSON."""
+    """Return the answer to a request; raises `TypeError` if it is no JSON."""
     return orjson.dumps({"jsonrpc": "2.0", "id": number, "result": result})
 
 
 def error(number: Id | None, code: int, message: str) -> bytes:
-    """Return an error as an answer; `None` where nobody knows to what."""
-    told = {"code": code, "message": message}
-    return orjson.dumps({"jsonrpc": "2.0", "id": number, "error": told})
-
-
-def batch(answers: Iterable[bytes]) -> bytes:
-    """Return several answers as one."""
-    return b"[" + b",".join(answers) + b"]"
+    """Return an error as an answer, to the request with this id if it is known."""
+    failed = {"code": code, "message": message}
+    return orjson.dumps({"jsonrpc": "2.0", "id": number, "error": failed})
 
 
 def is_object(value: object) -> TypeGuard[Json]:
-    """Tell whether a JSON value is an object."""
+    """Return whether a JSON value is an object."""
     return isinstance(value, dict)
 
 
 def is_list(value: object) -> TypeGuard[list[object]]:
-    """Tell whether a JSON value is a list."""
+    """Return whether a JSON value is a list."""
     return isinstance(value, list)
 
 

@@ -4,8 +4,7 @@
     python -m codex_checkpoints.typescript --check   compare, print the difference, fail on one
 
 An interface per record with its docstring, a constant per method and notification.  Every field is
-always sent, so nothing is optional: what may be unknown is `null`.  Only kinds of types that
-`protocol` uses are known here; a new kind fails with its name.
+always sent, so none is optional.  Only kinds of types that `protocol` uses are known here.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import argparse
 import difflib
 import sys
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, Union, cast, get_args, get_origin
 
@@ -51,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Turn the protocol into protocol.ts.")
     parser.add_argument("--check", action="store_true", help="compare instead of writing")
     if not parser.parse_args(arguments).check:
-        for path, text in _files():
+        for path, text in ((TARGET, generate()), (LIMITS, limits())):
             path.write_text(text, encoding="utf-8", newline="\n")
         return 0
     complaint = difference()
@@ -61,11 +60,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def difference() -> str:
     """Return how the files differ from what would be written; nothing when they do not."""
-    return "".join(_differences(path, text) for path, text in _files())
-
-
-def _files() -> tuple[tuple[Path, str], ...]:
-    return (TARGET, generate()), (LIMITS, limits())
+    return "".join(
+        _differences(path, text) for path, text in ((TARGET, generate()), (LIMITS, limits()))
+    )
 
 
 def _differences(path: Path, text: str) -> str:
@@ -173,16 +170,11 @@ def _constant_name(method: str) -> str:
 
 
 def _comment(docstring: str | None) -> str:
-    lines = list(_dedented(docstring or ""))
+    lines = [line.strip() for line in (docstring or "").strip().splitlines()]
     if len(lines) == 1:
         return f"/** {lines[0]} */\n"
     body = "\n".join(f" * {line}".rstrip() for line in lines)
     return f"/**\n{body}\n */\n"
-
-
-def _dedented(docstring: str) -> Iterator[str]:
-    for line in docstring.strip().splitlines():
-        yield line.strip()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Compactions: what is asked, what came of one, its undoing, and the way on with a session."""
+"""Compactions, undoing one, and how to go on with a session."""
 
 from __future__ import annotations
 
@@ -25,11 +25,10 @@ from codex_checkpoints.wiring import outside
 
 @frozen
 class CompactParams:
-    """A session, where its work is to go on, and how.
+    """A session, and how to compact it.
 
-    `into` is `new` or `in-place`, `strategy` is `checkpoint` or `codex`, `placement` is `manual` or
-    `pre_turn`; `force` overrides `not_smaller`, and `turn_not_complete` where nobody holds the
-    session.
+    `into` is `new` or `in-place`, `strategy` `checkpoint` or `codex`, `placement` `manual` or
+    `pre_turn`; `force` overrides `not_smaller`, and `turn_not_complete` of a session not in use.
     """
 
     session_id: str
@@ -42,12 +41,11 @@ class CompactParams:
 
 @frozen
 class Compacted:
-    """A compaction that was done, or, where `compactionId` is null, that would be.
+    """A compaction that was done, or a preview (`compactionId` is null).
 
-    `sessionId` is the one to resume, null for a new one that is not there yet.  `replacement` is
-    what Codex sends from now on in place of the history.  `tokensBefore` is what decisions go by,
-    `tokensReplaced` our estimate of the same history, and `tokensAfter` that of the replacement,
-    both without base instructions; `bound` was stated before.
+    `sessionId` is the one to resume, `replacement` what Codex sends in place of the history.
+    `tokensReplaced` is our estimate of that history, `tokensAfter` that of the replacement, at most
+    `bound`; both without base instructions.
     """
 
     compaction_id: str | None
@@ -84,7 +82,7 @@ class UncompactParams:
 
 @frozen
 class Uncompacted:
-    """A compaction that was taken back; `sessionId` is where the work goes on again."""
+    """A compaction that was taken back; `sessionId` is the one to resume."""
 
     compaction_id: str
     session_id: str
@@ -95,7 +93,7 @@ class Uncompacted:
 
 @frozen
 class ResumeParams:
-    """A session that a person wants to go on with."""
+    """A session to go on with."""
 
     session_id: str
     work_done_token: int | str | None = None
@@ -103,7 +101,7 @@ class ResumeParams:
 
 @frozen
 class NotCompacted:
-    """Why a compaction that the settings ask for was not done: the code of its refusal."""
+    """Why a compaction that the settings ask for was refused."""
 
     code: str
     message: str
@@ -111,13 +109,11 @@ class NotCompacted:
 
 @frozen
 class Resumed:
-    """How to go on with a session, and what the check between two turns came to.
+    """How to go on with a session: the command `resume`, to be run in `cwd`.
 
-    `sessionId` is the one to resume, `resume` the shell command for it, to be run in `cwd`;
-    `compacted` is the compaction that was done before, as the setting `automatic` asks,
-    `notCompacted` why there is none.  `offer` speaks for one that was not done.  `live` says that
-    Codex has the session loaded, `continuedBy` that its work went on elsewhere.  `notice` is one
-    sentence for a quiet notification, null where there is nothing to tell.
+    `compacted` is a compaction that the setting `automatic` asked for, `notCompacted` why it was
+    refused, `offer` one to propose.  `live`: Codex has the session loaded.  `continuedBy`: the
+    session in which its work went on.  `notice` is a sentence for a notification.
     """
 
     session_id: str
@@ -142,16 +138,16 @@ def compact_preview(
 def compact(
     services: Services, params: CompactParams, seconds: float | None = None
 ) -> Steps[Compacted]:
-    """Install a replacement; `seconds` is what Codex has for a summary, else the settings say."""
+    """Install a replacement; `seconds` is the time limit for a summary by Codex."""
     compacting, wanted = _compacting(services), _request(params, seconds)
     return _compacted((yield from _done(services, compacting, wanted)))
 
 
 def _done(services: Services, compacting: Compacting, wanted: Request) -> Steps[request.Compacted]:
-    asked = compacting.ask(wanted)
+    job = compacting.ask(wanted)
     if wanted.strategy == "codex":
         services.asks_codex()
-    consulted = yield from elsewhere(lambda: asked.consult(services.is_cancelled))
+    consulted = yield from elsewhere(lambda: job.consult(services.is_cancelled))
     done = compacting.install(consulted)
     results = yield from elsewhere(done.notify)
     found = compacting.finish(done, results)
@@ -168,12 +164,17 @@ def uncompact(services: Services, params: UncompactParams) -> Uncompacted:
 
 
 def resume(services: Services, params: ResumeParams) -> Steps[Resumed]:
-    """Return how to go on; where the settings ask for it, compact before."""
+    """Return how to go on; compact first where the settings ask for it."""
     ready = resuming.check(services.sessions, params.session_id)
     if ready.wanted is not None:
-        compacting = Compacting(services.sessions, outside(os.environ))
         try:
-            ready = ready.after((yield from _done(services, compacting, ready.wanted)))
+            ready = ready.after(
+                (
+                    yield from _done(
+                        services, Compacting(services.sessions, outside(os.environ)), ready.wanted
+                    )
+                )
+            )
         except Refusal as refusal:
             ready = ready.without(refusal)
     return _resumed(ready)
@@ -190,7 +191,7 @@ def _compacting(services: Services) -> Compacting:
 
 
 def _request(params: CompactParams, seconds: float | None) -> Request:
-    """Read what is asked of a compaction; raises `BadParams`."""
+    """Read the params of a compaction; raises `BadParams`."""
     problems: list[str] = []
     into: Into = "in-place" if params.into == "in-place" else "new"
     if params.into != into:
@@ -226,13 +227,12 @@ def _compacted(done: request.Compacted) -> Compacted:
 
 
 def _resumed(ready: Ready) -> Resumed:
-    source, declined = ready.source, ready.declined
-    return Resumed(
+    declined = ready.declined
+    return filled(
+        Resumed,
+        ready.source,
         session_id=ready.session_id,
-        source_session_id=source.session_id,
-        cwd=source.cwd,
-        live=source.live,
-        continued_by=source.continued_by,
+        source_session_id=ready.source.session_id,
         offer=None if ready.offer is None else offer_of(ready.offer),
         compacted=None if ready.compacted is None else _compacted(ready.compacted),
         not_compacted=None if declined is None else NotCompacted(declined.code, declined.message),

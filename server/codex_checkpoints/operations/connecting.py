@@ -1,4 +1,4 @@
-"""How Codex and we are connected, and what was found and skipped."""
+"""The connection with Codex, and the diagnosis."""
 
 from __future__ import annotations
 
@@ -17,15 +17,17 @@ from codex_checkpoints.service.doctor import diagnose
 from codex_checkpoints.values import frozen
 from codex_checkpoints.wire import BadParams, filled
 
+__all__ = ["ConnectDoor", "ConnectHook", "DoctorReport"]  # what presentation uses from here
+
 
 @frozen
 class DoctorParams:
-    """Nothing to say."""
+    """No params."""
 
 
 @frozen
 class ConnectParams:
-    """What is wished: to connect, or to `remove`; to see it only (`dryRun`), or how things stand.
+    """Connect, or `remove` the connection; `dryRun` and `status` only report.
 
     `cwd` is the folder whose project may have a configuration of its own.
     """
@@ -38,7 +40,7 @@ class ConnectParams:
 
 @frozen
 class ConnectReport:
-    """How Codex and we are connected, and what was `written` or would be.
+    """How Codex is connected with us, and what was `written` or would be.
 
     `codexProblem` is null or `codex_not_found`, `timed_out`, `codex_failed`, `hooks_unknown`.
     """
@@ -57,7 +59,7 @@ class ConnectReport:
 
 
 def connect(where: Places, params: ConnectParams) -> ConnectReport:
-    """Say how Codex and we are connected, or change it; no session has a part in it."""
+    """Report or change how Codex is connected with us."""
     if params.status and (params.remove or params.dry_run):
         raise BadParams(["status: only looks, so `remove` and `dryRun` must be left out"])
     connector = _connector(where, params.cwd)
@@ -73,13 +75,11 @@ def doctor(
     services: Services, _params: DoctorParams, cwd: str | None = None
 ) -> Steps[DoctorReport]:
     """Return what was found, skipped and why; `cwd` as in `ConnectParams`."""
-    # Codex is asked for its version.
-    connection = yield from elsewhere(_connector(services.where, cwd).examine)
+    connection = yield from elsewhere(_connector(services.where, cwd).examine)  # asks Codex
     return diagnose(services.sessions, services.problems, connection)
 
 
 def _connector(where: Places, cwd: str | None) -> Connector:
-    """Return what connects a home; without a folder as seen from the user's own."""
     home = os.path.expanduser("~")
     settings, _ = assembly.settings_of(where.state_dir)
     return wiring.connector(

@@ -1,4 +1,4 @@
-"""What a model would be sent, the windows it was sent in, and what changed between two turns."""
+"""What Codex sends, its windows, what compactions lost, and what changed between two turns."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ from codex_checkpoints.service.losing import losses_of
 from codex_checkpoints.values import frozen
 from codex_checkpoints.wire import filled
 
+__all__ = ["Outline", "Reread"]  # what presentation uses from here
+
 
 @frozen
 class History:
     """What Codex would send when the session is resumed, without what the next turn adds.
 
-    `items` are response items, calls paired, outputs cut, without ids.  `reconstructed` says that
-    part of them had to be made of user messages, since a compaction kept no history of its own.
-    `contextTokensSource` is `reported` or `estimated`; with `contextTokensFlagged` the number is
-    larger than the window, and nothing is decided by it.
+    `items` are response items, calls paired, outputs cut, without ids.  `reconstructed`: a part is
+    made of user messages, since a compaction kept no history.  `contextTokensSource` is `reported`
+    or `estimated`; `contextTokensFlagged`: more than the window, so nothing is decided by it.
     """
 
     items: tuple[dict[str, Any], ...]
@@ -43,9 +44,8 @@ class Window:
     """One context window: number 0 is the first, each compaction opened another.
 
     `trigger` is `manual`, `pre_turn` or `mid_turn`; `strategy` is `checkpoint` or `codex` for ours,
-    `local`, `remote` or `fresh` for those of Codex; null is what the file does not tell.
-    `received` is what Codex was given in it last; `compactionId` names the compaction of ours
-    that opened it, by which it can be taken back.
+    `local`, `remote` or `fresh` for those of Codex.  `received` is what Codex was given in it last;
+    `compactionId` is the compaction of ours that opened it.
     """
 
     number: int
@@ -63,7 +63,7 @@ class Window:
 
 @frozen
 class WindowList:
-    """The windows of a session that count, the first one first."""
+    """The windows of a session, the first one first."""
 
     items: tuple[Window, ...]
     next_cursor: str | None
@@ -71,17 +71,12 @@ class WindowList:
 
 @frozen
 class Loss:
-    """One compaction: what its replacement no longer holds, and what was read again since.
+    """One compaction: what its replacement lacks, and what was read again since.
 
-    The first six fields are those of the window that it opened; `number` is null where a
-    rollback took the window away (`counts` is false).  `sealed` says that part of the replacement
-    is encrypted.  `taskPresent` is null where nobody can tell, or nothing was asked for.
-    `notListed` counts files and commands beyond those that are listed.
-
-    `reads` are the reads of files up to the next compaction, `rereadsUnchanged` those of files
-    that an earlier window had read or written as they are, `bytes` what these printed.  `loop`
-    warns of the same files, or the same command with the same outcome, again and again;
-    `loopOver` names them.
+    `number` is null where a rollback took its window away (`counts` is false).  `sealed`: a part
+    is encrypted.  `taskPresent` is null where that is unknown or there is no task.  `reads` are the
+    reads of files up to the next compaction, `rereadsUnchanged` those of files that did not change,
+    `bytes` their output.  `loop`: `loopOver` was read or run again and again.
     """
 
     number: int | None
@@ -116,10 +111,7 @@ class LossList:
 
 @frozen
 class DiffParams:
-    """Two states: a turn, by its id or its number, of a session; null is the session as it is now.
-
-    `toSessionId` is the session of the second turn; null for the same as of the first.
-    """
+    """Two turns by id or number; null is the current state, `toSessionId` that of the second."""
 
     session_id: str
     from_turn_id: str | None
@@ -131,9 +123,8 @@ class DiffParams:
 class Difference:
     """What changed between the ends of two turns.
 
-    Each entry is `{change, before, after}`: `change` is `added`, `removed` or `changed`, and the
-    other two the record as it was and is, null where there is none.  `planReordered` tells that
-    steps which both have changed places.
+    Each entry is `{change, before, after}`; `change` is `added`, `removed` or `changed`.
+    `planReordered`: steps that both have changed places.
     """
 
     session_id: str
@@ -151,9 +142,10 @@ class Difference:
 def history(services: Services, params: SessionParams) -> History:
     """Return what Codex would send on resume."""
     found = Histories(services.sessions).history(params.session_id)
-    return History(
+    return filled(
+        History,
+        found,
         items=tuple(dict(item) for item in found.items),
-        reconstructed=found.reconstructed,
         windows=found.chain,
         context_tokens=found.context.tokens,
         context_tokens_source=found.context.source,
@@ -195,14 +187,10 @@ def losses(services: Services, params: SessionParams) -> LossList:
 def _loss(loss: losing.Loss) -> Loss:
     missed, since = loss.missed, loss.since
     task = missed.task
-    return Loss(
-        number=loss.number,
-        window_id=loss.window_id,
+    return filled(
+        Loss,
+        loss,
         opened_at_seq=loss.opened_seq,
-        opened_at=loss.opened_at,
-        trigger=loss.trigger,
-        strategy=loss.strategy,
-        counts=loss.counts,
         sealed=missed.sealed,
         task_present=None if task is None or task.lost is None else not task.lost,
         task=task,

@@ -1,9 +1,8 @@
-"""Markers, pins, and hints about artifacts: where to come back to, and with what."""
+"""Markers, pins, and hints about artifacts."""
 
 from __future__ import annotations
 
 from codex_checkpoints.core.restore import markers
-from codex_checkpoints.core.restore import markers as feedback
 from codex_checkpoints.core.restore.markers import Pin
 from codex_checkpoints.operations.services import Services, SessionParams
 from codex_checkpoints.service.marking import Hints, Markers, Placed
@@ -14,7 +13,7 @@ from codex_checkpoints.wire import filled
 
 @frozen
 class MarkParams:
-    """A session, what to call the marker, and its turn; null is the last one that has ended."""
+    """A session, a label, and the turn to mark; null is the last one that has ended."""
 
     session_id: str
     label: str
@@ -23,10 +22,9 @@ class MarkParams:
 
 @frozen
 class Marker:
-    """A saved point on a turn.
+    """A saved point on a turn; `origin` is `user` or `compaction`.
 
-    `turnNumber` is the number of the turn now, null for a turn that was rolled back since
-    (`detached`) or that is another session's.  `origin` is `user` or `compaction`.
+    `turnNumber` is null for a turn that was rolled back (`detached`) or of another session.
     """
 
     checkpoint_id: str
@@ -49,7 +47,7 @@ class MarkerList:
 
 @frozen
 class UnmarkParams:
-    """A session and a marker of it, by its id or a unique beginning of it."""
+    """A session, and a marker by its id or a unique beginning of it."""
 
     session_id: str
     checkpoint_id: str
@@ -66,7 +64,7 @@ class Unmarked:
 
 @frozen
 class RelabelParams:
-    """A session, a marker of it, and what to call it from now on."""
+    """A session, a marker of it, and its new label."""
 
     session_id: str
     checkpoint_id: str
@@ -91,7 +89,7 @@ class PinList:
 
 @frozen
 class Hint:
-    """What an agent found of one artifact; `verdict` is `authoritative`, `helpful` or `noise`."""
+    """An agent's `verdict` on an artifact: `authoritative`, `helpful` or `noise`."""
 
     uri: str
     verdict: str
@@ -101,7 +99,7 @@ class Hint:
 
 @frozen
 class HintsParams:
-    """A session, and hints to keep; null asks for those that there are."""
+    """A session, and hints to store; null only lists."""
 
     session_id: str
     items: tuple[Hint, ...] | None = None
@@ -109,7 +107,7 @@ class HintsParams:
 
 @frozen
 class HintList:
-    """The newest hint of each artifact, in the order in which they came."""
+    """The newest hint of each artifact, the oldest first."""
 
     items: tuple[Hint, ...]
     next_cursor: str | None
@@ -142,8 +140,7 @@ def taken_away(services: Services, params: UnmarkParams) -> markers.Marker:
 
 def relabel(services: Services, params: RelabelParams) -> Marker:
     """Call a marker something else."""
-    marker = params.checkpoint_id
-    placed = _markers(services).relabel(params.session_id, marker, params.label)
+    placed = _markers(services).relabel(params.session_id, params.checkpoint_id, params.label)
     _changed(services, params.session_id)
     return _marker(placed)
 
@@ -168,12 +165,12 @@ def pins(services: Services, params: SessionParams) -> PinList:
 
 
 def hints(services: Services, params: HintsParams) -> HintList:
-    """Return the hints about artifacts, after keeping those that came."""
+    """Store the given hints; return all."""
     kept = Hints(services.sessions, records.now)
     if params.items is None:
         found = kept.given(params.session_id)
     else:
-        items = [filled(feedback.Hint, each) for each in params.items]
+        items = [filled(markers.Hint, each) for each in params.items]
         found = kept.give(params.session_id, items)
     return HintList(tuple(filled(Hint, each) for each in found), None)
 

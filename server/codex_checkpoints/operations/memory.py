@@ -1,4 +1,4 @@
-"""What a session remembers: payloads, notes, and what evidence may name."""
+"""The memory of a session: payloads, notes, and the anchors that evidence names."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from codex_checkpoints.service.notes import Applied, Notes, Revoked
 from codex_checkpoints.storage import records
 from codex_checkpoints.values import frozen
 
+__all__ = ["Applied", "Note", "Revoked"]  # what presentation uses from here
+
 
 @frozen
 class ApplyParams:
-    """A session and one payload of `memory.apply`; with `dryRun` it is only judged."""
+    """A session and one payload of `memory.apply`; with `dryRun` it is only checked."""
 
     session_id: str
     payload: Any
@@ -62,7 +64,7 @@ class RecordParams:
 
 
 def apply_update(services: Services, params: ApplyParams) -> Applied:
-    """Accept a payload, or only judge it."""
+    """Store a payload, or only check it."""
     from codex_checkpoints.wire import as_bytes
 
     payload = as_bytes(params.payload)
@@ -72,7 +74,7 @@ def apply_update(services: Services, params: ApplyParams) -> Applied:
 def apply_bytes(
     services: Services, session: str, payload: bytes, *, dry_run: bool = False
 ) -> Applied:
-    """Accept a payload as its writer sent it, or only judge it."""
+    """Store a payload by its bytes, or only check it."""
     if dry_run:
         return _notes(services).try_out(session, payload)
     applied = _notes(services).apply(session, payload)
@@ -93,12 +95,12 @@ def revoke_note(services: Services, params: RevokeParams) -> Revoked:
 
 
 def anchors(services: Services, params: AnchorsParams) -> AnchorList:
-    """Return what may be cited as evidence."""
+    """Return the anchors that evidence may name."""
     return AnchorList(_notes(services).anchors(params.session_id, params.limit), None)
 
 
 def record(services: Services, params: RecordParams) -> Text:
-    """Return what an anchor stands for."""
+    """Return the text behind an anchor."""
     return Text(_notes(services).record(params.session_id, params.ref))
 
 

@@ -1,4 +1,4 @@
-"""Portable packs: what one session knows as a file, written here and opened elsewhere."""
+"""Portable packs: what one session knows as a file, for another machine."""
 
 from __future__ import annotations
 
@@ -26,11 +26,7 @@ class ExportParams:
 
 @frozen
 class PackCounts:
-    """How many of each kind a pack holds; `notes` are facts and decisions that count.
-
-    `sessions` are those whose metadata it holds, and `checkpoints` those that it holds whole: one
-    each.  `fileReferences` are the artifacts that are files.
-    """
+    """How many of each kind a pack holds; `notes` are facts and decisions."""
 
     sessions: int
     turns: int
@@ -48,7 +44,7 @@ class PackCounts:
 
 @frozen
 class LeftBehind:
-    """What is not in a pack, or did not arrive as it left: a code, how many, and a sentence.
+    """What is not in a pack, or is different here.
 
     `reason` is `outside_folder`, `older_turns`, `older_notes`, `older_markers`, `missing_files`,
     `changed_files` or `suspect_facts`.
@@ -74,7 +70,7 @@ class Exported:
 
 @frozen
 class ImportParams:
-    """A pack by its whole path, and the folder of the session to be; null is the server's own."""
+    """A pack by its whole path, and the folder of the new session; null is the server's own."""
 
     file: str
     cwd: str | None = None
@@ -84,10 +80,9 @@ class ImportParams:
 
 @frozen
 class Imported:
-    """What came of a pack, or would: a new session, for a folder of this machine.
+    """A session made from a pack; a preview (`dryRun`) has no ids, no time and no `resume`.
 
-    `sourceSessionId` is the session that the pack was made of, elsewhere or here.  `handoff` is
-    what a model is sent; a preview (`dryRun`) has no ids, no time and no `resume`.
+    `sourceSessionId` is the session that was exported, `handoff` what a model is sent.
     """
 
     operation_id: str | None
@@ -106,7 +101,7 @@ class Imported:
 
 
 def export(services: Services, params: ExportParams) -> Exported:
-    """Write a pack, or say what it would hold."""
+    """Write a pack, or preview it."""
     homes = (os.path.expanduser("~"), services.where.codex_home)
     packing = Packing(services.sessions, homes, records.now, records.new_id)
     if params.dry_run:
@@ -138,7 +133,7 @@ def exported(packed: Packed) -> Exported:
 
 
 def make(services: Services, params: ImportParams) -> Imported:
-    """Make a session of a pack, or say what would come of it."""
+    """Make a session from a pack, or preview it."""
     importing = Importing(services.sessions, records.now, records.new_id)
     cwd = os.getcwd() if params.cwd is None else params.cwd
     ask = importing.preview if params.dry_run else importing.make

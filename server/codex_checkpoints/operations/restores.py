@@ -1,4 +1,4 @@
-"""Restores, the tree that they stand in, and what was written down of them."""
+"""Restores, the tree of sessions, and the audit log."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from codex_checkpoints.core.restore.summary import caution_text
 from codex_checkpoints.core.restore.summary import summary_of as sentences_of
 from codex_checkpoints.operations.services import Services, SessionParams
 from codex_checkpoints.service import lineages
-from codex_checkpoints.service import lineages as branches
 from codex_checkpoints.service.lineages import Branch
 from codex_checkpoints.service.restore import restoring, verifying
 from codex_checkpoints.service.restore.planning import restore_options
@@ -27,13 +26,15 @@ from codex_checkpoints.storage import records as stamps
 from codex_checkpoints.values import frozen
 from codex_checkpoints.wire import filled
 
+__all__ = ["VerifyReport"]  # what presentation uses from here
+
 
 @frozen
 class RestoreParams:
-    """A marker and how to go on from it.
+    """A marker to go on from; `mode` is `soft` or `hard`.
 
-    `mode` is `soft` or `hard`; `budget` the tokens of a state pack, null for the setting; `window`
-    how many of the user's last messages it may hold, 0 to 5; `reason` is said in it.
+    `budget` is the tokens of a state pack, null for the setting; `window` the number of the user's
+    last messages in it, 0 to 5; `reason` stands in it.
     """
 
     session_id: str
@@ -47,9 +48,9 @@ class RestoreParams:
 
 @frozen
 class PackLine:
-    """One line that a pack can have; `tokens` is the smallest budget of a pack that holds it.
+    """One possible line of a pack; `tokens` is the smallest budget of a pack that holds it.
 
-    `part` and `id` are those of its item, null for a heading and the empty line before it.
+    `part` and `id` are those of its item, null for a heading.
     """
 
     text: str
@@ -60,7 +61,7 @@ class PackLine:
 
 @frozen
 class RestoreWarning:
-    """What a person ought to know of a restore: a code, of how many things, and a sentence."""
+    """A warning about a restore: a code, how many things it concerns, and a sentence."""
 
     code: str
     count: int
@@ -69,12 +70,11 @@ class RestoreWarning:
 
 @frozen
 class Restored:
-    """What came of a restore, or would.
+    """A restore; a preview (`dryRun`) has no ids, no time and no `resume`.
 
-    A preview (`dryRun`) has no ids, no time and no `resume`.  `pack` is the text that a hard branch
-    begins with, null for a soft one; `headline` and `carried` are for one quiet notification.
-    `lines` of a hard preview are those that a pack of any budget could have, in their order: the
-    pack of a budget is those whose `tokens` do not exceed it.
+    `pack` is the text that a hard branch begins with; `headline` and `carried` are for a
+    notification.  `lines` of a hard preview are all possible lines in order: the pack of a budget
+    has those whose `tokens` do not exceed it.
     """
 
     operation_id: str | None
@@ -105,14 +105,14 @@ class Restored:
 
 @frozen
 class RestoresParams:
-    """A session as source or branch; null is every restore."""
+    """A session as source or branch; null lists all restores."""
 
     session_id: str | None = None
 
 
 @frozen
 class RestoreEntry:
-    """One restore in a list; the two flags say whether the session files are still there."""
+    """One restore in a list; the last two fields report whether the session files exist."""
 
     operation_id: str
     session_id: str
@@ -144,11 +144,10 @@ class RestoreDetailsParams:
 
 @frozen
 class RestoreDetails:
-    """Everything that is known of a restore, also where its source or its branch is gone.
+    """Everything about a restore, also where its source or its branch is gone.
 
-    `chain` leads to the first session; `modes`, `references`, `pinned`, `drift`, `missing` and
-    `fallbacks` are as they stand in the record, `state` is the checkpoint that a hard branch began
-    with.  `pack` is null where the branch is gone or has none.
+    `chain` leads to the first session; `state` is the checkpoint that a hard branch began with;
+    `pack` is null where the branch is gone or has none.
     """
 
     operation_id: str
@@ -193,7 +192,7 @@ class RestoreDetails:
 
 @frozen
 class LineageLink:
-    """How a session came from its parent, with the exact cut as far as it is known.
+    """How a session was made from its parent, with the exact cut if it is known.
 
     `kind` is `restore`, `compaction`, `revert`, `subagent`, `fork` or `import`.
     """
@@ -210,10 +209,7 @@ class LineageLink:
 
 @frozen
 class LineageNode:
-    """A session, or a segment of one; `link` is null for the first.
-
-    One that is not `available` is known only because another names it.
-    """
+    """A session or a segment of one; one that is not `available` is only named by another."""
 
     id: str
     depth: int
@@ -226,11 +222,10 @@ class LineageNode:
 
 @frozen
 class Lineage:
-    """The tree that a session stands in, depth first.
+    """The tree of sessions around one, depth first.
 
-    `circles` are links of this tree that were left out since they would lead in a circle, each with
-    the child that claims it; `omitted` counts nodes beyond the bound, of which the session that was
-    asked for and those above it are none.
+    `circles` are links that were left out since they lead in a circle; `omitted` counts nodes
+    beyond the bound, which spares the session and those above it.
     """
 
     session_id: str
@@ -242,7 +237,7 @@ class Lineage:
 
 @frozen
 class Branches:
-    """The session that one came from, null for none, and those that came of it, oldest first."""
+    """The session that one was made from, and those made from it, oldest first."""
 
     session_id: str
     source: Branch | None
@@ -252,7 +247,7 @@ class Branches:
 
 @frozen
 class AuditParams:
-    """Which events are wanted: those of a session, as source or branch, or of an operation."""
+    """Events of a session, as source or branch, or of an operation."""
 
     session_id: str | None = None
     operation_id: str | None = None
@@ -260,7 +255,7 @@ class AuditParams:
 
 @frozen
 class EventList:
-    """Events of the audit, the oldest first, as they were written."""
+    """Events of the audit log as they were written, the oldest first."""
 
     items: tuple[dict[str, Any], ...]
     next_cursor: str | None
@@ -268,7 +263,7 @@ class EventList:
 
 @frozen
 class VerifyParams:
-    """Nothing but where to report progress."""
+    """Only a token for progress."""
 
     work_done_token: int | str | None = None
 
@@ -277,7 +272,7 @@ class VerifyParams:
 
 
 def restore_preview(services: Services, params: RestoreParams) -> Restored:
-    """Return what would come of a restore."""
+    """Return what a restore would do."""
     options = restore_options(params.mode, params.budget, params.window, params.reason)
     return _restored(_restoring(services).preview(params.session_id, params.checkpoint_id, options))
 
@@ -295,9 +290,9 @@ def _restoring(services: Services) -> Restoring:
 
 
 def _restored(done: restoring.Restored) -> Restored:
-    """Return what came of a restore; a preview has no ids."""
+    """Return a restore as a record; a preview has no ids."""
     record = done.record
-    told = sentences_of(record)
+    sentences = sentences_of(record)
     return filled(
         Restored,
         record,
@@ -312,8 +307,8 @@ def _restored(done: restoring.Restored) -> Restored:
         pack_tokens=None if record.pack is None else record.pack.tokens,
         budget=None if record.pack is None else record.pack.budget,
         lines=tuple(map(_pack_line, done.lines)),
-        headline=told.headline,
-        carried=told.carried,
+        headline=sentences.headline,
+        carried=sentences.carried,
         resume=done.resume,
         dry_run=done.dry_run,
     )
@@ -353,7 +348,7 @@ def restore_details(services: Services, params: RestoreDetailsParams) -> Restore
     """Return everything about a restore."""
     listed = RestoreHistory(services.sessions).details(params.operation_id)
     record = listed.record
-    written, told = kept.write(record), sentences_of(record)
+    written, sentences = kept.write(record), sentences_of(record)
     return filled(
         RestoreDetails,
         record,
@@ -374,8 +369,8 @@ def restore_details(services: Services, params: RestoreDetailsParams) -> Restore
         pack=listed.pack,
         pack_tokens=None if record.pack is None else record.pack.tokens,
         budget=None if record.pack is None else record.pack.budget,
-        headline=told.headline,
-        carried=told.carried,
+        headline=sentences.headline,
+        carried=sentences.carried,
         resume=resume(record.session_id),
         branch_title=listed.branch.title,
         branch_available=listed.branch.available,
@@ -388,13 +383,13 @@ def restore_details(services: Services, params: RestoreDetailsParams) -> Restore
 
 
 def around(services: Services, params: SessionParams) -> Branches:
-    """Return what a session came from and what came of it."""
-    found = branches.around(services.sessions, params.session_id)
+    """Return the sessions that one was made from, and those made from it."""
+    found = lineages.around(services.sessions, params.session_id)
     return Branches(found.session_id, found.source, found.items, None)
 
 
 def lineage(services: Services, params: SessionParams) -> Lineage:
-    """Return the tree that a session stands in."""
+    """Return the tree of sessions around one."""
     row = services.sessions.find(params.session_id)
     tree = lineages.lineage(services.sessions, params.session_id)
     circles = tuple(kept.write(link) for link in tree.circles)
@@ -412,15 +407,15 @@ def _node(node: trees.Node) -> LineageNode:
     return filled(LineageNode, node, link=cut)
 
 
-# --- what was written down -----------------------------------------------------------------------
+# --- the audit -----------------------------------------------------------------------------------
 
 
 def audit(services: Services, params: AuditParams) -> EventList:
-    """Return events of the audit, as they were written."""
+    """Return events of the audit log."""
     found = RestoreHistory(services.sessions).audit(params.session_id, params.operation_id)
     return EventList(tuple(dict(event) for event in found), None)
 
 
 def verify(services: Services, _params: VerifyParams) -> VerifyReport:
-    """Return whether all is as it was written."""
+    """Check all digests."""
     return verifying.verify(services.sessions)

@@ -1,4 +1,4 @@
-"""What every operation works with and many are asked, and how one waits for programs of others."""
+"""What all operations share: the services of a caller, common params, and running in steps."""
 
 from __future__ import annotations
 
@@ -12,15 +12,12 @@ from codex_checkpoints.values import frozen
 T = TypeVar("T")
 
 Steps = Generator[Callable[[], Any], Any, T]
-"""An operation in steps: each value that it yields is to be called on another thread.
-
-Between two of them the operation runs on the thread of the sessions.
-"""
+"""An operation in steps: each value that it yields is called on another thread."""
 
 
 @frozen
 class SessionParams:
-    """The session by its id, by a unique prefix of 8 characters or more, or by a path."""
+    """A session: its id, a unique prefix of 8 characters or more, or a path."""
 
     session_id: str
 
@@ -33,51 +30,50 @@ class Text:
 
 
 class Services:
-    """The sessions of one home for one caller, who overrides what it wants to hear."""
+    """The sessions of one home for one caller; a caller overrides what concerns it."""
 
     def __init__(self, where: Places, house: Assembly) -> None:
-        """Work on these sessions, whose index is current."""
+        """Work on sessions whose index is current."""
         self.where = where
         self.sessions: Sessions = house.sessions
-        self.problems = house.problems
-        """A sentence for each setting that was left aside."""
+        self.problems = house.problems  # a sentence for each setting that is ignored
 
     def changed(self, session_ids: tuple[str, ...], reason: str) -> None:
-        """Hear which sessions changed; `reason` is as in `protocol.Changed`."""
+        """Take note of changed sessions; `reason` is as in `protocol.Changed`."""
 
     def shown(self, session_id: str) -> None:
-        """Hear of which session the state is shown."""
+        """Take note that the state of a session is shown."""
 
     def asks_codex(self) -> None:
-        """Hear that Codex is asked for a summary next, which takes a while."""
+        """Take note that Codex is asked for a summary next, which takes a while."""
 
     def look_around(self) -> None:
-        """Bring the index up to date, for a caller that has left this to the operation."""
+        """Bring the index up to date, where the caller leaves that to the operation."""
 
     def look_again(self) -> None:
-        """Look for new files before a list, for a caller that does not look at each call."""
+        """Look for new files before a list, where the caller does not at each call."""
 
     def is_cancelled(self) -> bool:
-        """Return whether the operation is called off and can still be stopped."""
+        """Return whether the operation is cancelled and can still be stopped."""
         return False
 
     def commit(self) -> None:
-        """Go on to the end whatever comes; raises `Cancelled` where it is too late for that."""
+        """Make the operation uncancellable; raises `Cancelled` if it is cancelled already."""
 
 
 def elsewhere(function: Callable[[], T]) -> Steps[T]:
-    """Run a piece that waits for programs and asks no session; for `yield from`."""
+    """Run on another thread what waits for programs and uses no session; for `yield from`."""
     return (yield function)
 
 
 def carried_out(steps: Steps[T]) -> T:
-    """Return what an operation in steps comes to, all of it on this thread."""
+    """Run all steps of an operation on this thread; return its result."""
     try:
         piece = next(steps)
         while True:
             try:
                 found = piece()
-            except Exception as error:  # noqa: BLE001 - the operation says what it means
+            except Exception as error:  # noqa: BLE001 - the operation handles it
                 piece = steps.throw(error)
             else:
                 piece = steps.send(found)

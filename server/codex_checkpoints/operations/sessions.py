@@ -25,11 +25,9 @@ if TYPE_CHECKING:
 
 @frozen
 class SessionsParams:
-    """Which sessions are wanted.
+    """Which sessions to list: those in or below `cwd`, and not in or below `outside`.
 
-    `cwd` takes sessions of that folder or below it, `outside` leaves out those of some folders or
-    below them; `search` looks in title, task, folder and id;
-    `cursor` is the `nextCursor` of the answer before.
+    `search` looks in title, task, folder and id; `cursor` is the `nextCursor` of the last answer.
     """
 
     cwd: str | None = None
@@ -43,11 +41,10 @@ class SessionsParams:
 
 @frozen
 class Offer:
-    """What speaks for a compaction before the next turn: `tokens` have reached `trigger`.
+    """A proposal to compact before the next turn: `tokens` have reached `trigger`.
 
-    `tokensSource` is `reported` or `estimated`; `target` is what a compaction stays below;
-    `windowSource`, where `window` comes from, is `setting`, `environment`, `advertised` or
-    `unknown`.
+    A compaction stays below `target`.  `tokensSource` is `reported` or `estimated`;
+    `windowSource` is `setting`, `environment`, `advertised` or `unknown`.
     """
 
     tokens: int
@@ -62,12 +59,10 @@ class Offer:
 class SessionSummary:
     """One session in a list.
 
-    `contextTokensSource` is `reported` or `estimated`; `continuedBy` the session that a compaction
-    made current; `parentSession` the one whose subagent this is; `named` whether the title is a
-    name that somebody gave; `nearlyFull` whether what is in use has reached the trigger of its
-    window; `offer` what speaks for a compaction now, null where nothing does; `branches` how many
-    sessions came of it; `madeBy` is `restore`, `compaction`, `import`, or null for a session that
-    Codex made.
+    `contextTokensSource` is `reported` or `estimated`; `continuedBy` the session in which a
+    compaction went on; `parentSession` the one whose subagent this is; `named`: the title was given
+    by a person; `nearlyFull`: its tokens have reached the trigger of its window; `branches` counts
+    sessions made from it; `madeBy` is `restore`, `compaction`, `import`, or null for Codex.
     """
 
     session_id: str
@@ -109,7 +104,7 @@ class SessionList:
 
 @frozen
 class WindowBudget:
-    """How large a window is taken to be, and from where on it is compacted; all in tokens.
+    """The size of a window, and the trigger and target of a compaction, in tokens.
 
     `windowSource` is `setting`, `environment`, `advertised` or `unknown`.
     """
@@ -123,11 +118,9 @@ class WindowBudget:
 
 @frozen
 class SessionDetail:
-    """One session with its turns; `problems` and `skipped` say what could not be read.
+    """One session with its turns; `problems` and `skipped` are what could not be read.
 
-    `received` is what Codex was given of it last.
-    `budget` is that of what its model is sent, `outlineBudget` that of the outline
-    which people see, by the window of the smaller model.
+    `received` is what Codex was given of it last; `outlineBudget` is that of the smaller model.
     """
 
     summary: SessionSummary
@@ -142,7 +135,7 @@ class SessionDetail:
 
 @frozen
 class ShowParams:
-    """A session, and a turn of it when the state at its end is wanted."""
+    """A session, and a turn for the state at its end."""
 
     session_id: str
     turn_id: str | None = None
@@ -150,7 +143,7 @@ class ShowParams:
 
 @frozen
 class ViewParams:
-    """A session, a turn of it, and some caps by name; the others keep their effective value."""
+    """A session, a turn of it, and caps by name that override the effective ones."""
 
     session_id: str
     turn_id: str | None = None
@@ -167,7 +160,7 @@ class ViewText:
 
 @frozen
 class RenameParams:
-    """A session and what to call it; an empty name takes the old one back."""
+    """A session and its new name; an empty one removes the name."""
 
     session_id: str
     name: str
@@ -175,7 +168,7 @@ class RenameParams:
 
 @frozen
 class MoveParams:
-    """A session that is to be put away, or back."""
+    """A session to archive, or to take out of the archive."""
 
     session_id: str
     work_done_token: int | str | None = None
@@ -183,7 +176,7 @@ class MoveParams:
 
 @frozen
 class Deleted:
-    """A session that is there no longer."""
+    """A session that was deleted."""
 
     session_id: str
     deleted: bool
@@ -208,7 +201,7 @@ def listed(services: Services, params: SessionsParams) -> SessionList:
 
 
 def session(services: Services, params: SessionParams) -> SessionDetail:
-    """Return one session with its turns, and what Codex was given of it last."""
+    """Return one session with its turns."""
     detail = services.sessions.detail(params.session_id)
     receipts = received(services.sessions, params.session_id)
     return SessionDetail(
@@ -245,7 +238,7 @@ def view(services: Services, params: ViewParams) -> ViewText:
 
 
 def rename(services: Services, params: RenameParams) -> SessionSummary:
-    """Call a session something else."""
+    """Give a session another name."""
     try:
         summary = services.sessions.rename(params.session_id, params.name)
     except Refusal as refusal:
@@ -277,7 +270,7 @@ def delete(services: Services, params: SessionParams) -> Deleted:
 
 
 def removed(services: Services, params: SessionParams) -> SessionSummary:
-    """Remove a session that we made; return what it was."""
+    """Remove a session that we made; return its summary."""
     return _changed(services, services.sessions.delete(params.session_id))
 
 
@@ -293,12 +286,12 @@ def summary_of(summary: Summary) -> SessionSummary:
     """Return one session as it stands in a list."""
     from codex_checkpoints.wire import filled
 
-    told = None if summary.offer is None else offer_of(summary.offer)
-    return filled(SessionSummary, summary, offer=told)
+    offer = None if summary.offer is None else offer_of(summary.offer)
+    return filled(SessionSummary, summary, offer=offer)
 
 
 def offer_of(offer: offering.Offer) -> Offer:
-    """Return what speaks for a compaction."""
+    """Return the proposal of a compaction."""
     limits, budget = offer.budget.limits, offer.budget
     return Offer(
         offer.tokens, offer.source, limits.trigger, limits.target, limits.window, budget.source

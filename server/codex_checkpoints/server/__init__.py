@@ -1,10 +1,7 @@
-"""The door for editors: speaks LSP over stdio, decides nothing.
+"""The language server for editors, over stdio.
 
-Each request of `protocol.METHODS` is answered by its operation, on the thread and at the pace that
-`app` has for it.
-
-Why params stay raw until they are structured here is told in the architecture page: pygls leaves a
-request with params of a wrong shape without any answer.
+`app` runs the operation of each request.  Params stay raw until they are structured here, since
+pygls leaves a request with params of a wrong shape without an answer.
 """
 
 from __future__ import annotations
@@ -72,7 +69,7 @@ class _Server(LanguageServer):
 
 
 def _answering(method: protocol.Method, app: App) -> Callable[[Any], Awaitable[Any]]:
-    """Structure the params, answer, translate refusals: the same for every method."""
+    """Return the handler of a method: structure the params, answer, translate refusals."""
 
     async def receive(raw: Any) -> Any:  # `Any`: pygls would pass the server for an `object`
         try:
@@ -111,7 +108,7 @@ def wire_converter() -> Converter:
 
 
 def serve(where: Places, *, tcp: int | None = None) -> None:
-    """Speak until the client leaves; everything but the protocol goes to stderr."""
+    """Answer until the client leaves; everything else goes to stderr."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(LogLine("%(levelname)s %(name)s %(message)s"))
     logging.basicConfig(handlers=[handler], level=logging.INFO, force=True)

@@ -1,8 +1,7 @@
 """The server of one client: its sessions, its follower, its notifications.
 
 All work happens on one worker thread, so the service needs no locks, and the loop stays free to
-answer and to hear that a request was cancelled.  Only the loop's own thread ever sends: the
-observer's threads may do one thing, mark a path.  What a request means is told by `operations`.
+receive a cancellation.  Only the loop's thread sends; the observer's threads only mark paths.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ T = TypeVar("T")
 
 
 class Request(Services):
-    """One request at work: what it changed and showed, for its client to be told."""
+    """One request: what it changed and showed is kept to notify the client."""
 
     def __init__(
         self, where: Places, house: Assembly, follower: Follower | None, pace: Pace
@@ -52,7 +51,7 @@ class Request(Services):
         self.has_shown = False
 
     def changed(self, session_ids: tuple[str, ...], reason: str) -> None:
-        """Keep what is to be told; a change of the memory is told once, by us."""
+        """Keep a change; the follower does not report a change of the memory again."""
         self.changes.append((session_ids, reason))
         if reason == "memory" and self._follower is not None:
             self._follower.update_reported(session_ids[0])
@@ -64,15 +63,15 @@ class Request(Services):
             self.has_shown = True
 
     def look_again(self) -> None:
-        """Look for files that are so new that nobody has told of them yet."""
+        """Look for new files that the watcher has not reported yet."""
         self.sessions.refresh()
 
     def is_cancelled(self) -> bool:
-        """Return whether it is called off and can still be stopped."""
+        """Return whether the request is cancelled and can still be stopped."""
         return self._pace.cancelled
 
     def commit(self) -> None:
-        """Go on to the end whatever comes, on any thread; raises `Cancelled` (`service.pace`)."""
+        """Make the request uncancellable, on any thread; raises `Cancelled` (`Pace`)."""
         self._pace.commit()
 
 
@@ -104,7 +103,7 @@ class App:
     # --- life ------------------------------------------------------------------------------------
 
     def configure(self, options: object) -> None:
-        """Take the client's options; what is wrong with them is reported by `doctor`."""
+        """Take the client's options; `doctor` reports what is wrong with them."""
         try:
             chosen = wire.structure(options, protocol.InitializationOptions)
         except wire.BadParams as error:
@@ -130,7 +129,7 @@ class App:
         self._keep(self._follow(self._follower), "follow")
 
     async def end(self) -> None:
-        """Stop following and save, once what had begun to write is whole."""
+        """Stop following and save, after the running requests."""
         self._stop()
         if self._calls:
             await asyncio.wait(self._calls)
@@ -140,7 +139,7 @@ class App:
         await asyncio.to_thread(self.close)
 
     def close(self) -> None:
-        """Let go of everything; may be called twice, and after the loop has ended."""
+        """Close everything; may be called twice, and after the loop has ended."""
         self._stop()
         watcher, self._watcher = self._watcher, None
         if watcher is not None:
@@ -152,7 +151,7 @@ class App:
         self._worker.shutdown(cancel_futures=True)
 
     def _stop(self) -> None:
-        """Begin nothing more, and call off what can be."""
+        """Refuse new work; cancel the running requests."""
         self._ended = True
         for pace in tuple(self._calls.values()):
             pace.cancel()
@@ -160,7 +159,7 @@ class App:
     # --- requests ---------------------------------------------------------------------------------
 
     async def answer(self, method: protocol.Method, params: Any) -> Any:
-        """Return what a request comes to, and tell what it changed, also where it is refused."""
+        """Return the result of a request; notify of its changes, also if it is refused."""
         if method.apart:
             return await asyncio.to_thread(method.run, self.where, params)
         token = getattr(params, "work_done_token", None)
@@ -180,15 +179,12 @@ class App:
                 return await _in_steps(run, work.do, work.wait)
         finally:
             for session_ids, reason in request.changes:
-                self._tell(session_ids, reason)
+                self._notify(session_ids, reason)
             if request.has_shown:
                 self._wake.set()  # there may be folders to watch
 
     async def _ready(self, token: int | str | None = None) -> Sessions:
-        """Return the service when its index is current; report progress to `token`.
-
-        Whoever comes second waits for the first, and hears of its progress as well.
-        """
+        """Return the sessions when their index is current; report progress to `token`."""
         sessions = (await self._open()).sessions
         if not self._indexed:
             with self._reporting(token):
@@ -208,10 +204,7 @@ class App:
     async def _calling(
         self, sessions: Sessions, pace: Pace, title: str, token: int | str | None
     ) -> AsyncGenerator[LongWork]:
-        """Have a block do what takes long, in pieces that its client may call off.
-
-        Reports progress under a title to `token`.
-        """
+        """Run a block that takes long and can be cancelled; report progress to `token`."""
         ended = asyncio.get_running_loop().create_future()
         self._calls[ended] = pace
         try:
@@ -221,18 +214,16 @@ class App:
             del self._calls[ended]
             ended.set_result(None)
 
-    def _tell(self, session_ids: tuple[str, ...], reason: str) -> None:
-        """Notify the client that sessions changed, and why; nothing where none did."""
+    def _notify(self, session_ids: tuple[str, ...], reason: str) -> None:
+        """Notify the client that sessions changed, and why."""
         if session_ids:
             self._sent += 1
             changed = protocol.Changed(session_ids, self._sent, reason)
             self._server.protocol.notify("checkpoints/changed", changed)
 
-    # --- inside -----------------------------------------------------------------------------------
-
     @contextlib.contextmanager
     def _reporting(self, token: int | str | None) -> Generator[None]:
-        """Report to a token of the client for as long as it waits."""
+        """Report the indexing to a token of the client during a block."""
         if token is None or token in self._waiting:
             yield
             return
@@ -248,7 +239,7 @@ class App:
             progress.end(token, types.WorkDoneProgressEnd())
 
     async def _open(self) -> Assembly:
-        """Return the parts, put together once: a request may come before `initialized`."""
+        """Return the services, opened once: a request may come before `initialized`."""
         if self._opening is None:
             loop = asyncio.get_running_loop()
             self._opening = loop.run_in_executor(
@@ -260,7 +251,7 @@ class App:
         return house
 
     async def _index(self, sessions: Sessions) -> None:
-        """Index slice by slice: a cancelled request stops here, and what was read stays."""
+        """Index slice by slice; a cancelled request keeps what was read."""
         slices = sessions.catalogue.refresh()
         while True:
             done: Progress | None = await self._work(next, slices, None)
@@ -272,7 +263,7 @@ class App:
         self._indexed = True
 
     async def _follow(self, follower: Follower) -> None:
-        """Watch, gather, look again, tell; and look at everything now and then."""
+        """Watch the files and notify of changes; look at everything now and then."""
         loop = asyncio.get_running_loop()
         wake = self._wake
 
@@ -300,7 +291,7 @@ class App:
                     missed = False
                 else:
                     changes = await self._work(await self._next_look(follower))
-                await self._tell_all(changes)
+                await self._notify_all(changes)
             except Cancelled:
                 raise
             except Exception as error:  # noqa: BLE001 - a defect of one look, not the end of all
@@ -309,7 +300,7 @@ class App:
                 await self._next_look(follower)
 
     async def _next_look(self, follower: Follower) -> Callable[[], list[following.Changed]]:
-        """Wait for a mark, or until it is time without one; return how to look then."""
+        """Wait for a mark or the time limit; return how to look for changes."""
         try:
             await asyncio.wait_for(self._wake.wait(), following.RECONCILE_SECONDS)
         except TimeoutError:
@@ -318,15 +309,15 @@ class App:
         self._wake.clear()
         return follower.drain
 
-    async def _tell_all(self, changes: list[following.Changed]) -> None:
+    async def _notify_all(self, changes: list[following.Changed]) -> None:
         for change in changes:
-            self._tell(change.session_ids, change.reason)
+            self._notify(change.session_ids, change.reason)
         if self._follower is not None:
             for each in await self._work(self._follower.take_strayed):
                 self._server.protocol.notify("checkpoints/strayed", each)
 
     def _keep(self, work: Awaitable[None], name: str) -> None:
-        """Run something beside the requests; a failure is logged rather than lost."""
+        """Run a task beside the requests; log its failure."""
 
         async def run() -> None:
             try:
@@ -352,7 +343,7 @@ async def _in_steps(
     do: Callable[[Callable[[], Any]], Awaitable[Any]],
     wait: Callable[[Callable[[], Any]], Awaitable[Any]],
 ) -> Any:
-    """Return what an operation comes to: its steps by `do`, what it waits for by `wait`."""
+    """Return the result of an operation: `do` runs its steps, `wait` what it yields."""
 
     def begin() -> tuple[bool, Any]:
         outcome = run()
@@ -372,7 +363,7 @@ async def _in_steps(
     while not has_ended:
         try:
             found = await wait(outcome)
-        except Exception as error:  # noqa: BLE001 - the operation says what it means
+        except Exception as error:  # noqa: BLE001 - the operation handles it
             step = partial(steps[0].throw, error)
         else:
             step = partial(steps[0].send, found)

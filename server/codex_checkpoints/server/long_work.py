@@ -1,8 +1,7 @@
-"""A request that takes long: what its client is told meanwhile, and how it is called off.
+"""Requests that take long: their progress and cancellation.
 
-The client may call it off until it begins to write (`service.pace`); after that the answer is that
-of the work.  So a request that is answered as cancelled has changed nothing, and one that has
-changed something is answered.
+A client can cancel one until it begins to write (`Pace`).  So a request that is answered as
+cancelled has changed nothing.
 """
 
 from __future__ import annotations
@@ -24,24 +23,16 @@ T = TypeVar("T")
 
 
 class LongWork:
-    """One request that takes long, in one or more pieces at one pace."""
+    """One request that takes long, in one or more pieces."""
 
     def __init__(self, worker: Executor, sessions: Sessions, pace: Pace) -> None:
-        """Work for this service on its thread; nothing is begun yet."""
+        """Take the thread of the sessions; nothing is begun yet."""
         self._worker = worker
         self._sessions = sessions
         self._pace = pace
 
-    def is_cancelled(self) -> bool:
-        """Return whether it is called off and can still be stopped; for who waits elsewhere."""
-        return self._pace.cancelled
-
-    def commit(self) -> None:
-        """Go on to the end whatever comes, on any thread; raises `Cancelled` (`service.pace`)."""
-        self._pace.commit()
-
     async def do(self, function: Callable[[], T]) -> T:
-        """Run a piece on the thread of the service; raise `Cancelled` where it is called off."""
+        """Run a piece on the thread of the sessions; raise `Cancelled` if it is cancelled."""
 
         def run() -> T:
             self._pace.step()
@@ -54,15 +45,12 @@ class LongWork:
         return await self._outcome(asyncio.wrap_future(job), job.cancel)
 
     async def wait(self, function: Callable[[], T]) -> T:
-        """Run a piece on a thread of its own: it waits for programs, and asks no service.
-
-        It is waited for in any case; the next piece is not begun where it was called off.
-        """
+        """Run on another thread what waits for programs; it is waited for even if cancelled."""
         loop = asyncio.get_running_loop()
-        return await self._outcome(loop.run_in_executor(None, function), _is_begun)
+        return await self._outcome(loop.run_in_executor(None, function), lambda: False)
 
     async def _outcome(self, waiting: asyncio.Future[T], withdraw: Callable[[], bool]) -> T:
-        """Wait for a piece; one that is called off is still waited for, unless it is withdrawn."""
+        """Wait for a piece; a cancelled one is still waited for, unless it can be withdrawn."""
         try:
             return await asyncio.shield(waiting)
         except asyncio.CancelledError:
@@ -72,19 +60,11 @@ class LongWork:
             return await waiting
 
 
-def _is_begun() -> bool:
-    """Return that it is too late to withdraw."""
-    return False
-
-
 @contextlib.contextmanager
 def reporting(
     progress: Progress, token: int | str | None, title: str, pace: Pace
 ) -> Generator[None]:
-    """Report a pace to a token of the client while a block runs, always on the loop's thread.
-
-    A client may call the work off by that token, too.
-    """
+    """Report progress to a token of the client during a block, and let the token cancel it."""
     if token is None:
         yield
         return
@@ -94,14 +74,14 @@ def reporting(
     loop = asyncio.get_running_loop()
 
     def report(percent: int) -> None:
-        if token in waiting:  # else the end was told already
+        if token in waiting:  # else the end was reported already
             progress.report(token, types.WorkDoneProgressReport(percentage=percent))
 
-    def tell(percent: int) -> None:
+    def forward(percent: int) -> None:
         with contextlib.suppress(RuntimeError):  # the loop has ended
             loop.call_soon_threadsafe(report, percent)
 
-    pace.report_to(tell)
+    pace.report_to(forward)
     try:
         yield
     finally:
