@@ -56,6 +56,14 @@ def more(*steps: Step, thread: str, ordinal: int, form: Any = "paginated") -> by
     return writer.data
 
 
+def go_on(path: Path, session_id: str, *steps: Step, form: Any = "paginated") -> Path:  # noqa: ANN401
+    """Write on behind what stands in a session file, as Codex does."""
+    ordinal = path.read_bytes().count(b"\n")
+    with path.open("ab") as file:
+        file.write(more(*steps, thread=session_id, ordinal=ordinal, form=form))
+    return path
+
+
 class Home:
     """One Codex home, the user's own folder, and the state folder below the former."""
 
@@ -239,6 +247,39 @@ def refusal(call: Callable[[], object]) -> Refusal:
     except Refusal as refused:
         return refused
     raise AssertionError(f"not refused: {got!r}")
+
+
+def summary(home: Home, **known: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON value
+    """Return the first session as clients see it in a list."""
+    return {
+        "sessionId": thread(1),
+        "path": str(home.path()),
+        "cwd": "/home/ana/shop",
+        "title": "why?",
+        "task": "go on",
+        "updatedAt": "2026-11-20T10:00:14.000Z",
+        "cliVersion": "0.169.0",
+        "model": "gpt-5.5",
+        "contextTokens": 1000,
+        "contextTokensSource": "reported",
+        "contextWindow": 258_400,
+        "windows": 1,
+        "compactions": 0,
+        "suspectFacts": 0,
+        "live": False,
+        "archived": False,
+        "forkedFrom": None,
+        "parentSession": None,
+        "continuedBy": None,
+        "turns": 2,
+        "seq": 14,
+        "named": False,
+        "markers": 0,
+        "branches": 0,
+        "madeBy": None,
+        "nearlyFull": False,
+        "offer": None,
+    } | known
 
 
 def snapshot(*folders: Path) -> dict[str, str]:

@@ -28,7 +28,7 @@ from codex_checkpoints.service.notes import Notes
 from codex_checkpoints.service.recovery import recover_prepared
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage import records as stamps
-from homes import Home, more, refusal, snapshot, thread
+from homes import Home, go_on, more, refusal, snapshot, thread
 from peer import Peer
 from rollouts import (
     Step,
@@ -179,9 +179,7 @@ def test_after_a_prompt_the_task_is_that_prompt(sessions: Sessions, form: str) -
     count = path.read_bytes().count(b"\n")
 
     steps = turn(user("Now the docs."), shell("ls docs"), name="after")
-    data = more(steps, thread=str(done.session_id), ordinal=count, form=form)
-    with path.open("ab") as file:
-        file.write(data)
+    go_on(path, str(done.session_id), steps, form=form)
     sessions.refresh()
 
     made = shown(sessions, str(done.session_id))
@@ -190,7 +188,7 @@ def test_after_a_prompt_the_task_is_that_prompt(sessions: Sessions, form: str) -
     assert made.plan == source.plan
     assert set(made.artifacts) == {*source.artifacts, "ls docs"}
     assert made.artifacts["ls docs"].last_observed_seq > began.seq
-    assert made.seq == began.seq + data.count(b"\n")
+    assert made.seq == began.seq + path.read_bytes().count(b"\n") - count
     assert [each.task for each in sessions.detail(str(done.session_id)).turns] == ["Now the docs."]
 
 
@@ -328,11 +326,8 @@ def test_a_compaction_of_a_compaction_holds_one_handoff(
         kinds = [kind_of(item) for item in done.built.items]
         assert kinds.count("handoff") == 1
         assert kinds[-1] == "handoff"
-        path = Path(sessions.find(source).path)
-        count = path.read_bytes().count(b"\n")
         steps = turn(user("Go on."), assistant(WORK), name=f"round {round_}")
-        with path.open("ab") as file:
-            file.write(more(steps, thread=source, ordinal=count, form=form))
+        go_on(Path(sessions.find(source).path), source, steps, form=form)
         sessions.refresh()
     assert sizes[-1] - sizes[0] < 200
     (newest,) = [each for each in records(home, source) if each.session_id == source]
@@ -405,10 +400,7 @@ def test_a_window_of_before_a_report_tells_what_was_estimated_for_it(sessions: S
 def test_taking_back_keeps_what_was_said_since(home: Home, sessions: Sessions, form: str) -> None:
     old = history_of(sessions, thread(1))
     done = compacting(sessions).compact(asked("in-place"))
-    count = home.path().read_bytes().count(b"\n")
-    steps = turn(user("Now the docs."), assistant("Done."), name="after")
-    with home.path().open("ab") as file:
-        file.write(more(steps, thread=thread(1), ordinal=count, form=form))
+    goes_on(home, form, turn(user("Now the docs."), assistant("Done."), name="after"))
     sessions.refresh()
 
     Undoing(sessions, OUTSIDE).uncompact(str(done.compaction_id))
@@ -475,10 +467,7 @@ def test_behind_one_that_was_taken_back_an_older_window_is_not_touched(
 
 
 def goes_on(home: Home, form: str, *steps: Step) -> None:
-    """Have Codex write on behind what is there."""
-    count = home.path().read_bytes().count(b"\n")
-    with home.path().open("ab") as file:
-        file.write(more(*steps, thread=thread(1), ordinal=count, form=form))
+    go_on(home.path(), thread(1), *steps, form=form)
 
 
 # --- in place behind a rollback ------------------------------------------------------------------
@@ -568,6 +557,7 @@ OPEN = rollout(session(), started("t"), user("Fix it."), assistant(WORK))
 WAITING = rollout(session(), started("t"), user("Fix it."), call("shell", {}, "c1"))
 SMALL = rollout(session(), turn(user("Hello."), assistant("Hello.")))
 EMPTY = rollout(session())
+BARE = rollout(session(form="bare"), environment(), turn(user("Fix it."), assistant(WORK)))
 SHORT_WINDOW = rollout(session(), turn(user("Fix it."), assistant(WORK), tokens(90, window=100)))
 
 
@@ -637,9 +627,7 @@ def test_a_turn_that_was_begun_since_must_end_before_it_is_taken_back(home: Home
     home.put(OPEN)
     with home.house() as house:
         done = compacting(house.sessions).compact(asked("in-place", force=True))
-        count = home.path().read_bytes().count(b"\n")
-        with home.path().open("ab") as file:
-            file.write(more(started("later"), user("Go on."), thread=thread(1), ordinal=count))
+        go_on(home.path(), thread(1), started("later"), user("Go on."))
         house.sessions.refresh()
 
         refused = refusal(
@@ -663,7 +651,7 @@ def test_a_context_that_is_more_than_full_is_compacted(home: Home) -> None:
 
 
 def test_the_oldest_form_is_gone_on_with_in_a_legacy_session(home: Home) -> None:
-    home.put(rollout(session(form="bare"), environment(), turn(user("Fix it."), assistant(WORK))))
+    home.put(BARE)
     with home.house() as house:
         sessions = house.sessions
         source = shown(sessions, thread(1))
@@ -675,9 +663,6 @@ def test_the_oldest_form_is_gone_on_with_in_a_legacy_session(home: Home) -> None
         head = json.loads(Path(sessions.find(made).path).read_bytes().splitlines()[0])["payload"]
         assert head["cwd"] == "/home/ana/shop"
         assert head["history_mode"] == "legacy"
-
-
-BARE = rollout(session(form="bare"), environment(), turn(user("Fix it."), assistant(WORK)))
 
 
 @pytest.mark.parametrize("data", [BARE, work().replace(b"login", b"log\xff", 1)])
@@ -964,20 +949,8 @@ def test_an_editor_cannot_name_programs_to_run(home: Home) -> None:
 # --- the doors -----------------------------------------------------------------------------------
 
 KEYS = {
-    "compactionId",
-    "sessionId",
-    "sourceSessionId",
-    "strategy",
-    "placement",
-    "replacement",
-    "tokensBefore",
-    "tokensAfter",
-    "bound",
-    "kept",
-    "dropped",
-    "truncated",
-    "windows",
-    "resume",
+    *("compactionId", "sessionId", "sourceSessionId", "strategy", "placement", "replacement"),
+    *("tokensBefore", "tokensAfter", "bound", "kept", "dropped", "truncated", "windows", "resume"),
 }
 
 

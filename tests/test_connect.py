@@ -7,7 +7,6 @@ What the real Codex makes of the outcome is in `codex/test_connect.py`.
 import json
 import os
 import stat
-import subprocess
 import sys
 import tomllib
 from collections.abc import Iterable
@@ -66,6 +65,11 @@ CONFIGS = {
     "arrays over lines": 'a = [ # ]\n  [1, 2],\n  "]", # "\n]\n[[b."c.d # e"]] # [f]\n'
     'g = {h = "}"}\n',
     "numbers that do not equal themselves": "a = nan\nb = 1979-05-27T07:32:00Z\n",
+    "a command that only mentions us": "[[hooks.Stop]]\n[[hooks.Stop.hooks]]\n"
+    'command = "x -m codex_checkpoints hook; y"\n',
+    "a huge file": "".join(
+        f'[projects."/p/{n}"]\ntrust_level = "trusted"\n\n' for n in range(2_000)
+    ),
     "no ASCII": '"größe" = 1\n[features."日本語"]\nx = "🎈"\n',
 }
 
@@ -189,10 +193,18 @@ def test_twice_is_once(home: Path) -> None:
     assert tree(home) == before
 
 
-def test_what_a_person_changed_about_our_entries_stays(home: Path) -> None:
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("timeout = 20", "timeout = 7"),
+        ("[[hooks.PreCompact]]", '[[hooks.PreCompact]]\nmatcher = "*"'),
+    ],
+    ids=["a value that is theirs to choose", "a matcher that takes everything"],
+)
+def test_what_a_person_changed_about_our_entries_stays(home: Path, old: str, new: str) -> None:
     connect(home)
     path = home / "config.toml"
-    path.write_text(path.read_text().replace("timeout = 20", "timeout = 7"))
+    path.write_text(path.read_text().replace(old, new))
 
     assert connecting.plan(str(home), WANTED) == ()
 
@@ -453,16 +465,6 @@ def test_a_hook_of_ours_that_was_changed_is_corrected_and_nothing_else(
     assert connect(home, HERE) == ()
 
 
-def test_a_matcher_that_takes_everything_is_none(home: Path) -> None:
-    connect(home)
-    path = home / "config.toml"
-    path.write_text(
-        path.read_text().replace("[[hooks.PreCompact]]", '[[hooks.PreCompact]]\nmatcher = "*"')
-    )
-
-    assert connecting.plan(str(home), WANTED) == ()
-
-
 def test_a_changed_hook_of_ours_in_a_group_of_a_person_leaves_it(home: Path) -> None:
     connect(home)
     path = home / "config.toml"
@@ -532,50 +534,23 @@ def test_entries_without_their_comments_are_known_by_what_they_say() -> None:
     assert left.split() == ["a", "=", "1"]
 
 
-def test_a_command_that_only_mentions_us_is_not_ours(home: Path) -> None:
-    text = '[[hooks.Stop]]\n[[hooks.Stop.hooks]]\ncommand = "x -m codex_checkpoints hook; y"\n'
-    (home / "config.toml").write_text(text)
-
-    connect(home)
-    disconnect(home)
-
-    assert (home / "config.toml").read_text() == text
-
-
-@pytest.mark.parametrize(
-    ("text", "code", "reason"),
-    [
-        ("a = [", "unreadable_source", "not valid TOML"),
-        ("a = 1\na = 2\n", "unreadable_source", "not valid TOML"),
-        ("a = " + "[" * 10_000, "unreadable_source", "not valid TOML"),
-        ("mcp_servers = {}\n", "conflict", "[mcp_servers.NAME]"),
-        ('hooks = { Stop = [] }\n[x]\ny = "z"\n', "conflict", "[[hooks.EVENT]]"),
-        ("hooks.SessionStart = [{ hooks = [] }]\n", "conflict", "[[hooks.EVENT]]"),
-        ('[mcp_servers.codex-checkpoints]\ncommand = "x"\n', "conflict", "not ours"),
-    ],
-)
-def test_a_file_that_cannot_be_edited_safely_is_left(
-    home: Path, text: str, code: str, reason: str
-) -> None:
-    (home / "config.toml").write_text(text)
-
-    refusal = refused(home)
-
-    assert refusal.code == code
-    assert reason in refusal.message
-    assert refusal.facts["path"] == str(home / "config.toml")
-
-
 @pytest.mark.parametrize(
     ("data", "mode", "code", "reason"),
     [
+        (b"a = [", 0o644, "unreadable_source", "not valid TOML"),
+        (b"a = 1\na = 2\n", 0o644, "unreadable_source", "not valid TOML"),
+        (b"a = " + b"[" * 10_000, 0o644, "unreadable_source", "not valid TOML"),
+        (b"mcp_servers = {}\n", 0o644, "conflict", "[mcp_servers.NAME]"),
+        (b'hooks = { Stop = [] }\n[x]\ny = "z"\n', 0o644, "conflict", "[[hooks.EVENT]]"),
+        (b"hooks.SessionStart = [{ hooks = [] }]\n", 0o644, "conflict", "[[hooks.EVENT]]"),
+        (b'[mcp_servers.codex-checkpoints]\ncommand = "x"\n', 0o644, "conflict", "not ours"),
         (b'a = "\xff"\n', 0o644, "unreadable_source", "not UTF-8"),
         (b"#" * (file_edit.MAX_BYTES + 1), 0o644, "limit_exceeded", "longer than"),
         (b"a = 1\n", 0o444, "storage_error", "read-only"),
     ],
-    ids=["no text", "beyond any configuration", "read-only"],
+    ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_file_that_is_not_for_us_is_left(
+def test_a_file_that_cannot_be_edited_safely_is_left(
     home: Path, data: bytes, mode: int, code: str, reason: str
 ) -> None:
     (home / "config.toml").write_bytes(data)
@@ -585,16 +560,7 @@ def test_a_file_that_is_not_for_us_is_left(
 
     assert refusal.code == code
     assert reason in refusal.message
-
-
-def test_a_huge_file_is_edited_all_the_same(home: Path) -> None:
-    text = "".join(f'[projects."/p/{n}"]\ntrust_level = "trusted"\n\n' for n in range(2_000))
-    (home / "config.toml").write_text(text)
-
-    connect(home)
-    disconnect(home)
-
-    assert (home / "config.toml").read_text() == text
+    assert refusal.facts["path"] == str(home / "config.toml")
 
 
 def test_without_a_codex_home_nothing_is_made(tmp_path: Path) -> None:
@@ -1223,25 +1189,18 @@ def test_a_codex_that_does_not_answer_is_told_of(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, code: str
 ) -> None:
     connect(home)
-    codex = tmp_path / "bin" / "codex"
-    codex.parent.mkdir()
-    codex.write_text(f"#!/bin/sh\n{script}\n")
-    codex.chmod(0o755)
+    found = a_codex(tmp_path / "bin", script)
     monkeypatch.setattr(program, "SECONDS", 0.5)
 
-    seen = look(home, environment={"PATH": f"{codex.parent}:/usr/bin:/bin"})
+    seen = look(home, environment=found)
 
-    assert (seen.codex_path, seen.codex_problem) == (str(codex), code)
+    assert (seen.codex_path, seen.codex_problem) == (str(tmp_path / "bin" / "codex"), code)
     assert {hook.enabled for hook in seen.hooks} == {None}
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a script of the POSIX shell")
 def test_codex_is_asked_for_the_state_alone(home: Path, tmp_path: Path) -> None:
-    codex = tmp_path / "bin" / "codex"
-    codex.parent.mkdir()
-    codex.write_text(f'#!/bin/sh\ntouch "{tmp_path}/asked"\n')
-    codex.chmod(0o755)
-    around = Surroundings(str(home), {"PATH": f"{codex.parent}:/usr/bin:/bin"})
+    around = Surroundings(str(home), a_codex(tmp_path / "bin", f'touch "{tmp_path}/asked"'))
     connector = Connector(str(home), str(home / "state"), HERE, around)
 
     assert connector.status().connection.doors[0].problem == "not_configured"
@@ -1260,10 +1219,8 @@ def test_codex_is_asked_for_the_state_alone(home: Path, tmp_path: Path) -> None:
 def test_a_codex_in_the_current_folder_is_not_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    codex = tmp_path / "codex"
-    codex.write_text("#!/bin/sh\n")
-    codex.chmod(0o755)
-    monkeypatch.chdir(tmp_path)
+    a_codex(tmp_path / "here", "")
+    monkeypatch.chdir(tmp_path / "here")
 
     assert program.find(os.pathsep.join(("", ".", "bin"))) is None
 
@@ -1503,33 +1460,6 @@ def test_a_refusal_names_the_file_and_leaves_it(own: Home) -> None:
     assert configuration(own) == "a = ["
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="needs a terminal of a POSIX system")
-@pytest.mark.parametrize(("answer", "written"), [(b"n\n", False), (b"\n", False), (b"y\n", True)])
-def test_on_a_terminal_it_asks(own: Home, answer: bytes, written: bool) -> None:
-    import pty
-
-    ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "codex_checkpoints", "connect"]
-    process = subprocess.Popen(
-        command, env=own.environment(NO_CODEX), stdin=theirs, stdout=theirs, stderr=theirs
-    )
-    os.close(theirs)
-    said = b""
-    while b"[y/N]" not in said:
-        said += os.read(ours, 4096)
-    assert b"+[mcp_servers.codex-checkpoints]" in said
-    os.write(ours, answer)
-    while True:
-        try:
-            said += os.read(ours, 4096)
-        except OSError:  # the other end is closed
-            break
-    os.close(ours)
-
-    assert (process.wait() == 0) is written
-    assert ("codex_checkpoints" in configuration(own)) is written
-
-
 def test_a_client_connects_shows_and_takes_back(own: Home) -> None:
     with Peer(own.root, env=NO_CODEX) as peer:
         peer.start()
@@ -1686,12 +1616,16 @@ def diagnosed(home: Home, **env: str) -> dict[str, str]:
     return {each["code"]: each["severity"] for each in told["findings"]}
 
 
-def a_codex(folder: Path, says: str) -> dict[str, str]:
-    """Put a program beside us that says this of its version; return what finds it."""
+def a_codex(folder: Path, script: str) -> dict[str, str]:
+    """Put a program of this name into a folder; return the environment that finds it."""
     folder.mkdir()
-    (folder / "codex").write_text(f"#!/bin/sh\n[ $1 = --version ] && echo '{says}'\n")
+    (folder / "codex").write_text(f"#!/bin/sh\n{script}\n")
     (folder / "codex").chmod(0o755)
     return {"PATH": f"{folder}:/usr/bin:/bin"}
+
+
+def version(says: str) -> str:
+    return f"[ $1 = --version ] && echo '{says}'"
 
 
 def test_the_doctor_tells_what_keeps_codex_from_calling_us(tmp_path: Path) -> None:
@@ -1783,7 +1717,7 @@ def test_the_doctor_tells_of_a_copy_that_is_left(own: Home) -> None:
 )
 def test_a_codex_without_hooks_is_told_of(home: Path, tmp_path: Path, says: str, old: bool) -> None:
     connect(home, HERE)
-    around = Surroundings(str(home), a_codex(tmp_path / "bin", says))
+    around = Surroundings(str(home), a_codex(tmp_path / "bin", version(says)))
 
     door, _ = Connector(str(home), str(home / "state"), HERE, around).examine().doors
 
@@ -1792,7 +1726,7 @@ def test_a_codex_without_hooks_is_told_of(home: Path, tmp_path: Path, says: str,
 
 @pytest.mark.skipif(os.name == "nt", reason="a script of the POSIX shell")
 def test_the_doctor_tells_of_a_codex_without_hooks(own: Home, tmp_path: Path) -> None:
-    found = a_codex(tmp_path / "bin", "codex-cli 0.128.9")
+    found = a_codex(tmp_path / "bin", version("codex-cli 0.128.9"))
     assert "hook_no_hooks" not in diagnosed(own)
 
     assert own.json("connect")["written"]

@@ -17,7 +17,7 @@ import pytest
 from codex_checkpoints import protocol
 from codex_checkpoints.core.checkpoint.records import Caps
 from codex_checkpoints.protocol import CODES, METHODS
-from homes import SERVER, Home, chat, eventually, more, thread
+from homes import SERVER, Home, chat, eventually, more, summary, thread
 from peer import WAIT, Peer
 from rollouts import (
     patch,
@@ -73,36 +73,8 @@ def own(tmp_path: Path) -> Home:
     return Home(tmp_path)
 
 
-def summary(home: Home, **known: Any) -> Json:  # noqa: ANN401 - any JSON value
-    return {
-        "sessionId": thread(1),
-        "path": str(home.path()),
-        "cwd": "/home/ana/shop",
-        "title": f"why? {SECRET}",
-        "task": "go on",
-        "updatedAt": "2026-11-20T10:00:14.000Z",
-        "cliVersion": "0.169.0",
-        "model": "gpt-5.5",
-        "contextTokens": 1000,
-        "contextTokensSource": "reported",
-        "contextWindow": 258_400,
-        "windows": 1,
-        "compactions": 0,
-        "suspectFacts": 0,
-        "live": False,
-        "archived": False,
-        "forkedFrom": None,
-        "parentSession": None,
-        "continuedBy": None,
-        "turns": 2,
-        "seq": 14,
-        "named": False,
-        "markers": 0,
-        "branches": 0,
-        "madeBy": None,
-        "nearlyFull": False,
-        "offer": None,
-    } | known
+def one(home: Home) -> Json:
+    return summary(home, title=f"why? {SECRET}")
 
 
 def two(home: Home) -> Json:
@@ -151,14 +123,14 @@ def test_initialize_announces_the_server_and_no_documents(own: Home) -> None:
 def test_sessions(client: Peer, home: Home) -> None:
     answer = client.call("checkpoints/sessions", {})
 
-    assert answer == {"items": [summary(home), two(home)], "nextCursor": None}
+    assert answer == {"items": [one(home), two(home)], "nextCursor": None}
 
 
 def test_sessions_in_parts(client: Peer, home: Home) -> None:
     first = client.call("checkpoints/sessions", {"limit": 1})
     rest = client.call("checkpoints/sessions", {"limit": 1, "cursor": first["nextCursor"]})
 
-    assert first["items"] == [summary(home)]
+    assert first["items"] == [one(home)]
     assert rest == {"items": [two(home)], "nextCursor": None}
 
 
@@ -177,7 +149,7 @@ def test_session(client: Peer, home: Home) -> None:
     answer = client.call("checkpoints/session", {"sessionId": thread(1)[:-2] + "01"})
 
     assert answer == {
-        "summary": summary(home),
+        "summary": one(home),
         "turns": [
             {
                 "turnId": "t1",
@@ -266,32 +238,42 @@ def test_every_method_of_the_table_answers(client: Peer) -> None:
 # --- one test a refusal --------------------------------------------------------------------------
 
 
-def test_an_unknown_session_is_refused(client: Peer, home: Home) -> None:
-    for method in ("checkpoints/session", "checkpoints/show", "checkpoints/view"):
-        assert client.error(method, {"sessionId": "nobody-here"}) == refused(
-            "unknown_session",
-            f"no session 'nobody-here' under {home.root}",
-            {"session": "nobody-here"},
-        )
-
-
-def test_an_ambiguous_session_is_refused(client: Peer) -> None:
-    assert client.error("checkpoints/show", {"sessionId": "01a1f865-0000"}) == refused(
-        "ambiguous_session",
-        "3 sessions begin with '01a1f865-0000'",
-        {"candidates": [thread(1), thread(2), thread(3)]},
-    )
-
-
-def test_an_unknown_turn_is_refused(client: Peer) -> None:
-    params = {"sessionId": thread(1), "turnId": "9"}
-
-    for method in ("checkpoints/show", "checkpoints/view"):
-        assert client.error(method, params) == refused(
-            "unknown_turn",
-            f"session {thread(1)} has no turn '9'",
-            {"sessionId": thread(1), "turnId": "9", "turns": 2},
-        )
+@pytest.mark.parametrize(
+    ("params", "answer"),
+    [
+        (
+            {"sessionId": "nobody-here"},
+            refused(
+                "unknown_session",
+                "no session 'nobody-here' under {root}",
+                {"session": "nobody-here"},
+            ),
+        ),
+        (
+            {"sessionId": "01a1f865-0000"},
+            refused(
+                "ambiguous_session",
+                "3 sessions begin with '01a1f865-0000'",
+                {"candidates": [thread(1), thread(2), thread(3)]},
+            ),
+        ),
+        (
+            {"sessionId": thread(1), "turnId": "9"},
+            refused(
+                "unknown_turn",
+                f"session {thread(1)} has no turn '9'",
+                {"sessionId": thread(1), "turnId": "9", "turns": 2},
+            ),
+        ),
+    ],
+    ids=["unknown session", "ambiguous session", "unknown turn"],
+)
+def test_what_is_not_there_is_refused_by_every_method_that_shows_it(
+    client: Peer, home: Home, params: Json, answer: Json
+) -> None:
+    message = answer["message"].replace("{root}", str(home.root))
+    for method in ("show", "view") if "turnId" in params else ("session", "show", "view"):
+        assert client.error(f"checkpoints/{method}", params) == answer | {"message": message}
 
 
 @pytest.mark.parametrize("path", ["/nowhere/x.jsonl", "/\ud800.jsonl", "/a\0b.jsonl"])
@@ -339,67 +321,35 @@ def test_unreadable_updates_are_refused(own: Home) -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "params", "problems"),
+    ("method", "params", "problem"),
     [
-        ("checkpoints/show", None, ["required field missing @ params.sessionId"]),
-        ("checkpoints/show", {}, ["required field missing @ params.sessionId"]),
-        ("checkpoints/show", [], ["expected an object @ params"]),
-        ("checkpoints/show", ["x"], ["expected an object @ params"]),
-        (
-            "checkpoints/show",
-            {"sessionId": 5},
-            ["invalid value for type, expected str @ params.sessionId"],
-        ),
-        (
-            "checkpoints/show",
-            {"sessionId": None},
-            ["invalid value for type, expected str @ params.sessionId"],
-        ),
-        (
-            "checkpoints/show",
-            {"sessionId": "x", "turnId": 3},
-            ["invalid value for type, expected str | None @ params.turnId"],
-        ),
-        (
-            "checkpoints/show",
-            {"sessionId": "x", "more": 1},
-            ["extra fields found (more) @ params"],
-        ),
-        (
-            "checkpoints/sessions",
-            {"limit": "3"},
-            ["invalid value for type, expected int | None @ params.limit"],
-        ),
-        (
-            "checkpoints/sessions",
-            {"limit": 1.5},
-            ["invalid value for type, expected int | None @ params.limit"],
-        ),
-        (
-            "checkpoints/sessions",
-            {"workDoneToken": []},
-            ["invalid value for type, expected int | str | None @ params.workDoneToken"],
-        ),
-        ("checkpoints/doctor", {"more": 1}, ["extra fields found (more) @ params"]),
+        ("show", None, "required field missing @ params.sessionId"),
+        ("show", {}, "required field missing @ params.sessionId"),
+        ("show", [], "expected an object @ params"),
+        ("show", ["x"], "expected an object @ params"),
+        ("show", {"sessionId": 5}, "str @ params.sessionId"),
+        ("show", {"sessionId": None}, "str @ params.sessionId"),
+        ("show", {"sessionId": "x", "turnId": 3}, "str | None @ params.turnId"),
+        ("show", {"sessionId": "x", "more": 1}, "extra fields found (more) @ params"),
+        ("sessions", {"limit": "3"}, "int | None @ params.limit"),
+        ("sessions", {"limit": 1.5}, "int | None @ params.limit"),
+        ("sessions", {"workDoneToken": []}, "int | str | None @ params.workDoneToken"),
+        ("doctor", {"more": 1}, "extra fields found (more) @ params"),
     ],
 )
 def test_params_that_do_not_fit_are_told_with_all_their_problems(
-    client: Peer, method: str, params: object, problems: list[str]
+    client: Peer, method: str, params: object, problem: str
 ) -> None:
-    assert client.error(method, params) == unfit(*problems)
+    if problem.startswith(("str", "int")):
+        problem = f"invalid value for type, expected {problem}"
+
+    assert client.error(f"checkpoints/{method}", params) == unfit(problem)
 
 
 def test_codes_are_those_of_the_table() -> None:
-    met = {
-        "unknown_session",
-        "ambiguous_session",
-        "unknown_turn",
-        "unreadable_source",
-        "invalid_payload",
-        "storage_error",
-    }
+    met = {"unknown_session", "ambiguous_session", "unknown_turn", "unreadable_source"}
 
-    assert met <= set(CODES)
+    assert met | {"invalid_payload", "storage_error"} <= set(CODES)
     assert protocol.REFUSED == 1
 
 
@@ -490,12 +440,17 @@ def test_bad_options_are_left_aside_and_told_by_doctor(own: Home, options: objec
 # --- what changes is told ------------------------------------------------------------------------
 
 
+def observed(own: Home, folder: Path) -> Path:
+    """Put a session whose files are followed; return the folder it works in."""
+    (folder / "shop").mkdir()
+    (folder / "shop" / "a.py").write_text("v1")
+    steps = turn(user("one"), patch(add="a.py"))
+    own.put(rollout(session(thread=thread(1), cwd=str(folder / "shop")), steps))
+    return folder / "shop"
+
+
 def test_changes_are_told_and_counted_from_one(own: Home, tmp_path: Path) -> None:
-    shop = tmp_path / "shop"
-    shop.mkdir()
-    (shop / "a.py").write_text("v1")
-    first = turn(user("one"), patch(add="a.py"))
-    own.put(rollout(session(thread=thread(1), cwd=str(shop)), first))
+    shop = observed(own, tmp_path)
 
     def told(seq: int, number: int, reason: str) -> Json:
         return {"sessionIds": [thread(number)], "seq": seq, "reason": reason}
@@ -523,11 +478,7 @@ def test_changes_are_told_and_counted_from_one(own: Home, tmp_path: Path) -> Non
 
 def test_two_servers_both_tell_of_a_change(own: Home, tmp_path: Path) -> None:
     """Whichever stores the checkpoint first, both windows have to hear of it."""
-    shop = tmp_path / "shop"
-    shop.mkdir()
-    (shop / "a.py").write_text("0")
-    first = turn(user("one"), patch(add="a.py"))
-    own.put(rollout(session(thread=thread(1), cwd=str(shop)), first))
+    shop = observed(own, tmp_path)
 
     with Peer(own.root) as left, Peer(own.root) as right:
         for peer in (left, right):
