@@ -28,7 +28,7 @@ from mcp.client.stdio import stdio_client
 
 import python
 from codex_checkpoints import __version__, mcp, mcp_calls
-from codex_checkpoints.core.checkpoint import claims, payloads
+from codex_checkpoints.core.checkpoint import payloads
 from codex_checkpoints.core.codec import camel
 from codex_checkpoints.mcp_messages import MAX_LINE
 from fitting import fits, texts
@@ -231,9 +231,9 @@ def test_the_schema_of_apply_is_the_one_of_the_core_but_for_its_patterns(home: H
     (answer,) = speak(home, request("tools/list"))
     apply, _ = answer["result"]["tools"]
 
-    assert set(texts(claims.schema())) - set(texts(apply["inputSchema"])) == {
+    assert set(texts(payloads.schema())) - set(texts(apply["inputSchema"])) == {
         "pattern",
-        *(each for each in texts(claims.schema()) if each.startswith(("^[", "[^"))),
+        *(each for each in texts(payloads.schema()) if each.startswith(("^[", "[^"))),
     }
     assert all(fits(payload, apply["inputSchema"]) for payload in (FACT, DECISION, PLAN))
 

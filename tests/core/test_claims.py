@@ -17,9 +17,9 @@ from codex_checkpoints.core.checkpoint.claims import (
     Known,
     Rejected,
     check,
-    schema,
 )
 from codex_checkpoints.core.checkpoint.memory import Update, replay
+from codex_checkpoints.core.checkpoint.payloads import schema
 from codex_checkpoints.core.checkpoint.policy import standing_policy
 from codex_checkpoints.core.checkpoint.records import Artifact, Limits, status_of
 from codex_checkpoints.core.checkpoint.text import find_secret

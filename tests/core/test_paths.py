@@ -1,4 +1,4 @@
-"""Names of files: text alone, one name for one file (interfaces.md, Exact rules, "Paths")."""
+"""Names of files: text alone, one name for one file (rules, "Paths")."""
 
 import pytest
 from hypothesis import given

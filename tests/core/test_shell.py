@@ -11,7 +11,6 @@ from codex_checkpoints.core.rollout.shell import (
     ShellPatch,
     ShellReading,
     patch_in,
-    patch_in_argv,
     read_argv,
     read_script,
     script_of,
@@ -305,12 +304,12 @@ def test_a_script_that_does_anything_else_is_not_only_a_patch(script: str):
     ],
 )
 def test_a_call_may_be_only_a_patch(argv: list[str]):
-    assert patch_in_argv(argv) == ShellPatch(None, PATCH)
+    assert patch_in(script_of(argv)) == ShellPatch(None, PATCH)
 
 
 @pytest.mark.parametrize("argv", [[], ["apply_patch"], ["ls", PATCH], ["apply_patch", "-", PATCH]])
 def test_another_call_is_no_patch(argv: list[str]):
-    assert patch_in_argv(argv) is None
+    assert patch_in(script_of(argv)) is None
 
 
 @given(NOISE | st.text())
@@ -325,7 +324,7 @@ def test_no_script_makes_reading_fail(script: str):
 def test_no_call_makes_reading_fail(argv: list[str]):
     assert isinstance(script_of(argv), str)
     assert read_argv(argv).reads or not read_argv(argv).plain
-    assert patch_in_argv(argv) is None
+    assert patch_in(script_of(argv)) is None
 
 
 @pytest.mark.parametrize(

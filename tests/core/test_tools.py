@@ -1,4 +1,4 @@
-"""What a call leaves behind: one rule of the interfaces page, one case, in both forms of file."""
+"""What a call leaves behind: one rule, one case, in both forms of file."""
 
 import hashlib
 

@@ -1,8 +1,8 @@
-"""JSON values as records and back: the fields of a class and their types say how.
+"""Converts between JSON values and records, by the fields of a class and their types.
 
-A `Codec` is one set of terms: how keys are written, and what becomes of a key that is unknown, that
-is missing, or that has no value.  Values are never made to fit: `True` is no number, a text is no
-list.  What does not fit is raised as one `Misfit` with all problems, each with its place.
+A `Codec` has the options: how keys are written, and what happens with a key that is unknown, that
+is missing, or that has no value.  Values are never converted: `True` is no number, a text is no
+list.  All problems are raised as one `Misfit`.
 
 Nothing is generated or compiled, since Codex waits for some of the callers.
 """
@@ -10,7 +10,7 @@ Nothing is generated or compiled, since Codex waits for some of the callers.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from itertools import repeat
 from types import NoneType, UnionType
@@ -37,16 +37,15 @@ _PLAIN = frozenset({str, int, bool, NoneType})
 
 
 def camel(name: str) -> str:
-    """Return a field name as JSON writes it: `max_value_chars` is `maxValueChars`."""
+    """Return the JSON name of a field: `maxValueChars` for `max_value_chars`."""
     head, *rest = name.split("_")
     return head + "".join(part.title() for part in rest)
 
 
 class Problem(NamedTuple):
-    """What does not fit, and where: `at` is as `.items[0].uri`, and empty for the whole.
+    """What does not fit, and where: `at` is `.items[0].uri`, or empty for the whole.
 
-    `kind` is the type that was expected there, and `why` what a form of its own says about it;
-    `keys` are those that are unknown.
+    `kind` is the expected type, `why` the message of a `Form`, `keys` are the unknown keys.
     """
 
     at: str
@@ -56,39 +55,38 @@ class Problem(NamedTuple):
     why: str = ""
 
     def under(self, at: str, kind: object) -> Problem:
-        """Return the problem as seen from one level above."""
+        """Return the problem with the place of its value put before its own."""
         return self._replace(at=at + self.at, kind=self.kind if self.at else kind)
 
     def text(self, root: str) -> str:
         """Return the problem in words; `root` names the whole."""
         match self.what:
             case "missing":
-                said = "required field missing"
+                text = "required field missing"
             case "unknown":
-                said = f"extra fields found ({', '.join(sorted(self.keys))})"
+                text = f"extra fields found ({', '.join(sorted(self.keys))})"
             case "mapping":
-                said = "expected a mapping"
+                text = "expected a mapping"
             case _ if self.kind is None:
-                said = "invalid value"
+                text = "invalid value"
             case _ if get_origin(self.kind) is Literal:
-                said = f"invalid value, expected one of {', '.join(get_args(self.kind))}"
+                text = f"invalid value, expected one of {', '.join(get_args(self.kind))}"
             case _:
                 name = getattr(self.kind, "__name__", None) or repr(self.kind)
-                said = f"invalid value for type, expected {name}"
-        return f"{said} @ {root}{self.at}"
+                text = f"invalid value for type, expected {name}"
+        return f"{text} @ {root}{self.at}"
 
 
 class Misfit(ValueError):
-    """A value that is no such record; `problems` are all there are."""
+    """A value that does not fit its record, with all problems."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
-        """Take the problems, in their order."""
         self.problems = tuple(problems)
         super().__init__("; ".join(problem.text("value") for problem in self.problems))
 
 
 class Form(NamedTuple):
-    """How values of one type are written, and read; `read` raises `TypeError` or `ValueError`."""
+    """How one type is written and read; `read` raises `TypeError` or `ValueError`."""
 
     write: Callable[[Any], object]
     read: Callable[[Any], Any]
@@ -100,18 +98,18 @@ class _Field(NamedTuple):
     kind: Any
     read: Callable[[Any], Any]
     required: bool
-    """Whether a missing key is a problem; else the class or None fills in."""
+    """Whether a missing key is a problem."""
     or_none: bool
 
 
 @define(eq=False, kw_only=True)
 class Codec:
-    """One set of terms by which records are written and read.
+    """Writes and reads records.
 
     `closed`: an unknown key is a problem.  `fill`: a missing key takes the default of its field, or
-    is None where the type has None, or nothing fills in.  `sparse`: None is not written.  `null`:
-    None may be read where the type has it.  `keys_first`: problems with keys stand before those
-    with values.  `own`: types with forms of their own, which may be annotated ones.
+    None if the type has None, or is a problem.  `sparse`: None is not written.  `null`: None is
+    read if the type has it.  `keys_first`: problems with keys come before those with values.
+    `own`: the forms of types, which may be annotated.
     """
 
     names: Callable[[str], str] = camel
@@ -127,12 +125,12 @@ class Codec:
     def __attrs_post_init__(self) -> None:
         self._writers = dict.fromkeys((*_PLAIN, float), _same)
         self._writers |= {kind: form.write for kind, form in self.own.items()}
-        self._readers = {Any: _same, object: _same, None: partial(_exactly, NoneType)}
-        self._readers |= {kind: partial(_exactly, kind) for kind in _PLAIN}
+        self._readers = {Any: _same, object: _same, None: partial(_any_of, {NoneType})}
+        self._readers |= {kind: partial(_any_of, {kind}) for kind in _PLAIN}
         self._readers |= {kind: partial(_owned, form.read) for kind, form in self.own.items()}
 
     def write(self, value: object) -> Any:
-        """Return a record, or a value that records are made of, as JSON values."""
+        """Return a record, or a value in one, as JSON values."""
         kind = type(value)
         writer = self._writers.get(kind)
         if writer is None:
@@ -140,18 +138,16 @@ class Codec:
         return writer(value)
 
     def read(self, value: object, kind: type[_T]) -> _T:
-        """Return the record that a JSON value says; raises `Misfit`."""
+        """Return the record of a JSON value; raises `Misfit`."""
         found: _T = self._reader(kind)(value)
         return found
 
     def read_or_none(self, value: object, kind: type[_T]) -> _T | None:
-        """Return the record that a JSON value says; None where it is no such record."""
+        """Return the record of a JSON value, or None if it does not fit."""
         try:
             return self.read(value, kind)
         except Misfit:
             return None
-
-    # --- out -------------------------------------------------------------------------------------
 
     def _new_writer(self, kind: type) -> Callable[[Any], Any]:
         if attrs.has(kind):
@@ -173,8 +169,6 @@ class Codec:
         if not _PLAIN.issuperset(map(type, values)):
             values = tuple(map(self.write, values))
         return dict(zip(keys, values, strict=True))
-
-    # --- in --------------------------------------------------------------------------------------
 
     def _reader(self, kind: Any) -> Callable[[Any], Any]:
         reader = self._readers.get(kind)
@@ -210,7 +204,7 @@ class Codec:
         others = [each for each in kinds if each is not NoneType]
         if _PLAIN.issuperset(others):
             return partial(_any_of, frozenset(kinds))
-        (other,) = others  # of several records a key says which, so the caller chooses
+        (other,) = others  # with several records the caller chooses by a key
         return partial(_optional, self._reader(other)) if self.null else self._reader(other)
 
     def _fields(self, kind: type[attrs.AttrsInstance]) -> list[_Field]:
@@ -235,16 +229,16 @@ class Codec:
         return fields
 
     def _read_record(self, kind: type[Any], fields: list[_Field], value: object) -> Any:
-        told = _object(value, "type", kind)
+        members = _object(value, "type", kind)
         parts: dict[str, Any] = {}
         missing: list[Problem] = []
         wrong: list[Problem] = []
         known = 0
         for field in fields:
-            if field.key in told:
+            if field.key in members:
                 known += 1
                 try:
-                    parts[field.alias] = field.read(told[field.key])
+                    parts[field.alias] = field.read(members[field.key])
                 except Misfit as misfit:
                     wrong += [each.under(f".{field.key}", field.kind) for each in misfit.problems]
             elif field.required:
@@ -253,9 +247,10 @@ class Codec:
             elif field.or_none:
                 parts[field.alias] = None
         unknown: list[Problem] = []
-        if self.closed and known < len(told):
+        if self.closed and known < len(members):
             keys = {field.key for field in fields}
-            unknown = [Problem("", "unknown", keys=tuple(key for key in told if key not in keys))]
+            extra = tuple(key for key in members if key not in keys)
+            unknown = [Problem("", "unknown", keys=extra)]
         problems = (unknown + missing + wrong) if self.keys_first else (wrong + unknown)
         if problems:
             raise Misfit(problems)
@@ -266,7 +261,7 @@ class Codec:
 
 
 def _taking(names: list[str]) -> Callable[[object], tuple[object, ...]]:
-    """Return what takes these fields of a record, in order."""
+    """Return a function from a record to the values of these fields."""
     if len(names) > 1:
         return operator.attrgetter(*names)
     return lambda record: tuple(getattr(record, name) for name in names)
@@ -289,13 +284,7 @@ def _owned(read: Callable[[Any], Any], value: object) -> Any:
         raise Misfit([Problem("", "value", why=str(error))]) from error
 
 
-def _exactly(kind: type, value: object) -> object:
-    if type(value) is not kind:
-        raise _misfit()
-    return value
-
-
-def _any_of(kinds: frozenset[type], value: object) -> object:
+def _any_of(kinds: Collection[type], value: object) -> object:
     if type(value) not in kinds:
         raise _misfit()
     return value
@@ -356,10 +345,10 @@ def _parts(parts: Iterable[tuple[Any, Callable[[Any], Any]]], values: list[objec
 def _mapping(
     kind: Any, read_key: Callable[[Any], Any], read: Callable[[Any], Any], value: object
 ) -> Any:
-    told = _object(value, "mapping")
+    members = _object(value, "mapping")
     found: dict[str, Any] = {}
     problems: list[Problem] = []
-    for key, each in told.items():
+    for key, each in members.items():
         try:
             found[read_key(key)] = read(each)
         except Misfit as misfit:

@@ -1,6 +1,6 @@
-"""What we keep of a session.
+"""The checkpoint of a session.
 
-`records` are the nouns, `caps` the bounds, `reducer` applies one item to the state, `replay`
-applies a whole stream of bytes, `memory` replays accepted updates, `canonical` writes the bytes,
-`view` the text a model reads, `text` and `redaction` what becomes of a value before it is stored.
+`records` has its records and bounds.  `replay` makes it from bytes, with `reducer`, `state` and
+`memory`, which replays accepted updates.  `claims` validates new updates.  `canonical` writes the
+bytes, `view` the text for a model.  `text` redacts and shortens values.
 """

@@ -1,13 +1,13 @@
-"""A checkpoint as canonical bytes, and back.
+"""A checkpoint as canonical bytes, and the codecs of stored records.
 
-`to_bytes` fixes key order, escaping and the final LF ("Bytes of `checkpoint_v1.json`"); two equal
-checkpoints have equal bytes on every system.  `from_bytes` is strict: what it does not know it
-refuses, since a file of another version is derived again rather than guessed at (DSC-58).
+Equal checkpoints have equal bytes on every system: key order, escaping and the final LF are fixed.
+`from_bytes` refuses all it does not know: a file of another version is derived again (DSC-58).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from operator import methodcaller
 from typing import Any, TypeVar, get_args
 
 import orjson
@@ -28,7 +28,7 @@ SCHEMA_VERSION = 1
 _UNKNOWN = f"not a checkpoint of version {SCHEMA_VERSION}"
 
 _codec = Codec(closed=True, fill="none", sparse=True)
-"""An optional key without value is absent; only the task is always there, null or not."""
+"""An optional key without a value is absent; only `task` is always present."""
 
 
 class BadCheckpoint(ValueError):
@@ -36,12 +36,12 @@ class BadCheckpoint(ValueError):
 
 
 def to_bytes(checkpoint: Checkpoint) -> bytes:
-    """Return the one line of JSON that this checkpoint is, with its LF."""
+    """Return the checkpoint as one line of JSON with its LF."""
     return orjson.dumps(to_json(checkpoint)) + b"\n"
 
 
 def to_json(checkpoint: Checkpoint) -> dict[str, Any]:
-    """Return the checkpoint as JSON values, keys in their order on disk (DSC-20)."""
+    """Return the checkpoint as JSON values, with keys in their order on disk (DSC-20)."""
     plan, facts, artifacts = checkpoint.plan, checkpoint.facts, checkpoint.artifacts
     return {
         "schemaVersion": SCHEMA_VERSION,
@@ -58,7 +58,7 @@ def to_json(checkpoint: Checkpoint) -> dict[str, Any]:
 
 
 def from_bytes(data: bytes) -> Checkpoint:
-    """Read a checkpoint back; raise `BadCheckpoint` for anything but version 1."""
+    """Read a checkpoint; raises `BadCheckpoint`."""
     try:
         return from_json(orjson.loads(data))
     except orjson.JSONDecodeError as error:
@@ -66,24 +66,23 @@ def from_bytes(data: bytes) -> Checkpoint:
 
 
 def from_json(value: object) -> Checkpoint:
-    """Read a checkpoint from JSON values; raise `BadCheckpoint` for anything but version 1.
+    """Read a checkpoint from JSON values; raises `BadCheckpoint`.
 
-    The written status is checked for its vocabulary and then forgotten: it is derived (DSC-37).
+    The status of a fact must be a known one, and is then dropped: it is derived (DSC-37).
     """
     if not is_object(value) or not _is_known(value.get("schemaVersion")) or "task" not in value:
         raise BadCheckpoint(_UNKNOWN)
     facts = value.get("facts")
     if is_object(facts):
         facts = {key: _without_status(fact) for key, fact in facts.items()}
-    told = {key: each for key, each in value.items() if key != "schemaVersion"}
+    fields = {key: each for key, each in value.items() if key != "schemaVersion"}
     try:
-        checkpoint = _codec.read(told | {"facts": facts}, Checkpoint)
+        checkpoint = _codec.read(fields | {"facts": facts}, Checkpoint)
     except Misfit as misfit:
         raise BadCheckpoint(_UNKNOWN) from misfit
     for uri, artifact in checkpoint.artifacts.items():
         if artifact.uri != uri:
-            message = "an artifact stands under another name"
-            raise BadCheckpoint(message)
+            raise BadCheckpoint("an artifact stands under another name")
     return checkpoint
 
 
@@ -92,7 +91,7 @@ def _is_known(version: object) -> bool:
 
 
 def _fact(fact: Fact, artifacts: Mapping[str, Artifact]) -> dict[str, Any]:
-    """Return a fact with its status, which stands before the last key."""
+    """Return a fact with its status before the last key."""
     written = _codec.write(fact)
     last = written.popitem()
     return dict([*written.items(), ("status", status_of(fact, artifacts)), last])
@@ -105,26 +104,21 @@ def _without_status(fact: object) -> object:
 
 
 kept = Codec(own={Checkpoint: Form(to_json, from_json)})
-"""How records lie in files for years.  Writing is exact: every key, `null` where there is no value.
-Reading is tolerant: an unknown key is passed over, and a missing one has its default."""
+"""For records in files.  It writes every key, with `null` if there is no value.  It passes over
+unknown keys, and missing ones have their default."""
 
 
 T = TypeVar("T")
 
 
 def saved(record: object) -> object:
-    """Return a record as JSON values."""
+    """Return a part of the state of a session as JSON values."""
     return _state_codec.write(record)
 
 
 def loaded(kind: type[T], value: object) -> T:
-    """Take up what `saved` gave; raises `ValueError` for anything else."""
+    """Read what `saved` returned; raises `ValueError`."""
     return _state_codec.read(value, kind)
-
-
-def _spelled(raw: bytes) -> str:
-    """Spell a line of a rollout, which need not be UTF-8: mostly as it is."""
-    return raw.decode("latin-1")
 
 
 def _raw(value: object) -> bytes:
@@ -134,7 +128,6 @@ def _raw(value: object) -> bytes:
 
 
 def _none(value: object) -> None:
-    """Take only None: there is no function between two readings."""
     if value is not None:
         raise TypeError("expected nothing")
 
@@ -142,5 +135,9 @@ def _none(value: object) -> None:
 _state_codec = Codec(
     names=str,
     fill="nothing",
-    own={**kept.own, bytes: Form(_spelled, _raw), Callable: Form(_none, _none)},
+    own={
+        **kept.own,
+        bytes: Form(methodcaller("decode", "latin-1"), _raw),
+        Callable: Form(_none, _none),
+    },
 )

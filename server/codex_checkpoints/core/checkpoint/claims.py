@@ -1,11 +1,9 @@
-"""The strict door of the memory: say whether a payload may be accepted (DSC-32 to DSC-36).
+"""Validates the payloads of `memory.apply` (DSC-32 to DSC-36).
 
-`check` holds a `memory.apply` payload against what the host knows of the session.  It changes
-nothing and believes nothing: evidence must exist, dependencies must be observed, hashes are the
-host's.  What it accepts becomes a line of `updates.jsonl` and is never checked again (`memory`);
-sequence number, turn and time are put there by the caller.
+`check` compares a payload with what the host knows of the session.  The caller stores an accepted
+payload as a line of `updates.jsonl`, with sequence number, turn and time.
 
-The rules are asked in this order and the first that is broken is the answer:
+The rules apply in this order, and the first broken one is returned:
 
 1. size: at most 64 KiB (`limit_exceeded`);
 2. shape: JSON of one of the three kinds, problems listed (`invalid_payload`);
@@ -19,12 +17,11 @@ The rules are asked in this order and the first that is broken is the answer:
 10. decisions: replace another one that is stored (`supersedes_unknown`, DSC-77), under an id that
     was never used (`conflict`).
 
-Texts that are too long and steps that are too many are no reason to refuse: they are cut when the
-update is replayed, and `Accepted.shortened` tells which.  A refusal names places in the payload and
-never repeats a text that was refused for what it says.
+Long texts and excess steps are accepted: `memory` cuts them, and `Accepted.shortened` lists them.
+A refusal names places in the payload and never repeats a refused text.
 
-A key and its value count as the one line that they become in a view, and so do a decision and its
-rationale: nothing is said by halves.
+Rules 5 and 6 also check a key together with its value, and a decision with its rationale, as they
+stand in one line of a view.
 """
 
 import re
@@ -45,7 +42,6 @@ from codex_checkpoints.core.checkpoint.payloads import (
     FactClaim,
     PlanClaim,
     read,
-    schema,
 )
 from codex_checkpoints.core.checkpoint.policy import standing_policy
 from codex_checkpoints.core.checkpoint.records import (
@@ -61,7 +57,7 @@ from codex_checkpoints.core.rollout.paths import encoded
 from codex_checkpoints.values import frozen
 
 TASK = "task"
-"""As `ref` of evidence from the user: the message that set the task (DSC-82)."""
+"""The `ref` for the message that set the task (DSC-82)."""
 
 Code = Literal[
     "conflict",
@@ -79,11 +75,11 @@ Code = Literal[
 
 @frozen
 class Known:
-    """What the host knows of the session at this moment.
+    """What the host knows of the session.
 
-    `user_refs` are the messages of turns that count, `call_ids` all calls with an outcome,
-    `artifacts` those of the checkpoint with their current hashes, `decisions` the ids of those
-    stored, `used_decision_ids` these and the ones evicted since.
+    `user_refs` are the messages of turns that count, `call_ids` the calls with an outcome,
+    `artifacts` those of the checkpoint with current hashes, `decisions` the ids of the stored ones,
+    `used_decision_ids` also those of evicted ones.
     """
 
     task_ref: str | None
@@ -97,10 +93,10 @@ class Known:
 
 @frozen
 class Accepted:
-    """A payload to be stored: aliases resolved, claimed hashes left out, values untouched.
+    """A payload to be stored: aliases resolved, claimed hashes left out, values unchanged.
 
-    `hashes` says what the host sees of each dependency (`unknown:` where it sees nothing) and of
-    the evidence (left out where it sees nothing).  `shortened` names the places that will be cut.
+    `hashes` has the host's hash of each dependency (`unknown:` if there is none) and of the
+    evidence (absent if there is none).  `shortened` names the places that will be cut.
     """
 
     payload: Mapping[str, object]
@@ -110,7 +106,7 @@ class Accepted:
 
 @frozen
 class Rejected:
-    """A refusal: which rule was broken, what broke it, how to satisfy it (DSC-36)."""
+    """A refusal: the broken rule, what broke it, and how to satisfy it (DSC-36)."""
 
     code: Code
     rule: str
@@ -120,7 +116,7 @@ class Rejected:
 
 
 def misshapen(problems: list[str], rule: str = "shape") -> Rejected:
-    """Refuse a payload for what it is, whatever the session is like."""
+    """Return the refusal of a payload with the wrong shape."""
     return Rejected(
         "invalid_payload",
         rule,
@@ -132,19 +128,19 @@ def misshapen(problems: list[str], rule: str = "shape") -> Rejected:
 
 @frozen
 class Found:
-    """What a rule of a table found, and where in the payload: `steps[2].text`."""
+    """The rule that found something, and the place in the payload: `steps[2].text`."""
 
     at: str
     rule: str
 
 
 def secret_in(claim: Claim) -> Found | None:
-    """Return the first secret, in the order of the record's fields (DSC-81)."""
+    """Return the first secret in the order of the fields (DSC-81)."""
     texts = list(_texts(claim, ""))
     if isinstance(claim, FactClaim):
         texts.append(("key, value", f"{claim.key}: {claim.value}"))
     for at, text in texts:
-        # What is stored has its line breaks folded, which may bring two halves together.
+        # Stored text has no line breaks, which may join two halves of a secret.
         rule = find_secret(text) or find_secret(one_line(text))
         if rule is not None:
             return Found(at, rule)
@@ -178,7 +174,7 @@ def _is_tuple(part: object) -> TypeGuard[tuple[object, ...]]:
 
 
 def _shown(claim: Claim) -> Iterator[tuple[str, str]]:
-    """Yield what may be read as a sentence; the words of a name stand apart."""
+    """Yield place and text of what a view shows; the words of a name are separated."""
     match claim:
         case FactClaim():
             yield "value", claim.value
@@ -199,19 +195,16 @@ def _shown(claim: Claim) -> Iterator[tuple[str, str]]:
 
 
 def _words(name: str) -> str:
-    return _JOINTS.sub(" ", name)
-
-
-_JOINTS = re.compile(r"[._/:-]+")
+    return re.sub(r"[._/:-]+", " ", name)
 
 
 def seen_hash(evidence: EvidenceClaim, artifacts: Mapping[str, Artifact]) -> str | None:
-    """Return the hash that the host sees of the evidence, None where it sees none."""
+    """Return the host's hash of the evidence, None if there is none."""
     if evidence.source == "user":
         return None
     if evidence.source == "file":
         return artifacts[evidence.ref].hash if evidence.ref in artifacts else None
-    # Several calls of one script share its id; they have one hash, or none can be told.
+    # Several calls of one script share its id: there is a hash only if it is the same for all.
     name = encoded(evidence.ref)
     found = {
         artifact.hash
@@ -347,8 +340,8 @@ def _claimed_hashes(claim: Claim, session: Known) -> Rejected | None:
             (f"dependsOn[{place}]", each.hash, session.artifacts[each.uri].hash)
             for place, each in enumerate(claim.depends_on)
         ]
-    for at, said, seen in claimed:
-        if said is not None and said != seen:
+    for at, claimed_hash, seen in claimed:
+        if claimed_hash is not None and claimed_hash != seen:
             how = "cannot be checked here" if seen is None else "differs from what the host sees"
             return Rejected(
                 "forged_hash",
@@ -386,7 +379,7 @@ def _decisions(claim: Claim, session: Known) -> Rejected | None:
 
 
 _SHOWN = 80
-"""How much of a name is said back in a message."""
+"""Code points of a name that a message repeats."""
 
 _CITE = "Cite an anchor as memory.read lists it: a user message, an observed file or a tool call."
 
@@ -400,16 +393,12 @@ RULES = (
     _claimed_hashes,
     _decisions,
 )
-"""Every rule, in the order in which they are asked."""
-
-
-__all__ = ["MAX_PAYLOAD_BYTES", "Accepted", "Known", "Rejected", "check", "schema"]
 
 MAX_PAYLOAD_BYTES = 65_536
 
 
 def check(payload: bytes, session: Known) -> Accepted | Rejected:
-    """Accept a payload, or say which rule it breaks and how to satisfy it."""
+    """Return the payload as accepted, or the first rule that it breaks."""
     if len(payload) > MAX_PAYLOAD_BYTES:
         return Rejected(
             "limit_exceeded",
@@ -419,14 +408,14 @@ def check(payload: bytes, session: Known) -> Accepted | Rejected:
             {"bytes": len(payload), "limit": MAX_PAYLOAD_BYTES},
         )
     try:
-        asked: object = orjson.loads(payload)
+        value: object = orjson.loads(payload)
     except orjson.JSONDecodeError:
         return misshapen(["the payload is no JSON"])
-    if not is_object(asked):
+    if not is_object(value):
         return misshapen(["the payload is no JSON object"])
-    if asked.get("evidence", {}) in (None, {}):
-        asked = {key: part for key, part in asked.items() if key != "evidence"}
-    claim = read(asked)
+    if value.get("evidence", {}) in (None, {}):
+        value = {key: part for key, part in value.items() if key != "evidence"}
+    claim = read(value)
     if isinstance(claim, list):
         return misshapen(claim)
     claim = _resolved(claim, session.task_ref)
@@ -434,32 +423,32 @@ def check(payload: bytes, session: Known) -> Accepted | Rejected:
     if rejected is not None:
         return rejected
     return Accepted(
-        _stored(asked, claim), _hashes(claim, session), tuple(_cut(claim, session.limits))
+        _stored(value, claim), _hashes(claim, session), tuple(_cut(claim, session.limits))
     )
 
 
 def _resolved(claim: Claim, task: str | None) -> Claim:
-    """Put the id of the message that set the task where the payload says `task` (DSC-82)."""
+    """Replace the ref `task` by the id of the message that set the task (DSC-82)."""
     evidence = claim.evidence
     if task is None or (evidence.source, evidence.ref) != ("user", TASK):
         return claim
     return attrs.evolve(claim, evidence=attrs.evolve(evidence, ref=task))
 
 
-def _stored(asked: Mapping[str, object], claim: Claim) -> Mapping[str, object]:
-    """Return the payload as it came, but for the alias and for the claimed hashes."""
+def _stored(payload: Mapping[str, object], claim: Claim) -> Mapping[str, object]:
+    """Return the payload with the alias resolved and without the claimed hashes."""
     evidence = {"source": claim.evidence.source, "ref": claim.evidence.ref}
-    stored = {**asked, "evidence": evidence}
+    stored = {**payload, "evidence": evidence}
     if isinstance(claim, FactClaim) and "dependsOn" in stored:
         stored["dependsOn"] = [{"uri": each.uri} for each in claim.depends_on]
     return stored
 
 
 def _hashes(claim: Claim, session: Known) -> Mapping[str, str]:
-    """Return what the host sees of everything that the payload rests on."""
+    """Return the host's hashes of evidence and dependencies."""
     seen = seen_hash(claim.evidence, session.artifacts)
     hashes = {} if seen is None else {claim.evidence.ref: seen}
-    # Last, so that a file with the name of a call is never taken for what the call put out.
+    # Last, so that a dependency with the name of a call keeps its own hash.
     if isinstance(claim, FactClaim):
         hashes |= {
             each.uri: session.artifacts[each.uri].hash or UNKNOWN_HASH for each in claim.depends_on
@@ -468,7 +457,7 @@ def _hashes(claim: Claim, session: Known) -> Mapping[str, str]:
 
 
 def _cut(claim: Claim, limits: Limits) -> Iterator[str]:
-    """Name the texts and steps that replaying will shorten (DSC-24, DSC-76)."""
+    """Yield the places of the texts and steps that `memory` cuts (DSC-24, DSC-76)."""
     match claim:
         case FactClaim():
             texts = {"value": claim.value}

@@ -1,10 +1,7 @@
-"""Accepted updates, replayed: the facts, decisions and plan that came through `memory.apply`.
+"""Replays accepted updates: the facts, decisions and plan that came through `memory.apply`.
 
-An update was checked when it was accepted and is never checked again; replaying the same updates
-over the same turns gives the same records (rules, "Updates").  One that belongs to a turn
-that was rolled back does not count, as if it had never been there (DSC-78).
-
-Checking a payload before it is accepted is not done here.
+Updates were validated when they were accepted, and are not validated again (rules, "Updates").  An
+update of a turn that was rolled back does not count (DSC-78).
 """
 
 from __future__ import annotations
@@ -32,7 +29,7 @@ from codex_checkpoints.values import frozen
 class Update:
     """One line of `updates.jsonl`: an accepted payload, or the revocation of earlier ones.
 
-    `at` is when that was, for people; nothing is decided by it.
+    `revokes` is a kind and a name.  `at` is only shown to people.
     """
 
     seq: int
@@ -45,10 +42,10 @@ class Update:
 
 @frozen
 class Memory:
-    """What the updates amount to; `plan_seq` is where the plan was accepted, if there is one.
+    """The result of the updates; `plan_seq` is that of the plan, -1 if there is none.
 
     `origins` has the newest counting update of each fact key and each decision id, by kind and
-    name; those that were evicted or revoked since are still there.  What a seed held has none.
+    name, also of those that were evicted or revoked since.  Notes of a seed have none.
     """
 
     facts: Mapping[str, Fact]
@@ -66,11 +63,11 @@ _SOURCES: Mapping[str, EvidenceSource] = {
 
 
 class _StrangeError(Exception):
-    """A record that is not of the form in which updates are stored."""
+    """An update whose form is unknown."""
 
 
 def update_of(line: object) -> Update | None:
-    """Read one line of `updates.jsonl`; None for what is no update at all."""
+    """Read one line of `updates.jsonl`; None if it is no update."""
     known = object_of(line)
     seq, turn_id, revoke = known.get("seq"), known.get("turnId"), known.get("revoke")
     if type(seq) is not int or not isinstance(turn_id, str | None):
@@ -92,10 +89,9 @@ def replay(
     limits: Limits,
     seed: Checkpoint | None = None,
 ) -> Memory:
-    """Return what the counting updates amount to, each after the record with its `seq`.
+    """Apply the updates that count, in the order of their `seq`, to the notes of a seed.
 
-    They change what the session began with, if it began with a `seed`; its plan is not among that.
-    The file is on disk for years: an update of a form that we do not know is passed over.
+    The plan of the seed is not included.  An update whose form is unknown is passed over.
     """
     facts: dict[str, Fact] = {} if seed is None else dict(seed.facts)
     decisions: list[Decision] = [] if seed is None else [*seed.decisions]
@@ -136,7 +132,7 @@ def _revoke(revokes: tuple[str, str], facts: dict[str, Fact], decisions: list[De
 
 
 def _evict_facts(facts: dict[str, Fact], limits: Limits) -> None:
-    """Let go of the facts touched longest ago, ties by key (DSC-25)."""
+    """Drop the facts touched longest ago, ties by key (DSC-25)."""
     while len(facts) > limits.max_facts_total:
         del facts[min(facts, key=lambda key: (facts[key].last_touched_seq, key))]
 
@@ -170,13 +166,13 @@ def _value(text: object, limits: Limits) -> str:
     return value(_text(text), limits.max_value_chars)
 
 
-def _evidence(told: object, update: Update, uris: Container[str] = ()) -> Evidence:
-    """Read the evidence of a record whose dependencies are `uris`.
+def _evidence(value: object, update: Update, uris: Container[str] = ()) -> Evidence:
+    """Read the evidence of a record with the dependencies `uris`.
 
-    A message has no hash; and a call of which a dependency has the name has none here, since the
-    one that was stored under that name is the dependency's.
+    A message has no hash.  A call with the name of a dependency has none either: the hash stored
+    under that name is the dependency's.
     """
-    record = object_of(told)
+    record = object_of(value)
     ref = _text(record.get("ref"))
     source = _SOURCES.get(_text(record.get("source")))
     if source is None:
@@ -207,9 +203,9 @@ def _decision(payload: Json, update: Update, limits: Limits) -> Decision:
 
 
 def _plan(payload: Json, update: Update, limits: Limits) -> Plan:
-    """Keep the first steps in plan order; `done` names those alone (DSC-76)."""
-    told = [object_of(step) for step in _list(payload.get("steps"))]
-    steps = tuple(Step(_text(step.get("id")), _value(step.get("text"), limits)) for step in told)
+    """Keep the first steps; `done` has an entry for each of them (DSC-76)."""
+    listed = [object_of(step) for step in _list(payload.get("steps"))]
+    steps = tuple(Step(_text(step.get("id")), _value(step.get("text"), limits)) for step in listed)
     kept = steps[: limits.max_plan_steps_total]
     done = object_of(payload.get("done"))
     return Plan(

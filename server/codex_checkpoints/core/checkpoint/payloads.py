@@ -1,12 +1,8 @@
-"""What a `memory.apply` payload looks like: a record for each of the three kinds (DSC-33).
+"""The shape of `memory.apply` payloads (DSC-33; rules, "`memory.apply` payloads").
 
-The records are the one source (rules, "`memory.apply` payloads"): `read` takes JSON values by
-them and lists everything that does not fit, `schema` publishes them.  None of them has a place
-for a task, an artifact, a status or an instruction (DSC-12, DSC-37, DSC-61, DSC-62).  Whether a
-payload may be accepted is left to `claims.py`.
-
-Unknown keys, missing keys, `null` and texts that say nothing do not fit.  A missing `evidence`
-does: it has a refusal of its own (DSC-34).
+`read` and `schema` both follow the records of the three kinds.  No record has a field for a task,
+an artifact, a status or an instruction (DSC-12, DSC-37, DSC-61, DSC-62).  A missing `evidence` fits
+the shape: `claims` refuses it with a code of its own (DSC-34).
 """
 
 import unicodedata
@@ -24,32 +20,29 @@ from codex_checkpoints.core.rollout.fields import CONTROLS, is_object
 from codex_checkpoints.values import frozen
 
 MAX_DEPENDENCIES = 16
-"""More are refused with `limit_exceeded`, so not here."""
+"""`claims` refuses more, with `limit_exceeded`."""
 
 MAX_NAME = 128
 """Characters of a fact key, a decision id and a step id."""
 
-_LISTED = 32
-"""How many problems are listed one by one."""
-
-_SHOWN = 40
-"""How much of an unknown key is said back."""
+_LISTED = 32  # problems
+_SHOWN = 40  # code points of an unknown key
 
 Name = Annotated[str, "name"]
 """1 to `MAX_NAME` letters, digits or `. _ - / :`, in NFC."""
 
 Text = Annotated[str, "text"]
-"""A text that says something."""
+"""A text that is not blank."""
 
 
 def _is(doc: str) -> dict[str, str]:
-    """Describe a field in words, for the schema."""
+    """Return the metadata with which the schema describes a field."""
     return {"doc": doc}
 
 
 @frozen(kw_only=True)
 class EvidenceClaim:
-    """The message, file or tool call that a payload rests on, as its writer names it (DSC-16)."""
+    """The message, file or tool call that a payload rests on (DSC-16)."""
 
     source: EvidenceSource = field(metadata=_is("where it comes from"))
     ref: str = field(
@@ -64,12 +57,12 @@ class EvidenceClaim:
 
 
 NO_EVIDENCE = EvidenceClaim(source="user", ref="")
-"""What stands where a payload names none; told by identity."""
+"""The evidence of a payload without any, compared by identity."""
 
 
 @frozen(kw_only=True)
 class DependencyClaim:
-    """One artifact that a fact stands and falls with."""
+    """One artifact that a fact depends on."""
 
     uri: str = field(metadata=_is("the uri of an observed file, tool output or command"))
     hash: str | None = field(
@@ -139,14 +132,14 @@ KINDS: Mapping[str, type[FactClaim | DecisionClaim | PlanClaim]] = MappingProxyT
 )
 
 
-def read(asked: Mapping[str, object]) -> Claim | list[str]:
-    """Take a JSON object as a payload, or return everything about it that does not fit."""
-    kind = asked.get("kind")
+def read(payload: Mapping[str, object]) -> Claim | list[str]:
+    """Return the record of a payload, or all problems."""
+    kind = payload.get("kind")
     record = KINDS.get(kind) if isinstance(kind, str) else None
     if record is None:
         return [f"kind: must be one of {', '.join(KINDS)}"]
     try:
-        return _codec.read(asked, record)
+        return _codec.read(payload, record)
     except Misfit as misfit:
         found = [text for problem in misfit.problems for text in _texts(problem)]
     more = len(found) - _LISTED
@@ -154,7 +147,7 @@ def read(asked: Mapping[str, object]) -> Claim | list[str]:
 
 
 def _texts(problem: Problem) -> Iterator[str]:
-    """Yield a problem in words; unknown keys one by one."""
+    """Yield a problem in words, each unknown key by itself."""
     at = problem.at.removeprefix(".")
     if problem.what == "missing":
         yield f"{at}: missing"
@@ -177,30 +170,30 @@ def _must(kind: object, why: str) -> str:
     return why or "must be a text"
 
 
-def _name(asked: object) -> str:
-    if not isinstance(asked, str):
+def _name(name: object) -> str:
+    if not isinstance(name, str):
         raise TypeError("must be a text")
     if not (
-        1 <= len(asked) <= MAX_NAME
-        and unicodedata.is_normalized("NFC", asked)
-        and all(each in "._-/:" or unicodedata.category(each)[0] in "LN" for each in asked)
+        1 <= len(name) <= MAX_NAME
+        and unicodedata.is_normalized("NFC", name)
+        and all(each in "._-/:" or unicodedata.category(each)[0] in "LN" for each in name)
     ):
         raise ValueError(f"must be 1 to {MAX_NAME} letters, digits or . _ - / : in NFC")
-    return asked
+    return name
 
 
-def _text(asked: object) -> str:
-    if not isinstance(asked, str):
+def _text(text: object) -> str:
+    if not isinstance(text, str):
         raise TypeError("must be a text")
-    if not one_line(asked):
+    if not one_line(text):
         raise ValueError("says nothing")
-    return asked
+    return text
 
 
-def _flags(asked: object) -> Mapping[str, bool]:
-    if not is_object(asked) or any(type(flag) is not bool for flag in asked.values()):
+def _flags(flags: object) -> Mapping[str, bool]:
+    if not is_object(flags) or any(type(flag) is not bool for flag in flags.values()):
         raise TypeError("must be an object of true and false")
-    return cast("Mapping[str, bool]", asked)
+    return cast("Mapping[str, bool]", flags)
 
 
 def _same(known: object) -> object:
@@ -227,11 +220,10 @@ _FORMS: Mapping[object, Mapping[str, object]] = {
 
 
 def schema() -> dict[str, object]:
-    """Return the schema of all three kinds as one object, as clients of MCP want it.
+    """Return one schema for the three kinds.
 
-    Model services refuse `oneOf` at the top of a tool's input, and Codex passes on only what it
-    knows.  So the properties of all kinds stand together, and what one kind must and may have is
-    said by `if`, which may be dropped.
+    Model services refuse `oneOf` at the top of a tool's input, and Codex drops keywords that it
+    does not know.  So the properties of all kinds are in one list, and `if` restricts each kind.
     """
     properties: dict[str, object] = {}
     rest: dict[str, object] = {}
@@ -257,21 +249,20 @@ def schema() -> dict[str, object]:
 
 
 def _properties(record: type[attrs.AttrsInstance]) -> dict[str, object]:
-    return {camel(each.name): _described(each.type, each.metadata) for each in attrs.fields(record)}
+    return {
+        camel(each.name): _part(each.type)
+        | ({"description": each.metadata["doc"]} if each.metadata else {})
+        for each in attrs.fields(record)
+    }
 
 
 def _required(record: type[attrs.AttrsInstance]) -> list[str]:
-    """Name the keys without a default, and `evidence`, which only `read` does not ask for."""
+    """Return the keys without a default, and `evidence`."""
     return [
         camel(each.name)
         for each in attrs.fields(record)
         if each.default is attrs.NOTHING or each.name == "evidence"
     ]
-
-
-def _described(kind: object, about: Mapping[str, str]) -> dict[str, object]:
-    doc = about.get("doc")
-    return _part(kind) | ({"description": doc} if doc else {})
 
 
 def _part(kind: object) -> dict[str, object]:

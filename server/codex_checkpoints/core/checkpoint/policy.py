@@ -1,20 +1,19 @@
-"""Tell whether a text lays down how the agent is to behave from now on (DSC-12, DSC-60).
+"""Finds standing policies: texts that tell the agent how to behave from now on (DSC-12, DSC-60).
 
-The table `RULES` is the documentation: a name, what it finds, how.  A text is a policy when it is
-addressed to the agent, as an imperative at the start of a clause, in the second person or as "we
-always …", and also says that it is to last: *always*, *never*, *from now on*, *whenever you*, *you
-must*.  What changes who the agent is, undoes its instructions or looks like the markup of a prompt
-need not say so.  A bare imperative passes, since plan steps and decisions are written that way, and
-so does what is said of the project in the third person: "the API never returns null".
+The table `RULES` has the name, description and pattern of each.  A policy addresses the agent (an
+imperative at the start of a clause, the second person, or "we always …") and is meant to last:
+*always*, *never*, *from now on*, *whenever you*, *you must*.  Texts that change the agent's role,
+cancel its instructions or look like prompt markup are policies without such a word.  A bare
+imperative passes, since plan steps and decisions have that form, and so do statements about the
+project in the third person: "the API never returns null".
 
-A text is read line by line, each line with the next ones, and as a whole; hidden characters are
-taken out and letters that look like Latin ones are read as these.
+Lines are read alone, with the next ones, and as a whole, without hidden characters and with letters
+that look like Latin ones replaced by these.
 
-Limits.  English only.  Not seen are: other languages, irony, indirect speech ("the user would be
-glad of tabs"), policies in the plain present ("replies are in French"), digits for letters, encoded
-text, words spelt with gaps.  Wrongly refused are facts that speak to a reader ("you need to start
-redis", a quoted "You must log in", "we never retry") or that begin as an imperative would ("always
-run on 8080"): said of the project in the third person they pass.
+Limits.  English only.  Not found: irony, indirect speech ("the user would be glad of tabs"), the
+plain present ("replies are in French"), digits for letters, encoded text, words spelt with gaps.
+Wrongly refused: facts that address a reader ("you need to start redis", a quoted "You must log in",
+"we never retry") or that begin like an imperative ("always run on 8080").
 """
 
 import re
@@ -29,22 +28,22 @@ _CONTROLS = re.compile(rf"[{CONTROLS}]+")
 _BREAK = re.compile("[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 
 _GONE = frozenset({"Cf", "Me", "Mn"})
-"""Formats (zero-width, soft hyphen, tags) and marks; both are invisible or hang on a letter."""
+"""Formats (zero-width, soft hyphen, tags) and marks."""
 
 _WIDTHLESS = frozenset("\u115f\u1160\u3164\uffa0")
-"""Fillers, which count as letters; the unassigned of the tag block are looked for by number."""
+"""Fillers, which count as letters."""
 
 _IOTA = "\u0345"
-"""The one mark that becomes a letter when its case changes."""
+"""The only mark that becomes a letter when its case changes."""
 
 _ACUTE = "\u00b4"
-"""Written for an apostrophe at times; as a compatibility form it would be a space and a mark."""
+"""Some people type it as an apostrophe; NFKD would make a space and a mark of it."""
 
 _ASCII_AND_LATIN = "\u0300"
-"""Below are no marks, and of formats only the soft hyphen."""
+"""Below it there are no marks, and the soft hyphen is the only format."""
 
-# Of each letter first the Cyrillic shapes, then Greek, Armenian, and Latin ones: phonetic letters,
-# small capitals, letters with a stroke.
+# For each letter the Cyrillic shapes, then Greek, Armenian, and Latin ones: phonetic letters, small
+# capitals, letters with a stroke.
 _SHAPES = {
     "a": "\u0430\u03b1\u0251\u1d00",
     "b": "\u0432\u044c\u03b2\u0299",
@@ -84,18 +83,17 @@ _SMALL = {ord(shape): letter for letter, shapes in _SHAPES.items() for shape in 
     for first in (0x1F150, 0x1F170, 0x1F1E6)
     for place in range(26)
 }
-"""What each shape reads like: the table, and the three alphabets of emoji letters."""
+"""The letter for each shape: the table, and the three alphabets of emoji letters."""
 
 _CAPITAL = _SMALL | {0x3B7: "h", 0x3BC: "m", 0x3BD: "n", 0x3C5: "y", 0x4CF: "l"}
-"""The same, with Greek eta, mu, nu, upsilon and palochka as their capitals look: H, M, N, Y, l."""
+"""The same, with Greek eta, mu, nu, upsilon and palochka read as their capitals: H, M, N, Y, l."""
 
 
 def readings(text: str) -> tuple[str, ...]:
-    """Return what `text` reads like, in lower case and lines: mostly one reading, at times two.
+    """Return `text` as a person reads it, in lower case, with its lines.
 
-    Two where a letter looks like one Latin letter as a capital and like another one as a small
-    letter: Greek eta is `H` and `n`.  Neither case nor code points without a width change the
-    outcome.
+    There are two readings if a letter looks like one Latin letter as a capital and like another as
+    a small letter: Greek eta is `H` and `n`.
     """
     seen = _folded("".join(filter(_shows, _CONTROLS.sub(_space, text))))
     small, capital = seen.translate(_SMALL), seen.translate(_CAPITAL)
@@ -119,7 +117,7 @@ def _shows(character: str) -> bool:
 
 
 def _folded(text: str) -> str:
-    # Marks are gone but for those that the two decompositions below bring in, which go as well.
+    # The two decompositions add marks again, which are removed as well.
     once = unicodedata.normalize("NFKD", text.replace(_ACUTE, "'")).casefold()
     return "".join(
         character
@@ -137,9 +135,9 @@ def any_of(words: str) -> str:
 
 
 def clauses(line: str) -> list[str]:
-    """Split where a new clause may begin: sentence ends, colons, dashes, opening quotes, brackets.
+    """Split at sentence ends, colons, dashes, opening quotes and brackets.
 
-    Commas stay, as do brackets behind a word, which are calls: `from now() on`.
+    Not at commas, nor at brackets after a word, which are calls: `from now() on`.
     """
     return [
         clause for clause in _BOUNDARY.split(_EMPHASIS.sub("", line)) if len(clause) >= SHORTEST
@@ -177,7 +175,7 @@ _IS_A_VERB = (
 )
 
 DO = rf"(?:(?:please|then|also) )?{_VERB}{_IS_A_VERB}"
-"""An imperative: a verb of the list, not the subject of what follows ("test is …")."""
+"""An imperative: a verb of the list that is not a subject ("test is …")."""
 
 _FRAGMENT = (
     any_of(
@@ -203,12 +201,12 @@ EVER_DO = (
     rf"{EVER},? (?:{DO}|(?:{_LOOKS_LIKE_ONE}\b|(?!{_VERB}\b|{_FRAGMENT})[a-z])"
     r"[\w'-]*+(?![\w(\[./=]))"
 )
-"""*Always* or *never* and what may be an imperative."""
+"""*Always* or *never* with a possible imperative."""
 
 IF = "(?:before|after|when|while|once|until|if|unless)"
 
 YOU_DO = r"you(?!'| (?:are|can|want|need|know|prefer|would|wish|like|find|get|see|have|intend)\b)"
-"""Somebody who acts; "if you want tabs" speaks to a reader of manuals."""
+"""Someone who acts; "if you want tabs" addresses a reader of manuals."""
 
 OFTEN = "(?:whenever|(?:every|each|any) ?time|(?:at|before|after) (?:the \\w+ of )?(?:each|every))"
 
@@ -216,7 +214,7 @@ MUST = (
     "(?:must|shall|ought to|ha(?:ve|s) to|needs? to|had better|better|mustn't|shouldn't|shan't"
     r"|should(?! (?:see|get|find|notice|have|end)\b))"
 )
-"""What makes a duty of it; "you should see 12 tests" is none."""
+"""A duty; "you should see 12 tests" is none."""
 
 FRONT = (
     r"(?:[\W_]*+|(?:[^\w(]|_)*+\([^()]{0,40}\)[\W_]*+)(?:[0-9a-z]{1,3}[.)\]]++[\W_]*+){0,2}(?:"
@@ -228,7 +226,7 @@ FRONT = (
     )
     + r"\b[ ,]*+){0,5}?"
 )
-"""What may stand before the first word of a clause: quotes, bullets, numbers, a few words."""
+"""What may come before the first word of a clause: quotes, bullets, numbers, a few words."""
 
 
 _Where = Literal["line", "clause", "anywhere"]
@@ -236,7 +234,7 @@ _Where = Literal["line", "clause", "anywhere"]
 
 @frozen
 class Rule:
-    """One way to lay down behaviour, at the start of a line or clause or anywhere in the text."""
+    """One form of policy, at the start of a line or a clause, or anywhere in the text."""
 
     name: str
     finds: str
@@ -245,7 +243,7 @@ class Rule:
 
 
 def standing_policy(text: str) -> str | None:
-    """Name the first rule of the table that finds a standing policy in `text` (DSC-60)."""
+    """Return the name of the first rule that finds a standing policy, or None (DSC-60)."""
     places: dict[tuple[_Where, str], None] = {}
     for reading in readings(text):
         lines = [" ".join(line.split()) for line in reading.split("\n") if line.strip()]
@@ -262,7 +260,7 @@ def standing_policy(text: str) -> str | None:
     return None
 
 
-@cache  # Compiled no sooner than needed: it takes longer than a door may take to open.
+@cache  # Compiled when needed, since it takes long.
 def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
@@ -441,4 +439,4 @@ RULES = (
         r" (?:rules?|orders?|polic(?:y|ies)|instructions?)\b",
     ),
 )
-"""Every rule, in the order in which they are asked."""
+"""The rules in the order in which they apply."""

@@ -1,8 +1,4 @@
-"""The nouns of a checkpoint, and whether a fact among them still stands.
-
-Field names follow requirements DSC-14 to DSC-20; `canonical` gives them their names on disk.
-How records come to be is the reducer's and `memory`'s business, how they are shown the view's.
-"""
+"""The records of a checkpoint (DSC-14 to DSC-20), the status of a fact, and the bounds."""
 
 from __future__ import annotations
 
@@ -20,7 +16,7 @@ EvidenceSource = Literal["user", "file", "tool_output"]
 FactStatus = Literal["VALID", "SUSPECT"]
 
 UNKNOWN_HASH = "unknown:"
-"""The host could not see a file; equals nothing, not even itself."""
+"""The hash of a file that the host cannot read; it equals no hash, not even itself."""
 
 NOTHING: Mapping[str, bool] = MappingProxyType({})
 
@@ -36,7 +32,7 @@ class Evidence:
 
 @frozen
 class Task:
-    """What the user asked for last (DSC-29)."""
+    """The last request of the user (DSC-29)."""
 
     text: str
     evidence: Evidence
@@ -52,7 +48,7 @@ class Step:
 
 @frozen
 class Plan:
-    """The plan in its own order; `done` names every step that is kept (DSC-19, DSC-76)."""
+    """The plan in its own order; `done` has an entry for each step (DSC-19, DSC-76)."""
 
     steps: tuple[Step, ...] = ()
     done: Mapping[str, bool] = NOTHING
@@ -61,7 +57,7 @@ class Plan:
 
 @frozen
 class Decision:
-    """A decision with its reason; `seq` is where it was accepted (DSC-18)."""
+    """A decision with its reason, accepted after the record `seq` (DSC-18)."""
 
     decision_id: str
     topic: str | None
@@ -74,7 +70,7 @@ class Decision:
 
 @frozen
 class Artifact:
-    """A file, command or tool output that the session met; `hash` is the one seen now (DSC-15)."""
+    """A file, command or tool output of the session; `hash` is the current one (DSC-15)."""
 
     uri: str
     kind: ArtifactKind
@@ -84,7 +80,7 @@ class Artifact:
 
 @frozen
 class Dependency:
-    """What a fact rests on; `hash` is the one the host saw when the fact was accepted."""
+    """An artifact that a fact rests on, with its hash when the fact was accepted."""
 
     uri: str
     hash: str | None = None
@@ -92,7 +88,7 @@ class Dependency:
 
 @frozen
 class Fact:
-    """A fact with what it rests on; whether it stands is derived, never stored (DSC-37)."""
+    """A fact with what it rests on; its status is derived, never stored (DSC-37)."""
 
     value: str
     evidence: Evidence
@@ -114,7 +110,7 @@ class Checkpoint:
 
 
 def evidence_in(checkpoint: Checkpoint) -> Iterator[Evidence]:
-    """Yield what the records of a checkpoint rest on: task, plan, decisions, facts."""
+    """Yield the evidence of task, plan, decisions and facts."""
     if checkpoint.task is not None:
         yield checkpoint.task.evidence
     if checkpoint.plan.evidence is not None:
@@ -124,11 +120,10 @@ def evidence_in(checkpoint: Checkpoint) -> Iterator[Evidence]:
 
 
 def holds(dependency: Dependency, artifacts: Mapping[str, Artifact]) -> bool:
-    """Return whether a dependency is as it was (DSC-38).
+    """Return whether a dependency is unchanged (DSC-38).
 
-    It is when its artifact's hash is known now and equals the hash it was accepted with, where it
-    has one.  Hashes of different strategies carry different prefixes, so they never compare equal
-    (DSC-71).
+    Its artifact must have a known hash, equal to the accepted one if there is one.  Hashes of
+    different strategies have different prefixes, so they are never equal (DSC-71).
     """
     artifact = artifacts.get(dependency.uri)
     if artifact is None or artifact.hash in {None, UNKNOWN_HASH}:
@@ -137,35 +132,35 @@ def holds(dependency: Dependency, artifacts: Mapping[str, Artifact]) -> bool:
 
 
 def failing_dependency(fact: Fact, artifacts: Mapping[str, Artifact]) -> Dependency | None:
-    """Return the first dependency that does not hold, in the fact's own order (DSC-50)."""
+    """Return the first dependency of the fact that does not hold (DSC-50)."""
     return next((each for each in fact.depends_on if not holds(each, artifacts)), None)
 
 
 def status_of(fact: Fact, artifacts: Mapping[str, Artifact]) -> FactStatus:
-    """Return whether the fact stands against these artifacts (DSC-38, DSC-39)."""
+    """Return the status of a fact with these artifacts (DSC-38, DSC-39)."""
     return "VALID" if failing_dependency(fact, artifacts) is None else "SUSPECT"
 
 
 MAX_VALUE_CHARS = 160
-"""No stored or shown value is longer, in code points (DSC-23)."""
+"""Code points of a stored or shown value at most (DSC-23)."""
 
 MAX_URI_CHARS = 1024
-"""A uri is never cut; a longer one is not recorded, but counted."""
+"""Code points of a uri at most; a longer one is not recorded, but counted."""
 
 RETAINED_TOKENS = 20_000
-"""The default budget for the user's own words in a compaction (JUN-13); Codex has the same."""
+"""The default budget for the user's messages in a compaction, as in Codex (JUN-13)."""
 
 DEFAULT_BUDGET = 8000
-"""Tokens of a state pack where no setting says otherwise (`restoreBudgetTokens`)."""
+"""The default of `restoreBudgetTokens`: tokens of a state pack."""
 
 
 class BadCaps(ValueError):
-    """A cap that is missing, unknown, negative or not a whole number; the text says which."""
+    """A cap that is unknown, too small or not a whole number; the text names it."""
 
 
 @frozen
 class Limits:
-    """What a checkpoint keeps at most (DSC-23, DSC-28)."""
+    """The bounds of a checkpoint (DSC-23, DSC-28)."""
 
     max_facts_total: int = 64
     max_decisions_total: int = 32
@@ -195,7 +190,7 @@ class Caps:
                 raise BadCaps(message)
 
     def replaced(self, chosen: Mapping[str, object]) -> Caps:
-        """Return these caps with some replaced, named as in JSON; raise `BadCaps` for bad ones."""
+        """Return these caps with those in `chosen`, named as in JSON; raises `BadCaps`."""
         names = {camel(field.name): field.name for field in attrs.fields(Caps)}
         unknown = sorted(set(chosen) - set(names))
         if unknown:

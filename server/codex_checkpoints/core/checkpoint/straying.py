@@ -1,15 +1,13 @@
-"""Edits that neither the open plan nor recent work speaks of (DSC-68).
+"""Edits that are not related to the open plan or to recent work (DSC-68).
 
-An edited file is related to a session's state before the edit when one of these holds:
+An edited file is related to the state before the edit if one of these holds:
 
 1. it is among the recent artifacts;
-2. it lies in the folder of a recent file; the top folder counts for nothing here;
+2. it is in the folder of a recent file, other than the top folder;
 3. the task, an open plan step or a recent command names it: by its whole name, or by a word of
-   four letters or more of its name without the ending (`refresh` of `test_refresh.py`; `test`
-   itself tells nothing).
+   four letters or more of its name without the ending (`refresh` of `test_refresh.py`, not `test`).
 
-Where a session has neither an open step nor a recent artifact there is nothing to stray from.
-That somebody wants to be asked, and how, is left to the doors.
+Without an open step and a recent artifact every edit is related.
 """
 
 from __future__ import annotations
@@ -21,11 +19,11 @@ from collections.abc import Iterable
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 
 _WORD = re.compile(r"[^\W\d_]{4,}")
-_TELLS_NOTHING = frozenset({"test", "tests"})
+_COMMON = frozenset({"test", "tests"})
 
 
 def straying(before: Checkpoint, edited: Iterable[str]) -> tuple[str, ...]:
-    """Return the edited files, as uris, that nothing in the checkpoint before speaks of."""
+    """Return the uris of the edited files that are not related to the checkpoint before."""
     plan = before.plan
     steps = [step.text for step in plan.steps if not plan.done.get(step.id)]
     recent = set(before.recent_artifacts)
@@ -35,15 +33,15 @@ def straying(before: Checkpoint, edited: Iterable[str]) -> tuple[str, ...]:
     folders = {posixpath.dirname(each.uri) for each in artifacts if each.kind == "file"} - {"", "/"}
     commands = [each.uri for each in artifacts if each.kind == "command"]
     task = [] if before.task is None else [before.task.text]
-    spoken = "\n".join((*task, *steps, *commands)).casefold()
-    words = set(_WORD.findall(spoken)) - _TELLS_NOTHING
+    text = "\n".join((*task, *steps, *commands)).casefold()
+    words = set(_WORD.findall(text)) - _COMMON
 
     def is_related(uri: str) -> bool:
         name = posixpath.basename(uri).casefold()
         return (
             uri in recent
             or posixpath.dirname(uri) in folders
-            or re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", spoken) is not None
+            or re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", text) is not None
             or not words.isdisjoint(_WORD.findall(posixpath.splitext(name)[0]))
         )
 

@@ -1,8 +1,6 @@
-"""Make the text of values short and plain: one line, no control characters, cut to a limit.
+"""The text of values: secrets redacted, one line, no control characters, cut to a limit.
 
-The rules are "Text of values" in interfaces.md, DSC-51 and DSC-52. Which value has which limit is
-left to the caps; file URIs, which are never cut, to `core/rollout/paths.py`; secrets to
-`redaction.py`.
+See (rules, "Text of values"), DSC-51, DSC-52 and DSC-81.
 """
 
 import re
@@ -17,7 +15,7 @@ MARK = "[redacted]"
 
 @frozen
 class Rule:
-    """One kind of secret. A text without any of the lower-case `hints` is not searched for it."""
+    """One kind of secret; it is searched for only in texts with one of the lower-case `hints`."""
 
     name: str
     finds: str
@@ -27,7 +25,7 @@ class Rule:
 
     @property
     def pattern(self) -> re.Pattern[str]:
-        """Return how it is found; compiled for the first text with a hint, since few have one."""
+        """The compiled pattern; compiled when needed, since few texts have a hint."""
         return _compiled(self.source, self.flags)
 
 
@@ -37,7 +35,7 @@ def _compiled(source: str, flags: re.RegexFlag) -> re.Pattern[str]:
 
 
 def redact(text: str) -> str:
-    """Replace every secret that a rule finds by `[redacted]` (DSC-81)."""
+    """Replace each secret by `[redacted]` (DSC-81)."""
     parts: list[str] = []
     end = 0
     for start, behind in secrets(text):
@@ -47,7 +45,7 @@ def redact(text: str) -> str:
 
 
 def secrets(text: str) -> list[tuple[int, int]]:
-    """Return where the secrets of a text begin and end, in its order."""
+    """Return where the secrets of a text begin and end, in order."""
     lower = text.lower()
     for hint in _HINTS:
         if hint in lower:
@@ -57,7 +55,7 @@ def secrets(text: str) -> list[tuple[int, int]]:
     pieces = list(_between_marks(text))
     found: list[tuple[int, int]] = []
     while True:
-        # What a late rule cut out may have been the neighbour that an early one stumbled over.
+        # An early rule may find a secret only after a later rule has cut out its neighbour.
         known = len(found)
         for rule in RULES:
             pieces = [part for piece in pieces for part in _without_secrets(piece, rule, found)]
@@ -66,7 +64,7 @@ def secrets(text: str) -> list[tuple[int, int]]:
 
 
 def find_secret(text: str) -> str | None:
-    """Name the first rule of the table that finds a secret: such an update is refused (DSC-81)."""
+    """Return the name of the first rule that finds a secret, or None (DSC-81)."""
     pieces = [(piece, piece.lower()) for piece in text.split(MARK)]
     for rule in RULES:
         for piece, lower in pieces:
@@ -85,7 +83,7 @@ def _between_marks(text: str) -> Iterator[tuple[int, str]]:
 def _without_secrets(
     piece: tuple[int, str], rule: Rule, found: list[tuple[int, int]]
 ) -> Iterator[tuple[int, str]]:
-    """Yield what is left of a piece and where it stands; add to `found` what is not."""
+    """Yield the rest of a piece with its offsets; add the secrets to `found`."""
     at, text = piece
     lower = text.lower()
     end = 0
@@ -113,7 +111,7 @@ _BECOMES = rf"""
     (?: : \s{{0,2}} [a-z_]\w{{0,20}} \s{{0,2}} = | => | :?={{1,3}} | : ) \s{{0,3}}
 """
 _WORD = r"[!#-%*+\-./0-9:=?@A-Z^_a-z~\u00a1-\u024f]"
-"""One character of a value without quotes: neither white space nor what ends a word in code."""
+"""One character of a value without quotes: no white space, and nothing that ends a word in code."""
 
 _PLAUSIBLE = rf"""
     (?! [$<{{*(\[-] | %[(s] | \.\.\. | [~.]{{0,2}}/ | [a-z]:[\\/] | [a-z][a-z0-9+.-]{{1,20}}:// )
@@ -121,12 +119,12 @@ _PLAUSIBLE = rf"""
           | optional | password | refresh | required | secret | string | tokens? | undefined
           | u?int\d+ | float\d+ | auth[a-z]* | headers? | schemes? ) (?!{_WORD}) )
 """
-"""Variables, options, paths and URLs say where a secret is, some words what: they are none."""
+"""Not a secret: variables, options, paths, URLs, and some words."""
 
 _NOT_CODE = rf"(?! [a-z_]\w* (?: \.[a-z_]\w* )+ (?!{_WORD}) ) (?! [\w.$]*+ [(\[] )"
 _NOT_A_CONSTANT = rf"(?! (?-i:[A-Z_]++) (?!{_WORD}) )"
 _TELLING = r"(?= [!:?./$\-A-Z_a-z]*+ [0-9#%*+=@^~] )"
-"""More than letters: names in code and words in prose mostly have no digits."""
+"""More than letters; names in code and words in prose mostly have no digits."""
 
 _NOT_A_NUMBER = rf"(?(count) (?! [0-9.:/_%-]++ (?!{_WORD}) ) )"
 """`token: 150000` counts tokens, while `password: 150000` is a password."""
@@ -140,7 +138,7 @@ _RANDOM = r"""
     (?= (?: [A-Za-z0-9]++ [_-]++ ){0,6}?
         (?: [A-Za-z0-9]{20} | (?= [A-Za-z]*+ [0-9] ) [A-Za-z0-9]{10} ) )
 """
-"""Somewhere behind the prefix is a piece that no word is: `sk-…` also begins CSS classes."""
+"""After the prefix there is a piece that is no word: `sk-…` also begins CSS classes."""
 
 
 def _rule(
@@ -150,7 +148,7 @@ def _rule(
 
 
 def _key(name: str, finds: str, hints: tuple[str, ...], pattern: str) -> Rule:
-    """Make a rule for keys that are known by how they begin."""
+    """Return a rule for keys with a known beginning."""
     return _rule(name, finds, hints, rf"{_START} (?P<secret> {pattern} )", re.ASCII)
 
 
@@ -314,13 +312,13 @@ RULES = (
         """,
     ),
 )
-"""Every rule, in the order in which they are applied: what holds much text first."""
+"""The rules in the order in which they apply: those that match much text first."""
 
 _HINTS = tuple(dict.fromkeys(hint for rule in RULES for hint in rule.hints))
 
 
 SCANNED = 65_536
-"""Code points of a text that `value` looks at, counted after the white space in front of it."""
+"""Code points of a text that `value` reads after its leading white space."""
 
 _RUN = re.compile(f"[{CONTROLS}]+")
 _FRONT = re.compile(rf"[\s{CONTROLS}]*+")
@@ -328,23 +326,23 @@ _LONE = re.compile(r"[\ud800-\udfff]")
 
 
 def one_line(text: str) -> str:
-    """Turn each run of control characters into one space and trim the ends (DSC-52)."""
+    """Replace each run of control characters by one space, and trim the ends (DSC-52)."""
     return _LONE.sub("\ufffd", _RUN.sub(" ", text)).strip()
 
 
 def cut(text: str, limit: int) -> str:
-    """Shorten to `limit` code points, the last of them `…` if something was left off (DSC-51)."""
+    """Shorten to `limit` code points; the last one is `…` if the text was longer (DSC-51)."""
     if limit < 1:
         return ""
-    # Half a surrogate pair cannot be written as UTF-8; replacing it changes no length.
+    # Half a surrogate pair cannot be written as UTF-8.
     return _LONE.sub("\ufffd", text if len(text) <= limit else text[: limit - 1] + "…")
 
 
 def value(text: str, limit: int) -> str:
-    """Make `text` a value: redacted (DSC-81), on one line (DSC-52), cut (DSC-24, DSC-51).
+    """Return the text redacted (DSC-81), on one line (DSC-52), and cut (DSC-24, DSC-51).
 
-    Only the first `SCANNED` code points count. Should they shrink below the limit, a word that they
-    end in goes as well: it may be the front half of a secret whose other half was not looked at.
+    Only the first `SCANNED` code points count.  If they shrink below the limit, their last word is
+    dropped: it may be the first half of a secret.
     """
     front = _FRONT.match(text)
     start = front.end() if front else 0

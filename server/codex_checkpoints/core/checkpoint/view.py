@@ -1,9 +1,6 @@
-"""`view_v1`: a checkpoint as the text a model reads (DSC-42 to DSC-52, DSC-74).
+"""`view_v1`: a checkpoint as the text that a model reads (DSC-42 to DSC-52, DSC-74).
 
-A pure function of the checkpoint and the caps: the same two give the same text, byte for byte.
-Which caps are in force is the caller's business, and so is the how-to text around a view.
-
-The lines of single records are public: a state pack has its notes in the same form.
+The functions for the lines of single records are public: a state pack uses them too.
 """
 
 from __future__ import annotations
@@ -33,7 +30,7 @@ def view_v1(checkpoint: Checkpoint, caps: Caps) -> str:
     """Return the view: seven headings in fixed order, one line a record, one LF at the end."""
     suspect, valid = _facts(checkpoint, caps)
     sections = (
-        ("[TASK]", _task(checkpoint, caps)),
+        ("[TASK]", [] if checkpoint.task is None else [task_line(checkpoint.task, caps)]),
         ("[PLAN]", _plan(checkpoint, caps)),
         ("[RECENT_ARTIFACTS]", _recent(checkpoint, caps)),
         ("[DECISIONS]", _decisions(checkpoint, caps)),
@@ -47,7 +44,7 @@ def view_v1(checkpoint: Checkpoint, caps: Caps) -> str:
 
 
 def _value(text: str, caps: Caps) -> str:
-    # Stored text is at most 160 code points whatever a caller asks for.
+    # A shown value has at most 160 code points, whatever the caps say.
     return cut(one_line(text), min(caps.max_value_chars, MAX_VALUE_CHARS))
 
 
@@ -65,15 +62,11 @@ def step_line(step: Step, mark: str, caps: Caps) -> str:
     return f"- [{mark}] {_value(step.text, caps)} (id={one_line(step.id)})"
 
 
-def _task(checkpoint: Checkpoint, caps: Caps) -> list[str]:
-    return [] if checkpoint.task is None else [task_line(checkpoint.task, caps)]
-
-
 def _plan(checkpoint: Checkpoint, caps: Caps) -> list[str]:
     plan = checkpoint.plan
     still_open = [step for step in plan.steps if not plan.done.get(step.id, False)]
     done = [step for step in plan.steps if plan.done.get(step.id, False)]
-    # The first open ones are next, the last done ones are the freshest (DSC-46).
+    # The first open steps are next, the last done ones are the newest (DSC-46).
     kept_open = still_open[: caps.max_open_plan_steps]
     kept_done = done[len(done) - min(caps.max_done_plan_steps, len(done)) :]
     return [
@@ -89,7 +82,7 @@ def _recent(checkpoint: Checkpoint, caps: Caps) -> list[str]:
 
 
 def _artifact(artifact: Artifact, caps: Caps) -> str:
-    # A command is a value and is cut like one; a uri of a file or tool is never cut.
+    # A command is cut like a value; the uri of a file or a tool is never cut.
     is_value = artifact.kind == "command"
     uri = _value(artifact.uri, caps) if is_value else one_line(artifact.uri)
     known = "" if artifact.hash is None else f" (hash={one_line(artifact.hash)})"
@@ -103,7 +96,7 @@ def _decisions(checkpoint: Checkpoint, caps: Caps) -> list[str]:
 
 
 def standing_decisions(decisions: Iterable[Decision]) -> list[Decision]:
-    """Leave out each decision that a later one supersedes (DSC-48)."""
+    """Return the decisions without those that a later one supersedes (DSC-48)."""
     superseded: set[str] = set()
     standing: list[Decision] = []
     for decision in reversed(tuple(decisions)):
@@ -137,7 +130,7 @@ def _facts(checkpoint: Checkpoint, caps: Caps) -> tuple[list[str], list[str]]:
 
 
 def fact_line(key: str, fact: Fact, artifacts: Mapping[str, Artifact], caps: Caps) -> str:
-    """Return the line of a fact, with its proof or with why it is suspect (DSC-49, DSC-50)."""
+    """Return the line of a fact, with its evidence or the reason for SUSPECT (DSC-49, DSC-50)."""
     line = f"- {one_line(key)}: {_value(fact.value, caps)}"
     failing = failing_dependency(fact, artifacts)
     if failing is not None:

@@ -1,9 +1,7 @@
-"""Tell what a person wrote from what Codex, its tools and we ourselves put into user messages.
+"""Separates what a person wrote from what Codex, its tools and we put into user messages.
 
-Works on the text parts of one message of the role `user` (DSC-30, JUN-15, WIN-5; codex-sessions.md,
-section 4). Which messages are looked at, and what makes a turn of them, is left to `turns.py`.
-
-Texts may be very long, so only their ends are looked at, and never a copy is made of them.
+The functions take the text parts of one message with the role `user` (DSC-30, JUN-15, WIN-5).
+Texts may be very long, so only their ends are read, and they are never copied.
 """
 
 import hashlib
@@ -18,9 +16,9 @@ _SUMMARY_STARTS = (
     (399, b"\n", "e9b088e794a6bb9082ac053fcc760bd818d7e720ee4bcdc72c6e480de7b7cb0e"),
     (39, b"", "af6d3a175990eda97388e1a2ec8000424786a2427bbd749ba04bca764b019ad7"),
 )
-"""Bytes, what follows them, their SHA-256: the whole prefix, and the opening that versions share.
+"""Length in bytes, what follows, and SHA-256: of the whole prefix, and of its first sentence.
 
-Digests and not words: a text that quotes the prefix, this file for one, is then not taken for one.
+With digests a text that quotes this file is not mistaken for a summary.
 """
 
 _ENDS = 1024
@@ -53,31 +51,31 @@ _WINDOW_LINES = re.compile(
 )
 
 _FIRST = re.compile(r"[\s<#WwTt]")
-"""How all that is contextual begins: `<tag`, `# AGENTS.md`, `Warning:`, `Thread id:`."""
+"""The beginning of all injected text: `<tag`, `# AGENTS.md`, `Warning:`, `Thread id:`."""
 
 _OF_THE_USER = frozenset({"image", "realtime_delegation"})
-"""Tags that do not make a text contextual although they enclose it."""
+"""Tags around text that is not injected."""
 
 
 def is_human(parts: Sequence[str]) -> bool:
-    """Tell whether a user message with these text parts is a person's (DSC-30, JUN-15).
+    """Return whether a person wrote a message of the history (DSC-30, JUN-15).
 
-    One without any text, an image alone for example, is; it just says nothing.
+    A message without any text, such as an image alone, counts as a person's.
     """
     return _is_free_of(is_contextual, parts)
 
 
 def is_typed(parts: Sequence[str]) -> bool:
-    """Tell the same of a message of which the file itself says that it was typed ("Task").
+    """Return whether a person wrote a message that the file marks as typed (rules, "Task").
 
-    Then an element of an unknown name is what a person wrote, and so is what reads like a warning.
+    Unlike in `is_human`, elements with an unknown name and texts like a warning count as typed.
     """
     return _is_free_of(_is_known, parts)
 
 
 def is_contextual(part: str) -> bool:
-    """Tell whether a text part is injected context: one such part makes the message so (DSC-30)."""
-    if not _FIRST.match(part):  # before a longer look: hardly any prompt begins so
+    """Return whether a text part is injected; then its whole message is (DSC-30)."""
+    if not _FIRST.match(part):  # a quick check: hardly any prompt begins so
         return False
     start, end = _bounds(part)
     if end - start <= _WARNING_SEEN and _WARNINGS.match(part[start:end]):
@@ -86,12 +84,12 @@ def is_contextual(part: str) -> bool:
 
 
 def is_image_wrapper(part: str) -> bool:
-    """Tell whether a text part only marks where an image begins or ends: it is not text."""
+    """Return whether a text part only marks where an image begins or ends."""
     return len(part) <= _ENDS and "<" in part and _IMAGE.fullmatch(part) is not None
 
 
 def is_summary(text: str) -> bool:
-    """Tell whether this is a summary that Codex wrote when it compacted by itself (JUN-15)."""
+    """Return whether Codex wrote this text as the summary of a compaction (JUN-15)."""
     longest = _SUMMARY_STARTS[0][0] + 1
     head = text[:longest].encode(errors="replace")
     return any(
@@ -101,13 +99,13 @@ def is_summary(text: str) -> bool:
 
 
 def request_of(text: str) -> str:
-    """Return what follows the last heading with which editors introduce the request ("Task")."""
+    """Return the text after the last heading that editors put before it (rules, "Task")."""
     found = text.rfind(_REQUEST)
     return text if found < 0 else text[found + len(_REQUEST) :]
 
 
 def _is_free_of(injected: Callable[[str], bool], parts: Sequence[str]) -> bool:
-    """Tell whether no part is injected, and the first is neither a summary nor ours."""
+    """Return whether no part is injected, and the first is neither a summary nor ours."""
     texts = [part for part in parts if not is_image_wrapper(part)]
     if any(map(injected, texts)):
         return False
@@ -115,7 +113,7 @@ def _is_free_of(injected: Callable[[str], bool], parts: Sequence[str]) -> bool:
 
 
 def _is_known(part: str) -> bool:
-    """Tell whether a text part is context of a kind that is known."""
+    """Return whether a text part is injected text of a known kind."""
     if not _FIRST.match(part):
         return False
     start, end = _bounds(part)
@@ -129,9 +127,9 @@ def _is_known(part: str) -> bool:
 
 
 def _is_one_block(part: str, start: int, end: int) -> bool:
-    """Tell whether a single element with a lower-case tag is all there is.
+    """Return whether the text is a single element with a lower-case tag.
 
-    Newer versions have more kinds of context than we know; people rarely write such a text.
+    Newer versions of Codex have unknown kinds; people rarely write such a text.
     """
     opening = _OPENING.match(part, start, min(end, start + _ENDS))
     if opening is None or opening["tag"] in _OF_THE_USER:
@@ -140,13 +138,13 @@ def _is_one_block(part: str, start: int, end: int) -> bool:
     closing = f"</{tag}>"
     if not part.endswith(closing, inside, end):
         return False
-    # `<b>x</b> and <b>y</b>` begins and ends alike but is two: then the first end has no own start.
+    # `<b>x</b> and <b>y</b>` is two elements: no start stands between the first start and end.
     first = part.find(closing, inside, min(end, inside + _NESTING_SEEN))
     return first in {-1, end - len(closing)} or part.find(f"<{tag}", inside, first) >= 0
 
 
 def _bounds(text: str) -> tuple[int, int]:
-    """Return where the text begins and ends without the white space around it."""
+    """Return where the text begins and ends without white space."""
     front = _SPACE.match(text)
     start, end = front.end() if front else 0, len(text)
     while end > start:

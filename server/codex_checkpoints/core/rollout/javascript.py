@@ -1,8 +1,7 @@
-"""The tool calls that a code-mode script spells out: `tools.<name>(<literal>)`.
+"""The tool calls with literal arguments in a code-mode script: `tools.<name>(<literal>)`.
 
-Code mode leaves only the text of its script in a legacy rollout. Here that text is scanned, not
-run: a call whose argument is a literal is read, any other is counted. What a literal is, is for
-`javascript_literal`; whether the script got as far as a call, and what came of it, for the caller.
+A legacy rollout has only the text of such a script.  The text is scanned, not run: calls with a
+literal argument are returned, others are counted.
 """
 
 import math
@@ -12,9 +11,9 @@ from typing import Final
 from codex_checkpoints.values import frozen
 
 DEEPEST: Final = 64
-"""How deep objects and arrays may nest: far beyond real arguments, far below Python's stack."""
+"""The deepest nesting of objects and arrays, far below Python's stack."""
 
-# No pattern here can match a text in two ways, so that a failure costs no more than a match.
+# No pattern here can match a text in two ways, so a failure costs no more than a match.
 SPACE: Final = re.compile(
     r"[\s\ufeff]+|//[^\n\r\u2028\u2029]*|/\*[^*]*(?:\*(?!/)[^*]*)*(?:\*/)?",
 )
@@ -44,30 +43,30 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 class NotLiteralError(Exception):
-    """What stands here is no literal, or one that JSON could not carry."""
+    """There is no literal here, or one that JSON cannot hold."""
 
 
 class Reader:
-    """Reads literals and what stands around them; `at` is the place it has come to."""
+    """Reads literals and the tokens around them; `at` is the current offset."""
 
     def __init__(self, source: str, at: int) -> None:
         self.source = source
         self.at: int = at
 
     def takes(self, token: str) -> bool:
-        """Step over a token and the space before it, if it comes next."""
+        """Skip a token and the space before it if it comes next; return whether it did."""
         self._skip_space()
         found = self.source.startswith(token, self.at)
         self.at += len(token) if found else 0
         return found
 
     def expect(self, token: str) -> None:
-        """Step over a token that has to come next."""
+        """Skip a token that must come next."""
         if not self.takes(token):
             raise NotLiteralError
 
     def value(self, depth: int = DEEPEST) -> object:
-        """Read the literal that comes next."""
+        """Read the next literal."""
         self._skip_space()
         if depth == 0 and self.source.startswith(("{", "["), self.at):
             raise NotLiteralError
@@ -86,7 +85,7 @@ class Reader:
         return self._number()
 
     def string(self) -> str:
-        """Read a string, or a template without code in it."""
+        """Read a string, or a template without code."""
         self._skip_space()
         plain = _DOUBLE.match(self.source, self.at) or _SINGLE.match(self.source, self.at)
         if string := plain:
@@ -103,7 +102,7 @@ class Reader:
         return text
 
     def name(self) -> str | None:
-        """Read the name that comes next, if one does."""
+        """Read the next name, if there is one."""
         self._skip_space()
         name = NAME.match(self.source, self.at)
         self.at = name.end() if name else self.at
@@ -129,7 +128,7 @@ class Reader:
             raise NotLiteralError
         else:
             name = self.string()
-        # That key sets what an object inherits from; it is no member.
+        # That key sets the prototype of an object; it is no member.
         if name == "__proto__":
             raise NotLiteralError
         return name
@@ -149,7 +148,7 @@ class Reader:
         if number is None:
             raise NotLiteralError
         self.at = number.end()
-        # Every number is a double there, and a whole one is written without a fraction.
+        # JavaScript has only doubles, and writes whole ones without a fraction.
         value = float(int(number[0], 0) if number["based"] else number[0])
         if math.isinf(value):
             raise NotLiteralError
@@ -161,7 +160,6 @@ class Reader:
 
 
 def _meant(escape: re.Match[str]) -> str:
-    """Give the character that an escape stands for."""
     if escape["bad"]:
         raise NotLiteralError
     if code := escape["point"] or escape["unit"] or escape["byte"]:
@@ -176,14 +174,14 @@ def _meant(escape: re.Match[str]) -> str:
 
 @frozen
 class LiteralCall:
-    """A call whose argument the script spells out; no argument at all reads as None."""
+    """A call with a literal argument, None if it has no argument."""
 
     name: str
     argument: object
 
 
-# A string or a regular expression that has no end takes the rest of its line: were it tried and
-# given up, a hostile script could have the same text tried from every character on.
+# A string or a regular expression without an end takes the rest of its line.  Otherwise a hostile
+# script could have the same text tried again from every character.
 _TOKEN: Final = re.compile(
     rf"(?P<space>{SPACE.pattern})"
     r"""|"[^"\\\n\r]*(?:\\(?:\r\n|.)[^"\\\n\r]*)*"?|'[^'\\\n\r]*(?:\\(?:\r\n|.)[^'\\\n\r]*)*'?"""
@@ -199,7 +197,7 @@ _BEFORE_AN_EXPRESSION: Final = re.compile(
 
 
 def literal_calls(source: str) -> tuple[tuple[LiteralCall, ...], int]:
-    """Read the literal calls of a script in the order of its text, and count the others."""
+    """Return the literal calls of a script in the order of its text, and the number of others."""
     scan = _Scan(source)
     scan.run()
     return tuple(scan.calls), scan.unread
@@ -208,8 +206,8 @@ def literal_calls(source: str) -> tuple[tuple[LiteralCall, ...], int]:
 class _Scan:
     """One pass over the tokens of a script.
 
-    `before` is the last token that is neither space nor comment; it tells a division from a
-    regular expression, and the object `tools` from a property of that name.
+    `before`, the last token that is neither space nor comment, separates a division from a regular
+    expression, and the object `tools` from a property of that name.
     """
 
     def __init__(self, source: str) -> None:
@@ -221,7 +219,7 @@ class _Scan:
         self.unread = 0
 
     def run(self) -> None:
-        """Go through the script, stepping over what only looks like code."""
+        """Scan the script; skip strings, templates, comments and regular expressions."""
         while token := _TOKEN.match(self.source, self.at):
             self.at = token.end()
             if token["space"] is None:
@@ -246,8 +244,8 @@ class _Scan:
                 pass
 
     def _template(self) -> None:
-        """Step over the text of a template, up to its end or to code inside it."""
-        # The code in `${…}` runs like any other, so it is scanned; its brace leads back here.
+        """Skip the text of a template, up to its end or to code inside it."""
+        # The code in `${…}` is scanned as well; its closing brace leads back here.
         self._step_over(TEMPLATE_TEXT, self.at)
         if self.source.startswith("${", self.at):
             self.at += 2
@@ -262,13 +260,13 @@ class _Scan:
         self.at = found.end() if found else self.at
 
     def _tool(self) -> None:
-        """Read or count the call that the word `tools` may begin."""
+        """Read or count the call that may follow the word `tools`."""
         reader = Reader(self.source, self.at)
         try:
             name = _called(reader)
             if name is None:
                 return
-            # Where the argument is no literal the scan goes on inside it: it may hold calls.
+            # If the argument is no literal, the scan continues inside it: it may hold calls.
             self.at, self.before = reader.at, "("
             argument = _only_argument(reader)
         except NotLiteralError:
@@ -279,7 +277,7 @@ class _Scan:
 
 
 def _ends_a_value(token: str) -> bool:
-    """Tell whether a slash after this token divides."""
+    """Return whether a slash after this token is a division."""
     if _BEFORE_AN_EXPRESSION.fullmatch(token):
         return False
     last = token[-1:]
@@ -287,10 +285,10 @@ def _ends_a_value(token: str) -> bool:
 
 
 def _called(reader: Reader) -> str | None:
-    """Read `.name(` or `["name"](`; None when no tool is called here."""
+    """Read `.name(` or `["name"](`; None if there is no call."""
     member = reader.takes("?.") or reader.takes(".")
     if reader.takes("["):
-        # A computed name may be any tool's, and it is hardly looked up without being called.
+        # A computed name may be that of any tool, and is mostly called.
         name = reader.string()
         reader.expect("]")
     else:
@@ -300,7 +298,7 @@ def _called(reader: Reader) -> str | None:
 
 
 def _only_argument(reader: Reader) -> object:
-    """Read one literal, or none, and the parenthesis that closes the call."""
+    """Read at most one literal, and the closing parenthesis."""
     if reader.takes(")"):
         return None
     argument = reader.value()

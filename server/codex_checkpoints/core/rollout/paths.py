@@ -1,10 +1,7 @@
-r"""Give a file that a session speaks of the one name it has in the checkpoint.
+"""The uri of a file in a checkpoint (DSC-8; rules, "Paths").
 
-Works on text alone (DSC-8; interfaces.md, Exact rules, "Paths"): nothing here looks at a disk, so
-the name is the same on every machine. Which tool call speaks of which path is left to `tools.py`;
-whether a file may be opened and what its hash is, to the workspace. A session from Windows may be
-read on Linux and the other way round: the kind of the paths follows from the session's base, never
-from the machine.
+Nothing here looks at a disk, so a uri is the same on every machine.  A session from Windows may be
+read on Linux and the other way round: the session's base decides the kind of its paths.
 """
 
 import re
@@ -15,10 +12,9 @@ from codex_checkpoints.core.rollout.fields import CONTROLS
 from codex_checkpoints.values import frozen
 
 MAX_URI = 1024
-"""Code points of a stored file URI; a longer one is not recorded ("Text of values")."""
+"""Code points of a stored file URI; a longer one is not recorded (rules, "Text of values")."""
 
-MAX_PATH = 65_536
-"""Code points of a path or folder that is looked at; no system opens a longer one."""
+MAX_PATH = 65_536  # code points; no system opens a longer one
 
 _Kind = Literal["posix", "windows"]
 
@@ -33,7 +29,7 @@ _SCHEME = re.compile(r"file://(?:localhost(?=/|\Z))?", re.ASCII | re.IGNORECASE)
 
 @frozen
 class FileUri:
-    """The name of a file; `encoded` tells that it had to be changed, so the file gets no hash."""
+    """The uri of a file; `encoded`: its name was changed, so the file gets no hash."""
 
     uri: str
     encoded: bool
@@ -42,9 +38,10 @@ class FileUri:
 def uri_of(
     path: str, *, folder: str | None, turn_folder: str | None, base: str | None
 ) -> FileUri | None:
-    """Name the file at `path`, or return None where it names no file (DSC-8, "Paths").
+    """Return the uri of the file at `path`, or None if there is none (DSC-8).
 
-    `folder` is the call's own, `turn_folder` that of the latest turn context, `base` the session's.
+    `folder` is that of the call, `turn_folder` that of the latest turn context, `base` that of the
+    session.
     """
     steps = (turn_folder or "", folder or "", path)
     if not path or any(len(step) > MAX_PATH for step in (base or "", *steps)):
@@ -65,10 +62,10 @@ def uri_of(
 
 
 def absolute_of(uri: str, base: str | None) -> str | None:
-    """Return the absolute path that a stored `uri` names, None where only a base could tell.
+    """Return the absolute path of a `uri` that is not encoded; None if that needs a base.
 
-    For URIs that were not encoded. It has `/` throughout and is of the base's kind: the host still
-    has to see whether that is its own kind (`C:/x` is a relative path elsewhere).
+    The path has `/` throughout and is of the base's kind: the caller checks whether that is the
+    kind of this machine (`C:/x` is a relative path elsewhere).
     """
     windows = _speaks_windows((base or "", uri))
     place = (_home(base, windows=windows) or _NOWHERE).joined(uri, windows=windows)
@@ -76,12 +73,12 @@ def absolute_of(uri: str, base: str | None) -> str | None:
 
 
 def encoded(name: str) -> str:
-    """Percent-encode the control characters of a name: UTF-8, upper case ("Text of values")."""
+    """Percent-encode the control characters of a name: UTF-8, upper case."""
     return _UNSAFE.sub(_percent, name)
 
 
 class _Place(NamedTuple):
-    """A path made plain: `/`, `C:/`, `//host/share/` or nothing, and the names below it."""
+    """A normalised path: `/`, `C:/`, `//host/share/` or nothing, and the names below it."""
 
     root: str
     parts: tuple[str, ...]
@@ -92,7 +89,7 @@ class _Place(NamedTuple):
         return whole.rstrip("/") if whole.startswith("//") else whole
 
     def joined(self, text: str, *, windows: bool) -> "_Place":
-        """Go on from here as `text` says; an absolute one begins anew."""
+        """Return the place that the path `text` names, seen from here."""
         root, names, anew = (_windows_root if windows else _posix_root)(self, text)
         parts = [] if anew else list(self.parts)
         for name in names.split("/"):
@@ -110,18 +107,18 @@ _NOWHERE = _Place("", ())
 
 
 def _posix_root(start: _Place, text: str) -> tuple[str, str, bool]:
-    """Split `text` into root and names. Two slashes at the front are one, as on Linux and macOS."""
+    """Return root, names, and whether they begin anew; two leading slashes count as one."""
     return ("/", text, True) if text.startswith("/") else (start.root, text, False)
 
 
 def _windows_root(start: _Place, text: str) -> tuple[str, str, bool]:
-    r"""Split `text` into root and names, for each of Windows' five ways to begin a path."""
+    """Return the same for each of Windows' five ways to begin a path."""
     text = text.replace("\\", "/")
     while verbatim := _VERBATIM.match(text):
         text = ("//" if verbatim["unc"] else "") + text[verbatim.end() :]
     if _DRIVE.match(text):
         root = f"{text[0].upper()}:/"
-        # `C:x` begins at the drive's current folder, which only a start on that drive can tell.
+        # `C:x` begins at the drive's current folder, known only if the start is on that drive.
         return root, text[2:], text[2:3] == "/" or root != start.root
     if text.startswith("//") and (names := [name for name in text.split("/") if name]):
         return f"//{'/'.join(names[:2])}/", "/".join(names[2:]), True
@@ -131,18 +128,18 @@ def _windows_root(start: _Place, text: str) -> tuple[str, str, bool]:
 
 
 def _home(base: str | None, *, windows: bool) -> _Place | None:
-    """Return the base as a place. One that is not absolute could be any folder: it is none."""
+    """Return the base as a place; None if it is not absolute."""
     plain = _plain(base, windows=windows) if base and _kind(base) else None
     return _NOWHERE.joined(plain, windows=windows) if plain else None
 
 
 def _relative(place: _Place, home: _Place, *, windows: bool) -> str:
-    """Return the name of `place` as seen from `home`: empty for `home` itself."""
+    """Return the path of `place` relative to `home`, empty for `home` itself."""
     names, above = (each.text.rstrip("/").split("/") for each in (place, home))
     head = names[: len(above)]
     inside = _folded(head) == _folded(above) if windows else head == above
     below = "/".join(names[len(above) :])
-    # A name such as `C:x` below the base would read like a drive: it is written in full.
+    # A name such as `C:x` below the base looks like a drive, so it is written in full.
     return place.text if not inside or (windows and _DRIVE.match(below)) else below
 
 
@@ -151,12 +148,12 @@ def _folded(names: list[str]) -> list[str]:
 
 
 def _speaks_windows(texts: Iterable[str]) -> bool:
-    """Tell whether the first absolute one of `texts` is a Windows path."""
+    """Return whether the first absolute one of `texts` is a Windows path."""
     return next((kind for text in texts if (kind := _kind(text))), "posix") == "windows"
 
 
 def _kind(text: str) -> _Kind | None:
-    """Tell what kind of absolute path `text` is; None for a relative one."""
+    """Return the kind of an absolute path; None for a relative one."""
     rest = _after_scheme(text)
     if rest is not None:
         # Only Windows makes a path of a file on another host.
@@ -167,7 +164,7 @@ def _kind(text: str) -> _Kind | None:
 
 
 def _plain(text: str, *, windows: bool) -> str | None:
-    """Turn a `file://` URI into a path; None where it is on a host that no such path can name."""
+    """Return the path of a `file://` URI; None if no path of this kind can name its host."""
     rest = _after_scheme(text)
     if rest is None:
         return text
@@ -179,19 +176,19 @@ def _plain(text: str, *, windows: bool) -> str | None:
 
 
 def _after_scheme(text: str) -> str | None:
-    """Return what follows `file://`, decoded, without the name of this very host."""
+    """Return what follows `file://` or `file://localhost`, decoded."""
     if (scheme := _SCHEME.match(text)) is None:
         return None
     return _ESCAPES.sub(_unescaped, text[scheme.end() :])
 
 
 def _unescaped(match: re.Match[str]) -> str:
-    """Decode escapes; bytes that are no UTF-8 become U+FFFD, as in texts."""
+    """Decode escapes; bytes that are no UTF-8 become U+FFFD."""
     return bytes.fromhex(match[0].replace("%", "")).decode(errors="replace")
 
 
 def _percent(match: re.Match[str]) -> str:
-    """Encode one character. Half a surrogate pair has no UTF-8: it becomes U+FFFD, as in texts."""
+    """Encode one character; half a surrogate pair becomes U+FFFD."""
     code = match[0]
     if "\ud800" <= code <= "\udfff":
         return "\ufffd"

@@ -1,8 +1,7 @@
-"""What a shell call plainly does: its script, the files it only reads, the patch it only applies.
+"""What the text of a shell call shows: its script, the files it only reads, its patch.
 
-Everything here is read off the text, nothing is run and nothing is guessed. Splitting a script
-into words is the work of `shell_words`, and what one command reads that of `shell_reads`; joining
-names to a folder, and whether the call succeeded, are for the caller.
+Nothing is run and nothing is guessed.  The caller joins paths to folders and knows whether the call
+succeeded.
 """
 
 import re
@@ -18,7 +17,7 @@ SEPARATORS: Final = frozenset({"&&", "||", ";", "\n", "|", "&"})
 
 @frozen
 class Word:
-    """A word after the removal of quotes; `literal` when the shell puts nothing else for it."""
+    """A word without its quotes; `literal` if the shell expands nothing in it."""
 
     text: str
     literal: bool
@@ -28,9 +27,9 @@ class Word:
 class Part:
     """One simple command, up to the separator that ends it.
 
-    `operators` holds whatever is neither word nor separator: redirections, the `&` that sends
-    the command to the background, and the place where splitting ended. `heredocs` holds the
-    bodies that are complete; their delimiters are no words of the command.
+    `operators` has what is neither word nor separator: redirections, the `&` of a background
+    command, and the token where splitting ended.  `heredocs` has the complete bodies; their
+    delimiters are no words.
     """
 
     words: tuple[Word, ...]
@@ -63,7 +62,7 @@ class _NotAScriptError(Exception):
 
 
 def parts_of(script: str) -> tuple[Part, ...] | None:
-    """Split a script into its simple commands; None when a quote in it has no end."""
+    """Split a script into its simple commands; None if a quote in it has no end."""
     splitter = _Splitter(script)
     try:
         splitter.run()
@@ -73,7 +72,7 @@ def parts_of(script: str) -> tuple[Part, ...] | None:
 
 
 class _Splitter:
-    """One pass over a script, each character looked at a fixed number of times."""
+    """One pass over a script, in linear time."""
 
     def __init__(self, script: str) -> None:
         self.script = script
@@ -88,7 +87,7 @@ class _Splitter:
         self.expects_delimiter = ""
 
     def run(self) -> None:
-        """Split to the end of the script, or to the first thing that is not followed."""
+        """Split to the end of the script, or to the first token that is not supported."""
         ended = False
         while self.at < len(self.script) and not ended:
             token = _TOKEN.match(self.script, self.at)
@@ -100,7 +99,7 @@ class _Splitter:
         self._end_part("")
 
     def _take(self, kind: str, text: str) -> bool:
-        """Take one token; tell whether splitting ends with it."""
+        """Take one token; return whether splitting ends with it."""
         match kind:
             case "blank":
                 self._end_word()
@@ -115,8 +114,7 @@ class _Splitter:
             case "join":
                 pass
             case "escape":
-                # Nobody escapes a letter in a file name: that is a Windows path, which a POSIX
-                # shell would read as something else than its author meant.
+                # Nobody escapes a letter in a file name: this is a Windows path.
                 self._piece(text[1], literal=not text[1].isalnum())
             case "single":
                 self._piece(text[1:-1])
@@ -127,14 +125,13 @@ class _Splitter:
         return False
 
     def _piece(self, text: str, *, literal: bool = True) -> None:
-        """Add to the word that is being read, or begin one."""
         if self.pieces is None:
             self.pieces, self.literal = [], True
         self.pieces.append(text)
         self.literal = self.literal and literal
 
     def _expansion(self, opener: str) -> bool:
-        """Take a double-quoted string or a substitution, whole; True when its end is unclear."""
+        """Take a whole string in double quotes or substitution; True if its end is unclear."""
         start = self.at
         open_ones = [_CLOSERS[opener]]
         while open_ones:
@@ -157,7 +154,7 @@ class _Splitter:
         return False
 
     def _operator(self, operator: str) -> bool:
-        """Take an operator; tell whether splitting ends with it."""
+        """Take an operator; return whether splitting ends with it."""
         if operator == "\n":
             self._read_heredocs()
         if operator not in SEPARATORS or operator == "&":
@@ -168,7 +165,6 @@ class _Splitter:
         return operator in _ENDS_HERE
 
     def _end_word(self) -> None:
-        """Put the word that was read where it belongs, if there is one."""
         if self.pieces is None:
             return
         text = "".join(self.pieces)
@@ -180,14 +176,13 @@ class _Splitter:
             self.words.append(Word(text, self.literal))
 
     def _end_part(self, separator: str) -> None:
-        """Close the command that was read, if there is one."""
         if self.words or self.operators:
             content = tuple(self.words), tuple(self.operators), tuple(self.bodies)
             self.parts.append(Part(*content, separator))
         self.words, self.operators, self.bodies = [], [], []
 
     def _read_heredocs(self) -> None:
-        """Read the bodies that begin on this line; one without its delimiter takes the rest."""
+        """Read the bodies that begin on this line; one without a delimiter takes the rest."""
         for delimiter, indent in self.awaited:
             lines: list[str] = []
             while self.at < len(self.script):
@@ -195,7 +190,7 @@ class _Splitter:
                 end = len(self.script) if end < 0 else end
                 line = self.script[self.at : end].lstrip(indent)
                 self.at = end + 1
-                # Without quotes around its delimiter, a heredoc goes on after such a line end.
+                # Without quotes around its delimiter, a heredoc continues after such a line end.
                 if line == delimiter and not (lines and lines[-1].endswith("\\\n")):
                     self.bodies.append("".join(lines))
                     break
@@ -209,10 +204,10 @@ _Given = Sequence[tuple[str, str]]
 
 @frozen
 class Read:
-    """A file that is read, by the name it is called by.
+    """A file that a command reads, by the name in the command.
 
-    `start` and `end` are the first and last line, from 1, as far as the command names them.
-    Both are None for a whole file, and for a part that line numbers do not tell (`tail -n 5`).
+    `start` and `end` are the first and last line, from 1.  Both are None for a whole file, and for
+    a part without known line numbers (`tail -n 5`).
     """
 
     path: str
@@ -221,15 +216,15 @@ class Read:
 
 
 class _UnclearError(Exception):
-    """The command holds something that we do not understand."""
+    """The command has an unknown option or form."""
 
 
 @frozen
 class _Command:
-    """The options of a command, and what it makes of them and its operands.
+    """The options of a command, and the function that returns its reads.
 
     `flags` and `valued` are option letters without and with a value, `long` maps long names to
-    letters, and `number` is the letter that a bare `-5` stands for.
+    letters, and `number` is the letter for a bare `-5`.
     """
 
     read: Callable[[_Given, list[str]], Iterator[Read]]
@@ -240,7 +235,7 @@ class _Command:
 
 
 def reads_of(part: Part) -> tuple[Read, ...]:
-    """List what a command plainly reads; nothing when it is not a plain read of named files."""
+    """List what a command reads; empty if it does anything but read named files."""
     if part.operators or not all(word.literal for word in part.words):
         return ()
     name, *arguments = [word.text for word in part.words] or [""]
@@ -254,7 +249,7 @@ def reads_of(part: Part) -> tuple[Read, ...]:
 
 
 def _sorted_out(arguments: list[str], command: _Command) -> tuple[_Given, list[str]]:
-    """Tell options from operands, which may stand in any order."""
+    """Separate options from operands, which come in any order."""
     given: list[tuple[str, str]] = []
     operands: list[str] = []
     rest = iter(arguments)
@@ -279,8 +274,8 @@ def _sorted_out(arguments: list[str], command: _Command) -> tuple[_Given, list[s
 
 
 def _letters(argument: str, command: _Command, rest: Iterator[str]) -> Iterator[tuple[str, str]]:
-    """Yield the options in one argument: flags, and perhaps one with a value behind it."""
-    # A lone `-` is standard input; it comes out as an option that no command has.
+    """Yield the options in one argument: flags, and perhaps one with its value."""
+    # A lone `-` is standard input; it becomes an option that no command has.
     for place, letter in enumerate(argument[1:] or "-", start=2):
         if letter in command.valued:
             yield letter, argument[place:] or next(rest, "")
@@ -289,29 +284,28 @@ def _letters(argument: str, command: _Command, rest: Iterator[str]) -> Iterator[
 
 
 def _named(names: list[str]) -> list[str]:
-    """Pass on the names of files, if there are any and none is standard input."""
+    """Return the names of files; there must be some, and none may be standard input."""
     if not names or any(name in {"", "-"} for name in names):
         raise _UnclearError
     return names
 
 
 def _whole(_given: _Given, names: list[str]) -> Iterator[Read]:
-    """Read files from end to end."""
     for name in _named(names):
         yield Read(name)
 
 
 def _head(given: _Given, names: list[str]) -> Iterator[Read]:
-    """Read the first lines, ten unless told; counted from the end they have no last number."""
+    """Read the first lines; with a count from the end the last line is unknown."""
     count = _count(given, "-?[0-9]{1,15}")
     for name in _named(names):
         yield Read(name, 1, int(count)) if count.isdigit() else Read(name)
 
 
 def _tail(given: _Given, names: list[str]) -> Iterator[Read]:
-    """Read the last lines, which have numbers only when they are counted from the first."""
+    """Read the last lines; their numbers are known only with a count from the first."""
     count = _count(given, "[+-]?[0-9]{1,15}")
-    # Old versions take `tail +7 f` for a count, newer ones for two files.
+    # Old versions read `tail +7 f` as a count, newer ones as two files.
     if names and names[0].startswith("+"):
         raise _UnclearError
     for name in _named(names):
@@ -319,7 +313,7 @@ def _tail(given: _Given, names: list[str]) -> Iterator[Read]:
 
 
 def _count(given: _Given, form: str) -> str:
-    """Find how many lines are asked for; a count of bytes says nothing about lines."""
+    """Return the number of lines as text, `-` if bytes are counted."""
     values = dict(given)
     count = values.get("n", "10")
     if not re.fullmatch(form, count) or not re.fullmatch(
@@ -332,7 +326,6 @@ def _count(given: _Given, form: str) -> str:
 
 
 def _sed(given: _Given, names: list[str]) -> Iterator[Read]:
-    """Read the lines that a script of addresses prints."""
     scripts = [value for letter, value in given if letter == "e"]
     if ("n", "") not in given:
         raise _UnclearError
@@ -342,7 +335,7 @@ def _sed(given: _Given, names: list[str]) -> Iterator[Read]:
     names = _named(names)
     if not spans:
         raise _UnclearError
-    # Several files count as one text, so that no line number is a file's own.
+    # sed numbers the lines of several files as one text.
     for name in names:
         yield from [Read(name, *span) for span in spans] if len(names) == 1 else [Read(name)]
 
@@ -385,23 +378,11 @@ _COMMANDS: Final[Mapping[str, _Command]] = {
 }
 
 
-__all__ = [
-    "Read",
-    "ShellPatch",
-    "ShellReading",
-    "patch_in",
-    "patch_in_argv",
-    "read_argv",
-    "read_script",
-    "script_of",
-]
-
-
 @frozen
 class ShellReading:
-    """What a script plainly reads, and the folder that it changes to before anything else.
+    """The files that a script reads, and the folder that it changes to first.
 
-    `plain` says that the script does nothing but read these files.
+    `plain`: the script does nothing but read these files.
     """
 
     folder: str | None
@@ -411,7 +392,7 @@ class ShellReading:
 
 @frozen
 class ShellPatch:
-    """A patch that is all of a script, and the folder that the script changes to first."""
+    """The patch that a script applies, and the folder that it changes to first."""
 
     folder: str | None
     text: str
@@ -421,8 +402,7 @@ _NOTHING: Final = ShellReading(None, (), plain=False)
 _POSIX_SHELLS: Final = frozenset({"sh", "bash", "zsh"})
 _SCRIPT_OPTION: Final = {"powershell": "-command", "pwsh": "-command", "cmd": "/c"}
 _APPLY_PATCH: Final = frozenset({"apply_patch", "applypatch"})
-# After a change of folder, or where a part may run never, twice or as something else, a name no
-# longer tells which file was read.
+# After a change of folder, a condition or a loop it is unknown which file a name means.
 _MOVES: Final = frozenset({"cd", "pushd", "popd"})
 _FLOW: Final = re.compile(
     r"case|coproc|do|done|elif|else|esac|eval|exec|exit|fi|for|function|if|return|select|then"
@@ -431,7 +411,7 @@ _FLOW: Final = re.compile(
 
 
 def script_of(argv: Sequence[str]) -> str:
-    """Take the script out of a shell's arguments, or join the words of any other command."""
+    """Return the script in a shell's arguments, or the joined words of any other command."""
     program, options = _program(argv), argv[1:]
     if program in _POSIX_SHELLS and len(options) > 1 and options[0] in {"-c", "-lc"}:
         return options[1]
@@ -443,17 +423,16 @@ def script_of(argv: Sequence[str]) -> str:
 
 
 def _program(argv: Sequence[str]) -> str:
-    """Name the program of a call without its folder."""
     return re.split(r"[/\\]", argv[0])[-1].lower().removesuffix(".exe") if argv else ""
 
 
 def read_argv(argv: Sequence[str]) -> ShellReading:
-    """Read a call by its arguments; of PowerShell's and cmd's scripts nothing is read."""
+    """Parse the arguments of a call; scripts of PowerShell and cmd give nothing."""
     return _NOTHING if _program(argv) in _SCRIPT_OPTION else read_script(script_of(argv))
 
 
 def read_script(script: str) -> ShellReading:
-    """Find the files that a POSIX script plainly reads, and whether that is all it does."""
+    """Find the files that a POSIX script reads, and whether that is all it does."""
     parts = parts_of(script)
     if parts is None:
         return _NOTHING
@@ -470,19 +449,13 @@ def read_script(script: str) -> ShellReading:
 
 
 def _leads_away(part: Part) -> bool:
-    """Tell whether names in later commands may mean something else, or may not be reached."""
+    """Return whether the names of later commands are uncertain after this one."""
     words = [word.text for word in part.words]
     return not _MOVES.isdisjoint(words) or _FLOW.fullmatch("".join(words[:1])) is not None
 
 
-def patch_in_argv(argv: Sequence[str]) -> ShellPatch | None:
-    """Find the patch of a call that only applies one, by itself or through any shell."""
-    # A joined call reads like a script, and Codex takes the heredoc form from PowerShell too.
-    return patch_in(script_of(argv))
-
-
 def patch_in(script: str) -> ShellPatch | None:
-    """Find the patch of a script that does nothing but apply it."""
+    """Return the patch of a script that does nothing but apply it, in any shell."""
     # White space after the last line would hide the delimiter of a heredoc.
     folder, parts = _leading_folder(parts_of(script.rstrip(" \t\n")) or ())
     if len(parts) != 1 or parts[0].then not in {"", "\n"}:
@@ -498,7 +471,7 @@ def patch_in(script: str) -> ShellPatch | None:
 
 
 def _leading_folder(parts: tuple[Part, ...]) -> tuple[str | None, tuple[Part, ...]]:
-    """Take a `cd DIR &&` off the front of a script."""
+    """Return the folder of a leading `cd DIR &&`, and the rest of the script."""
     match parts:
         case (Part((Word("cd"), Word("--"), folder), (), (), "&&"), *_):
             pass

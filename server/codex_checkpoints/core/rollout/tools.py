@@ -1,17 +1,6 @@
-"""What a tool call did: files read, added, changed, deleted, moved; commands run; other tools.
+"""What a tool call did: files, commands and other tools (rules, "Observations").
 
-Rules (rules, "Observations"):
-
-1. In paginated files the items alone tell what happened.  In older files a call says what it is
-   about to do, and the first record with its outcome says that it did.
-2. A call that is only a patch gives its files.  A call of which every part is a plain read of
-   named files gives those files.  Any other command is a command, and gives in addition the files
-   it plainly reads.  What cannot be known is not guessed.
-3. Tools that only steer the agent give nothing, and neither do our own.
-
-This module turns calls and outcomes into what was seen; to which uri a path leads is decided by
-the reducer, which knows the folders.  The texts of calls are read by `shell`, `patch` and
-`javascript`.
+Paths are returned as the call has them; `state` makes uris of them.
 """
 
 from __future__ import annotations
@@ -33,24 +22,24 @@ from codex_checkpoints.core.rollout.items import (
     FileViewed,
     Seen,
     ToolCall,
-    ToolOutput,
     ToolRan,
+    ToolResult,
 )
 from codex_checkpoints.core.rollout.turns import Steps
 from codex_checkpoints.values import frozen
 
 
 class Needs(StrEnum):
-    """What the outcome must hold for a call to have happened."""
+    """What the outcome must have, so that a call counts."""
 
-    OUTCOME = "outcome"  # any answer: a command that was interrupted did run
-    SUCCESS = "success"  # a patch answers `Success.` when it was applied
-    TEXT = "text"  # the answer itself is what is observed
+    OUTCOME = "outcome"  # any answer: an interrupted command did run
+    SUCCESS = "success"  # a patch that was applied answers `Success.`
+    TEXT = "text"  # any answer, and its hash is recorded
 
 
 @frozen
 class Expected:
-    """What a call will have done, once its outcome is there."""
+    """What a call did, if its outcome has what it needs."""
 
     needs: Needs
     seen: tuple[Seen, ...]
@@ -58,15 +47,12 @@ class Expected:
 
 @frozen
 class Script:
-    """What a code-mode script says: its calls, the plans it sets, how much could not be read."""
+    """The calls and plans of a code-mode script, and the number of calls that are not literal."""
 
     expected: tuple[Expected, ...] = ()
     plans: tuple[Steps, ...] = ()
     unread: int = 0
 
-
-Outcome = ToolOutput | CommandRun | FilesChanged | ToolRan | FileViewed
-"""The items that tell what came of a call."""
 
 _PATCHES = frozenset({"apply_patch", "applypatch"})
 _VIEWS = {"view_image": "path", "read_file": "file_path"}
@@ -84,13 +70,13 @@ _OURS_TO_THE_MODEL = frozenset({"memory_apply", "memory_read"})
 
 
 def called(call: ToolCall, texts: tuple[str, ...], *, shortened: bool = False) -> tuple[Seen, ...]:
-    """Return what a call of an older file did, now that its answer is there."""
+    """Return what a call of an older file did; `texts` are its answer."""
     digest = None if shortened else hash_of(texts)
     return tuple(seen for each in _expected_of(call) for seen in _happened(each, texts, digest))
 
 
 def needs_success(call: ToolCall) -> bool:
-    """Return whether a call only applies patches, so that its answer says if it did anything."""
+    """Return whether a call only applies patches, so that it counts only with `Success.`."""
     if call.is_command and not _holds_patch(call.arguments):
         return False
     expected = _expected_of(call)
@@ -107,10 +93,8 @@ def _expected_of(call: ToolCall) -> tuple[Expected, ...]:
     return read_script(call).expected if is_script(call) else _expected(call)
 
 
-def seen_by(
-    item: CommandRun | FilesChanged | ToolRan | FileViewed, *, shortened: bool = False
-) -> tuple[Seen, ...]:
-    """Return what an item or event with an outcome tells; a `shortened` text has no hash."""
+def seen_by(item: ToolResult, *, shortened: bool = False) -> tuple[Seen, ...]:
+    """Return what a tool did; a `shortened` text has no hash."""
     match item:
         case CommandRun():
             return _command_seen(item)
@@ -124,13 +108,13 @@ def seen_by(
 
 
 def is_script(call: ToolCall) -> bool:
-    """Return whether a call hands a script to code mode."""
+    """Return whether a call runs a script in code mode."""
     return call.name == "exec" and call.namespace is None and isinstance(call.arguments, str)
 
 
 def read_script(call: ToolCall) -> Script:
-    """Read a code-mode script: each literal call in it counts as a call of that tool."""
-    # Only older versions write such scripts, and what reads them takes its time to load.
+    """Parse a code-mode script; each literal call counts as a call of that tool."""
+    # Only older versions write such scripts, and the module takes time to load.
     from codex_checkpoints.core.rollout import javascript  # noqa: PLC0415
 
     calls, unread = javascript.literal_calls(str(call.arguments))
@@ -147,7 +131,7 @@ def read_script(call: ToolCall) -> Script:
 
 
 def plan_of(arguments: object) -> Steps | None:
-    """Return the steps of an `update_plan` call, or None when it has none."""
+    """Return the steps of an `update_plan` call, or None if it has none."""
     plan = object_of(arguments).get("plan")
     if not is_list(plan):
         return None
@@ -159,7 +143,7 @@ def plan_of(arguments: object) -> Steps | None:
 
 
 def hash_of(texts: tuple[str, ...]) -> str | None:
-    """Return the hash of a tool's recorded text, its parts joined with LF; None without text."""
+    """Return the hash of a tool's output, its parts joined with LF; None if it is empty."""
     text = "\n".join(texts)
     if not text:
         return None
@@ -205,7 +189,7 @@ def _tool_seen(ran: ToolRan, *, shortened: bool) -> tuple[Seen, ...]:
 
 
 def _expected(call: ToolCall) -> tuple[Expected, ...]:
-    """Return what to expect of a call; nothing when its arguments cannot be read."""
+    """Return what a call is about to do; nothing if its arguments cannot be parsed."""
     name, arguments = call.name, call.arguments
     server, tool = _tool_name(call)
     if server is not None:
@@ -252,7 +236,7 @@ def _expected_of_shell(arguments: object, call_id: str) -> tuple[Expected, ...]:
 
 
 def _patch_in(script: str) -> shell.ShellPatch | None:
-    """Return the patch that is all of a script; most are told apart without being taken apart."""
+    # Few scripts hold a patch, and the search takes time.
     return shell.patch_in(script) if patch.BEGIN in script else None
 
 
@@ -281,7 +265,7 @@ def _changes(
 
 
 def _tool_name(call: ToolCall) -> tuple[str | None, str]:
-    """Return (MCP server, tool); the server is None for a tool of Codex's own."""
+    """Return (MCP server, tool); the server is None for a tool of Codex."""
     if call.namespace is not None and call.namespace.startswith(MCP):
         return call.namespace.removeprefix(MCP).strip("_") or None, call.name
     if call.name.startswith(MCP):
@@ -297,7 +281,7 @@ def _first(arguments: object, *names: str) -> object:
 
 
 def _inside(folder: str | None, deeper: str | None) -> str | None:
-    """Return the folder that `cd deeper` leads to from `folder`."""
+    """Return the folder after `cd deeper` in `folder`."""
     if deeper is None or folder is None:
         return deeper if folder is None else folder
     if deeper.startswith(("/", "\\")) or deeper[1:3] in {":\\", ":/"}:
