@@ -135,7 +135,7 @@ def read_parts(
 ) -> tuple[ChainPart, ...]:
     """Read a chain from a place on; return it cut where it ends now.
 
-    Raises `UnreadableSource` for the session's own file; an unreadable base is skipped.
+    Only the session's own file must be readable.
     """
     lines, read = taker.reader, list(parts[: start.file])
     for number, part in enumerate(parts[start.file :], start.file):
