@@ -171,7 +171,7 @@ def _check_notes(options: argparse.Namespace) -> str | None:
 
 def _apply_or_schema(options: argparse.Namespace, where: Places) -> int:
     if options.schema:
-        from codex_checkpoints.core.checkpoint.claims import schema
+        from codex_checkpoints.core.checkpoint.payloads import schema
 
         output.write_json(schema())
         return DONE

@@ -1,8 +1,7 @@
 """Keep checkpoints current while session files and workspace files change (DSC-80).
 
 Any thread marks paths in a `Follower`; its owner calls `drain`.  Marks of one file merge, so ten
-events cost one look.  The follower also chooses the folders to watch: those of session files, of
-our updates, and of files that the newest sessions observed.
+events cost one look.
 """
 
 from __future__ import annotations

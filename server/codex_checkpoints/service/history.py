@@ -84,10 +84,7 @@ class Histories:
         self._reader = sessions.catalogue.reader
 
     def history(self, session: str) -> History:
-        """Return what Codex would send on resume, without what the next turn adds (JUN-2).
-
-        Refuses as `Sessions.find`, and `unreadable_source`.
-        """
+        """Return what Codex would send on resume, without what the next turn adds (JUN-2)."""
         row = self._sessions.find(session)
         for _ in range(_TRIES):
             surveyed = self._survey(row)
@@ -98,10 +95,7 @@ class Histories:
         raise _replaced(row)
 
     def windows(self, session: str) -> tuple[Window, ...]:
-        """Return the windows of a session that still count, the first one first (WIN-12).
-
-        For a window that we opened, our own record overrides the file.
-        """
+        """Return the windows that still count, the first one first, ours as recorded (WIN-12)."""
         row = self._sessions.find(session)
         surveyed = self._survey(row)
         made, shift = ours(self._sessions, row), self._shift(row, surveyed.parts[0])
@@ -118,10 +112,7 @@ class Histories:
         return tuple(each for each, opened in made.items() if each and opened.by is None)
 
     def fragment(self, session: str) -> Fragment:
-        """Return the ids of the current window, as in a context-budget fragment (WIN-4).
-
-        Refuses as `windows`, and `missing_context` where no record has the ids.
-        """
+        """Return the ids of the current window (WIN-4); refuses `missing_context` without any."""
         row = self._sessions.find(session)
         chain = self._survey(row).choice.chain
         if chain.first is None or chain.current is None:

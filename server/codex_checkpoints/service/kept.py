@@ -314,11 +314,7 @@ def beginnings(records: Records) -> Seeds:
 
 
 def went_on_from(records: Records, session_id: str) -> tuple[str, int | None] | None:
-    """Return the session that one of ours was made of, or None; refuses `storage_error`.
-
-    Beside it stands the `seq` up to which its notes are in the seed alone; None where it has
-    copies.
-    """
+    """Return the session that one of ours was made of, and how far its seed holds its notes."""
     restored = RestoreRecords(records).made(session_id)
     if restored is not None:
         seed = restored.seed if restored.mode == "hard" else None
@@ -369,11 +365,7 @@ class ImportRecords:
                 yield made
 
     def links(self, here: Container[str]) -> Iterator[Link]:
-        """Yield the links in packs (AGN-86).
-
-        Others wrote a pack: its chain ends before a session of this home, which must not get
-        another parent.
-        """
+        """Yield the links in packs; sessions of this home keep their own parents (AGN-86)."""
         for made in self.all():
             own, *above = links_of(made.pack, made.session_id, made.imported_at, made.operation_id)
             yield own

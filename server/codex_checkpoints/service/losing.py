@@ -86,8 +86,7 @@ class _Span:
 def _last_window(sessions: Sessions, row: Row, opened: SessionFile) -> _Span | None:
     """Return where the last window but one begins, None where it is too long.
 
-    The whole session is read where it has no ordinals, or where that window began in another file.
-    A session that is being written is never compressed.
+    The whole session is read without ordinals, or where that window began in another file.
     """
     head, size = opened.head, opened.mark.offset
     if row.rollout.compressed or head is None:
@@ -176,10 +175,7 @@ def _sources(sessions: Sessions, path: str) -> Iterator[tuple[str, Range]]:
 
 
 def _beginning(sessions: Sessions, path: str) -> Installed | None:
-    """Return the compaction of ours that began a session or its oldest base.
-
-    Raises `UnreadableSource`, `StorageError`.
-    """
+    """Return the compaction of ours that began a session or its oldest base."""
     catalogue = sessions.catalogue
     reader = catalogue.reader
     own = head_of(reader.first_line(path))

@@ -257,10 +257,7 @@ class Hints:
         return self._of(self._sessions.find(session).session_id)
 
     def give(self, session: str, hints: Sequence[Hint]) -> tuple[Hint, ...]:
-        """Store hints, durably; return all of the session.
-
-        Refuses `invalid_payload`, `storage_error`.
-        """
+        """Store hints, durably; return all; refuses `invalid_payload`, `storage_error`."""
         session_id = self._sessions.own(session).session_id
         problems = problems_in(hints)
         if problems:

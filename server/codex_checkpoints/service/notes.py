@@ -123,11 +123,7 @@ class Notes:
         return self._written(row, opened, write)
 
     def revoke(self, session: str, name: str, kind: str | None = None) -> Revoked:
-        """Revoke a fact or a decision.
-
-        Raises `unknown_note`, or `invalid_payload` when both kinds have the name and `kind` is
-        None.
-        """
+        """Revoke a fact or a decision; refuses `unknown_note`, `invalid_payload` (both match)."""
         row, opened = self._sessions.open_own(session)
         _standing(self._place(row, opened), name, kind)
 
@@ -153,10 +149,7 @@ class Notes:
         return notes_of(place.checkpoint, place.memory.origins)
 
     def anchors(self, session: str, limit: int | None = None) -> tuple[Anchor, ...]:
-        """Return the newest messages, calls and files, `limit` of each, as evidence (DSC-82).
-
-        Refuses `invalid_payload` for a limit that is out of bounds.
-        """
+        """Return the newest messages, calls and files, `limit` of each, as evidence (DSC-82)."""
         limit = ANCHORS if limit is None else limit
         if not 1 <= limit <= MOST_ANCHORS:
             raise misfit(f"limit: must be 1 to {MOST_ANCHORS}")
@@ -176,10 +169,7 @@ class Notes:
         )
 
     def record(self, session: str, ref: str) -> str:
-        """Return the records behind an anchor as JSON for a person; long texts in them are cut.
-
-        Raises `evidence_unknown` where there is no such message or call.
-        """
+        """Return the records of an anchor as JSON, long texts cut; refuses `evidence_unknown`."""
         row, _ = self._sessions.open(session)
         citation = Citation(ref)
         self._sessions.catalogue.read_with(citation.replay, row)

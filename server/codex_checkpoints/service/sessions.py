@@ -204,10 +204,7 @@ class Sessions:
             reader.pace = before
 
     def refresh(self, report: Report | None = None) -> frozenset[str]:
-        """Bring the index up to date; return the sessions whose rows changed.
-
-        Raises `Cancelled` when `report` returns False; what was read until then is kept.
-        """
+        """Bring the index up to date; raises `Cancelled` where `report` returns False."""
         changed: frozenset[str] = frozenset()
         for progress in self.catalogue.refresh():
             changed |= progress.changed
@@ -217,11 +214,7 @@ class Sessions:
         return changed
 
     def take_unreported(self) -> set[str]:
-        """Return, once, the sessions that any refresh found changed or that were changed here.
-
-        The caller of a refresh wanted a list; the checkpoints of these sessions are still to be
-        updated.
-        """
+        """Return, once, the sessions that any refresh found changed or that were changed here."""
         unreported, self._unreported = self._unreported | self.threads.take_changed(), set()
         return unreported
 
@@ -262,11 +255,7 @@ class Sessions:
         return title_of(row, self.catalogue.store.name_of(row))
 
     def show(self, session: str, turn: str | int | None = None) -> Projection:
-        """Return the checkpoint of a session now, or at the end of a turn.
-
-        Only the one of now is stored, when its bytes changed (DSC-80), and not for a file outside
-        home.
-        """
+        """Return a checkpoint now, which is stored (DSC-80), or at the end of a turn."""
         row, opened = self.open(session)
         if turn is not None:
             return self.projections.at(row, opened, turn)
@@ -297,10 +286,7 @@ class Sessions:
         self.catalogue.close()
 
     def rename(self, session: str, name: str | None) -> Summary:
-        """Name a session, or remove its name with None or an empty one; durable on return.
-
-        Refuses `unknown_session`, `storage_error`.
-        """
+        """Set or remove a session's name, durably; refuses `unknown_session`, `storage_error`."""
         row = self.own(session)
         self.threads.rename(row.session_id, name)
         return self.summaries.of(row)
@@ -322,9 +308,9 @@ class Sessions:
         return self.summaries.of(self.threads.moved(attempt))
 
     def delete(self, session: str) -> Summary:
-        """Delete a session that we made and that nothing refers to; return its summary.
+        """Delete a session file of ours that nothing refers to; return its summary.
 
-        Our own records of it stay.  Refuses `session_live`, `conflict`, `storage_error`.
+        Refuses `session_live`, `conflict`, `storage_error`.
         """
         row = self.own(session)
         was = self.summaries.of(row)
@@ -340,10 +326,7 @@ class Sessions:
         return row
 
     def find(self, session: str) -> Row:
-        """Return the row of a session without reading the file.
-
-        Refuses `unknown_session`, `ambiguous_session`, `unreadable_source`.
-        """
+        """Return the row of a session without reading the file; refuses as `find_session`."""
         try:
             return find_session(self.catalogue, session)
         except Refusal as refusal:

@@ -45,10 +45,7 @@ class CurrentWindow:
 
 
 def window_of(sessions: Sessions, row: Row, text: str) -> CurrentWindow:
-    """Return the window of a session, to search this text in it.
-
-    Raises `UnreadableSource`, and what `Histories.history` refuses.
-    """
+    """Return the window to search this text in; refuses as `Histories.history`."""
     near = None if row.rollout.compressed else _near_the_end(sessions, row, text)
     if near is not None:
         return near
@@ -78,10 +75,7 @@ def _near_the_end(sessions: Sessions, row: Row, text: str) -> CurrentWindow | No
 
 
 def _below(sessions: Sessions, row: Row) -> _Rollouts | None:
-    """Return the rollouts that this one builds on, and where each is cut.
-
-    None where one is compressed, so that it can only be read from its beginning.
-    """
+    """Return the rollouts below and where each is cut; None where one is compressed."""
     bases, _ = bases_below(
         sessions.catalogue.reader, row.path, sessions.catalogue.chains.locator(row.path)
     )

@@ -102,18 +102,42 @@ def is_kept(item: Item | Copied) -> bool:
     return item.type in KEPT and item.payload.get("type") not in TRANSIENT.get(item.type, ())
 
 
-class Observer:
-    """Turns lines appended to one thread into patches for that thread (STO-7)."""
+class LiveThread:
+    """One thread that is loaded in this process (STO-6)."""
 
-    def __init__(self, session: SessionFile, locate: Locate) -> None:
+    def __init__(
+        self, store: ThreadStore, thread_id: str, session: SessionFile, locate: Locate
+    ) -> None:
+        self.thread_id = thread_id
+        self._store = store
         self._session = session
         self._locate = locate
 
-    def patches(self, appended: Appended) -> tuple[Patch, ...]:
-        """Return the patches for appended lines; only these lines are read.
+    def append(
+        self,
+        items: Iterable[Item | Copied],
+        at: datetime,
+        expected: Look | None = None,
+    ) -> Appended | None:
+        """Append the items that belong in a rollout, durably; return None where there are none."""
+        kept = tuple(filter(is_kept, items))
+        if not kept:
+            return None
+        appended = self._store.append_items(self.thread_id, kept, at, expected)
+        try:
+            self.update_metadata(*self._patches(appended))
+        except StoreError as error:
+            warn(__name__, "%s: what was appended is not told yet: %s", self.thread_id, error)
+        return appended
 
-        A file that was unpacked, or a later rollout of the thread, is read whole.  Raises
-        `UnreadableSource`.
+    def update_metadata(self, *patches: Patch) -> None:
+        """Change metadata of the thread; raises as the store."""
+        self._store.update_thread_metadata([(self.thread_id, patch) for patch in patches])
+
+    def _patches(self, appended: Appended) -> tuple[Patch, ...]:
+        """Return the patches for appended lines; only these lines are read (STO-7).
+
+        A file that was unpacked, or a later rollout of the thread, is read whole.
         """
         before, now = self._session, appended.rollout
         if before.path == now.path:
@@ -126,39 +150,6 @@ class Observer:
         return (Patch(row=None, of=before.path), patch)
 
 
-class LiveThread:
-    """One thread that is loaded in this process (STO-6)."""
-
-    def __init__(self, store: ThreadStore, thread_id: str, observer: Observer) -> None:
-        self.thread_id = thread_id
-        self._store = store
-        self._observer = observer
-
-    def append(
-        self,
-        items: Iterable[Item | Copied],
-        at: datetime,
-        expected: Look | None = None,
-    ) -> Appended | None:
-        """Append the items that belong in a rollout, durably; return None where there are none.
-
-        Raises as `ThreadStore.append_items`; then nothing has changed.
-        """
-        kept = tuple(filter(is_kept, items))
-        if not kept:
-            return None
-        appended = self._store.append_items(self.thread_id, kept, at, expected)
-        try:
-            self.update_metadata(*self._observer.patches(appended))
-        except StoreError as error:
-            warn(__name__, "%s: what was appended is not told yet: %s", self.thread_id, error)
-        return appended
-
-    def update_metadata(self, *patches: Patch) -> None:
-        """Change metadata of the thread; raises as the store."""
-        self._store.update_thread_metadata([(self.thread_id, patch) for patch in patches])
-
-
 @frozen
 class Move:
     """An archiving or unarchiving; `codex` does it where Codex keeps a database of threads."""
@@ -168,10 +159,7 @@ class Move:
     codex: CodexArchive | None
 
     def ask(self, cancelled: Callable[[], bool], begin: Callable[[], None]) -> MoveAttempt:
-        """Let Codex move the thread; can be cancelled until it calls `begin`.
-
-        Raises `Cancelled`, and what `begin` raises: then nothing has changed.
-        """
+        """Let Codex move the thread; raises `Cancelled` only before it calls `begin`."""
         if self.codex is None:
             return MoveAttempt(self)
         from codex_checkpoints.codex.app_server import AskingFailed  # noqa: PLC0415 - it is rare
@@ -295,18 +283,12 @@ class ThreadManager:
             self._store.check_append(thread_id)
 
     def take_changed(self) -> set[str]:
-        """Return, once, the threads that were made or continued here.
-
-        The store knows of them already, so looking at their files finds nothing new.
-        """
+        """Return, once, the threads changed here; looking at their files finds nothing new."""
         changed, self._changed = self._changed, set()
         return changed
 
     def rename(self, thread_id: str, name: str | None) -> None:
-        """Name a thread durably, in one line of at most 160 code points; None removes the name.
-
-        Refuses `unknown_session`, `storage_error`.
-        """
+        """Name a thread in one line of at most 160 code points; None removes the name."""
         text = cut(one_line(name), MAX_VALUE_CHARS) if name is not None else ""
         self.update_metadata(thread_id, Patch(name=text or None))
 
@@ -338,8 +320,7 @@ class ThreadManager:
     def moved(self, attempt: MoveAttempt) -> Row:
         """Look at what Codex did, and move the files where it did not: the last step.
 
-        Where Codex failed the log says so.  Refuses `session_live`, `conflict`; raises `Cancelled`
-        where nothing has changed.
+        Refuses `session_live`, `conflict`; raises `Cancelled` where nothing has changed.
         """
         move = attempt.move
         row = None if move.codex is None else self._catalogue.look_for(move.thread_id)
@@ -351,8 +332,7 @@ class ThreadManager:
     def delete(self, thread_id: str) -> None:
         """Delete the rollout of a thread that we made and that nothing refers to.
 
-        Our own records of it stay.  Refuses `session_live`, `conflict`, `storage_error`; for a
-        thread that we did not make nothing else is checked, since nothing else would help.
+        Refuses `session_live`, `conflict`, `storage_error`.
         """
         row = self._catalogue.current().get(thread_id)
         if row is not None and row.originator != OURS:
@@ -371,7 +351,7 @@ class ThreadManager:
             if thread_id not in self._catalogue.current():
                 self._catalogue.look_for(thread_id)  # it may be new, and so may its bases
             session = self._catalogue.lend(self._store.read_thread(thread_id).row)
-        return LiveThread(self._store, thread_id, Observer(session, self._catalogue.chains.locate))
+        return LiveThread(self._store, thread_id, session, self._catalogue.chains.locate)
 
     def _moved(self, move: Move) -> Row:
         pace = self._catalogue.reader.pace

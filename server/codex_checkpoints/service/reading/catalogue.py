@@ -287,10 +287,7 @@ class Catalogue:
 
     @contextlib.contextmanager
     def shared_with(self, listen: Listen) -> Generator[None]:
-        """Give the bytes that a block reads from their beginning to a listener as well.
-
-        A listener need not read them again.
-        """
+        """Give the bytes that a block reads from their beginning to a listener as well."""
         before, self._listener_of = self._listener_of, listen
         try:
             yield
@@ -313,10 +310,7 @@ class Catalogue:
         return changed
 
     def look_for(self, thread_id: str) -> Row | None:
-        """Look at the rollouts of one thread and their bases; return the row of the newest.
-
-        Of all others only the names are read, so this is quick.
-        """
+        """Look at the rollouts of one thread and their bases, and at no others; return its row."""
         places = self.store.places()
         self.chains.begin_at(places)
         identify = self.reader.identify
@@ -348,10 +342,7 @@ class Catalogue:
         return session
 
     def read(self, row: Row, until: int | None = None) -> SessionFile:
-        """Read a session afresh, to its end or up to the line at position `until`.
-
-        It may lie outside the store.  Raises `unreadable_source`.
-        """
+        """Read a session afresh, to its end or up to the line at position `until`."""
         with reading_file(row.path):
             locate = self.chains.locator(row.path)
             return open_session(self.reader, row.path, locate, until=until, seeds=self.seeds)

@@ -128,10 +128,7 @@ class FirstPass:
         return consumed
 
     def read_on(self, end: int | None) -> tuple[Survey, tuple[ChainPart, ...]]:
-        """Read the rest, up to an offset; return the survey and the chain, cut where it ended.
-
-        Raises `UnreadableSource`.
-        """
+        """Read the rest, up to an offset; return the survey and the chain, cut where it ended."""
         survey, below = self._chain()
         reached, rest = self._reader.read(self._path, self.at, self.feed, end)
         if self._digest is not None:

@@ -72,10 +72,7 @@ class SessionFile:
         return self.replay.with_tail(self.tail) if self.tail else self.replay
 
     def last(self, size: int) -> bytes | None:
-        """Return about `size` bytes of the last whole lines that were read.
-
-        None where the file has no more than that, or is another one now.
-        """
+        """Return about `size` bytes of the last lines; None if there are no more or it changed."""
         start = self.mark.offset - size
         data = None if start <= 0 else self.reader.piece(self.path, start, 2 * size)
         if data is None or len(data) < size:
@@ -171,10 +168,7 @@ def read_with(  # noqa: PLR0913 - as `open_session`
     *,
     also: ByteSink | None = None,
 ) -> SessionFile:
-    """Read a session from its beginning with a replay that has read nothing yet.
-
-    Raises `UnreadableSource` when the file itself cannot be read.
-    """
+    """Read a session from its beginning with a replay that has read nothing yet."""
     session = SessionFile(reader, path, replay, _NOWHERE, (), seeds=seeds)
     begun = False
 
@@ -301,8 +295,7 @@ def lines_of(
 ) -> Iterator[bytes]:
     """Yield the lines of one file that are not blank, up to the byte `end`.
 
-    The last may lack its LF if it is whole.  `also` is given the bytes as they are read.  Raises
-    `UnreadableSource`.
+    The last may lack its LF if it is whole.  `also` is given the bytes as they are read.
     """
     offset, rest = 0, b""
     while True:
@@ -367,10 +360,7 @@ class Fingerprint:
 
 
 def fingerprint(reader: RolloutReader, path: str, limit: int | None = None) -> tuple[str, int]:
-    """Return the digest of the bytes of a file, or of the first `limit`, and how many they are.
-
-    Raises `UnreadableSource`.
-    """
+    """Return the digest and size of a file, or of its first `limit` bytes."""
     found = Fingerprint()
     reader.read(path, 0, found.add, limit)
     return found.digest, found.size
@@ -380,10 +370,7 @@ _NUMBER = re.compile(r"[0-9]{1,9}")
 
 
 def find_turn(replay: Replay, turn: str | int, session_id: str) -> Turn:
-    """Find a turn by its id, or by its number among those not rolled back, from 1.
-
-    Refuses `unknown_turn`.
-    """
+    """Find a turn by its id, or by its number of those that count; refuses `unknown_turn`."""
     turns = replay.state.turns
     for each in turns.turns:
         if each.turn_id == turn:
