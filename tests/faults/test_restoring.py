@@ -28,12 +28,12 @@ from rollouts import assistant, patch, rollout, session, shell, turn, user
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="kills as POSIX does")
 
 RESTORE = """
-from codex_checkpoints.service.restore.planning import Wish
+from codex_checkpoints.service.restore.planning import RestoreOptions
 from codex_checkpoints.service.recovery import recover
 from codex_checkpoints.service.restore.restoring import Restoring
 
 def work(sessions, root, session, marker, mode):
-    Restoring(sessions, stamps.now, stamps.new_id).restore(session, marker, Wish(mode))
+    Restoring(sessions, stamps.now, stamps.new_id).restore(session, marker, RestoreOptions(mode))
 """
 
 
