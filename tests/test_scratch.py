@@ -13,7 +13,7 @@ from attrs import evolve
 
 import python
 from codex_checkpoints.codex import hook_process, program
-from codex_checkpoints.codex.app_server import AskingFailed, Declined, Patience
+from codex_checkpoints.codex.app_server import AskingFailed, Patience, RequestDeclined
 from codex_checkpoints.core.compaction.kinds import kind_of
 from codex_checkpoints.core.history.tokens import of_items, thresholds
 from codex_checkpoints.service.compaction.compacting import Compacting
@@ -134,7 +134,7 @@ def test_the_fork_is_put_away_where_it_fails(folder: Path) -> None:
 
     failed = failure(folder, codex)
 
-    assert isinstance(failed, Declined)
+    assert isinstance(failed, RequestDeclined)
     assert failed.reason == "no credit left"
     assert asked(folder)[-1] == "thread/archive"
     assert_none_is_left(folder)
@@ -312,7 +312,7 @@ def refused(error: AskingFailed) -> Refusal:
 
 
 def test_what_codex_said_is_one_short_line_without_secrets() -> None:
-    refusal = refused(Declined("401:\n\x1b[31mkey sk-proj-" + "a1B2" * 12 + " " + "x" * 500))
+    refusal = refused(RequestDeclined("401:\n\x1b[31mkey sk-proj-" + "a1B2" * 12 + " " + "x" * 500))
 
     reason = str(refusal.facts["reason"])
     assert refusal.code == "codex_failed"
@@ -324,7 +324,7 @@ def test_what_codex_said_is_one_short_line_without_secrets() -> None:
 
 
 def test_a_codex_that_gives_no_reason_is_told_of_all_the_same() -> None:
-    assert refused(Declined("")).message == "Codex made no summary: it did not say why"
+    assert refused(RequestDeclined("")).message == "Codex made no summary: it did not say why"
 
 
 def test_a_time_that_was_up_is_told_with_the_way_out() -> None:

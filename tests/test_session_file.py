@@ -76,6 +76,11 @@ class Home:
         return open_session(FILES, path, self.locate)
 
 
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path)
+
+
 def told(session_file: SessionFile) -> bytes:
     """The checkpoint as it is now."""
     return to_bytes(session_file.now().checkpoint((), {}))
