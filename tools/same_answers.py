@@ -20,6 +20,7 @@ states only that they are there.
 
 `--keep DIR` stores the answers of the build before and takes them from there the next time.
 `--allow FILE` names answers that may differ: a pattern a line, as `s01-*/read/sessions*`.
+`--without REGEX` takes a part out of all answers first, as a field that is new.
 The exit code is 1 where anything else differs.
 """
 
@@ -127,11 +128,14 @@ def kept(folder: Path | None, home: Path | None, ask: Callable[[], Answers]) -> 
 
 
 def differences(
-    name: str, before: Answers, after: Answers, allowed: Sequence[str]
+    name: str, before: Answers, after: Answers, allowed: Sequence[str], without: str
 ) -> Iterator[tuple[str, bool]]:
     """Yield the lines of the report on a home, each with whether something differs there."""
     for kind in dict.fromkeys((*before, *after)):
-        one, two = before.get(kind, {}), after.get(kind, {})
+        one, two = (
+            {each: re.sub(without, "", text) if without else text for each, text in kinds.items()}
+            for kinds in (before.get(kind, {}), after.get(kind, {}))
+        )
         wrong = [each for each in dict.fromkeys((*one, *two)) if one.get(each) != two.get(each)]
         may = [
             each
@@ -172,6 +176,7 @@ def main() -> int:
     parser.add_argument("--only", default="*", help="a pattern: which homes")
     parser.add_argument("--keep", type=Path, help="where the answers of the build before are kept")
     parser.add_argument("--allow", type=Path, help="a file that names what may differ")
+    parser.add_argument("--without", default="", help="what is taken out of all answers first")
     parser.add_argument("--jobs", type=int, default=2, help="so many homes at once")
     options = parser.parse_args()
     before, after = (Build(path.absolute()) for path in (options.before, options.after))
@@ -189,7 +194,7 @@ def main() -> int:
                     two = answers_of(after, home)
                 else:
                     one, two = kept(options.keep, None, lambda: helps(before)), helps(after)
-            return list(differences(name, one, two, allowed))
+            return list(differences(name, one, two, allowed, options.without))
 
         different = False
         with ThreadPoolExecutor(options.jobs) as pool:
