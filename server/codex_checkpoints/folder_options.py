@@ -1,4 +1,4 @@
-"""The two options that every command takes: which folders it is about (interfaces, "Files")."""
+"""The two options that every command takes: which folders it is about (rules, "Files")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happened in a session, at a terminal: its history, its windows, its turns in few words.
+"""What happened in a session, at a terminal: history, windows, outline, losses, compactions.
 
 What was lost on the way is in `losses`.
 """

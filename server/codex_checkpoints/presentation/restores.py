@@ -1,4 +1,4 @@
-"""Markers, restores and their tree at a terminal, and what differs between two turns."""
+"""Markers, restores, packs and the tree of sessions at a terminal, and suggested commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sessions at a terminal: the list, one that was moved, one that changed."""
+"""Sessions at a terminal: the list, their notes, and the connection with Codex."""
 
 from __future__ import annotations
 

@@ -153,7 +153,14 @@ class Sessions:
         """Return the lists of sessions."""
         from codex_checkpoints.service.summaries import Summaries  # noqa: PLC0415 - hooks list none
 
-        return Summaries(self)
+        return Summaries(
+            self.catalogue,
+            self.records,
+            self.settings,
+            self.compactions,
+            self.projections,
+            lambda: self.named,
+        )
 
     @cached_property
     def threads(self) -> ThreadManager:

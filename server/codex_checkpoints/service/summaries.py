@@ -6,23 +6,23 @@ A module of its own, so that a hook, which lists nothing, does not load it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Literal
 
 from codex_checkpoints.core.checkpoint.records import Caps, status_of
 from codex_checkpoints.core.rollout.fields import object_of
-from codex_checkpoints.service.reading.catalogue import (
-    title_of,
-)
+from codex_checkpoints.service.reading.catalogue import Catalogue, title_of
 from codex_checkpoints.service.refusal import Refusal, warn
+from codex_checkpoints.service.settings import Settings
 from codex_checkpoints.storage.contract import OURS, BadQuery, Row, ThreadQuery
 from codex_checkpoints.storage.durable import StorageError
-from codex_checkpoints.storage.records import IMPORTS, MARKERS, RESTORES, Look
+from codex_checkpoints.storage.records import IMPORTS, MARKERS, RESTORES, Look, Records
 from codex_checkpoints.values import frozen
 
 if TYPE_CHECKING:
-    from codex_checkpoints.core.compaction.offering import Budget, Offer
-    from codex_checkpoints.service.sessions import Sessions
+    from codex_checkpoints.core.compaction.offering import Budget, Named, Offer
+    from codex_checkpoints.service.kept import CompactionRecords
+    from codex_checkpoints.service.reading.projections import Projections
 
 
 @frozen
@@ -109,10 +109,22 @@ def source_of(row: Row) -> str | None:
 class Summaries:
     """Lists of the sessions of one home."""
 
-    def __init__(self, sessions: Sessions) -> None:
-        self._sessions = sessions
-        self._catalogue = sessions.catalogue
-        self._records = sessions.records
+    def __init__(  # noqa: PLR0913, PLR0917 - what a row is made of
+        self,
+        catalogue: Catalogue,
+        records: Records,
+        settings: Settings,
+        compactions: CompactionRecords,
+        projections: Projections,
+        named: Callable[[], Named],
+    ) -> None:
+        """Take what rows are made of; `named` returns the windows that were named, if any."""
+        self._catalogue = catalogue
+        self._records = records
+        self._settings = settings
+        self._compactions = compactions
+        self._projections = projections
+        self._named = named
         self._markers: dict[str, tuple[Look, int]] = {}
         self._made: dict[str, MadeBy] = {}
 
@@ -161,15 +173,13 @@ class Summaries:
     ) -> Summary:
         from codex_checkpoints.core.compaction import offering  # noqa: PLC0415 - as `named` has it
 
-        session_id, sessions = row.session_id, self._sessions
-        continued_by = (
-            sessions.compactions.continued_by(session_id) if session_id in noted else None
-        )
+        session_id, named = row.session_id, self._named()
+        continued_by = self._compactions.continued_by(session_id) if session_id in noted else None
         source = "reported" if row.context_source == "reported" else "estimated"
         state = offering.Between(not row.turn_open, row.context_tokens, source, row.context_window)
         offer = None
         if not row.archived and not continued_by:  # by reported tokens alone (JUN-28)
-            offer = offering.offer(sessions.settings.compaction_offer, state, sessions.named)
+            offer = offering.offer(self._settings.compaction_offer, state, named)
         below = (base.session_id for base in self._catalogue.chains.below(row))
         return Summary(
             session_id=session_id,
@@ -182,7 +192,7 @@ class Summaries:
             model=row.model,
             context_tokens=row.context_tokens,
             context_tokens_source=row.context_source or "estimated",
-            context_window=offering.window(row.context_window, sessions.named),
+            context_window=offering.window(row.context_window, named),
             windows=row.windows,
             compactions=row.compactions,
             suspect_facts=0 if noted.isdisjoint((session_id, *below)) else self._suspect(row),
@@ -197,13 +207,13 @@ class Summaries:
             markers=self._marker_count(session_id),
             branches=branches.get(session_id, 0),
             made_by=self._made_by(row),
-            nearly_full=offering.is_nearly_full(state, sessions.named),
+            nearly_full=offering.is_nearly_full(state, named),
             offer=offer,
         )
 
     def _noted(self) -> frozenset[str]:
         """Return the sessions with updates or compactions."""
-        return self._records.has_updates() | self._sessions.compactions.holders()
+        return self._records.has_updates() | self._compactions.holders()
 
     def _branches(self) -> Mapping[str, int]:
         """Return how many sessions of this home came from each (AGN-17)."""
@@ -213,7 +223,7 @@ class Summaries:
     def _suspect(self, row: Row) -> int:
         try:
             opened = self._catalogue.open(row)
-            checkpoint = self._sessions.projections.current(opened)
+            checkpoint = self._projections.current(opened)
         except Refusal:
             return 0
         statuses = (status_of(fact, checkpoint.artifacts) for fact in checkpoint.facts.values())

@@ -1,6 +1,6 @@
 """Locks on open files, of the kind that Codex takes: `flock`, on Windows `LockFileEx`.
 
-Nothing here waits, and a lock ends with its process.  `threads/locks` says what Codex's own locks
+Nothing here waits, and a lock ends with its process.  `storage/locks` says what Codex's own locks
 mean, `durable` what those on our own files mean.
 """
 

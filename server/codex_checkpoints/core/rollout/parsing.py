@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
 
 from codex_checkpoints.core.rollout.fields import (
     Json,
@@ -53,9 +52,6 @@ from codex_checkpoints.core.rollout.items import (
     UserMessage,
     Worked,
 )
-
-if TYPE_CHECKING:
-    from codex_checkpoints.core.rollout.reader import Line
 
 
 def quiet(_payload: Json) -> Quiet:
@@ -383,14 +379,12 @@ def record_of(value: Json, *, first: bool) -> tuple[str, Json, bool]:
     return ("response_item" if known else ""), value, True
 
 
-def item_of(line: Line) -> Item:
+def item_of(kind: str, payload: Json, *, bare: bool) -> Item:
     """Return the item that a line holds."""
-    if line.passed_over:
-        return _passed_over(line)
-    if line.bare:
-        return _bare(line.kind, line.payload)
-    make = LINES.get(line.kind)
-    return Unknown(line.kind[:64]) if make is None else make(line.payload)
+    if bare:
+        return _bare(kind, payload)
+    make = LINES.get(kind)
+    return Unknown(kind[:64]) if make is None else make(payload)
 
 
 def head_of(raw: bytes) -> SessionMeta | None:
@@ -412,15 +406,15 @@ def _bare(kind: str, value: Json) -> Item:
     return QUIET if tag is None and "record_type" in value else Unknown(str(tag)[:64])
 
 
-def _passed_over(line: Line) -> Item:
+def item_passed_over(kind: str, tag: str | None, inner: str | None) -> Item:
     """Return the item of a line of which only the beginning was read."""
-    if line.kind == "compacted":
+    if kind == "compacted":
         return COMPACTED
-    if line.kind != "response_item":
+    if kind != "response_item":
         return QUIET
-    if line.tag == "message":
-        return ASSISTANT if line.inner == "assistant" else WORKED
-    return WORKED if RESPONSES.get(line.tag or "") is worked else QUIET
+    if tag == "message":
+        return ASSISTANT if inner == "assistant" else WORKED
+    return WORKED if RESPONSES.get(tag or "") is worked else QUIET
 
 
 def _session_meta(payload: Json) -> Item:

@@ -16,7 +16,7 @@ from attrs import Factory, field
 
 from codex_checkpoints.core.rollout.fields import NOTHING, Json, is_object, load, text_of, whole_of
 from codex_checkpoints.core.rollout.items import Item, Unreadable
-from codex_checkpoints.core.rollout.parsing import BOM, item_of, record_of
+from codex_checkpoints.core.rollout.parsing import BOM, item_of, item_passed_over, record_of
 from codex_checkpoints.values import define
 
 CHUNK = 1 << 16
@@ -96,7 +96,11 @@ class Line:
     def item(self) -> Item:
         """Return the item that the line holds; it is made once for all folds."""
         if self._item is None:
-            self._item = item_of(self)
+            self._item = (
+                item_passed_over(self.kind, self.tag, self.inner)
+                if self.passed_over
+                else item_of(self.kind, self.payload, bare=self.bare)
+            )
         return self._item
 
 

@@ -1,4 +1,4 @@
-"""The first pass of a compaction over a session, and the pace of long work.
+"""The first pass of a compaction over a session: what its bytes show before it is read again.
 
 One pass finds the history, the digest of the bytes, and the history in front of a cut.  Where an
 index or a checkpoint reads the session anyway, the pass takes those bytes, and later reads on
