@@ -23,7 +23,7 @@ from codex_checkpoints.service.reading.projections import Projection
 from codex_checkpoints.service.reading.session_file import SessionFile
 from codex_checkpoints.service.refusal import Cancelled
 from codex_checkpoints.service.settings import UNREADABLE, Settings, overridden, read_settings
-from codex_checkpoints.service.summaries import Summary
+from codex_checkpoints.service.summaries import SessionSummary
 from codex_checkpoints.storage.contract import Rollout, Row
 from homes import (
     WAIT,
@@ -73,7 +73,7 @@ sys.stdin.read()
 """
 
 
-def listed(home: Home, **asked: Any) -> list[Summary]:  # noqa: ANN401 - as `Sessions.page`
+def listed(home: Home, **asked: Any) -> list[SessionSummary]:  # noqa: ANN401 - as `Sessions.page`
     with home.house() as house:
         return list(house.sessions.summaries.page(**asked).items)
 
@@ -363,7 +363,7 @@ def test_a_session_is_listed_with_everything_that_is_known_of_it(home: Home) -> 
     )
 
     assert listed(home) == [
-        Summary(
+        SessionSummary(
             session_id=thread(1),
             path=str(path),
             cwd="/home/ana/shop",

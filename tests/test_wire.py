@@ -2,20 +2,13 @@
 
 from typing import Any
 
-import attrs
 import pytest
 
 from codex_checkpoints import protocol, wire
 from codex_checkpoints.core.checkpoint.records import Caps
 from codex_checkpoints.core.restore.pack import TurnSource
-from codex_checkpoints.operations.sessions import (
-    SessionsParams,
-    SessionSummary,
-    ShowParams,
-    ViewParams,
-)
+from codex_checkpoints.operations.sessions import SessionsParams, ShowParams, ViewParams
 from codex_checkpoints.service.doctor import Diagnosis, Finding
-from codex_checkpoints.service.summaries import Summary
 from codex_checkpoints.wire import BadParams
 
 
@@ -160,14 +153,6 @@ def test_what_is_sent_can_be_read_back() -> None:
     changed = protocol.Changed(("a", "b"), 3, "rollout")
 
     assert wire.structure(wire.unstructure(changed), protocol.Changed) == changed
-
-
-def test_the_service_and_the_wire_speak_of_a_session_with_the_same_words() -> None:
-    """`filled` goes by names: one that only the wire had would fail on the first answer."""
-    said = {field.name for field in attrs.fields(Summary)}
-    sent = {field.name for field in attrs.fields(SessionSummary)}
-
-    assert said == sent
 
 
 def test_a_record_is_filled_with_what_is_given_and_for_the_rest_from_another() -> None:

@@ -27,9 +27,12 @@ def test_an_offer_says_what_is_in_use_and_from_where_on_that_is_too_much(mode: O
     made = offer(mode, FULL, NOBODY)
 
     assert made is not None
-    assert (made.tokens, made.source, made.budget.source) == (153_000, "reported", "advertised")
-    limits = made.budget.limits
-    assert (limits.window, limits.trigger, limits.target) == (272_000, 153_000, 122_400)
+    assert (made.tokens, made.tokens_source, made.window_source) == (
+        153_000,
+        "reported",
+        "advertised",
+    )
+    assert (made.window, made.trigger, made.target) == (272_000, 153_000, 122_400)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +65,7 @@ def test_an_estimate_counts_also_above_the_window_and_is_called_one(tokens: int)
     made = offer("offer", session, NOBODY)
 
     assert made is not None
-    assert made.source == "estimated"
+    assert made.tokens_source == "estimated"
 
 
 @pytest.mark.parametrize(
@@ -83,7 +86,7 @@ def test_settings_go_before_the_environment_and_that_before_the_model(
 ):
     its = budget(272_000, named)
 
-    assert (its.limits.window, its.source) == (window, source)
+    assert (its.window, its.window_source) == (window, source)
 
 
 @pytest.mark.parametrize(
@@ -100,13 +103,13 @@ def test_the_outline_goes_by_the_window_of_the_smaller_model(
 ):
     its = outline_budget(named)
 
-    assert (its.limits.window, its.source) == (window, source)
+    assert (its.window, its.window_source) == (window, source)
 
 
 def test_two_windows_give_two_thresholds_by_one_rule():
     named = Named(setting=272_000, fast_setting=64_000)
 
-    triggers = budget(None, named).limits.trigger, outline_budget(named).limits.trigger
+    triggers = budget(None, named).trigger, outline_budget(named).trigger
 
     assert triggers == (153_000, 36_000)
 
@@ -117,4 +120,4 @@ def test_a_window_that_is_deliberately_limited_moves_the_trigger():
     assert offer("offer", session, NOBODY) is None
     made: Offer | None = offer("offer", session, Named(setting=100_000))
     assert made is not None
-    assert made.budget.limits.trigger == 56_250
+    assert made.trigger == 56_250

@@ -7,10 +7,10 @@ from typing import Any
 
 from codex_checkpoints.codex import resume as resume_command
 from codex_checkpoints.core.compaction.building import Piece as CompactionPiece
+from codex_checkpoints.core.compaction.offering import Offer
 from codex_checkpoints.core.compaction.records import Into
 from codex_checkpoints.core.compaction.records import Windows as CompactionWindows
 from codex_checkpoints.operations.services import Services, Steps, elsewhere
-from codex_checkpoints.operations.sessions import Offer, offer_of
 from codex_checkpoints.service.compaction import request, resuming
 from codex_checkpoints.service.compaction.compacting import Compacting
 from codex_checkpoints.service.compaction.installing import Undoing
@@ -233,7 +233,7 @@ def _resumed(ready: Ready) -> Resumed:
         ready.source,
         session_id=ready.session_id,
         source_session_id=ready.source.session_id,
-        offer=None if ready.offer is None else offer_of(ready.offer),
+        offer=ready.offer,
         compacted=None if ready.compacted is None else _compacted(ready.compacted),
         not_compacted=None if declined is None else NotCompacted(declined.code, declined.message),
         notice=ready.notice,

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from codex_checkpoints.core.checkpoint.records import Caps as EffectiveCaps
-from codex_checkpoints.operations.services import (
-    Services,
-    SessionParams,
-    Steps,
-    Text,
-    elsewhere,
-)
+from codex_checkpoints.core.compaction.offering import WindowBudget
+from codex_checkpoints.operations.services import Services, SessionParams, Steps, Text, elsewhere
 from codex_checkpoints.service.connect.receipts import Receipt, received
 from codex_checkpoints.service.refusal import Refusal
-from codex_checkpoints.service.summaries import Summary
-from codex_checkpoints.service.summaries import TurnSummary as TurnEntry
+from codex_checkpoints.service.summaries import SessionList, SessionSummary, TurnEntry
 from codex_checkpoints.values import frozen
-
-if TYPE_CHECKING:
-    # Compacting is rare, and what it loads would slow down every command.
-    from codex_checkpoints.core.compaction import offering
+from codex_checkpoints.wire import filled
 
 
 @frozen
@@ -37,83 +28,6 @@ class SessionsParams:
     limit: int | None = None
     cursor: str | None = None
     work_done_token: int | str | None = None
-
-
-@frozen
-class Offer:
-    """A proposal to compact before the next turn: `tokens` have reached `trigger`.
-
-    A compaction stays below `target`.  `tokensSource` is `reported` or `estimated`;
-    `windowSource` is `setting`, `environment`, `advertised` or `unknown`.
-    """
-
-    tokens: int
-    tokens_source: str
-    trigger: int
-    target: int
-    window: int
-    window_source: str
-
-
-@frozen
-class SessionSummary:
-    """One session in a list.
-
-    `contextTokensSource` is `reported` or `estimated`; `continuedBy` the session in which a
-    compaction went on; `parentSession` the one whose subagent this is; `named`: the title was given
-    by a person; `nearlyFull`: its tokens have reached the trigger of its window; `branches` counts
-    sessions made from it; `madeBy` is `restore`, `compaction`, `import`, or null for Codex.
-    """
-
-    session_id: str
-    path: str
-    cwd: str | None
-    title: str | None
-    task: str | None
-    updated_at: str
-    cli_version: str | None
-    model: str | None
-    context_tokens: int | None
-    context_tokens_source: str
-    context_window: int | None
-    windows: int
-    compactions: int
-    suspect_facts: int
-    live: bool
-    archived: bool
-    forked_from: str | None
-    parent_session: str | None
-    continued_by: str | None
-    turns: int
-    seq: int
-    named: bool
-    markers: int
-    branches: int
-    made_by: str | None
-    nearly_full: bool
-    offer: Offer | None
-
-
-@frozen
-class SessionList:
-    """A page of sessions, newest first; `nextCursor` is null on the last one."""
-
-    items: tuple[SessionSummary, ...]
-    next_cursor: str | None
-
-
-@frozen
-class WindowBudget:
-    """The size of a window, and the trigger and target of a compaction, in tokens.
-
-    `windowSource` is `setting`, `environment`, `advertised` or `unknown`.
-    """
-
-    window: int
-    window_source: str
-    reserve: int
-    trigger: int
-    target: int
 
 
 @frozen
@@ -189,7 +103,7 @@ def listed(services: Services, params: SessionsParams) -> SessionList:
     """Return a page of the list."""
     if params.cursor is None:
         services.look_again()
-    page = services.sessions.summaries.page(
+    return services.sessions.summaries.page(
         cwd=params.cwd,
         outside=params.outside,
         archived=params.archived,
@@ -197,23 +111,13 @@ def listed(services: Services, params: SessionsParams) -> SessionList:
         limit=params.limit,
         cursor=params.cursor,
     )
-    return SessionList(tuple(map(summary_of, page.items)), page.next_cursor)
 
 
 def session(services: Services, params: SessionParams) -> SessionDetail:
     """Return one session with its turns."""
     detail = services.sessions.detail(params.session_id)
     receipts = received(services.sessions, params.session_id)
-    return SessionDetail(
-        summary_of(detail.summary),
-        detail.turns,
-        detail.caps,
-        detail.problems,
-        dict(detail.skipped),
-        receipts[-1] if receipts else None,
-        _budget(detail.budget),
-        _budget(detail.outline_budget),
-    )
+    return filled(SessionDetail, detail, received=receipts[-1] if receipts else None)
 
 
 def show(services: Services, params: ShowParams) -> Text:
@@ -274,30 +178,6 @@ def removed(services: Services, params: SessionParams) -> SessionSummary:
     return _changed(services, services.sessions.delete(params.session_id))
 
 
-def _changed(services: Services, summary: Summary) -> SessionSummary:
+def _changed(services: Services, summary: SessionSummary) -> SessionSummary:
     services.changed((summary.session_id,), "rollout")
-    return summary_of(summary)
-
-
-# --- records -------------------------------------------------------------------------------------
-
-
-def summary_of(summary: Summary) -> SessionSummary:
-    """Return one session as it stands in a list."""
-    from codex_checkpoints.wire import filled
-
-    offer = None if summary.offer is None else offer_of(summary.offer)
-    return filled(SessionSummary, summary, offer=offer)
-
-
-def offer_of(offer: offering.Offer) -> Offer:
-    """Return the proposal of a compaction."""
-    limits, budget = offer.budget.limits, offer.budget
-    return Offer(
-        offer.tokens, offer.source, limits.trigger, limits.target, limits.window, budget.source
-    )
-
-
-def _budget(budget: offering.Budget) -> WindowBudget:
-    limits = budget.limits
-    return WindowBudget(limits.window, budget.source, limits.reserve, limits.trigger, limits.target)
+    return summary

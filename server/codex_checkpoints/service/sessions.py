@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from codex_checkpoints.codex.program import CodexArchive
     from codex_checkpoints.core.compaction.offering import Named
     from codex_checkpoints.service.kept import CompactionRecords
-    from codex_checkpoints.service.summaries import Detail, Summaries, Summary
+    from codex_checkpoints.service.summaries import Detail, SessionSummary, Summaries
     from codex_checkpoints.service.threads import IsReferredTo, Move, MoveAttempt, ThreadManager
 
 _SHORTEST_PREFIX = 8
@@ -228,15 +228,14 @@ class Sessions:
     def detail(self, session: str) -> Detail:
         """Return one session with its turns."""
         from codex_checkpoints.core.compaction import offering  # noqa: PLC0415 - as `named` has it
+        from codex_checkpoints.service.summaries import Detail, TurnEntry  # noqa: PLC0415
 
         row, opened = self.open(session)
         state = opened.now().state
-        from codex_checkpoints.service.summaries import Detail, TurnSummary  # noqa: PLC0415 - as above
-
         return Detail(
             self.summaries.of(row),
             tuple(
-                TurnSummary(
+                TurnEntry(
                     turn.turn_id,
                     number,
                     None if turn.said is None else turn.said.text,
@@ -253,7 +252,7 @@ class Sessions:
             offering.outline_budget(self.named),
         )
 
-    def summary(self, session: str) -> Summary:
+    def summary(self, session: str) -> SessionSummary:
         """Return one session of this home as a list shows it; refuses as `find`."""
         return self.summaries.of(self.own(session))
 
@@ -292,17 +291,17 @@ class Sessions:
         """Save the states of large sessions."""
         self.catalogue.close()
 
-    def rename(self, session: str, name: str | None) -> Summary:
+    def rename(self, session: str, name: str | None) -> SessionSummary:
         """Set or remove a session's name, durably; refuses `unknown_session`, `storage_error`."""
         row = self.own(session)
         self.threads.rename(row.session_id, name)
         return self.summaries.of(row)
 
-    def archive(self, session: str) -> Summary:
+    def archive(self, session: str) -> SessionSummary:
         """Archive a session; refuses `session_live`, `conflict`, `storage_error`."""
         return self.summaries.of(self.threads.archive(self.own(session).session_id))
 
-    def unarchive(self, session: str) -> Summary:
+    def unarchive(self, session: str) -> SessionSummary:
         """Unarchive a session; refuses as `archive`."""
         return self.summaries.of(self.threads.unarchive(self.own(session).session_id))
 
@@ -310,11 +309,11 @@ class Sessions:
         """Do the first step of `archive` or `unarchive`; next, on any thread, Codex is asked."""
         return self.threads.to_move(self.own(session).session_id, archive=archive)
 
-    def moved(self, attempt: MoveAttempt) -> Summary:
+    def moved(self, attempt: MoveAttempt) -> SessionSummary:
         """Do the last step of `archive` or `unarchive`; refuses as they do."""
         return self.summaries.of(self.threads.moved(attempt))
 
-    def delete(self, session: str) -> Summary:
+    def delete(self, session: str) -> SessionSummary:
         """Delete a session file of ours that nothing refers to; return its summary.
 
         Refuses `session_live`, `conflict`, `storage_error`.

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Literal
 
 from codex_checkpoints.core.checkpoint.records import Caps, status_of
+from codex_checkpoints.core.compaction import offering
+from codex_checkpoints.core.compaction.offering import Named, Offer, WindowBudget
 from codex_checkpoints.core.rollout.fields import object_of
 from codex_checkpoints.service.reading.catalogue import Catalogue, title_of
 from codex_checkpoints.service.refusal import Refusal, warn
@@ -20,14 +22,19 @@ from codex_checkpoints.storage.records import IMPORTS, MARKERS, RESTORES, Look, 
 from codex_checkpoints.values import frozen
 
 if TYPE_CHECKING:
-    from codex_checkpoints.core.compaction.offering import Budget, Named, Offer
     from codex_checkpoints.service.kept import CompactionRecords
     from codex_checkpoints.service.reading.projections import Projections
 
 
 @frozen
-class Summary:
-    """One session in a list; `None` where nothing is known."""
+class SessionSummary:
+    """One session in a list.
+
+    `contextTokensSource` is `reported` or `estimated`; `continuedBy` the session in which a
+    compaction went on; `parentSession` the one whose subagent this is; `named`: the title was given
+    by a person; `nearlyFull`: its tokens have reached the trigger of its window; `branches` counts
+    sessions made from it; `madeBy` is `restore`, `compaction`, `import`, or null for Codex.
+    """
 
     session_id: str
     path: str
@@ -59,15 +66,15 @@ class Summary:
 
 
 @frozen
-class Page:
-    """A part of the list, and the cursor of the next part."""
+class SessionList:
+    """A page of sessions, newest first; `nextCursor` is null on the last one."""
 
-    items: tuple[Summary, ...]
+    items: tuple[SessionSummary, ...]
     next_cursor: str | None
 
 
 @frozen
-class TurnSummary:
+class TurnEntry:
     """One turn that is not rolled back; `task` is what the user said last in it.
 
     `startedAt` is the time of its first message, UTC, null where no record tells.
@@ -88,13 +95,13 @@ class Detail:
     `budget` is that of what its model is sent, `outline_budget` that of what people see (JUN-20).
     """
 
-    summary: Summary
-    turns: tuple[TurnSummary, ...]
+    summary: SessionSummary
+    turns: tuple[TurnEntry, ...]
     caps: Caps
     problems: tuple[str, ...]
-    skipped: Mapping[str, int]
-    budget: Budget
-    outline_budget: Budget
+    skipped: dict[str, int]
+    budget: WindowBudget
+    outline_budget: WindowBudget
 
 
 MadeBy = Literal["restore", "compaction", "import"]
@@ -137,7 +144,7 @@ class Summaries:
         search: str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
-    ) -> Page:
+    ) -> SessionList:
         """Return sessions of the store, newest first, then by id.
 
         `cwd` is a folder with all below it, `outside` are folders to leave out, `cursor` is a
@@ -153,9 +160,9 @@ class Summaries:
             self._summary(each.row, each.name, branches, live=each.live, noted=noted)
             for each in found.items
         )
-        return Page(items, found.next_cursor)
+        return SessionList(items, found.next_cursor)
 
-    def of(self, row: Row) -> Summary:
+    def of(self, row: Row) -> SessionSummary:
         """Return one session as a list shows it."""
         store = self._catalogue.store
         live = row.session_id in store.live_threads()
@@ -170,9 +177,7 @@ class Summaries:
         *,
         live: bool,
         noted: frozenset[str],
-    ) -> Summary:
-        from codex_checkpoints.core.compaction import offering  # noqa: PLC0415 - as `named` has it
-
+    ) -> SessionSummary:
         session_id, named = row.session_id, self._named()
         continued_by = self._compactions.continued_by(session_id) if session_id in noted else None
         source = "reported" if row.context_source == "reported" else "estimated"
@@ -181,7 +186,7 @@ class Summaries:
         if not row.archived and not continued_by:  # by reported tokens alone (JUN-28)
             offer = offering.offer(self._settings.compaction_offer, state, named)
         below = (base.session_id for base in self._catalogue.chains.below(row))
-        return Summary(
+        return SessionSummary(
             session_id=session_id,
             path=row.path,
             cwd=row.cwd,

@@ -9,13 +9,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from codex_checkpoints.core.history.tokens import (
-    Chosen,
-    Source,
-    Thresholds,
-    thresholds,
-    window_size,
-)
+from codex_checkpoints.core.history.tokens import Source, WindowSize, thresholds, window_size
 from codex_checkpoints.values import frozen
 
 OfferMode = Literal["off", "offer", "automatic"]
@@ -33,11 +27,17 @@ class Named:
 
 
 @frozen
-class Budget:
-    """The thresholds of a surface, and the source of its window size (JUN-21)."""
+class WindowBudget:
+    """The size of a window, and the trigger and target of a compaction, in tokens.
 
-    source: Chosen
-    limits: Thresholds
+    `windowSource` is `setting`, `environment`, `advertised` or `unknown`.
+    """
+
+    window: int
+    window_source: str
+    reserve: int
+    trigger: int
+    target: int
 
 
 def window(advertised: int | None, named: Named) -> int | None:
@@ -45,16 +45,19 @@ def window(advertised: int | None, named: Named) -> int | None:
     return window_size(advertised, named.environment, named.setting or None).tokens
 
 
-def budget(advertised: int | None, named: Named) -> Budget:
+def budget(advertised: int | None, named: Named) -> WindowBudget:
     """Return the budget of what a model is sent."""
-    chosen = window_size(advertised, named.environment, named.setting or None)
-    return Budget(chosen.source, thresholds(chosen.tokens))
+    return _budget(window_size(advertised, named.environment, named.setting or None))
 
 
-def outline_budget(named: Named) -> Budget:
+def outline_budget(named: Named) -> WindowBudget:
     """Return the budget of the outline; no session names the smaller model (JUN-20)."""
-    chosen = window_size(None, named.fast_environment, named.fast_setting or None)
-    return Budget(chosen.source, thresholds(chosen.tokens))
+    return _budget(window_size(None, named.fast_environment, named.fast_setting or None))
+
+
+def _budget(chosen: WindowSize) -> WindowBudget:
+    limits = thresholds(chosen.tokens)
+    return WindowBudget(limits.window, chosen.source, limits.reserve, limits.trigger, limits.target)
 
 
 @frozen
@@ -83,18 +86,25 @@ class Between:
 
 @frozen
 class Offer:
-    """A worthwhile compaction: the tokens in use have reached the trigger."""
+    """A proposal to compact before the next turn: `tokens` have reached `trigger`.
+
+    A compaction stays below `target`.  `tokensSource` is `reported` or `estimated`;
+    `windowSource` is `setting`, `environment`, `advertised` or `unknown`.
+    """
 
     tokens: int
-    source: Source
-    budget: Budget
+    tokens_source: str
+    trigger: int
+    target: int
+    window: int
+    window_source: str
 
 
 def is_nearly_full(session: Between, named: Named) -> bool:
     """Return whether the tokens in use have reached the trigger, in a turn too (JUN-18)."""
     if session.tokens is None or session.is_impossible:
         return False
-    return session.tokens >= budget(session.window, named).limits.trigger
+    return session.tokens >= budget(session.window, named).trigger
 
 
 def offer(mode: OfferMode, session: Between, named: Named) -> Offer | None:
@@ -102,4 +112,7 @@ def offer(mode: OfferMode, session: Between, named: Named) -> Offer | None:
     is_due = mode != "off" and session.ended and is_nearly_full(session, named)
     if not is_due or session.tokens is None:
         return None
-    return Offer(session.tokens, session.source, budget(session.window, named))
+    its = budget(session.window, named)
+    return Offer(
+        session.tokens, session.source, its.trigger, its.target, its.window, its.window_source
+    )

@@ -89,7 +89,7 @@ class Planner:
         if codex is None:
             return self.built(request, read)
         source, terms = self._ground(request, read)
-        limits = budget(source.window, self._sessions.named).limits
+        limits = budget(source.window, self._sessions.named)
         excerpt = excerpt_of(self._sessions, source, limits.window - limits.reserve)
         if isinstance(excerpt, TooLarge):
             facts = {"tokens": excerpt.tokens, "target": excerpt.limit}
@@ -177,7 +177,7 @@ class Planner:
             turn_ended=source.ended,
             budget=settings.retained_tokens,
             before=Figure(context.tokens or 0, context.source) if usable else None,
-            target=budget(source.window, self._sessions.named).limits.target,
+            target=budget(source.window, self._sessions.named).target,
             waived=frozenset(waived),
         )
 

@@ -21,7 +21,7 @@ from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.settings import left_aside
-from codex_checkpoints.service.summaries import Summary
+from codex_checkpoints.service.summaries import SessionSummary
 from codex_checkpoints.values import frozen
 
 logger = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ class Ready:
     refusal of a compaction that was wanted.
     """
 
-    source: Summary
+    source: SessionSummary
     session_id: str
     offer: Offer | None
     wanted: Request | None = None
@@ -64,16 +64,16 @@ class Ready:
             return f"The work of this session went on in {self.source.continued_by}."
         if self.offer is None:
             return None
-        tokens, limits = self.offer.tokens, self.offer.budget.limits
-        about = "about " if self.offer.source == "estimated" else ""
-        full = f"{about}{tokens:,} of {limits.window:,} tokens are in use"
+        tokens, offer = self.offer.tokens, self.offer
+        about = "about " if offer.tokens_source == "estimated" else ""
+        full = f"{about}{tokens:,} of {offer.window:,} tokens are in use"
         if self.declined is not None:
             return f"{full}, and nothing was compacted: {self.declined.message}."
         if self.compacted is not None:
             after = self.compacted.built.report.after
             return f"{full}; it would be compacted before going on: the replacement has {after:,}."
         open_there = " (it is open in Codex)" if self.source.live else ""
-        return f"{full}; from {limits.trigger:,} on a compaction is worth it{open_there}."
+        return f"{full}; from {offer.trigger:,} on a compaction is worth it{open_there}."
 
 
 def prepare(sessions: Sessions, compacting: Compacting, session: str) -> Ready:
@@ -124,12 +124,12 @@ def check(sessions: Sessions, session: str) -> Ready:
     automatic = sessions.settings.compaction_offer == "automatic"
     if offer is None or source.live or not automatic:
         return ready
-    why = f"{offer.tokens} tokens in use, the trigger is {offer.budget.limits.trigger}"
+    why = f"{offer.tokens} tokens in use, the trigger is {offer.trigger}"
     wanted = Request(source.session_id, placement="pre_turn", requested_by="automatic", why=why)
     return evolve(ready, wanted=wanted)
 
 
-def _counted(sessions: Sessions, source: Summary) -> Offer | None:
+def _counted(sessions: Sessions, source: SessionSummary) -> Offer | None:
     """Return the offer by our own count, for a session that reports an impossible figure."""
     row = sessions.own(source.session_id)
     reported: Source = "reported" if row.context_source == "reported" else "estimated"
