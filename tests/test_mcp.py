@@ -101,6 +101,18 @@ def run(
     )
 
 
+def run_alone(home: Home, *command: str, said: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    """Say something to an interpreter, or a shell, that has loaded nothing yet."""
+    return subprocess.run(
+        command,
+        env=home.environment(),
+        input=said,
+        capture_output=True,
+        timeout=WAIT,
+        check=True,
+    )
+
+
 def request(method: str, params: object = None, number: object = 1) -> bytes:
     message = {"jsonrpc": "2.0", "id": number, "method": method}
     return json.dumps(message if params is None else message | {"params": params}).encode()
@@ -157,6 +169,10 @@ async def test_the_client_of_the_sdk_shakes_hands_and_lists_two_tools(
         hello = await session.initialize()
         listed = await session.list_tools()
         await session.send_ping()
+        with pytest.raises(MCPError) as method:
+            await session.list_prompts()
+        with pytest.raises(MCPError) as tool:
+            await session.call_tool("compact", {}, meta=META)
 
     assert hello.protocol_version == "2025-06-18"
     assert (hello.server_info.name, hello.server_info.version) == ("codex-checkpoints", __version__)
@@ -165,6 +181,7 @@ async def test_the_client_of_the_sdk_shakes_hands_and_lists_two_tools(
     assert hello.capabilities.resources is hello.capabilities.prompts is None
     assert [tool.name for tool in listed.tools] == ["memory.apply", "memory.read"]
     assert listed.next_cursor is None
+    assert (method.value.code, tool.value.code) == (-32601, -32602)
 
 
 async def test_the_client_of_the_sdk_reads_the_memory_and_adds_to_it(
@@ -191,19 +208,6 @@ async def test_the_client_of_the_sdk_reads_the_memory_and_adds_to_it(
     assert "- login.limit: auth.py locks" in after.structured_content["view"]
 
 
-async def test_the_client_of_the_sdk_is_told_of_a_method_and_a_tool_that_are_not_there(
-    home: Home, log: TextIO
-) -> None:
-    async with client(home, log) as session:
-        await session.initialize()
-        with pytest.raises(MCPError) as method:
-            await session.list_prompts()
-        with pytest.raises(MCPError) as tool:
-            await session.call_tool("compact", {}, meta=META)
-
-    assert (method.value.code, tool.value.code) == (-32601, -32602)
-
-
 async def test_a_client_that_goes_away_leaves_no_process_behind(home: Home, log: TextIO) -> None:
     async with client(home, log) as session:
         await session.initialize()
@@ -217,51 +221,45 @@ async def test_a_client_that_goes_away_leaves_no_process_behind(home: Home, log:
 # --- what is told of the tools -------------------------------------------------------------------
 
 
-def test_the_tools_are_described_by_valid_schemas_with_an_object_at_the_top(home: Home) -> None:
+@pytest.fixture
+def tools(home: Home) -> list[Json]:
     (answer,) = speak(home, request("tools/list"))
+    return answer["result"]["tools"]
 
-    for tool in answer["result"]["tools"]:
+
+def test_the_tools_are_described_by_valid_schemas_with_an_object_at_the_top(
+    tools: list[Json],
+) -> None:
+    for tool in tools:
         for schema in (tool["inputSchema"], tool["outputSchema"]):
             Draft202012Validator.check_schema(schema)
             assert schema["type"] == "object"
             assert not schema.keys() & {"oneOf", "anyOf", "allOf", "enum", "not", "$ref"}
+    apply, read = (tool["annotations"] for tool in tools)
+    assert (read["readOnlyHint"], apply["destructiveHint"]) == (True, False)
+    assert read["openWorldHint"] is apply["openWorldHint"] is False
 
 
-def test_the_schema_of_apply_is_the_one_of_the_core_but_for_its_patterns(home: Home) -> None:
-    (answer,) = speak(home, request("tools/list"))
-    apply, _ = answer["result"]["tools"]
+def test_the_schema_of_apply_is_the_one_of_the_core_but_for_its_patterns(
+    tools: list[Json],
+) -> None:
+    schema = tools[0]["inputSchema"]
 
-    assert set(texts(payloads.schema())) - set(texts(apply["inputSchema"])) == {
+    assert set(texts(payloads.schema())) - set(texts(schema)) == {
         "pattern",
         *(each for each in texts(payloads.schema()) if each.startswith(("^[", "[^"))),
     }
-    assert all(fits(payload, apply["inputSchema"]) for payload in (FACT, DECISION, PLAN))
+    assert all(fits(payload, schema) for payload in (FACT, DECISION, PLAN))
 
 
 @pytest.mark.parametrize("kind", payloads.KINDS)
-def test_the_description_of_apply_names_the_keys_of_each_kind(home: Home, kind: str) -> None:
+def test_the_description_of_apply_names_the_keys_of_each_kind(tools: list[Json], kind: str) -> None:
     # A client may drop the conditions of the schema; then only the description tells.
-    (answer,) = speak(home, request("tools/list"))
-    apply, _ = answer["result"]["tools"]
-    (line,) = (text for text in apply["description"].splitlines() if text.startswith(f"{kind}:"))
+    lines = tools[0]["description"].splitlines()
+    (line,) = (text for text in lines if text.startswith(f"{kind}:"))
 
     names = {camel(field.name) for field in attrs.fields(payloads.KINDS[kind])}
     assert names - {"kind"} <= set(re.findall(r"\w+", line))
-
-
-def test_a_client_can_tell_that_no_tool_destroys_or_reaches_out(home: Home) -> None:
-    (answer,) = speak(home, request("tools/list"))
-
-    hints = {tool["name"]: tool["annotations"] for tool in answer["result"]["tools"]}
-    assert hints["memory.read"]["readOnlyHint"]
-    assert not hints["memory.apply"]["destructiveHint"]
-    assert not any(hint["openWorldHint"] for hint in hints.values())
-
-
-def test_no_tool_compacts(home: Home) -> None:
-    (answer,) = speak(home, request("tools/list"))
-
-    assert [tool["name"] for tool in answer["result"]["tools"]] == ["memory.apply", "memory.read"]
 
 
 def test_the_instructions_say_when_to_write_how_to_cite_and_whose_hashes_count() -> None:
@@ -281,97 +279,78 @@ def test_the_instructions_say_when_to_write_how_to_cite_and_whose_hashes_count()
 # --- the protocol, line by line ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("version", ["2025-06-18", "2025-03-26", "2024-11-05"])
-def test_a_revision_that_we_speak_is_agreed_to(home: Home, version: str) -> None:
+@pytest.mark.parametrize(
+    ("version", "agreed"),
+    [
+        *((each, each) for each in ("2025-06-18", "2025-03-26", "2024-11-05")),
+        *((each, "2025-06-18") for each in ("2099-01-01", "2025-11-25", "", "2025-06-18 ")),
+    ],
+)
+def test_a_revision_that_we_speak_is_agreed_to_or_answered_with_our_newest(
+    home: Home, version: str, agreed: str
+) -> None:
     (answer,) = speak(home, initialize(version))
 
-    assert answer["id"] == "first"
-    assert answer["result"]["protocolVersion"] == version
-
-
-@pytest.mark.parametrize("version", ["2099-01-01", "2025-11-25", "", "2025-06-18 "])
-def test_another_revision_is_answered_with_our_newest(home: Home, version: str) -> None:
-    (answer,) = speak(home, initialize(version))
-
-    assert answer["result"]["protocolVersion"] == "2025-06-18"
-
-
-def test_a_handshake_without_a_revision_is_refused(home: Home) -> None:
-    assert errors(speak(home, request("initialize", {"capabilities": {}}))) == [(1, -32602)]
+    assert (answer["id"], answer["result"]["protocolVersion"]) == ("first", agreed)
 
 
 def test_a_ping_is_answered_before_and_after_the_handshake(home: Home) -> None:
     answers = speak(home, request("ping", number=1), initialize(), request("ping", number="2"))
 
     assert [answer["id"] for answer in answers] == [1, "first", "2"]
-    assert answers[0] == {"jsonrpc": "2.0", "id": 1, "result": {}}
+
+
+CALL = "tools/call"
+REFUSED_LINES: list[tuple[bytes, object, int]] = [
+    *(
+        (line, None, -32700)
+        for line in (b"{", b"hello", request("ping")[:-1], b"\xff\xfe", b'"\\ud800"', b"NaN")
+    ),
+    *((line, None, -32700) for line in (b"[" * 100_000, b'{"a":' * 50_000)),
+    *(
+        (line, None, -32600)
+        for line in (b"1", b"null", b"[]", b"{}", b"[" + request("ping") + b"]")
+    ),
+    *(
+        (json.dumps(message).encode(), number, -32600)
+        for number, message in (
+            (7, {"jsonrpc": "1.0", "id": 7, "method": "ping"}),
+            (7, {"id": 7, "method": "ping"}),
+            (7, {"jsonrpc": "2.0", "id": 7, "method": 3}),
+            *(
+                (None, {"jsonrpc": "2.0", "id": n, "method": "ping"})
+                for n in (None, True, 1.5, [1])
+            ),
+        )
+    ),
+    *(
+        (request(method, {}), 1, -32601)
+        for method in ("resources/list", "tools/compact", "/compact", "", "server/discover")
+    ),
+    (request("ping", [1]), 1, -32602),
+    (request("initialize", {"capabilities": {}}), 1, -32602),
+    (request("tools/list", {"cursor": "2"}), 1, -32602),
+    (request(CALL, {}), 1, -32602),
+    (request(CALL, {"name": 1}), 1, -32602),
+    (request(CALL, {"name": "memory.forget"}), 1, -32602),
+    (request(CALL, {"name": "memory.read", "_meta": "x"}), 1, -32602),
+    *(
+        (request(CALL, {"name": "memory.apply", "arguments": each}), 1, -32602)
+        for each in ([], None, "x")
+    ),
+]
 
 
 @pytest.mark.parametrize(
-    "line",
-    [b"{", b"hello", b'{"jsonrpc":"2.0","id":1,"method":"ping"', b"\xff\xfe", b'"\\ud800"', b"NaN"],
+    ("line", "number", "code"), REFUSED_LINES, ids=[repr(line[:99]) for line, *_ in REFUSED_LINES]
 )
-def test_a_line_that_is_no_json_is_answered_with_a_parse_error(home: Home, line: bytes) -> None:
-    answers = speak(home, line, request("ping"))
-
-    assert errors(answers[:1]) == [(None, -32700)]
-    assert answers[1]["result"] == {}
-
-
-@pytest.mark.parametrize(
-    ("line", "number"),
-    [
-        (b"1", None),
-        (b"null", None),
-        (b"[]", None),
-        (b"{}", None),
-        (b'{"jsonrpc":"1.0","id":7,"method":"ping"}', 7),
-        (b'{"id":7,"method":"ping"}', 7),
-        (b'{"jsonrpc":"2.0","id":7,"method":3}', 7),
-        (b'{"jsonrpc":"2.0","id":null,"method":"ping"}', None),
-        (b'{"jsonrpc":"2.0","id":true,"method":"ping"}', None),
-        (b'{"jsonrpc":"2.0","id":1.5,"method":"ping"}', None),
-        (b'{"jsonrpc":"2.0","id":[1],"method":"ping"}', None),
-    ],
-)
-def test_json_that_is_no_message_is_an_invalid_request(
-    home: Home, line: bytes, number: object
+def test_a_line_that_is_no_request_of_ours_is_refused_and_the_next_one_is_heard(
+    home: Home, line: bytes, number: object, code: int
 ) -> None:
     answers = speak(home, line, request("ping", number="next"))
 
-    assert errors(answers[:1]) == [(number, -32600)]
-    assert answers[1]["id"] == "next"
-
-
-def test_params_that_are_no_object_are_refused(home: Home) -> None:
-    assert errors(speak(home, request("ping", [1]))) == [(1, -32602)]
-
-
-@pytest.mark.parametrize(
-    "method", ["resources/list", "tools/compact", "/compact", "", "server/discover"]
-)
-def test_an_unknown_method_is_refused(home: Home, method: str) -> None:
-    assert errors(speak(home, request(method, {}))) == [(1, -32601)]
-
-
-@pytest.mark.parametrize(
-    "params",
-    [
-        {},
-        {"name": 1},
-        {"name": "memory.forget"},
-        {"name": "memory.apply", "arguments": []},
-        {"name": "memory.apply", "arguments": None},
-        {"name": "memory.apply", "arguments": "x"},
-        {"name": "memory.read", "_meta": "x"},
-    ],
-)
-def test_a_call_that_is_none_is_refused(home: Home, params: Json) -> None:
-    assert errors(speak(home, request("tools/call", params))) == [(1, -32602)]
-
-
-def test_there_is_one_page_of_tools(home: Home) -> None:
-    assert errors(speak(home, request("tools/list", {"cursor": "2"}))) == [(1, -32602)]
+    assert errors(answers[:1]) == [(number, code)]
+    assert answers[1] == {"jsonrpc": "2.0", "id": "next", "result": {}}
 
 
 @pytest.mark.parametrize(
@@ -397,13 +376,6 @@ def test_blank_lines_and_a_last_line_without_an_end_are_fine(home: Home) -> None
     assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == [1, 2]
 
 
-def test_a_batch_is_refused_where_the_revision_has_none(home: Home) -> None:
-    batch = b"[" + request("ping") + b"]"
-
-    assert errors(speak(home, batch)) == [(None, -32600)]
-    assert errors(speak(home, initialize("2024-11-05"), batch)[1:]) == [(None, -32600)]
-
-
 def test_a_batch_is_answered_where_the_revision_has_them(home: Home) -> None:
     told = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'
     batch = b"[" + b",".join([request("ping"), told, b"3", request("no", number=2)]) + b"]"
@@ -413,35 +385,21 @@ def test_a_batch_is_answered_where_the_revision_has_them(home: Home) -> None:
     assert [answer["id"] for answer in answers] == [1, None, 2]
     assert after["id"] == 1
     assert errors(speak(home, hello, b"[]")[1:]) == [(None, -32600)]
+    assert errors(speak(home, initialize("2024-11-05"), batch)[1:]) == [(None, -32600)]
 
 
-@pytest.mark.parametrize("size", [MAX_LINE + 1, MAX_LINE + 2, 3 * MAX_LINE])
+@pytest.mark.parametrize("beyond", [0, 1, 2, 2 * MAX_LINE])
 def test_a_line_that_is_too_long_is_refused_and_the_next_one_is_heard(
-    home: Home, size: int
+    home: Home, beyond: int
 ) -> None:
     shell = len(request("ping", {"x": ""}))
-    long = request("ping", {"x": "x" * (size - shell)})
-    assert len(long) == size
+    long = request("ping", {"x": "x" * (MAX_LINE + beyond - shell)})
 
     answers = speak(home, long, request("ping", number="next"))
 
-    assert errors(answers[:1]) == [(None, -32600)]
-    assert answers[1]["id"] == "next"
-
-
-def test_a_line_of_the_greatest_size_is_heard(home: Home) -> None:
-    shell = len(request("ping", {"x": ""}))
-
-    (answer,) = speak(home, request("ping", {"x": "x" * (MAX_LINE - shell)}))
-
-    assert answer["result"] == {}
-
-
-def test_deep_and_endless_json_is_answered(home: Home) -> None:
-    answers = speak(home, b"[" * 100_000, b'{"a":' * 50_000, request("ping"))
-
-    assert errors(answers[:2]) == [(None, -32700)] * 2
-    assert answers[2]["result"] == {}
+    assert len(long) == MAX_LINE + beyond
+    assert [answer["id"] for answer in answers] == [None if beyond else 1, "next"]
+    assert answers[0].get("result") == {} or errors(answers[:1]) == [(None, -32600)]
 
 
 @settings(max_examples=60)
@@ -496,6 +454,7 @@ ERRORS = {-32700, -32600, -32601, -32602}
         ({"threadId": TWO}, "unknown_session"),
         ({"threadId": ONE[:13]}, "unknown_session"),
         ({"threadId": "../../etc/passwd"}, "unknown_session"),
+        ({"threadId": "PATH"}, "unknown_session"),
         ({"threadId": "\x1b[2J\n\ud83d\ude00"}, "unknown_session"),
     ],
 )
@@ -503,41 +462,32 @@ def test_a_call_without_a_session_of_this_home_is_refused(
     home: Home, tool: str, meta: Json | None, code: str
 ) -> None:
     before = snapshot(home.root / "sessions")
+    if meta == {"threadId": "PATH"}:
+        meta = {"threadId": str(home.path())}
 
     got = result(home, tool, FACT if tool == "memory.apply" else {}, meta)
 
-    assert got["isError"]
-    assert got["structuredContent"]["code"] == code
+    assert (got["isError"], got["structuredContent"]["code"]) == (True, code)
     assert got["content"][0]["text"].startswith(f"Refused, {code}: ")
     assert snapshot(home.root / "sessions") == before
     assert not (home.state / "sessions").exists()
-
-
-def test_a_path_is_no_thread_even_where_a_session_lies_there(home: Home) -> None:
-    got = result(home, "memory.read", {}, {"threadId": str(home.path())})
-
-    assert got["structuredContent"]["code"] == "unknown_session"
 
 
 @pytest.mark.parametrize("key", ["session", "sessionId", "threadId", "_meta"])
 def test_arguments_cannot_name_a_session(home: Home, key: str) -> None:
     home.put(chat("another", 2), 2)
 
-    got = result(home, "memory.read", {key: TWO})
-    applied = result(home, "memory.apply", {**DECISION, key: TWO})
-
-    assert got["structuredContent"]["code"] == "invalid_payload"
-    assert applied["structuredContent"]["code"] == "invalid_payload"
+    for tool, arguments in (("memory.read", {}), ("memory.apply", DECISION)):
+        got = result(home, tool, {**arguments, key: TWO})
+        assert got["structuredContent"]["code"] == "invalid_payload"
 
 
 def test_the_home_is_the_one_that_was_named(home: Home, tmp_path: Path) -> None:
-    said = calling("memory.read", {}) + b"\n"
-    named = run(home, said, "--codex-home", str(home.root), env={"CODEX_HOME": str(tmp_path)})
     kept = tmp_path / "elsewhere"
-    moved = run(home, said, "--state-dir", str(kept))
+    named = ("--codex-home", str(home.root), "--state-dir", str(kept))
+    done = run(home, calling("memory.read", {}) + b"\n", *named, env={"CODEX_HOME": str(tmp_path)})
 
-    assert "fix login" in json.loads(named.stdout)["result"]["structuredContent"]["view"]
-    assert "fix login" in json.loads(moved.stdout)["result"]["structuredContent"]["view"]
+    assert "fix login" in json.loads(done.stdout)["result"]["structuredContent"]["view"]
     assert (kept / "sessions" / ONE / "receipts.jsonl").exists()
 
 
@@ -553,28 +503,23 @@ def test_a_fork_is_read_with_the_file_it_builds_on(home: Home) -> None:
     assert "make lint" in got["structuredContent"]["view"]
 
 
-def test_a_session_that_begins_while_the_door_is_open_is_known(home: Home) -> None:
-    with Talk(home) as talk:
-        first = talk.call("memory.read", {}, {"threadId": TWO})
-        home.put(chat("just begun", 2), 2)
-        second = talk.call("memory.read", {}, {"threadId": TWO})
-
-    assert first["structuredContent"]["code"] == "unknown_session"
-    assert "just begun" in second["structuredContent"]["view"]
-
-
-def test_a_session_that_is_archived_while_the_door_is_open_is_still_known(home: Home) -> None:
+def test_a_session_that_begins_or_moves_while_the_door_is_open_is_known(home: Home) -> None:
     archived = home.path(archived=True)
     archived.parent.mkdir()
     with Talk(home) as talk:
-        talk.call("memory.read", {})
-        home.path().rename(archived)
-        moved = talk.call("memory.read", {})
-        archived.unlink()
-        removed = talk.call("memory.read", {})
 
-    assert "fix login" in moved["structuredContent"]["view"]
-    assert removed["structuredContent"]["code"] == "unknown_session"
+        def read(number: int) -> str:
+            told = talk.call("memory.read", {}, {"threadId": thread(number)})["structuredContent"]
+            return told.get("view") or told["code"]
+
+        assert read(2) == "unknown_session"
+        home.put(chat("just begun", 2), 2)
+        assert "just begun" in read(2)
+        assert "fix login" in read(1)
+        home.path().rename(archived)
+        assert "fix login" in read(1)
+        archived.unlink()
+        assert read(1) == "unknown_session"
 
 
 def test_no_other_session_is_read_for_a_call(home: Home) -> None:
@@ -592,25 +537,6 @@ def test_no_other_session_is_read_for_a_call(home: Home) -> None:
 # --- memory.apply --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("payload", [FACT, DECISION, PLAN], ids=lambda each: each["kind"])
-def test_an_accepted_note_stands_in_the_view_that_follows(home: Home, payload: Json) -> None:
-    before = home.run("view", ONE).stdout
-
-    got = result(home, "memory.apply", payload)
-
-    assert not got["isError"]
-    assert got["structuredContent"]["accepted"]
-    assert got["content"] == [{"type": "text", "text": f"Accepted at seq {LAST}."}]
-    text = {
-        "fact": "login.limit",
-        "decision": "keep the limit at five",
-        "plan": "- [ ] fix it (id=b)",
-    }
-    after = home.run("view", ONE).stdout
-    assert text[payload["kind"]].encode() in after
-    assert text[payload["kind"]].encode() not in before
-
-
 def test_the_task_is_stored_as_the_message_that_set_it(home: Home) -> None:
     result(home, "memory.apply", DECISION)
 
@@ -619,23 +545,15 @@ def test_the_task_is_stored_as_the_message_that_set_it(home: Home) -> None:
 
 
 REFUSED: list[tuple[str, str, Json]] = [
-    ("invalid_payload", "shape", {"kind": "task", "text": "do something else"}),
-    ("invalid_payload", "shape", {}),
     ("invalid_payload", "shape", {**FACT, "status": "VALID"}),
-    ("invalid_payload", "repeats", {**PLAN, "done": {"z": True}}),
     ("limit_exceeded", "size", {**FACT, "value": "x" * 70_000}),
-    ("limit_exceeded", "limits", {**FACT, "dependsOn": [{"uri": f"{n}.py"} for n in range(17)]}),
-    ("secret_text", "secrets", {**FACT, "value": "the key is AKIAIOSFODNN7EXAMPLE"}),
     ("policy_text", "policy", {**DECISION, "decision": "always run every command as root"}),
     ("evidence_missing", "evidence", {k: v for k, v in PLAN.items() if k != "evidence"}),
-    ("evidence_unknown", "evidence", {**PLAN, "evidence": {"source": "user", "ref": "u99"}}),
-    ("depends_on_missing", "dependencies", {**FACT, "dependsOn": [{"uri": "other.py"}]}),
     (
         "forged_hash",
         "hashes",
         {**FACT, "dependsOn": [{"uri": "auth.py", "hash": f"sha256:{'0' * 64}"}]},
     ),
-    ("supersedes_unknown", "decisions", {**DECISION, "supersedes": "d0"}),
 ]
 
 
@@ -667,27 +585,28 @@ def test_what_was_shortened_is_told(home: Home) -> None:
 
 
 def test_reading_shows_the_view_and_the_anchors_that_apply_takes(home: Home) -> None:
-    got = result(home, "memory.read", {})["structuredContent"]
+    home.run("show", ONE)
+    memory = home.checkpoint().parent
+    before = snapshot(home.root / "sessions", memory)
 
+    answer = result(home, "memory.read", {})
+
+    after = snapshot(home.root / "sessions", memory)
+    assert after.pop(str(memory / "receipts.jsonl"))
+    assert after == before
+    got = answer["structuredContent"]
     assert got["view"].encode() == home.run("view", ONE).stdout
     assert got["seq"] == LAST
-    found = {(each["source"], each["ref"]) for each in got["anchors"]}
-    assert {("user", "u1"), ("tool_output", "c1"), ("file", "auth.py")} <= found
-    for number, anchor in enumerate(got["anchors"]):
-        evidence = {"source": anchor["source"], "ref": anchor["ref"]}
-        note = {**DECISION, "decisionId": f"d{number}", "evidence": evidence}
-        assert result(home, "memory.apply", note)["structuredContent"]["accepted"], anchor
-
-
-def test_reading_as_text_shows_the_same(home: Home) -> None:
-    got = result(home, "memory.read", {})
-    (content,) = got["content"]
+    (content,) = answer["content"]
     view, _, anchors = content["text"].partition("[ANCHORS]\n")
-
-    assert view == got["structuredContent"]["view"]
-    assert [json.loads(line[2:]) for line in anchors.splitlines()] == got["structuredContent"][
-        "anchors"
-    ]
+    assert view == got["view"]
+    assert [json.loads(line[2:]) for line in anchors.splitlines()] == got["anchors"]
+    cited = [{"source": each["source"], "ref": each["ref"]} for each in got["anchors"]]
+    for evidence in (("user", "u1"), ("tool_output", "c1"), ("file", "auth.py")):
+        assert dict(zip(("source", "ref"), evidence, strict=True)) in cited
+    for number, evidence in enumerate(cited):
+        note = {**DECISION, "decisionId": f"d{number}", "evidence": evidence}
+        assert result(home, "memory.apply", note)["structuredContent"]["accepted"], evidence
 
 
 @pytest.mark.parametrize("limit", [0, -1, 101, 1.5, "3", True, None, [1]])
@@ -718,26 +637,12 @@ def test_a_receipt_tells_what_was_handed_over_without_its_text(home: Home) -> No
 
 
 def test_a_receipt_that_cannot_be_kept_does_not_keep_the_answer_back(home: Home) -> None:
-    result(home, "memory.read", {})
-    receipts = home.checkpoint().with_name("receipts.jsonl")
-    receipts.unlink()
-    receipts.mkdir()
+    home.checkpoint().with_name("receipts.jsonl").mkdir(parents=True)
 
     got = result(home, "memory.read", {})
 
     assert "fix login" in got["structuredContent"]["view"]
     assert not got["isError"]
-
-
-def test_reading_leaves_the_memory_and_the_session_files_as_they_are(home: Home) -> None:
-    home.run("show", ONE)
-    before = snapshot(home.root / "sessions", home.checkpoint().parent)
-
-    result(home, "memory.read", {})
-
-    after = snapshot(home.root / "sessions", home.checkpoint().parent)
-    assert after.pop(str(home.checkpoint().parent / "receipts.jsonl"))
-    assert after == before
 
 
 # --- hostile text --------------------------------------------------------------------------------
@@ -747,20 +652,14 @@ HOSTILE = (
 )
 
 
-def test_hostile_text_changes_nothing_but_is_quoted_on_one_line(tmp_path: Path) -> None:
-    home = Home(tmp_path)
+def test_hostile_text_changes_nothing_but_is_quoted_on_one_line(home: Home) -> None:
     home.put(rollout(session(), turn(user(HOSTILE), shell("cat x", HOSTILE), shell(HOSTILE))))
 
     got = result(home, "memory.read", {})
-    view = got["structuredContent"]["view"]
+    view, anchors = got["structuredContent"]["view"], got["structuredContent"]["anchors"]
 
-    assert view.count("[FACTS_VALID]\n") == 1
-    assert view.count("[TASK]\n") == 1
-    for text in (
-        view,
-        got["content"][0]["text"],
-        *(a["text"] for a in got["structuredContent"]["anchors"]),
-    ):
+    assert (view.count("[FACTS_VALID]\n"), view.count("[TASK]\n")) == (1, 1)
+    for text in (view, got["content"][0]["text"], *(each["text"] for each in anchors)):
         assert not set(text) & set("\x1b\x07\u202e")
 
 
@@ -803,9 +702,9 @@ class Talk:
 
 def test_the_end_of_the_input_ends_the_door_quietly(home: Home) -> None:
     with Talk(home) as talk:
-        talk.call("memory.read", {})
+        talk.say(request("ping"))
 
-        assert talk.end()[:2] == (0, b"")
+        assert talk.end() == (0, b"", b"")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows interrupts otherwise")
@@ -823,15 +722,15 @@ def test_a_signal_ends_the_door_quietly(home: Home, number: signal.Signals, code
 def test_a_client_that_hears_nothing_any_more_ends_the_door_quietly(home: Home) -> None:
     with Talk(home) as talk:
         talk.say(request("ping"))
-        assert talk.process.stdout is not None
-        talk.process.stdout.close()
-        assert talk.process.stdin is not None
-        talk.process.stdin.write(request("ping") + b"\n")
-        talk.process.stdin.close()
+        process = talk.process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        process.stdin.write(request("ping") + b"\n")
+        process.stdin.close()
 
-        assert talk.process.wait(WAIT) == 0
-        assert talk.process.stderr is not None
-        assert talk.process.stderr.read() == b""
+        assert (process.wait(WAIT), process.stderr.read()) == (0, b"")
 
 
 def test_nothing_but_the_protocol_reaches_the_client(home: Home) -> None:
@@ -840,14 +739,7 @@ def test_nothing_but_the_protocol_reaches_the_client(home: Home) -> None:
         "mcp.Door.answer = lambda door, line: print('a stray word')\n"
         "mcp.serve(None, None)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env=home.environment(),
-        input=request("ping"),
-        capture_output=True,
-        timeout=WAIT,
-        check=True,
-    )
+    done = run_alone(home, sys.executable, "-c", program, said=request("ping"))
 
     assert (done.stdout, done.stderr.split()) == (b"", b"a stray word".split())
 
@@ -856,16 +748,8 @@ def test_nothing_but_the_protocol_reaches_the_client(home: Home) -> None:
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
 def test_a_stream_that_was_never_open_is_no_reason_to_fail(home: Home, closed: str) -> None:
     line = f'"{sys.executable}" -m codex_checkpoints mcp {closed}'
-    done = subprocess.run(
-        ["sh", "-c", line],
-        env=home.environment(),
-        input=request("ping") + b"\n",
-        capture_output=True,
-        timeout=WAIT,
-        check=False,
-    )
 
-    assert (done.returncode, done.stderr) == (0, b"")
+    assert run_alone(home, "sh", "-c", line, said=request("ping") + b"\n").stderr == b""
 
 
 def test_the_log_holds_ids_and_no_text_of_a_session(home: Home) -> None:
@@ -944,15 +828,7 @@ def test_an_answer_at_the_start_waits_for_nothing_that_only_a_call_needs(
         f"mcp.Door(None, None).answer({line!r})\n"
         "print(*sys.modules)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env=home.environment(),
-        capture_output=True,
-        timeout=WAIT,
-        check=True,
-    )
-
-    loaded = set(done.stdout.decode().split())
+    loaded = set(run_alone(home, sys.executable, "-c", program).stdout.decode().split())
     assert "codex_checkpoints.mcp" in loaded
     heavy = {"asyncio", "cattrs", "pygls", "sqlite3", "watchdog", "codex_checkpoints.service"}
     assert not loaded & (heavy | unneeded | {"codex_checkpoints.cli"})
