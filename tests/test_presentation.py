@@ -16,8 +16,8 @@ import pytest
 
 from codex_checkpoints import operations, presentation
 from codex_checkpoints.codex import resume
-from codex_checkpoints.presentation.restores import Named, verify_lines
-from codex_checkpoints.presentation.terminal import LogLine
+from codex_checkpoints.presentation.restores import verify_lines
+from codex_checkpoints.presentation.terminal import LogLine, Screen
 from codex_checkpoints.service.restore.verifying import Fault, Verified
 from homes import thread
 
@@ -96,7 +96,7 @@ def hostile(kind: Any, *, whole: bool) -> Any:  # noqa: ANN401 - a value of any 
         (name, width)
         for name, function in texts().items()
         for width in (None, 40, 120)
-        if width is None or "width" in inspect.signature(function).parameters
+        if width is None or "screen" in inspect.signature(function).parameters
     ],
 )
 def test_no_text_of_a_record_speaks_to_the_terminal(
@@ -105,8 +105,11 @@ def test_no_text_of_a_record_speaks_to_the_terminal(
     function = texts()[name]
     kinds = hints(function)
     kinds.pop("return")
-    given = {each: hostile(kind, whole=whole) for each, kind in kinds.items()}
-    given |= {"width": width} if "width" in kinds else {}
+    screen = attrs.evolve(hostile(Screen, whole=whole), width=width)
+    given = {
+        each: screen if kind is Screen else hostile(kind, whole=whole)
+        for each, kind in kinds.items()
+    }
 
     found = function(**given)
 
@@ -142,15 +145,15 @@ def test_a_shell_gets_the_id_of_a_session_as_one_word() -> None:
 def test_a_command_within_a_sentence_has_the_folders_that_were_named(
     sentence: str, told: str
 ) -> None:
-    assert Named("/a b").within(sentence) == told
-    assert Named().within(sentence) == sentence
+    assert Screen(codex_home="/a b").within(sentence) == told
+    assert Screen().within(sentence) == sentence
 
 
 def test_a_changed_record_is_told_as_what_it_may_be() -> None:
     finding = Fault("changed_record", None, thread(1), None)
     report = Verified(0, 1, 0, 0, (finding,))
 
-    assert "a record of a restore or an import is not" in verify_lines(report)[1]
+    assert "a record of a restore or an import is not" in verify_lines(report, Screen())[1]
 
 
 # --- the log -------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ Times are UTC, ISO 8601 with milliseconds and `Z`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
 from attrs import Factory
 
@@ -96,11 +96,7 @@ def _method(  # noqa: PLR0913 - the fields of a method
     apart: bool = False,
 ) -> Method:
     """Return a method whose records are those that its operation declares."""
-    hints = get_type_hints(run)
-    result = hints.pop("return")
-    _, params, *_ = hints.values()
-    steps = get_args(result)  # of `Steps[Result]`
-    result = steps[-1] if steps else result
+    params, result = services.records_of(run)
     return Method(f"checkpoints/{name}", params, result, run, title, preview, alone, apart)
 
 

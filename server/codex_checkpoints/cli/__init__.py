@@ -4,9 +4,6 @@ Each command reads its arguments, calls an operation and prints the answer.  `--
 JSON document with the keys of `protocol`.  Diagnostics go to stderr.  Exit codes: 0 done, 1 refused
 or failed, 2 wrong usage, 130 interrupted.  Commands that do not serve import neither pygls nor
 asyncio: loading them would take longer than the answer.
-
-In each module functions `add…` declare the arguments of commands, and one function a command runs
-it and returns the exit code.
 """
 
 from __future__ import annotations
@@ -29,7 +26,7 @@ COMMANDS: tuple[Callable[[Commands], None], ...] = (
     histories.add_compactions,
     histories.add_diff,
     restores.add_marking,
-    restores.add,
+    restores.add_restoring,
     restores.add_portable,
     sessions.add_changing,
     running.add_watch,

@@ -1,4 +1,4 @@
-"""What the commands share: parsers, common arguments, sessions, and printing a record."""
+"""What the commands share: parsers, arguments, sessions, and running one operation."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ import os
 import sys
 from collections.abc import Callable, Generator, Iterable, Sequence
 from functools import partial
-from typing import NoReturn
+from importlib import import_module
+from typing import Any, NoReturn, cast
+
+import attrs
 
 from codex_checkpoints import assembly
 from codex_checkpoints.assembly import Places
 from codex_checkpoints.cli import output
 from codex_checkpoints.folder_options import folder_options
-from codex_checkpoints.operations.services import Services
-from codex_checkpoints.presentation.restores import Named
-from codex_checkpoints.presentation.terminal import Bar, plain
+from codex_checkpoints.operations.services import Services, Steps, carried_out, records_of
+from codex_checkpoints.presentation.terminal import Bar, Screen, plain
 from codex_checkpoints.service.reading.catalogue import Progress
 from codex_checkpoints.service.recovery import recover_prepared
 from codex_checkpoints.service.refusal import Refusal
@@ -31,6 +33,12 @@ Before = Callable[["Terminal", argparse.Namespace], None]
 
 Check = Callable[[argparse.Namespace], str | None]
 """Return what is wrong with arguments that depend on each other, or None."""
+
+Argument = Callable[[argparse.ArgumentParser], object]
+"""Add an argument to a parser."""
+
+Lines = Callable[[Any, Screen], Iterable[str]]
+"""Return the lines for people of what an operation returned."""
 
 _NO_COMMAND = "argument COMMAND: invalid choice: "
 
@@ -96,7 +104,7 @@ def refresh_for_session(services: Terminal, options: argparse.Namespace) -> None
     Reading never fails, so the answer about such a file would be an empty one.
     """
     services.look_around()
-    row = services.sessions.find(options.session)
+    row = services.sessions.find(options.session_id)
     if row.history_mode is None and not row.turns:
         output.say(f"{row.path}: neither the head of a session nor a turn; is it a session file?")
 
@@ -114,20 +122,19 @@ def with_sessions(
 @contextlib.contextmanager
 def opened(where: Places) -> Generator[Terminal]:
     """Open the sessions of a home for a block."""
-    house = assembly.assemble(where, environment=os.environ)
-    for problem in house.problems:
+    services = Terminal(where, assembly.assemble(where, environment=os.environ))
+    for problem in services.problems:
         output.say(f"config.toml: {problem}")
     try:
-        yield Terminal(where, house)
+        yield services
     finally:
-        house.sessions.close()
+        services.sessions.close()
 
 
 class Commands:
     """The commands of a parser, each with the two options about folders."""
 
     def __init__(self, parser: argparse.ArgumentParser) -> None:
-        """Begin without any."""
         self._folders = folder_options()
         self._parsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
@@ -136,24 +143,55 @@ class Commands:
         name: str,
         about: str,
         run: Run,
+        *arguments: Argument,
         check: Check | None = None,
         before: Before | None = refresh,
     ) -> argparse.ArgumentParser:
-        """Add a command that works with sessions; return its parser, for its own arguments."""
-        return self.add_alone(name, about, partial(with_sessions, run, before), check)
+        """Add a command that works with sessions; return its parser."""
+        run_alone = partial(with_sessions, run, before)
+        return self.add_alone(name, about, run_alone, *arguments, check=check)
 
     def add_alone(
-        self, name: str, about: str, run: RunAlone, check: Check | None = None
+        self, name: str, about: str, run: RunAlone, *arguments: Argument, check: Check | None = None
     ) -> argparse.ArgumentParser:
         """Add a command that opens what it needs itself, from the folders it is given."""
         added = self._parsers.add_parser(
-            name,
-            help=about,
-            description=f"{about[0].upper()}{about[1:]}.",
-            parents=[self._folders],
+            name, help=about, description=f"{about[0].upper()}{about[1:]}.", parents=[self._folders]
         )
         added.set_defaults(run=run, check=check, wrong=added.error)
+        for argument in arguments:
+            argument(added)
         return added
+
+
+# --- running one operation -----------------------------------------------------------------------
+
+
+def ask(options: argparse.Namespace, services: Services, operation: str, *others: object) -> Any:  # noqa: ANN401 - the record of any operation
+    """Run an operation; its params are the arguments with the names of their fields.
+
+    `operation` is `module.function` in `operations`, loaded here; `others` are given behind the
+    params.
+    """
+    module, _, name = operation.partition(".")
+    operate = getattr(import_module(f"codex_checkpoints.operations.{module}"), name)
+    kind, _ = records_of(operate)
+    names = [field.name for field in attrs.fields(kind) if field.name in options]
+    found = operate(services, kind(**{name: getattr(options, name) for name in names}), *others)
+    return carried_out(cast("Steps[Any]", found)) if isinstance(found, Generator) else found
+
+
+def answer(
+    options: argparse.Namespace, services: Services, operation: str, lines: Lines, *others: object
+) -> int:
+    """Run an operation as `ask` does, and print what it returns."""
+    record = ask(options, services, operation, *others)
+    return report(options, record, lines(record, screen(options)))
+
+
+def asks(operation: str, lines: Lines) -> Run:
+    """Return how to run a command that is one operation."""
+    return lambda options, services: answer(options, services, operation, lines)
 
 
 def report(options: argparse.Namespace, record: object, lines: Iterable[str]) -> int:
@@ -168,10 +206,31 @@ def report(options: argparse.Namespace, record: object, lines: Iterable[str]) ->
     return DONE
 
 
-def named(options: argparse.Namespace) -> Named:
-    """Return the folders given as options, for the commands that an answer suggests."""
+def screen(options: argparse.Namespace) -> Screen:
+    """Return where lines are shown, with the folders given as options."""
     folders = (options.codex_home, options.state_dir)
-    return Named(*(os.path.abspath(folder) if folder else None for folder in folders))
+    named = (os.path.abspath(folder) if folder else None for folder in folders)
+    return Screen(output.width(), output.colour(), *named)
+
+
+# --- arguments -----------------------------------------------------------------------------------
+
+
+def value(name: str, metavar: str, about: str, **more: object) -> Argument:
+    """Return an argument that has a value; `more` goes to `add_argument`."""
+    options = cast("dict[str, Any]", {"metavar": metavar, "help": about, **more})
+    return lambda parser: parser.add_argument(name, **options)
+
+
+def choice(name: str, choices: Sequence[str], about: str, **more: object) -> Argument:
+    """Return an option with one of a few values."""
+    options = cast("dict[str, Any]", {"choices": choices, "help": about, **more})
+    return lambda parser: parser.add_argument(name, **options)
+
+
+def flag(name: str, about: str) -> Argument:
+    """Return an option without a value."""
+    return lambda parser: parser.add_argument(name, action="store_true", help=about)
 
 
 OF_ANY = "an id, its beginning, or a file"
@@ -183,22 +242,10 @@ OF_OURS = "an id, or its beginning"
 A_TURN = "an id, or a number from 1"
 """What names a turn; `outline` shows the numbers."""
 
-
-def add_session(parser: argparse.ArgumentParser, about: str = OF_ANY) -> None:
-    """Add the argument SESSION."""
-    parser.add_argument("session", metavar="SESSION", help=about)
-
-
-def add_marker(parser: argparse.ArgumentParser) -> None:
-    """Add the argument CHECKPOINT."""
-    parser.add_argument(
-        "checkpoint", metavar="CHECKPOINT", help="the id of a marker; `marks` lists them"
-    )
-
-
-def add_json(parser: argparse.ArgumentParser, about: str = "print JSON") -> None:
-    """Add the option `--json`."""
-    parser.add_argument("--json", action="store_true", help=about)
+ANY_SESSION = value("session_id", "SESSION", OF_ANY)
+SESSION = value("session_id", "SESSION", OF_OURS)
+MARKER = value("checkpoint_id", "CHECKPOINT", "the id of a marker; `marks` lists them")
+JSON = flag("--json", "print JSON")
 
 
 def whole(text: str) -> int:

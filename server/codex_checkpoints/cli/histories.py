@@ -10,25 +10,31 @@ import argparse
 import os
 import subprocess
 import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
 from codex_checkpoints.assembly import Places
 from codex_checkpoints.cli import output
 from codex_checkpoints.cli.commands import (
     A_TURN,
+    ANY_SESSION,
     DONE,
-    OF_OURS,
+    JSON,
+    SESSION,
     Commands,
     Terminal,
-    add_json,
-    add_session,
-    named,
+    answer,
+    ask,
+    asks,
+    choice,
+    flag,
     opened,
     positive,
     refresh_for_session,
     report,
+    screen,
+    value,
 )
-from codex_checkpoints.operations.services import SessionParams, carried_out
 from codex_checkpoints.presentation import histories as texts
 from codex_checkpoints.presentation.restores import diff_lines
 from codex_checkpoints.presentation.terminal import plain
@@ -40,87 +46,60 @@ if TYPE_CHECKING:
 
 def add(commands: Commands) -> None:
     """Add the commands that read a history."""
+    add = partial(commands.add, before=refresh_for_session)
     about = "print what Codex would send when the session is resumed"
-    history = commands.add("history", about, _history, before=refresh_for_session)
+    add("history", about, _history, ANY_SESSION, JSON)
+    fragment = flag("--fragment", "print the ids in the form that a model gets")
     about = "list the context windows of a session"
-    windows = commands.add("windows", about, _windows, _one_form, refresh_for_session)
-    windows.add_argument(
-        "--fragment", action="store_true", help="print the ids in the form that a model gets"
-    )
+    add("windows", about, _windows, fragment, ANY_SESSION, JSON, check=_one_form)
     about = "print an outline of a session, short however long the session is"
-    outline = commands.add("outline", about, _outline, before=refresh_for_session)
-    about = "list what each compaction of a session lost"
-    losses = commands.add("losses", about, _losses, before=refresh_for_session)
-    for added in (history, windows, outline, losses):
-        add_session(added)
-        add_json(added)
+    add("outline", about, _outline, ANY_SESSION, JSON)
+    add("losses", "list what each compaction of a session lost", _losses, ANY_SESSION, JSON)
 
 
 def add_diff(commands: Commands) -> None:
     """Add `diff`."""
-    about = "list what changed between the ends of two turns"
-    diff = commands.add("diff", about, _diff, _wrong_diff)
-    add_session(diff, OF_OURS)
-    add_json(diff)
-    diff.add_argument("--from", dest="from_turn", metavar="TURN", help=f"the first: {A_TURN}")
-    diff.add_argument("--to", dest="to_turn", metavar="TURN", help=f"the second: {A_TURN}")
+    turns = (
+        value("--from", "TURN", f"the first: {A_TURN}", dest="from_turn_id"),
+        value("--to", "TURN", f"the second: {A_TURN}", dest="to_turn_id"),
+    )
     about = "the session of the turn in --to; without --to its current state"
-    diff.add_argument("--with", dest="other", metavar="SESSION", help=about)
+    other = value("--with", "SESSION", about, dest="to_session_id")
+    about = "list what changed between the ends of two turns"
+    commands.add("diff", about, _diff, SESSION, JSON, *turns, other, check=_wrong_diff)
 
 
 def add_compactions(commands: Commands) -> None:
     """Add `compact`, `uncompact` and `resume`."""
-    about = "go on from a checkpoint instead of the whole history"
-    compact = commands.add("compact", about, _compact, _wrong_compact, None)
-    add_session(compact, OF_OURS)
-    compact.add_argument(
-        "--into",
-        choices=("new", "in-place"),
-        default="new",
-        help="where the work goes on: in a new session, or in the same one",
+    into = "where the work goes on: in a new session, or in the same one"
+    who = "who compacts: this program, or Codex itself, which asks its model over the network"
+    commands.add(
+        "compact",
+        "go on from a checkpoint instead of the whole history",
+        _compact,
+        SESSION,
+        choice("--into", ("new", "in-place"), into, default="new"),
+        choice("--strategy", ("checkpoint", "codex"), who, default="checkpoint"),
+        value("--timeout", "SECONDS", "how long Codex may take for its summary", type=positive),
+        value("--placement", "MODE", "manual, or pre_turn; only recorded", default="manual"),
+        flag("--dry-run", "only show what it would do"),
+        flag("--force", "compact even if it gets no smaller, or the last turn was cut off"),
+        JSON,
+        check=_wrong_compact,
+        before=None,
     )
-    about = "who compacts: this program, or Codex itself, which asks its model over the network"
-    compact.add_argument(
-        "--strategy", choices=("checkpoint", "codex"), default="checkpoint", help=about
-    )
-    compact.add_argument(
-        "--timeout",
-        metavar="SECONDS",
-        type=positive,
-        help="how long Codex may take for its summary",
-    )
-    compact.add_argument(
-        "--placement", metavar="MODE", default="manual", help="manual, or pre_turn; only recorded"
-    )
-    compact.add_argument("--dry-run", action="store_true", help="only show what it would do")
-    compact.add_argument(
-        "--force",
-        action="store_true",
-        help="compact even if it gets no smaller, or the last turn was cut off",
-    )
-    add_json(compact)
-
-    uncompact = commands.add("uncompact", "take a compaction back", _uncompact)
-    uncompact.add_argument(
-        "compaction", metavar="COMPACTION", help="its id, as `compact` printed it"
-    )
-    add_json(uncompact)
-
+    compaction = value("compaction_id", "COMPACTION", "its id, as `compact` printed it")
+    commands.add("uncompact", "take a compaction back", _uncompact, compaction, JSON)
+    only_print = flag("--print", "only print the command; change nothing")
+    json = flag("--json", "only print how to go on, as JSON; change nothing")
     about = "go on with a session in Codex; compact it first if the settings ask for it"
-    resume = commands.add_alone("resume", about, _resume)
-    add_session(resume, OF_OURS)
-    resume.add_argument(
-        "--print", action="store_true", help="only print the command; change nothing"
-    )
-    add_json(resume, "only print how to go on, as JSON; change nothing")
+    commands.add_alone("resume", about, _resume, SESSION, only_print, json)
 
 
-def _history(options: argparse.Namespace, services: Terminal) -> int:
-    from codex_checkpoints.operations.histories import history
-
-    record = history(services, SessionParams(options.session))
-    lines = texts.history_lines(record, width=output.width(), colour=output.colour())
-    return report(options, record, lines)
+_history = asks("histories.history", texts.history_lines)
+_outline = asks("histories.outline", texts.outline_lines)
+_diff = asks("histories.diff", diff_lines)
+_uncompact = asks("compactions.uncompact", texts.uncompacted_lines)
 
 
 def _one_form(options: argparse.Namespace) -> str | None:
@@ -129,47 +108,29 @@ def _one_form(options: argparse.Namespace) -> str | None:
 
 def _windows(options: argparse.Namespace, services: Terminal) -> int:
     from codex_checkpoints.core.history.windows import render
-    from codex_checkpoints.operations.histories import windows
     from codex_checkpoints.service.history import Histories
 
     histories = Histories(services.sessions)
     if options.fragment:
-        fragment = render(histories.fragment(options.session))
+        fragment = render(histories.fragment(options.session_id))
         output.write_lines(plain(line) for line in fragment.split("\n"))
         return DONE
-    record = windows(services, SessionParams(options.session))
-    undone = histories.undone(options.session)
-    return report(options, record, texts.window_lines(record, undone, width=output.width()))
-
-
-def _outline(options: argparse.Namespace, services: Terminal) -> int:
-    from codex_checkpoints.operations.histories import outline
-
-    record = outline(services, SessionParams(options.session))
-    return report(options, record, texts.outline_lines(record, width=output.width()))
+    lines = partial(texts.window_lines, undone=histories.undone(options.session_id))
+    return answer(options, services, "histories.windows", lines)
 
 
 def _losses(options: argparse.Namespace, services: Terminal) -> int:
-    from codex_checkpoints.operations.histories import losses
     from codex_checkpoints.service.history import Histories
 
-    record = losses(services, SessionParams(options.session))
-    undone = Histories(services.sessions).undone(options.session)
-    lines = texts.loss_lines(record, undone, width=output.width(), colour=output.colour())
-    return report(options, record, lines)
+    undone = Histories(services.sessions).undone(options.session_id)
+    lines = partial(texts.loss_lines, undone=undone)
+    return answer(options, services, "histories.losses", lines)
 
 
 def _wrong_diff(options: argparse.Namespace) -> str | None:
-    named = options.from_turn is not None and options.to_turn is not None
-    return None if named or options.other is not None else "--from and --to are needed, or --with"
-
-
-def _diff(options: argparse.Namespace, services: Terminal) -> int:
-    from codex_checkpoints.operations.histories import DiffParams, diff
-
-    params = DiffParams(options.session, options.from_turn, options.to_turn, options.other)
-    record = diff(services, params)
-    return report(options, record, diff_lines(record, width=output.width(), colour=output.colour()))
+    named = options.from_turn_id is not None and options.to_turn_id is not None
+    named = named or options.to_session_id is not None
+    return None if named else "--from and --to are needed, or --with"
 
 
 # --- compactions ---------------------------------------------------------------------------------
@@ -181,42 +142,23 @@ def _wrong_compact(options: argparse.Namespace) -> str | None:
 
 
 def _compact(options: argparse.Namespace, services: Terminal) -> int:
-    from codex_checkpoints.operations.compactions import CompactParams, compact, compact_preview
-
-    params = CompactParams(
-        options.session, options.into, options.strategy, options.placement, options.force
-    )
-    if options.dry_run:
-        record = compact_preview(services, params, options.timeout)
-    else:
-        record = carried_out(compact(services, params, options.timeout))
-    return report(options, record, texts.compaction_lines(record, named(options)))
-
-
-def _uncompact(options: argparse.Namespace, services: Terminal) -> int:
-    from codex_checkpoints.operations.compactions import UncompactParams, uncompact
-
-    record = uncompact(services, UncompactParams(options.compaction))
-    return report(options, record, texts.uncompacted_lines(record, named(options)))
+    operation = "compactions.compact_preview" if options.dry_run else "compactions.compact"
+    return answer(options, services, operation, texts.compaction_lines, options.timeout)
 
 
 def _resume(options: argparse.Namespace, where: Places) -> int:
-    from codex_checkpoints.operations.compactions import ResumeParams, resume, resume_preview
-
+    only_prints = options.print or options.json
     is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
-    program = _codex() if is_terminal and not (options.print or options.json) else None
-    params = ResumeParams(options.session)
+    program = _codex() if is_terminal and not only_prints else None
     with opened(where) as services:
         services.look_around()
-        if options.print or options.json:
-            record = resume_preview(services, params)
-        else:
-            record = carried_out(resume(services, params))
+        operation = "compactions.resume_preview" if only_prints else "compactions.resume"
+        record: Resumed = ask(options, services, operation)
     if not options.json:
-        for notice in texts.resume_notices(record, named(options)):
+        for notice in texts.resume_notices(record, screen(options)):
             output.say(notice)
     if program is None:
-        return report(options, record, [plain(named(options).codex(record.resume))])
+        return report(options, record, [plain(screen(options).codex(record.resume))])
     return _run(program, record, where)
 
 

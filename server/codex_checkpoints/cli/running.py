@@ -21,14 +21,16 @@ from codex_checkpoints.assembly import Places
 from codex_checkpoints.cli import output
 from codex_checkpoints.cli.commands import (
     DONE,
+    JSON,
     Commands,
     Terminal,
-    add_json,
+    answer,
     bounded,
-    named,
+    flag,
     report,
+    screen,
+    value,
 )
-from codex_checkpoints.operations.services import carried_out
 from codex_checkpoints.presentation import sessions as texts
 from codex_checkpoints.service import following
 from codex_checkpoints.service.following import Changed, Follower
@@ -40,30 +42,32 @@ if TYPE_CHECKING:
 
 def add_watch(commands: Commands) -> None:
     """Add `watch`."""
+    once = flag("--once", "bring all up to date, then end")
+    json = flag("--json", "one JSON object a change")
     about = "follow the sessions and keep their checkpoints current"
-    watch = commands.add("watch", about, _watch, before=None)
-    watch.add_argument("--once", action="store_true", help="bring all up to date, then end")
-    add_json(watch, "one JSON object a change")
+    commands.add("watch", about, _watch, once, json, before=None)
 
 
 def add_connecting(commands: Commands) -> None:
     """Add `connect` and `doctor`."""
+    flags = (
+        flag("--dry-run", "show what would be written"),
+        flag("--remove", "remove what was put in"),
+        flag("--status", "only report how they are connected"),
+        flag("--yes", "write without asking"),
+        flag("--json", "print JSON, and never ask"),
+    )
     about = "connect Codex with this program: hooks, and an MCP server"
-    connect = commands.add_alone("connect", about, _connect, _wrong)
-    connect.add_argument("--dry-run", action="store_true", help="show what would be written")
-    connect.add_argument("--remove", action="store_true", help="remove what was put in")
-    connect.add_argument("--status", action="store_true", help="only report how they are connected")
-    connect.add_argument("--yes", action="store_true", help="write without asking")
-    add_json(connect, "print JSON, and never ask")
-    add_json(commands.add("doctor", "report what was found, what was skipped and why", _doctor))
+    commands.add_alone("connect", about, _connect, *flags, check=_wrong)
+    commands.add("doctor", "report what was found, what was skipped and why", _doctor, JSON)
 
 
 def add_doors(commands: Commands) -> None:
     """Add the servers for other programs."""
-    about = "run the language server of an editor, on stdin and stdout"
     port = bounded(1, "must be a port: 1 to 65535", (1 << 16) - 1)
-    serve = commands.add_alone("serve", about, _serve)
-    serve.add_argument("--tcp", metavar="PORT", type=port, help="on a loopback port, to debug")
+    tcp = value("--tcp", "PORT", "on a loopback port, to debug", type=port)
+    about = "run the language server of an editor, on stdin and stdout"
+    commands.add_alone("serve", about, _serve, tcp)
     commands.add_alone("mcp", "run the MCP server for Codex, on stdin and stdout", _mcp)
     commands.add_alone("hook", "answer one call of a Codex hook, on stdin and stdout", _hook)
 
@@ -81,13 +85,13 @@ def _connect(options: argparse.Namespace, where: Places) -> int:
     asks = asks and not (options.json or options.yes or options.dry_run or options.status)
     if asks:
         shown = connect(where, evolve(params, dry_run=True))
-        output.write_lines(texts.change_lines(shown, colour=output.colour()))
+        output.write_lines(texts.change_lines(shown, screen(options)))
         if shown.changes and not _agreed():
             raise Refusal("cancelled", "nothing was written")
     done = connect(where, params)
     lines: list[str] = []
     if not (options.status or asks):
-        lines += texts.change_lines(done, colour=output.colour())
+        lines += texts.change_lines(done, screen(options))
     way_out = texts.next_step(done) if options.status else done.way_out
     return report(options, done, [*lines, *texts.connect_lines(done, way_out)])
 
@@ -108,11 +112,7 @@ def _agreed() -> bool:
 
 
 def _doctor(options: argparse.Namespace, services: Terminal) -> int:
-    from codex_checkpoints.operations.connecting import DoctorParams, doctor
-
-    record = carried_out(doctor(services, DoctorParams(), _here()))
-    lines = texts.doctor_lines(record, named(options), colour=output.colour())
-    return report(options, record, lines)
+    return answer(options, services, "connecting.doctor", texts.doctor_lines, _here())
 
 
 def _watch(options: argparse.Namespace, services: Terminal) -> int:
@@ -161,12 +161,9 @@ def _report(change: Changed, services: Terminal, options: argparse.Namespace) ->
         if options.json:
             output.write_json({"sessionId": session_id, "reason": change.reason}, indent=False)
         else:
-            row, colour = current.get(session_id), output.colour()
-            line = (
-                texts.gone_line(session_id, change.reason, colour=colour)
-                if row is None
-                else texts.change_line(session_id, row.task, change.reason, colour=colour)
-            )
+            row = current.get(session_id)
+            words = "gone" if row is None else row.task or "(no message yet)"
+            line = texts.change_line(session_id, words, change.reason, screen(options))
             output.write_lines([line])
 
 

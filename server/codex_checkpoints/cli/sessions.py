@@ -1,7 +1,4 @@
-"""The commands about sessions and their memory.
-
-`sessions`, `show`, `view`; `apply` and `notes`; `rename`, `archive`, `unarchive`, `delete`.
-"""
+"""The commands about sessions and their memory."""
 
 from __future__ import annotations
 
@@ -9,6 +6,7 @@ import argparse
 import os
 import sys
 import time
+from functools import partial
 from typing import cast
 
 import orjson
@@ -17,119 +15,120 @@ from codex_checkpoints.assembly import Places
 from codex_checkpoints.cli import output
 from codex_checkpoints.cli.commands import (
     A_TURN,
+    ANY_SESSION,
     DONE,
+    JSON,
     OF_ANY,
     OF_OURS,
+    SESSION,
     Commands,
     Terminal,
-    add_json,
-    add_session,
+    answer,
+    ask,
+    asks,
+    choice,
+    flag,
     positive,
     refresh_for_session,
     report,
+    screen,
+    value,
     whole,
     with_sessions,
     wrong,
 )
-from codex_checkpoints.operations import sessions as operations
-from codex_checkpoints.operations.services import SessionParams, carried_out
+from codex_checkpoints.operations.services import SessionParams
 from codex_checkpoints.presentation import sessions as texts
 from codex_checkpoints.storage.contract import is_windows_path
 
 
 def add(commands: Commands) -> None:
     """Add the commands that read sessions."""
-    sessions = commands.add("sessions", "list the sessions, newest first", _sessions)
-    sessions.add_argument("--cwd", metavar="DIR", help="only sessions of this folder or below it")
-    sessions.add_argument("--archived", action="store_true", help="the archived ones instead")
-    sessions.add_argument("--search", metavar="TEXT", help="in title, task, folder and id")
-    sessions.add_argument("--limit", metavar="N", type=positive, help="at most so many")
-    add_json(sessions)
-
-    about = "print the checkpoint of a session"
-    show = commands.add("show", about, _show, before=refresh_for_session)
+    chosen = (
+        value("--cwd", "DIR", "only sessions of this folder or below it", type=_folder),
+        flag("--archived", "the archived ones instead"),
+        value("--search", "TEXT", "in title, task, folder and id"),
+        value("--limit", "N", "at most so many", type=positive),
+    )
+    commands.add("sessions", "list the sessions, newest first", _sessions, *chosen, JSON)
+    add = partial(commands.add, before=refresh_for_session)
+    at = value("--at", "TURN", f"at the end of this turn: {A_TURN}", dest="turn_id")
+    caps = value("--caps", "JSON", 'some caps, as {"maxDecisions": 3}')
+    json = flag("--json", "print errors as JSON")
+    add("show", "print the checkpoint of a session", _show, ANY_SESSION, at, json)
     about = "print the view of a session, as a model reads it"
-    view = commands.add("view", about, _view, before=refresh_for_session)
-    for added in (show, view):
-        add_session(added)
-        added.add_argument("--at", metavar="TURN", help=f"at the end of this turn: {A_TURN}")
-    add_json(show, "print errors as JSON")
-    view.add_argument("--caps", metavar="JSON", help='some caps, as {"maxDecisions": 3}')
-    add_json(view, "print errors as JSON")
+    add("view", about, _view, ANY_SESSION, at, caps, json)
 
 
 def add_memory(commands: Commands) -> None:
     """Add `apply` and `notes`."""
-    about = "add a checked fact, decision or plan to a session"
-    apply = commands.add_alone("apply", about, _apply_or_schema, _check_apply)
-    apply.add_argument("session", metavar="SESSION", nargs="?", help=OF_OURS)
-    apply.add_argument(
-        "file", metavar="FILE", nargs="?", help="the payload as JSON, else from stdin"
+    commands.add_alone(
+        "apply",
+        "add a checked fact, decision or plan to a session",
+        _apply_or_schema,
+        value("session_id", "SESSION", OF_OURS, nargs="?"),
+        value("file", "FILE", "the payload as JSON, else from stdin", nargs="?"),
+        flag("--dry-run", "only check it, and write nothing"),
+        flag("--schema", "print the JSON Schema of payloads"),
+        JSON,
+        check=_check_apply,
     )
-    apply.add_argument("--dry-run", action="store_true", help="only check it, and write nothing")
-    apply.add_argument("--schema", action="store_true", help="print the JSON Schema of payloads")
-    add_json(apply)
-
-    about = "list the facts and decisions of a session, or take one back"
-    notes = commands.add("notes", about, _notes, _check_notes, refresh_for_session)
+    notes = commands.add(
+        "notes",
+        "list the facts and decisions of a session, or take one back",
+        _notes,
+        value("words", "SESSION", OF_ANY, nargs="+"),
+        choice("--kind", ("fact", "decision"), "which one, where both have this ID"),
+        value("--limit", "N", "at most so many anchors of each source", type=whole),
+        JSON,
+        check=_check_notes,
+        before=refresh_for_session,
+    )
     notes.usage = (
         "%(prog)s SESSION [--json]\n"
         "       %(prog)s revoke SESSION ID [--kind fact|decision] [--json]\n"
         "       %(prog)s anchors SESSION [--limit N] [--json]\n"
         "       %(prog)s record SESSION REF"
     )
-    notes.add_argument("words", metavar="SESSION", nargs="+", help=OF_ANY)
-    notes.add_argument(
-        "--kind", choices=("fact", "decision"), help="which one, where both have this ID"
-    )
-    notes.add_argument(
-        "--limit", metavar="N", type=whole, help="at most so many anchors of each source"
-    )
-    add_json(notes)
 
 
 def add_changing(commands: Commands) -> None:
     """Add the commands that change a session."""
-    rename = commands.add("rename", "give a session a name", _rename)
-    add_session(rename, OF_OURS)
-    rename.add_argument("name", metavar="NAME", help="what to call it; an empty one clears it")
-    add_json(rename)
+    add = commands.add
+    name = value("name", "NAME", "what to call it; an empty one clears it")
+    add("rename", "give a session a name", _rename, SESSION, name, JSON)
+    add("archive", "put a session among the archived ones", _move, SESSION, JSON)
+    add("unarchive", "put an archived session back", _move, SESSION, JSON)
     about = "remove a session that we made and that nothing refers to"
-    for added in (
-        commands.add("archive", "put a session among the archived ones", _move),
-        commands.add("unarchive", "put an archived session back", _move),
-        commands.add("delete", about, _delete),
-    ):
-        add_session(added, OF_OURS)
-        add_json(added)
+    add("delete", about, _delete, SESSION, JSON)
+
+
+_rename = asks("sessions.rename", texts.renamed_lines)
+
+
+def _folder(path: str) -> str:
+    """Return an absolute path; one of another system stays as written."""
+    return path if not path or is_windows_path(path) else os.path.abspath(path)
 
 
 def _sessions(options: argparse.Namespace, services: Terminal) -> int:
-    cwd = options.cwd or None
-    if cwd is not None and not is_windows_path(cwd):  # one of another system stays as written
-        cwd = os.path.abspath(cwd)
-    params = operations.SessionsParams(
-        cwd=cwd, archived=options.archived, search=options.search, limit=options.limit
-    )
-    record = operations.listed(services, params)
+    options.cwd = options.cwd or None
+    record = ask(options, services, "sessions.listed")
     if not (record.items or options.json):
         is_filtered = options.search or options.cwd or options.archived
         none = texts.no_sessions(services.where.codex_home)
         output.say(texts.NO_SESSION_FITS if is_filtered else none)
-    lines = texts.session_lines(record, time.time(), width=output.width(), colour=output.colour())
-    return report(options, record, lines)
+    return report(options, record, texts.session_lines(record, screen(options), time.time()))
 
 
 def _show(options: argparse.Namespace, services: Terminal) -> int:
-    params = operations.ShowParams(options.session, options.at)
-    output.write(operations.show(services, params).text.encode())
+    output.write(ask(options, services, "sessions.show").text.encode())
     return DONE
 
 
 def _view(options: argparse.Namespace, services: Terminal) -> int:
-    caps = None if options.caps is None else _caps(options.caps)
-    params = operations.ViewParams(options.session, options.at, caps)
-    output.write(operations.view(services, params).text.encode())
+    options.caps = None if options.caps is None else _caps(options.caps)
+    output.write(ask(options, services, "sessions.view").text.encode())
     return DONE
 
 
@@ -147,7 +146,7 @@ def _caps(text: str) -> dict[str, object]:
 
 
 def _check_apply(options: argparse.Namespace) -> str | None:
-    lacks = options.session is None and not options.schema
+    lacks = options.session_id is None and not options.schema
     return "apply needs a SESSION, or --schema" if lacks else None
 
 
@@ -160,8 +159,8 @@ def _check_notes(options: argparse.Namespace) -> str | None:
     wanted = ("SESSION",) if named is None else ("SESSION", named)
     if len(names) != len(wanted):
         return f"notes {options.what or ''}".rstrip() + f" takes {' '.join(wanted)}"
-    options.session = names[0]
-    options.id = names[-1]
+    options.session_id = names[0]
+    options.id = options.ref = names[-1]
     if options.kind is not None and options.what != "revoke":
         return "--kind goes with notes revoke"
     if options.limit is not None and options.what != "anchors":
@@ -183,8 +182,8 @@ def _apply(options: argparse.Namespace, services: Terminal) -> int:
 
     payload = _payload(options.file)
     services.look_around()
-    record = apply_bytes(services, options.session, payload, dry_run=options.dry_run)
-    return report(options, record, texts.applied_lines(record))
+    record = apply_bytes(services, options.session_id, payload, dry_run=options.dry_run)
+    return report(options, record, texts.applied_lines(record, screen(options)))
 
 
 def _payload(file: str | None) -> bytes:
@@ -202,40 +201,31 @@ def _payload(file: str | None) -> bytes:
     return sys.stdin.buffer.read(MAX_PAYLOAD_BYTES + 1)
 
 
-def _notes(options: argparse.Namespace, services: Terminal) -> int:
-    from codex_checkpoints.operations import memory
+_NOTES = {
+    None: ("memory.notes", texts.note_lines),
+    "anchors": ("memory.anchors", texts.anchor_lines),
+    "revoke": ("memory.revoke_note", texts.revoked_lines),
+}
 
-    session, width, colour = options.session, output.width(), output.colour()
+
+def _notes(options: argparse.Namespace, services: Terminal) -> int:
     if options.what == "record":
-        found = memory.record(services, memory.RecordParams(session, options.id))
-        output.write(found.text.encode())
+        output.write(ask(options, services, "memory.record").text.encode())
         return DONE
-    if options.what == "revoke":
-        params = memory.RevokeParams(session, options.id, options.kind)
-        revoked = memory.revoke_note(services, params)
-        return report(options, revoked, texts.revoked_lines(revoked))
-    if options.what == "anchors":
-        anchors = memory.anchors(services, memory.AnchorsParams(session, options.limit))
-        return report(options, anchors, texts.anchor_lines(anchors, width=width, colour=colour))
-    notes = memory.notes(services, SessionParams(session))
-    return report(options, notes, texts.note_lines(notes, width=width, colour=colour))
+    return answer(options, services, *_NOTES[options.what])
 
 
 # --- changes -------------------------------------------------------------------------------------
 
 
-def _rename(options: argparse.Namespace, services: Terminal) -> int:
-    record = operations.rename(services, operations.RenameParams(options.session, options.name))
-    return report(options, record, [texts.renamed_line(record)])
-
-
 def _move(options: argparse.Namespace, services: Terminal) -> int:
-    move = operations.archive if options.command == "archive" else operations.unarchive
-    record = carried_out(move(services, operations.MoveParams(options.session)))
+    record = ask(options, services, f"sessions.{options.command}")
     return report(options, record, [texts.moved_line(options.command, record)])
 
 
 def _delete(options: argparse.Namespace, services: Terminal) -> int:
-    gone = operations.removed(services, SessionParams(options.session))
-    record = operations.Deleted(gone.session_id, deleted=True)
+    from codex_checkpoints.operations.sessions import Deleted, removed
+
+    gone = removed(services, SessionParams(options.session_id))
+    record = Deleted(gone.session_id, deleted=True)
     return report(options, record, [texts.moved_line(options.command, gone)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args, get_type_hints
 
 from codex_checkpoints.assembly import Assembly, Places
 from codex_checkpoints.service.sessions import Sessions
@@ -32,11 +32,10 @@ class Text:
 class Services:
     """The sessions of one home for one caller; a caller overrides what concerns it."""
 
-    def __init__(self, where: Places, house: Assembly) -> None:
-        """Work on sessions whose index is current."""
+    def __init__(self, where: Places, assembly: Assembly) -> None:
         self.where = where
-        self.sessions: Sessions = house.sessions
-        self.problems = house.problems  # a sentence for each setting that is ignored
+        self.sessions: Sessions = assembly.sessions
+        self.problems = assembly.problems  # a sentence for each setting that is ignored
 
     def changed(self, session_ids: tuple[str, ...], reason: str) -> None:
         """Take note of changed sessions; `reason` is as in `protocol.Changed`."""
@@ -59,6 +58,15 @@ class Services:
 
     def commit(self) -> None:
         """Make the operation uncancellable; raises `Cancelled` if it is cancelled already."""
+
+
+def records_of(operation: Callable[..., Any]) -> tuple[type, type]:
+    """Return the records of params and result that an operation declares."""
+    hints = get_type_hints(operation)
+    result = hints.pop("return")
+    _, params, *_ = hints.values()
+    steps = get_args(result)  # of `Steps[Result]`
+    return params, steps[-1] if steps else result
 
 
 def elsewhere(function: Callable[[], T]) -> Steps[T]:

@@ -1,8 +1,7 @@
-"""Markers, restores, packs and the tree of sessions at a terminal, and suggested commands."""
+"""Markers, restores, packs and the tree of sessions at a terminal."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,67 +9,19 @@ from codex_checkpoints.core.restore.summary import counted
 from codex_checkpoints.presentation.terminal import (
     AMBER,
     GREEN,
-    PLAIN,
     RED,
+    Screen,
     columns,
-    cut,
     fit,
-    folded,
-    moment,
     plain,
-    room_behind,
 )
-from codex_checkpoints.values import frozen
 
 if TYPE_CHECKING:
     from codex_checkpoints.operations import histories, marking, portable, restores
-    from codex_checkpoints.service.restore.verifying import Fault
 
-_OF_OURS = re.compile(r"`codex-checkpoints ([^`]*)`")
-
-
-@frozen
-class Named:
-    """The folders that the command line named, absolute; None for one that it did not name.
-
-    What the environment names counts for the next command as well, and need not be said again.
-    """
-
-    codex_home: str | None = None
-    state_dir: str | None = None
-
-    def ours(self, command: str) -> str:
-        """Return a command of ours with the same folders, each as one word of a shell."""
-        from shlex import quote  # noqa: PLC0415 - few answers have commands in them
-
-        options = (("--codex-home", self.codex_home), ("--state-dir", self.state_dir))
-        named = "".join(f" {option} {quote(folder)}" for option, folder in options if folder)
-        return f"codex-checkpoints {command}{named}"
-
-    def codex(self, command: str) -> str:
-        """Return a command of Codex's, which takes its home from the environment alone."""
-        from shlex import quote  # noqa: PLC0415 - few answers have commands in them
-
-        home = self.codex_home
-        return f"CODEX_HOME={quote(home)} {command}" if home else command
-
-    def within(self, sentence: str) -> str:
-        """Return a sentence of ours whose commands, in backticks, have the same folders."""
-
-        def whole(found: re.Match[str]) -> str:
-            return found[0] if "--codex-home" in found[1] else f"`{self.ours(found[1])}`"
-
-        return _OF_OURS.sub(whole, sentence)
-
-
-NOTHING_NAMED = Named()
-
-
-_SIGNS = {"added": "+", "removed": "-", "changed": "~"}
-_TINTS = {"added": GREEN, "removed": RED, "changed": AMBER}
+_CHANGES = {"added": ("+", GREEN), "removed": ("-", RED), "changed": ("~", AMBER)}
 _NAMES = ("stepId", "id", "decisionId", "key", "uri")
 _TEXTS = ("text", "decision", "value", "hash")
-_REFERENCES = (("files", "files"), ("chunks", "excerpts"), ("system", "calls"))
 _FAULTS = {
     "changed_line": "a line of the audit is not as it was written",
     "missing_lines": "the audit lacks lines of an operation",
@@ -85,32 +36,27 @@ _TITLE = 20
 """So many columns of a title are worth more than the end of an id."""
 
 
-def diff_lines(found: histories.Difference, *, width: int | None, colour: bool) -> list[str]:
+def diff_lines(found: histories.Difference, screen: Screen) -> list[str]:
     """Return what changed, a line each."""
-    parts: tuple[tuple[str, Iterable[Mapping[str, Any]]], ...] = (
-        ("task", () if found.task is None else (found.task,)),
-        ("plan", found.plan),
-        ("decision", found.decisions),
-        ("fact", found.facts),
-        ("artifact", found.artifacts),
-    )
-    lines = [
-        _change(what, each, width=width, colour=colour)
-        for what, changes in parts
-        for each in changes
-    ]
+    parts: dict[str, Iterable[Mapping[str, Any]]] = {
+        "task": () if found.task is None else (found.task,),
+        "plan": found.plan,
+        "decision": found.decisions,
+        "fact": found.facts,
+        "artifact": found.artifacts,
+    }
+    lines: list[str] = []
+    for what, changes in parts.items():
+        for each in changes:
+            sign, tint = _CHANGES[str(each["change"])]
+            head = f"{sign} {what}: "
+            sides = [_words(side) for side in (each["before"], each["after"]) if side is not None]
+            room = screen.room_behind(head)
+            sides = sides if room is None else _side_by_side(sides, room)
+            lines.append(screen.tinted(tint, f"{head}{_ARROW.join(sides)}"))
     if found.plan_reordered:
         lines.append("~ plan: steps changed places")
     return lines or ["Nothing changed."]
-
-
-def _change(what: str, change: Mapping[str, Any], *, width: int | None, colour: bool) -> str:
-    kind = str(change["change"])
-    sides = [_words(side) for side in (change["before"], change["after"]) if side is not None]
-    head = f"{_SIGNS[kind]} {what}: "
-    sides = sides if width is None else _side_by_side(sides, room_behind(head, width))
-    line = f"{head}{_ARROW.join(sides)}"
-    return f"{_TINTS[kind]}{line}{PLAIN}" if colour else line
 
 
 def _side_by_side(sides: Sequence[str], room: int) -> list[str]:
@@ -124,22 +70,24 @@ def _side_by_side(sides: Sequence[str], room: int) -> list[str]:
 def _words(record: Mapping[str, Any]) -> str:
     name = next((str(record[key]) for key in _NAMES if record.get(key)), "")
     text = next((str(record[key]) for key in _TEXTS if record.get(key)), "")
-    more = [str(record["status"])] if record.get("status") else []
-    more += ["done"] if record.get("done") else []
-    return plain(" ".join(part for part in (name, text, *more) if part))
+    status = str(record.get("status") or "")
+    return plain(" ".join(filter(None, (name, text, status, record.get("done") and "done"))))
 
 
-def marker_lines(markers: Iterable[marking.Marker], *, width: int | None) -> list[str]:
-    """Return a line for each marker; where the terminal is narrow its label stands below."""
-    lines: list[str] = []
-    for each in markers:
-        turn = "detached" if each.detached else f"turn {each.turn_number}"
-        head = f"{plain(each.checkpoint_id)}  {moment(each.created_at, width)}  {turn}"
-        lines += folded(head, plain(each.label), width)
+def markers_lines(markers: marking.MarkerList, screen: Screen) -> list[str]:
+    """Return the lines of each marker."""
+    lines = [line for each in markers.items for line in marker_lines(each, screen)]
     return lines or ["No markers."]
 
 
-def pin_lines(pins: marking.PinList) -> list[str]:
+def marker_lines(marker: marking.Marker, screen: Screen) -> list[str]:
+    """Return one line; where the terminal is narrow the label stands below."""
+    turn = "detached" if marker.detached else f"turn {marker.turn_number}"
+    head = f"{plain(marker.checkpoint_id)}  {screen.moment(marker.created_at)}  {turn}"
+    return screen.folded(head, plain(marker.label))
+
+
+def pin_lines(pins: marking.PinList, _screen: Screen) -> list[str]:
     """Return a line for each pin."""
     lines = [
         plain(each.uri if each.start is None else f"{each.uri}#L{each.start}-L{each.end}")
@@ -148,7 +96,12 @@ def pin_lines(pins: marking.PinList) -> list[str]:
     return lines or ["Nothing is pinned."]
 
 
-def restored_lines(done: restores.Restored, named: Named = NOTHING_NAMED) -> list[str]:
+def hint_lines(hints: marking.HintList, _screen: Screen) -> list[str]:
+    """Return a line for each hint."""
+    return [plain(f"{each.verdict}  {each.uri}") for each in hints.items] or ["No hints."]
+
+
+def restored_lines(done: restores.Restored, screen: Screen) -> list[str]:
     """Return what happened, what to know, and how to go on; for a preview what would come."""
     lines = [
         plain(f"Would restore “{done.label}” ({done.mode})." if done.dry_run else done.headline),
@@ -158,50 +111,55 @@ def restored_lines(done: restores.Restored, named: Named = NOTHING_NAMED) -> lis
     ]
     if done.dry_run and done.pack is not None:
         lines += ["", *map(plain, done.pack.splitlines())]
-    return [*lines, *([] if done.resume is None else [plain(f"→ {named.codex(done.resume)}")])]
+    return lines if done.resume is None else [*lines, plain(f"→ {screen.codex(done.resume)}")]
 
 
-def restore_lines(restores: restores.RestoreList, *, width: int | None) -> list[str]:
+def restore_lines(restores: restores.RestoreList, screen: Screen) -> list[str]:
     """Return a line for each restore; where the terminal is narrow, two."""
     lines: list[str] = []
     for each in restores.items:
-        head = plain(f"{each.operation_id}  {moment(each.restored_at, width)}  {each.mode}")
-        source = _name(_short(each.source_session_id, width), there=each.source_available)
-        branch = _name(_short(each.session_id, width), there=each.branch_available)
-        lines += folded(head, plain(f"{source} → {branch}  {each.label}"), width)
+        head = plain(f"{each.operation_id}  {screen.moment(each.restored_at)}  {each.mode}")
+        source = _name(_short(each.source_session_id, screen), there=each.source_available)
+        branch = _name(_short(each.session_id, screen), there=each.branch_available)
+        lines += screen.folded(head, plain(f"{source} → {branch}  {each.label}"))
     return lines or ["No restores."]
 
 
-def detail_lines(
-    details: restores.RestoreDetails, named: Named = NOTHING_NAMED, *, width: int | None
-) -> list[str]:
+def detail_lines(details: restores.RestoreDetails, screen: Screen) -> list[str]:
     """Return everything about a restore; ids, warnings and the command to go on are never cut."""
     references = details.references
     source = _name(details.source_session_id, there=details.source_available)
+
+    def cut(line: str) -> str:
+        return screen.cut(plain(line))
+
     lines = [
-        *(cut(plain(each), width) for each in (details.headline, details.carried)),
+        cut(details.headline),
+        cut(details.carried),
         f"operation   {details.operation_id}",
         f"mode        {details.mode}",
-        f"restored    {moment(details.restored_at, width)}",
-        f"marker      {details.checkpoint_id}  made {moment(details.marked_at, width)}",
+        f"restored    {screen.moment(details.restored_at)}",
+        f"marker      {details.checkpoint_id}  made {screen.moment(details.marked_at)}",
         f"source      {source}, turn {details.source_turn.turn_id}",
         f"branch      {_name(details.session_id, there=details.branch_available)}",
         *(f"above       {each.get('sessionId')}" for each in details.chain),
-        cut(plain(f"reason      {details.reason}"), width),
+        cut(f"reason      {details.reason}"),
         f"context     {_size(details.tokens_before)} → {_size(details.tokens_after)} tokens",
         *(f"! {each.message}" for each in details.warnings),
-        *(f"{word:<12}{len(references.get(name) or ())}" for name, word in _REFERENCES),
+        f"files       {len(references.get('files') or ())}",
+        f"excerpts    {len(references.get('chunks') or ())}",
+        f"calls       {len(references.get('system') or ())}",
         f"pinned      {len(details.pinned)}",
         f"included    {len(details.included)}",
-        *(cut(plain(f"  {each.id}"), width) for each in details.included),
+        *(cut(f"  {each.id}") for each in details.included),
         f"deferred    {len(details.deferred)}",
-        *(cut(plain(f"  {each.id} ({each.reason})"), width) for each in details.deferred),
-        *([f"→ {named.codex(details.resume)}"] if details.branch_available else []),
+        *(cut(f"  {each.id} ({each.reason})") for each in details.deferred),
+        *([f"→ {screen.codex(details.resume)}"] if details.branch_available else []),
     ]
     return [*map(plain, lines)]
 
 
-def lineage_lines(tree: restores.Lineage, *, width: int | None) -> list[str]:
+def lineage_lines(tree: restores.Lineage, screen: Screen) -> list[str]:
     """Return the tree, a line for each session; the one that was asked about has an arrow."""
     lines: list[str] = []
     for node in tree.nodes:
@@ -210,67 +168,58 @@ def lineage_lines(tree: restores.Lineage, *, width: int | None) -> list[str]:
         title = (node.title or "(no name)") if node.available else "(not available)"
         head = mark + "  " * node.depth + plain(kind)
         whole = f"{head}{plain(node.id)}  "
-        if width is None or columns(whole) + _TITLE < width:
+        if screen.width is None or columns(whole) + _TITLE < screen.width:
             head = whole
         else:
-            head += f"{_short(plain(node.id), width)}  "
-        room = None if width is None else room_behind(head, width)
-        lines.append(head + (plain(title) if room is None else fit(plain(title), room).rstrip()))
+            head += f"{_short(plain(node.id), screen)}  "
+        lines.append(head + screen.behind(head, plain(title)))
     lines += [
         f"! a link of {plain(str(each.get('child')))} goes in a circle" for each in tree.circles
     ]
-    return [*lines, *([f"… and {tree.omitted} more"] if tree.omitted else [])]
+    return [*lines, f"… and {tree.omitted} more"] if tree.omitted else lines
 
 
-def event_lines(events: restores.EventList, *, width: int | None) -> list[str]:
+def event_lines(events: restores.EventList, screen: Screen) -> list[str]:
     """Return a line for each event: when, of which operation, what, about which sessions."""
     lines: list[str] = []
     for each in events.items:
         at = each.get("at")
-        when = moment(at if isinstance(at, str) else None, width)
-        head = f"{when}  {_said(each, 'operationId'):<36}  {_said(each, 'type')}"
+        operation, kind = (plain(str(each.get(key) or "-")) for key in ("operationId", "type"))
+        head = f"{screen.moment(at if isinstance(at, str) else None)}  {operation:<36}  {kind}"
         ends = dict.fromkeys(each[key] for key in ("sourceSessionId", "sessionId") if each.get(key))
-        about = [" → ".join(_short(str(end), width) for end in ends)] if ends else []
+        about = [" → ".join(_short(str(end), screen) for end in ends)] if ends else []
         about += [str(each["code"])] if each.get("code") else []
-        lines += folded(head, plain("  ".join(about)), width) if about else [head]
+        lines += screen.folded(head, plain("  ".join(about))) if about else [head]
     return lines or ["No events."]
 
 
-def _said(event: Mapping[str, Any], key: str) -> str:
-    return plain(str(event.get(key) or "-"))
-
-
-def verify_lines(report: restores.VerifyReport) -> list[str]:
+def verify_lines(report: restores.VerifyReport, _screen: Screen) -> list[str]:
     """Return what was checked, and what is wrong with it."""
-    told = (
-        f"checked {_many(report.events, 'event')}, {_many(report.records, 'record')}, "
-        f"{_many(report.files, 'file')}"
+    checked = ", ".join(
+        counted(many, what)
+        for many, what in (
+            (report.events, "event"),
+            (report.records, "record"),
+            (report.files, "file"),
+        )
     )
     verb = "is" if report.unavailable == 1 else "are"
-    missing = f"; {_many(report.unavailable, 'file')} {verb} not there"
-    gone = missing if report.unavailable else ""
-    found = [line for each in report.findings for line in _fault(each)]
-    return [told + gone, *(found or ["All is as it was written."])]
+    missing = f"; {counted(report.unavailable, 'file')} {verb} not there"
+    lines = [f"checked {checked}" + (missing if report.unavailable else "")]
+    for fault in report.findings:
+        places = (
+            None if fault.operation_id is None else f"operation {fault.operation_id}",
+            None if fault.session_id is None else f"session {fault.session_id}",
+            None if fault.line is None else f"line {fault.line} of audit.jsonl",
+        )
+        lines.append(f"! {fault.code}: {_FAULTS[fault.code]}")
+        lines.append(f"    {plain(', '.join(filter(None, places)))}")
+    return lines if report.findings else [*lines, "All is as it was written."]
 
 
-def _fault(fault: Fault) -> list[str]:
-    """Return what is wrong, and below it where."""
-    places = (
-        None if fault.operation_id is None else f"operation {fault.operation_id}",
-        None if fault.session_id is None else f"session {fault.session_id}",
-        None if fault.line is None else f"line {fault.line} of audit.jsonl",
-    )
-    where = ", ".join(place for place in places if place is not None)
-    return [f"! {fault.code}: {_FAULTS[fault.code]}", f"    {plain(where)}"]
-
-
-def _many(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
-
-
-def _short(session_id: str, width: int | None) -> str:
+def _short(session_id: str, screen: Screen) -> str:
     """Return so much of an id as `sessions` shows, which any command takes; whole in a file."""
-    return session_id if width is None else session_id[:13]
+    return session_id if screen.width is None else session_id[:13]
 
 
 def _name(session_id: str, *, there: bool) -> str:
@@ -281,30 +230,28 @@ def _size(number: int | None) -> str:
     return "?" if number is None else f"{number:,}"
 
 
-def exported_lines(record: portable.Exported) -> list[str]:
-    """Return what a person wants to know of a pack."""
+def exported_lines(record: portable.Exported, _screen: Screen) -> list[str]:
+    """Return what a pack holds, and what it lacks."""
     verb = "would write" if record.dry_run else "wrote"
-    return [
-        plain(f"{verb} {record.file} ({record.bytes:,} bytes)"),
-        *_lines(record.counts, record.left_behind),
-    ]
+    return [plain(f"{verb} {record.file} ({record.bytes:,} bytes)"), *_held(record)]
 
 
-def imported_lines(record: portable.Imported, named: Named = NOTHING_NAMED) -> list[str]:
-    """Return what a person wants to know of what came in."""
+def imported_lines(record: portable.Imported, screen: Screen) -> list[str]:
+    """Return what was imported, and how to go on."""
     verb = "would make" if record.dry_run else "made"
     what = "a session" if record.session_id is None else f"session {record.session_id}"
     lines = [
         plain(f"{verb} {what} in {record.cwd}: {record.name}"),
         plain(f"from session {record.source_session_id}"),
-        *_lines(record.counts, record.left_behind),
+        *_held(record),
     ]
     if record.resume is None:
         return [*lines, "", *map(plain, record.handoff.splitlines())]
-    return [*lines, plain(f"→ {named.codex(record.resume)}")]
+    return [*lines, plain(f"→ {screen.codex(record.resume)}")]
 
 
-def _lines(counts: portable.PackCounts, left: tuple[portable.LeftBehind, ...]) -> list[str]:
+def _held(record: portable.Exported | portable.Imported) -> list[str]:
+    counts = record.counts
     held = (
         (counts.turns, "turn"),
         (counts.notes, "note"),
@@ -317,4 +264,4 @@ def _lines(counts: portable.PackCounts, left: tuple[portable.LeftBehind, ...]) -
         (counts.pins, "pin"),
     )
     holds = ", ".join(("session metadata", *(counted(many, what) for many, what in held)))
-    return [holds, *(plain(f"! {each.message}") for each in left)]
+    return [holds, *(plain(f"! {each.message}") for each in record.left_behind)]

@@ -6,19 +6,16 @@ import os
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from codex_checkpoints.presentation.restores import NOTHING_NAMED, Named
 from codex_checkpoints.presentation.terminal import (
     AMBER,
     DIM,
     GREEN,
-    NARROW,
     PLAIN,
     RED,
+    Screen,
     columns,
-    cut,
     fit,
     plain,
-    room_behind,
 )
 
 if TYPE_CHECKING:
@@ -27,35 +24,25 @@ if TYPE_CHECKING:
 NO_SESSION_FITS = "No session fits; leave out --search, --cwd or --archived to see more."
 
 
-def session_lines(
-    page: sessions.SessionList, now: float, *, width: int | None, colour: bool
-) -> list[str]:
+def session_lines(page: sessions.SessionList, screen: Screen, now: float) -> list[str]:
     """Return one line a session: when, how full, in which folder, what about."""
     lines: list[str] = []
     for item in page.items:
-        age = f"{_age(item.updated_at, now):>5}"
-        meter = f"{_meter(item):>5}"
         folder = fit(plain(os.path.basename((item.cwd or "").rstrip("/\\")) or "-"), 18) + "  "
-        folder = "" if width is not None and width < NARROW else folder
+        folder = "" if screen.is_narrow else folder
+        age = _age(item.updated_at, now)
+        head = f"{age:>5}  {_meter(item):>5}  {folder}{plain(item.session_id)[:13]}  "
+        marks = " ●" if item.live else ""
+        marks += f" !{item.suspect_facts}" if item.suspect_facts > 0 else ""
+        marks += "" if item.parent_session is None else " (subagent)"
         label = plain(item.title or item.task or "(no message yet)")
-        marks = "".join(
-            mark
-            for shown, mark in (
-                (item.live, " ●"),
-                (item.suspect_facts > 0, f" !{item.suspect_facts}"),
-                (item.parent_session is not None, " (subagent)"),
-            )
-            if shown
-        )
-        head = f"{age}  {meter}  {folder}{plain(item.session_id)[:13]}  "
-        room = None if width is None else room_behind(head + marks, width)
-        label = label if room is None else fit(label, room).rstrip()
-        lines.append(f"{DIM}{head}{PLAIN}{label}{marks}" if colour else f"{head}{label}{marks}")
+        label = screen.behind(head + marks, label)
+        lines.append(f"{screen.tinted(DIM, head)}{label}{marks}")
     return lines
 
 
 def no_sessions(codex_home: str) -> str:
-    """Say that there is none at all, and what to do."""
+    """Return that there is no session, and what to do."""
     return plain(
         f"No session under {codex_home}. Start one with Codex, or name another folder with "
         "--codex-home; `codex-checkpoints doctor` says what was found."
@@ -68,28 +55,18 @@ def moved_line(command: str, summary: sessions.SessionSummary) -> str:
     return plain(f"{done}: {summary.session_id}  {summary.title or '(no name)'}")
 
 
-def renamed_line(summary: sessions.SessionSummary) -> str:
-    """Return what a session is called now; without a name, what stands in its place in a list."""
+def renamed_lines(summary: sessions.SessionSummary, _screen: Screen) -> list[str]:
+    """Return the name of a session; without one, what stands in its place in a list."""
     if summary.named:
-        return plain(f"renamed: {summary.session_id}  {summary.title}")
+        return [plain(f"renamed: {summary.session_id}  {summary.title}")]
     instead = "" if summary.title is None else f"; it is listed by its first words: {summary.title}"
-    return plain(f"name taken back: {summary.session_id}{instead}")
+    return [plain(f"name taken back: {summary.session_id}{instead}")]
 
 
-def change_line(session_id: str, task: str | None, reason: str, *, colour: bool) -> str:
-    """Return one change of a followed session; `task` is what was said last in it, if anything."""
-    return _change(session_id, task or "(no message yet)", reason, colour=colour)
-
-
-def gone_line(session_id: str, reason: str, *, colour: bool) -> str:
-    """Return that a followed session is there no more."""
-    return _change(session_id, "gone", reason, colour=colour)
-
-
-def _change(session_id: str, words: str, reason: str, *, colour: bool) -> str:
-    what = plain(words)
+def change_line(session_id: str, words: str, reason: str, screen: Screen) -> str:
+    """Return one change of a followed session."""
     head = f"{plain(session_id)[:13]}  {plain(reason):<9}"
-    return f"{DIM}{head}{PLAIN}  {what}" if colour else f"{head}  {what}"
+    return f"{screen.tinted(DIM, head)}  {plain(words)}"
 
 
 def _age(stamp: str, now: float) -> str:
@@ -114,7 +91,7 @@ _NAMES = 32
 _REFS = 40
 
 
-def applied_lines(applied: memory.Applied) -> list[str]:
+def applied_lines(applied: memory.Applied, _screen: Screen) -> list[str]:
     """Return what came of a payload that was accepted, and what of it is kept in part."""
     name = "" if applied.id is None else f" {applied.id}"
     what = "would be accepted" if applied.dry_run else "accepted"
@@ -123,37 +100,36 @@ def applied_lines(applied: memory.Applied) -> list[str]:
     return [*map(plain, lines)]
 
 
-def revoked_lines(revoked: memory.Revoked) -> list[str]:
+def revoked_lines(revoked: memory.Revoked, _screen: Screen) -> list[str]:
     """Return which note was taken back."""
     return [plain(f"revoked: {revoked.kind} {revoked.id} (seq {revoked.seq})")]
 
 
-def note_lines(notes: memory.NoteList, *, width: int | None, colour: bool) -> list[str]:
+def note_lines(notes: memory.NoteList, screen: Screen) -> list[str]:
     """Return facts that stand, facts that do not with what failed them, and decisions."""
     facts = [note for note in notes.items if note.kind == "fact"]
     standing = [note for note in notes.items if note.kind == "decision" and not note.superseded_by]
-    replaced = [note for note in notes.items if note.superseded_by is not None]
     groups = (
         ("facts", PLAIN, [note for note in facts if note.status == "VALID"]),
         ("SUSPECT", AMBER, [note for note in facts if note.status != "VALID"]),
         ("decisions", PLAIN, standing),
-        ("superseded", DIM, replaced),
+        ("superseded", DIM, [note for note in notes.items if note.superseded_by is not None]),
     )
     names = max((columns(plain(note.id)) for note in notes.items), default=0)
     lines: list[str] = []
     for title, tint, members in groups:
         if members:
             lines += [""] if lines else []
-            lines.append(f"{tint}{title}{PLAIN}" if colour else title)
+            lines.append(screen.tinted(tint, title))
         for note in members:
-            lines += _note(note, min(names, _NAMES), width)
+            lines += _note(note, min(names, _NAMES), screen)
     return lines or ["No facts and no decisions yet."]
 
 
-def _note(note: memory.Note, names: int, width: int | None) -> list[str]:
+def _note(note: memory.Note, names: int, screen: Screen) -> list[str]:
     """Return a note and what there is to know about it, each on a line of its own."""
-    said = note.value if note.kind == "fact" else f"{note.decision} — {note.rationale}"
-    head = f"  {fit(plain(note.id), names)}  {plain(said or '')}"
+    text = note.value if note.kind == "fact" else f"{note.decision} — {note.rationale}"
+    head = f"  {fit(plain(note.id), names)}  {plain(text or '')}"
     about = [plain(f"from {note.evidence.source} {note.evidence.ref}")]
     if note.why is not None:
         about = [f"because of {plain(note.why)}", *about]
@@ -163,10 +139,10 @@ def _note(note: memory.Note, names: int, width: int | None) -> list[str]:
     if weak:
         about.append(f"by size and time only: {' '.join(weak)}")
     tail = f"  {' ' * names}  {', '.join(about)}"
-    return [cut(head, width), cut(tail, width)]
+    return [screen.cut(head), screen.cut(tail)]
 
 
-def anchor_lines(anchors: memory.AnchorList, *, width: int | None, colour: bool) -> list[str]:
+def anchor_lines(anchors: memory.AnchorList, screen: Screen) -> list[str]:
     """Return what evidence may name: source, ref, first words."""
     names = min(max((columns(plain(each.ref)) for each in anchors.items), default=0), _REFS)
     lines: list[str] = []
@@ -176,9 +152,7 @@ def anchor_lines(anchors: memory.AnchorList, *, width: int | None, colour: bool)
         ref = ref if columns(ref) > names else fit(ref, names)
         head = plain(f"{each.source:<11}  {ref}  ")
         text = "" if each.source == "file" else plain(each.text)
-        if width is not None:
-            text = fit(text, room_behind(head, width)).rstrip()
-        lines.append(f"{head}{DIM}{text}{PLAIN}" if colour else f"{head}{text}".rstrip())
+        lines.append(f"{head}{screen.tinted(DIM, screen.behind(head, text))}".rstrip())
     return lines or ["Nothing to cite yet."]
 
 
@@ -200,14 +174,14 @@ _DOOR_PROBLEMS = {
 }
 
 
-def change_lines(report: connecting.ConnectReport, *, colour: bool) -> list[str]:
+def change_lines(report: connecting.ConnectReport, screen: Screen) -> list[str]:
     """Return what is put into files of Codex's, or taken out."""
     lines: list[str] = []
     for change in report.changes:
         lines.append(plain(f"{change.action} {change.path}"))
         for line in change.diff.splitlines()[2:]:
-            tint = {"+": GREEN, "-": RED}.get(line[:1], DIM) if colour else ""
-            lines.append(f"{tint}{plain(line)}{PLAIN if tint else ''}")
+            tint = {"+": GREEN, "-": RED}.get(line[:1], DIM)
+            lines.append(screen.tinted(tint, plain(line)))
     return [*(lines or ["Nothing to change."]), ""]
 
 
@@ -227,12 +201,11 @@ def connect_lines(report: connecting.ConnectReport, way_out: str | None) -> list
     lines.append(f"Codex home  {plain(report.codex_home)}")
     lines.append(f"Codex       {plain(version or report.codex_path or '-')}")
     for door in report.doors:
-        ran = f"last ran {door.last_ran_at} for {door.last_session}" if door.last_ran_at else None
         words = [
             _connected(door),
             _DOOR_PROBLEMS.get(door.problem or ""),
             "connect again" if door.next == "repair" else None,
-            ran or ("never ran" if door.configured else None),
+            _ran(door) if door.configured or door.last_ran_at else None,
         ]
         lines.append(plain(f"{door.door:<12}{', '.join(word for word in words if word)}"))
         if door.door == "hook" and door.problem != "unreadable":
@@ -253,38 +226,37 @@ def _connected(door: connecting.ConnectDoor) -> str:
     return "connected" if door.configured else "not connected"
 
 
-def _hook_line(hook: connecting.ConnectHook) -> str:
-    ran = (
-        f"last ran {hook.last_ran_at} for {hook.last_session}" if hook.last_ran_at else "never ran"
+def _ran(what: connecting.ConnectDoor | connecting.ConnectHook) -> str:
+    return (
+        f"last ran {what.last_ran_at} for {what.last_session}" if what.last_ran_at else "never ran"
     )
+
+
+def _hook_line(hook: connecting.ConnectHook) -> str:
     words = [
         None if hook.configured else "not connected",
         hook.trust,
         "switched off" if hook.enabled is False else None,
-        ran if hook.configured else None,
+        _ran(hook) if hook.configured else None,
         None if hook.failure is None else f"failed {hook.failure.at}: {hook.failure.code}",
     ]
     return plain(f"  {hook.event:<18}{', '.join(word for word in words if word)}")
 
 
-def doctor_lines(
-    report: connecting.DoctorReport, named: Named = NOTHING_NAMED, *, colour: bool
-) -> list[str]:
+def doctor_lines(report: connecting.DoctorReport, screen: Screen) -> list[str]:
     """Return a diagnosis: where we look, how much is there, each finding with its way out."""
-    tints = {"error": RED, "warning": AMBER, "info": DIM} if colour else {}
+    tints = {"error": RED, "warning": AMBER}
     lines = [
         f"Codex home    {plain(report.codex_home)}",
         f"state folder  {plain(report.state_dir)}",
         f"sessions      {report.sessions}",
     ]
-    for finding in report.findings:
-        tint, end = tints.get(finding.severity, ""), PLAIN if colour else ""
-        place = "" if finding.path is None else f"\n    {plain(finding.path)}"
-        lines.append(
-            f"\n{tint}{plain(f'{finding.severity:<8}{finding.code}')}{end}"
-            f"\n    {plain(finding.message)}"
-            f"{place}\n    → {plain(named.within(finding.way_out))}"
-        )
+    for each in report.findings:
+        head = plain(f"{each.severity:<8}{each.code}")
+        lines.append(f"\n{screen.tinted(tints.get(each.severity, DIM), head)}")
+        lines.append(f"    {plain(each.message)}")
+        lines += [] if each.path is None else [f"    {plain(each.path)}"]
+        lines.append(f"    → {plain(screen.within(each.way_out))}")
     if not report.findings:
         lines.append("\nNothing to report: everything that is there can be read.")
     return lines

@@ -1,4 +1,4 @@
-"""What any text at a terminal needs: harmless characters, widths, colours, lines of the log."""
+"""What texts at a terminal need: harmless characters, widths, colours, lines of the log."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TextIO
 
 from codex_checkpoints.service.reading.catalogue import Progress
+from codex_checkpoints.values import frozen
 
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
 _FRACTION = re.compile(r"\.[0-9]+(?=Z$)")
@@ -18,6 +19,7 @@ NARROW = 60
 """Below so many columns a list leaves out what can be spared."""
 
 _LEAST_ROOM = 10
+_OF_OURS = re.compile(r"`codex-checkpoints ([^`]*)`")
 
 _Raised = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 
@@ -40,32 +42,77 @@ def fit(text: str, room: int) -> str:
     return f"{kept}…" + " " * (room - 1 - columns(kept))
 
 
-def room_behind(head: str, width: int) -> int:
-    """Return how many columns are left behind the head of a line, so many that it can be read."""
-    return max(width - columns(head) - 1, _LEAST_ROOM)
+@frozen
+class Screen:
+    """Where lines are shown: its columns, None for a file or a pipe, and whether in colours.
 
-
-def cut(line: str, width: int | None) -> str:
-    """Return a line cut to the terminal; whole where there is none."""
-    return line if width is None else fit(line, room_behind("", width)).rstrip()
-
-
-def folded(head: str, rest: str, width: int | None) -> list[str]:
-    """Return head and rest as one line, or as two where the terminal is too narrow for one.
-
-    A head holds what is there to be copied, such as an id, and is never cut; the rest is.
+    `codex_home` and `state_dir` are the folders that the command line named, absolute: suggested
+    commands repeat them. What the environment names counts for the next command as well.
     """
-    line = f"{head}  {rest}"
-    if width is None or columns(line) < width:
-        return [line]
-    return [head, cut(f"    {rest}", width)]
+
+    width: int | None = None
+    colour: bool = False
+    codex_home: str | None = None
+    state_dir: str | None = None
+
+    @property
+    def is_narrow(self) -> bool:
+        """Return whether a list leaves out what can be spared."""
+        return self.width is not None and self.width < NARROW
+
+    def tinted(self, tint: str, text: str) -> str:
+        """Return a text in a colour."""
+        return f"{tint}{text}{PLAIN}" if self.colour else text
+
+    def room_behind(self, head: str) -> int | None:
+        """Return the columns left behind the head of a line; some even where there are none."""
+        return None if self.width is None else max(self.width - columns(head) - 1, _LEAST_ROOM)
+
+    def behind(self, head: str, text: str, room: int | None = None) -> str:
+        """Return a text cut to the columns behind a head; to `room` where there is no terminal."""
+        room = room if self.width is None else self.room_behind(head)
+        return text if room is None else fit(text, room).rstrip()
+
+    def cut(self, line: str) -> str:
+        """Return a line cut to the terminal."""
+        return self.behind("", line)
+
+    def folded(self, head: str, rest: str) -> list[str]:
+        """Return head and rest as one line, or as two where they do not fit; no head is cut."""
+        line = f"{head}  {rest}"
+        if self.width is None or columns(line) < self.width:
+            return [line]
+        return [head, self.cut(f"    {rest}")]
+
+    def moment(self, stamp: str | None) -> str:
+        """Return a time in UTC: to the second on a terminal, else whole."""
+        if stamp is None:
+            return "-"
+        return plain(stamp if self.width is None else _FRACTION.sub("", stamp))
+
+    def ours(self, command: str) -> str:
+        """Return a command of ours with the same folders."""
+        options = (("--codex-home", self.codex_home), ("--state-dir", self.state_dir))
+        named = "".join(f" {option} {_word(folder)}" for option, folder in options if folder)
+        return f"codex-checkpoints {command}{named}"
+
+    def codex(self, command: str) -> str:
+        """Return a command of Codex's, which takes its home from the environment alone."""
+        return f"CODEX_HOME={_word(self.codex_home)} {command}" if self.codex_home else command
+
+    def within(self, sentence: str) -> str:
+        """Return a sentence whose commands of ours, in backticks, have the same folders."""
+
+        def whole(found: re.Match[str]) -> str:
+            return found[0] if "--codex-home" in found[1] else f"`{self.ours(found[1])}`"
+
+        return _OF_OURS.sub(whole, sentence)
 
 
-def moment(stamp: str | None, width: int | None) -> str:
-    """Return a time of a record, in UTC; to the second on a terminal, whole where there is none."""
-    if stamp is None:
-        return "-"
-    return plain(stamp if width is None else _FRACTION.sub("", stamp))
+def _word(folder: str) -> str:
+    from shlex import quote  # noqa: PLC0415 - few answers have commands in them
+
+    return quote(folder)
 
 
 def columns(text: str) -> int:
@@ -81,10 +128,7 @@ def columns(text: str) -> int:
 
 
 def defect(error: BaseException) -> str:
-    """Return of which type an exception is and where of ours it arose, never what it says.
-
-    Its message may hold a prompt.
-    """
+    """Return the type of an exception and its place in our code; its message may hold a prompt."""
     package = __name__.partition(".")[0]
     frames = traceback.walk_tb(error.__traceback__)
     places = [(str(frame.f_globals.get("__name__")), line) for frame, line in frames]
@@ -94,29 +138,28 @@ def defect(error: BaseException) -> str:
 
 
 class LogLine(logging.Formatter):
-    """A line of the log; what it quotes of a rollout or a folder is as untrusted as elsewhere.
+    """A line of the log, without control characters.
 
-    Of an exception it tells the type and the places, never the message, which may hold a prompt.
+    Of an exception it has the type and the places, never the message, which may hold a prompt.
     """
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's own name
-        """Return the line, without anything a terminal would obey."""
+        """Return the line."""
         return plain(super().formatMessage(record))
 
     def formatException(self, ei: _Raised) -> str:  # noqa: N802 - logging's own name
-        """Return where an exception came from and of which type it is, what led to it first."""
+        """Return types and places, what led to the exception first."""
         return "\n".join(map(plain, _lines_of(ei[1])))
 
 
 def _lines_of(error: BaseException | None) -> list[str]:
     lines: list[str] = []
-    met: set[int] = set()
-    while error is not None and id(error) not in met:
-        met.add(id(error))
-        places = traceback.walk_tb(error.__traceback__)
-        codes = [(frame.f_code, line) for frame, line in places]
-        told = [f"  {code.co_filename}:{line} {code.co_name}" for code, line in codes]
-        lines = [*told, f"  {type(error).__name__}", *lines]
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        codes = [(frame.f_code, line) for frame, line in traceback.walk_tb(error.__traceback__)]
+        places = [f"  {code.co_filename}:{line} {code.co_name}" for code, line in codes]
+        lines = [*places, f"  {type(error).__name__}", *lines]
         hidden = error.__suppress_context__
         error = error.__cause__ or (None if hidden else error.__context__)
     return lines
@@ -126,9 +169,8 @@ class Bar:
     """A progress bar on one line of a terminal, drawn only when there is something to wait for."""
 
     def __init__(self, stream: TextIO, width: int | None) -> None:
-        """Draw on this terminal; a line that is wider than it could not be drawn over."""
         self._stream = stream
-        self._is_narrow = width is not None and width < NARROW
+        self._is_narrow = Screen(width).is_narrow  # a line that is wrapped cannot be drawn over
         self._drawn = False
 
     def show(self, progress: Progress) -> None:
