@@ -6,17 +6,14 @@ from typing import Any
 
 import pytest
 
-from codex_checkpoints.core.checkpoint.canonical import to_json
 from codex_checkpoints.core.restore.events import RestoreMode
-from codex_checkpoints.service.marking import Markers
-from codex_checkpoints.service.restore.planning import RestoreOptions
-from codex_checkpoints.service.restore.restoring import Restored, Restoring
+from codex_checkpoints.service.restore.restoring import Restored
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage import records
 from homes import Home, more, refusal, snapshot, thread
-from rollouts import Form, assistant, based_on, patch, rollout, session, shell, turn, user
+from restores import MODES, marked, put, put_fork, restore, state
+from rollouts import Form, turn, user
 
-MODES: tuple[RestoreMode, ...] = ("soft", "hard")
 Change = Callable[[Path], None]
 
 
@@ -25,29 +22,6 @@ def home(tmp_path: Path) -> Home:
     home = Home(tmp_path)
     put(home)
     return home
-
-
-def put(home: Home, form: Form = "paginated") -> Path:
-    for name in ("a.py", "b.py"):
-        (home.user / name).write_text("one\n")
-    head = session(form, thread=thread(1), cwd=str(home.user))
-    read = shell("cat a.py", "one", reads=["a.py"])
-    return home.put(
-        rollout(
-            head,
-            turn(user("Fix the login"), read, assistant("Read.")),
-            turn(user("And the logout"), patch(add="b.py")),
-            turn(user("later-words"), assistant("Done.")),
-        )
-    )
-
-
-def put_fork(home: Home) -> Path:
-    """Add a session whose history begins with all of the first."""
-    data = home.path().read_bytes()
-    base = based_on(thread(1), len(data.splitlines()), len(data))
-    head = session(thread=thread(2), cwd=str(home.user), history_base=base)
-    return home.put(rollout(head, turn(user("In the fork"), name="f1")), 2)
 
 
 # --- what others do to a file --------------------------------------------------------------------
@@ -82,11 +56,6 @@ def grow(path: Path) -> None:
 changes = pytest.mark.parametrize("change", [cut, rewrite, edit, remove])
 
 
-def marked(sessions: Sessions, number: int = 1, turn: str | None = "2") -> str:
-    parts = sessions, records.now, records.new_id
-    return Markers(*parts).mark(thread(number), "here", turn).marker.checkpoint_id
-
-
 def restored(
     sessions: Sessions,
     home: Home,
@@ -98,7 +67,7 @@ def restored(
 ) -> Restored:
     """Restore, and change something as soon as the audit tells that the restore got so far."""
     audit, left = home.state / "audit.jsonl", [change]
-    name = marked(sessions, number, None if number > 1 else "2")
+    name = marked(sessions, thread(number), None if number > 1 else "2")
 
     def now() -> str:
         # Each event takes the time of day, so this is asked between any two of them.
@@ -108,16 +77,9 @@ def restored(
         return records.now()
 
     try:
-        return Restoring(sessions, now, records.new_id).restore(
-            thread(number), name, RestoreOptions(mode)
-        )
+        return restore(sessions, name, mode, thread(number), now=now)
     finally:
         assert not left, "it was changed in time"
-
-
-def state(sessions: Sessions, session_id: str, turn: str | None = None) -> dict[str, Any]:
-    shown = to_json(sessions.show(session_id, turn).checkpoint)
-    return {key: shown[key] for key in shown if key != "seq"}
 
 
 def refused(home: Home, path: Path, change: Change, number: int = 1) -> None:
@@ -210,10 +172,14 @@ def test_a_source_that_changes_before_it_is_read_is_refused(
 # --- a source that was damaged -------------------------------------------------------------------
 
 
-def insert(path: Path, line: bytes) -> None:
-    """Put a line into a file, behind the second."""
-    kept = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(b"".join((*kept[:2], line, *kept[2:])))
+def insert(line: bytes) -> Change:
+    """Return what puts a line into a file, behind the second."""
+
+    def put_in(path: Path) -> None:
+        kept = path.read_bytes().splitlines(keepends=True)
+        path.write_bytes(b"".join((*kept[:2], line, *kept[2:])))
+
+    return put_in
 
 
 def spoil(path: Path) -> None:
@@ -221,19 +187,15 @@ def spoil(path: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b"Read.", b"Read\\\xff"))
 
 
-def litter(path: Path) -> None:
-    insert(path, b"\xff\xfe garbage\n")
+DAMAGES: dict[str, Change] = {
+    "litter": insert(b"\xff\xfe garbage\n"),
+    "half a pair": insert(b'{"type":"event_msg","payload":{"type":"x\xed\xa0\x80"}}\n'),
+    "half a line": insert(b'{"half": \n'),
+    "spoilt": spoil,
+}
 
 
-def halve_a_pair(path: Path) -> None:
-    insert(path, b'{"type":"event_msg","payload":{"type":"x\xed\xa0\x80"}}\n')
-
-
-def halve_a_line(path: Path) -> None:
-    insert(path, b'{"half": \n')
-
-
-@pytest.mark.parametrize("damage", [litter, halve_a_pair, halve_a_line, spoil])
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("form", ["paginated", "legacy", "bare"])
 def test_a_source_with_a_line_that_nobody_can_read_is_restored_without_it(
@@ -243,9 +205,8 @@ def test_a_source_with_a_line_that_nobody_can_read_is_restored_without_it(
     damage(path)
     with home.house() as house:
         sessions = house.sessions
-        parts = sessions, records.now, records.new_id
-        name, before = marked(sessions), state(sessions, thread(1), "2")
-        done = Restoring(*parts).restore(thread(1), name, RestoreOptions(mode)).record
+        before = state(sessions, thread(1), "2")
+        done = restore(sessions, marked(sessions), mode).record
 
         assert state(sessions, done.session_id) == before
         made = Path(sessions.find(done.session_id).path).read_bytes()
@@ -261,8 +222,5 @@ def test_the_last_line_of_a_source_goes_over_without_its_line_end(home: Home):
     said = b'{"type":"event_msg","payload":{"type":"error","message":"\\ud800"}}'
     path.write_bytes(path.read_bytes() + said)
     with home.house() as house:
-        parts = house.sessions, records.now, records.new_id
-        name = marked(house.sessions, turn=None)
-        done = Restoring(*parts).restore(thread(1), name, RestoreOptions("soft")).record
-
+        done = restore(house.sessions, marked(house.sessions, turn=None), "soft").record
         assert Path(house.sessions.find(done.session_id).path).exists()

@@ -9,18 +9,17 @@ from typing import Any
 
 import pytest
 
-from codex_checkpoints.core.checkpoint.canonical import to_json
 from codex_checkpoints.core.restore.events import RestoreMode
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.restore.copying import WindowNames
 from codex_checkpoints.service.restore.planning import Planner, RestoreOptions
-from codex_checkpoints.service.restore.restoring import Restored, Restoring
 from codex_checkpoints.service.restore.source import find_source
 from codex_checkpoints.service.restore.verifying import verify
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage import records
-from homes import Home, refusal, thread
+from homes import Home, more, refusal, thread
+from restores import MODES, marked, put, put_fork, restore, restored, state, three_turns
 from rollouts import (
     WINDOW,
     Form,
@@ -50,7 +49,6 @@ else:
     from backports import zstd
 
 Json = dict[str, Any]
-MODES: tuple[RestoreMode, ...] = ("soft", "hard")
 
 
 KEPT = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "kept"}]}
@@ -62,46 +60,27 @@ def oldest_mark(writer: Writer) -> None:
         writer.write(b'{"record_type":"state"}\n')
 
 
-def two_turns() -> tuple[Any, ...]:
-    return (
-        turn(user("Fix the login"), shell("cat a.py", "one", reads=["a.py"]), assistant("Read.")),
-        turn(user("And the logout"), patch(add="b.py"), tokens(90_000)),
-        turn(user("later-words"), assistant("Done.")),
-    )
-
-
-def put(home: Home, form: Form = "paginated", **where: Any) -> Path:  # noqa: ANN401 - as `Home.put`
-    for name in ("a.py", "b.py"):
-        (home.user / name).write_text("one\n")
-    head = session(form, thread=thread(1), cwd=str(home.user))
-    return home.put(rollout(head, *two_turns()), **where)
-
-
 @contextmanager
 def sessions_of(home: Home) -> Generator[Sessions]:
     with home.house() as house:
         yield house.sessions
 
 
-def restored(
-    sessions: Sessions,
-    mode: RestoreMode,
-    number: int = 1,
-    turn: str | None = "2",
-) -> Restored:
-    parts = sessions, records.now, records.new_id
-    marker = Markers(*parts).mark(thread(number), "here", turn).marker
-    return Restoring(*parts).restore(thread(number), marker.checkpoint_id, RestoreOptions(mode))
-
-
-def state(sessions: Sessions, session_id: str, turn: str | None = None) -> Json:
-    shown = to_json(sessions.show(session_id, turn).checkpoint)
-    return {key: shown[key] for key in shown if key != "seq"}
-
-
 def lines(sessions: Sessions, session_id: str) -> list[Json]:
     path = sessions.find(session_id).path
     return [json.loads(line) for line in Path(path).read_bytes().splitlines()]
+
+
+def packed(path: Path) -> Path:
+    """Pack a session file as Codex does in time."""
+    into = path.with_name(path.name + ".zst")
+    into.write_bytes(zstd.compress(path.read_bytes()))
+    path.unlink()
+    return into
+
+
+def told(home: Home, kind: str, key: str) -> list[Any]:
+    return [event[key] for event in home.audited() if event["type"] == kind]
 
 
 # --- sources -------------------------------------------------------------------------------------
@@ -114,10 +93,7 @@ def test_a_source_that_codex_put_away_is_restored_and_stays_so(
 ):
     path = put(home, archived=where == "archived")
     if where == "packed":
-        packed = path.with_name(path.name + ".zst")
-        packed.write_bytes(zstd.compress(path.read_bytes()))
-        path.unlink()
-        path = packed
+        path = packed(path)
     before = path.read_bytes()
 
     with sessions_of(home) as sessions:
@@ -132,14 +108,8 @@ def test_a_source_that_codex_put_away_is_restored_and_stays_so(
 @pytest.mark.parametrize("mode", MODES)
 def test_a_subagent_is_restored_as_a_session_that_is_listed(home: Home, mode: RestoreMode):
     agent = {"subagent": {"thread_spawn": {"parent_thread_id": thread(9), "depth": 1}}}
-    head = session(
-        thread=thread(1),
-        cwd=str(home.user),
-        source=agent,
-        parent_thread_id=thread(9),
-        thread_source="subagent",
-    )
-    home.put(rollout(head, *two_turns()))
+    more = {"source": agent, "parent_thread_id": thread(9), "thread_source": "subagent"}
+    home.put(rollout(session(cwd=str(home.user), **more), *three_turns()))
 
     with sessions_of(home) as sessions:
         done = restored(sessions, mode)
@@ -153,16 +123,16 @@ def test_a_subagent_is_restored_as_a_session_that_is_listed(home: Home, mode: Re
 
 
 def test_what_a_subagent_inherited_stays_inherited_in_its_branch(home: Home):
-    inherited = [turn(user("the parent's words"), patch(add="parent.py"), name="p1")]
-    start = len(rollout(session(thread=thread(1)), *inherited).splitlines())
-    head = session(thread=thread(1), cwd=str(home.user), subagent_history_start_ordinal=start)
-    home.put(rollout(head, *inherited, *two_turns()))
+    inherited = turn(user("the parent's words"), patch(add="parent.py"), name="p1")
+    start = len(rollout(session(), inherited).splitlines())
+    head = session(cwd=str(home.user), subagent_history_start_ordinal=start)
+    home.put(rollout(head, inherited, *three_turns()))
 
-    with sessions_of(home) as sessions:
-        done = restored(sessions, "soft", turn=None)
+    with home.house() as house:
+        done = restored(house.sessions, "soft", turn=None)
 
-        found = state(sessions, done.record.session_id)
-        assert found == state(sessions, thread(1))
+        found = state(house.sessions, done.record.session_id)
+        assert found == state(house.sessions, thread(1))
         assert "parent.py" not in found["artifacts"]
 
 
@@ -226,13 +196,12 @@ def test_a_soft_branch_of_an_old_file_holds_nothing_of_the_next_turn(
         home.put(rollout(head, *told), number)
 
     with sessions_of(home) as sessions:
-        name = restored(sessions, "soft", 2, "1").record.session_id
+        name = restored(sessions, "soft", thread(2), "1").record.session_id
 
         histories = Histories(sessions)
         assert histories.history(name).items == histories.history(thread(1)).items
         assert state(sessions, name) == state(sessions, thread(2), "1")
-        again = Markers(sessions, records.now, records.new_id).mark(name, "again", None)
-        assert again.turn == 1
+        assert [turn.number for turn in sessions.detail(name).turns] == [1]
 
 
 def test_a_hard_branch_of_an_old_turn_knows_nothing_of_the_task_behind_it(home: Home):
@@ -264,15 +233,11 @@ def test_a_message_without_an_answer_stays_the_end_of_its_turn(home: Home):
 def test_a_turn_that_has_not_ended_is_refused_whichever_way(home: Home, mode: RestoreMode):
     put(home)
     with sessions_of(home) as sessions:
-        parts = sessions, records.now, records.new_id
-        marker = Markers(*parts).mark(thread(1), "here", "3").marker
+        name = marked(sessions, turn="3")
     head = session(thread=thread(1), cwd=str(home.user))
-    home.put(rollout(head, *two_turns()[:2], started("t3"), user("later-words")))
+    home.put(rollout(head, *three_turns()[:2], started("t3"), user("later-words")))
     with sessions_of(home) as sessions:
-        restoring = Restoring(sessions, records.now, records.new_id)
-        met = refusal(
-            lambda: restoring.restore(thread(1), marker.checkpoint_id, RestoreOptions(mode))
-        )
+        met = refusal(lambda: restore(sessions, name, mode))
 
     assert met.code == "turn_not_complete"
     assert len(list(home.root.rglob("rollout-*"))) == 1
@@ -281,9 +246,7 @@ def test_a_turn_that_has_not_ended_is_refused_whichever_way(home: Home, mode: Re
 @pytest.mark.parametrize("based", [False, True])
 @pytest.mark.parametrize("last", [b"", b"{}"])
 def test_what_is_said_after_a_restore_was_asked_for_stays_out_where_no_line_ends_a_turn(
-    home: Home,
-    based: bool,
-    last: bytes,
+    home: Home, based: bool, last: bytes
 ):
     put(home)
     data, base = home.path().read_bytes(), {}
@@ -292,12 +255,11 @@ def test_what_is_said_after_a_restore_was_asked_for_stays_out_where_no_line_ends
     head = session("legacy", events=False, thread=thread(2), cwd=str(home.user), **base)
     path = home.put(rollout(head, user("Fix the cart"), assistant("Fixed.")) + last, 2)
     with sessions_of(home) as sessions:
-        parts = sessions, records.now, records.new_id
-        markers = Markers(*parts)
-        marker = markers.mark(thread(2), "here", None).marker
+        markers = Markers(sessions, records.now, records.new_id)
+        name = marked(sessions, thread(2), None)
         before = sessions.show(thread(2)).checkpoint
 
-        source = find_source(sessions, markers, thread(2), marker.checkpoint_id)
+        source = find_source(sessions, markers, thread(2), name)
         said = rollout(session("legacy", events=False), user("Now the till"))
         with path.open("ab") as file:
             file.write((b"\n" if last else b"") + said.split(b"\n", 1)[1])
@@ -311,7 +273,7 @@ def test_what_is_said_after_a_restore_was_asked_for_stays_out_where_no_line_ends
 
 def test_a_bare_turn_id_names_no_session(home: Home):
     put(home)
-    home.put(rollout(session(thread=thread(2), cwd=str(home.user)), *two_turns()), 2)
+    home.put(rollout(session(thread=thread(2), cwd=str(home.user)), *three_turns()), 2)
     for command in (
         ("show", "t2"),
         ("mark", "t2", "--label", "x"),
@@ -332,8 +294,7 @@ def test_a_restore_without_an_index_is_done_and_says_so(home: Home):
         done = restored(sessions, "hard")
 
     assert [each.fallback for each in done.record.fallbacks] == ["file_only_store"]
-    told = [json.loads(line) for line in (home.state / "audit.jsonl").read_bytes().splitlines()]
-    assert [each["uri"] for each in told if each["type"] == "FallbackUsed"] == [None]
+    assert told(home, "FallbackUsed", "uri") == [None]
 
 
 # --- windows -------------------------------------------------------------------------------------
@@ -363,7 +324,7 @@ def test_no_window_of_a_branch_has_the_id_of_one_of_its_source(
     home: Home, order: Callable[[Json], Json]
 ):
     head = session(thread=thread(1), cwd=str(home.user), context_window={"window_id": IDS[0]})
-    one, two, three = two_turns()
+    one, two, three = three_turns()
     home.put(rollout(head, one, opened(1, order), two, opened(2, order), three))
     before = home.path().read_bytes()
 
@@ -378,11 +339,12 @@ def test_no_window_of_a_branch_has_the_id_of_one_of_its_source(
     new = {first, *(each["window_id"] for each in chain)}
     assert len(new) == 3
     assert new.isdisjoint(IDS)
-    assert (done.record.windows.first, done.record.windows.current) == (
+    windows = done.record.windows
+    assert (windows.first, windows.current, windows.source) == (
         first,
         chain[1]["window_id"],
+        IDS[2],
     )
-    assert done.record.windows.source == IDS[2]
     # Everything else of these lines is as it was, also where a text looks like such a key.
     assert [each["message"] for each in chain] == [f'"window_id":"{IDS[0]}"'] * 2
     assert [each["more"] for each in chain] == [{"kept": True}] * 2
@@ -458,27 +420,13 @@ def test_an_id_is_renamed_alike_in_all_records():
 def test_a_history_with_windows_of_another_program_is_copied_as_it_is(home: Home):
     """Their ids stand in arguments and schemas, as objects; the window's own come behind them."""
     ids = {"window_id": "w-main", "first_window_id": IDS[3]}
-    call = {
-        "type": "tool_search_call",
-        "call_id": "s1",
-        "execution": "client",
-        "arguments": {"query": "x", **ids, "limit": 3},
-    }
+    known = {"call_id": "s1", "execution": "client"}
+    call = {"type": "tool_search_call", **known, "arguments": {"query": "x", **ids, "limit": 3}}
     tool = {"type": "function", "name": "focus", "parameters": {"default": ids}}
-    found = {"type": "tool_search_output", "call_id": "s1", "execution": "client", "tools": [tool]}
-    installed = record(
-        "compacted",
-        {
-            "message": "m",
-            "replacement_history": [call, {**found, "status": "completed"}],
-            "window_number": 1,
-            "first_window_id": IDS[0],
-            "previous_window_id": IDS[0],
-            "window_id": IDS[1],
-        },
-    )
+    found = {"type": "tool_search_output", **known, "tools": [tool], "status": "completed"}
+    installed = opened(1, lambda written: written | {"replacement_history": [call, found]})
     head = session(thread=thread(1), cwd=str(home.user), context_window={"window_id": IDS[0]})
-    one, two, _ = two_turns()
+    one, two, _ = three_turns()
     home.put(rollout(head, one, installed, two))
 
     with sessions_of(home) as sessions:
@@ -521,10 +469,7 @@ def test_a_branch_that_names_its_source_holds_no_line_of_it(home: Home):
         assert [each.code for each in done.record.warnings] == ["rests_on_source"]
         assert done.record.placement == "reference"
         assert verify(sessions).findings == ()
-    events = [json.loads(line) for line in (home.state / "audit.jsonl").read_bytes().splitlines()]
-    assert [each["placement"] for each in events if each["type"] == "BranchCreated"] == [
-        "reference"
-    ]
+    assert told(home, "BranchCreated", "placement") == ["reference"]
     assert home.path().read_bytes() == before
 
 
@@ -533,24 +478,18 @@ def test_a_branch_of_a_branch_that_names_its_source_names_what_holds_the_turn(ho
     by_reference(home)
     with sessions_of(home) as sessions:
         first = restored(sessions, "soft", turn="3").record.session_id
-        path = Path(sessions.find(first).path)
         start = lines(sessions, first)[0]["ordinal"] + 1
-        own = rollout(session(thread=first), turn(user("on the branch"), name="b1"))
-        for place, line in enumerate(own.splitlines()[1:]):
-            told = json.loads(line) | {"ordinal": start + place}
-            with path.open("ab") as file:
-                file.write(json.dumps(told).encode() + b"\n")
+        with Path(sessions.find(first).path).open("ab") as file:
+            own = turn(user("on the branch"), name="b1")
+            file.write(more(own, thread=first, ordinal=start))
         sessions.refresh()
-        parts = sessions, records.now, records.new_id
-        last = Markers(*parts).mark(first, "own turn").marker
-        second = Restoring(*parts).restore(first, last.checkpoint_id, RestoreOptions("soft"))
-        early = Markers(*parts).mark(first, "its source's turn", "1").marker
-        third = Restoring(*parts).restore(first, early.checkpoint_id, RestoreOptions("soft"))
+        second = restored(sessions, "soft", first, None).record
+        third = restored(sessions, "soft", first, "1").record
 
-        assert state(sessions, second.record.session_id) == state(sessions, first)
-        assert second.record.placement == "reference"
-        assert state(sessions, third.record.session_id) == state(sessions, first, "1")
-        assert [each.fallback for each in third.record.fallbacks] == ["copied_in_base"]
+        assert state(sessions, second.session_id) == state(sessions, first)
+        assert second.placement == "reference"
+        assert state(sessions, third.session_id) == state(sessions, first, "1")
+        assert [each.fallback for each in third.fallbacks] == ["copied_in_base"]
 
 
 @pytest.mark.parametrize(
@@ -567,11 +506,10 @@ def test_where_a_source_cannot_be_named_its_lines_are_copied_and_it_is_told(
 ):
     path = put(home, "legacy" if source == "legacy" else "paginated")
     if source == "packed":
-        path.with_name(path.name + ".zst").write_bytes(zstd.compress(path.read_bytes()))
-        path.unlink()
+        packed(path)
     if source == "compacted":
         head = session(thread=thread(1), cwd=str(home.user))
-        one, two, three = two_turns()
+        one, two, three = three_turns()
         home.put(rollout(head, one, opened(1), two, three))
     if source == "damaged":
         path.write_bytes(path.read_bytes().replace(b"Read.", b"Read\xff"))
@@ -584,45 +522,29 @@ def test_where_a_source_cannot_be_named_its_lines_are_copied_and_it_is_told(
         assert [each.code for each in done.record.warnings] == ["copied_instead"]
         made = Path(sessions.find(done.record.session_id).path)
         assert made.read_bytes().count(b"\n") > 5
-    told = [json.loads(line) for line in (home.state / "audit.jsonl").read_bytes().splitlines()]
-    assert [each["fallback"] for each in told if each["type"] == "FallbackUsed"] == [why]
+    assert told(home, "FallbackUsed", "fallback") == [why]
 
 
 def test_a_branch_whose_source_is_gone_is_refused_as_one_and_still_told_of(home: Home):
     put(home)
     by_reference(home)
     with sessions_of(home) as sessions:
-        first = restored(sessions, "soft").record.session_id
-        parts = sessions, records.now, records.new_id
-        marker = Markers(*parts).marks(first)[0].marker
-        assert marker.session_id == first
+        done = restored(sessions, "soft").record
+        name = Markers(sessions, records.now, records.new_id).marks(done.session_id)[0].marker
+        assert name.session_id == done.session_id
     home.path().unlink()
     with sessions_of(home) as sessions:
-        restoring = Restoring(sessions, records.now, records.new_id)
-        met = refusal(
-            lambda: restoring.restore(first, marker.checkpoint_id, RestoreOptions("soft"))
-        )
+        met = refusal(lambda: restore(sessions, name.checkpoint_id, "soft", done.session_id))
 
     assert met.code == "unknown_turn"
     assert len(list(home.root.rglob("rollout-*"))) == 1
-    assert (
-        home.json("restore-details", home.json("restores")[0]["operationId"])["sourceAvailable"]
-        is False
-    )
+    assert home.json("restore-details", done.operation_id)["sourceAvailable"] is False
 
 
 def test_a_chain_of_files_is_restored_in_one_sequence(home: Home):
-    data = put(home).read_bytes()
-    cut = len(data.splitlines())
-    base = based_on(thread(1), cut, len(data))
-    home.put(
-        rollout(
-            session(thread=thread(2), cwd=str(home.user), history_base=base),
-            turn(user("In the fork"), name="f1"),
-        ),
-        2,
-    )
+    put(home)
+    put_fork(home)
     with sessions_of(home) as sessions:
         for mode in MODES:
-            done = restored(sessions, mode, 2, None)
+            done = restored(sessions, mode, thread(2), None)
             assert state(sessions, done.record.session_id) == state(sessions, thread(2))

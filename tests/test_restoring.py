@@ -1,30 +1,25 @@
 """Restores through the real doors: what a branch holds, what stays behind, what is written down."""
 
-import hashlib
 import json
 import shutil
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from codex_checkpoints.core.restore.events import ORDER, sealed
+from codex_checkpoints.core.restore.events import ORDER, RestoreMode, digest_of, sealed
 from codex_checkpoints.core.restore.pack import Deferred
 from codex_checkpoints.service.marking import Markers
-from codex_checkpoints.service.refusal import Refusal
-from codex_checkpoints.service.restore.planning import RestoreOptions
-from codex_checkpoints.service.restore.restoring import Restored, Restoring
+from codex_checkpoints.service.restore.restoring import Restored
 from codex_checkpoints.service.restore.verifying import verify
 from codex_checkpoints.storage import records as stamps
-from homes import Home, chat, refusal, snapshot, thread
+from homes import Home, chat, go_on, refusal, snapshot, thread
 from peer import Peer
+from restores import MODES, marked, put_fork, restore, state
 from restoring import sections_in
 from rollouts import (
     Form,
     assistant,
-    based_on,
     compacted,
     patch,
     plan,
@@ -36,16 +31,15 @@ from rollouts import (
     turn,
     user,
 )
+from updates import fact
 
 Json = dict[str, Any]
 
 FORMS: tuple[Form, ...] = ("paginated", "legacy", "bare")
-MODES = ("soft", "hard")
 SAID = "assistant-words"
 OUTPUT = "output-words"
 LATER = "later-words"
 BODY = "body-of-the-file"
-TASK = {"source": "user", "ref": "task"}
 
 
 @pytest.fixture
@@ -78,29 +72,10 @@ def three_turns() -> tuple[Any, ...]:
     )
 
 
-def a_fork(home: Home) -> bytes:
-    """Write a session whose history begins with that of the first."""
-    data = home.path().read_bytes()
-    cut = len(data.splitlines())
-    head = session(
-        thread=thread(2),
-        cwd=str(home.user / "shop"),
-        history_base=based_on(thread(1), cut, len(data)),
-    )
-    return rollout(head, turn(user("In the fork"), assistant("Yes."), name="f1"))
-
-
-@contextmanager
-def restoring(home: Home) -> Generator[tuple[Markers, Restoring]]:
+def restored(home: Home, mode: Any = "hard", turn: str = "2", **wish: Any) -> Restored:  # noqa: ANN401 - as `restore`
     with home.house() as house:
-        parts = house.sessions, stamps.now, stamps.new_id
-        yield Markers(*parts), Restoring(*parts)
-
-
-def restored(home: Home, mode: Any = "hard", turn: str = "2", **wish: Any) -> Restored:  # noqa: ANN401 - a wish's
-    with restoring(home) as (markers, restores):
-        marker = markers.mark(thread(1), "before the rewrite", turn).marker
-        return restores.restore(thread(1), marker.checkpoint_id, RestoreOptions(mode, **wish))
+        name = marked(house.sessions, turn=turn, label="before the rewrite")
+        return restore(house.sessions, name, mode, **wish)
 
 
 def branch(home: Home, done: Restored) -> Path:
@@ -118,14 +93,23 @@ def ours(home: Home) -> str:
     return "\n".join(path.read_text() for path in files)
 
 
-def without_seq(checkpoint: Json) -> Json:
-    return {key: value for key, value in checkpoint.items() if key != "seq"}
+def shown(home: Home, session: str, turn: str | None = None) -> Json:
+    with home.house() as house:
+        return state(house.sessions, session, turn)
 
 
-def shown(home: Home, session: str, *more: str) -> Json:
-    done = home.run("show", session, *more)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+def told(home: Home, kind: str) -> list[Json]:
+    """Return the events of a kind."""
+    return [event for event in home.audited() if event["type"] == kind]
+
+
+def kinds(home: Home) -> list[str]:
+    return [event["type"] for event in home.audited()]
+
+
+def found(home: Home) -> list[Json]:
+    """Return what `verify` finds."""
+    return home.json("verify")["findings"]
 
 
 # --- what a branch is ----------------------------------------------------------------------------
@@ -138,15 +122,13 @@ def test_a_branch_begins_with_the_state_of_the_turn_and_the_source_is_untouched(
 ):
     home = a_home(tmp_path, form)
     before = home.path().read_bytes()
-    source = shown(home, thread(1), "--at", "2")
 
     done = restored(home, mode)
 
-    assert without_seq(shown(home, done.record.session_id)) == without_seq(source)
+    assert shown(home, done.record.session_id) == shown(home, thread(1), "2")
     assert home.path().read_bytes() == before
     head = records(branch(home, done))[0]["payload"]
-    assert head["originator"] == "codex-checkpoints"
-    assert head["forked_from_id"] == thread(1)
+    assert (head["originator"], head["forked_from_id"]) == ("codex-checkpoints", thread(1))
     assert head["history_mode"] == ("paginated" if form == "paginated" else "legacy")
     assert head["source"] in {"cli", "vscode"}
 
@@ -167,17 +149,15 @@ def test_a_soft_branch_holds_the_lines_of_the_source_up_to_the_turn(tmp_path: Pa
 
 
 def test_a_soft_branch_of_a_fork_is_one_sequence_without_a_second_head(home: Home):
-    home.put(a_fork(home), 2)
-    with restoring(home) as (markers, restores):
-        marker = markers.mark(thread(2), "fork").marker
-        done = restores.restore(thread(2), marker.checkpoint_id, RestoreOptions("soft"))
+    put_fork(home, home.user / "shop")
+    with home.house() as house:
+        name = marked(house.sessions, thread(2), None)
+        done = restore(house.sessions, name, "soft", thread(2))
 
     lines = records(branch(home, done))
     assert [line["type"] for line in lines].count("session_meta") == 1
-    ordinals = [line["ordinal"] for line in lines]
-    assert ordinals == list(range(len(ordinals)))
-    source = shown(home, thread(2))
-    assert without_seq(shown(home, done.record.session_id)) == without_seq(source)
+    assert [line["ordinal"] for line in lines] == list(range(len(lines)))
+    assert shown(home, done.record.session_id) == shown(home, thread(2))
 
 
 def test_a_hard_branch_holds_the_pack_and_nothing_of_the_conversation(home: Home):
@@ -195,39 +175,32 @@ def test_a_hard_branch_holds_the_pack_and_nothing_of_the_conversation(home: Home
         assert planted not in text
         assert planted not in ours(home)
     assert "And the logout" in text  # the task is state
-    assert (started["payload"]["type"], complete["payload"]["type"]) == (
-        "task_started",
-        "task_complete",
-    )
-    ids = {head["payload"]["context_window"]["window_id"], replaced["payload"]["window_id"]}
-    assert len(ids) == 2
-    assert done.record.context_reset is True
-    assert done.record.tokens.before == 90_000
+    ends = [started["payload"]["type"], complete["payload"]["type"]]
+    assert ends == ["task_started", "task_complete"]
+    assert head["payload"]["context_window"]["window_id"] != replaced["payload"]["window_id"]
+    assert (done.record.context_reset, done.record.tokens.before) == (True, 90_000)
     assert (done.record.tokens.after or 0) < 1_000
 
 
-def test_a_hard_branch_is_called_by_its_label_and_never_by_the_first_message(home: Home):
-    done = restored(home)
-    (row,) = [each for each in home.json("sessions") if each["sessionId"] == done.record.session_id]
-    assert row["title"] == "before the rewrite"
-    assert row["task"] == "And the logout"
-    assert row["forkedFrom"] == thread(1)
+@pytest.mark.parametrize(
+    ("name", "turn", "title", "task"),
+    [
+        (None, "2", "before the rewrite", "And the logout"),
+        (None, "1", "before the rewrite: Fix the login", "Fix the login"),
+        ("Doors", "1", "before the rewrite: Doors", "Fix the login"),
+        ("Doors", "2", "before the rewrite: Doors", "And the logout"),
+    ],
+)
+def test_a_hard_branch_is_called_by_its_label_the_name_of_its_source_and_no_message_but_the_task(
+    home: Home, name: str | None, turn: str, title: str, task: str
+):
+    if name is not None:
+        home.json("rename", thread(1), name)
 
+    done = restored(home, turn=turn).record
 
-@pytest.mark.parametrize("turn", ["1", "2"])
-def test_a_hard_branch_is_called_by_its_label_then_by_the_name_of_its_source(home: Home, turn: str):
-    home.json("rename", thread(1), "Doors")
-
-    assert title(home, restored(home, turn=turn)) == "before the rewrite: Doors"
-
-
-def test_a_first_message_that_is_the_task_may_stand_in_the_name(home: Home):
-    assert title(home, restored(home, turn="1")) == "before the rewrite: Fix the login"
-
-
-def title(home: Home, done: Restored) -> str:
-    rows = home.json("sessions")
-    return next(each["title"] for each in rows if each["sessionId"] == done.record.session_id)
+    (row,) = [each for each in home.json("sessions") if each["sessionId"] == done.session_id]
+    assert (row["title"], row["task"], row["forkedFrom"]) == (title, task, thread(1))
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -241,25 +214,17 @@ def test_a_preview_is_what_comes_and_writes_nothing(home: Home, mode: str):
     assert snapshot(home.root / "sessions", home.state / "sessions") == before
     assert not (home.state / "audit.jsonl").exists()
     done = home.json(*wish)
-    new = {"operationId", "sessionId", "restoredAt", "resume", "dryRun", "lines"}
-    assert {key: preview[key] for key in preview if key not in new} == {
-        key: done[key] for key in done if key not in new
-    }
-    assert [preview[key] for key in ("operationId", "sessionId", "restoredAt", "resume")] == (
-        [None] * 4
-    )
+    new = dict.fromkeys(("operationId", "sessionId", "restoredAt", "resume"))
+    assert preview == done | new | {"dryRun": True, "lines": preview["lines"]}
     assert done["resume"] == f"codex resume {done['sessionId']}"
     assert done["sourceTurn"] == {"sessionId": thread(1), "turnId": "t2"}
     assert done["restoredAt"].endswith("Z")
 
 
 def test_the_same_restore_twice_differs_in_ids_and_times_alone(home: Home):
-    with restoring(home) as (markers, restores):
-        marker = markers.mark(thread(1), "x", "2").marker
-        first, second = (
-            restores.restore(thread(1), marker.checkpoint_id, RestoreOptions("hard"))
-            for _ in range(2)
-        )
+    with home.house() as house:
+        name = marked(house.sessions)
+        first, second = (restore(house.sessions, name, "hard") for _ in range(2))
 
     assert first.pack == second.pack
     assert first.record.seed == second.record.seed
@@ -273,25 +238,19 @@ def test_the_same_restore_twice_differs_in_ids_and_times_alone(home: Home):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_notes_of_the_time_go_over_and_later_ones_do_not(home: Home, mode: str, tmp_path: Path):
-    fact = {"kind": "fact", "key": "port", "value": "8080", "evidence": TASK}
-    early = {"updateId": "u1", "seq": 5, "turnId": "t1", "at": "2026-11-20T10:00:00.000Z"}
-    late = {"updateId": "u2", "seq": 30, "turnId": "t3", "at": "2026-11-20T11:00:00.000Z"}
-    home.remember(
-        [
-            early | {"payload": fact, "hashes": {}},
-            late | {"payload": fact | {"key": "late"}, "hashes": {}},
-        ]
-    )
+    home.remember([fact("port", seq=5, turn="t1"), fact("late", seq=30, turn="t3")])
 
-    done = restored(home, mode, "1")
+    name = restored(home, mode, "1").record.session_id
 
-    name = done.record.session_id
-    assert [note["id"] for note in home.json("notes", name)] == ["port"]
+    def notes(session_id: str) -> list[str]:
+        return [note["id"] for note in home.json("notes", session_id)]
+
+    assert notes(name) == ["port"]
     payload = tmp_path / "own.json"
-    payload.write_text(json.dumps(fact | {"key": "own"}))
+    own = {"kind": "fact", "key": "own", "value": "8080"}
+    payload.write_text(json.dumps(own | {"evidence": {"source": "user", "ref": "task"}}))
     home.json("apply", name, str(payload))
-    assert [note["id"] for note in home.json("notes", name)] == ["own", "port"]
-    assert [note["id"] for note in home.json("notes", thread(1))] == ["late", "port"]
+    assert (notes(name), notes(thread(1))) == (["own", "port"], ["late", "port"])
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -308,13 +267,11 @@ def test_markers_and_pins_go_over(home: Home, mode: str):
         *later,
         ("before the rewrite", own),
     ]
-    (told,) = [each for each in home.audited() if each["type"] == "StateTransferred"]
-    assert told["markers"] == len(copied)
+    (event,) = told(home, "StateTransferred")
+    assert event["markers"] == len(copied)
     assert home.json("pin", done.record.session_id) == [{"uri": "a.py", "start": 1, "end": 1}]
-    again = home.json(
-        "restore", done.record.session_id, copied[-1]["checkpointId"], "--mode", "hard"
-    )
-    assert again["sourceSessionId"] == own
+    wish = ("restore", done.record.session_id, copied[-1]["checkpointId"], "--mode", "hard")
+    assert home.json(*wish)["sourceSessionId"] == own
 
 
 def test_files_and_lines_are_named_with_what_happened_to_them(home: Home):
@@ -324,29 +281,21 @@ def test_files_and_lines_are_named_with_what_happened_to_them(home: Home):
     assert (files["a.py"].touched, files["a.py"].sent_to_model) == (False, True)
     assert (files["b.py"].touched, files["b.py"].sent_to_model) == (True, False)
     data = (home.user / "shop/a.py").read_bytes()
-    assert files["a.py"].size == len(data)
-    assert files["a.py"].hash == "sha256:" + hashlib.sha256(data).hexdigest()
+    assert (files["a.py"].size, files["a.py"].hash) == (len(data), digest_of(data))
     (chunk,) = done.record.references.chunks
     first_two = b"".join(data.splitlines(keepends=True)[:2])
-    assert chunk.chunk_id == "a.py#L1-L2"
-    assert chunk.hash == "sha256:" + hashlib.sha256(first_two).hexdigest()
+    assert (chunk.chunk_id, chunk.hash) == ("a.py#L1-L2", digest_of(first_two))
     assert any(each.kind == "patch" for each in done.record.references.system)
 
 
-def test_a_pinned_content_may_enter_the_pack_and_no_record(home: Home):
+def test_a_pinned_content_and_the_last_messages_may_enter_the_pack_and_no_record(home: Home):
     home.json("pin", thread(1), "a.py#L2-L2")
 
-    done = restored(home)
-
-    assert BODY in (done.pack or "")
-    assert BODY not in ours(home)
-
-
-def test_the_window_takes_the_last_messages_of_the_user_along(home: Home):
     done = restored(home, window=2)
 
-    assert "Fix the login" in (done.pack or "")
-    assert "Fix the login" not in ours(home)
+    for text in (BODY, "Fix the login"):
+        assert text in (done.pack or "")
+        assert text not in ours(home)
 
 
 @pytest.mark.parametrize("budget", [0, 1, 60])
@@ -357,10 +306,8 @@ def test_a_small_budget_never_fails_and_says_what_was_left_out(home: Home, budge
     assert -(-len((done.pack or "").encode()) // 4) <= budget
     assert record.deferred
     assert {"pack_truncated"} <= {each.code for each in record.warnings}
-    assert "PackTruncated" in [event["type"] for event in home.audited()]
-    assert without_seq(shown(home, record.session_id)) == without_seq(
-        shown(home, thread(1), "--at", "2")
-    )
+    assert "PackTruncated" in kinds(home)
+    assert shown(home, record.session_id) == shown(home, thread(1), "2")
 
 
 def test_a_budget_that_no_record_could_hold_is_one_that_holds_everything(home: Home):
@@ -399,16 +346,15 @@ def test_the_budget_and_who_is_asking_come_from_the_settings(home: Home):
 
 
 def test_drift_and_missing_files_since_the_marker_are_told(home: Home):
-    with restoring(home) as (markers, restores):
-        marker = markers.mark(thread(1), "x", "2").marker
+    with home.house() as house:
+        name = marked(house.sessions)
         (home.user / "shop/a.py").write_text("another")
         (home.user / "shop/b.py").unlink()
-        done = restores.restore(thread(1), marker.checkpoint_id, RestoreOptions("hard"))
+        done = restore(house.sessions, name, "hard")
 
-    told = {event["type"]: event for event in home.audited()}
-    assert told["DriftDetected"]["uri"] == "a.py"
-    assert told["DriftDetected"]["then"] != told["DriftDetected"]["now"]
-    assert told["ArtifactMissing"]["uri"] == "b.py"
+    (drift,), (missing,) = told(home, "DriftDetected"), told(home, "ArtifactMissing")
+    assert (drift["uri"], missing["uri"]) == ("a.py", "b.py")
+    assert drift["then"] != drift["now"]
     assert {each.code for each in done.record.warnings} >= {"drift", "missing_files"}
 
 
@@ -418,8 +364,8 @@ def test_a_file_that_was_missing_before_the_marker_is_told(home: Home, mode: str
 
     done = restored(home, mode).record
 
-    (told,) = [event for event in home.audited() if event["type"] == "ArtifactMissing"]
-    assert (told["uri"], told["then"]) == ("b.py", "unknown:")
+    (event,) = told(home, "ArtifactMissing")
+    assert (event["uri"], event["then"]) == ("b.py", "unknown:")
     assert [(each.code, each.count) for each in done.warnings] == [("missing_files", 1)]
 
 
@@ -451,8 +397,7 @@ def test_a_pinned_file_that_is_gone_is_told(home: Home):
     assert (done.pack or "").endswith("\n[PINNED]\n- pinned: rules.md (not there)\n")
     assert Deferred("pinned", "rules.md", "missing") in done.record.deferred
     assert [(each.code, each.count) for each in done.record.warnings] == [("missing_files", 1)]
-    (told,) = [event for event in home.audited() if event["type"] == "ArtifactMissing"]
-    assert told["uri"] == "rules.md"
+    assert [event["uri"] for event in told(home, "ArtifactMissing")] == ["rules.md"]
 
 
 @pytest.mark.parametrize(
@@ -482,7 +427,7 @@ def test_a_pinned_file_that_is_there_is_never_said_to_be_missing(
         (pin, why),
     ]
     assert done.record.missing == ()
-    assert "ArtifactMissing" not in {event["type"] for event in home.audited()}
+    assert told(home, "ArtifactMissing") == []
 
 
 def test_a_pinned_file_known_by_size_and_time_alone_is_told(home: Home):
@@ -492,23 +437,23 @@ def test_a_pinned_file_known_by_size_and_time_alone_is_told(home: Home):
 
     done = restored(home)
 
-    told = [event for event in home.audited() if event["type"] == "FallbackUsed"]
-    assert [(each["fallback"], each["uri"]) for each in told] == [("weak_hash", "big.txt")]
+    events = [(each["fallback"], each["uri"]) for each in told(home, "FallbackUsed")]
+    assert events == [("weak_hash", "big.txt")]
     assert ("weak_hashes", 1) in [(each.code, each.count) for each in done.record.warnings]
 
 
 def test_a_marker_whose_turn_was_rolled_back_is_restored_all_the_same(tmp_path: Path):
     home = a_home(tmp_path, "legacy")
-    with restoring(home) as (markers, _):
-        name = markers.mark(thread(1), "x", "3").marker.checkpoint_id
-    state = shown(home, thread(1), "--at", "3")
+    with home.house() as house:
+        name = marked(house.sessions, turn="3")
+    before = shown(home, thread(1), "3")
     head = session("legacy", thread=thread(1), cwd=str(home.user / "shop"))
     home.put(rollout(head, *three_turns(), rollback(1), turn(user("otherwise"))))
 
     done = home.json("restore", thread(1), name, "--mode", "hard")
 
     assert [each["code"] for each in done["warnings"]] == ["detached_marker"]
-    assert without_seq(shown(home, done["sessionId"])) == without_seq(state)
+    assert shown(home, done["sessionId"]) == before
 
 
 def test_a_compacted_source_is_restored_to_a_turn_before_it(home: Home):
@@ -521,17 +466,6 @@ def test_a_compacted_source_is_restored_to_a_turn_before_it(home: Home):
 
 
 # --- refusals ------------------------------------------------------------------------------------
-
-
-def test_a_marker_that_is_not_there_is_refused_and_told(home: Home):
-    with restoring(home) as (_, restores):
-        before = snapshot(home.root / "sessions")
-        met = refusal(lambda: restores.restore(thread(1), "m9", RestoreOptions("hard")))
-
-    assert met.code == "unknown_checkpoint"
-    assert snapshot(home.root / "sessions") == before
-    assert [event["type"] for event in home.audited()] == ["RestoreRequested", "RestoreFailed"]
-    assert home.audited()[-1]["code"] == "unknown_checkpoint"
 
 
 TYPED = "what-was-typed"
@@ -547,22 +481,43 @@ def failed(session: str | None, checkpoint: str | None = None) -> list[object]:
     return [(kind, session, checkpoint) for kind in ("RestoreRequested", "RestoreFailed")]
 
 
-@pytest.mark.parametrize("name", ["id", "beginning", "path"])
+@pytest.mark.parametrize(
+    ("named", "code", "session"),
+    [
+        (thread(1), "unknown_checkpoint", thread(1)),
+        (thread(1)[:-1], "unknown_checkpoint", thread(1)),
+        ("path", "unknown_checkpoint", thread(1)),
+        (thread(2)[:-1], "unreadable_source", thread(2)),
+        (f"{TYPED}-9", "unknown_session", None),
+        (thread(1)[:8], "ambiguous_session", None),
+    ],
+)
 def test_a_refused_restore_stands_in_the_audit_under_the_whole_id_of_its_session(
-    home: Home, name: str
+    home: Home, named: str, code: str, session: str | None
 ):
-    named = {"id": thread(1), "beginning": thread(1)[:-1], "path": str(home.path())}[name]
+    """What was typed is kept nowhere."""
+    if code == "unreadable_source":
+        home.path().unlink()
+        home.put(b"no such packing", 2, form=".jsonl.zst")
+    elif session is None:
+        home.put(chat("another", 3), 3)
+    named = str(home.path()) if named == "path" else named
+    before = snapshot(home.root / "sessions")
 
-    done = home.run("restore", named, TYPED, "--mode", "hard")
+    done = home.run("restore", named, TYPED, "--mode", "hard", "--json")
 
-    assert done.stderr.startswith(b"unknown_checkpoint")
-    assert whose(home) == failed(thread(1))
-    assert home.json("audit", "--session", thread(1)) == home.audited()
-    assert home.json("audit", "--session", thread(1)[:-1]) == home.audited()
+    assert json.loads(done.stdout)["error"]["code"] == home.audited()[-1]["code"] == code
+    assert whose(home) == failed(session)
+    if session == thread(1):
+        assert home.json("audit", "--session", thread(1)) == home.audited()
+        assert home.json("audit", "--session", thread(1)[:-1]) == home.audited()
     assert TYPED not in ours(home)
+    assert found(home) == []
+    assert snapshot(home.root / "sessions") == before
+    assert [path.name for path in home.state.rglob("*.jsonl")] == ["audit.jsonl"]
 
 
-def test_a_restore_that_fails_behind_its_marker_names_it_by_its_whole_id(home: Home):
+def test_a_restore_of_a_turn_that_is_gone_names_its_marker_by_its_whole_id(home: Home):
     marker = home.json("mark", thread(1), "--label", "x", "--turn", "3")["checkpointId"]
     head = session(thread=thread(1), cwd=str(home.user / "shop"))
     home.put(rollout(head, *three_turns()[:2]))
@@ -571,24 +526,6 @@ def test_a_restore_that_fails_behind_its_marker_names_it_by_its_whole_id(home: H
 
     assert done.stderr.startswith(b"unknown_turn")
     assert whose(home) == failed(thread(1), marker)
-
-
-@pytest.mark.parametrize(
-    ("named", "code"),
-    [(f"{TYPED}-9", "unknown_session"), (thread(1)[:8], "ambiguous_session")],
-)
-def test_a_restore_of_no_session_here_ends_in_the_audit_without_what_was_typed(
-    home: Home, named: str, code: str
-):
-    home.put(chat("another", 2), 2)
-
-    done = home.run("restore", named, TYPED, "--mode", "soft", "--json")
-
-    assert json.loads(done.stdout)["error"]["code"] == code
-    assert whose(home) == failed(None)
-    assert home.audited()[-1]["code"] == code
-    assert TYPED not in ours(home)
-    assert home.json("verify")["findings"] == []
 
 
 @pytest.mark.parametrize("there", [True, False])
@@ -609,18 +546,8 @@ def test_of_a_path_outside_the_home_a_refused_restore_stores_nothing(
     assert home.json("audit") == []
 
 
-def test_a_session_whose_file_cannot_be_read_has_its_whole_id_in_the_audit(home: Home):
-    home.path().unlink()
-    home.put(b"no such packing", 2, form=".jsonl.zst")
-
-    done = home.run("restore", thread(2)[:-1], TYPED, "--mode", "soft")
-
-    assert done.stderr.startswith(b"unreadable_source")
-    assert whose(home) == failed(thread(2))
-
-
 def test_a_source_that_cannot_be_read_is_refused_and_leaves_nothing(home: Home):
-    home.put(a_fork(home), 2)
+    put_fork(home, home.user / "shop")
     name = home.json("mark", thread(2), "--label", "x")["checkpointId"]
     home.path().unlink()
     before = snapshot(home.root / "sessions")
@@ -629,93 +556,67 @@ def test_a_source_that_cannot_be_read_is_refused_and_leaves_nothing(home: Home):
 
     assert json.loads(done.stdout)["error"]["code"] == "unreadable_source"
     assert snapshot(home.root / "sessions") == before
-    assert [event["type"] for event in home.audited()] == ["RestoreRequested", "RestoreFailed"]
+    assert kinds(home) == ["RestoreRequested", "RestoreFailed"]
     assert {path.name for path in (home.state / "sessions").iterdir()} == {thread(2)}
-
-
-def test_a_turn_that_is_gone_from_the_source_is_refused(home: Home):
-    name = home.json("mark", thread(1), "--label", "x", "--turn", "3")["checkpointId"]
-    head = session(cwd=str(home.user / "shop"))
-    home.put(rollout(head, *three_turns()[:2]))
-
-    done = home.run("restore", thread(1), name, "--mode", "hard", "--json")
-
-    assert json.loads(done.stdout)["error"]["code"] == "unknown_turn"
 
 
 def test_a_target_that_is_taken_is_refused(home: Home):
     home.put(chat("taken", 7), 7)
     ids = iter(["operation", thread(7)])
     with home.house() as house:
-        marker = Markers(house.sessions, stamps.now, stamps.new_id).mark(thread(1), "x").marker
-        restores = Restoring(house.sessions, stamps.now, lambda: next(ids))
-        met = refusal(
-            lambda: restores.restore(thread(1), marker.checkpoint_id, RestoreOptions("soft"))
-        )
+        name = marked(house.sessions)
+        met = refusal(lambda: restore(house.sessions, name, "soft", new_id=lambda: next(ids)))
 
-    assert met.code == "conflict"
-    assert home.audited()[-1]["type"] == "RestoreFailed"
+    assert (met.code, kinds(home)[-1]) == ("conflict", "RestoreFailed")
 
 
-@pytest.mark.parametrize(
-    ("more", "problem"),
-    [(("--window", "6"), "window"), (("--window", "-1"), "window")],
-)
-def test_a_wish_that_cannot_be_is_refused(home: Home, more: tuple[str, ...], problem: str):
-    done = home.run("restore", thread(1), "m", "--mode", "hard", *more, "--json")
+@pytest.mark.parametrize("window", ["6", "-1"])
+def test_a_wish_that_cannot_be_is_refused(home: Home, window: str):
+    done = home.run("restore", thread(1), "m", "--mode", "hard", "--window", window, "--json")
 
     error = json.loads(done.stdout)["error"]
     assert error["code"] == "invalid_payload"
-    assert error["facts"]["problems"][0].startswith(problem)
+    assert error["facts"]["problems"][0].startswith("window")
 
 
 # --- what is written down ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_the_events_come_in_their_order_under_one_operation(home: Home, mode: Any):  # noqa: ANN401 - a mode
+def test_the_events_come_in_their_order_under_one_operation(home: Home, mode: RestoreMode):
     done = restored(home, mode, reason="because of SECRET-REASON")
 
-    told = home.audited()
-    assert tuple(event["type"] for event in told) == ORDER[mode]
-    assert {event["operationId"] for event in told} == {done.record.operation_id}
-    assert [event["step"] for event in told] == list(range(len(told)))
-    assert {event["sourceSessionId"] for event in told} == {thread(1)}
-    assert told[0]["sessionId"] is None
-    assert told[-1]["sessionId"] == done.record.session_id
-    assert all(event["at"].endswith("Z") for event in told)
+    events = home.audited()
+    assert tuple(kinds(home)) == ORDER[mode]
+    assert {event["operationId"] for event in events} == {done.record.operation_id}
+    assert [event["step"] for event in events] == list(range(len(events)))
+    assert {event["sourceSessionId"] for event in events} == {thread(1)}
+    ends = events[0]["sessionId"], events[-1]["sessionId"]
+    assert ends == (None, done.record.session_id)
+    assert all(event["at"].endswith("Z") for event in events)
     assert "SECRET-REASON" not in (home.state / "audit.jsonl").read_text()
-    size = told[2]["branchBytes"]
     data = branch(home, done).read_bytes()
-    assert (size, told[2]["branchDigest"]) == (
-        len(data),
-        "sha256:" + hashlib.sha256(data).hexdigest(),
-    )
-    assert told[1]["sourceDigest"] == (
-        "sha256:" + hashlib.sha256(home.path().read_bytes()).hexdigest()
-    )
+    assert (events[2]["branchBytes"], events[2]["branchDigest"]) == (len(data), digest_of(data))
+    assert events[1]["sourceDigest"] == digest_of(home.path().read_bytes())
 
 
 def test_the_record_lies_with_the_branch_and_with_the_source(home: Home):
-    done = restored(home)
+    done = restored(home).record
 
-    folder = home.state / "sessions"
-    own, its = (
-        (folder / name / "restores.jsonl").read_bytes()
-        for name in (thread(1), done.record.session_id)
-    )
+    kept = [home.state / f"sessions/{name}/restores.jsonl" for name in (thread(1), done.session_id)]
+    own, its = (path.read_bytes() for path in kept)
     assert own == its
-    assert json.loads(own)["operationId"] == done.record.operation_id
+    assert json.loads(own)["operationId"] == done.operation_id
     assert not (home.state / "restoring").exists()
 
 
 def test_restores_are_listed_and_told_also_when_both_sessions_are_gone(home: Home):
     done = restored(home)
     name = done.record.operation_id
+    available = ("sessionId", "branchAvailable", "sourceAvailable")
     (listed,) = home.json("restores", thread(1))
     details = home.json("restore-details", name)
-    assert listed["sessionId"] == done.record.session_id
-    assert (listed["branchAvailable"], listed["sourceAvailable"]) == (True, True)
+    assert [listed[key] for key in available] == [done.record.session_id, True, True]
     assert details["pack"] == done.pack
     assert details["headline"].startswith("Restored “before the rewrite”")
     assert len(details["included"]) + len(details["deferred"]) > 3
@@ -724,8 +625,7 @@ def test_restores_are_listed_and_told_also_when_both_sessions_are_gone(home: Hom
     branch(home, done).unlink()
 
     gone = home.json("restore-details", name[:30])
-    assert (gone["branchAvailable"], gone["sourceAvailable"]) == (False, False)
-    assert gone["pack"] is None
+    assert [gone[key] for key in (*available[1:], "pack")] == [False, False, None]
     assert gone["included"] == details["included"]
     assert home.json("restores", thread(1)) == home.json("restores")
     assert home.run("restore-details", "01a20000", "--json").returncode == 1
@@ -750,7 +650,7 @@ def test_verify_finds_a_changed_event_a_changed_record_and_changed_files(home: H
     assert (clean["findings"], clean["files"], clean["records"]) == ([], 2, 2)
     with branch(home, done).open("ab") as file:
         file.write(b"{}\n")  # its user went on
-    assert home.json("verify")["findings"] == []
+    assert found(home) == []
 
     audit = home.state / "audit.jsonl"
     audit.write_text(audit.read_text().replace('"turns":2', '"turns":3'))
@@ -759,32 +659,25 @@ def test_verify_finds_a_changed_event_a_changed_record_and_changed_files(home: H
     path = branch(home, done)
     path.write_bytes(path.read_bytes().replace(b"before the rewrite", b"after the rewrite."))
 
-    found = {each["code"] for each in home.json("verify")["findings"]}
-    assert found == {"changed_line", "changed_record", "changed_branch"}
+    codes = {each["code"] for each in found(home)}
+    assert codes == {"changed_line", "changed_record", "changed_branch"}
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("end", ["source", "branch"])
 @pytest.mark.parametrize("damage", ["gone", "emptied", "torn"])
-def test_verify_finds_a_record_that_one_session_has_lost(
-    home: Home, mode: str, end: str, damage: str
-):
+def test_verify_finds_a_record_that_one_session_has_lost(home: Home, mode: str, damage: str):
     done = restored(home, mode).record
-    assert home.json("verify")["findings"] == []
-    name = done.source_session_id if end == "source" else done.session_id
-    path = home.state / "sessions" / name / "restores.jsonl"
-    match damage:
-        case "gone":
+    assert found(home) == []
+    for name in (done.source_session_id, done.session_id):
+        path = home.state / "sessions" / name / "restores.jsonl"
+        data = path.read_bytes()
+        path.write_bytes(data[:-20] if damage == "torn" else b"")
+        if damage == "gone":
             path.unlink()
-        case "emptied":
-            path.write_bytes(b"")
-        case _:
-            path.write_bytes(path.read_bytes()[:-20])
 
-    found = home.json("verify")["findings"]
-
-    told = {"operationId": done.operation_id, "sessionId": name, "line": None}
-    assert found == [{"code": "missing_record"} | told]
+        told = {"operationId": done.operation_id, "sessionId": name, "line": None}
+        assert found(home) == [{"code": "missing_record"} | told]
+        path.write_bytes(data)
 
 
 @pytest.mark.parametrize("lost", ["last line", "operation", "audit", "both records"])
@@ -817,42 +710,33 @@ def test_verify_finds_what_audit_and_records_do_not_tell_alike(home: Home, lost:
 def test_verify_finds_that_the_end_of_a_restore_that_failed_was_taken_away(home: Home):
     restored(home)
     assert home.run("restore", thread(1), "m9", "--mode", "hard").returncode == 1
-    assert home.json("verify")["findings"] == []
+    assert found(home) == []
     audit = home.state / "audit.jsonl"
-    *kept, end = audit.read_bytes().splitlines(keepends=True)
+    *kept, last = audit.read_bytes().splitlines(keepends=True)
     audit.write_bytes(b"".join(kept))
 
-    report = home.json("verify")
-
-    told = json.loads(end)
-    assert told["type"] == "RestoreFailed"
-    where = {"operationId": told["operationId"], "sessionId": None, "line": None}
-    assert report["findings"] == [{"code": "missing_lines"} | where]
+    end = json.loads(last)
+    assert end["type"] == "RestoreFailed"
+    where = {"operationId": end["operationId"], "sessionId": None, "line": None}
+    assert found(home) == [{"code": "missing_lines"} | where]
 
 
 def test_verify_says_nothing_of_a_restore_that_is_going_on(home: Home):
-    found: list[object] = []
+    seen: list[object] = []
 
     def look() -> str:
         # Each of its events takes the time of day, so this is asked between any two of them.
         with home.house() as other:
-            found.append(verify(other.sessions).findings)
+            seen.append(verify(other.sessions).findings)
         return stamps.now()
 
     with home.house() as house:
-        marker = Markers(house.sessions, stamps.now, stamps.new_id).mark(thread(1), "x")
-        name = marker.marker.checkpoint_id
-        Restoring(house.sessions, look, stamps.new_id).restore(
-            thread(1), name, RestoreOptions("hard")
-        )
-        with pytest.raises(Refusal):
-            Restoring(house.sessions, look, stamps.new_id).restore(
-                thread(1), "m9", RestoreOptions("soft")
-            )
+        restore(house.sessions, marked(house.sessions), "hard", now=look)
+        refusal(lambda: restore(house.sessions, "m9", "soft", now=look))
 
-    assert len(found) > 8
-    assert not any(found)
-    assert home.json("verify")["findings"] == []
+    assert len(seen) > 8
+    assert not any(seen)
+    assert found(home) == []
 
 
 def test_verify_compares_session_files_also_without_the_audit(home: Home):
@@ -861,9 +745,8 @@ def test_verify_compares_session_files_also_without_the_audit(home: Home):
     for path in (branch(home, done), home.path()):
         path.write_bytes(path.read_bytes().replace(b"codex", b"kodex", 1))
 
-    found = {each["code"] for each in home.json("verify")["findings"]}
-
-    assert found == {"missing_lines", "changed_branch", "changed_source"}
+    codes = {each["code"] for each in found(home)}
+    assert codes == {"missing_lines", "changed_branch", "changed_source"}
 
 
 def test_verify_says_nothing_where_a_session_was_deleted_put_away_or_never_made(home: Home):
@@ -871,13 +754,13 @@ def test_verify_says_nothing_where_a_session_was_deleted_put_away_or_never_made(
     home.json("delete", gone.session_id)
     shutil.rmtree(home.state / "sessions" / gone.session_id)
     assert home.run("restore", thread(1), "m9", "--mode", "hard").returncode == 1
-    assert home.json("verify")["findings"] == []
+    assert found(home) == []
 
     home.json("archive", kept.session_id)
-    assert home.json("verify")["findings"] == []
+    assert found(home) == []
     home.path().unlink()
     shutil.rmtree(home.state / "sessions" / thread(1))
-    assert home.json("verify")["findings"] == []
+    assert found(home) == []
 
 
 def test_verify_goes_by_the_audit_where_a_record_does_not_say_how_much_it_compared(home: Home):
@@ -890,49 +773,47 @@ def test_verify_goes_by_the_audit_where_a_record_does_not_say_how_much_it_compar
 
     home.path().write_bytes(home.path().read_bytes().replace(b"codex", b"kodex", 1))
 
-    (found,) = home.json("verify")["findings"]
-    assert (found["code"], found["operationId"]) == ("changed_source", done.operation_id)
+    (only,) = found(home)
+    assert (only["code"], only["operationId"]) == ("changed_source", done.operation_id)
 
 
 def test_a_chain_of_five_branches_reads_back_to_the_first_session(home: Home):
     names, done = [thread(1)], restored(home, "soft", "1")
     names.append(done.record.session_id)
-    with restoring(home) as (markers, restores):
+    with home.house() as house:
+        markers = Markers(house.sessions, stamps.now, stamps.new_id)
         for _ in range(4):
             marker = markers.marks(names[-1])[-1].marker
-            done = restores.restore(names[-1], marker.checkpoint_id, RestoreOptions("soft"))
+            done = restore(house.sessions, marker.checkpoint_id, "soft", names[-1])
             names.append(done.record.session_id)
 
     assert [each.session_id for each in done.record.chain] == names[-2:0:-1]
     tree = home.json("lineage", names[3])
+    nodes = tree["nodes"]
     assert tree["root"] == thread(1)
-    assert [(node["id"], node["depth"]) for node in tree["nodes"]] == [
-        (name, depth) for depth, name in enumerate(names)
-    ]
-    assert tree["nodes"][2]["link"]["kind"] == "restore"
-    assert tree["nodes"][2]["link"]["turnId"] == "t1"
-    assert tree["nodes"][0]["windows"][0]["number"] == 0
+    assert [(node["id"], node["depth"]) for node in nodes] == [*zip(names, range(6), strict=True)]
+    assert (nodes[2]["link"]["kind"], nodes[2]["link"]["turnId"]) == ("restore", "t1")
+    assert nodes[0]["windows"][0]["number"] == 0
     home.path().unlink()
-    without = home.json("lineage", names[3])
-    assert [node["available"] for node in without["nodes"]] == [False, True, True, True, True, True]
-    assert (
-        home.json("restore-details", done.record.operation_id)["chain"][-1]["sessionId"]
-        == (names[1])
-    )
+    without = home.json("lineage", names[3])["nodes"]
+    assert [node["available"] for node in without] == [False, *[True] * 5]
+    details = home.json("restore-details", done.record.operation_id)
+    assert details["chain"][-1]["sessionId"] == names[1]
 
 
 def test_a_soft_branch_of_a_hard_branch_keeps_its_state(home: Home):
     hard = restored(home)
-    head = session(cwd=str(home.user / "shop"))
-    later = rollout(head, turn(user("Work on"), patch(add="c.py"), name="n1"))
-    lines = later.replace(b'"ordinal":', b'"ordinal":1').splitlines(keepends=True)[1:]
-    with branch(home, hard).open("ab") as file:
-        file.writelines(lines)  # its user worked on
-    name = home.json("mark", hard.record.session_id, "--label", "later")["checkpointId"]
+    name = hard.record.session_id
+    go_on(
+        branch(home, hard),
+        name,
+        turn(user("Work on"), patch(add=f"{home.user}/shop/c.py"), name="n1"),
+    )
+    marker = home.json("mark", name, "--label", "later")["checkpointId"]
 
-    soft = home.json("restore", hard.record.session_id, name, "--mode", "soft")
+    soft = home.json("restore", name, marker, "--mode", "soft")
 
-    source = shown(home, hard.record.session_id)
+    source = shown(home, name)
     assert shown(home, soft["sessionId"]) == source
     assert source["task"]["text"] == "Work on"
     assert {"a.py", "b.py", "c.py"} <= source["artifacts"].keys()
