@@ -114,12 +114,6 @@ class ToyStore:
         data = self._data(rollout.path)
         end_of(lambda start, length: data[start : start + length], len(data), thread_id)
 
-    def load_history(
-        self, thread_id: str, cursor: str | None = None, limit: int | None = None
-    ) -> c.HistoryPage:
-        chain = rules.parts(self, self._newest(thread_id).path, self.places().get)
-        return rules.history_page(self, chain, cursor, limit)
-
     # --- what there is ---
 
     def rollouts(self) -> Mapping[str, c.Rollout]:

@@ -4,7 +4,6 @@ Ours for files, ours in memory, and one from elsewhere (`toy_store`): no test as
 """
 
 import base64
-import itertools
 from collections.abc import Callable, Generator
 from pathlib import Path
 
@@ -29,6 +28,7 @@ from codex_checkpoints.storage.contract import (
     UnreadableSource,
     Unsupported,
 )
+from codex_checkpoints.storage.query import age
 from stores import AT, STORES, Shop, memory, meta, new, said, thread, told
 
 MODES = ("legacy", "paginated")
@@ -46,7 +46,10 @@ def mode(request: pytest.FixtureRequest) -> str:
 
 
 def lines(store: ThreadStore, number: int = 1) -> list[bytes]:
-    return list(store.load_history(thread(number)).lines)
+    own = [each for each in store.rollouts().values() if each.thread_id == thread(number)]
+    data = store.reader.piece(max(own, key=age).path, 0, 1 << 30)
+    assert data is not None
+    return [line for line in data.split(b"\n") if line.strip()]
 
 
 def payloads(store: ThreadStore, number: int = 1) -> list[object]:
@@ -281,83 +284,11 @@ def test_a_copied_line_that_does_not_fit_there_is_not_appended(shop: Shop, line:
 # --- reading -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 5, 100])
-def test_a_history_comes_in_pages_of_any_size(shop: Shop, mode: str, size: int):
-    shop.store.create_thread(new(1, mode, *(said(f"number {n}") for n in range(6))), AT)
-    whole = lines(shop.store)
+def test_a_fork_is_numbered_on_behind_its_base(shop: Shop):
+    base = {"thread_id": thread(1), "end_ordinal_exclusive": 2, "end_byte_offset": 99}
+    shop.store.create_thread(new(2, "paginated", said("own"), history_base=base), AT)
 
-    pages: list[tuple[bytes, ...]] = []
-    cursor: str | None = None
-    for _ in range(20):
-        page = shop.store.load_history(thread(1), cursor, size)
-        pages.append(page.lines)
-        cursor = page.next_cursor
-        if cursor is None:
-            break
-
-    assert cursor is None
-    assert list(itertools.chain(*pages)) == whole
-    assert max(map(len, pages)) == min(size, 7)
-
-
-@pytest.mark.parametrize("size", [None, 1, 2])
-@pytest.mark.parametrize("longest", [1 << 16, 1_000_000])
-def test_a_line_may_be_longer_than_any_chunk(shop: Shop, size: int | None, longest: int):
-    said_ = [said("a"), said("x" * longest), said("b"), said("y" * (longest - 1))]
-    shop.store.create_thread(new(1, "paginated", *said_), AT)
-
-    found: list[bytes] = []
-    cursor: str | None = None
-    for _ in range(6):
-        page = shop.store.load_history(thread(1), cursor, size)
-        found += page.lines
-        cursor = page.next_cursor
-        if cursor is None:
-            break
-
-    assert cursor is None
-    assert [orjson.loads(line)["payload"] for line in found[1:]] == [each.payload for each in said_]
-
-
-def test_the_history_of_a_fork_is_that_of_its_base_and_then_its_own(shop: Shop):
-    base = shop.store.create_thread(new(1, "paginated", said("kept"), said("later")), AT)
-    kept = lines(shop.store)[:2]
-    cut = sum(len(line) + 1 for line in kept)
-    where = {"thread_id": thread(1), "end_ordinal_exclusive": 2, "end_byte_offset": cut}
-    shop.store.create_thread(new(2, "paginated", said("own"), history_base=where), AT)
-    shop.store.append_items(thread(1), [said("later still")], AT)
-
-    found = lines(shop.store, 2)
-
-    assert found[:2] == kept
-    assert [orjson.loads(line)["ordinal"] for line in found] == [0, 1, 2, 3]
-    one_by_one: list[bytes] = []
-    cursor: str | None = None
-    while len(one_by_one) < 4:
-        page = shop.store.load_history(thread(2), cursor, 1)
-        one_by_one += page.lines
-        cursor = page.next_cursor
-    assert one_by_one == found
-    assert base.rollout_id == thread(1)
-
-
-def test_a_history_without_its_base_cannot_be_read(shop: Shop):
-    base = {"thread_id": thread(7), "end_ordinal_exclusive": 2, "end_byte_offset": 9}
-    shop.store.create_thread(new(2, "paginated", history_base=base), AT)
-
-    with pytest.raises(UnreadableSource):
-        shop.store.load_history(thread(2))
-
-
-def test_what_was_said_in_half_is_not_read(shop: Shop, mode: str):
-    shop.store.create_thread(new(1, mode, said("one"), said("two")), AT)
-    whole = lines(shop.store)
-    data = b"".join(line + b"\n" for line in whole)
-
-    shop.put(thread(1), data[:-1])
-    assert lines(shop.store) == whole
-    shop.put(thread(1), data[:-5])
-    assert lines(shop.store) == whole[:-1]
+    assert ordinals(shop.store, 2) == [2, 3]
 
 
 def test_a_reader_goes_on_from_where_it_stood_and_notices_another_content(shop: Shop, mode: str):
@@ -416,7 +347,6 @@ def test_every_way_to_look_sees_the_same_rollouts(shop: Shop):
 
 def test_what_is_no_thread_is_not_found(shop: Shop):
     for ask in (
-        lambda: shop.store.load_history(thread(9)),
         lambda: shop.store.read_thread(thread(9)),
         lambda: shop.store.append_items(thread(9), [said("x")], AT),
         lambda: shop.store.archive_thread(thread(9)),
@@ -601,8 +531,6 @@ def test_a_cursor_from_elsewhere_is_refused(shop: Shop, cursor: str):
     with pytest.raises(BadQuery) as list_error:
         shop.store.list_threads(ThreadQuery(cursor=cursor))
     assert list_error.value.field == "cursor"
-    with pytest.raises(BadQuery):
-        shop.store.load_history(thread(1), cursor)
 
 
 def test_a_limit_below_its_least_is_refused(shop: Shop):
@@ -611,8 +539,6 @@ def test_a_limit_below_its_least_is_refused(shop: Shop):
     with pytest.raises(BadQuery) as error:
         shop.store.list_threads(ThreadQuery(limit=-1))
     assert error.value.field == "limit"
-    with pytest.raises(BadQuery):
-        shop.store.load_history(thread(1), limit=0)
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -168,14 +168,6 @@ class Appended:
     ordinals: tuple[int, int] | None
 
 
-@frozen
-class HistoryPage:
-    """Lines of a history in order, without LF, as they stand; `next_cursor` None at the end."""
-
-    lines: tuple[bytes, ...]
-    next_cursor: str | None
-
-
 # --- metadata ------------------------------------------------------------------------------------
 
 
@@ -412,16 +404,6 @@ class ThreadStore(Protocol):
 
         A packed rollout is checked only when it is unpacked.
         """
-
-    def load_history(
-        self, thread_id: str, cursor: str | None = None, limit: int | None = None
-    ) -> HistoryPage:
-        """Return lines of the whole history, the bases' below the cut first.
-
-        `cursor` is the `next_cursor` of an earlier page.  Raises `ThreadNotFound`,
-        `UnreadableSource`, also for a missing base, and `BadQuery`.
-        """
-        ...
 
     # what there is
 

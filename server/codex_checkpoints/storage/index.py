@@ -52,12 +52,23 @@ def is_storable(text: str) -> bool:
 class Index:
     """The rows of all session files; owned by one thread."""
 
-    def __init__(self, path: str, codex_home: str | None = None) -> None:
-        """Open the database at `path`, or make it; without a file in a missing Codex home."""
+    def __init__(self, path: str = "", codex_home: str | None = None) -> None:
+        """Open the database at `path`, or make it; in memory without a path.
+
+        Below a Codex home that is missing no file is made.
+        """
         self.path = path
-        self._codex_home = codex_home
         self.fallback: str | None = None
-        self._connection = self._open()
+        has_home = codex_home is None or os.path.isdir(codex_home)
+        if not path or (not has_home and path.startswith(os.path.join(codex_home or "", ""))):
+            self._connection = self._in_memory()
+            return
+        try:
+            self._connection = self._on_disk()
+        except sqlite3.Error as error:
+            self._connection = self._instead(error)
+        except OSError as error:
+            self._connection = self._in_memory(error.strerror or str(error))
 
     def rows(self) -> dict[str, Row]:
         """Return every row by path; none of a database that turns out to be damaged."""
@@ -122,21 +133,6 @@ class Index:
         self._connection.close()
         self._connection = self._instead(error)
 
-    def _open(self) -> sqlite3.Connection:
-        home = self._codex_home
-        if (
-            home is not None
-            and not os.path.isdir(home)
-            and self.path.startswith(os.path.join(home, ""))
-        ):
-            return self._new_in_memory()
-        try:
-            return self._on_disk()
-        except sqlite3.Error as error:
-            return self._instead(error)
-        except OSError as error:
-            return self._in_memory(error.strerror or str(error))
-
     def _instead(self, error: sqlite3.Error) -> sqlite3.Connection:
         """Return a database in place of one that failed: on disk again where it was damaged."""
         import logging  # noqa: PLC0415 - rarely needed, and slow to load
@@ -179,11 +175,8 @@ class Index:
             raise
         return connection
 
-    def _in_memory(self, reason: str) -> sqlite3.Connection:
+    def _in_memory(self, reason: str | None = None) -> sqlite3.Connection:
         self.fallback = reason
-        return self._new_in_memory()
-
-    def _new_in_memory(self) -> sqlite3.Connection:
         connection = sqlite3.connect(":memory:", check_same_thread=False)
         self._prepare(connection)
         return connection

@@ -5,57 +5,44 @@ A rollout is a name and its bytes.  Only the threads in `live` count as loaded b
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
-import orjson
 from attrs import evolve
 
 from codex_checkpoints.storage import query as queries
 from codex_checkpoints.storage.contract import (
-    OURS,
     Appended,
     Conflict,
     Copied,
     Fault,
     Feed,
-    HistoryPage,
     Identity,
     Item,
     Look,
     Mark,
     NewThread,
-    Patch,
     Reading,
     Rollout,
     Row,
-    StoredThread,
     ThreadIsLive,
-    ThreadNotFound,
-    ThreadPage,
-    ThreadQuery,
     Touched,
     UnreadableSource,
-    Unset,
-    Unsupported,
 )
+from codex_checkpoints.storage.index import Index
 from codex_checkpoints.storage.lines import End, end_of, id_of, lines_behind, lines_of
-from codex_checkpoints.values import define
+from codex_checkpoints.storage.rollout_file import ChunkReader
+from codex_checkpoints.storage.store import RolloutStore, refuse_archived
 
 PLACE = "memory:"
 _PORTION = 1 << 16
 
-
-@define
-class Held:
-    """One rollout: who it is, and its bytes."""
-
-    rollout: Rollout
-    data: bytes
+Held = tuple[Rollout, bytes]
 
 
-class MemoryReader:
+class MemoryReader(ChunkReader):
     """Reads the rollouts of a store in memory; `contract.RolloutReader`."""
 
     def __init__(self, held: Mapping[str, Held]) -> None:
@@ -66,30 +53,18 @@ class MemoryReader:
         return Identity(thread_id, rollout_id)
 
     def follow(self, path: str, old: Mark | None, feed: Feed) -> Reading | None:
-        held = self._find(path)
-        if old is not None and old != _mark(held, old.offset):
+        inode = self._find(path)[0].look[2]
+        if old is not None and old != self.mark_at(path, old.offset, inode):
             return None
         offset, rest = self.read(path, 0 if old is None else old.offset, feed)
-        return Reading(_mark(held, offset), rest)
-
-    def read(
-        self, path: str, offset: int, feed: Feed, limit: int | None = None
-    ) -> tuple[int, bytes]:
-        data = self._find(path).data[:limit]
-        # What was left is offered again, together with more.
-        while offset < len(data) and (consumed := feed(data[offset : offset + _PORTION])):
-            offset += consumed
-        return offset, data[offset:]
+        return Reading(self.mark_at(path, offset, inode), rest)
 
     def mark_at(self, path: str, offset: int, inode: int) -> Mark:
-        return evolve(_mark(self._find(path), offset), inode=inode)
+        return Mark(offset, inode, hashlib.sha256(self._find(path)[1][:offset]).hexdigest(), "")
 
-    def piece(self, path: str, start: int, longest: int) -> bytes | None:
-        data = self._find(path).data[start:]
-        return data if len(data) <= longest else None
-
-    def first_line(self, path: str) -> bytes:
-        return self._find(path).data.lstrip().partition(b"\n")[0]
+    def chunks(self, path: str, offset: int, limit: int | None) -> Iterator[bytes]:
+        data = self._find(path)[1][offset:limit]
+        return (data[at : at + _PORTION] for at in range(0, len(data), _PORTION))
 
     def _find(self, path: str) -> Held:
         held = self._held.get(path)
@@ -98,19 +73,16 @@ class MemoryReader:
         return held
 
 
-def _mark(held: Held, offset: int) -> Mark:
-    digest = hashlib.sha256(held.data[:offset]).hexdigest()
-    return Mark(offset, held.rollout.look[2], digest, "")
-
-
-class InMemoryThreadStore:
+class InMemoryThreadStore(RolloutStore[None]):
     """Threads that live as long as this object; `contract.ThreadStore` without any file."""
 
+    place = "memory"
+    watched: tuple[str, ...] = ()
+
     def __init__(self) -> None:
+        super().__init__(Index())
         self._held: dict[str, Held] = {}
-        self._rows: dict[str, Row] = {}
-        self._names: dict[str, str | None] = {}
-        self._states: dict[str, object] = {}
+        self._given: dict[str, str | None] = {}
         self._changes = 0
         self.reader = MemoryReader(self._held)
         self.live: set[str] = set()
@@ -119,16 +91,14 @@ class InMemoryThreadStore:
     def put(self, thread_id: str, data: bytes, rollout_id: str | None = None) -> Rollout:
         """Place a whole rollout as another process would: new, longer, or another one."""
         path = f"{PLACE}{thread_id}/{rollout_id or thread_id}"
-        held = self._held.get(path)
-        grown = held is not None and data.startswith(held.data)
-        identity = held.rollout.look[2] if held is not None and grown else len(self._held) + 1
+        before, old = self._held.get(path, (None, b""))
+        grown = before is not None and data.startswith(old)
+        identity = before.look[2] if before is not None and grown else len(self._held) + 1
         who = (path, thread_id, rollout_id or thread_id)
-        archived = held is not None and held.rollout.archived
+        archived = before is not None and before.archived
         rollout = Rollout(*who, archived, False, self._look(data, identity))  # noqa: FBT003
-        self._held[path] = Held(rollout, data)
+        self._held[path] = rollout, data
         return rollout
-
-    # --- histories -------------------------------------------------------------------------------
 
     def create_thread(self, new: NewThread, at: datetime) -> Rollout:
         thread_id = id_of(new)
@@ -136,35 +106,16 @@ class InMemoryThreadStore:
             raise Conflict("it exists already")
         return self.put(thread_id, b"".join(lines_of(new, at)))
 
-    def append_items(
-        self,
-        thread_id: str,
-        items: Sequence[Item | Copied],
-        at: datetime,
-        expected: Look | None = None,
-    ) -> Appended:
-        rollout = self._to_write(thread_id)
-        if expected is not None and expected != rollout.look:
-            raise Conflict("the session has gone on since it was looked at")
-        old, end = self._end(rollout)
-        lines, ordinals = lines_behind(end.ordinal, items, at)
-        new = (b"\n" if lines and end.torn else b"") + b"".join(lines)
-        now = self.put(thread_id, old + new, rollout.rollout_id) if new else rollout
-        return Appended(now, len(old), len(old) + len(new), ordinals)
-
     def check_append(self, thread_id: str) -> None:
-        self._end(self._to_write(thread_id))
-
-    def load_history(
-        self, thread_id: str, cursor: str | None = None, limit: int | None = None
-    ) -> HistoryPage:
-        chain = queries.parts(self.reader, self._newest(thread_id).path, self.places().get)
-        return queries.history_page(self.reader, chain, cursor, limit)
+        rollout = self._newest(thread_id)
+        with self._writing(thread_id):
+            refuse_archived(rollout)
+            self._end(rollout)
 
     # --- what there is ---------------------------------------------------------------------------
 
     def rollouts(self) -> Mapping[str, Rollout]:
-        return {path: held.rollout for path, held in self._held.items()}
+        return {path: rollout for path, (rollout, _) in self._held.items()}
 
     def places(self) -> Mapping[str, str]:
         return queries.by_rollout_id(self.rollouts().values())
@@ -183,78 +134,11 @@ class InMemoryThreadStore:
         del path
         return {}
 
-    def rows(self) -> Mapping[str, Row]:
-        return self._rows
-
-    def current(self) -> Mapping[str, Row]:
-        return queries.current(self._rows.values())
-
     def live_threads(self) -> frozenset[str]:
         return frozenset(self.live)
 
     def name_of(self, row: Row) -> str | None:
-        return self._names.get(row.session_id, row.recorded_name)
-
-    def read_thread(self, thread_id: str) -> StoredThread:
-        row = self.current().get(thread_id) or Row(self._newest(thread_id), thread_id)
-        return self._stored(row)
-
-    def list_threads(self, query: ThreadQuery) -> ThreadPage:
-        rows = queries.ordered(self.current().values())
-        shown, cursor = queries.page(rows, query, self.name_of)
-        return ThreadPage(tuple(map(self._stored, shown)), cursor)
-
-    # --- metadata --------------------------------------------------------------------------------
-
-    def update_thread_metadata(self, patches: Iterable[tuple[str, Patch]]) -> None:
-        patches = tuple(patches)
-        for thread_id, patch in patches:
-            if not isinstance(patch.name, Unset) and thread_id not in self.current():
-                self._newest(thread_id)
-        for thread_id, patch in patches:
-            if not isinstance(patch.name, Unset):
-                self._names[thread_id] = patch.name
-            if isinstance(patch.row, Row):
-                self._rows[patch.row.path] = patch.row
-            elif patch.row is None and patch.of is not None:
-                self._rows.pop(patch.of, None)
-                self._states.pop(patch.of, None)
-
-    def recall(self, path: str) -> object:
-        return self._states.get(path)
-
-    def remember(self, path: str, look: Look, state: object) -> None:
-        del look
-        self._states[path] = orjson.loads(orjson.dumps(state))
-
-    # --- lifecycle -------------------------------------------------------------------------------
-
-    def archive_thread(self, thread_id: str) -> Rollout:
-        return self._move(thread_id, archived=True)
-
-    def unarchive_thread(self, thread_id: str) -> Rollout:
-        return self._move(thread_id, archived=False)
-
-    def delete_thread(self, thread_id: str) -> None:
-        rollout = self._to_write(thread_id)
-        own = queries.head(self.reader, rollout.path)
-        if len(self._rollouts_of(thread_id)) > 1 or own is None or own.originator != OURS:
-            raise Conflict("only sessions that codex-checkpoints made are deleted")
-        if queries.is_referred_to(rollout, self._lineage(rollout.path)):
-            raise Conflict("another session builds on this one or works for it")
-        del self._held[rollout.path]
-        self._rows.pop(rollout.path, None)
-        self._states.pop(rollout.path, None)
-
-    # --- surroundings ----------------------------------------------------------------------------
-
-    @property
-    def place(self) -> str:
-        return "memory"
-
-    @property
-    def watched(self) -> tuple[str, ...]:
-        return ()
+        return self._given.get(row.session_id, row.recorded_name)
 
     def touched(self, paths: Iterable[str]) -> Touched:
         return Touched(frozenset(), everything=False, lives=False, foreign=frozenset(paths))
@@ -262,56 +146,51 @@ class InMemoryThreadStore:
     def faults(self) -> tuple[Fault, ...]:
         return ()
 
-    def close(self) -> None:
-        """Let go of nothing: what is kept goes with the object."""
+    # --- what differs ----------------------------------------------------------------------------
 
-    # --- inside ----------------------------------------------------------------------------------
+    def _rollouts_of(self, thread_id: str) -> list[Rollout]:
+        return [each for each in self.rollouts().values() if each.thread_id == thread_id]
+
+    @contextlib.contextmanager
+    def _writing(self, thread_id: str) -> Generator[None]:
+        if thread_id in self.live:
+            raise ThreadIsLive("another process has the session open")
+        yield
+
+    def _append(
+        self,
+        rollout: Rollout,
+        items: Sequence[Item | Copied],
+        at: datetime,
+        lock: None,
+        expected: Look | None,
+    ) -> Appended:
+        del lock, expected
+        old, end = self._held[rollout.path][1], self._end(rollout)
+        lines, ordinals = lines_behind(end.ordinal, items, at)
+        new = (b"\n" if lines and end.torn else b"") + b"".join(lines)
+        now = self.put(rollout.thread_id, old + new, rollout.rollout_id) if new else rollout
+        return Appended(now, len(old), len(old) + len(new), ordinals)
+
+    def _put(self, rollout: Rollout, lock: None, *, archived: bool) -> None:
+        del lock
+        data = self._held[rollout.path][1]
+        look = self._look(data, rollout.look[2])
+        self._held[rollout.path] = evolve(rollout, archived=archived, look=look), data
+
+    def _remove(self, rollout: Rollout, lock: None) -> None:
+        del lock, self._held[rollout.path]
+
+    def _give_name(self, row: Row, name: str | None) -> None:
+        self._given[row.session_id] = name
 
     def _look(self, data: bytes, identity: int) -> Look:
         self._changes += 1
         return len(data), self._changes, identity
 
-    def _stored(self, row: Row) -> StoredThread:
-        return StoredThread(row, self.name_of(row), row.session_id in self.live)
-
-    def _rollouts_of(self, thread_id: str) -> list[Rollout]:
-        own = [held.rollout for held in self._held.values() if held.rollout.thread_id == thread_id]
-        return sorted(own, key=queries.age)
-
-    def _newest(self, thread_id: str) -> Rollout:
-        own = self._rollouts_of(thread_id)
-        if not own:
-            raise ThreadNotFound("there is no such session")
-        return own[-1]
-
-    def _to_write(self, thread_id: str) -> Rollout:
-        rollout = self._newest(thread_id)
-        if thread_id in self.live:
-            raise ThreadIsLive("another process has the session open")
-        return rollout
-
-    def _end(self, rollout: Rollout) -> tuple[bytes, End]:
-        """Return the bytes of a rollout, and how it ends; raise where it cannot be continued."""
-        if rollout.archived:
-            raise Unsupported("an archived session is not continued; unarchive it first")
-        data = self._held[rollout.path].data
-        end = end_of(
+    def _end(self, rollout: Rollout) -> End:
+        """Return how a rollout ends; raises where it cannot be continued."""
+        data = self._held[rollout.path][1]
+        return end_of(
             lambda start, length: data[start : start + length], len(data), rollout.thread_id
         )
-        return data, end
-
-    def _move(self, thread_id: str, *, archived: bool) -> Rollout:
-        if self._to_write(thread_id).archived == archived:
-            raise Conflict(f"the session is {'archived' if archived else 'active'} already")
-        for rollout in self._rollouts_of(thread_id):
-            held = self._held[rollout.path]
-            look = self._look(held.data, rollout.look[2])
-            held.rollout = evolve(rollout, archived=archived, look=look)
-        return self._newest(thread_id)
-
-    def _lineage(self, without: str) -> Iterable[queries.Named]:
-        for path in self._held:
-            own = None if path == without else queries.head(self.reader, path)
-            if own is not None:
-                base = own.base.rollout_id if own.base else None
-                yield base, own.forked_from, own.parent_session

@@ -10,7 +10,9 @@ import hashlib
 import os
 import stat
 import sys
-from collections.abc import Callable, Generator, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Iterable, Iterator
+from functools import partial
 from typing import Protocol
 
 from codex_checkpoints.core.rollout.reader import CHUNK
@@ -24,7 +26,53 @@ _WINDOW_LOG = 25  # a compressed file may ask for 32 MiB of memory, no more
 _FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
-class FileReader:
+class ChunkReader(ABC):
+    """What readers have in common; the heirs say where the bytes are."""
+
+    @abstractmethod
+    def chunks(self, path: str, offset: int, limit: int | None) -> Iterator[bytes]:
+        """Yield the bytes from `offset` to `limit` or the end; raises `UnreadableSource`."""
+
+    def first_line(self, path: str) -> bytes:
+        data = b""
+        for more in self.chunks(path, 0, None):
+            data += more
+            line, ended, _ = data.lstrip().partition(b"\n")
+            if ended:
+                return line
+            if len(data) >= _LONGEST_FIRST_LINE:
+                break
+        return data.lstrip()
+
+    def read(
+        self, path: str, offset: int, feed: Feed, limit: int | None = None
+    ) -> tuple[int, bytes]:
+        return _fed(self.chunks(path, offset, limit), offset, feed)
+
+    def piece(self, path: str, start: int, longest: int) -> bytes | None:
+        parts: list[bytes] = []
+        size = 0
+        for data in self.chunks(path, start, None):
+            parts.append(data)
+            size += len(data)
+            if size > longest:
+                return None
+        return b"".join(parts)
+
+
+def _fed(chunks: Iterable[bytes], offset: int, feed: Feed) -> tuple[int, bytes]:
+    rest = b""
+    for data in chunks:
+        rest += data
+        consumed = feed(rest)
+        offset += consumed
+        if consumed == 0 and len(rest) >= CHUNK:
+            break
+        rest = rest[consumed:]
+    return offset, rest
+
+
+class FileReader(ChunkReader):
     """Reads session files by path; `contract.RolloutReader` for files."""
 
     def identify(self, path: str) -> Identity:
@@ -33,40 +81,20 @@ class FileReader:
             return Identity(os.path.basename(path), "")
         return Identity(name.thread_id, name.rollout_id)
 
-    def first_line(self, path: str) -> bytes:
-        data = b""
-        for more in _chunks(path, 0, None):
-            data += more
-            line = first_line_of(data)
-            if line is not None or len(data) >= _LONGEST_FIRST_LINE:
-                return data.lstrip() if line is None else line
-        return data
-
-    def read(
-        self, path: str, offset: int, feed: Feed, limit: int | None = None
-    ) -> tuple[int, bytes]:
-        rest = b""
-        for data in _chunks(path, offset, limit):
-            rest += data
-            consumed = feed(rest)
-            offset += consumed
-            if consumed == 0 and len(rest) >= CHUNK:
-                break
-            rest = rest[consumed:]
-        return offset, rest
-
     def follow(self, path: str, old: Mark | None, feed: Feed) -> Reading | None:
-        if tree.is_compressed(path):
-            if old is not None:
-                return None  # it does not grow: it is another file
-            with _opened(path) as (_, look):
-                inode = tree.look_of(look)[2]
-            offset, rest = self.read(path, 0, feed)
-            return Reading(Mark(offset, inode, "", ""), rest)
+        start = 0 if old is None else old.offset
         with _opened(path) as (file, look):
-            if old is not None and not _still_holds(file, old, look):
+            inode = tree.look_of(look)[2]
+            if tree.is_compressed(path):
+                if old is not None:
+                    return None  # it does not grow: it is another file
+                offset, rest = self.read(path, 0, feed)
+                return Reading(Mark(offset, inode, "", ""), rest)
+            if old is not None and (look.st_size < start or _mark(file, start, inode) != old):
                 return None
-            return _follow(file, 0 if old is None else old.offset, tree.look_of(look)[2], feed)
+            os.lseek(file, start, os.SEEK_SET)
+            offset, rest = _fed(_portions(partial(os.read, file), start, None), start, feed)
+            return Reading(_mark(file, offset, inode), rest)
 
     def mark_at(self, path: str, offset: int, inode: int) -> Mark:
         if tree.is_compressed(path):
@@ -74,46 +102,17 @@ class FileReader:
         with _opened(path) as (file, _):
             return _mark(file, offset, inode)
 
-    def piece(self, path: str, start: int, longest: int) -> bytes | None:
-        parts: list[bytes] = []
-        size = 0
-        for data in _chunks(path, start, None):
-            parts.append(data)
-            size += len(data)
-            if size > longest:
-                return None
-        return b"".join(parts)
-
-
-def first_line_of(data: bytes) -> bytes | None:
-    """Return the first line in `data` that is not blank, None when none has ended there."""
-    start = 0
-    while (end := data.find(b"\n", start)) >= 0:
-        line = data[start:end]
-        if line.strip():
-            return line
-        start = end + 1
-    return None
-
-
-def _follow(file: int, start: int, inode: int, feed: Feed) -> Reading:
-    os.lseek(file, start, os.SEEK_SET)
-    offset = start
-    head = tail = b""
-    while True:
-        data = os.read(file, CHUNK)
-        consumed = feed(data) if data else 0
-        if consumed:
-            head = head if offset else data[: min(_PROOF, consumed)]
-            tail = data[max(0, consumed - _PROOF) : consumed]
-            offset += consumed
-        if consumed == 0 or len(data) < CHUNK:
-            break
-        if consumed < len(data):
-            os.lseek(file, offset, os.SEEK_SET)
-    seen = len(head) == len(tail) == _PROOF
-    mark = Mark(offset, inode, _digest(head), _digest(tail)) if seen else _mark(file, offset, inode)
-    return Reading(mark, data[consumed:])
+    def chunks(self, path: str, offset: int, limit: int | None) -> Iterator[bytes]:
+        with _opened(path) as (file, _):
+            if not tree.is_compressed(path):
+                os.lseek(file, offset, os.SEEK_SET)
+                yield from _portions(partial(os.read, file), offset, limit)
+                return
+            with decompressed(file) as plain:
+                skipped = 0
+                while skipped < offset and (data := plain.read(min(CHUNK, offset - skipped))):
+                    skipped += len(data)
+                yield from _portions(plain.read, offset, limit)
 
 
 def _mark(file: int, offset: int, inode: int) -> Mark:
@@ -121,12 +120,6 @@ def _mark(file: int, offset: int, inode: int) -> Mark:
     head = os.read(file, min(_PROOF, offset))
     os.lseek(file, max(0, offset - _PROOF), os.SEEK_SET)
     return Mark(offset, inode, _digest(head), _digest(os.read(file, min(_PROOF, offset))))
-
-
-def _still_holds(file: int, old: Mark, look: os.stat_result) -> bool:
-    size, _, identity = tree.look_of(look)
-    same = identity == old.inode and size >= old.offset
-    return same and _mark(file, old.offset, old.inode) == old
 
 
 def _digest(data: bytes) -> str:
@@ -169,19 +162,6 @@ def decompressed(file: int) -> Generator[_Stream]:
                 yield plain
         except (EOFError, zstd.ZstdError) as error:
             raise UnreadableSource(str(error)) from error
-
-
-def _chunks(path: str, offset: int, limit: int | None) -> Iterator[bytes]:
-    if tree.is_compressed(path):
-        with _opened(path) as (file, _), decompressed(file) as plain:
-            skipped = 0
-            while skipped < offset and (data := plain.read(min(CHUNK, offset - skipped))):
-                skipped += len(data)
-            yield from _portions(plain.read, offset, limit)
-        return
-    with _opened(path) as (file, _):
-        os.lseek(file, offset, os.SEEK_SET)
-        yield from _portions(lambda size: os.read(file, size), offset, limit)
 
 
 def _portions(read_some: Callable[[int], bytes], offset: int, limit: int | None) -> Iterator[bytes]:

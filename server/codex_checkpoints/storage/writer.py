@@ -38,7 +38,6 @@ from codex_checkpoints.storage.contract import (
 from codex_checkpoints.storage.locks import WriterLock, is_live
 from codex_checkpoints.storage.rollout_file import decompressed
 from codex_checkpoints.storage.tree import look_of, parse_name, roots
-from codex_checkpoints.values import frozen
 
 PACKED = ".zst"
 _DEPTH = 3  # sessions/YYYY/MM/DD
@@ -62,17 +61,8 @@ def _storage() -> Generator[None]:
         raise StorageFailed(durable.reason_of(error)) from error
 
 
-@frozen
-class Written:
-    """What an append wrote: the bytes from `start` to `end`, with the LF of a `repaired` last line.
-
-    `ordinals` are those of the first and the last line, None in a legacy history.
-    """
-
-    start: int
-    end: int
-    ordinals: tuple[int, int] | None
-    repaired: bool
+Written = tuple[int, int, tuple[int, int] | None]
+"""Where an append begins and ends, and the ordinals of its first and last line, if any."""
 
 
 def publish(path: str, lines: Iterable[bytes], nursery: str) -> None:
@@ -108,10 +98,10 @@ def append(
         lines, ordinals = session_lines.lines_behind(end.ordinal, items, at)
         data = b"".join(lines)
         if not data:
-            return Written(look.st_size, look.st_size, ordinals, repaired=False)
+            return look.st_size, look.st_size, ordinals
         durable.append(file, data, os.path.dirname(path), "agreed")
         stop = os.lseek(file, 0, os.SEEK_CUR)
-        return Written(stop - len(data) - end.torn, stop, ordinals, end.torn)
+        return stop - len(data) - end.torn, stop, ordinals
 
 
 def check(path: str, thread_id: str) -> None:

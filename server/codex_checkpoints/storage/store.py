@@ -1,0 +1,234 @@
+"""What stores have in common, wherever the bytes are; `contract.ThreadStore` says what it does.
+
+A store finds its rollouts and changes one at a time.  Which rollout is current, what fits a query
+and what is refused is decided here.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime
+from typing import Generic, TypeVar
+
+from codex_checkpoints.storage import query as queries
+from codex_checkpoints.storage.contract import (
+    OURS,
+    Appended,
+    Conflict,
+    Copied,
+    Item,
+    Look,
+    Patch,
+    Rollout,
+    RolloutReader,
+    Row,
+    StoredThread,
+    ThreadNotFound,
+    ThreadPage,
+    ThreadQuery,
+    UnreadableSource,
+    Unset,
+    Unsupported,
+)
+from codex_checkpoints.storage.index import Index
+
+Lock = TypeVar("Lock")
+"""The right to write to one thread."""
+
+
+class RolloutStore(ABC, Generic[Lock]):
+    """A store of rollouts; the heirs add where they are."""
+
+    reader: RolloutReader
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+        self._rows: dict[str, Row] | None = None
+        self._current: dict[str, Row] | None = None
+        self._ordered: list[Row] | None = None
+
+    # --- what differs ----------------------------------------------------------------------------
+
+    @abstractmethod
+    def live_threads(self) -> frozenset[str]: ...
+
+    @abstractmethod
+    def name_of(self, row: Row) -> str | None: ...
+
+    @abstractmethod
+    def rollouts(self) -> Mapping[str, Rollout]: ...
+
+    def _all(self) -> Mapping[str, Rollout]:
+        return self.rollouts()
+
+    @abstractmethod
+    def _rollouts_of(self, thread_id: str) -> Iterable[Rollout]: ...
+
+    @abstractmethod
+    def _writing(self, thread_id: str) -> AbstractContextManager[Lock]: ...
+
+    @abstractmethod
+    def _append(
+        self,
+        rollout: Rollout,
+        items: Sequence[Item | Copied],
+        at: datetime,
+        lock: Lock,
+        expected: Look | None,
+    ) -> Appended: ...
+
+    @abstractmethod
+    def _put(self, rollout: Rollout, lock: Lock, *, archived: bool) -> None: ...
+
+    @abstractmethod
+    def _remove(self, rollout: Rollout, lock: Lock) -> None: ...
+
+    @abstractmethod
+    def _give_name(self, row: Row, name: str | None) -> None: ...
+
+    def _names(self) -> Callable[[Row], str | None]:
+        return self.name_of
+
+    def _is_live(self, thread_id: str) -> bool:
+        return thread_id in self.live_threads()
+
+    # --- histories -------------------------------------------------------------------------------
+
+    def append_items(
+        self,
+        thread_id: str,
+        items: Sequence[Item | Copied],
+        at: datetime,
+        expected: Look | None = None,
+    ) -> Appended:
+        with self._writing(thread_id) as lock:
+            rollout = self._newest(thread_id)
+            if expected is not None and rollout.look != expected:
+                raise Conflict("the session has gone on since it was looked at")
+            refuse_archived(rollout)
+            return self._append(rollout, items, at, lock, expected)
+
+    # --- what there is ---------------------------------------------------------------------------
+
+    def rows(self) -> dict[str, Row]:
+        if self._rows is None:
+            self._rows = self._index.rows()
+        return self._rows
+
+    def current(self) -> Mapping[str, Row]:
+        if self._current is None:
+            self._current = queries.current(self.rows().values())
+        return self._current
+
+    def read_thread(self, thread_id: str) -> StoredThread:
+        row = self._row_of(thread_id)
+        return StoredThread(row, self.name_of(row), self._is_live(thread_id))
+
+    def list_threads(self, query: ThreadQuery) -> ThreadPage:
+        if self._ordered is None:
+            self._ordered = queries.ordered(self.current().values())
+        name_of, live = self._names(), self.live_threads()
+        rows, cursor = queries.page(self._ordered, query, name_of)
+        return ThreadPage(
+            tuple(StoredThread(row, name_of(row), row.session_id in live) for row in rows), cursor
+        )
+
+    # --- metadata --------------------------------------------------------------------------------
+
+    def update_thread_metadata(self, patches: Iterable[tuple[str, Patch]]) -> None:
+        patches = tuple(patches)
+        named = [(who, patch.name) for who, patch in patches if not isinstance(patch.name, Unset)]
+        for row, name in [(self._row_of(thread_id), name) for thread_id, name in named]:
+            self._give_name(row, name)
+        found = [patch.row for _, patch in patches if isinstance(patch.row, Row)]
+        gone = [patch.of for _, patch in patches if patch.row is None and patch.of is not None]
+        if found or gone:
+            self._index.put(found, gone)
+            rows = self.rows()
+            for path in gone:
+                rows.pop(path, None)
+            rows |= {row.path: row for row in found}
+            self._current = self._ordered = None
+
+    def recall(self, path: str) -> object:
+        return self._index.state(path)
+
+    def remember(self, path: str, look: Look, state: object) -> None:
+        self._index.put_state(path, look, state)
+
+    # --- lifecycle -------------------------------------------------------------------------------
+
+    def archive_thread(self, thread_id: str) -> Rollout:
+        return self._move(thread_id, archived=True)
+
+    def unarchive_thread(self, thread_id: str) -> Rollout:
+        return self._move(thread_id, archived=False)
+
+    def delete_thread(self, thread_id: str) -> None:
+        with self._writing(thread_id) as lock:
+            rollout, *later = self._present(thread_id)
+            if later:
+                raise Conflict("the session has gone on in a later file")
+            made_by = queries.head(self.reader, rollout.path)
+            if made_by is None or made_by.originator != OURS:
+                raise Conflict("only sessions that codex-checkpoints made are deleted")
+            if queries.is_referred_to(rollout, self._lineage(rollout.path)):
+                raise Conflict("another session builds on this one or works for it")
+            self._remove(rollout, lock)
+        self.update_thread_metadata([(thread_id, Patch(row=None, of=rollout.path))])
+
+    def close(self) -> None:
+        self._index.close()
+
+    # --- inside ----------------------------------------------------------------------------------
+
+    def _present(self, thread_id: str) -> list[Rollout]:
+        """Look for the rollouts of a thread, the current one last; raises `ThreadNotFound`."""
+        own = sorted(self._rollouts_of(thread_id), key=queries.age)
+        if not own:
+            raise ThreadNotFound("there is no such session")
+        return own
+
+    def _newest(self, thread_id: str) -> Rollout:
+        return self._present(thread_id)[-1]
+
+    def _row_of(self, thread_id: str) -> Row:
+        return self.current().get(thread_id) or Row(self._newest(thread_id), thread_id)
+
+    def _move(self, thread_id: str, *, archived: bool) -> Rollout:
+        with self._writing(thread_id) as lock:
+            own = self._present(thread_id)
+            if own[-1].archived == archived:
+                raise Conflict(f"the session is {'archived' if archived else 'active'} already")
+            # All of them, as Codex does; the current one last, so that whoever was killed in
+            # between can do it again.
+            for rollout in own:
+                if rollout.archived != archived:
+                    self._put(rollout, lock, archived=archived)
+        return self._newest(thread_id)
+
+    def _lineage(self, without: str) -> Iterator[queries.Named]:
+        """Yield of every other rollout what it names."""
+        rows = self.rows()
+        for path, file in self._all().items():
+            row = rows.get(path)
+            if path == without:
+                continue
+            if row is not None and row.rollout.look == file.look and row.error is None:
+                yield row.base_rollout, row.forked_from, row.parent_session
+                continue
+            try:
+                own = queries.head(self.reader, path)
+            except UnreadableSource as error:
+                raise Conflict("a session that cannot be read may build on this one") from error
+            if own is not None:
+                base = own.base.rollout_id if own.base else None
+                yield base, own.forked_from, own.parent_session
+
+
+def refuse_archived(rollout: Rollout) -> None:
+    """Raise `Unsupported` for a rollout that is not continued."""
+    if rollout.archived:
+        raise Unsupported("an archived session is not continued; unarchive it first")
