@@ -249,6 +249,12 @@ def refusal(call: Callable[[], object]) -> Refusal:
     raise AssertionError(f"not refused: {got!r}")
 
 
+def moved(where: Any, session: str, *, archive: bool) -> Any:  # noqa: ANN401 - each has its own
+    """Archive or unarchive a thread, by the sessions or by the manager of threads."""
+    move = where.to_move(session, archive=archive)
+    return where.moved(move.ask(lambda: False, lambda: None))
+
+
 def summary(home: Home, **known: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON value
     """Return the first session as clients see it in a list."""
     return {

@@ -27,7 +27,7 @@ from codex_checkpoints.storage.contract import (
 )
 from codex_checkpoints.storage.memory import InMemoryThreadStore
 from codex_checkpoints.storage.records import Records
-from homes import Home, chat, refusal, snapshot
+from homes import Home, chat, moved, refusal, snapshot
 from homes import thread as thread_of
 from rollouts import rollout, session, turn, user
 from stores import AT, STORES, Shop, new, said, thread
@@ -311,12 +311,12 @@ def test_what_a_store_will_not_do_is_a_refusal(store: Recording, threads: Thread
     assert code(lambda: threads.rename(thread(9), "x")) == "unknown_session"
     assert code(lambda: threads.load(thread(9))) == "unknown_session"
     assert code(lambda: threads.create(new(1), AT)) == "conflict"
-    assert code(lambda: threads.unarchive(thread(1))) == "conflict"
+    assert code(lambda: moved(threads, thread(1), archive=False)) == "conflict"
     assert code(lambda: threads.append(thread(1), [Copied(b"\xff")], AT)) == "conflict"
     assert code(lambda: threads.append(thread(1), [said("x")], AT, (0, 0, 0))) == "conflict"
     store.live.add(thread(1))
     assert code(lambda: threads.append(thread(1), [said("x")], AT)) == "session_live"
-    assert code(lambda: threads.archive(thread(1))) == "session_live"
+    assert code(lambda: moved(threads, thread(1), archive=True)) == "session_live"
     assert code(lambda: threads.delete(thread(1))) == "session_live"
 
 
@@ -397,13 +397,13 @@ def test_a_session_is_named_put_away_taken_back_and_removed(shop: Shop, tmp_path
             == sessions.summaries.page(search="01").items[0].title
         )
 
-        assert sessions.archive(thread(1)).archived
+        assert moved(sessions, thread(1), archive=True).archived
         assert [item.session_id for item in sessions.summaries.page(archived=True).items] == [
             thread(1)
         ]
         assert [item.session_id for item in sessions.summaries.page().items] == [thread_of(3)]
-        assert refusal(lambda: sessions.archive(thread(1))).code == "conflict"
-        assert not sessions.unarchive(thread(1)).archived
+        assert refusal(lambda: moved(sessions, thread(1), archive=True)).code == "conflict"
+        assert not moved(sessions, thread(1), archive=False).archived
 
         assert refusal(lambda: sessions.delete(thread_of(3))).code == "conflict"
         assert sessions.delete(thread(1)).session_id == thread(1)
@@ -449,8 +449,9 @@ def test_a_file_from_elsewhere_is_never_changed(tmp_path: Path):
     elsewhere.write_bytes(chat("yours", 2))
     with home.house() as house:
         before = snapshot(tmp_path)
-        for change in (house.sessions.archive, house.sessions.delete):
-            assert refusal(lambda change=change: change(str(elsewhere))).code == "unknown_session"
+        away = refusal(lambda: moved(house.sessions, str(elsewhere), archive=True))
+        assert away.code == "unknown_session"
+        assert refusal(lambda: house.sessions.delete(str(elsewhere))).code == "unknown_session"
         assert refusal(lambda: house.sessions.rename(str(elsewhere), "x")).code == "unknown_session"
         assert snapshot(tmp_path) == before
 
@@ -503,11 +504,11 @@ def test_a_session_of_several_rollouts_is_put_away_with_all_of_them(tmp_path: Pa
     with home.house() as house:
         before = house.sessions.catalogue.current()[thread_of(1)]
 
-        away = house.sessions.archive(thread_of(1))
+        away = moved(house.sessions, thread_of(1), archive=True)
 
         row = house.sessions.catalogue.current()[thread_of(1)]
         assert (away.task, away.turns, away.archived) == ("one", 1, True)
         assert (row.problems, row.seq) == ("", before.seq)
-        back = house.sessions.unarchive(thread_of(1))
+        back = moved(house.sessions, thread_of(1), archive=False)
         assert (back.task, back.turns, back.archived) == ("one", 1, False)
         assert len(house.sessions.catalogue.rows()) == 2

@@ -30,7 +30,7 @@ from codex_checkpoints.service.restore.restoring import Restoring
 from codex_checkpoints.service.restore.verifying import RestoreHistory, verify
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage import records
-from homes import WAIT, Home, eventually, snapshot, thread
+from homes import WAIT, Home, eventually, moved, snapshot, thread
 from peer import Peer
 from rollouts import assistant, patch, plan, rollout, session, shell, tokens, turn, user
 from test_compacting import OUTSIDE, compacting
@@ -164,7 +164,7 @@ def import_preview(sessions: Sessions) -> Callable[[], object]:
 
 
 def archiving(sessions: Sessions) -> Callable[[], object]:
-    return lambda: sessions.archive(thread(1))
+    return lambda: moved(sessions, thread(1), archive=True)
 
 
 OPERATIONS: dict[str, Callable[[Sessions], Callable[[], object]]] = {

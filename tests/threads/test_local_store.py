@@ -35,7 +35,7 @@ from codex_checkpoints.storage.contract import (
     Unsupported,
 )
 from codex_checkpoints.storage.local import LocalThreadStore
-from homes import SERVER, Home, chat, snapshot
+from homes import SERVER, Home, chat, moved, snapshot
 from rollouts import Step, event, rollout, session, turn, user
 from stores import AT, meta, new, said, thread, told
 
@@ -463,7 +463,7 @@ def stocked(home: Home) -> Home:
         for number in (1, 2, 6):
             house.sessions.rename(thread(number), f"name {number}")
         house.sessions.rename(thread(2), None)
-        house.sessions.archive(thread(3))
+        moved(house.sessions, thread(3), archive=True)
     return home
 
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from codex_checkpoints.core.compaction.offering import Named
     from codex_checkpoints.service.kept import CompactionRecords
     from codex_checkpoints.service.summaries import Detail, SessionSummary, Summaries
-    from codex_checkpoints.service.threads import IsReferredTo, Move, MoveAttempt, ThreadManager
+    from codex_checkpoints.service.threads import IsReferredTo, Move, ThreadManager
 
 _SHORTEST_PREFIX = 8
 
@@ -165,9 +165,9 @@ class Sessions:
     @cached_property
     def threads(self) -> ThreadManager:
         """Return what changes threads."""
-        from codex_checkpoints.service.threads import ThreadManager, never  # noqa: PLC0415
+        from codex_checkpoints.service.threads import ThreadManager  # noqa: PLC0415
 
-        return ThreadManager(self.catalogue, self._is_referred_to or never, self._codex)
+        return ThreadManager(self.catalogue, self._is_referred_to, self._codex)
 
     @cached_property
     def compactions(self) -> CompactionRecords:
@@ -297,21 +297,13 @@ class Sessions:
         self.threads.rename(row.session_id, name)
         return self.summaries.of(row)
 
-    def archive(self, session: str) -> SessionSummary:
-        """Archive a session; refuses `session_live`, `conflict`, `storage_error`."""
-        return self.summaries.of(self.threads.archive(self.own(session).session_id))
-
-    def unarchive(self, session: str) -> SessionSummary:
-        """Unarchive a session; refuses as `archive`."""
-        return self.summaries.of(self.threads.unarchive(self.own(session).session_id))
-
     def to_move(self, session: str, *, archive: bool) -> Move:
-        """Do the first step of `archive` or `unarchive`; next, on any thread, Codex is asked."""
+        """Do the first step of archiving or unarchiving; next, on any thread, Codex is asked."""
         return self.threads.to_move(self.own(session).session_id, archive=archive)
 
-    def moved(self, attempt: MoveAttempt) -> SessionSummary:
-        """Do the last step of `archive` or `unarchive`; refuses as they do."""
-        return self.summaries.of(self.threads.moved(attempt))
+    def moved(self, move: Move) -> SessionSummary:
+        """Do the last step; refuses `session_live`, `conflict`, `storage_error`."""
+        return self.summaries.of(self.threads.moved(move))
 
     def delete(self, session: str) -> SessionSummary:
         """Delete a session file of ours that nothing refers to; return its summary.

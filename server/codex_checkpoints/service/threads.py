@@ -11,6 +11,8 @@ from collections.abc import Callable, Generator, Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from attrs import evolve
+
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.text import cut, one_line
 from codex_checkpoints.service.reading.catalogue import Catalogue, row_of
@@ -19,7 +21,6 @@ from codex_checkpoints.service.refusal import Cancelled, Refusal, warn
 from codex_checkpoints.storage.contract import (
     OURS,
     Appended,
-    BadQuery,
     Conflict,
     Copied,
     Item,
@@ -29,7 +30,6 @@ from codex_checkpoints.storage.contract import (
     Patch,
     Rollout,
     Row,
-    StorageFailed,
     StoreError,
     ThreadIsLive,
     ThreadNotFound,
@@ -37,7 +37,7 @@ from codex_checkpoints.storage.contract import (
     UnreadableSource,
     Unsupported,
 )
-from codex_checkpoints.values import frozen
+from codex_checkpoints.values import define, frozen
 
 if TYPE_CHECKING:
     from codex_checkpoints.codex.app_server import AskingFailed
@@ -102,22 +102,17 @@ def is_kept(item: Item | Copied) -> bool:
     return item.type in KEPT and item.payload.get("type") not in TRANSIENT.get(item.type, ())
 
 
+@define
 class LiveThread:
     """One thread that is loaded in this process (STO-6)."""
 
-    def __init__(
-        self, store: ThreadStore, thread_id: str, session: SessionFile, locate: Locate
-    ) -> None:
-        self.thread_id = thread_id
-        self._store = store
-        self._session = session
-        self._locate = locate
+    thread_id: str
+    _store: ThreadStore
+    _session: SessionFile
+    _locate: Locate
 
     def append(
-        self,
-        items: Iterable[Item | Copied],
-        at: datetime,
-        expected: Look | None = None,
+        self, items: Iterable[Item | Copied], at: datetime, expected: Look | None = None
     ) -> Appended | None:
         """Append the items that belong in a rollout, durably; return None where there are none."""
         kept = tuple(filter(is_kept, items))
@@ -152,16 +147,20 @@ class LiveThread:
 
 @frozen
 class Move:
-    """An archiving or unarchiving; `codex` does it where Codex keeps a database of threads."""
+    """An archiving or unarchiving; `codex` does it where Codex keeps a database of threads.
+
+    `failure` is why Codex, which was asked, did not do it.
+    """
 
     thread_id: str
     archive: bool
     codex: CodexArchive | None
+    failure: AskingFailed | None = None
 
-    def ask(self, cancelled: Callable[[], bool], begin: Callable[[], None]) -> MoveAttempt:
+    def ask(self, cancelled: Callable[[], bool], begin: Callable[[], None]) -> Move:
         """Let Codex move the thread; raises `Cancelled` only before it calls `begin`."""
         if self.codex is None:
-            return MoveAttempt(self)
+            return self
         from codex_checkpoints.codex.app_server import AskingFailed  # noqa: PLC0415 - it is rare
 
         try:
@@ -169,16 +168,8 @@ class Move:
         except AskingFailed as failure:
             if failure.code == "cancelled":
                 raise Cancelled from failure
-            return MoveAttempt(self, failure)
-        return MoveAttempt(self)
-
-
-@frozen
-class MoveAttempt:
-    """A move after Codex was asked; `failure` is why Codex did not do it."""
-
-    move: Move
-    failure: AskingFailed | None = None
+            return evolve(self, failure=failure)
+        return self
 
 
 IsReferredTo = Callable[[str], bool]
@@ -189,19 +180,9 @@ _CODES: dict[type, str] = {
     ThreadIsLive: "session_live",
     Conflict: "conflict",
     Unsupported: "conflict",
-    StorageFailed: "storage_error",
     UnreadableSource: "unreadable_source",
-    BadQuery: "invalid_payload",
 }
-
-
-def _code_of(error: StoreError) -> str:
-    return next((_CODES[kind] for kind in type(error).__mro__ if kind in _CODES), "storage_error")
-
-
-def never(_thread_id: str) -> bool:
-    """Return that no record refers to a thread."""
-    return False
+"""The code of each error of a store; of any other it is `storage_error`."""
 
 
 def _not_ours(row: Row) -> Refusal:
@@ -222,7 +203,9 @@ def refusing(thread_id: str) -> Generator[None]:
         facts: dict[str, object] = {"sessionId": thread_id, "reason": str(error)}
         if isinstance(error, KeptHereAlone):
             facts["kept"] = True
-        raise Refusal(_code_of(error), f"session {thread_id}: {error}", facts) from error
+        codes = (code for kind, code in _CODES.items() if isinstance(error, kind))
+        code = next(codes, "storage_error")
+        raise Refusal(code, f"session {thread_id}: {error}", facts) from error
 
 
 class ThreadManager:
@@ -231,7 +214,7 @@ class ThreadManager:
     def __init__(
         self,
         catalogue: Catalogue,
-        is_referred_to: IsReferredTo = never,
+        is_referred_to: IsReferredTo | None = None,
         codex: CodexArchive | None = None,
     ) -> None:
         self._catalogue = catalogue
@@ -301,14 +284,6 @@ class ThreadManager:
             else:
                 self._store.update_thread_metadata([(thread_id, patch)])
 
-    def archive(self, thread_id: str) -> Row:
-        """Archive a thread; refuses `session_live`, `conflict`."""
-        return self._moved(self.to_move(thread_id, archive=True))
-
-    def unarchive(self, thread_id: str) -> Row:
-        """Unarchive a thread; refuses `session_live`, `conflict`."""
-        return self._moved(self.to_move(thread_id, archive=False))
-
     def to_move(self, thread_id: str, *, archive: bool) -> Move:
         """Decide who is to move a thread, as the first step; nothing changes."""
         codex, row = self._codex, self._catalogue.current().get(thread_id)
@@ -317,15 +292,14 @@ class ThreadManager:
             codex = None  # nothing to ask, and the store says why not
         return Move(thread_id, archive, codex if codex is not None and codex.is_kept() else None)
 
-    def moved(self, attempt: MoveAttempt) -> Row:
+    def moved(self, move: Move) -> Row:
         """Look at what Codex did, and move the files where it did not: the last step.
 
         Refuses `session_live`, `conflict`; raises `Cancelled` where nothing has changed.
         """
-        move = attempt.move
         row = None if move.codex is None else self._catalogue.look_for(move.thread_id)
         if row is None or row.archived != move.archive:
-            row = self._moved_by_us(move, attempt.failure)
+            row = self._moved_by_us(move)
         self.unload(move.thread_id)  # it lies elsewhere now
         return row
 
@@ -337,7 +311,7 @@ class ThreadManager:
         row = self._catalogue.current().get(thread_id)
         if row is not None and row.originator != OURS:
             raise _not_ours(row)
-        if self._is_referred_to(thread_id):
+        if self._is_referred_to is not None and self._is_referred_to(thread_id):
             message = f"session {thread_id}: records of an operation refer to it"
             raise Refusal("conflict", message, {"sessionId": thread_id, "reason": "referred_to"})
         with refusing(thread_id):
@@ -351,14 +325,10 @@ class ThreadManager:
             if thread_id not in self._catalogue.current():
                 self._catalogue.look_for(thread_id)  # it may be new, and so may its bases
             session = self._catalogue.lend(self._store.read_thread(thread_id).row)
-        return LiveThread(self._store, thread_id, session, self._catalogue.chains.locate)
+        return LiveThread(thread_id, self._store, session, self._catalogue.chains.locate)
 
-    def _moved(self, move: Move) -> Row:
-        pace = self._catalogue.reader.pace
-        return self.moved(move.ask(lambda: pace.cancelled, pace.commit))
-
-    def _moved_by_us(self, move: Move, failure: AskingFailed | None) -> Row:
-        thread_id, store = move.thread_id, self._store
+    def _moved_by_us(self, move: Move) -> Row:
+        thread_id, store, failure = move.thread_id, self._store, move.failure
         self._catalogue.reader.pace.commit()
         with refusing(thread_id):
             put = store.archive_thread if move.archive else store.unarchive_thread

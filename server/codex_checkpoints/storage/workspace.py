@@ -32,7 +32,7 @@ import attrs
 from codex_checkpoints.values import define, frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Generator, Iterable, Iterator
 
 DEFAULT_HASH_LIMIT = 64 * 1024 * 1024
 
@@ -65,19 +65,12 @@ _FILE_FLAGS = _open_flags(
 _FOLDER_FLAGS = _open_flags("O_PATH", "O_DIRECTORY", "O_NOFOLLOW", "O_CLOEXEC")
 
 
-@frozen
-class _Stamp:
-    """What differs between two states of a file, without reading it."""
+_Stamp = tuple[int, int, int, int, int]
+"""What differs between two states of a file, without reading it."""
 
-    device: int
-    inode: int
-    size: int
-    mtime_ns: int
-    ctime_ns: int
 
-    @classmethod
-    def of(cls, found: os.stat_result) -> _Stamp:
-        return cls(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+def _stamp_of(look: os.stat_result) -> _Stamp:
+    return look.st_dev, look.st_ino, look.st_size, look.st_mtime_ns, look.st_ctime_ns
 
 
 @frozen
@@ -88,7 +81,7 @@ class _Hashed:
 
     def holds(self, stamp: _Stamp) -> bool:
         """Return whether an equal stamp proves equal content: not if it was fresh when hashed."""
-        newest = max(stamp.mtime_ns, stamp.ctime_ns)
+        newest = max(stamp[-2:])
         return self.stamp == stamp and newest + _GRANULARITY_NS < self.at_ns
 
 
@@ -111,45 +104,29 @@ class Workspace:
     def hashes(self, base: str | None, uris: Iterable[str]) -> dict[str, str]:
         """Return the hash of the file at each uri; a uri without one is left out."""
         found: dict[str, str] = {}
-        if (place := self._place(base)) is None:
-            return found
-        for uri in uris:
-            if (path := place.real_path(uri)) is None:
-                continue
-            if (value := self._hash(place.root_of(path), path)) is not None:
+        for uri, path, root in self._found(base, uris):
+            if (value := self._hash(root, path)) is not None:
                 found[uri] = value
         return found
 
     def content(self, base: str | None, uri: str) -> bytes | None:
         """Return the bytes of the file at a uri; None where it has no hash, or only of its size."""
-        if (place := self._place(base)) is None or (path := place.real_path(uri)) is None:
-            return None
-        try:
-            checked = os.lstat(path)
-            if not stat.S_ISREG(checked.st_mode):
-                return None
-            descriptor = _open_below(place.root_of(path), path)
-            try:
-                opened = os.fstat(descriptor)
-                if not os.path.samestat(opened, checked) or opened.st_size > self._hash_limit:
-                    return None
-                return _content(descriptor, opened.st_size)
-            finally:
-                os.close(descriptor)
-        except (OSError, ValueError):
-            return None
+        with contextlib.suppress(OSError, ValueError):
+            for _, path, root in self._found(base, (uri,)):
+                with _opened(root, path, os.lstat(path)) as (file, look):
+                    return (
+                        _content(file, look.st_size) if look.st_size <= self._hash_limit else None
+                    )
+        return None
 
     def sizes(self, base: str | None, uris: Iterable[str]) -> dict[str, int]:
         """Return the size of the file at each uri; a uri without a hash is left out."""
         found: dict[str, int] = {}
-        if (place := self._place(base)) is None:
-            return found
-        for uri in uris:
-            if (path := place.real_path(uri)) is not None:
-                with contextlib.suppress(OSError, ValueError):
-                    look = os.lstat(path)
-                    if stat.S_ISREG(look.st_mode):
-                        found[uri] = look.st_size
+        for uri, path, _ in self._found(base, uris):
+            with contextlib.suppress(OSError, ValueError):
+                look = os.lstat(path)
+                if stat.S_ISREG(look.st_mode):
+                    found[uri] = look.st_size
         return found
 
     def is_here(self, base: str | None) -> bool:
@@ -172,12 +149,15 @@ class Workspace:
         All folders between the base and a file are among them, since a folder may be renamed or
         made again, and the folder a link leads to; of a file outside it is its folder alone.
         """
-        folders: set[str] = set()
-        if (place := self._place(base)) is None:
-            return folders
-        for uri in uris:
-            folders.update(place.folders(uri))
-        return folders
+        place = self._place(base)
+        return set() if place is None else {each for uri in uris for each in place.folders(uri)}
+
+    def _found(self, base: str | None, uris: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+        """Yield uris with the path of each, and the folder below which no link is followed."""
+        place = self._place(base)
+        for uri in () if place is None else uris:
+            if place is not None and (path := place.real_path(uri)) is not None:
+                yield uri, path, place.root_of(path)
 
     def _place(self, base: str | None) -> _Place | None:
         if base is None or not _is_native(base) or not os.path.isabs(base):
@@ -191,35 +171,29 @@ class Workspace:
         return _Place(os.path.normpath(base), root, self._outside)
 
     def _hash(self, root: str, path: str) -> str | None:
-        try:
+        with contextlib.suppress(OSError, ValueError):
             for _ in range(_ATTEMPTS):
                 checked = os.lstat(path)
                 if not stat.S_ISREG(checked.st_mode):
                     return None
-                if (value := self._remembered(path, _Stamp.of(checked))) is not None:
+                if (value := self._remembered(path, _stamp_of(checked))) is not None:
                     return value
                 if (value := self._read(root, path, checked)) is not None:
                     return value
-        except (OSError, ValueError):
-            return None
         return None
 
     def _read(self, root: str, path: str, checked: os.stat_result) -> str | None:
         """Hash the file that was checked; None if it is another by now, or changing."""
-        descriptor = _open_below(root, path)
         try:
-            opened = os.fstat(descriptor)
-            if not stat.S_ISREG(opened.st_mode) or not os.path.samestat(opened, checked):
-                return None
-            stamp = _Stamp.of(opened)
-            if stamp.size > self._hash_limit:
-                return f"stat:{stamp.size}-{stamp.mtime_ns}"
-            at_ns = self._clock()
-            digest = _digest(descriptor, stamp.size)
-            if digest is None or _Stamp.of(os.fstat(descriptor)) != stamp:
-                return None
-        finally:
-            os.close(descriptor)
+            with _opened(root, path, checked) as (file, look):
+                if look.st_size > self._hash_limit:
+                    return f"stat:{look.st_size}-{look.st_mtime_ns}"
+                at_ns, stamp = self._clock(), _stamp_of(look)
+                digest = _digest(file, look.st_size)
+                if digest is None or _stamp_of(os.fstat(file)) != stamp:
+                    return None
+        except _Replaced:
+            return None
         value = f"sha256:{digest}"
         self._remember(path, _Hashed(stamp, value, at_ns))
         return value
@@ -337,6 +311,25 @@ def _is_gone(path: str) -> bool:
 def _is_below(folder: str, path: str) -> bool:
     inside = os.path.normcase(folder).rstrip(os.sep) + os.sep
     return os.path.normcase(path).startswith(inside)
+
+
+class _Replaced(OSError):
+    """There is another file now, or none that is regular."""
+
+
+@contextlib.contextmanager
+def _opened(root: str, path: str, checked: os.stat_result) -> Generator[tuple[int, os.stat_result]]:
+    """Open the file that was checked; raises `_Replaced` where it is another, or not regular."""
+    if not stat.S_ISREG(checked.st_mode):
+        raise _Replaced
+    file = _open_below(root, path)
+    try:
+        look = os.fstat(file)
+        if not stat.S_ISREG(look.st_mode) or not os.path.samestat(look, checked):
+            raise _Replaced
+        yield file, look
+    finally:
+        os.close(file)
 
 
 def _open_below(root: str, path: str) -> int:
