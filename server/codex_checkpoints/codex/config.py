@@ -19,8 +19,15 @@ from typing import cast
 from attrs import Factory
 
 from codex_checkpoints.codex import entries
-from codex_checkpoints.codex.entries import SERVER_NAME, CannotEdit, Entries, Hooks, Unreadable
-from codex_checkpoints.codex.spans import Kind, Statement, left_of, statements, value_in
+from codex_checkpoints.codex.entries import (
+    SERVER_NAME,
+    CannotEdit,
+    Entries,
+    Hooks,
+    Unreadable,
+    table,
+)
+from codex_checkpoints.codex.spans import HEADERS, Kind, Statement, statements, value_in
 from codex_checkpoints.values import frozen
 
 BEGIN = "# >>> codex-checkpoints: added by `codex-checkpoints connect`, removed by `--remove`"
@@ -31,8 +38,7 @@ _FEATURE = ("hooks", "codex_hooks")
 """How Codex calls its hooks among its features, and how it did at first."""
 
 _SERVER = "mcp_servers"
-_HEADERS = frozenset({Kind.TABLE, Kind.ELEMENT})
-_SAYING = frozenset({*_HEADERS, Kind.PAIR})
+_CALL = ("command", "args")
 
 
 @frozen
@@ -65,19 +71,19 @@ class Found:
 def found_in(text: str) -> Found:
     """Return the entries of a `config.toml`.  Raises `Unreadable`."""
     data = _parsed(text)
-    servers = _table(data.get(_SERVER))
+    servers = table(data.get(_SERVER))
     server = servers.get(SERVER_NAME)
     ours = entries.is_our_server(server)
-    states = _table(_table(data.get("hooks")).get("state"))
+    states = table(table(data.get("hooks")).get("state"))
     return Found(
         entries.hooks_in(_events(data)),
-        _table(server) if ours else None,
+        table(server) if ours else None,
         server is not None and not ours,
-        frozenset(n for n, s in states.items() if _table(s).get("trusted_hash") is not None),
-        frozenset(n for n, s in states.items() if _table(s).get("enabled") is False),
-        any(_table(data.get("features")).get(name) is False for name in _FEATURE),
+        frozenset(n for n, s in states.items() if table(s).get("trusted_hash") is not None),
+        frozenset(n for n, s in states.items() if table(s).get("enabled") is False),
+        any(table(data.get("features")).get(name) is False for name in _FEATURE),
         {
-            name: _table(each)
+            name: table(each)
             for name, each in servers.items()
             if entries.calls_us("mcp", entries.words_of(each))
             and not (ours and name == SERVER_NAME)
@@ -90,7 +96,7 @@ def with_entries(text: str | None, wanted: Entries) -> str:
 
     None is a file that does not exist. Raises `CannotEdit`.
     """
-    before = "" if text is None else text
+    before = text or ""
     found = found_in(before)
     if wanted.has_server and found.foreign_server:
         raise CannotEdit(f"it has an MCP server named {SERVER_NAME} that is not ours")
@@ -114,9 +120,6 @@ def without_entries(text: str) -> str | None:
     return None if left.lead == "" and left.text == "" else left.text
 
 
-# --- meaning -------------------------------------------------------------------------------------
-
-
 def _parsed(text: str) -> dict[str, object]:
     """Return what a text says.  Raises `Unreadable`."""
     try:
@@ -128,10 +131,6 @@ def _parsed(text: str) -> dict[str, object]:
         raise Unreadable(f"{reason}: {error}") from error
 
 
-def _table(value: object) -> Mapping[str, object]:
-    return cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {}
-
-
 def _events(data: Mapping[str, object]) -> dict[str, list[object]]:
     return entries.events_of(data.get("hooks"))
 
@@ -141,7 +140,7 @@ def _checked(before: str, candidates: Iterable[str]) -> str:
 
     Codex keeps the trust in a hook by its place among the hooks of an event.
     """
-    foreign = _foreign(_parsed(before))
+    foreign = _foreign_in(before)
     right = [each for each in candidates if _foreign_in(each) == foreign]
     if not right:
         raise CannotEdit(
@@ -155,29 +154,15 @@ def _checked(before: str, candidates: Iterable[str]) -> str:
 
 def _foreign_in(text: str) -> dict[str, object] | None:
     try:
-        return _foreign(_parsed(text))
+        return entries.foreign(_parsed(text))
     except Unreadable:
         return None
 
 
-def _foreign(data: Mapping[str, object]) -> dict[str, object]:
-    """Return the data without our entries, and without tables that are empty then."""
-    rest = dict(data)
-    servers = dict(_table(rest.pop(_SERVER, None)))
-    if entries.is_our_server(servers.get(SERVER_NAME)):
-        del servers[SERVER_NAME]
-    hooks = {**_table(rest.pop("hooks", None)), **entries.without_ours(_events(data))}
-    kept = {name: value for name, value in hooks.items() if value not in ([], {})}
-    return {**rest, _SERVER: servers, "hooks": kept}
-
-
 def _stand(found: Found, wanted: Entries) -> bool:
-    server, due = found.server, wanted.server()
-    if server is None or not wanted.has_server:
-        stands = server is None and not wanted.has_server
-    else:
-        stands = all(server.get(name) == due[name] for name in ("command", "args"))
-    return stands and wanted.stand_in(found.hooks.ours)
+    due = [wanted.server()[name] for name in _CALL] if wanted.has_server else None
+    there = None if found.server is None else [found.server.get(name) for name in _CALL]
+    return there == due and wanted.stand_in(found.hooks.ours)
 
 
 def _says_all(before: str, after: str, wanted: Entries) -> bool:
@@ -188,18 +173,15 @@ def _says_all(before: str, after: str, wanted: Entries) -> bool:
 
 def _additions(data: Mapping[str, object], wanted: Entries) -> dict[str, object]:
     found = entries.added_to_hooks(_events(data), wanted)
-    server = _table(_table(data.get(_SERVER)).get(SERVER_NAME))
+    server = table(table(data.get(_SERVER)).get(SERVER_NAME))
     if wanted.has_server and server:
-        found[_SERVER] = {n: v for n, v in server.items() if n not in {"command", "args"}}
+        found[_SERVER] = {n: v for n, v in server.items() if n not in _CALL}
     return found
-
-
-# --- writing -------------------------------------------------------------------------------------
 
 
 def _replaced(text: str | None, wanted: Entries) -> Iterator[str]:
     """Yield the text with the new block in the old place, and with it at the end."""
-    before = "" if text is None else text
+    before = text or ""
     newline = "\r\n" if "\r\n" in before else "\n"
     layout = _Layout(before)
     tables, carried = _tables(layout, wanted)
@@ -233,7 +215,7 @@ def _tables(layout: _Layout, wanted: Entries) -> tuple[list[str], list[Section]]
 
     if wanted.has_server:
         header = f"[{_SERVER}.{SERVER_NAME}]"
-        add(header, wanted.server(), layout.ours(_SERVER), {"command", "args"})
+        add(header, wanted.server(), layout.ours(_SERVER), {*_CALL})
     for hook in wanted.hooks:
         group = wanted.group(hook)
         (handler,) = entries.handlers_of(group)
@@ -245,7 +227,7 @@ def _tables(layout: _Layout, wanted: Entries) -> tuple[list[str], list[Section]]
         is_right = there is not None and there.matcher == hook.matcher
         add(f"[[hooks.{hook.event}]]", group, outer, set() if is_right else {"matcher"})
         ours = {"command"} if hook.context_limit is None else {"command", "additionalContextLimit"}
-        add(f"[[hooks.{hook.event}.hooks]]", _table(handler), old, ours)
+        add(f"[[hooks.{hook.event}.hooks]]", table(handler), old, ours)
     return lines, carried
 
 
@@ -258,9 +240,6 @@ def _value(value: object) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(_value, cast('list[object]', value)))}]"
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-# --- reading -------------------------------------------------------------------------------------
 
 
 @frozen
@@ -300,7 +279,7 @@ class _Layout:
         self._statements = list(statements(self._body))
         data = _parsed(self._body)
         self.events = _events(data)
-        self._has_server = entries.is_our_server(_table(data.get(_SERVER)).get(SERVER_NAME))
+        self._has_server = entries.is_our_server(table(data.get(_SERVER)).get(SERVER_NAME))
         self._sections = list(self._read())
         self._marks = self._read_marks()
 
@@ -337,9 +316,12 @@ class _Layout:
         gone = [*self._gone({each.start for section in carried for each in section.written})]
         if not gone:
             return _Left(self._mark + self._body, None, None)
-        start = gone[0].start
-        rest = left_of(self._body, gone)
-        head, tail = self._body[:start], rest[start:]
+        starts = {each.start for each in gone}
+        left = [each for each in self._statements if each.start not in starts]
+        head = self._body[: gone[0].start]
+        tail = "".join(
+            self._body[each.start : each.end] for each in left if each.start >= len(head)
+        )
         lead: str | None = ""
         if head.endswith("\n"):
             lead = "\r\n" if head.endswith("\r\n") else "\n"
@@ -357,7 +339,7 @@ class _Layout:
 
     def _read(self) -> Iterator[Section]:
         everything = self._statements
-        starts = [number for number, each in enumerate(everything) if each.kind in _HEADERS]
+        starts = [number for number, each in enumerate(everything) if each.kind in HEADERS]
         groups: dict[str, int] = {}
         handlers: dict[str, int] = {}
         for start, end in itertools.pairwise([*starts, len(everything)]):
@@ -388,10 +370,10 @@ class _Layout:
                 within = self._marks[each.start] == BEGIN
                 yield each
                 continue
-            if each.kind in _HEADERS:
+            if each.kind in HEADERS:
                 mine = each.start in ours
-            is_blank = each.kind is Kind.BLANK and within
-            if each.start in carried or (mine and (is_blank or each.kind in _SAYING)):
+            goes = within if each.kind is Kind.BLANK else each.kind is not Kind.COMMENT
+            if each.start in carried or (mine and goes):
                 yield each
 
     def _read_marks(self) -> dict[int, str]:

@@ -134,14 +134,11 @@ def is_call_of(verb: str, words: Sequence[str]) -> bool:
     left = list(words[1:])
     while left and (left[0] in _FLAGS or left[:2] == ["-X", "utf8"]):
         del left[: 2 if left[0] == "-X" else 1]
-    match left:
-        case ["-m", "codex_checkpoints", str(said), *options] if said == verb:
-            pass
-        case [launcher, str(said), *options] if said == verb and _is_launcher(launcher):
-            pass
-        case _:
-            return False
-    return len(options) % 2 == 0 and set(options[::2]) <= _CHECKED_OPTIONS
+    is_module = left[:2] == ["-m", "codex_checkpoints"]
+    if not is_module and not (left and _is_launcher(left[0])):
+        return False
+    called, *options = left[2 if is_module else 1 :] or [""]
+    return called == verb and len(options) % 2 == 0 and {*options[::2]} <= _CHECKED_OPTIONS
 
 
 def calls_us(verb: str, words: Sequence[str]) -> bool:
@@ -156,9 +153,6 @@ def calls_us(verb: str, words: Sequence[str]) -> bool:
 
 def _is_launcher(path: str) -> bool:
     return path.replace("\\", "/").split("/")[-2:] == ["bundled", "launch.py"]
-
-
-# --- the MCP server -------------------------------------------------------------------------------
 
 
 def is_our_server(table: object) -> bool:
@@ -185,9 +179,6 @@ def offers_all(server: Mapping[str, object]) -> bool:
         or (isinstance(banned, list) and tool in banned)
         for tool in TOOLS
     )
-
-
-# --- hooks ----------------------------------------------------------------------------------------
 
 
 Events = Mapping[str, Sequence[object]]
@@ -226,12 +217,12 @@ def hooks_in(events: Events) -> Hooks:
     ours, by_hand, calling, others = (dict[str, list[Handler]]() for _ in range(4))
     for event, groups in events.items():
         for each in handlers_in(groups):
-            calls = _calls_our_hook(each.said)
-            (ours if is_our_handler(each.said) else others).setdefault(event, []).append(each)
-            if calls:
+            is_ours = is_our_handler(each.said)
+            (ours if is_ours else others).setdefault(event, []).append(each)
+            if calls_us("hook", _command_of(each.said)):
                 calling.setdefault(event, []).append(each)
-            if calls and each.occasions(event) and not is_our_handler(each.said):
-                by_hand.setdefault(event, []).append(each)
+                if each.occasions(event) and not is_ours:
+                    by_hand.setdefault(event, []).append(each)
     return Hooks(ours, by_hand, _places(calling), _places(others))
 
 
@@ -285,11 +276,9 @@ class Handler:
 
 def events_of(hooks: object) -> dict[str, list[object]]:
     """Return the groups of each event of a table of hooks."""
-    if not isinstance(hooks, Mapping):
-        return {}
     return {
         event: cast("list[object]", groups)
-        for event, groups in cast("Mapping[str, object]", hooks).items()
+        for event, groups in table(hooks).items()
         if isinstance(groups, list)
     }
 
@@ -317,12 +306,9 @@ def to_replace(groups: Iterable[object]) -> Handler | None:
 def added_to_hooks(events: Events, wanted: Entries) -> dict[str, object]:
     """Return by event the values that others added to our wanted hooks."""
     found = {hook.event: to_replace(events.get(hook.event, ())) for hook in wanted.hooks}
+    ours = {"command", "additionalContextLimit"}
     return {
-        event: {
-            name: value
-            for name, value in cast("Mapping[str, object]", there.said).items()
-            if name not in {"command", "additionalContextLimit"}
-        }
+        event: {name: value for name, value in table(there.said).items() if name not in ours}
         for event, there in found.items()
         if there is not None
     }
@@ -330,8 +316,7 @@ def added_to_hooks(events: Events, wanted: Entries) -> dict[str, object]:
 
 def is_our_handler(handler: object) -> bool:
     """Return whether `connect` wrote this handler."""
-    command = _field(handler, "command")
-    return isinstance(command, str) and is_call_of("hook", split(command))
+    return is_call_of("hook", _command_of(handler))
 
 
 def is_our_group(group: object) -> bool:
@@ -350,14 +335,31 @@ def without_ours(events: Events) -> dict[str, list[object]]:
             if len(rest) == len(handlers_of(group)):
                 left[event].append(group)
             elif rest:
-                left[event].append({**cast("Mapping[str, object]", group), "hooks": rest})
+                left[event].append({**table(group), "hooks": rest})
     return left
 
 
-def _calls_our_hook(handler: object) -> bool:
+def foreign(data: Mapping[str, object]) -> dict[str, object]:
+    """Return a parsed file without our entries, and without tables that are empty then."""
+    rest = dict(data)
+    servers = dict(table(rest.pop("mcp_servers", None)))
+    if is_our_server(servers.get(SERVER_NAME)):
+        del servers[SERVER_NAME]
+    hooks = {**table(rest.get("hooks")), **without_ours(events_of(rest.pop("hooks", None)))}
+    kept = {name: value for name, value in hooks.items() if value not in ([], {})}
+    return {**rest, "mcp_servers": servers, "hooks": kept}
+
+
+def _command_of(handler: object) -> list[str]:
+    """Return the words of the command of a handler."""
     command = _field(handler, "command")
-    return isinstance(command, str) and calls_us("hook", split(command))
+    return split(command) if isinstance(command, str) else []
+
+
+def table(value: object) -> Mapping[str, object]:
+    """Return a value as a table; an empty one where it is none."""
+    return cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {}
 
 
 def _field(value: object, name: str) -> object:
-    return cast("Mapping[str, object]", value).get(name) if isinstance(value, Mapping) else None
+    return table(value).get(name)

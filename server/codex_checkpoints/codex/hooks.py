@@ -1,9 +1,8 @@
 """Find, write and remove our hooks in the text of Codex's `hooks.json`.
 
-Used for a file that has hooks already, since Codex warns where two files have hooks. A new group is
-added as the last of its event, and replaced in its place: Codex keeps trust by position. Members
-that somebody added to our group or handler are kept. Every other byte stays; each result is parsed
-again, as in `config`.
+A new group is added as the last of its event, and replaced in its place: Codex keeps trust by
+position. Members that somebody added to our group or handler are kept. Every other byte stays; each
+result is parsed again, as in `config`.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from codex_checkpoints.values import frozen
 
 def found_in(text: str) -> Hooks:
     """Return the hooks of a file.  Raises `Unreadable`."""
-    return entries.hooks_in(_events(_parsed(text)))
+    return entries.hooks_in(_events(text))
 
 
 def with_hooks(text: str, wanted: Entries) -> str:
@@ -33,7 +32,7 @@ def with_hooks(text: str, wanted: Entries) -> str:
     result = text
     for hook in wanted.hooks:
         result = _with_hook(result, wanted, hook)
-    while (at := _too_many(result, wanted)) is not None:
+    while (at := _superfluous(result, wanted)) is not None:
         result = _without(result, at)
     _check(text, result)
     if not wanted.stand_in(found_in(result).ours):
@@ -50,9 +49,6 @@ def without_hooks(text: str) -> str:
     if found_in(result).ours:
         raise CannotEdit("our hooks were rewritten by hand and cannot be told from the rest")
     return result
-
-
-# --- text ----------------------------------------------------------------------------------------
 
 
 @frozen
@@ -78,9 +74,9 @@ class _At:
 def _with_hook(text: str, wanted: Entries, hook: Hook) -> str:
     """Replace our group in its place, or add a group at the end of its event.
 
-    A handler in a group with others gets a group of its own; `_too_many` finds the old one.
+    A handler in a group with others gets a group of its own; `_superfluous` finds the old one.
     """
-    there = entries.to_replace(_events(_parsed(text)).get(hook.event, ()))
+    there = entries.to_replace(_events(text).get(hook.event, ()))
     if there is None:
         return _with_group(text, hook.event, json.dumps(wanted.group(hook), ensure_ascii=False))
     at = next(at for at in _ours(text) if at.place == (hook.event, there.place))
@@ -98,9 +94,9 @@ def _with_hook(text: str, wanted: Entries, hook: Hook) -> str:
     return text[: group.value] + new + text[group.end :]
 
 
-def _too_many(text: str, wanted: Entries) -> _At | None:
+def _superfluous(text: str, wanted: Entries) -> _At | None:
     """Return a handler of ours that is not the one for its hook."""
-    events = _events(_parsed(text))
+    events = _events(text)
     due = {hook.event: entries.to_replace(events.get(hook.event, ())) for hook in wanted.hooks}
     kept = {(event, there.place) for event, there in due.items() if there is not None}
     return next((at for at in _ours(text) if at.place not in kept), None)
@@ -165,27 +161,17 @@ def _listed(text: str, part: Part) -> list[Part]:
     return list(spans.parts(text, part.value)) if text[part.value] == "[" else []
 
 
-# --- meaning -------------------------------------------------------------------------------------
-
-
 def _check(before: str, after: str) -> None:
     try:
-        same = _foreign(_parsed(before)) == _foreign(_parsed(after))
+        same = entries.foreign(_parsed(before)) == entries.foreign(_parsed(after))
     except Unreadable:
         same = False
     if not same:
         raise CannotEdit("it names something twice, so that nothing can be put beside it safely")
 
 
-def _foreign(data: Mapping[str, object]) -> Mapping[str, object]:
-    if not isinstance(data.get("hooks"), dict):
-        return data
-    hooks = {**cast("Mapping[str, object]", data["hooks"]), **entries.without_ours(_events(data))}
-    return {**data, "hooks": {name: value for name, value in hooks.items() if value != []}}
-
-
-def _events(data: Mapping[str, object]) -> dict[str, list[object]]:
-    return entries.events_of(data.get("hooks"))
+def _events(text: str) -> dict[str, list[object]]:
+    return entries.events_of(_parsed(text).get("hooks"))
 
 
 def _parsed(text: str) -> Mapping[str, object]:

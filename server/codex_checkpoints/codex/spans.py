@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from enum import Enum, auto
 from typing import cast
 
 from codex_checkpoints.values import frozen
-
-# --- TOML ----------------------------------------------------------------------------------------
 
 _TOML_PIECE = re.compile(
     r'"""(?:\\.|[^\\])*?"""(?:"{0,2})'
@@ -23,7 +21,6 @@ _TOML_PIECE = re.compile(
     r"|.",
     re.DOTALL,
 )
-_BLANK = re.compile(r"[ \t\r]*")
 
 
 class Kind(Enum):
@@ -36,6 +33,9 @@ class Kind(Enum):
     PAIR = auto()
 
 
+HEADERS = frozenset({Kind.TABLE, Kind.ELEMENT})
+
+
 @frozen
 class Statement:
     """A stretch of whole lines; `path` has the keys of a header."""
@@ -46,34 +46,26 @@ class Statement:
     path: tuple[str, ...] = ()
 
 
-def left_of(text: str, gone: Iterable[Statement]) -> str:
-    """Return the text without some statements, given in order."""
-    left, position = "", 0
-    for each in gone:
-        left += text[position : each.start]
-        position = each.end
-    return left + text[position:]
-
-
 def statements(text: str) -> Iterator[Statement]:
     """Yield the statements of a valid text; together they are the text."""
     position = 0
     while position < len(text):
         start = position
-        first = _BLANK.match(text, position)
-        position = start if first is None else first.end()
-        lead = text[position : position + 2]
-        position = _statement_end(text, position)
+        position = _statement_end(text, start)
         whole = text[start:position]
-        if lead[:1] in {"", "\n"}:
-            yield Statement(Kind.BLANK, start, position)
-        elif lead[0] == "#":
-            yield Statement(Kind.COMMENT, start, position)
-        elif lead[0] == "[":
-            kind = Kind.ELEMENT if lead == "[[" else Kind.TABLE
-            yield Statement(kind, start, position, _path(whole))
-        else:
-            yield Statement(Kind.PAIR, start, position)
+        match whole.lstrip(" \t\r")[:2]:
+            case "" | "\n":
+                kind = Kind.BLANK
+            case lead if lead[0] == "#":
+                kind = Kind.COMMENT
+            case "[[":
+                kind = Kind.ELEMENT
+            case lead if lead[0] == "[":
+                kind = Kind.TABLE
+            case _:
+                kind = Kind.PAIR
+        path = _path(whole) if kind in HEADERS else ()
+        yield Statement(kind, start, position, path)
 
 
 def value_in(text: str, pair: Statement) -> tuple[int, int]:
@@ -123,10 +115,8 @@ def _path(header: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-# --- JSON ----------------------------------------------------------------------------------------
-
 _SPACE = re.compile(r"[ \t\r\n]*")
-_JSON_PIECE = re.compile(r'"(?:\\.|[^"\\])*"|[^"\[\]{},:]+|.')
+_DECODER = json.JSONDecoder()
 
 
 @frozen
@@ -148,10 +138,9 @@ def parts(text: str, position: int) -> Iterator[Part]:
     while text[position] not in "]}":
         start, name = position, None
         if named:
-            end = _value_end(text, position)
-            name = str(json.loads(text[position:end]))
+            name, end = _DECODER.raw_decode(text, position)
             position = _space(text, _space(text, end) + 1)
-        end = _value_end(text, position)
+        _, end = _DECODER.raw_decode(text, position)
         yield Part(start, position, end, name)
         position = _space(text, end)
         if text[position] == ",":
@@ -202,23 +191,3 @@ def with_values(text: str, said: Mapping[str, object]) -> str:
 def _space(text: str, position: int) -> int:
     found = _SPACE.match(text, position)
     return position if found is None else found.end()
-
-
-def _value_end(text: str, position: int) -> int:
-    depth = 0
-    while True:
-        piece = _JSON_PIECE.match(text, position)
-        if piece is None:
-            return position
-        match piece.group():
-            case "[" | "{":
-                depth += 1
-            case "]" | "}":
-                depth -= 1
-            case word if depth == 0 and not word.startswith('"'):
-                return position + len(word.rstrip(" \t\r\n"))
-            case _:
-                pass
-        position = piece.end()
-        if depth == 0:
-            return position
