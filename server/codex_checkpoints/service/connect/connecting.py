@@ -17,7 +17,13 @@ from codex_checkpoints.codex import config, file_edit, hooks
 from codex_checkpoints.codex.entries import CannotEdit, Entries, Hooks, Unreadable
 from codex_checkpoints.codex.file_edit import Changed, NotWritable, Snapshot, TooLong
 from codex_checkpoints.service.connect import status
-from codex_checkpoints.service.connect.status import CONFIG, HOOKS, Asked, Connection, Surroundings
+from codex_checkpoints.service.connect.status import (
+    CONFIG,
+    HOOKS,
+    Connection,
+    FoundCodex,
+    Surroundings,
+)
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.values import frozen
 
@@ -52,6 +58,17 @@ class Change:
         )
         return "\n".join(difflib.unified_diff(old, new, self.path, self.path, lineterm="", n=0))
 
+    def write(self) -> None:
+        """Write the file, or remove it."""
+        if self.after is None:
+            file_edit.remove(self.before)
+        else:
+            file_edit.replace(self.before, self.after)
+
+    def done(self, backup: str | None = None) -> Done:
+        """Return what is reported of it."""
+        return Done(self.path, self.action, self.diff, backup)
+
 
 @frozen
 class Done:
@@ -83,21 +100,19 @@ class Connector:
 
     def status(self) -> Report:
         """Report for each door whether it is configured, trusted and in use."""
-        return Report(self._look(status.asked(self.codex_home, self.around)))
+        return Report(self._look(status.ask_codex(self.codex_home, self.around)))
 
     def inspect(self) -> Connection:
         """Report without starting Codex."""
-        return self._look(status.unasked(self.around))
+        return self._look(status.find_codex(self.around))
 
     def examine(self) -> Connection:
         """Report as `inspect`, with the version of Codex."""
-        return self._look(status.named(self.around))
+        return self._look(status.find_version(self.around))
 
     def preview(self, request: ConnectRequest) -> Report:
         """Return what would be written.  Raises `Refusal`."""
-        changes = self._changes(request)
-        shown = tuple(Done(each.path, each.action, each.diff, None) for each in changes)
-        return Report(self.inspect(), shown)
+        return Report(self.inspect(), tuple(each.done() for each in self._changes(request)))
 
     def carry_out(self, request: ConnectRequest) -> Report:
         """Write it, and look again.  Raises `Refusal`; a file is written whole or not at all."""
@@ -105,8 +120,8 @@ class Connector:
         done = (put_in if request == "connect" else take_out)(changes)
         return Report(self.inspect(), done, written=bool(done))
 
-    def _look(self, asked: Asked) -> Connection:
-        return status.look(self.codex_home, self.state_dir, self.wanted, self.around, asked)
+    def _look(self, codex: FoundCodex) -> Connection:
+        return status.look(self.codex_home, self.state_dir, self.wanted, self.around, codex)
 
     def _changes(self, request: ConnectRequest) -> tuple[Change, ...]:
         if request == "connect":
@@ -171,28 +186,18 @@ def put_in(changes: Sequence[Change]) -> tuple[Done, ...]:
     for change in changes:
         with _explained(change.path):
             backup = file_edit.keep(change.before)
-            _write(change)
-        done.append(Done(change.path, change.action, change.diff, backup))
+            change.write()
+        done.append(change.done(backup))
     return tuple(done)
 
 
 def take_out(changes: Sequence[Change]) -> tuple[Done, ...]:
-    """Write the changes of `removal`, and remove backups that equal their file.
-
-    Raises `Refusal`.
-    """
+    """Write the changes of `removal`; backups that equal their file go.  Raises `Refusal`."""
     for change in changes:
         with _explained(change.path):
-            _write(change)
+            change.write()
         file_edit.forget_copies(change.path)
-    return tuple(Done(change.path, change.action, change.diff, None) for change in changes)
-
-
-def _write(change: Change) -> None:
-    if change.after is None:
-        file_edit.remove(change.before)
-    else:
-        file_edit.replace(change.before, change.after)
+    return tuple(change.done() for change in changes)
 
 
 def _open(codex_home: str) -> tuple[Snapshot, Snapshot]:

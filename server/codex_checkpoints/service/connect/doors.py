@@ -1,7 +1,6 @@
 """The state of the two doors, hook and MCP server: what keeps Codex from calling us, what helps.
 
-The last calls come from receipts, which also exist where nothing was handed over, and from the
-audit, which has an event for each hook that failed.
+Successful calls are read from the receipts, failed ones from the audit.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import orjson
 from attrs import evolve
@@ -47,41 +46,29 @@ Next = Literal["connect", "repair", "trust", "update_codex", "choose_home"]
 HOW_TO_TRUST = (
     "Start Codex: it shows new hooks and asks whether to trust them; /hooks shows them later."
 )
-_AGAIN = "Run `codex-checkpoints connect` again."
-_CORRECT = "Correct `config.toml` first: nothing is changed in a file that cannot be read."
-_CONNECT = "Run `codex-checkpoints connect`: it shows what it would write, and asks."
+_AGAIN = "Run `codex-checkpoints connect` again"
+_OLD = "Update Codex: hooks around a compaction are there from version 0.129 on."
+_OFF = (
+    "Switch it on again: hooks with /hooks in Codex, or where `config.toml` says `false`; "
+    "tools where it says `enabled_tools` or `disabled_tools`."
+)
 _WAYS_OUT: Mapping[Problem, tuple[Next | None, str]] = {
-    "not_configured": ("connect", _CONNECT),
-    "unreadable": (None, _CORRECT),
-    "incomplete": ("repair", _AGAIN),
-    "program_missing": (
-        "repair",
-        "Run `codex-checkpoints connect` again, or `connect --remove`.",
+    "not_configured": (
+        "connect",
+        "Run `codex-checkpoints connect`: it shows what it would write, and asks.",
     ),
-    "other_program": (
-        "repair",
-        "Run `codex-checkpoints connect` again to have it call this one.",
-    ),
-    "other_folders": (
-        "repair",
-        "Run `codex-checkpoints connect` again to have it call us for this home.",
-    ),
-    "no_hooks": (
-        "update_codex",
-        "Update Codex: hooks around a compaction are there from version 0.129 on.",
-    ),
-    "disabled": (
-        "trust",
-        (
-            "Switch it on again: hooks with /hooks in Codex, or where `config.toml` says `false`; "
-            "tools where it says `enabled_tools` or `disabled_tools`."
-        ),
-    ),
-    "untrusted": ("trust", HOW_TO_TRUST),
-    "failed": (
+    "unreadable": (
         None,
-        "`codex-checkpoints connect --status` says when, for which session and why.",
+        "Correct `config.toml` first: nothing is changed in a file that cannot be read.",
     ),
+    "incomplete": ("repair", f"{_AGAIN}."),
+    "program_missing": ("repair", f"{_AGAIN}, or `connect --remove`."),
+    "other_program": ("repair", f"{_AGAIN} to have it call this one."),
+    "other_folders": ("repair", f"{_AGAIN} to have it call us for this home."),
+    "no_hooks": ("update_codex", _OLD),
+    "disabled": ("trust", _OFF),
+    "untrusted": ("trust", HOW_TO_TRUST),
+    "failed": (None, "`codex-checkpoints connect --status` says when, for which session and why."),
 }
 _BY_HAND = "Correct what was written by hand, or take it out and run `codex-checkpoints connect`."
 _NO_HOME = "There is no Codex home here: run Codex once, or name another with --codex-home."
@@ -129,23 +116,39 @@ class Door:
 
 
 @frozen
+class InFiles:
+    """Our entries in the two files of a home, and the events for which Codex has a record.
+
+    `recorded` are the events with a record of trust, right or not, `switched_off` those whose hooks
+    are all switched off. `is_known` is whether `config.toml` could be read.
+    """
+
+    found: Found
+    recorded: frozenset[str]
+    switched_off: frozenset[str]
+    is_known: bool
+
+
+@frozen
 class Known:
     """What is known of one home: its files, the answer of Codex or why it has none, the last calls.
 
-    `recorded` are the events with a record of trust in Codex, right or not, `switched_off` those
-    whose hooks are all switched off. `silence` is None where Codex answered about trust;
-    `has_hooks` is None where its version is not known.
+    `silence` is None where Codex answered about trust; `has_hooks` is None where its version is not
+    known.
     """
 
     home_is_there: bool
     wanted: Entries
-    ours: Found
-    recorded: frozenset[str]
-    switched_off: frozenset[str]
+    files: InFiles
     answer: Answer | None
     silence: str | None
     has_hooks: bool | None
     calls: LastCalls
+
+    @property
+    def ours(self) -> Found:
+        """Return our entries."""
+        return self.files.found
 
     @property
     def events(self) -> frozenset[str]:
@@ -178,19 +181,11 @@ def hook_states(known: Known) -> Iterator[HookState]:
     there, lacking = known.events, known.lacking
     was_called = known.calls.of(events) != Called()
     for event in events:
-        called = known.calls.of([event])
-        trust, enabled = None, None
+        trust = None, None
         if event in there:
-            trust, enabled = _seen(known, event, seen.get(event), was_called=was_called)
-        yield HookState(
-            event,
-            event in there and event not in lacking,
-            trust,
-            enabled,
-            called.last_ran_at,
-            called.last_session,
-            called.failure,
-        )
+            trust = _seen(known, event, seen.get(event), was_called=was_called)
+        is_whole = event in there and event not in lacking
+        yield HookState(event, is_whole, *trust, *known.calls.of([event]))
 
 
 def _seen(
@@ -199,10 +194,10 @@ def _seen(
     """Return the trust in a configured hook, and whether it is switched on."""
     if hook is not None:
         return hook.trust, hook.enabled
-    is_off = known.ours.hooks_off or event in known.switched_off
+    is_off = known.ours.hooks_off or event in known.files.switched_off
     is_off = is_off or (known.answer is not None and known.answer.hooks is not None)
     # Without a record of trust there is none, unless somebody let them run all the same.
-    untold = known.answer is None and event not in known.recorded and not was_called
+    untold = known.answer is None and event not in known.files.recorded and not was_called
     return "untrusted" if untold else None, False if is_off else None
 
 
@@ -278,18 +273,7 @@ def _door(  # noqa: PLR0913, PLR0917 - each is a fact of its own
         step, way_out = "choose_home", _NO_HOME
     elif problem is None and trust[0] is None and called.last_ran_at is None:
         step, way_out = "trust", HOW_TO_TRUST
-    return Door(
-        door,
-        configured,
-        trust[0],
-        trust[1],
-        called.last_ran_at,
-        called.last_session,
-        called.failure,
-        problem,
-        step,
-        way_out,
-    )
+    return Door(door, configured, *trust, *called, problem, step, way_out)
 
 
 def _trusted(words: Sequence[str | None]) -> bool | None:
@@ -327,17 +311,6 @@ def _of_home(wanted: Entries, server: Mapping[str, object]) -> Problem | None:
     return "other_folders" if "--codex-home" in wanted.options and not is_named else None
 
 
-# --- the last calls -------------------------------------------------------------------------------
-
-
-@frozen
-class Run:
-    """A successful call."""
-
-    at: str
-    session: str
-
-
 @frozen
 class Failure:
     """A failed call after the last successful one."""
@@ -351,8 +324,7 @@ class Failure:
         return f"the hook failed at {self.at}{whose}: {self.code}"
 
 
-@frozen
-class Called:
+class Called(NamedTuple):
     """The last successful call, and a failure after it."""
 
     last_ran_at: str | None = None
@@ -370,25 +342,26 @@ class LastCalls:
     def of(self, names: Iterable[str]) -> Called:
         """Return the last calls of hooks, by their events, or of the `TOOLS`."""
         good = {name: self._ran.get(name) for name in names}
-        ran = max(filter(None, good.values()), key=lambda run: run.at, default=None)
+        ran = max(filter(None, good.values()), default=None)
         if TOOLS not in good:
             good[_ANY] = ran  # a failure that names no event stands until any hook ran
         failed = ((self._failed.get(name), run) for name, run in good.items())
-        standing = (each for each, run in failed if each and not (run and run.at > each.at))
+        standing = (each for each, run in failed if each and not (run and run[0] > each.at))
         failure = max(standing, key=lambda each: each.at, default=None)
-        return Called(ran and ran.at, ran and ran.session, failure)
+        return Called(*(ran or (None, None)), failure)
 
 
-def _runs(state_dir: str) -> dict[str, Run]:
-    found: dict[str, Run] = {}
+def _runs(state_dir: str) -> dict[str, tuple[str, str]]:
+    """Return the time and session of the last successful call, by name."""
+    found: dict[str, tuple[str, str]] = {}
     folder = os.path.join(state_dir, "sessions")
     with contextlib.suppress(OSError), os.scandir(folder) as sessions:
         for session in sessions:
             for receipt in _tail(os.path.join(session.path, RECEIPTS)):
                 at, door = text_of(receipt.get("at")), text_of(receipt.get("door"))
                 name = (text_of(receipt.get("event")) or _ANY) if door == "hook" else TOOLS
-                if at is not None and not (name in found and found[name].at > at):
-                    found[name] = Run(at, session.name)
+                if at is not None and not (name in found and found[name][0] > at):
+                    found[name] = at, session.name
     return found
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from codex_checkpoints.core.compaction.handoff import injection
 from codex_checkpoints.service.reading.session_file import has_ended
@@ -60,8 +60,7 @@ class Call:
     source: str
 
 
-@frozen
-class Given:
+class Given(NamedTuple):
     """The text for Codex, if any, and the receipt of it."""
 
     session_id: str
@@ -69,15 +68,13 @@ class Given:
     receipt: Mapping[str, object]
 
 
+@frozen
 class Hooking:
     """Answers the hooks of one home; the time and new ids come from the caller."""
 
-    def __init__(
-        self, sessions: Sessions, now: Callable[[], str], new_id: Callable[[], str]
-    ) -> None:
-        self._sessions = sessions
-        self._now = now
-        self._new_id = new_id
+    _sessions: Sessions
+    _now: Callable[[], str]
+    _new_id: Callable[[], str]
 
     def answer(self, call: Call) -> Given:
         """Handle a call; read only files of its session.
@@ -100,8 +97,6 @@ class Hooking:
     def confirm(self, given: Given) -> None:
         """Write the receipt; raises `StorageError`."""
         self._sessions.records.add_receipt(given.session_id, given.receipt)
-
-    # --- events ----------------------------------------------------------------------------------
 
     def _bundle(self, call: Call, row: Row, source: str) -> Given:
         shown = self._sessions.view(row.session_id)
@@ -152,8 +147,6 @@ class Hooking:
         self._sessions.records.add_event(sealed(event))
         return self._receipt(call, row, None, window.window_id, shown.of.checkpoint.seq)
 
-    # --- inside ----------------------------------------------------------------------------------
-
     def _lost(self, row: Row) -> dict[str, object] | None:
         """Return how much the newest compaction lost; None where the search takes too long."""
         from codex_checkpoints.service.losing import newest_loss  # noqa: PLC0415 - no view needs it
@@ -181,11 +174,7 @@ class Hooking:
     def _receipt(
         self, call: Call, row: Row, text: str | None, window_id: str | None, seq: int
     ) -> Given:
-        data = None if text is None else text.encode()
-        handed = {
-            "digest": None if data is None else f"sha256:{hashlib.sha256(data).hexdigest()}",
-            "size": 0 if data is None else len(data),
-        }
+        data = b"" if text is None else text.encode()
         receipt = {
             "at": self._now(),
             "door": DOOR,
@@ -194,7 +183,8 @@ class Hooking:
             "sessionId": row.session_id,
             "windowId": window_id,
             "seq": seq,
-            **handed,
+            "digest": None if text is None else f"sha256:{hashlib.sha256(data).hexdigest()}",
+            "size": len(data),
         }
         return Given(row.session_id, text, receipt)
 

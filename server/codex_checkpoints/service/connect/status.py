@@ -18,6 +18,7 @@ from codex_checkpoints.codex.program import Answer
 from codex_checkpoints.service.connect.doors import (
     Door,
     HookState,
+    InFiles,
     Known,
     LastCalls,
     hook_door,
@@ -62,13 +63,17 @@ class Connection:
 
 
 @frozen
-class Asked:
-    """The program of Codex, its version, its answer about hooks, and what is wrong with it."""
+class FoundCodex:
+    """The program of Codex, its version, its answer about hooks, and what is wrong with it.
+
+    `problem` is None, `codex_not_found`, `timed_out`, `codex_failed`, or `hooks_unknown` for a
+    version without hooks.
+    """
 
     path: str | None
-    version: str | None
-    answer: Answer | None
-    problem: str | None
+    version: str | None = None
+    answer: Answer | None = None
+    problem: str | None = None
 
 
 @frozen
@@ -80,60 +85,54 @@ class Surroundings:
     other_homes: tuple[str, ...] = ()
 
 
-def unasked(around: Surroundings) -> Asked:
+def find_codex(around: Surroundings) -> FoundCodex:
     """Find the program of Codex without starting it."""
     path = program.find(around.environment.get("PATH", ""))
-    return Asked(path, None, None, "codex_not_found" if path is None else None)
+    return FoundCodex(path, problem="codex_not_found" if path is None else None)
 
 
-def named(around: Surroundings) -> Asked:
+def find_version(around: Surroundings) -> FoundCodex:
     """Find the program of Codex, and its version; this writes nothing."""
-    found = unasked(around)
+    found = find_codex(around)
     if found.path is None:
         return found
     return evolve(found, version=program.version(found.path, around.environment))
 
 
-def asked(codex_home: str, around: Surroundings) -> Asked:
-    """Ask Codex which hooks it sees and trusts, where an entry calls us.
-
-    The problem is None, `codex_not_found`, `timed_out`, `codex_failed`, or `hooks_unknown` for a
-    version without hooks.
-    """
-    found = unasked(around)
-    if found.path is None or _ours(codex_home, []).found.calls_nobody:
+def ask_codex(codex_home: str, around: Surroundings) -> FoundCodex:
+    """Ask Codex which hooks it sees and trusts, where an entry calls us."""
+    found = find_codex(around)
+    if found.path is None or _read_both(codex_home, []).found.calls_nobody:
         return found
     try:
         answer = program.ask(found.path, codex_home, around.cwd, around.environment)
     except AskingFailed as error:
-        return Asked(found.path, None, None, error.code)
+        return FoundCodex(found.path, problem=error.code)
     problem = "hooks_unknown" if answer.hooks is None else None
-    return Asked(found.path, answer.version, answer, problem)
+    return FoundCodex(found.path, answer.version, answer, problem)
 
 
 def look(
-    codex_home: str, state_dir: str, wanted: Entries, around: Surroundings, asked: Asked
+    codex_home: str, state_dir: str, wanted: Entries, around: Surroundings, codex: FoundCodex
 ) -> Connection:
-    """Report the connection; `asked` is the answer of Codex."""
+    """Report the connection."""
     problems: list[str] = []
-    ours = _ours(codex_home, problems)
-    answer = asked.answer
+    files = _read_both(codex_home, problems)
+    ours, answer = files.found, codex.answer
     known = Known(
         os.path.isdir(codex_home),
         wanted,
-        ours.found,
-        ours.recorded,
-        ours.switched_off,
+        files,
         answer,
-        asked.problem or (None if answer is not None else "not_asked"),
-        asked.problem != "hooks_unknown" and program.has_hooks(asked.version),
+        codex.problem or (None if answer is not None else "not_asked"),
+        codex.problem != "hooks_unknown" and program.has_hooks(codex.version),
         LastCalls(state_dir),
     )
     states = tuple(hook_states(known))
     doors = hook_door(known, states), mcp_door(known)
-    if not ours.is_known:
+    if not files.is_known:
         doors = tuple(map(unreadable, doors))
-    problems += _called_twice(codex_home, ours.found)
+    problems += _called_twice(codex_home, ours)
     problems += dict.fromkeys((*_in_projects(around, codex_home), *_elsewhere(codex_home, answer)))
     in_files = tuple(problems)
     problems += () if answer is None else answer.warnings
@@ -145,14 +144,14 @@ def look(
     backups = (file_edit.copies(os.path.join(codex_home, name)) for name in (CONFIG, HOOKS))
     return Connection(
         codex_home,
-        asked.path,
-        asked.version,
-        asked.problem,
+        codex.path,
+        codex.version,
+        codex.problem,
         doors,
         states,
         tuple(map(_other_home, around.other_homes)),
         tuple(problems),
-        doors[0].way_out if ours.found.hooks.ours else None,
+        doors[0].way_out if ours.hooks.ours else None,
         in_files,
         tuple(path for copies in backups for path in copies),
     )
@@ -161,27 +160,10 @@ def look(
 def _other_home(codex_home: str) -> OtherHome:
     found = (names for _, _, names in os.walk(os.path.join(codex_home, "sessions")))
     has_sessions = any(name.startswith("rollout-") for names in found for name in names)
-    return OtherHome(codex_home, not _ours(codex_home, []).found.calls_nobody, has_sessions)
+    return OtherHome(codex_home, not _read_both(codex_home, []).found.calls_nobody, has_sessions)
 
 
-# --- files ---------------------------------------------------------------------------------------
-
-
-@frozen
-class _Ours:
-    """Our entries in the two files, and the events for which Codex has a record.
-
-    A record is one of trust, or one that all our hooks are switched off; `is_known` is whether
-    `config.toml` could be read.
-    """
-
-    found: Found
-    recorded: frozenset[str]
-    switched_off: frozenset[str]
-    is_known: bool
-
-
-def _ours(codex_home: str, problems: list[str]) -> _Ours:
+def _read_both(codex_home: str, problems: list[str]) -> InFiles:
     """Return our entries in the two files; add what cannot be read to the problems."""
     paths = [os.path.join(codex_home, name) for name in (CONFIG, HOOKS)]
     read = [_read(path, problems) for path in paths]
@@ -193,7 +175,7 @@ def _ours(codex_home: str, problems: list[str]) -> _Ours:
     recorded = {event for event, is_named in _named(places, config.trusted) if is_named}
     off = list(_named(places, config.switched_off))
     on = {event for event, is_named in off if not is_named}
-    return _Ours(
+    return InFiles(
         evolve(config, hooks=hooks),
         frozenset(recorded),
         frozenset(event for event, _ in off if event not in on),
@@ -230,8 +212,6 @@ def _named(
             for place in there:
                 yield event, (os.path.realpath(path), f"{spelled}:{place}") in names
 
-
-# --- problems ------------------------------------------------------------------------------------
 
 _EACH_ANSWERS = "each is called, so Codex is given the same twice; take out what was added by hand"
 _EACH_OFFERS = "a model is offered the memory tools twice; take out what was added by hand"
