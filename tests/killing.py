@@ -1,4 +1,4 @@
-"""Something done again and again, and killed, or interrupted, at one step further each time.
+"""Something done again and again; killed, interrupted or refused at one step further each time.
 
 A step is a call that changes a file system; one that writes ends with half of its bytes out.
 Each try has a copy of the same home of its own, so that all of them can be looked at afterwards.
@@ -13,33 +13,36 @@ from typing import Literal
 import python
 from homes import Home
 
-How = Literal["kill", "interrupt"]
+How = Literal["kill", "interrupt", "refuse"]
 
 _TRIES = """
-import os, shutil, signal, sys
+import errno, os, shutil, signal, sys, traceback
 
 from codex_checkpoints import assembly
+from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.storage import records as stamps
+from codex_checkpoints.storage.contract import StoreError
 
 how, template, folder, *arguments = sys.argv[1:]
 STEPS = ("write", "fsync", "link", "rename", "replace", "unlink", "ftruncate", "mkdir", "rmdir")
 
-def dying(at):
-    left = at
-    def armed(name, plain):
-        def call(*arguments, **named):
-            nonlocal left
-            left -= 1
-            if left == 0:
-                if name == "write":
-                    plain(arguments[0], arguments[1][: len(arguments[1]) // 2])
-                if how == "interrupt":
-                    raise KeyboardInterrupt
-                os.kill(os.getpid(), signal.SIGKILL)
-            return plain(*arguments, **named)
-        return call
-    for name in STEPS:
-        setattr(os, name, armed(name, getattr(os, name)))
+def step(*_):
+    global left
+    left -= 1
+    if left == 0:
+        if how == "interrupt":
+            raise KeyboardInterrupt
+        if how == "refuse":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        os.kill(os.getpid(), signal.SIGKILL)
+
+def armed(plain):
+    def call(*arguments, **named):
+        if plain.__name__ == "write" and left == 1 and how != "refuse":
+            plain(arguments[0], arguments[1][: len(arguments[1]) // 2])
+        step()
+        return plain(*arguments, **named)
+    return call
 
 at = 0
 while True:
@@ -48,16 +51,25 @@ while True:
     shutil.copytree(template, root)
     child = os.fork()
     if child == 0:
-        home = os.path.join(root, "codex")
-        house = assembly.assemble(assembly.Places(home, os.path.join(home, "codex-checkpoints")))
-        house.sessions.refresh()
-        dying(at)
         try:
-            work(house.sessions, root, *arguments)
-        except KeyboardInterrupt:
-            os._exit(130)
-        os._exit(0)
-    if os.waitpid(child, 0)[1] == 0:
+            home = os.path.join(root, "codex")
+            places = assembly.Places(home, os.path.join(home, "codex-checkpoints"))
+            sessions = assembly.assemble(places).sessions
+            sessions.refresh()
+            left = at
+            for name in STEPS[:3] if how == "refuse" else STEPS:
+                setattr(os, name, armed(getattr(os, name)))
+            work(sessions, root, *arguments)
+        except (KeyboardInterrupt, Refusal, StoreError):
+            pass
+        except BaseException:
+            traceback.print_exc()
+            os._exit(2)
+        os._exit(0 if left > 0 else 1)
+    ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if ended == 2:
+        sys.exit("it failed in a way of its own")
+    if ended == 0:
         break
 print(at)
 """
@@ -69,7 +81,8 @@ def killed_at_each_step(
     """Try until nothing ends it any more; return how many tries that took, the last one whole.
 
     `work` is Python that defines `work(sessions, root, *arguments)`; the tries lie in `folder`, by
-    their number, as copies of what surrounds `home`.  To interrupt is to do what Ctrl-C does.
+    their number, as copies of what surrounds `home`.  To interrupt is to do what Ctrl-C does; to
+    refuse is to have no room for one write, flush or link.  `work` may call `step()` in between.
     """
     folder.mkdir()
     done = python.run(

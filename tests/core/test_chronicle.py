@@ -65,7 +65,5 @@ def test_what_comes_behind_the_last_record_that_counts_is_not_told():
     first = whole.replay.state.turns.turns[0]
     assert first.ended_seq is not None
 
-    found = chronicle(data, last=first.ended_seq)
-
-    assert ends(found) == ends(whole)[:1]
+    assert ends(chronicle(data, last=first.ended_seq)) == ends(whole)[:1]
     assert ends(chronicle(data, last=first.ended_seq - 1)) == [None]

@@ -11,8 +11,7 @@ from rollouts import Form, call, output, rollout, session, shell, turn, user
 def cited(data: bytes, ref: str) -> list[dict[str, object]]:
     """Read a session for one anchor; the records that were found."""
     citation = Citation(ref)
-    consumed = citation.replay.feed(data)
-    assert consumed == len(data)
+    assert citation.replay.feed(data) == len(data)
     return [json.loads(record.text) for record in citation.records()]
 
 

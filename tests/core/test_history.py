@@ -70,6 +70,11 @@ def kept(*texts: str) -> list[dict[str, object]]:
     return [message(text) for text in texts]
 
 
+def sent(*steps: Step, form: Form = "legacy") -> list[str]:
+    """Say what Codex would send of a session with these steps."""
+    return said(history(rollout(session(form), *steps)))
+
+
 def limited(call_id: str, text: object, limit: object, **beside: object) -> Step:
     """Answer a call, with what Codex keeps beside an item."""
 
@@ -96,29 +101,16 @@ def codex_summary(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
 
 @BOTH
 def test_a_session_is_sent_as_it_was_recorded(form: Form):
-    data = rollout(
-        session(form),
-        turn(
-            environment(), turn_context(), user("why?"), reasoning(), shell("ls"), assistant("so")
-        ),
-        turn(user("and?"), patch(add="a.py"), plan(("look", True)), assistant("done")),
-    )
+    seen = [environment(), turn_context(), user("why?"), reasoning(), shell("ls"), assistant("so")]
+    done = [user("and?"), patch(add="a.py"), plan(("look", True)), assistant("done")]
 
-    found = history(data)
+    found = history(rollout(session(form), turn(*seen), turn(*done)))
 
     assert said(found) == [
-        ENVIRONMENT,
-        "why?",
-        "reasoning:",
-        "function_call:c1",
-        "function_call_output:c1",
-        "so",
-        "and?",
-        "custom_tool_call:c2",
-        "custom_tool_call_output:c2",
-        "function_call:c3",
-        "function_call_output:c3",
-        "done",
+        *(ENVIRONMENT, "why?", "reasoning:"),
+        *("function_call:c1", "function_call_output:c1", "so", "and?"),
+        *("custom_tool_call:c2", "custom_tool_call_output:c2"),
+        *("function_call:c3", "function_call_output:c3", "done"),
     ]
     assert not found.reconstructed
 
@@ -174,53 +166,35 @@ def test_an_item_is_read_as_codex_reads_it(held: object, sent: object):
     assert read_item(held) == (held if sent is ... else sent)
 
 
+INSTRUCTIONS = {
+    **message("be good", role="developer"),
+    "internal_chat_message_metadata_passthrough": {
+        "content_item_kinds": ["model.base_instructions"]
+    },
+}
+
+
 @BOTH
 def test_what_is_no_item_of_the_history_is_left_out(form: Form):
-    data = rollout(
-        session(form),
-        turn(
-            user("a"),
-            response("of_the_future", a=1),
-            response("compaction_trigger"),
-            response("ghost_snapshot", ghost_commit={}),
-            injected("hidden", role="system"),
-            response("message", role="user", content="no list"),
-            record("retained_context", {"type": "verified_answer"}),
-            assistant("b"),
-        ),
-    )
+    others = [
+        response("of_the_future", a=1),
+        response("compaction_trigger"),
+        response("ghost_snapshot", ghost_commit={}),
+        injected("hidden", role="system"),
+        response("message", role="user", content="no list"),
+        record("retained_context", {"type": "verified_answer"}),
+        record("response_item", INSTRUCTIONS),
+    ]
 
-    assert said(history(data)) == ["a", "b"]
-
-
-def test_base_instructions_that_stand_in_the_history_are_left_out():
-    kinds = {"content_item_kinds": ["model.base_instructions"]}
-    instructions = message("be good", role="developer")
-    data = rollout(
-        session(),
-        turn(
-            response("additional_tools", role="developer", tools=[]),
-            record(
-                "response_item",
-                {**instructions, "internal_chat_message_metadata_passthrough": kinds},
-            ),
-            user("a"),
-        ),
-    )
-
-    assert said(history(data)) == ["additional_tools:", "a"]
+    assert sent(turn(user("a"), *others, assistant("b")), form=form) == ["a", "b"]
 
 
 def test_an_agents_message_of_the_older_form_becomes_an_item():
     told = {"author": "/lead", "recipient": "/lead/a", "content": "go", "trigger_turn": True}
-    data = rollout(
-        session("legacy"),
-        record("inter_agent_communication", told),
-        record("inter_agent_communication", told | {"encrypted_content": "E"}),
-        record("inter_agent_communication", {"content": "nobody's"}),
-    )
+    tellings = (told, told | {"encrypted_content": "E"}, {"content": "nobody's"})
+    steps = (record("inter_agent_communication", each) for each in tellings)
 
-    plain, sealed = history(data).items
+    plain, sealed = history(rollout(session("legacy"), *steps)).items
 
     assert plain == {
         "type": "agent_message",
@@ -237,74 +211,43 @@ def test_an_agents_message_of_the_older_form_becomes_an_item():
 
 def test_a_call_without_output_gets_one_that_says_aborted():
     action = {"type": "exec", "command": ["ls"]}
-    data = rollout(
-        session(),
-        turn(
-            call("f", {}, "c1"),
-            custom_call("p", "x", "c2"),
-            response("local_shell_call", call_id="c3", status="completed", action=action),
-            response("local_shell_call", call_id=None, status="completed", action=action),
-            response("tool_search_call", call_id="c4", execution="server", arguments={}),
-            assistant("so"),
-        ),
-    )
+    calls = [
+        call("f", {}, "c1"),
+        custom_call("p", "x", "c2"),
+        response("local_shell_call", call_id="c3", status="completed", action=action),
+        response("local_shell_call", call_id=None, status="completed", action=action),
+        response("tool_search_call", call_id="c4", execution="server", arguments={}),
+    ]
 
-    items = history(data).items
+    items = history(rollout(session(), turn(*calls))).items
 
     assert [item["type"] for item in items] == [
-        "function_call",
-        "function_call_output",
-        "custom_tool_call",
-        "custom_tool_call_output",
-        "local_shell_call",
-        "function_call_output",
-        "local_shell_call",
-        "tool_search_call",
-        "tool_search_output",
-        "message",
+        *("function_call", "function_call_output"),
+        *("custom_tool_call", "custom_tool_call_output"),
+        *("local_shell_call", "function_call_output", "local_shell_call"),
+        *("tool_search_call", "tool_search_output"),
     ]
     assert items[1] == {"type": "function_call_output", "call_id": "c1", "output": "aborted"}
-    assert items[8] == {
-        "type": "tool_search_output",
-        "call_id": "c4",
-        "status": "completed",
-        "execution": "client",
-        "tools": [],
-    }
+    found = {"status": "completed", "execution": "client", "tools": []}
+    assert items[8] == {"type": "tool_search_output", "call_id": "c4", **found}
 
 
-def test_an_output_without_its_call_is_left_out():
+def test_an_output_without_its_call_is_left_out_and_an_odd_order_stays():
     found: dict[str, object] = {"status": "completed", "tools": []}
-    data = rollout(
-        session(),
-        turn(
-            output("c1", "nobody asked"),
-            custom_call("p", "x", "c2"),
-            output("c2", "of another kind"),
-            response("function_call_output", output="nobody's"),
-            response("tool_search_output", call_id="c3", execution="client", **found),
-            response("tool_search_output", call_id="c4", execution="server", **found),
-        ),
-    )
-
-    assert said(history(data)) == [
-        "custom_tool_call:c2",
-        "custom_tool_call_output:c2",
-        "function_call_output:",
-        "tool_search_output:c4",
+    steps = [
+        output("c1", "nobody asked"),
+        custom_call("p", "x", "c2"),
+        output("c2", "of another kind"),
+        response("function_call_output", output="nobody's"),
+        response("tool_search_output", call_id="c3", execution="client", **found),
+        response("tool_search_output", call_id="c4", execution="server", **found),
+        *(output("c5", "early"), call("f", {}, "c5"), output("c5", "again")),
     ]
 
-
-def test_pairs_in_an_odd_order_stay_in_it():
-    data = rollout(
-        session(),
-        turn(output("c1", "early"), call("f", {}, "c1"), output("c1", "again")),
-    )
-
-    assert [item["type"] for item in history(data).items] == [
-        "function_call_output",
-        "function_call",
-        "function_call_output",
+    assert sent(*steps) == [
+        *("custom_tool_call:c2", "custom_tool_call_output:c2"),
+        *("function_call_output:", "tool_search_output:c4"),
+        *("function_call_output:c5", "function_call:c5", "function_call_output:c5"),
     ]
 
 
@@ -316,33 +259,23 @@ def outputs(*steps: Step) -> list[object]:
     return [item["output"] for item in items if "output" in item]
 
 
-def test_a_long_output_loses_its_middle():
-    fits, cut = outputs(
-        call("f", {}, "c1"),
-        output("c1", "a" * 48_000),
-        call("f", {}, "c2"),
-        output("c2", "é" * 24_001),
-    )
-
-    assert fits == "a" * 48_000
-    assert cut == "é" * 12_000 + "…1 tokens truncated…" + "é" * 12_000
+ELSEWHERE = {"delivered_assistant_message": {"message_id": "m"}}
 
 
-def test_the_limit_beside_an_output_counts():
-    same, cut, nothing = outputs(
-        *(call("f", {}, name) for name in ("c1", "c2", "c3")),
-        limited("c1", "a" * 400, 100),
-        limited("c2", "a" * 401, 100),
-        limited("c3", "a" * 10, 0),
-    )
-
-    assert same == "a" * 400
-    assert cut == "a" * 200 + "…1 tokens truncated…" + "a" * 200
-    assert nothing == "…3 tokens truncated…"
-
-
-def test_a_limit_that_is_no_number_costs_the_line():
-    assert outputs(call("f", {}, "c1"), limited("c1", "a", -1)) == ["aborted"]
+@pytest.mark.parametrize(
+    ("answer", "left"),
+    [
+        (output("c1", "a" * 48_000), "a" * 48_000),
+        (output("c1", "é" * 24_001), "é" * 12_000 + "…1 tokens truncated…" + "é" * 12_000),
+        (limited("c1", "a" * 400, 100), "a" * 400),
+        (limited("c1", "a" * 401, 100), "a" * 200 + "…1 tokens truncated…" + "a" * 200),
+        (limited("c1", "a" * 10, 0), "…3 tokens truncated…"),
+        (limited("c1", "a", -1), "aborted"),  # no limit, so no line
+        (limited("c1", "x", None, **ELSEWHERE), "aborted"),
+    ],
+)
+def test_a_long_output_loses_its_middle_by_its_own_limit(answer: Step, left: str):
+    assert outputs(call("f", {}, "c1"), answer) == [left]
 
 
 def test_parts_share_one_limit_and_images_stay():
@@ -360,140 +293,81 @@ def test_parts_share_one_limit_and_images_stay():
     ]
 
 
-def test_a_message_that_was_said_elsewhere_is_not_sent():
-    data = rollout(
-        session("legacy"),
-        turn(
-            call("f", {}, "c1"),
-            limited("c1", "x", None, delivered_assistant_message={"message_id": "m"}),
-        ),
-    )
-
-    assert said(history(data)) == ["function_call:c1", "function_call_output:c1"]
-    assert history(data).items[1]["output"] == "aborted"
-
-
 # --- compactions ---------------------------------------------------------------------------------
 
 
 @BOTH
 def test_a_replacement_is_taken_as_it_stands(form: Form):
     long = {"type": "function_call_output", "call_id": "c9", "output": "x" * 60_000}
-    odd = [*kept("a"), long, message("sys", role="system"), {"type": "of_the_future"}]
     asked = {"type": "function_call", "name": "f", "arguments": "{}", "call_id": "c9"}
-    data = rollout(
-        session(form),
-        turn(user("old"), assistant("gone")),
-        compacted("summary", [*odd, asked]),
-        turn(user("new")),
-    )
+    odd = [*kept("a"), long, message("sys", role="system"), {"type": "of_the_future"}, asked]
+    gone = turn(user("old"), assistant("gone"))
 
-    items = history(data).items
+    items = history(rollout(session(form), gone, compacted("summary", odd), user("new"))).items
 
     assert items == (*odd[:3], OTHER, asked, message("new"))
 
 
-@BOTH
-def test_the_last_replacement_counts(form: Form):
-    data = rollout(
-        session(form),
-        turn(user("a")),
-        compacted("", kept("first")),
-        turn(user("b")),
-        compacted("", []),
-        turn(user("c")),
-    )
-
-    assert said(history(data)) == ["c"]
+WHOLE: dict[str, object] = {"message": "m", "replacement_history": kept("kept")}
 
 
-BROKEN: list[dict[str, object]] = [
-    {},
-    {"message": 5},
-    {"message": "m", "replacement_history": 5},
-    {"message": "m", "replacement_history": [{"type": "message", "role": "user"}]},
-    {"message": "m", "replacement_history": [5]},
-    {"message": "m", "replacement_history": [], "replacement_history_metadata": [{}]},
-    {"message": "m", "replacement_history": [], "window_number": "1"},
-    {"message": "m", "replacement_history": [], "window_id": []},
-    {"message": "m", "replacement_history": [], "first_window_id": 5},
-    {"message": "m", "replacement_history": [], "retained_context": 5},
-    {"message": "m", "replacement_history_metadata": [{}]},
-]
+@pytest.mark.parametrize(
+    ("payload", "counts"),
+    [
+        ({}, False),
+        ({"message": 5}, False),
+        (WHOLE | {"replacement_history": 5}, False),
+        (WHOLE | {"replacement_history": [{"type": "message", "role": "user"}]}, False),
+        (WHOLE | {"replacement_history": [5]}, False),
+        (WHOLE | {"replacement_history_metadata": [{}, {}]}, False),
+        (WHOLE | {"window_number": "1"}, False),
+        (WHOLE | {"window_id": []}, False),
+        (WHOLE | {"first_window_id": 5}, False),
+        (WHOLE | {"retained_context": 5}, False),
+        ({"message": "m", "replacement_history_metadata": [{}]}, False),
+        (WHOLE | {"window_id": 3}, True),
+        (WHOLE | {"window_id": "no uuid", "window_number": 1}, True),
+        (WHOLE | {"replacement_history_metadata": [{}]}, True),
+        (WHOLE | {"replacement_history_metadata": None, "of_the_future": 1}, True),
+    ],
+)
+def test_a_record_that_codex_cannot_read_compacts_nothing(
+    payload: Mapping[str, object], *, counts: bool
+):
+    steps = (turn(user("a")), record("compacted", payload), turn(user("b")))
 
-
-@pytest.mark.parametrize("payload", BROKEN)
-def test_a_record_that_codex_cannot_read_compacts_nothing(payload: Mapping[str, object]):
-    data = rollout(session(), turn(user("a")), record("compacted", payload), turn(user("b")))
-
-    assert said(history(data)) == ["a", "b"]
-
-
-UNUSUAL: list[dict[str, object]] = [
-    {"window_id": 3},
-    {"window_id": "no uuid", "window_number": 1},
-    {"replacement_history_metadata": [{}]},
-    {"replacement_history_metadata": None, "of_the_future": 1},
-]
-
-
-@pytest.mark.parametrize("more", UNUSUAL)
-def test_a_record_may_hold_less_or_more_than_it_does_today(more: Mapping[str, object]):
-    payload = {"message": "m", "replacement_history": kept("kept"), **more}
-    data = rollout(session(), turn(user("a")), record("compacted", payload))
-
-    assert said(history(data)) == ["kept"]
+    assert sent(*steps) == ["kept" if counts else "a", "b"]
 
 
 @BOTH
 def test_without_a_replacement_what_people_said_and_the_message_are_left(form: Form):
-    data = rollout(
-        session(form),
-        turn(environment(), user("a"), shell("ls"), assistant("gone"), user("b", images=1)),
-        compacted("summary"),
-        turn(user("c")),
-    )
+    before = turn(environment(), user("a"), shell("ls"), assistant("gone"), user("b", images=1))
 
-    found = history(data)
+    found = history(rollout(session(form), before, compacted("summary"), turn(user("c"))))
 
     assert said(found) == ["a", "b", "summary", "c"]
     assert found.reconstructed
     assert found.baseline is None
 
 
-def test_a_summary_of_an_earlier_compaction_does_not_outlive_the_next(
+def test_a_summary_is_no_prompt_and_without_one_a_note_says_so(
     codex_summary: Callable[[str], str],
 ):
-    data = rollout(
-        session("legacy"),
-        turn(user("a")),
-        compacted(codex_summary("first")),
-        turn(user("b")),
-        compacted(codex_summary("second")),
-    )
+    one, two = codex_summary("first"), codex_summary("second")
+    a, b = turn(user("a")), turn(user("b"))
 
-    assert said(history(data)) == ["a", "b", codex_summary("second")]
-
-
-def test_without_a_summary_a_note_says_so():
-    data = rollout(session("legacy"), turn(user("a")), compacted(""))
-
-    assert said(history(data)) == ["a", NO_SUMMARY]
+    assert sent(a, compacted(one), b, compacted(two)) == ["a", "b", two]
+    assert sent(a, b, compacted(one), rollback(1)) == ["a"]
+    assert sent(a, compacted("")) == ["a", NO_SUMMARY]
 
 
 def test_what_people_said_is_kept_from_the_newest_on_and_cut_where_it_is_too_long():
-    room = 4 * KEPT_TOKENS
-    data = rollout(
-        session("legacy"),
-        turn(user("too old")),
-        turn(injected("a" * 1000, "b" * 1000)),
-        turn(user("c" * (room - 1600))),
-        compacted("summary"),
-    )
+    newest = "c" * (4 * KEPT_TOKENS - 1600)
+    parts = injected("a" * 1000, "b" * 1000)
 
-    assert said(history(data)) == [
+    assert sent(user("too old"), parts, user(newest), compacted("summary")) == [
         f"{'a' * 800}|…100 tokens truncated…|{'b' * 800}",
-        "c" * (room - 1600),
+        newest,
         "summary",
     ]
 
@@ -521,87 +395,50 @@ def test_what_people_said_is_kept_from_the_newest_on_and_cut_where_it_is_too_lon
     ],
 )
 def test_what_outlives_a_compaction_is_what_codex_takes_for_a_prompt(text: str, counts: bool):
-    data = rollout(session("legacy"), turn(injected(text)), compacted("summary"))
+    left = sent(turn(injected(text)), compacted("summary"))
 
-    assert said(history(data)) == ([text, "summary"] if counts else ["summary"])
+    assert left == ([text, "summary"] if counts else ["summary"])
 
 
 # --- rollbacks -----------------------------------------------------------------------------------
 
 
-def test_a_rollback_takes_the_newest_turns_and_their_context():
-    data = rollout(
-        session("legacy"),
-        turn(environment(), user("a"), assistant("1")),
-        turn(
-            injected("<permissions instructions>x", role="developer"),
-            injected("<turn_aborted>x</turn_aborted>"),
-            user("b"),
-            assistant("2"),
+PERMISSIONS = injected("<permissions instructions>", role="developer")
+CONTEXT = (PERMISSIONS, injected("<turn_aborted>x</turn_aborted>"))
+FIRST = turn(turn_context(), user("a"), assistant("1"))
+
+
+@pytest.mark.parametrize(
+    ("steps", "left"),
+    [
+        ((FIRST, turn(*CONTEXT, user("b"), assistant("2")), rollback(1), user("c")), "a 1 c"),
+        (
+            (PERMISSIONS, user("a"), rollback(0), user("b"), rollback(9)),
+            "<permissions instructions>",
         ),
-        rollback(1),
-        turn(user("c")),
-    )
-
-    assert said(history(data))[1:] == ["a", "1", "c"]
-
-
-def test_a_rollback_of_more_than_there_is_leaves_what_came_before_the_first_turn():
-    data = rollout(
-        session("legacy"), turn(environment(), user("a")), rollback(0), turn(user("b")), rollback(9)
-    )
-
-    assert said(history(data)) == [ENVIRONMENT]
-
-
-def test_a_rollback_past_a_compaction_brings_the_history_before_it_back():
-    data = rollout(
-        session("legacy"),
-        turn(turn_context(), user("a"), assistant("1")),
-        turn(turn_context(), user("b"), compacted("", kept("short")), assistant("2")),
-        rollback(1),
-        turn(user("c")),
-    )
-
-    assert said(history(data)) == ["a", "1", "c"]
+        ((FIRST, turn(user("b"), compacted("", kept("short"))), rollback(1), user("c")), "a 1 c"),
+    ],
+    ids=["with their context", "more than there is", "past a compaction"],
+)
+def test_a_rollback_takes_the_newest_turns(steps: tuple[Step, ...], left: str):
+    assert " ".join(sent(*steps)) == left
 
 
 def test_the_settings_to_compare_with_are_cleared_by_a_compaction_and_come_back_with_a_rollback():
-    first = turn(turn_context(), user("a"))
-    after = rollout(session("legacy"), first, turn(user("b"), compacted("", kept("s"))))
-    back = rollout(session("legacy"), first, turn(user("b"), compacted("", kept("s"))), rollback(1))
-
-    assert history(rollout(session("legacy"), first)).baseline == 3
-    assert history(after).baseline is None
-    assert history(back).baseline == 3
-
-
-def test_a_summary_made_of_messages_is_no_turn_that_a_rollback_could_take(
-    codex_summary: Callable[[str], str],
-):
-    data = rollout(
-        session("legacy"),
-        turn(user("a")),
-        turn(user("b")),
-        compacted(codex_summary("s")),
+    steps = (
+        turn(turn_context(), user("a")),
+        turn(user("b"), compacted("", kept("s"))),
         rollback(1),
     )
+    baselines = [history(rollout(session("legacy"), *steps[:n])).baseline for n in (1, 2, 3)]
 
-    assert said(history(data)) == ["a"]
+    assert baselines == [3, None, 3]
 
 
 # --- chains of files -----------------------------------------------------------------------------
 
 
-def test_a_fork_begins_with_what_its_base_says_below_the_cut():
-    base = rollout(session(), turn(user("a"), assistant("1")), turn(user("not in the fork")))
-    at = based_on("base", 7, 0)
-    fork = rollout(session(thread="f", history_base=at), turn(user("c")))
-
-    assert said(history(fork, (base, 7))) == ["a", "1", "c"]
-
-
-def test_a_compaction_in_a_base_counts_for_what_builds_on_it():
+def test_a_fork_begins_with_what_its_bases_say_below_their_cuts():
     base = rollout(
         session(), turn(user("a")), compacted("", kept("short")), turn(user("b")), turn(user("no"))
     )
@@ -609,32 +446,24 @@ def test_a_compaction_in_a_base_counts_for_what_builds_on_it():
     last = rollout(session(history_base=based_on("middle", 15, 0)), turn(user("d")))
 
     assert said(history(last, (base, 10), (middle, 15))) == ["short", "b", "c", "d"]
+    assert said(history(last, (base, 5), (middle, 15))) == ["a", "c", "d"]
 
 
 def test_a_head_in_the_middle_of_a_paginated_file_hides_what_is_before_it():
-    head = {"id": "other", "history_mode": "paginated"}
-    data = rollout(session(), turn(user("a")), record("session_meta", head), turn(user("b")))
-    copied = rollout(session(), record("session_meta", head), turn(user("a")))
-    legacy = rollout(session("legacy"), turn(user("a")), record("session_meta", {"id": "x"}))
+    head = record("session_meta", {"id": "other", "history_mode": "paginated"})
 
-    assert said(history(data)) == ["b"]
-    assert said(history(copied)) == ["a"]
-    assert said(history(legacy)) == ["a"]
+    assert sent(turn(user("a")), head, turn(user("b")), form="paginated") == ["b"]
+    assert sent(head, turn(user("a")), form="paginated") == ["a"]
+    assert sent(turn(user("a")), record("session_meta", {"id": "x"})) == ["a"]
 
 
 # --- any bytes -----------------------------------------------------------------------------------
 
 
 def test_the_oldest_files_are_read_as_well():
-    data = rollout(
-        session("bare"),
-        raw(b'{"record_type":"state"}\n'),
-        user("a"),
-        shell("ls"),
-        assistant("b"),
-    )
+    steps = (raw(b'{"record_type":"state"}\n'), user("a"), shell("ls"), assistant("b"))
 
-    assert said(history(data)) == ["a", "function_call:c1", "function_call_output:c1", "b"]
+    assert sent(*steps, form="bare") == ["a", "function_call:c1", "function_call_output:c1", "b"]
 
 
 def test_damage_costs_no_more_than_the_line_it_is_in():
@@ -659,28 +488,18 @@ def test_damage_costs_no_more_than_the_line_it_is_in():
 
 @BOTH
 def test_a_last_line_without_its_end_counts_when_it_is_whole(form: Form):
-    data = rollout(session(form), turn(user("a")), assistant("b"))
-    lines = data.splitlines(keepends=True)
+    lines = rollout(session(form), turn(user("a")), assistant("b")).splitlines(keepends=True)
     whole = next(i for i in range(len(lines)) if b'"text":"b"' in lines[i])
 
     assert said(history(b"".join(lines[: whole + 1]).rstrip())) == ["a", "b"]
     assert said(history(b"".join(lines[: whole + 1])[:-3])) == ["a"]
 
 
-def test_other_key_orders_and_spaces_are_read_the_same():
-    payload = {"content": [TEXT], "role": "user", "type": "message"}
-    line = {"type": "response_item", "payload": payload, "timestamp": "x"}
-    data = rollout(session("legacy"), raw(b" " + json.dumps(line, indent=None).encode() + b" \n"))
-
-    assert said(history(data)) == ["x"]
-
-
 @pytest.mark.parametrize("quoted", ["compacted", "thread_rolled_back"])
 def test_what_an_output_quotes_is_no_record(quoted: str):
     inner = json.dumps({"timestamp": "x", "type": quoted, "payload": {"num_turns": 1}})
-    data = rollout(session("legacy"), turn(user("a"), shell("cat", f"{inner}\n{inner}")))
 
-    assert len(history(data).items) == 3
+    assert len(sent(turn(user("a"), shell("cat", f"{inner}\n{inner}")))) == 3
 
 
 TAKE_BACK = [rollback(1), rollback(2)]
@@ -726,8 +545,7 @@ def test_every_call_has_an_output_and_every_output_a_call(steps: list[Step], for
     items = history(rollout(session(form), *steps)).items
 
     calls = {item["call_id"] for item in items if item["type"] == "function_call"}
-    answers = {item["call_id"] for item in items if item["type"] == "function_call_output"}
-    assert calls == answers
+    assert calls == {item["call_id"] for item in items if item["type"] == "function_call_output"}
 
 
 @given(st.lists(STEPS, max_size=20), st.lists(STEPS, max_size=10))

@@ -225,9 +225,7 @@ def test_a_mark_at_the_beginning_of_the_file_is_no_part_of_its_first_line():
 def test_a_line_that_gives_nothing_is_passed_over_and_counted(line: bytes, reason: str):
     data = rollout(session(), user("before"), raw(line + b"\n"), user("after"))
 
-    replay = read(data)
-
-    assert replay.scale.skipped.get(reason) == 1
+    assert read(data).scale.skipped.get(reason) == 1
     assert task(data) == ("after", "u2")
 
 
@@ -266,8 +264,7 @@ def test_a_torn_line_gives_nothing_even_where_its_end_looks_whole(lose: int):
         (legacy, {"a.py": ("file", 9), "b.py": ("file", 8)}),
         (paginated, {"ls": ("command", 4), "a.py": ("file", 5)}),
     ):
-        replay = read(data)
-        found = replay.checkpoint((), {}).artifacts
+        found = read(data).checkpoint((), {}).artifacts
         assert {uri: (a.kind, a.last_observed_seq) for uri, a in found.items()} == expected
 
 
@@ -312,8 +309,7 @@ def test_an_escaped_nul_is_a_control_character():
 @pytest.mark.parametrize("around", [-1, 0, 1])
 def test_a_line_may_be_as_long_as_what_is_offered_at_a_time(around: int):
     for step in (user, reasoning):
-        base = len(rollout(session(), step("")))
-        padding = "y" * (OFFERED - base + around)
+        padding = "y" * (OFFERED - len(rollout(session(), step(""))) + around)
         data = rollout(session(), step(padding), complete(), user("after"))
 
         assert read(data).seq == read(data).seq

@@ -25,46 +25,28 @@ def found(line: bytes) -> list[tuple[str | None, bytes]]:
 @pytest.mark.parametrize(
     ("line", "members"),
     [
-        pytest.param(
+        (
             rb'{"payload":{"a":"x","b":-1.5e3,"c":null}}',
             [("a", b'"x"'), ("b", b"-1.5e3"), ("c", b"null")],
-            id="plain values",
         ),
-        pytest.param(
+        (
             rb'{"payload":{"a":{"b":[{"a":1},[]]},"c":[{}]}}',
             [("a", rb'{"b":[{"a":1},[]]}'), ("c", b"[{}]")],
-            id="nested values are one member each",
         ),
-        pytest.param(
-            rb'{"payload":{"a":["}]\"{"],"\"}":"\\"}}',
-            [("a", rb'["}]\"{"]'), ('"}', rb'"\\"')],
-            id="brackets and quotes within texts",
-        ),
-        pytest.param(
-            b' { "payload" : { "a" : 1 , "b" :\t[ 2 ] } , "c" : 3 } ',
-            [("a", b"1"), ("b", b"[ 2 ]")],
-            id="white space",
-        ),
-        pytest.param(rb'{"payload":{"\u0061":1}}', [("a", b"1")], id="an escaped name"),
-        pytest.param(rb'{"payload":{"\ud800":1}}', [("\ufffd", b"1")], id="half a character"),
-        pytest.param(
-            b'{"a":{"payload":{"b":1}},"payload":{"c":2},"d":3}',
-            [("c", b"2")],
-            id="nothing of another member of the line",
-        ),
-        pytest.param(
-            b'{"payload":{"a":1},"payload":{"a":2}}',
-            [("a", b"1"), ("a", b"2")],
-            id="two payloads",
-        ),
-        pytest.param(b'{"payload":{},"a":1}', [], id="an empty payload"),
-        pytest.param(b'{"payload":[{"a":1}]}', [], id="a list"),
-        pytest.param(b'{"payload":"{\\"a\\":1}"}', [], id="a text"),
-        pytest.param(b'{"payload":null,"a":1}', [], id="null"),
-        pytest.param(b'[{"payload":{"a":1}}]', [], id="no record"),
-        pytest.param(b"", [], id="nothing"),
-        pytest.param(b'{"payload":{"a":[1', [("a", b"[1")], id="broken off in a list"),
-        pytest.param(b'{"payload":{"a":', [("a", b"")], id="broken off before a value"),
+        (rb'{"payload":{"a":["}]\"{"],"\"}":"\\"}}', [("a", rb'["}]\"{"]'), ('"}', rb'"\\"')]),
+        (b' { "payload" : { "a" : 1 , "b" :\t[ 2 ] } , "c" : 3 } ', [("a", b"1"), ("b", b"[ 2 ]")]),
+        (rb'{"payload":{"\u0061":1}}', [("a", b"1")]),  # an escaped name
+        (rb'{"payload":{"\ud800":1}}', [("\ufffd", b"1")]),  # half a character
+        (b'{"a":{"payload":{"b":1}},"payload":{"c":2},"d":3}', [("c", b"2")]),
+        (b'{"payload":{"a":1},"payload":{"a":2}}', [("a", b"1"), ("a", b"2")]),  # two payloads
+        (b'{"payload":{},"a":1}', []),  # an empty payload
+        (b'{"payload":[{"a":1}]}', []),  # a list
+        (b'{"payload":"{\\"a\\":1}"}', []),  # a text
+        (b'{"payload":null,"a":1}', []),  # null
+        (b'[{"payload":{"a":1}}]', []),  # no record
+        (b"", []),  # nothing
+        (b'{"payload":{"a":[1', [("a", b"[1")]),  # broken off in a list
+        (b'{"payload":{"a":', [("a", b"")]),  # broken off before a value
     ],
 )
 def test_what_stands_directly_in_a_payload_is_found(

@@ -85,9 +85,7 @@ def test_only_what_the_evidence_names_gives_it_a_hash():
 
 
 def test_the_65th_fact_evicts_the_one_touched_longest_ago():
-    told = [fact(f"k{number:02}", seq=number) for number in range(65)]
-
-    found = after(*told).facts
+    found = after(*[fact(f"k{number:02}", seq=number) for number in range(65)]).facts
 
     assert len(found) == 64
     assert "k00" not in found

@@ -41,17 +41,15 @@ def test_a_patch_names_its_files_in_order():
 @pytest.mark.parametrize(
     "lines",
     [
-        pytest.param(("*** Add File: a", "+*** Add File: x"), id="added"),
-        pytest.param(
-            ("*** Add File: a", "+b\f*** Add File: x\u2028*** Add File: y"), id="mid-line"
-        ),
-        pytest.param(("*** Update File: a", " *** Add File: x"), id="context"),
-        pytest.param(("*** Update File: a", "@@", " *** End Patch", " b"), id="context of an end"),
-        pytest.param(("*** Update File: a", "@@", "-*** Move to: x"), id="removed"),
-        pytest.param(("*** Update File: a", "@@ *** Add File: x"), id="the header of a hunk"),
-        pytest.param(("*** Add File: a", "*** End Patch", "*** Add File: x"), id="after the end"),
-        pytest.param(("*** Environment ID: x", "*** Add File: a"), id="an environment"),
-        pytest.param(("*** Add File:", "*** Add File: a"), id="no name"),
+        ("*** Add File: a", "+*** Add File: x"),  # added
+        ("*** Add File: a", "+b\f*** Add File: x\u2028*** Add File: y"),  # mid-line
+        ("*** Update File: a", " *** Add File: x"),  # context
+        ("*** Update File: a", "@@", " *** End Patch", " b"),  # context of an end
+        ("*** Update File: a", "@@", "-*** Move to: x"),  # removed
+        ("*** Update File: a", "@@ *** Add File: x"),  # the header of a hunk
+        ("*** Add File: a", "*** End Patch", "*** Add File: x"),  # after the end
+        ("*** Environment ID: x", "*** Add File: a"),  # an environment
+        ("*** Add File:", "*** Add File: a"),  # no name
     ],
 )
 def test_only_headers_outside_of_content_count(lines: tuple[str, ...]):
@@ -61,12 +59,10 @@ def test_only_headers_outside_of_content_count(lines: tuple[str, ...]):
 @pytest.mark.parametrize(
     "text",
     [
-        pytest.param("  *** Begin Patch \r\n\t*** Add File: a \r\n+b\r\n*** End Patch", id="space"),
-        pytest.param(
-            "<<'EOF'\n*** Begin Patch\n*** Add File: a\n+b\n*** End Patch\nEOF\n", id="doc"
-        ),
-        pytest.param("*** Begin Patch\n*** Add File: a\n+b", id="no end"),
-        pytest.param("\n\n*** Begin Patch\n\n*** Add File: a\n\n*** End Patch", id="empty lines"),
+        "  *** Begin Patch \r\n\t*** Add File: a \r\n+b\r\n*** End Patch",  # space
+        "<<'EOF'\n*** Begin Patch\n*** Add File: a\n+b\n*** End Patch\nEOF\n",  # doc
+        "*** Begin Patch\n*** Add File: a\n+b",  # no end
+        "\n\n*** Begin Patch\n\n*** Add File: a\n\n*** End Patch",  # empty lines
     ],
 )
 def test_white_space_and_a_wrapping_heredoc_are_allowed(text: str):
@@ -76,8 +72,8 @@ def test_white_space_and_a_wrapping_heredoc_are_allowed(text: str):
 @pytest.mark.parametrize(
     "lines",
     [
-        pytest.param(("*** Move to: x", "*** Add File: a", "*** Move to: y"), id="not an update"),
-        pytest.param(("*** Add File: a", "+b", "*** Move to: "), id="nowhere"),
+        ("*** Move to: x", "*** Add File: a", "*** Move to: y"),  # not an update
+        ("*** Add File: a", "+b", "*** Move to: "),  # nowhere
     ],
 )
 def test_only_an_update_moves_a_file(lines: tuple[str, ...]):

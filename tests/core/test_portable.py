@@ -88,9 +88,8 @@ def test_of_too_many_turns_and_modes_the_newest_go():
     turns = tuple(map(played, range(1, MAX_TURNS + 6)))
     modes = tuple(ModeChange(n, f"m{n}", None) for n in range(MAX_MODES + 5))
     checkpoint = evolve(EMPTY, seq=MAX_MODES + 1)
-    known = evolve(contents(), checkpoint=checkpoint, turns=turns, modes=modes)
 
-    pack, left = packed(known, [])
+    pack, left = packed(evolve(contents(), checkpoint=checkpoint, turns=turns, modes=modes), [])
 
     assert [pack.turns[0].number, pack.turns[-1].number] == [6, MAX_TURNS + 5]
     # What came behind the checkpoint is none of it.
@@ -239,8 +238,7 @@ def test_a_pack_with_a_name_that_is_none_is_refused():
 
 def test_a_note_is_either_given_or_taken_back():
     told: dict[str, Any] = orjson.loads(to_bytes(Pack(ORIGIN, EMPTY)))
-    both = {"seq": 1, "turnId": None, "at": None, "payload": fact("a"), "revoked": None}
-    told["notes"] = [both]
+    told["notes"] = [{"seq": 1, "turnId": None, "at": None, "payload": fact("a"), "revoked": None}]
     with pytest.raises(BadPack):
         pack_in(orjson.dumps(told))
 

@@ -89,9 +89,7 @@ def test_its_own_records_change_it_and_are_newer_than_all_of_the_seed(form: Form
 
 
 def test_a_message_without_an_id_is_cited_by_the_seq_that_goes_on() -> None:
-    replay = grown("legacy", turn(user("Now the docs"), name="own"))
-
-    task = replay.task()
+    task = grown("legacy", turn(user("Now the docs"), name="own")).task()
 
     assert task is not None
     assert task.evidence.ref.startswith("seq:1")
@@ -101,9 +99,8 @@ def test_a_message_without_an_id_is_cited_by_the_seq_that_goes_on() -> None:
 @pytest.mark.parametrize("form", ["paginated", "legacy"])
 def test_a_saved_state_goes_on_from_the_seed(form: Form) -> None:
     replay = grown(form, turn(user("Now the docs"), name="own"))
-    saved = replay.save()
 
-    again = Replay.load(saved)
+    again = Replay.load(replay.save())
 
     assert again is not None
     assert again.seq == replay.seq

@@ -216,9 +216,8 @@ def test_it_refers_to_the_item_else_to_the_number_of_its_record():
 @pytest.mark.parametrize("ref", [None, 7, "", "x" * 2000])
 def test_a_message_without_a_usable_name_is_named_after_its_number(ref: object):
     told = item("UserMessage", id=ref, content=[{"type": "text", "text": "one"}])
-    data = rollout(session(), told)
 
-    assert task(data) == ("one", "seq:1")
+    assert task(rollout(session(), told)) == ("one", "seq:1")
 
 
 def test_every_message_of_a_turn_that_counts_may_be_cited():

@@ -67,8 +67,7 @@ def test_a_further_message_in_the_same_task_steers_the_same_turn():
     data = rollout(session(), turn(user("a"), shell("ls"), user("b")), turn(user("c")))
 
     assert names(data) == ["t1", "t2"]
-    messages = [each.messages for each in read(data).state.turns.turns]
-    assert messages == [["u1", "u2"], ["u3"]]
+    assert [each.messages for each in read(data).state.turns.turns] == [["u1", "u2"], ["u3"]]
 
 
 @pytest.mark.parametrize(
@@ -119,9 +118,7 @@ def test_a_task_before_the_first_turn_belongs_to_none():
 @pytest.mark.parametrize("injection", [environment(), injected("<skill>\nx\n</skill>")])
 def test_machinery_opens_no_turn(injection: Step):
     for head in (session("legacy", events=False), session("bare"), session("legacy"), session()):
-        data = rollout(head, injection, user("a"), injection)
-
-        assert len(turns(data)) == 1
+        assert len(turns(rollout(head, injection, user("a"), injection))) == 1
 
 
 def test_once_events_tell_what_was_typed_the_history_opens_no_turn():
@@ -366,9 +363,7 @@ def test_a_rollback_takes_the_newest_turns_that_still_count(
 
 
 def test_a_turn_after_a_rollback_is_a_new_one():
-    data = rollout(*three(), rollback(2), turn(user("d"), name="d"), rollback(1))
-
-    assert names(data) == ["a"]
+    assert names(rollout(*three(), rollback(2), turn(user("d"), name="d"), rollback(1))) == ["a"]
     assert names(rollout(*three(), rollback(2), turn(user("d"), name="d"))) == ["a", "d"]
 
 

@@ -158,8 +158,7 @@ def test_reading_twice_gives_the_same_ids():
 
 
 def turn_lines() -> bytes:
-    lines = rollout(session("legacy"), turn(user("more"))).split(b"\n", 1)
-    return lines[1]
+    return rollout(session("legacy"), turn(user("more"))).split(b"\n", 1)[1]
 
 
 def test_a_window_id_is_a_uuid_of_version_7():
@@ -206,9 +205,7 @@ def test_what_set_a_compaction_off_shows_in_its_task(
     form: Form, steps: list[Step], trigger: str | None
 ):
     # The model's own summary, "m" here, is no work on the task.
-    data = rollout(session(form), *steps)
-
-    assert windows(data)[1].trigger == trigger
+    assert windows(rollout(session(form), *steps))[1].trigger == trigger
 
 
 @pytest.mark.parametrize(
@@ -239,8 +236,7 @@ def test_tokens_before_are_those_of_the_last_call_that_worked_on_the_task():
     remote = [shell("ls"), tokens(31_400), tokens(960), opened()]
 
     for steps in (local, remote):
-        data = rollout(session(), turn(user("a"), *steps))
-        assert windows(data)[1].tokens_before == 31_400
+        assert windows(rollout(session(), turn(user("a"), *steps)))[1].tokens_before == 31_400
 
 
 def test_a_report_of_more_than_the_window_holds_tells_nothing_of_what_was_in_use():

@@ -1,20 +1,14 @@
 """A disk that is full, or must not be written: a real one, so this needs the right to mount."""
 
 import json
-import os
-import shutil
-import subprocess
-import sys
-from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 
+from disks import fill, make_read_only
 from homes import Home, chat, eventually, more, thread
 from peer import Peer
 from rollouts import turn, user
-
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="mounts as Linux does")
 
 
 @pytest.fixture
@@ -26,31 +20,11 @@ def home(tmp_path: Path) -> Home:
 
 
 @pytest.fixture
-def small(tmp_path: Path) -> Generator[Path]:
-    """A state folder on a disk of 128 kB, without room for anything."""
-    folder = tmp_path / "small"
-    folder.mkdir()
-    mount = shutil.which("mount")
-    if mount is None or os.geteuid() != 0:
-        pytest.skip("no right to mount")
-    command = [mount, "-t", "tmpfs", "-o", "size=128k", "tmpfs", str(folder)]
-    if subprocess.run(command, capture_output=True, check=False).returncode != 0:
-        pytest.skip("no right to mount")
-    try:
-        (folder / "state").mkdir()
-        fill(folder)
-        yield folder / "state"
-    finally:
-        subprocess.run(["umount", "-l", str(folder)], check=True)
-
-
-def fill(folder: Path) -> None:
-    with (folder / "filler").open("wb", buffering=0) as filler:
-        try:
-            while True:
-                filler.write(b"x" * 1024)
-        except OSError:
-            return
+def small(disk: Path) -> Path:
+    """A state folder on a disk without room for anything."""
+    (disk / "state").mkdir()
+    fill(disk)
+    return disk / "state"
 
 
 def test_on_a_full_disk_every_answer_comes_with_a_word_about_it(home: Home, small: Path) -> None:
@@ -94,7 +68,7 @@ def test_a_server_on_a_full_disk_answers_and_stores_when_there_is_room(
 
 
 def test_on_a_disk_that_must_not_be_written_every_answer_comes(home: Home, small: Path) -> None:
-    subprocess.run(["mount", "-o", "remount,ro", str(small.parent)], check=True)
+    make_read_only(small.parent)
     state = ("--state-dir", str(small))
 
     assert len(home.json("sessions", *state)) == 29

@@ -1,95 +1,47 @@
 """A process that is killed while it gives a name: it is the old one or the new one."""
 
-import signal
 import sys
 from pathlib import Path
 
 import orjson
 import pytest
 
-import python
-from homes import SERVER, Home, chat, thread
+from homes import Home, chat, thread
+from killing import again, killed_at_each_step
 from rollouts import rollout, session, user
 
 RENAME = """
-import os, signal, sys
-
-home, thread, name, what, left = sys.argv[1:]
-left = int(left)
-
-def dying(plain):
-    def call(file, *more):
-        global left
-        left -= 1
-        if left < 0:
-            if what == "write":
-                plain(file, more[0][: len(more[0]) // 2])  # as much as had come to the disk
-            os.kill(os.getpid(), signal.SIGKILL)
-        return plain(file, *more)
-    return call
-
-from codex_checkpoints import assembly
-from codex_checkpoints.assembly import Places
-
-house = assembly.assemble(Places(home, os.path.join(home, "codex-checkpoints")))
-house.sessions.refresh()
-setattr(os, what, dying(getattr(os, what)))
-house.sessions.rename(thread, name)
-house.sessions.close()
+def work(sessions, root, session):
+    sessions.rename(session, "new")
 """
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    """A session of each history mode, with an old name."""
-    home = Home(tmp_path)
-    home.put(chat("paginated"))
-    home.put(rollout(session("legacy", thread=thread(2)), user("legacy")), 2)
-    for number in (1, 2):
-        assert rename(home, number, "old", "write", 99) == 0
-    return home
-
-
-def rename(home: Home, number: int, name: str, what: str, left: int) -> int:
-    done = python.run(
-        [sys.executable, "-c", RENAME, str(home.root), thread(number), name, what, str(left)],
-        env=home.environment({"PYTHONPATH": str(SERVER)}),
-        check=False,
-        capture_output=True,
-    )
-    assert done.returncode in {0, -signal.SIGKILL}, done.stderr.decode()
-    return done.returncode
-
-
-def title(home: Home, number: int) -> str | None:
-    with home.house() as house:
-        return next(
-            each.title
-            for each in house.sessions.summaries.page().items
-            if each.session_id == thread(number)
-        )
+def files(home: Home, number: int) -> list[Path]:
+    ours = home.state / "sessions" / thread(number) / "metadata.jsonl"
+    return [ours, home.root / "session_index.jsonl"][:number]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL")
-@pytest.mark.parametrize("number", [1, 2])
-@pytest.mark.parametrize("what", ["write", "fsync"])
-def test_a_name_is_the_old_one_or_the_new_one(home: Home, number: int, what: str) -> None:
-    files = [home.state / "sessions" / thread(number) / "metadata.jsonl"]
-    files += [home.root / "session_index.jsonl"] if number == 2 else []
-    killed = 0
-    for left in range(9):
-        before = [file.read_bytes() for file in files]
-        name = f"new {left}"
-        if rename(home, number, name, what, left) == 0:
-            break
-        killed += 1
-        assert title(home, number) in {"old", *(f"new {each}" for each in range(left + 1))}
-        for file, data in zip(files, before, strict=True):
-            assert file.read_bytes().startswith(data)
+@pytest.mark.parametrize("number", [1, 2], ids=["paginated", "legacy"])
+def test_a_name_is_the_old_one_or_the_new_one(tmp_path: Path, number: int) -> None:
+    home = Home(tmp_path / "template")
+    home.put(chat("one"))
+    home.put(rollout(session("legacy", thread=thread(2)), user("two")), 2)
+    with home.house() as house:
+        house.sessions.rename(thread(number), "old")
+    before = [file.read_bytes() for file in files(home, number)]
 
-    assert killed == len(files)
-    assert title(home, number) == f"new {killed}"
-    for file in files:
-        *_, last = file.read_bytes().splitlines()
-        assert f"new {killed}" in orjson.loads(last).values()
-    assert not list(home.root.rglob("*.tmp"))
+    tries = killed_at_each_step(RENAME, home, tmp_path / "killed", thread(number))
+
+    seen: set[str | None] = set()
+    for at in range(1, tries):
+        here = again(tmp_path / "killed" / str(at))
+        with here.house() as house:
+            titles = {each.session_id: each.title for each in house.sessions.summaries.page().items}
+            seen.add(titles[thread(number)])
+            house.sessions.rename(thread(number), "next")
+        for file, data in zip(files(here, number), before, strict=True):
+            assert file.read_bytes().startswith(data)
+            assert "next" in orjson.loads(file.read_bytes().splitlines()[-1]).values()
+        assert not list(here.root.rglob("*.tmp"))
+    assert seen == {"old", "new"}

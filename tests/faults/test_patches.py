@@ -5,7 +5,6 @@ one transaction; names go into files, line by line.
 """
 
 import contextlib
-import json
 import os
 import shutil
 import sqlite3
@@ -18,95 +17,37 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-import python
 from codex_checkpoints.storage.contract import Patch, StorageFailed, ThreadQuery
 from codex_checkpoints.storage.local import LocalThreadStore
-from homes import SERVER, WAIT, Home, chat, thread, without_rights
+from homes import SERVER, Home, chat, thread, without_rights
+from killing import again, killed_at_each_step
 from rollouts import rollout, session, turn, user
 from stores import AT
 
 NUMBERS = range(1, 7)
-FORGOTTEN = 6
 
-# Does the work in the same home again and again, each time from the same beginning: first it dies
-# before the first step, then before the second, and so on, until it lives to the end.  A step is a
-# call to the system for a file, a statement of SQL, or some work of the database in between.
-WORKSHOP = """
-import json, os, shutil, signal, sqlite3, sys
-
-home, saved = sys.argv[1:]
-from codex_checkpoints.storage import local as local_store
-from codex_checkpoints.storage.contract import Patch
+# A step is here also a statement of SQL, or some work of the database in between.
+PATCH = """
 from attrs import evolve
+from codex_checkpoints.storage.contract import Patch
 
-STEPS = ("open", "write", "fsync", "mkdir", "unlink")
-
-def begin_anew():
-    for name in os.listdir(home):
-        path = os.path.join(home, name)
-        shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
-    shutil.copytree(saved, home, dirs_exist_ok=True)
-
-def opened():
-    clock = lambda: "2026-11-21T13:00:00.000Z"
-    return local_store.LocalThreadStore(home, home + "/codex-checkpoints", clock)
-
-def work(store, step):
-    rows = sorted(store.rows().values(), key=lambda row: row.session_id)
-    seen = [0]
-    def count(*_):
-        seen[0] += 1
-        if seen[0] > step:
-            os.kill(os.getpid(), signal.SIGKILL)
-    def counted(plain):
-        def call(*arguments, **named):
-            count()
-            if seen[0] == step and plain.__name__ == "write":  # killed amid it, the next time
-                plain(arguments[0], arguments[1][: len(arguments[1]) // 2])
-                os.kill(os.getpid(), signal.SIGKILL)
-            return plain(*arguments, **named)
-        return call
-    for name in STEPS:
-        setattr(os, name, counted(getattr(os, name)))
-    store._index._connection.set_trace_callback(count)
-    store._index._connection.set_progress_handler(count, 25)
-    *told, gone = rows
+def work(sessions, root):
+    store = sessions.catalogue.store
+    store._index._connection.set_trace_callback(step)
+    store._index._connection.set_progress_handler(step, 25)
+    *told, gone = sorted(store.rows().values(), key=lambda row: row.session_id)
     store.update_thread_metadata(
         [(row.session_id, Patch(name="new", row=evolve(row, task="new"))) for row in told[:2]]
         + [(row.session_id, Patch(row=evolve(row, task="new"))) for row in told[2:]]
         + [(gone.session_id, Patch(row=None, of=gone.path))]
     )
-
-def found():
-    store = opened()
-    rows = sorted(store.rows().values(), key=lambda row: row.session_id)
-    fault = [each.code for each in store.faults()]
-    whole = store._index._connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-    names = [store.name_of(row) for row in rows[:2]]
-    store.close()
-    return {"tasks": [row.task for row in rows], "names": names, "whole": whole, "faults": fault}
-
-told, step = [], 0
-while True:
-    begin_anew()
-    child = os.fork()
-    if child == 0:
-        work(opened(), step)
-        os._exit(0)
-    _, status = os.waitpid(child, 0)
-    told.append(found() | {"died": os.WIFSIGNALED(status)})
-    if not told[-1]["died"]:
-        assert os.WEXITSTATUS(status) == 0
-        break
-    step += 1
-print(json.dumps(told))
 """
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
     """Sessions of which the store was told; the first two have a name."""
-    home = Home(tmp_path)
+    home = Home(tmp_path / "template")
     home.put(rollout(session("legacy", thread=thread(1)), turn(user("old"))))
     for number in NUMBERS[1:]:
         home.put(chat("old", number), number)
@@ -122,30 +63,26 @@ def opened(home: Home) -> LocalThreadStore:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
 def test_a_patch_is_there_as_a_whole_or_not_at_all(tmp_path: Path, home: Home) -> None:
-    saved = tmp_path / "saved"
-    shutil.copytree(home.root, saved)
+    tries = killed_at_each_step(PATCH, home, tmp_path / "killed")
 
-    done = python.run(
-        [sys.executable, "-c", WORKSHOP, str(home.root), str(saved)],
-        env=home.environment({"PYTHONPATH": str(SERVER)}),
-        stdout=subprocess.PIPE,
-        timeout=WAIT * 3,
-        check=True,
-    )
-
-    told: list[dict[str, Any]] = json.loads(done.stdout)
-    assert sum(each["died"] for each in told) > 30
+    assert tries > 30
     seen: set[tuple[Any, ...]] = set()
-    for each in told:
-        assert (each["whole"], each["faults"]) == (True, [])
-        tasks, names = tuple(each["tasks"]), tuple(each["names"])
-        assert tasks in {("old",) * len(NUMBERS), ("new",) * (len(NUMBERS) - 1)}
+    for at in range(1, tries + 1):
+        here = again(tmp_path / "killed" / str(at))
+        with contextlib.closing(opened(here)) as store:
+            rows = sorted(store.rows().values(), key=lambda row: row.session_id)
+            names = tuple(store.name_of(row) for row in rows[:2])
+            assert store.faults() == ()
+        with contextlib.closing(sqlite3.connect(here.state / "index.sqlite")) as index:
+            assert index.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        tasks = [row.task for row in rows]
+        assert tasks in (["old"] * len(NUMBERS), ["new"] * (len(NUMBERS) - 1))
         # One name after the other, and all of them before what can be told again.
         assert names in {("old", "old"), ("new", "old"), ("new", "new")}
         assert names == ("new", "new") or tasks[0] == "old"
         seen.add((tasks[0], names))
     assert len(seen) == 4
-    assert told[-1]["tasks"][0] == "new"
+    assert tasks[0] == "new"
 
 
 def test_a_part_of_the_index_that_had_not_come_to_the_disk_is_as_if_never_written(

@@ -1,62 +1,29 @@
 """Accepted updates survive whatever happens while one is written; what was not accepted is gone."""
 
 import json
-import os
-import shutil
-import signal
 import subprocess
 import sys
-import time
-from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import python
+from codex_checkpoints.assembly import Assembly
+from codex_checkpoints.service.notes import Notes
+from codex_checkpoints.storage import records as stamps
+from disks import fill
 from homes import WAIT, Home, chat, snapshot, thread
+from killing import again, killed_at_each_step
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="kills and mounts as POSIX does")
 
-DIE = """
-import os, signal
+APPLY = """
+from codex_checkpoints.service.notes import Notes
 
-what, when = os.environ["DIE_AT"].split(":")
-plain = getattr(os, what)
-
-def is_ours(first):
-    name = first if isinstance(first, str) else os.readlink(f"/proc/self/fd/{first}")
-    return name.endswith(("updates.jsonl", "00001"))
-
-def die():
-    os.kill(os.getpid(), signal.SIGKILL)
-
-def call(first, *more, **named):
-    if not is_ours(first):
-        return plain(first, *more, **named)
-    if when == "before":
-        die()
-    if when == "half":
-        plain(first, more[0][: len(more[0]) // 2])
-        die()
-    if when == "whole":
-        plain(first, more[0][:-1])
-        die()
-    done = plain(first, *more, **named)
-    die()
-
-setattr(os, what, call)
+def work(sessions, root, session, payload):
+    Notes(sessions, stamps.now, stamps.new_id).apply(session, payload.encode())
 """
-
-POINTS = [
-    ("open:after", 0, False),
-    ("write:before", 0, False),
-    ("write:half", 0, False),
-    ("write:half", 1, False),
-    ("write:whole", 1, True),  # all but its line end: it is there, though nobody was told
-    ("fsync:before", 0, True),
-    ("fsync:after", 1, True),
-]
 
 HOLD = """
 import sys
@@ -69,16 +36,20 @@ with Records(sys.argv[1]).appending(sys.argv[2]):
 
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
-    home = Home(tmp_path)
+    home = Home(tmp_path / "template")
     home.put(chat("begin"))
     assert home.run("show", thread(1)).returncode == 0
     return home
 
 
+def claim(key: str) -> str:
+    evidence = {"source": "user", "ref": "task"}
+    return json.dumps({"kind": "fact", "key": key, "value": "so it is", "evidence": evidence})
+
+
 def payload(folder: Path, key: str) -> str:
     file = folder / f"{key}.json"
-    claim = {"kind": "fact", "key": key, "value": "so it is"}
-    file.write_text(json.dumps(claim | {"evidence": {"source": "user", "ref": "task"}}))
+    file.write_text(claim(key))
     return str(file)
 
 
@@ -86,32 +57,36 @@ def keys(home: Home) -> list[str]:
     return [each["id"] for each in home.json("notes", thread(1))]
 
 
+def notes(house: Assembly) -> Notes:
+    return Notes(house.sessions, stamps.now, stamps.new_id)
+
+
 def updates(home: Home) -> Path:
     return home.checkpoint().with_name("updates.jsonl")
 
 
-@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="names open files by /proc")
-@pytest.mark.parametrize(("point", "earlier", "there"), POINTS)
+@pytest.mark.parametrize("earlier", [0, 1])
 def test_a_writer_that_is_killed_leaves_all_or_nothing_and_the_next_goes_on(
-    home: Home, tmp_path: Path, point: str, earlier: int, there: bool
+    home: Home, tmp_path: Path, earlier: int
 ):
     before = [f"e{number}" for number in range(earlier)]
-    for key in before:
-        assert home.run("apply", thread(1), payload(tmp_path, key)).returncode == 0
+    with home.house() as house:
+        for key in before:
+            notes(house).apply(thread(1), claim(key).encode())
 
-    killed = home.run(
-        "apply", thread(1), payload(tmp_path, "killed"), first=DIE, env={"DIE_AT": point}
-    )
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    tries = killed_at_each_step(APPLY, home, tmp_path / "killed", thread(1), claim("killed"))
 
-    survived = [*before, *(["killed"] if there else [])]
-    assert keys(home) == survived
-    begun = time.monotonic()
-    assert home.run("apply", thread(1), payload(tmp_path, "next")).returncode == 0
-    assert time.monotonic() - begun < 8, "it waited for a lock that nobody holds"
-    assert keys(home) == [*survived, "next"]
-    assert json.loads(home.checkpoint().read_bytes())["facts"].keys() == {*survived, "next"}
-    assert updates(home).read_bytes().endswith(b"}\n")
+    seen: set[tuple[str, ...]] = set()
+    for at in range(1, tries):
+        here = again(tmp_path / "killed" / str(at))
+        with here.house() as house:
+            survived = [each.id for each in notes(house).notes(thread(1))]
+            seen.add(tuple(survived))
+            notes(house).apply(thread(1), claim("next").encode())
+            assert [each.id for each in notes(house).notes(thread(1))] == [*survived, "next"]
+        assert here.stored()["facts"].keys() == {*survived, "next"}
+        assert updates(here).read_bytes().endswith(b"}\n")
+    assert seen == {tuple(before), (*before, "killed")}
 
 
 def test_a_writer_waits_for_the_one_before_it(home: Home, tmp_path: Path):
@@ -136,30 +111,9 @@ def test_a_writer_waits_for_the_one_before_it(home: Home, tmp_path: Path):
 
 
 @pytest.fixture
-def small(tmp_path: Path) -> Generator[Path]:
-    """Mount a small disk with a state folder on it."""
-    folder = tmp_path / "small"
-    folder.mkdir()
-    mount = shutil.which("mount")
-    if sys.platform != "linux" or mount is None or os.geteuid() != 0:
-        pytest.skip("no right to mount")
-    command = [mount, "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(folder)]
-    if subprocess.run(command, capture_output=True, check=False).returncode != 0:
-        pytest.skip("no right to mount")
-    try:
-        (folder / "state").mkdir()
-        yield folder / "state"
-    finally:
-        subprocess.run(["umount", "-l", str(folder)], check=True)
-
-
-def fill(disk: Path) -> None:
-    with (disk / "filler").open("wb", buffering=0) as filler:
-        try:
-            while True:
-                filler.write(b"x" * 1024)
-        except OSError:
-            return
+def small(disk: Path) -> Path:
+    (disk / "state").mkdir()
+    return disk / "state"
 
 
 @pytest.mark.parametrize("earlier", [0, 1])
@@ -179,7 +133,7 @@ def test_on_a_full_disk_an_update_is_refused_and_nothing_changes(
         room = -path.stat().st_size % 4096
         with path.open("ab") as file:
             file.write(b" " * (room - 1) + b"\n")
-    fill(small.parent)
+    filler = fill(small.parent)
     before = snapshot(small / "sessions")
 
     error = told("late")["error"]
@@ -189,7 +143,7 @@ def test_on_a_full_disk_an_update_is_refused_and_nothing_changes(
     assert error["facts"].keys() >= {"rule", "hint"}
     assert snapshot(small / "sessions") == before
 
-    (small.parent / "filler").unlink()
+    filler.unlink()
     assert told("late")["accepted"]
 
 

@@ -117,8 +117,7 @@ def test_a_cold_thread_is_unpacked_before_it_goes_on(store: LocalThreadStore):
     else:
         from backports import zstd
 
-    made = store.create_thread(new(1, "paginated", said("one")), AT)
-    plain = Path(made.path)
+    plain = Path(store.create_thread(new(1, "paginated", said("one")), AT).path)
     data = plain.read_bytes()
     packed = plain.with_name(plain.name + ".zst")
     packed.write_bytes(zstd.compress(data))
@@ -457,8 +456,7 @@ def stocked(home: Home) -> Home:
     for number in range(1, 6):
         home.put(chat(f"task {number}", number), number)
     home.put(rollout(session("legacy", thread=thread(6)), user("six")), 6)
-    fork = session(thread=thread(7), forked_from_id=thread(1))
-    home.put(rollout(fork, turn(user("seven"))), 7)
+    home.put(rollout(session(thread=thread(7), forked_from_id=thread(1)), turn(user("seven"))), 7)
     with home.house() as house:
         for number in (1, 2, 6):
             house.sessions.rename(thread(number), f"name {number}")
@@ -674,8 +672,7 @@ def test_metadata_is_written_in_one_place():
             for path in package.rglob("*.py")
             if call in path.read_text(encoding="utf-8")
         }
-        expected = {"storage/durable.py", "storage/names.py"}
-        assert users == ({home_of_it} if home_of_it else expected)
+        assert users == ({home_of_it} if home_of_it else {"storage/durable.py", "storage/names.py"})
 
 
 def test_a_row_that_another_process_told_is_there_at_the_next_start(

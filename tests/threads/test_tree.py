@@ -155,6 +155,4 @@ def test_a_thousand_files_over_many_days_are_found(tmp_path: Path):
         day.mkdir(parents=True, exist_ok=True)
         (day / f"{STAMP}-01a1f865-0000-7000-8000-{number:012}.jsonl").touch()
 
-    found = scan(str(tmp_path))
-
-    assert len({each.thread_id for each in found.values()}) == 1000
+    assert len({each.thread_id for each in scan(str(tmp_path)).values()}) == 1000

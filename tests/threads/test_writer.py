@@ -16,21 +16,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import python
 from codex_checkpoints.storage import durable, locks, writer
 from codex_checkpoints.storage.contract import (
     Conflict,
     Copied,
     Item,
     StorageFailed,
-    ThreadIsLive,
     Unsupported,
 )
 from codex_checkpoints.storage.lines import line_of
 from codex_checkpoints.storage.locks import WriterLock
 from codex_checkpoints.storage.writer import Written
-from homes import SERVER, Home, chat, more, snapshot, thread
-from rollouts import rollout, session, turn, user
+from homes import Home, chat, more, snapshot, thread
+from rollouts import rollout, session, to_line, turn, user
 
 AT = datetime(2026, 11, 21, 9, 30, 0, 123456, tzinfo=UTC)
 NOTE = Item("event_msg", {"type": "note", "text": "all is well"})
@@ -63,6 +61,13 @@ def numbered(*ordinals: object) -> bytes:
     return rollout(session()) + "".join(line + "\n" for line in lines).encode()
 
 
+LONG = (262_140, 262_144, 3_000_000)
+
+
+def long_line(size: int, ordinal: int) -> bytes:
+    return to_line({"ordinal": ordinal, "type": "x", "payload": "y" * size})
+
+
 # --- a line --------------------------------------------------------------------------------------
 
 
@@ -73,12 +78,6 @@ def test_a_line_has_the_keys_in_the_order_in_which_codex_writes_them() -> None:
         b'{"timestamp":"2026-11-21T09:30:00.123Z","ordinal":7,"type":"response_item",'
         b'"payload":{"b":1,"a":[2]},"metadata":{"x":null}}\n'
     )
-
-
-def test_a_legacy_line_has_no_ordinal_and_an_item_may_bring_its_time() -> None:
-    line = line_of(Item("compacted", {}, timestamp="2026-01-01T00:00:00.000Z"), None, AT)
-
-    assert line == b'{"timestamp":"2026-01-01T00:00:00.000Z","type":"compacted","payload":{}}\n'
 
 
 def test_the_time_of_a_line_is_utc_wherever_it_is_written() -> None:
@@ -97,34 +96,11 @@ def test_a_line_is_ascii_so_that_a_part_of_it_is_utf8_too() -> None:
     assert json.loads(line)["payload"] == item.payload
 
 
-@pytest.mark.parametrize(
-    "item",
-    [
-        Item("event_msg", {"x": float("nan")}),
-        Item("event_msg", {"x": "\ud800"}),
-        Item("event_msg", {}, extra={"ordinal": 9}),
-    ],
-)
-def test_what_codex_could_not_read_is_no_line(item: Item) -> None:
-    with pytest.raises(Unsupported):
-        line_of(item, 1, AT)
-
-
 # --- a new file ----------------------------------------------------------------------------------
 
 
 def publish(home: Home, path: Path, *lines: bytes) -> None:
     writer.publish(str(path), lines, str(home.state))
-
-
-def test_a_new_session_file_appears_whole_with_the_folders_it_needs(home: Home) -> None:
-    path = home.path()
-
-    publish(home, path, b"one\n", b"two\n")
-
-    assert path.read_bytes() == b"one\ntwo\n"
-    assert list(home.state.iterdir()) == []
-    assert [each.name for each in path.parent.iterdir()] == [path.name]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has other rights")
@@ -136,15 +112,6 @@ def test_a_new_session_file_has_the_rights_that_codex_gives(home: Home) -> None:
         os.umask(old)
 
     assert home.path().stat().st_mode & 0o777 == 0o640
-
-
-def test_a_relative_path_is_a_path_too(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(home.root)
-    path = home.path().relative_to(home.root)
-
-    writer.publish(str(path), [b"one\n"], "nursery")
-
-    assert home.path().read_bytes() == b"one\n"
 
 
 @pytest.mark.parametrize("form", [".jsonl", ".jsonl.zst"])
@@ -265,52 +232,6 @@ def test_what_the_system_refuses_leaves_nothing_of_a_new_file(
 # --- an append -----------------------------------------------------------------------------------
 
 
-def test_an_append_goes_on_with_the_ordinals_and_leaves_all_bytes(home: Home) -> None:
-    path = home.put(chat("hello"))
-    before = path.read_bytes()
-    count = before.count(b"\n")
-
-    written = append(home, path, NOTE, NOTE)
-
-    after = path.read_bytes()
-    assert after.startswith(before)
-    assert after[written[0] : written[1]] == after[len(before) :]
-    assert after[len(before) :] == line_of(NOTE, count, AT) + line_of(NOTE, count + 1, AT)
-    assert written == (len(before), len(after), (count, count + 1))
-
-
-def test_a_legacy_session_gets_no_ordinals(home: Home) -> None:
-    path = home.put(rollout(session("legacy"), turn(user("hello"))))
-    before = path.read_bytes()
-
-    written = append(home, path, NOTE)
-
-    assert path.read_bytes() == before + line_of(NOTE, None, AT)
-    assert written[2] is None
-
-
-def test_a_torn_last_line_gets_its_end_in_the_same_write(
-    home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = home.put(chat("hello") + b'{"timestamp":"2026')
-    before = path.read_bytes()
-    writes: list[bytes] = []
-    write = os.write
-
-    def note(file: int, data: bytes) -> int:
-        writes.append(data)
-        return write(file, data)
-
-    monkeypatch.setattr(os, "write", note)
-    written = append(home, path, NOTE, NOTE)
-
-    assert b"".join(writes) == writes[0] == path.read_bytes()[len(before) :]
-    assert writes[0].startswith(b'\n{"timestamp"')
-    assert written[0] == len(before)
-    assert written[2] is not None
-    assert written[2][0] == before.count(b"\n")
-
-
 def test_nothing_to_append_writes_nothing(home: Home) -> None:
     path = home.put(chat("hello") + b"torn")
     before = path.read_bytes()
@@ -322,70 +243,36 @@ def test_nothing_to_append_writes_nothing(home: Home) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ordinals", "due"),
+    ("data", "due"),
     [
-        ((), 1),
-        ((1, 2, 3), 4),
-        ((1, 2, 9), 10),  # a gap
-        ((1, 2, 2, 3), 4),  # a repeat
-        ((1, 2, 3, 2), 4),  # somebody began again
-        ((1, 2, None), 3),  # a line without
-        ((1, 2, "3", 4.0, True, -1), 3),  # not numbers that count
+        (numbered(), 1),
+        (numbered(1, 2, 3), 4),
+        (numbered(1, 2, 9), 10),  # a gap
+        (numbered(1, 2, 2, 3), 4),  # a repeat
+        (numbered(1, 2, 3, 2), 4),  # somebody began again
+        (numbered(1, 2, None), 3),  # a line without
+        (numbered(1, 2, "3", 4.0, True, -1), 3),  # not numbers that count
+        (numbered(1, 2) + b"not JSON\n", 3),
+        (numbered(1, 2) + b'{"timestamp":"t","ordinal":77,"type":"event_m\n', 3),
+        (numbered(1, 2) + b'["ordinal", 77]\n', 3),
+        (numbered(1, 2) + b'{"timestamp":"t","type":"x","payload":{"ordinal":77}}\n', 3),
+        (numbered(1, 2) + b"\n \n\r\n", 3),
+        (numbered(1, 2) + b"\0" * 5000 + b"\n", 3),
+        (numbered(1, 2) + b'{"timestamp":"t","ordinal":77', 3),
+        (numbered(1, 2) + b'{"type":"from the future","ordinal":8}', 9),  # without its LF
+        (b"\n \r\n" + numbered(1, 2).replace(b"\n", b"\r\n"), 3),
+        *((numbered(4) + long_line(size, 5) + b'{"no":"ordinal"}\n' * 3, 6) for size in LONG),
+        (numbered(1, 2) + b'{"type":"x","payload":"' + b"y" * 5_000_000 + b'"}\n', 3),
     ],
+    ids=range(20),
 )
 def test_the_next_ordinal_follows_the_highest_one_near_the_end(
-    home: Home, ordinals: tuple[object, ...], due: int
+    home: Home, data: bytes, due: int
 ) -> None:
-    path = home.put(numbered(*ordinals))
+    path = home.put(data)
 
     assert append(home, path, NOTE)[2] == (due, due)
     assert last(path)["ordinal"] == due
-
-
-@pytest.mark.parametrize(
-    "end",
-    [
-        b"not JSON\n",
-        b'{"timestamp":"t","ordinal":77,"type":"event_m\n',
-        b'["ordinal", 77]\n',
-        b'{"timestamp":"t","type":"from the future","payload":{"ordinal":77}}\n',
-        b"\n \n\r\n",
-        b"\0" * 5000 + b"\n",
-        b'{"timestamp":"t","ordinal":77',
-    ],
-)
-def test_a_line_without_a_number_is_looked_past(home: Home, end: bytes) -> None:
-    path = home.put(numbered(1, 2) + end)
-
-    assert append(home, path, NOTE)[2] == (3, 3)
-
-
-def test_blank_lines_and_windows_line_ends_are_no_hindrance(home: Home) -> None:
-    path = home.put(b"\n \r\n" + numbered(1, 2).replace(b"\n", b"\r\n"))
-
-    assert append(home, path, NOTE)[2] == (3, 3)
-
-
-@pytest.mark.parametrize("kind", ["event_msg", "from the future"])
-def test_the_number_of_a_whole_line_counts_whatever_it_is(home: Home, kind: str) -> None:
-    unknown = b'{"type":"' + kind.encode() + b'","ordinal":8}'
-    path = home.put(numbered(1, 2) + unknown)  # even without its LF
-
-    assert append(home, path, NOTE)[2] == (9, 9)
-
-
-@pytest.mark.parametrize("size", [262_140, 262_144, 3_000_000])
-def test_long_lines_are_looked_through(home: Home, size: int) -> None:
-    text = json.dumps({"ordinal": 5, "type": "x", "payload": "y" * size}).encode()
-    path = home.put(numbered(1, 2, 3, 4) + text + b"\n" + b'{"no":"ordinal"}\n' * 3)
-
-    assert append(home, path, NOTE)[2] == (6, 6)
-
-
-def test_the_look_back_goes_on_until_there_is_a_number(home: Home) -> None:
-    path = home.put(numbered(1, 2) + b'{"type":"x","payload":"' + b"y" * 5_000_000 + b'"}\n')
-
-    assert append(home, path, NOTE)[2] == (3, 3)
 
 
 @given(
@@ -468,37 +355,26 @@ def test_a_file_that_is_gone_or_has_changed_is_a_conflict(home: Home) -> None:
     assert path.read_bytes() == before
 
 
-def test_a_copied_line_is_taken_byte_for_byte_where_its_number_is_due(home: Home) -> None:
-    path = home.put(numbered(1, 2))
-    odd = '{ "ordinal" : 4, "type":"x", "text":"ä" }'.encode()
-
-    assert append(home, path, NOTE, Copied(odd), NOTE)[2] == (3, 5)
-
-    assert path.read_bytes().splitlines()[-2] == odd
-    before = path.read_bytes()
-    for line in (odd, b'{"type":"x"}', b'{"ordinal":6}\n{}', b'{"ordinal":6,"x":"\xff"}'):
-        with pytest.raises(Unsupported):
-            append(home, path, Copied(line))
-    assert path.read_bytes() == before
-
-
-def test_an_append_that_the_system_cuts_short_goes_on(
-    home: Home, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("room", [10**6, 50])
+def test_a_torn_last_line_gets_its_end_and_a_write_that_is_cut_short_goes_on(
+    home: Home, monkeypatch: pytest.MonkeyPatch, room: int
 ) -> None:
-    path = home.put(chat("hello"))
+    path = home.put(chat("hello") + b'{"timestamp":"2026')
     before = path.read_bytes()
-    write = os.write
+    count, writes, write = before.count(b"\n"), list[bytes](), os.write
 
-    def take_little(file: int, data: bytes) -> int:
-        return write(file, data[:50])
+    def take(file: int, data: bytes) -> int:
+        writes.append(data)
+        return write(file, data[:room])
 
-    monkeypatch.setattr(os, "write", take_little)
-
+    monkeypatch.setattr(os, "write", take)
     written = append(home, path, NOTE, NOTE)
 
-    assert path.read_bytes()[len(before) :].count(b"\n") == 2
-    assert written[1] == path.stat().st_size
-    assert last(path)["payload"] == NOTE.payload
+    lines = b"\n" + line_of(NOTE, count, AT) + line_of(NOTE, count + 1, AT)
+    assert path.read_bytes() == before + lines
+    assert writes[0] == lines
+    end = len(before) + len(lines)
+    assert written == (len(before), end, (count, count + 1))
 
 
 @pytest.mark.parametrize("step", ["write", "fsync"])
@@ -686,85 +562,4 @@ def test_a_temporary_file_of_a_thread_that_is_held_stays(home: Home) -> None:
     assert writer.clear_leftovers(str(home.state), str(home.root)) == 1
 
 
-def test_without_any_folder_there_is_nothing_to_clear(tmp_path: Path) -> None:
-    assert writer.clear_leftovers(str(tmp_path / "state"), str(tmp_path / "home")) == 0
-
-
 # --- two at once ---------------------------------------------------------------------------------
-
-APPEND = """
-import sys, time
-from datetime import UTC, datetime
-from codex_checkpoints.storage import locks, writer
-from codex_checkpoints.storage.contract import Item, ThreadIsLive
-
-home, path, thread, who, seconds = sys.argv[1:]
-print("ready", flush=True)
-sys.stdin.readline()
-end = time.monotonic() + float(seconds)
-done = refused = 0
-while done < 20 or time.monotonic() < end:  # whoever is refused goes on until it was let
-    items = [Item("event_msg", {"who": who, "number": done, "part": n, "x": "y" * 5000})
-             for n in range(3)]
-    try:
-        with locks.hold(home, thread) as lock:
-            writer.append(path, items, datetime.now(UTC), lock, None)
-        done += 1
-    except ThreadIsLive:
-        refused += 1
-print(done, refused)
-"""
-
-
-def seconds() -> float:
-    """Say how long to write: a second, or as the environment asks (a minute finds more)."""
-    return float(os.environ.get("CODEX_CHECKPOINTS_LONG_TEST", "1"))
-
-
-@pytest.mark.timeout(240)
-def test_two_processes_append_at_once_and_nothing_is_lost_or_mixed(home: Home) -> None:
-    path = home.put(chat("hello"))
-    before = path.read_bytes()
-    command = [sys.executable, "-c", APPEND, str(home.root), str(path), thread(1)]
-    env = home.environment() | {"PYTHONPATH": str(SERVER)}
-    both = [
-        python.Popen(
-            [*command, who, str(seconds())],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=env,
-        )
-        for who in ("a", "b")
-    ]
-    for process in both:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"ready\n"
-    for process in both:
-        assert process.stdin is not None
-        process.stdin.write(b"go\n")
-        process.stdin.flush()
-    told = [process.communicate(timeout=seconds() + 60)[0].split() for process in both]
-
-    assert [process.returncode for process in both] == [0, 0]
-    done = dict(zip("ab", (int(each[0]) for each in told), strict=True))
-    after = path.read_bytes()
-    assert after.startswith(before)
-    assert after.endswith(b"\n")
-    lines = [json.loads(line) for line in after.splitlines()]
-    assert [line["ordinal"] for line in lines] == list(range(len(lines)))
-    new = [line["payload"] for line in lines[before.count(b"\n") :]]
-    assert [each["part"] for each in new] == [0, 1, 2] * (len(new) // 3)
-    assert all(new[n]["who"] == new[n + 2]["who"] for n in range(0, len(new), 3))
-    for who, count in done.items():
-        mine = [each["number"] for each in new if each["who"] == who]
-        assert count >= 20
-        assert mine == [number for number in range(count) for _ in range(3)]
-
-
-def test_while_another_holds_the_lock_there_is_no_lock_to_write_with(home: Home) -> None:
-    path = home.put(chat("hello"))
-
-    with hold(home), pytest.raises(ThreadIsLive), hold(home):
-        pass
-
-    append(home, path, NOTE)

@@ -159,8 +159,7 @@ def test_the_oldest_messages_are_dropped_one_by_one_until_the_target_is_met() ->
     "target", [of_item(HANDOFF) - 1, of_item(HANDOFF) + 10], ids=["handoff", "newest message"]
 )
 def test_nothing_is_built_when_one_item_alone_is_too_large(target: int) -> None:
-    items = [user("a" * 400), LONG_ANSWER]
-    found = declined(items, Terms(placement="manual", target=target))
+    found = declined([user("a" * 400), LONG_ANSWER], Terms(placement="manual", target=target))
 
     assert found.reason == "item_too_large"
     assert found.facts["target"] == target
@@ -209,8 +208,7 @@ def test_what_would_not_be_smaller_is_declined_unless_the_user_insists() -> None
 
 def test_without_anything_to_go_on_nothing_is_built() -> None:
     assert declined([]) == Declined("missing_context", {"items": 0})
-    found = declined([LONG_ANSWER], checkpoint=EMPTY)
-    assert found == Declined("missing_context", {"items": 1})
+    assert declined([LONG_ANSWER], checkpoint=EMPTY) == Declined("missing_context", {"items": 1})
     assert isinstance(build(pasts([user("a"), LONG_ANSWER]), EMPTY, CAPS, MANUAL), Replacement)
 
 

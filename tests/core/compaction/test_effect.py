@@ -111,9 +111,7 @@ def test_without_task_events_any_rollback_needs_one() -> None:
     "chain", [Chain(number=-1), Chain(number=1 << 64), Chain(current="b", number=1 << 64)]
 )
 def test_what_codex_would_pass_over_is_no_way(chain: Chain) -> None:
-    data = written("legacy", chat(1))
-
-    assert effective(outline(data), forms(ITEMS, chain), ITEMS) is None
+    assert effective(outline(written("legacy", chat(1))), forms(ITEMS, chain), ITEMS) is None
 
 
 def test_what_would_be_read_as_other_items_is_no_way() -> None:

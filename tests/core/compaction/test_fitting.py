@@ -71,8 +71,7 @@ def test_what_is_kept_are_the_newest_in_whole_pairs(history: tuple[Past, ...], l
     kept = [items[place] for place in found.kept]
     for family in ("function_call", "custom_tool_call"):
         calls = {item["call_id"] for item in kept if item["type"] == family}
-        outputs = {item["call_id"] for item in kept if item["type"] == f"{family}_output"}
-        assert calls == outputs
+        assert calls == {item["call_id"] for item in kept if item["type"] == f"{family}_output"}
     alone = [place for place, item in enumerate(items) if "call_id" not in item]
     first = next((place for place in alone if place in found.kept), len(items))
     assert [place for place in alone if place >= first] == [p for p in found.kept if p in alone]

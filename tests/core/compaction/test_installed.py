@@ -114,8 +114,7 @@ def test_without_an_earlier_report_the_sums_begin_at_zero(last: Json | None) -> 
 
 
 def test_the_weight_reads_as_an_estimate_until_a_call_is_reported() -> None:
-    usage = usage_of(token_count(77, None).payload)
-    found = context(usage, None, stale=False)
+    found = context(usage_of(token_count(77, None).payload), None, stale=False)
 
     assert (found.tokens, found.source) == (77, "estimated")
 

@@ -97,8 +97,7 @@ def test_only_messages_of_the_user_are_kept() -> None:
 
 
 def test_a_message_that_was_cut_once_stays_as_it_is_the_next_time() -> None:
-    first = select(pasts([of(30_000), user("and this")]), 20_000)
-    items = [each.item for each in first.retained]
+    items = [each.item for each in select(pasts([of(30_000), user("and this")]), 20_000).retained]
     second = select(pasts(items), 20_000)
 
     assert [each.item for each in second.retained] == items

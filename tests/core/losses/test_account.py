@@ -244,9 +244,8 @@ def test_the_plan_and_the_task_are_those_of_that_moment():
 
 def test_an_accepted_plan_is_the_plan_from_its_record_on():
     data = rollout(session(), turn(user("a"), summary()), turn(user("b"), summary()))
-    updates = [planned("Ask Bo", seq=7, turn="t2")]
 
-    early, late = losses(data, updates)
+    early, late = losses(data, [planned("Ask Bo", seq=7, turn="t2")])
 
     assert [each.text for each in early.missed.open_plan_steps] == []
     assert [each.text for each in late.missed.open_plan_steps] == ["do Ask Bo"]
@@ -346,9 +345,7 @@ def test_a_replacement_longer_than_a_chunk_is_read():
 
 
 def test_an_unfinished_compaction_at_the_end_counts_as_the_whole_line_it_is():
-    data = rollout(session(), turn(user("a")), summary("word " * 50_000)).rstrip(b"\n")
-
-    (found,) = losses(data)
+    (found,) = losses(rollout(session(), turn(user("a")), summary("word " * 50_000)).rstrip(b"\n"))
 
     assert gone(found) == {"task a": True}
 
@@ -452,9 +449,7 @@ def test_a_call_that_reads_one_file_in_two_places_is_one_read():
 def test_a_read_that_fails_is_none():
     failed = shell("cat a.py", "no such file", reads=["a.py"], exit_code=1, status="failed")
 
-    found = since(failed, before=[cat("a.py")])
-
-    assert read_again(found) == (0, 0, 0)
+    assert read_again(since(failed, before=[cat("a.py")])) == (0, 0, 0)
 
 
 def test_an_image_is_read_without_a_text():

@@ -34,8 +34,7 @@ def known(*names: str) -> dict[str, Known]:
 
 def restore(branch: str, source: str, *above: Ancestor) -> Restore:
     """Restore `branch` out of `source`, at its turn t1."""
-    origin = evolve(ORIGIN, source_turn=TurnSource(source, "t1"), chain=above)
-    goods = carried(origin=origin)
+    goods = carried(origin=evolve(ORIGIN, source_turn=TurnSource(source, "t1"), chain=above))
     return restore_of(goods, outcome(branch, operation=f"op of {branch}"), state_pack(goods))
 
 
@@ -57,8 +56,7 @@ def test_a_tree_begins_with_the_first_session_whoever_asks():
 
 
 def test_every_node_has_its_edge_with_the_cut():
-    cut = Cut(ordinal_exclusive=42, byte_offset=61_511)
-    edge = Link("b", "a", "fork", cut, RESTORED)
+    edge = Link("b", "a", "fork", Cut(ordinal_exclusive=42, byte_offset=61_511), RESTORED)
     windows = (Window(0, "w0", None, 0, RESTORED), Window(1, "w1", "w0", 30, RESTORED))
 
     tree = tree_of("b", [edge], {"a": Known("a", "cart", True, windows), "b": Known("b", None)})
@@ -93,9 +91,7 @@ def test_a_parent_that_is_gone_is_shown_as_unavailable():
     ],
 )
 def test_of_two_claims_the_more_exact_one_counts(kinds: tuple[LinkKind, ...], counts: str):
-    links = [link("b", "a", kind) for kind in kinds]
-
-    (_, node) = tree_of("b", links, known("a", "b")).nodes
+    (_, node) = tree_of("b", [link("b", "a", kind) for kind in kinds], known("a", "b")).nodes
 
     assert node.link is not None
     assert node.link.kind == counts
@@ -122,18 +118,15 @@ def test_a_link_that_would_close_a_circle_is_known_before():
 
 
 def test_a_tree_is_bounded_and_says_what_it_left_out():
-    links = [link(f"{n:05}", "a") for n in range(MAX_NODES + 9)]
-
-    tree = tree_of("a", links, known("a"))
+    tree = tree_of("a", [link(f"{n:05}", "a") for n in range(MAX_NODES + 9)], known("a"))
 
     assert (len(tree.nodes), tree.omitted) == (MAX_NODES, 10)
 
 
 def test_the_session_that_is_asked_for_is_in_its_tree_with_all_above_it():
     others = [link(f"{n:05}", "a", at="1") for n in range(MAX_NODES + 9)]
-    links = [*others, link("b", "a", at="2"), link("c", "b")]
 
-    tree = tree_of("c", links, known(*"abc"))
+    tree = tree_of("c", [*others, link("b", "a", at="2"), link("c", "b")], known(*"abc"))
 
     assert [node.id for node in tree.nodes if node.id in set("abc")] == ["a", "b", "c"]
     assert (len(tree.nodes), tree.omitted) == (MAX_NODES, 12)
@@ -180,8 +173,7 @@ def test_five_branches_read_back_to_the_first_session():
 
 
 def test_the_way_leads_through_whatever_made_a_session_and_on_by_what_a_record_tells():
-    gone = Ancestor("s1", Parent("s0", None), None, "compaction")
-    made = restore("s2", "s1", gone)
+    made = restore("s2", "s1", Ancestor("s1", Parent("s0", None), None, "compaction"))
     links = [link_of(made), Link("s3", "s2", "compaction", Cut()), link("s4", "s3", "fork")]
 
     above = branches_above(links, {"s2": made.chain}, "s4")

@@ -137,9 +137,7 @@ def test_pins_are_files_or_lines_of_them_the_newest_last():
 
 
 def test_of_too_many_pins_the_oldest_goes():
-    lines = [pinned(Pin(f"{n}.py"), MADE) for n in range(MAX_PINS + 1)]
-
-    pins = marker_set_of(lines).pins
+    pins = marker_set_of([pinned(Pin(f"{n}.py"), MADE) for n in range(MAX_PINS + 1)]).pins
 
     assert len(pins) == MAX_PINS
     assert pins[0] == Pin("1.py")
@@ -147,8 +145,7 @@ def test_of_too_many_pins_the_oldest_goes():
 
 def test_a_marker_is_detached_when_its_turn_was_rolled_back_or_is_not_there():
     turns = (r.turn(r.user(text)) for text in ("a", "b", "c"))
-    data = r.rollout(r.session("legacy"), *turns, r.rollback(1))
-    state = read(data).state
+    state = read(r.rollout(r.session("legacy"), *turns, r.rollback(1))).state
 
     detached = [is_detached(marker(turn=name), state.turns) for name in ("t1", "t2", "t3", "no")]
 

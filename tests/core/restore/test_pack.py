@@ -180,9 +180,7 @@ CASES: dict[str, tuple[PackContents, int]] = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_pack_has_these_bytes(case: str, golden: Callable[[Path, bytes], None]):
-    pack = state_pack(*CASES[case])
-
-    golden(GOLDEN / f"{case}.txt", pack.text.encode())
+    golden(GOLDEN / f"{case}.txt", state_pack(*CASES[case]).text.encode())
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -293,8 +291,7 @@ def test_a_pinned_content_keeps_its_indentation_and_no_secret():
 
 
 def test_a_secret_that_the_bound_cuts_is_not_shown_in_part():
-    front = f'token = "{"a1B2" * 16_000}"'.ljust(65_536 - 12)
-    content = front + "ghp_" + "A1b2C3d4" * 5
+    content = f'token = "{"a1B2" * 16_000}"'.ljust(65_536 - 12) + "ghp_" + "A1b2C3d4" * 5
 
     pack = state_pack(carried(pins=(Pinned("min.js", None, None, None, content),)), PLENTY)
 
@@ -358,8 +355,6 @@ def test_of_many_branches_the_nearest_are_named_and_the_others_counted():
 
 
 def test_a_soft_restore_takes_over_all_but_notice_and_window():
-    parts = {item.part for item in items_of(TYPICAL)}
-
-    assert parts == {"mode", "notes", "files", "pinned"}
+    assert {item.part for item in items_of(TYPICAL)} == {"mode", "notes", "files", "pinned"}
     shown = {line.item.id for line in pack_lines(TYPICAL) if line.item}
     assert {item.id for item in items_of(TYPICAL)} - shown == {"step:s1", "decision:d1"}

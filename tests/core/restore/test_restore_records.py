@@ -124,9 +124,7 @@ def test_a_soft_restore_has_neither_pack_nor_seed_and_resets_nothing():
 
 @pytest.mark.parametrize("record", [restore(), soft(), restore(budget=1)])
 def test_a_record_reads_back_as_it_was_written(record: Restore):
-    stored = orjson.loads(orjson.dumps(line_of(record)))
-
-    assert restore_in(stored) == record
+    assert restore_in(orjson.loads(orjson.dumps(line_of(record)))) == record
 
 
 def test_a_record_is_never_of_both_kinds():
@@ -255,9 +253,8 @@ def test_a_summary_counts_facts_and_decisions_as_notes_and_steps_apart():
     plan = Plan((Step("s1", "look"), Step("s2", "repair")), {"s1": True, "s2": False})
     chosen = Decision("d1", None, "repair it", "", None, Evidence("user", "u1"), 5)
     goods = carried(evolve(FULL.checkpoint, plan=plan, decisions=(chosen,)))
-    told = transferred(goods, 0).notes
 
-    assert told == 1 + 2 + 2, "the task, notes and steps"
+    assert transferred(goods, 0).notes == 1 + 2 + 2, "the task, notes and steps"
     for record in (restore(goods), restore(goods, budget=1), soft(goods)):
         assert summary_of(record).carried.startswith(
             "Carried over: the task, 2 notes, 2 plan steps"

@@ -92,9 +92,8 @@ def test_a_partial_read_is_kept_where_its_lines_are_named(form: Form):
 
 def test_of_many_partial_reads_the_newest_are_kept():
     steps = [r.shell(f"sed -n '{n},{n}p' a.py") for n in range(1, 81)]
-    again = r.shell("sed -n '20,20p' a.py")
 
-    spans = trace(session("legacy", *steps, again)).traces().spans
+    spans = trace(session("legacy", *steps, r.shell("sed -n '20,20p' a.py"))).traces().spans
 
     assert [span.start for span in spans] == [20, *range(80, 20, -1), 19, 18, 17]
 
@@ -206,9 +205,7 @@ def test_a_file_without_a_name_that_could_be_kept_leaves_no_trace():
 
 
 def test_lines_of_another_file_are_not_taken_for_those_of_this_one():
-    data = session("paginated", r.shell("sed -n 1,5p a.py", reads=["b.py"]))
-
-    traces = trace(data).traces()
+    traces = trace(session("paginated", r.shell("sed -n 1,5p a.py", reads=["b.py"]))).traces()
 
     assert (traces.sent, traces.spans) == ({"b.py"}, ())
 

@@ -1,0 +1,44 @@
+"""A small disk of one's own, where there is the right to mount one."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+
+@contextmanager
+def mounted(folder: Path) -> Generator[Path]:
+    """Mount a disk of 256 kB; skips the test where that is not allowed."""
+    folder.mkdir()
+    mount = shutil.which("mount")
+    if sys.platform != "linux" or mount is None or os.geteuid() != 0:
+        pytest.skip("no right to mount")
+    command = [mount, "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(folder)]
+    if subprocess.run(command, capture_output=True, check=False).returncode != 0:
+        pytest.skip("no right to mount")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def fill(folder: Path, room: int = 0) -> Path:
+    """Fill the disk of a folder, but for some room; return the file that does."""
+    filler = folder / "filler"
+    with filler.open("wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(b"x" * 1024)
+        except OSError:
+            file.truncate(max(0, file.tell() - room))
+    return filler
+
+
+def make_read_only(folder: Path) -> None:
+    """Let nothing be written to a mounted disk any more."""
+    subprocess.run(["mount", "-o", "remount,ro", str(folder)], check=True)
