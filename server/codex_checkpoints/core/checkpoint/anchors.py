@@ -28,27 +28,23 @@ from codex_checkpoints.core.checkpoint.records import (
     holds,
     status_of,
 )
-from codex_checkpoints.core.checkpoint.reducer import counting, ref_of, words_of
+from codex_checkpoints.core.checkpoint.reducer import ref_of, words_of
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import State
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.rollout import contextual, tools
 from codex_checkpoints.core.rollout.fields import is_list, is_object, object_of
 from codex_checkpoints.core.rollout.items import (
-    AssistantMessage,
     CommandRun,
     FilesChanged,
     FileViewed,
     Item,
-    ItemCompleted,
-    Quiet,
     ToolCall,
     ToolOutput,
     ToolRan,
-    Unknown,
     UserMessage,
-    Worked,
 )
+from codex_checkpoints.core.rollout.parsing import item_of
 from codex_checkpoints.core.rollout.reader import WORDS, Fold, Line, Scale
 from codex_checkpoints.core.rollout.turns import Turns
 from codex_checkpoints.values import frozen
@@ -85,14 +81,13 @@ class CallSearch(Fold):
 
     def take(self, line: Line) -> None:
         """Check a line; stop when the outcome is found."""
-        if line.seq >= self.replay.state.own_from and _outcome_of(line.item) == self._call_id:
+        item = item_of(line.kind, line.payload, bare=line.bare)
+        if line.seq >= self.replay.state.own_from and _outcome_of(item) == self._call_id:
             self.found = self.replay.stopped = True
 
 
 def _outcome_of(item: Item) -> str | None:
     """Return the id of the call whose outcome an item has."""
-    if isinstance(item, ItemCompleted):
-        item = item.item
     match item:
         case CommandRun(call_id=call_id, status=status):
             return None if status == "in_progress" else call_id
@@ -143,7 +138,7 @@ class Newest(Fold):
         if line.seq < self.replay.state.own_from:
             return
         state = self.replay.state
-        item = counting(state, line.item)
+        item = self.replay.reducer.item
         match item:
             case UserMessage(in_history=False) if contextual.is_typed(item.texts):
                 self._messages.append((ref_of(item, line), words_of(item, FIRST_WORDS), line.seq))
@@ -244,13 +239,9 @@ class Citation(Fold):
         return tuple(Record(seq, _shown(raw)) for seq, raw in self._found)
 
     def _is_cited(self, line: Line) -> bool:
-        item = counting(self.replay.state, line.item)
-        if isinstance(item, AssistantMessage | Quiet | Unknown | Worked):
+        item = self.replay.reducer.item
+        if isinstance(item, str) and item != "compacted":
             return False
-        if self.replay.state.paginated and (
-            isinstance(item, ToolOutput) or line.tag == "custom_tool_call"
-        ):
-            return False  # the item of the call says the same, and how it went (ROL-14)
         if self._seq is not None:
             return line.seq == self._seq
         return self._needle in line.raw and _id_of(item) == self._ref

@@ -18,17 +18,14 @@ from codex_checkpoints.core.checkpoint.records import MAX_URI_CHARS, MAX_VALUE_C
 from codex_checkpoints.core.checkpoint.state import NAMED, Observation, State
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.rollout.items import (
-    QUIET,
-    AssistantMessage,
     CommandRun,
-    Compacted,
     FilesChanged,
     FileViewed,
     Item,
-    ItemCompleted,
     Named,
     RolledBack,
     SessionMeta,
+    Signal,
     TaskEnded,
     TaskStarted,
     Tokens,
@@ -37,11 +34,16 @@ from codex_checkpoints.core.rollout.items import (
     ToolRan,
     ToolResult,
     TurnContext,
-    Unknown,
     UserMessage,
-    Worked,
 )
-from codex_checkpoints.core.rollout.parsing import EVENTS, ITEMS, LINES, RESPONSES, quiet, worked
+from codex_checkpoints.core.rollout.parsing import (
+    EVENTS,
+    ITEMS,
+    LINES,
+    RESPONSES,
+    item_of,
+    signal_of,
+)
 from codex_checkpoints.core.rollout.reader import NOTED, WORDS, Line, Scale
 from codex_checkpoints.core.rollout.turns import LastMessage, Planned, Steps
 
@@ -56,73 +58,69 @@ _EVENTS_BESIDE_ITEMS = frozenset(
 )
 """Events that repeat the items of a paginated file (ROL-14)."""
 
+_CALLS_BESIDE_ITEMS = frozenset({"function_call", "local_shell_call"})
+"""Response items of a paginated file that count: a call may be a plan, or be cited."""
+
 
 class Reducer:
-    """Updates a state with each line; `scale` is that of the reader."""
+    """Updates a state with each line; `scale` is that of the reader.
+
+    In paginated files completed items count, in older ones events.  Messages of the history count
+    only where no events mark typed messages (ROL-14).
+    """
 
     def __init__(self, state: State, scale: Scale) -> None:
+        self.item: Item = "quiet"
+        """What counts of the newest line."""
         self._state = state
         self._scale = scale
 
     def wants(self, kind: str | None, tag: str | None, inner: str | None) -> int:
-        """Return `NOTED` for most long lines: they are outputs and images."""
-        match kind:
-            case None:
-                return WORDS
-            case "response_item":
-                return WORDS if self._wants_response(tag, inner) else NOTED
-            case "event_msg":
-                return WORDS if self._wants_event(tag, inner) else NOTED
-            case _:
-                return NOTED if kind == "compacted" or LINES.get(kind) is quiet else WORDS
-
-    def _wants_response(self, tag: str | None, inner: str | None) -> bool:
-        if tag is None or tag not in RESPONSES:
-            return True
-        if self._scale.paginated:
-            return tag == "function_call"  # it may be a plan
-        if tag == "message":
-            return inner is None or (inner == "user" and not self._state.typed)
-        return RESPONSES[tag] not in {quiet, worked}
-
-    def _wants_event(self, tag: str | None, inner: str | None) -> bool:
+        """Return `NOTED` for lines of which only the kind counts: most outputs and images."""
         paginated = self._scale.paginated
-        if tag == "item_completed" and inner in ITEMS:
-            return paginated and ITEMS[inner] is not quiet
-        return EVENTS.get(tag or "") is not quiet and not (
-            paginated and tag in _EVENTS_BESIDE_ITEMS
-        )
+        match kind:
+            case "response_item" if tag is not None and tag in RESPONSES:
+                if paginated:
+                    wanted = tag in _CALLS_BESIDE_ITEMS
+                elif tag == "message":
+                    wanted = inner is None or (inner == "user" and not self._state.typed)
+                else:
+                    wanted = not isinstance(RESPONSES[tag], str)
+            case "response_item":
+                wanted = True
+            case "event_msg" if tag == "item_completed" and inner is not None and inner in ITEMS:
+                wanted = paginated and not isinstance(ITEMS[inner], str)
+            case "event_msg":
+                repeated = paginated and tag in _EVENTS_BESIDE_ITEMS
+                wanted = not (repeated or isinstance(EVENTS.get(tag or ""), str))
+            case _:
+                wanted = not isinstance(LINES.get(kind or ""), str)
+        return WORDS if wanted else NOTED
 
     def take(self, line: Line) -> None:  # noqa: C901, PLR0912 - a case for each kind of item
         """Take the next line."""
-        state, item = self._state, line.item
+        state = self._state
         state.paginated = self._scale.paginated
-        if item is QUIET:
+        if self.wants(line.kind, line.tag, line.inner):
+            item = item_of(line.kind, line.payload, bare=line.bare)
+        else:
+            item = signal_of(line.kind, line.tag, line.inner)
+        self.item = item
+        if isinstance(item, str):
+            self._signal(item, line)
             return
         if line.seq < state.own_from and not isinstance(item, TurnContext):
-            if isinstance(item, Unknown):
-                self._scale.count("unknown_type")
             return
         match item:
             case ToolCall():
                 state.worked_at = line.position
                 _call(state, item, line)
             case ToolOutput():
-                if not state.paginated:
-                    _answer(state, item, line)
-            case ItemCompleted():
-                if state.paginated:
-                    _completed(state, item, line)
+                _answer(state, item, line)
             case CommandRun() | FilesChanged() | ToolRan() | FileViewed():
-                if not state.paginated:
-                    _event(state, item, line)
+                _result(state, item, line)
             case UserMessage():
-                if not state.paginated:
-                    _message(state, item, line)
-            case AssistantMessage():
-                state.answered_at = line.position
-            case Worked():
-                state.worked_at = line.position
+                _message(state, item, line)
             case Tokens():
                 state.tokens, state.tokens_at = item, line.position
                 state.window = state.window if item.window is None else item.window
@@ -138,14 +136,23 @@ class Reducer:
                     state.begin(item)
             case RolledBack(turns=turns):
                 state.turns.roll_back(turns)
-            case Compacted():
-                _compacted(state, line)
             case Named(name=name):
                 state.name = None if name is None else value(name, MAX_VALUE_CHARS)
-            case Unknown():
-                self._scale.count("unknown_type")
-            case _:
-                pass
+
+    def _signal(self, item: Signal, line: Line) -> None:
+        state = self._state
+        if item == "quiet":
+            return
+        if item == "unknown":
+            self._scale.count("unknown_type")
+        elif line.seq < state.own_from:
+            pass
+        elif item == "worked":
+            state.worked_at = line.position
+        elif item == "answered":
+            state.answered_at = line.position
+        else:
+            _compacted(state, line)
 
 
 def _task_started(state: State, item: TaskStarted) -> None:
@@ -171,19 +178,32 @@ def _compacted(state: State, line: Line) -> None:
 
 
 def _message(state: State, item: UserMessage, line: Line) -> None:
+    """Take a message if a person typed it."""
+    from codex_checkpoints.core.rollout import contextual  # noqa: PLC0415 - as `tools`
+
     state.worked_at = line.position
     if item.in_history:
-        if state.typed:
-            return
         if state.base is None:
             state.base = _folder_in(item)
-    elif not state.typed:
+    elif not (state.typed or state.paginated):
         # From here on events mark typed messages; those of the history no longer count.
         state.typed = True
         state.first_text = None
         state.planned = _last_plan(state)
         state.turns.forget()
-    _typed(state, item, item.turn_id, line)
+    by_person = contextual.is_human if item.in_history else contextual.is_typed
+    if not by_person(item.texts):
+        return
+    text = words_of(item, MAX_VALUE_CHARS)
+    if state.first_text is None:
+        state.first_text = text or None
+    if state.naming not in NAMED:
+        return
+    ref = ref_of(item, line)
+    turn = state.turns.user_message(item.turn_id, line.position, line.seq, line.stamp)
+    turn.messages.append(ref)
+    if text:
+        turn.said = LastMessage(text, ref, line.seq, state.next_order())
 
 
 def _folder_in(item: UserMessage) -> str | None:
@@ -203,42 +223,6 @@ def _last_plan(state: State) -> Planned | None:
     return plans[-1] if plans else state.planned
 
 
-def _typed(state: State, item: UserMessage, turn_id: str | None, line: Line) -> None:
-    """Take a message if a person typed it."""
-    from codex_checkpoints.core.rollout import contextual  # noqa: PLC0415 - as `tools`
-
-    by_person = contextual.is_human if item.in_history else contextual.is_typed
-    if not by_person(item.texts):
-        return
-    text = words_of(item, MAX_VALUE_CHARS)
-    if state.first_text is None:
-        state.first_text = text or None
-    if state.naming not in NAMED:
-        return
-    ref = ref_of(item, line)
-    turn = state.turns.user_message(turn_id, line.position, line.seq, line.stamp)
-    turn.messages.append(ref)
-    if text:
-        turn.said = LastMessage(text, ref, line.seq, state.next_order())
-
-
-def counting(state: State, item: Item) -> Item:
-    """Return the item if it counts in a file of this kind, else `QUIET` (ROL-14).
-
-    In paginated files completed items count, in older ones events.  Messages of the history count
-    only where no events mark typed messages.
-    """
-    match item:
-        case ItemCompleted():
-            return item.item if state.paginated else QUIET
-        case CommandRun() | FilesChanged() | ToolRan() | FileViewed():
-            return QUIET if state.paginated else item
-        case UserMessage(in_history=in_history):
-            return QUIET if state.paginated or (in_history and state.typed) else item
-        case _:
-            return item
-
-
 def ref_of(item: UserMessage, line: Line) -> str:
     """Return the reference of a message: its id, else its number."""
     return f"seq:{line.seq}" if item.ref is None or len(item.ref) > MAX_URI_CHARS else item.ref
@@ -252,30 +236,21 @@ def words_of(item: UserMessage, limit: int) -> str:
     return value(contextual.request_of("\n".join(parts)), limit)
 
 
-def _completed(state: State, completed: ItemCompleted, line: Line) -> None:
-    item = completed.item
-    if isinstance(item, UserMessage):
-        _typed(state, item, completed.turn_id, line)
-    elif isinstance(item, ToolResult):
-        _observe(state, item, line)
-
-
 def _call(state: State, item: ToolCall, line: Line) -> None:
     """Take a call: a plan counts at once, any other call when its outcome comes."""
     from codex_checkpoints.core.rollout import tools  # noqa: PLC0415 - it loads many modules
 
+    waits = not state.paginated
     if item.name == "update_plan" and item.namespace is None:
         _plan_call(state, tools.plan_of(item.arguments), item, line)
-    elif state.paginated:
-        pass
-    elif tools.is_script(item):
+        return
+    if waits and tools.is_script(item):
         reading = tools.read_script(item)
         state.unread_calls += reading.unread
         for steps in reading.plans:
             _plan_call(state, steps, item, line)
-        if reading.expected:
-            state.calls.wait(item, len(line.raw))
-    else:
+        waits = bool(reading.expected)
+    if waits:
         state.calls.wait(item, len(line.raw))
 
 
@@ -309,12 +284,13 @@ def _answer(state: State, item: ToolOutput, line: Line) -> None:
     _observe(state, call, line, item.texts)
 
 
-def _event(state: State, item: ToolResult, line: Line) -> None:
-    """Take an event with the outcome of a call, unless the answer came before."""
-    if item.call_id and item.call_id in state.calls.decided:
-        return
+def _result(state: State, item: ToolResult, line: Line) -> None:
+    """Take the outcome of a call; in an older file its answer may have come before."""
+    if not state.paginated:
+        if item.call_id and item.call_id in state.calls.decided:
+            return
+        state.calls.decide(item.call_id)
     _observe(state, item, line)
-    state.calls.decide(item.call_id)
 
 
 def _observe(

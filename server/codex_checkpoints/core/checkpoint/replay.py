@@ -81,7 +81,8 @@ class Replay(Reader):
         """Begin before the first byte of a session, or where a saved state ends."""
         super().__init__(scale=scale)
         self.state = State() if state is None else state
-        self.folds.append(Reducer(self.state, self.scale))
+        self.reducer = Reducer(self.state, self.scale)
+        self.folds.append(self.reducer)
 
     @property
     def seq(self) -> int:

@@ -43,7 +43,7 @@ from codex_checkpoints.core.losses.watched import (
     Watched,
 )
 from codex_checkpoints.core.rollout.fields import is_list, is_object, text_of, whole_of
-from codex_checkpoints.core.rollout.reader import NOTED, Line
+from codex_checkpoints.core.rollout.reader import Fold, Line
 from codex_checkpoints.values import frozen
 
 SEARCHED = 1 << 22
@@ -168,7 +168,7 @@ class Replacement:
     held: Held
 
 
-class Replacements:
+class Replacements(Fold):
     """The fold that collects the replacements of a session; it follows a survey."""
 
     def __init__(self, survey: Survey) -> None:
@@ -178,10 +178,6 @@ class Replacements:
         self._prompts: list[Item] = []
         self._prompt_tokens = 0
         survey.reader.folds.append(self)
-
-    def wants(self, kind: str | None, tag: str | None, inner: str | None) -> int:  # noqa: ARG002
-        """Ask for no line whole; the survey does."""
-        return NOTED
 
     def take(self, line: Line) -> None:
         """Note prompts, rollbacks and replacements."""
@@ -225,7 +221,7 @@ def _tokens(prompts: Iterable[Item]) -> int:
     return sum(approximate_tokens("".join(texts(each))) for each in prompts)
 
 
-class Account:
+class Account(Fold):
     """The fold that compares at each compaction, beside a replay of the session."""
 
     def __init__(
@@ -253,10 +249,6 @@ class Account:
         self._watched = Watched(self.replay.state, None if source is None else source._watched)  # noqa: SLF001 - of the same class
         self._missed: list[tuple[Replacement, Missed]] = []
         self._readings: list[Readings] = []
-
-    def wants(self, kind: str | None, tag: str | None, inner: str | None) -> int:  # noqa: ARG002
-        """Ask for no line whole; the other folds do."""
-        return NOTED
 
     def take(self, line: Line) -> None:
         """Compare where the line replaced a history."""

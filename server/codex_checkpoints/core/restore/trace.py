@@ -12,14 +12,13 @@ from collections.abc import Iterator
 from typing import TypeVar
 
 from codex_checkpoints.core.checkpoint.records import MAX_URI_CHARS, MAX_VALUE_CHARS
-from codex_checkpoints.core.checkpoint.reducer import counting, ref_of, words_of
+from codex_checkpoints.core.checkpoint.reducer import ref_of, words_of
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import Observation, Place, name_of
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.rollout import shell
 from codex_checkpoints.core.rollout.fields import object_of, text_of
 from codex_checkpoints.core.rollout.items import (
-    Compacted,
     Seen,
     TaskEnded,
     TaskStarted,
@@ -27,7 +26,7 @@ from codex_checkpoints.core.rollout.items import (
     UserMessage,
 )
 from codex_checkpoints.core.rollout.paths import uri_of
-from codex_checkpoints.core.rollout.reader import NOTED, Line
+from codex_checkpoints.core.rollout.reader import Fold, Line
 from codex_checkpoints.core.rollout.turns import Turn
 from codex_checkpoints.values import frozen
 
@@ -126,7 +125,7 @@ def in_order(
     return (*earlier, *own)[-_MODES:]
 
 
-class Trace:
+class Trace(Fold):
     """The fold that collects what a restore refers to, beside a replay of the session."""
 
     def __init__(self, *, last: int | None = None) -> None:
@@ -146,10 +145,6 @@ class Trace:
         self._messages: deque[Message] = deque(maxlen=_MESSAGES)
         self._naming_due = False
         self._ends: dict[int, str] = {}
-
-    def wants(self, kind: str | None, tag: str | None, inner: str | None) -> int:  # noqa: ARG002
-        """Ask for no line whole; the replay does."""
-        return NOTED
 
     def traces(self) -> Traces:
         """Return what was found so far."""
@@ -200,7 +195,7 @@ class Trace:
         """Note modes, messages and ends of turns."""
         if line.seq < self.replay.state.own_from:
             return
-        match counting(self.replay.state, line.item):
+        match self.replay.reducer.item:
             case TaskStarted(turn_id=turn_id):
                 # The first task of a file of ours only names the session: it is no turn.
                 if not self._naming_due:
@@ -218,7 +213,7 @@ class Trace:
                 text = words_of(message, MAX_MESSAGE_CHARS)
                 if text:
                     self._messages.append(Message(ref_of(message, line), text))
-            case Compacted():
+            case "compacted":
                 self._naming_due = self._naming_due or line.position == 2  # noqa: PLR2004 - the second record
             case _:
                 pass

@@ -16,16 +16,12 @@ class Unreadable:
     reason: str
 
 
-@frozen
-class Unknown:
-    """A readable line of a kind this version does not know."""
+Signal = Literal["unknown", "quiet", "worked", "answered", "compacted"]
+"""All that is needed of some lines.
 
-    kind: str
-
-
-@frozen
-class Quiet:
-    """A line of a known kind from which a checkpoint keeps nothing."""
+`unknown`: its kind is not known to this version.  `quiet`: a checkpoint keeps nothing of it.
+`worked`: the model did something that is no answer.  `compacted`: Codex replaced the context.
+"""
 
 
 @frozen
@@ -103,27 +99,12 @@ class UserMessage:
 
 
 @frozen
-class AssistantMessage:
-    """The model answered."""
-
-
-@frozen
-class Worked:
-    """The model did something that is not an answer and that no checkpoint keeps."""
-
-
-@frozen
 class Tokens:
     """The tokens of the last model call, and its window (ROL-9)."""
 
     total: int | None
     input: int | None
     window: int | None
-
-
-@frozen
-class Compacted:
-    """Codex replaced the context."""
 
 
 @frozen
@@ -177,8 +158,8 @@ class CommandRun:
 
 
 @frozen
-class Change:
-    """One file of a patch; `kind` is mostly `add`, `update` or `delete`."""
+class FileChange:
+    """One file of a patch, by its path as written; `kind` is mostly `add`, `update` or `delete`."""
 
     path: str
     kind: str
@@ -190,7 +171,7 @@ class FilesChanged:
     """A patch, and whether it was applied."""
 
     call_id: str
-    changes: tuple[Change, ...]
+    changes: tuple[FileChange, ...]
     done: bool
 
 
@@ -214,43 +195,21 @@ class FileViewed:
 
 
 ToolResult = CommandRun | FilesChanged | ToolRan | FileViewed
-CompletedItem = UserMessage | ToolResult | Unknown | Quiet
-
-
-@frozen
-class ItemCompleted:
-    """An item of a paginated file; legacy files have events instead."""
-
-    item: CompletedItem
-    turn_id: str | None = None
-
 
 Item = (
-    Unreadable
-    | Unknown
-    | Quiet
+    Signal
     | SessionMeta
     | TurnContext
     | TaskStarted
     | TaskEnded
     | RolledBack
     | UserMessage
-    | AssistantMessage
-    | Worked
     | Tokens
-    | Compacted
     | Named
     | ToolCall
     | ToolOutput
     | ToolResult
-    | ItemCompleted
 )
-
-QUIET = Quiet()
-WORKED = Worked()
-ASSISTANT = AssistantMessage()
-COMPACTED = Compacted()
-
 
 Action = Literal["read", "add", "update", "delete", "move", "run", "call"]
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
+from attrs import evolve
+
 from codex_checkpoints.core.rollout.fields import (
     Json,
     absent_or,
@@ -24,22 +26,16 @@ from codex_checkpoints.core.rollout.fields import (
     words_of,
 )
 from codex_checkpoints.core.rollout.items import (
-    ASSISTANT,
-    COMPACTED,
-    QUIET,
-    WORKED,
-    Change,
     CommandRun,
-    CompletedItem,
+    FileChange,
     FilesChanged,
     FileViewed,
     HistoryBase,
     Item,
-    ItemCompleted,
     Named,
-    Quiet,
     RolledBack,
     SessionMeta,
+    Signal,
     TaskEnded,
     TaskStarted,
     Tokens,
@@ -47,35 +43,25 @@ from codex_checkpoints.core.rollout.items import (
     ToolOutput,
     ToolRan,
     TurnContext,
-    Unknown,
     Unreadable,
     UserMessage,
-    Worked,
 )
 
-
-def quiet(_payload: Json) -> Quiet:
-    """Make the item of a line from which a checkpoint keeps nothing."""
-    return QUIET
+Makers = Mapping[str, Signal | Callable[[Json], Item]]
+"""By type: what makes an item of a payload, or the signal that is all a line gives."""
 
 
-def worked(_payload: Json) -> Worked:
-    """Make the item of a line that only shows that the model worked."""
-    return WORKED
+def _made(makers: Makers, kind: object, value: Json) -> Item:
+    make = makers.get(kind, "unknown") if isinstance(kind, str) else "unknown"
+    return make(value) if callable(make) else make
 
 
 def _response_item(payload: Json) -> Item:
-    return _make(RESPONSES, "response_item", payload)
+    return _made(RESPONSES, payload.get("type"), payload)
 
 
 def _event(payload: Json) -> Item:
-    return _make(EVENTS, "event_msg", payload)
-
-
-def _make(makers: Mapping[str, Callable[[Json], Item]], where: str, value: Json) -> Item:
-    kind = value.get("type")
-    make = makers.get(kind) if isinstance(kind, str) else None
-    return Unknown(f"{where}/{kind}"[:64]) if make is None else make(value)
+    return _made(EVENTS, payload.get("type"), payload)
 
 
 def _message(payload: Json) -> Item:
@@ -83,7 +69,7 @@ def _message(payload: Json) -> Item:
     if role == "user":
         texts = texts_of(payload.get("content"))
         return UserMessage(texts, in_history=True, turn_id=_turn_id(payload))
-    return ASSISTANT if role == "assistant" else WORKED
+    return "answered" if role == "assistant" else "worked"
 
 
 def _turn_id(payload: Json) -> str | None:
@@ -104,7 +90,7 @@ def _custom_tool_call(payload: Json) -> Item:
 def _call(payload: Json, arguments: object) -> Item:
     call_id, name = text_of(payload.get("call_id")), text_of(payload.get("name"))
     if call_id is None or name is None:
-        return Unknown("call without id")
+        return "unknown"
     namespace = text_of(payload.get("namespace"))
     return ToolCall(call_id, name, namespace, arguments, _turn_id(payload))
 
@@ -113,7 +99,7 @@ def _local_shell_call(payload: Json) -> Item:
     call_id = text_of(payload.get("call_id")) or text_of(payload.get("id"))
     action = object_of(payload.get("action"))
     if call_id is None:
-        return Unknown("call without id")
+        return "unknown"
     arguments = {"command": action.get("command"), "workdir": action.get("working_directory")}
     return ToolCall(call_id, "local_shell", None, arguments, _turn_id(payload))
 
@@ -121,14 +107,14 @@ def _local_shell_call(payload: Json) -> Item:
 def _output(payload: Json) -> Item:
     call_id = text_of(payload.get("call_id"))
     if call_id is None:
-        return Unknown("output without id")
+        return "unknown"
     output = payload.get("output")
     if is_object(output):  # very old files: {"content": …, "success": …}
         output = output.get("content")
     return ToolOutput(call_id, texts_of(output))
 
 
-RESPONSES: dict[str, Callable[[Json], Item]] = {
+RESPONSES: Makers = {
     "message": _message,
     "function_call": _function_call,
     "custom_tool_call": _custom_tool_call,
@@ -143,7 +129,7 @@ RESPONSES: dict[str, Callable[[Json], Item]] = {
             "tool_search_call",
             "tool_search_output",
         ),
-        worked,
+        "worked",
     ),
     **dict.fromkeys(
         (
@@ -155,7 +141,7 @@ RESPONSES: dict[str, Callable[[Json], Item]] = {
             "ghost_snapshot",
             "additional_tools",
         ),
-        quiet,
+        "quiet",
     ),
 }
 """By type of a response item."""
@@ -177,7 +163,7 @@ def _rolled_back(payload: Json) -> Item:
 def _user_message(payload: Json) -> Item:
     # Versions before 0.5x also wrote injected text as user messages, with another `kind`.
     if not absent_or(payload.get("kind"), "plain"):
-        return QUIET
+        return "quiet"
     message = text_of(payload.get("message"))
     return UserMessage(() if message is None else (message,))
 
@@ -187,7 +173,7 @@ def _token_count(payload: Json) -> Item:
     last = object_of(info.get("last_token_usage"))
     total = whole_of(last.get("total_tokens"))
     if total is None:
-        return QUIET
+        return "quiet"
     window = whole_of(info.get("model_context_window"))
     return Tokens(total, whole_of(last.get("input_tokens")), window)
 
@@ -212,7 +198,7 @@ def _mcp_end(payload: Json) -> Item:
     invocation, result = object_of(payload.get("invocation")), object_of(payload.get("result"))
     tool = text_of(invocation.get("tool"))
     if call_id is None or tool is None:
-        return Unknown("call without id")
+        return "unknown"
     texts = texts_of(object_of(result.get("Ok")).get("content"))
     return ToolRan(call_id, text_of(invocation.get("server")), tool, texts, ran=True)
 
@@ -220,14 +206,14 @@ def _mcp_end(payload: Json) -> Item:
 def _item_completed(payload: Json) -> Item:
     item = object_of(payload.get("item"))
     kind = item.get("type")
-    make = ITEMS.get(kind) if isinstance(kind, str) else None
-    if make is None:
-        return Unknown(f"item/{kind}"[:64])
-    made = make(item)
-    return made if made is QUIET else ItemCompleted(made, text_of(payload.get("turn_id")))
+    made = _made(ITEMS, kind, item)
+    if isinstance(made, UserMessage):
+        return evolve(made, turn_id=text_of(payload.get("turn_id")))
+    is_damaged = made == "unknown" and isinstance(kind, str) and kind in ITEMS
+    return "quiet" if is_damaged else made
 
 
-EVENTS: dict[str, Callable[[Json], Item]] = {
+EVENTS: Makers = {
     "task_started": _task_started,
     "turn_started": _task_started,
     "task_complete": _task_ended,
@@ -264,7 +250,7 @@ EVENTS: dict[str, Callable[[Json], Item]] = {
             "plan_update",
             "turn_diff",
         ),
-        quiet,
+        "quiet",
     ),
 }
 """By type of an event."""
@@ -275,12 +261,12 @@ def _typed_message(item: Json) -> UserMessage:
     return UserMessage(texts_of(parts), ref=text_of(item.get("id")) or None)
 
 
-def _command_run(id_key: str, value: Json) -> CommandRun | Unknown:
+def _command_run(id_key: str, value: Json) -> Item:
     call_id, command = text_of(value.get(id_key)), value.get("command")
     # A single text is the script of a shell.
     words = ["sh", "-c", command] if isinstance(command, str) else words_of(command)
     if call_id is None or words is None:
-        return Unknown("command without words")
+        return "unknown"
     exit_code = value.get("exit_code")
     return CommandRun(
         call_id,
@@ -308,23 +294,23 @@ def _file_change(item: Json) -> FilesChanged:
 
 
 def _files_changed(call_id: str | None, value: Json, *, done: bool) -> FilesChanged:
-    changes: list[Change] = []
+    changes: list[FileChange] = []
     for path, each in object_of(value.get("changes")).items():
         change = object_of(each)
         kind, move_to = text_of(change.get("type")), text_of(change.get("move_path"))
-        changes.append(Change(path, kind or "update", move_to))
+        changes.append(FileChange(path, kind or "update", move_to))
     return FilesChanged(call_id or "", tuple(changes), done)
 
 
-def _file_viewed(id_key: str, value: Json) -> FileViewed | Unknown:
+def _file_viewed(id_key: str, value: Json) -> Item:
     call_id, path = text_of(value.get(id_key)), text_of(value.get("path"))
-    return Unknown("view without path") if path is None else FileViewed(call_id or "", path)
+    return "unknown" if path is None else FileViewed(call_id or "", path)
 
 
-def _tool_ran(item: Json) -> ToolRan | Unknown:
+def _tool_ran(item: Json) -> Item:
     call_id, tool = text_of(item.get("id")), text_of(item.get("tool"))
     if call_id is None or tool is None:
-        return Unknown("call without id")
+        return "unknown"
     content = object_of(item.get("result")).get("content")
     # Dynamic tools keep their answer under another name.
     texts = texts_of(content) or texts_of(item.get("content_items")) or texts_of(item.get("output"))
@@ -332,7 +318,7 @@ def _tool_ran(item: Json) -> ToolRan | Unknown:
     return ToolRan(call_id, text_of(item.get("server")), tool, texts, ran)
 
 
-ITEMS: dict[str, Callable[[Json], CompletedItem]] = {
+ITEMS: Makers = {
     "UserMessage": _typed_message,
     "CommandExecution": lambda item: _command_run("id", item),
     "FileChange": _file_change,
@@ -355,7 +341,7 @@ ITEMS: dict[str, Callable[[Json], CompletedItem]] = {
             "ContextCompaction",
             "Sleep",
         ),
-        quiet,
+        "quiet",
     ),
 }
 """By type of a completed item."""
@@ -380,41 +366,34 @@ def record_of(value: Json, *, first: bool) -> tuple[str, Json, bool]:
 
 
 def item_of(kind: str, payload: Json, *, bare: bool) -> Item:
-    """Return the item that a line holds."""
-    if bare:
-        return _bare(kind, payload)
-    make = LINES.get(kind)
-    return Unknown(kind[:64]) if make is None else make(payload)
+    """Return the item that a line holds; a `bare` one is as Codex before 0.32 wrote it."""
+    if not bare:
+        return _made(LINES, kind, payload)
+    if kind == "session_meta":
+        stamp = text_of(payload.get("timestamp"))
+        return SessionMeta(text_of(payload.get("id")), bare=True, timestamp=stamp)
+    if kind == "response_item":
+        return _response_item(payload)
+    is_empty = payload.get("type") is None and "record_type" in payload
+    return "quiet" if is_empty else "unknown"
 
 
 def head_of(raw: bytes) -> SessionMeta | None:
     """Return the head in the first line of a file, None if that is no head."""
-    value = load(raw.removeprefix(BOM))
-    kind, payload, bare = record_of(object_of(value), first=True)
-    item = _bare(kind, payload) if bare else _session_meta(payload)
-    return item if kind == "session_meta" and isinstance(item, SessionMeta) else None
+    kind, payload, bare = record_of(object_of(load(raw.removeprefix(BOM))), first=True)
+    item = item_of(kind, payload, bare=bare)
+    return item if isinstance(item, SessionMeta) else None
 
 
-def _bare(kind: str, value: Json) -> Item:
-    """Read a line without an envelope, as Codex before 0.32 wrote it."""
-    if kind == "session_meta":
-        stamp = text_of(value.get("timestamp"))
-        return SessionMeta(text_of(value.get("id")), bare=True, timestamp=stamp)
-    if kind == "response_item":
-        return _response_item(value)
-    tag = value.get("type")
-    return QUIET if tag is None and "record_type" in value else Unknown(str(tag)[:64])
-
-
-def item_passed_over(kind: str, tag: str | None, inner: str | None) -> Item:
-    """Return the item of a line of which only the beginning was read."""
+def signal_of(kind: str | None, tag: str | None, inner: str | None) -> Signal:
+    """Return all that a line gives of which only the beginning is read."""
     if kind == "compacted":
-        return COMPACTED
+        return "compacted"
     if kind != "response_item":
-        return QUIET
+        return "quiet"
     if tag == "message":
-        return ASSISTANT if inner == "assistant" else WORKED
-    return WORKED if RESPONSES.get(tag or "") is worked else QUIET
+        return "answered" if inner == "assistant" else "worked"
+    return "worked" if RESPONSES.get(tag or "") == "worked" else "quiet"
 
 
 def _session_meta(payload: Json) -> Item:
@@ -452,12 +431,12 @@ def _turn_context(payload: Json) -> Item:
     )
 
 
-LINES: dict[str, Callable[[Json], Item]] = {
+LINES: Makers = {
     "session_meta": _session_meta,
     "turn_context": _turn_context,
     "response_item": _response_item,
     "event_msg": _event,
-    "compacted": lambda _payload: COMPACTED,
+    "compacted": "compacted",
     **dict.fromkeys(
         (
             "world_state",
@@ -470,7 +449,7 @@ LINES: dict[str, Callable[[Json], Item]] = {
             "inter_agent_communication_metadata",
             "guardian_history",
         ),
-        quiet,
+        "quiet",
     ),
 }
 """By kind of a line."""

@@ -1,29 +1,19 @@
 """The files that a patch names: the headers of Codex's patch grammar, without its hunks."""
 
 from collections.abc import Iterator
-from typing import Literal
 
 import attrs
 
-from codex_checkpoints.values import frozen
+from codex_checkpoints.core.rollout.items import FileChange
 
 BEGIN = "*** Begin Patch"
 _END = "*** End Patch"
 _MOVE = "*** Move to:"
-_KINDS: tuple[tuple[str, Literal["add", "update", "delete"]], ...] = (
+_KINDS = (
     ("*** Add File:", "add"),
     ("*** Update File:", "update"),
     ("*** Delete File:", "delete"),
 )
-
-
-@frozen
-class FileChange:
-    """One header of a patch: its path as written, and the new path of a moved file."""
-
-    path: str
-    kind: Literal["add", "update", "delete"]
-    move_to: str | None = None
 
 
 def files_of(patch: str) -> tuple[FileChange, ...]:

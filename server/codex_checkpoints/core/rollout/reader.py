@@ -12,11 +12,18 @@ import re
 from typing import Final, NamedTuple, Protocol
 
 import orjson
-from attrs import Factory, field
+from attrs import Factory
 
-from codex_checkpoints.core.rollout.fields import NOTHING, Json, is_object, load, text_of, whole_of
-from codex_checkpoints.core.rollout.items import Item, Unreadable
-from codex_checkpoints.core.rollout.parsing import BOM, item_of, item_passed_over, record_of
+from codex_checkpoints.core.rollout.fields import (
+    NOTHING,
+    Json,
+    is_object,
+    load,
+    text_of,
+    whole_of,
+)
+from codex_checkpoints.core.rollout.items import Unreadable
+from codex_checkpoints.core.rollout.parsing import BOM, record_of
 from codex_checkpoints.values import define
 
 CHUNK = 1 << 16
@@ -85,23 +92,11 @@ class Line:
     """Whether lone surrogates were replaced, which Codex does not do."""
     shortened: bool = False
     passed_over: bool = False
-    _item: Item | None = field(init=False, default=None)
 
     @property
     def place(self) -> Place:
         """Return where the line begins."""
         return Place(self.file, self.offset)
-
-    @property
-    def item(self) -> Item:
-        """Return the item that the line holds; it is made once for all folds."""
-        if self._item is None:
-            self._item = (
-                item_passed_over(self.kind, self.tag, self.inner)
-                if self.passed_over
-                else item_of(self.kind, self.payload, bare=self.bare)
-            )
-        return self._item
 
 
 class Fold(Protocol):

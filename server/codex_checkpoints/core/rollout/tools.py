@@ -6,7 +6,7 @@ Paths are returned as the call has them; `state` makes uris of them.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
 from attrs import evolve
@@ -18,6 +18,7 @@ from codex_checkpoints.core.rollout.items import (
     SHELLS,
     Action,
     CommandRun,
+    FileChange,
     FilesChanged,
     FileViewed,
     Seen,
@@ -54,6 +55,7 @@ class Script:
     unread: int = 0
 
 
+_ACTIONS: Mapping[str, Action] = {"add": "add", "delete": "delete"}
 _PATCHES = frozenset({"apply_patch", "applypatch"})
 _VIEWS = {"view_image": "path", "read_file": "file_path"}
 _SILENT = frozenset(
@@ -99,8 +101,7 @@ def seen_by(item: ToolResult, *, shortened: bool = False) -> tuple[Seen, ...]:
         case CommandRun():
             return _command_seen(item)
         case FilesChanged():
-            changes = ((change.path, change.kind, change.move_to) for change in item.changes)
-            return _changes(changes, item.call_id) if item.done else ()
+            return _changes(item.changes, item.call_id) if item.done else ()
         case ToolRan():
             return _tool_seen(item, shortened=shortened)
         case FileViewed():
@@ -247,20 +248,17 @@ def _command(script: str, reading: shell.ShellReading, folder: str | None) -> tu
 
 
 def _patched(text: str, call_id: str, folder: str | None = None) -> tuple[Seen, ...]:
-    files = patch.files_of(text)
-    return _changes(((f.path, f.kind, f.move_to) for f in files), call_id, folder)
+    return _changes(patch.files_of(text), call_id, folder)
 
 
 def _changes(
-    changes: Iterable[tuple[str, str, str | None]], call_id: str, folder: str | None = None
+    changes: Iterable[FileChange], call_id: str, folder: str | None = None
 ) -> tuple[Seen, ...]:
     seen: list[Seen] = []
-    for path, kind, move_to in changes:
-        action: Action = "add" if kind == "add" else "delete" if kind == "delete" else "update"
-        how: Action = "move" if move_to else action
-        seen.append(Seen("file", path, how, folder, call_id=call_id))
-        if move_to:
-            seen.append(Seen("file", move_to, "move", folder, call_id=call_id))
+    for change in changes:
+        action = "move" if change.move_to else _ACTIONS.get(change.kind, "update")
+        names = (change.path, change.move_to) if change.move_to else (change.path,)
+        seen += [Seen("file", name, action, folder, call_id=call_id) for name in names]
     return tuple(seen)
 
 
