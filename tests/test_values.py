@@ -1,4 +1,4 @@
-"""Classes of values are those of attrs in all but how soon they are made."""
+"""Classes of values are those of attrs in all but how soon they are made: one text for all."""
 
 import attrs
 import pytest
@@ -9,25 +9,10 @@ from codex_checkpoints.values import define, frozen
 
 @frozen
 class Point:
-    """What cannot be changed."""
+    """A record as most are."""
 
     across: int
     down: int = 0
-
-
-@frozen(kw_only=True)
-class Named:
-    """What takes names alone."""
-
-    name: str
-
-
-@define
-class Count:
-    """What can be changed."""
-
-    so_far: int
-    _limit: int = 9
 
 
 @frozen
@@ -40,12 +25,6 @@ class Secret:
         return "Secret(…)"
 
 
-def test_a_record_is_shown_as_attrs_shows_it() -> None:
-    theirs = attrs.make_class("Point", ["across", "down"], frozen=True)
-    assert repr(Point(1, 2)) == repr(theirs(1, 2)) == "Point(across=1, down=2)"
-    assert repr(Count(1)) == "Count(so_far=1, _limit=9)"
-
-
 @define
 class Odd:
     """What has fields that are shown in another way, or never."""
@@ -56,50 +35,37 @@ class Odd:
     itself: object = None
 
 
-def test_fields_are_shown_as_they_say() -> None:
+def test_a_record_is_shown_as_attrs_shows_it() -> None:
+    theirs = attrs.make_class("Point", ["across", "down"], frozen=True)
     odd = Odd("a key", "a long text")
     odd.itself = odd
-    assert repr(odd) == "Odd(short=…, later=NOTHING, itself=...)"
 
-
-def test_a_class_inside_a_function_is_called_by_its_name() -> None:
     @frozen
     class Inner:
         value: int
 
+    assert repr(Point(1, 2)) == repr(theirs(1, 2)) == "Point(across=1, down=2)"
+    assert repr(odd) == "Odd(short=…, later=NOTHING, itself=...)"
     assert repr(Inner(1)) == "Inner(value=1)"
 
 
-def test_who_wants_no_text_of_a_record_gets_none() -> None:
+def test_a_record_that_shows_itself_or_nothing_does_so() -> None:
     @frozen(repr=False)
     class Silent:
         key: str
 
+    assert repr(Secret("key")) == "Secret(…)"
     assert "secret" not in repr(Silent("secret"))
 
 
-def test_a_record_that_shows_itself_does_so() -> None:
-    assert repr(Secret("key")) == "Secret(…)"
+def test_options_and_slots_are_those_of_attrs() -> None:
+    @frozen(kw_only=True)
+    class Named:
+        name: str
 
-
-def test_records_of_the_same_values_are_equal_and_of_one_hash() -> None:
-    assert Point(1) == Point(1, 0) != Point(0, 1)
-    assert len({Point(1), Point(1, 0)}) == 1
-
-
-def test_a_frozen_record_takes_no_other_value() -> None:
-    with pytest.raises(attrs.exceptions.FrozenInstanceError):
-        Point(1).down = 2  # pyright: ignore[reportAttributeAccessIssue]
-
-
-def test_options_are_those_of_attrs() -> None:
     assert Named(name="one").name == "one"
     with pytest.raises(TypeError):
         Named("one")  # pyright: ignore[reportCallIssue]
-
-
-def test_a_record_has_slots_alone() -> None:
-    count = Count(1)
-    count.so_far += 1
-    assert count.so_far == 2
-    assert not hasattr(count, "__dict__")
+    with pytest.raises(attrs.exceptions.FrozenInstanceError):
+        Point(1).down = 2  # pyright: ignore[reportAttributeAccessIssue]
+    assert not hasattr(Point(1), "__dict__")

@@ -18,10 +18,6 @@ def problems(value: object, cls: type) -> list[str]:
     return refused.value.problems
 
 
-def records() -> list[type]:
-    return [*protocol.RECORDS.values()]
-
-
 # --- in ------------------------------------------------------------------------------------------
 
 
@@ -31,77 +27,45 @@ def test_params_are_read_by_their_camel_case_names() -> None:
     params = wire.structure(value, SessionsParams)
 
     assert params == SessionsParams(cwd="/x", archived=True, limit=3, work_done_token="t")
+    assert wire.structure(None, SessionsParams) == SessionsParams()
+    assert wire.structure({}, SessionsParams) == SessionsParams()
+    assert wire.structure({"workDoneToken": 0}, SessionsParams).work_done_token == 0
 
 
-@pytest.mark.parametrize("value", [None, {}])
-def test_no_params_are_those_that_nothing_requires(value: object) -> None:
-    assert wire.structure(value, SessionsParams) == SessionsParams()
-
-
-@pytest.mark.parametrize("token", [None, 0, 7, "", "t"])
-def test_a_token_is_a_number_or_a_text(token: object) -> None:
-    params = wire.structure({"workDoneToken": token}, SessionsParams)
-
-    assert params.work_done_token == token
-
-
-@pytest.mark.parametrize("token", [True, 1.5, [], {}])
-def test_anything_else_is_no_token(token: object) -> None:
-    assert problems({"workDoneToken": token}, SessionsParams) == [
-        "invalid value for type, expected int | str | None @ params.workDoneToken"
-    ]
-
-
-@pytest.mark.parametrize("value", [[], "x", 5, True, [{}]])
-def test_params_that_are_no_object_do_not_fit(value: object) -> None:
-    assert problems(value, SessionsParams) == ["expected an object @ params"]
-
-
-def test_everything_wrong_is_told_at_once() -> None:
-    found = problems({"sessionId": 5, "turnId": [], "more": 1, "some_more": 1}, ShowParams)
+def test_everything_wrong_is_told_at_once_by_the_names_that_the_client_wrote() -> None:
+    found = problems({"session_id": "x", "turnId": [], "more": 1}, ShowParams)
 
     assert sorted(found) == [
-        "extra fields found (more, some_more) @ params",
-        "invalid value for type, expected str @ params.sessionId",
+        "extra fields found (more, session_id) @ params",
         "invalid value for type, expected str | None @ params.turnId",
-    ]
-
-
-def test_a_name_in_the_style_of_python_is_shown_as_the_client_wrote_it() -> None:
-    assert sorted(problems({"session_id": "x"}, ShowParams)) == [
-        "extra fields found (session_id) @ params",
         "required field missing @ params.sessionId",
     ]
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "expected"),
+    ("name", "values", "expected"),
     [
-        ("limit", "3", "int | None"),
-        ("limit", 3.0, "int | None"),
-        ("limit", True, "int | None"),
-        ("archived", 1, "bool"),
-        ("archived", "no", "bool"),
-        ("archived", None, "bool"),
-        ("cwd", 5, "str | None"),
-        ("search", ["x"], "str | None"),
-        ("cursor", {}, "str | None"),
+        ("limit", ["3", 3.0, True], "int | None"),
+        ("archived", [1, "no", None], "bool"),
+        ("cwd", [5, ["x"], {}], "str | None"),
+        ("workDoneToken", [True, 1.5, [], {}], "int | str | None"),
     ],
 )
 def test_a_value_of_another_type_is_not_made_to_fit(
-    name: str, value: object, expected: str
+    name: str, values: list[object], expected: str
 ) -> None:
-    assert problems({name: value}, SessionsParams) == [
-        f"invalid value for type, expected {expected} @ params.{name}"
-    ]
+    for value in values:
+        assert problems({name: value}, SessionsParams) == [
+            f"invalid value for type, expected {expected} @ params.{name}"
+        ]
 
 
-@pytest.mark.parametrize("value", [5, "x", [], [["a", 1]], None])
-def test_settings_that_are_no_object_do_not_fit(value: object) -> None:
-    found = problems({"settings": value}, protocol.InitializationOptions)
-
-    assert len(found) == 1
-    assert found[0].endswith("@ params.settings")
+def test_what_is_no_object_does_not_fit() -> None:
+    for value in ([], "x", 5, True, [{}]):
+        assert problems(value, SessionsParams) == ["expected an object @ params"]
+    for value in (5, "x", [], [["a", 1]], None):
+        (found,) = problems({"settings": value}, protocol.InitializationOptions)
+        assert found.endswith("@ params.settings")
 
 
 def test_caps_are_passed_on_as_they_are() -> None:
@@ -128,31 +92,16 @@ def test_every_field_is_sent_even_where_it_has_its_default() -> None:
 
 
 def test_records_inside_records_are_sent_as_objects() -> None:
-    finding = Finding("c", "info", "m", None, 1, "w")
-    report = Diagnosis("/h", "/s", 2, (finding,), {"torn_tail": 1})
+    report = Diagnosis("/h", "/s", 2, (Finding("c", "info", "m", None, 1, "w"),), {"torn_tail": 1})
 
+    told = {"code": "c", "severity": "info", "message": "m", "path": None, "count": 1}
     assert wire.unstructure(report) == {
         "codexHome": "/h",
         "stateDir": "/s",
         "sessions": 2,
-        "findings": [
-            {
-                "code": "c",
-                "severity": "info",
-                "message": "m",
-                "path": None,
-                "count": 1,
-                "wayOut": "w",
-            }
-        ],
+        "findings": [told | {"wayOut": "w"}],
         "skipped": {"torn_tail": 1},
     }
-
-
-def test_what_is_sent_can_be_read_back() -> None:
-    changed = protocol.Changed(("a", "b"), 3, "rollout")
-
-    assert wire.structure(wire.unstructure(changed), protocol.Changed) == changed
 
 
 def test_a_record_is_filled_with_what_is_given_and_for_the_rest_from_another() -> None:
@@ -182,4 +131,4 @@ def test_the_table_speaks_of_wire_records_only() -> None:
     spoken = {each.params for each in (*protocol.METHODS, *protocol.EVENTS)}
     spoken |= {each.result for each in protocol.METHODS}
 
-    assert spoken <= set(records())
+    assert spoken <= set(protocol.RECORDS.values())
