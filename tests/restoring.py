@@ -1,5 +1,6 @@
 """What restores are made of, for tests: plain values to begin with, and strategies for any."""
 
+from attrs import evolve
 from hypothesis import strategies as st
 
 from checkpoints import CHECKPOINTS, HASHES, LONG, URIS, WORDS
@@ -12,9 +13,10 @@ from codex_checkpoints.core.restore.pack import (
     PackContents,
     Parent,
     Pinned,
+    StatePack,
     TurnSource,
 )
-from codex_checkpoints.core.restore.records import Outcome, TokenFigures, Windows
+from codex_checkpoints.core.restore.records import Restore, TokenFigures, Windows, restore_of
 from codex_checkpoints.core.restore.references import (
     Chunk,
     FileReference,
@@ -47,18 +49,27 @@ def carried(
     return PackContents(origin, reason, modes, checkpoint, known, pins, window)
 
 
-def outcome(session_id: str = BRANCH, *, soft: bool = False, operation: str = "op1") -> Outcome:
-    """Say what a service would say of a restore without any trouble."""
-    return Outcome(
+def recorded(
+    contents: PackContents,
+    pack: StatePack | None,
+    session_id: str = BRANCH,
+    operation: str = "op1",
+) -> Restore:
+    """Return the record of a restore, without any trouble."""
+    found = restore_of(
+        contents,
+        pack,
+        tokens=TokenFigures(190_000, 190_000 if pack is None else 700, 258_400),
+        caps=Caps().as_json(),
+        source_digest="sha256:" + "a" * 64,
+    )
+    return evolve(
+        found,
         operation_id=operation,
         session_id=session_id,
-        mode="soft" if soft else "hard",
         restored_at=RESTORED,
-        tokens=TokenFigures(190_000, 190_000 if soft else 700, 258_400),
-        caps=Caps().as_json(),
         windows=Windows("w0", "w1", "w2"),
         branch_digest="sha256:" + "b" * 64,
-        source_digest="sha256:" + "a" * 64,
     )
 
 

@@ -263,11 +263,11 @@ def test_what_is_said_after_a_restore_was_asked_for_stays_out_where_no_line_ends
         said = rollout(session("legacy", events=False), user("Now the till"))
         with path.open("ab") as file:
             file.write((b"\n" if last else b"") + said.split(b"\n", 1)[1])
-        plan = Planner(sessions, markers).plan(source, RestoreOptions("hard", window=3))
+        plan = Planner(sessions, markers, source, RestoreOptions("hard", window=3)).plan()
 
         assert before != sessions.show(thread(2)).checkpoint
         assert plan.contents.checkpoint == before
-        assert plan.until == source.until
+        assert plan.source.until == source.until
         assert "Now the till" not in [each.text for each in plan.contents.window]
 
 

@@ -8,7 +8,6 @@ from codex_checkpoints.core.compaction.outline import Outline
 from codex_checkpoints.core.history.windows import Chain as WindowChain
 from codex_checkpoints.core.losses import watched as losing
 from codex_checkpoints.core.losses.watched import LostCommand, LostFile, LostText, Reread
-from codex_checkpoints.core.restore import summary
 from codex_checkpoints.operations.services import Services, SessionParams
 from codex_checkpoints.service.connect.receipts import Receipt, by_window, received
 from codex_checkpoints.service.differences import TurnPlace, compare
@@ -212,16 +211,10 @@ def diff(services: Services, params: DiffParams) -> Difference:
     before = TurnPlace(params.session_id, params.from_turn_id)
     after = TurnPlace(params.to_session_id or params.session_id, params.to_turn_id)
     compared = compare(services.sessions, before, after)
-    found = summary.json_of(compared.found)
     return Difference(
         session_id=compared.session_id,
         from_turn_id=compared.from_turn,
         to_session_id=compared.to_session,
         to_turn_id=compared.to_turn,
-        task=found["task"],
-        plan=tuple(found["plan"]),
-        plan_reordered=found["planReordered"],
-        decisions=tuple(found["decisions"]),
-        facts=tuple(found["facts"]),
-        artifacts=tuple(found["artifacts"]),
+        **compared.found,
     )

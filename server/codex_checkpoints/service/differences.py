@@ -6,10 +6,11 @@ A marker stands on a turn, and a branch is a session, so both can be compared to
 from __future__ import annotations
 
 from bisect import bisect_right
+from typing import Any
 
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.compaction.outline import Outline, OutlineTurn, outline_of
-from codex_checkpoints.core.restore.summary import Difference, difference
+from codex_checkpoints.core.restore.summary import difference
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.reading.session_file import find_turn
 from codex_checkpoints.service.sessions import Sessions
@@ -32,7 +33,7 @@ class Compared:
     from_turn: str | None
     to_session: str
     to_turn: str | None
-    found: Difference
+    found: dict[str, Any]
 
 
 def compare(sessions: Sessions, before: TurnPlace, after: TurnPlace) -> Compared:

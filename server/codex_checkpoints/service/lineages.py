@@ -69,7 +69,7 @@ def lineage(sessions: Sessions, session: str) -> Tree:
 def way_up(sessions: Sessions, session_id: str) -> tuple[Link, ...]:
     """Return the links from a session up to the first one, the nearest first (AGN-86)."""
     links = (*_links_in_records(sessions), *_links_in_heads(sessions, {}))
-    return chain_of(session_id, links, ()).links
+    return chain_of(session_id, links)
 
 
 def ancestors(sessions: Sessions, session_id: str) -> tuple[Ancestor, ...]:

@@ -106,6 +106,17 @@ def _code_of(error: StorageError | Refusal | Cancelled) -> str:
     return "cancelled" if isinstance(error, Cancelled) else "storage_error"
 
 
+def added(
+    records: Records, session_id: str, name: str, lines: Iterable[Mapping[str, object]]
+) -> None:
+    """Add lines to a file beside a session; without any, leave it alone."""
+    found = tuple(lines)
+    if found:
+        with records.journal(session_id, name) as journal:
+            for line in found:
+                journal.append(line)
+
+
 def removed(records: Records, session_id: str, names: Iterable[str]) -> bool:
     """Remove files beside a session that was not made; return whether all are gone."""
     are_gone = True

@@ -1,5 +1,7 @@
 """What differs between two checkpoints."""
 
+from typing import Any
+
 from attrs import evolve
 
 from codex_checkpoints.core.checkpoint.records import (
@@ -13,14 +15,7 @@ from codex_checkpoints.core.checkpoint.records import (
     Step,
     Task,
 )
-from codex_checkpoints.core.restore.summary import (
-    ArtifactState,
-    Change,
-    Difference,
-    StepState,
-    difference,
-    json_of,
-)
+from codex_checkpoints.core.restore.summary import difference
 from restoring import EMPTY
 from updates import V1, V2
 
@@ -40,15 +35,20 @@ def steps(*names: str, done: tuple[str, ...] = ()) -> Plan:
     return Plan(tuple(Step(n, f"do {n}") for n in names), {n: n in done for n in names})
 
 
+def states(found: tuple[dict[str, Any], ...], *keys: str) -> list[tuple[object, ...]]:
+    """Return, of each change, both sides by these keys."""
+    sides = [[each["before"], each["after"]] for each in found]
+    return [tuple(side and tuple(side[key] for key in keys) for side in change) for change in sides]
+
+
 def test_a_checkpoint_does_not_differ_from_itself():
-    assert difference(BEFORE, BEFORE).empty
-    assert json_of(Difference()) == {
+    assert difference(BEFORE, BEFORE) == {
         "task": None,
-        "plan": [],
-        "planReordered": False,
-        "decisions": [],
-        "facts": [],
-        "artifacts": [],
+        "plan": (),
+        "plan_reordered": False,
+        "decisions": (),
+        "facts": (),
+        "artifacts": (),
     }
 
 
@@ -65,27 +65,34 @@ def test_a_place_in_the_rollout_is_no_difference():
         recent_artifacts=("a.py", "ls"),
     )
 
-    assert difference(BEFORE, later).empty
+    assert not any(difference(BEFORE, later).values())
 
 
 def test_a_task_appears_changes_and_goes():
     new = Task("b", EVIDENCE)
+    cases = (
+        (EMPTY, evolve(EMPTY, task=new), "added", (None, "b")),
+        (BEFORE, evolve(BEFORE, task=new), "changed", ("a", "b")),
+        (BEFORE, evolve(BEFORE, task=None), "removed", ("a", None)),
+    )
 
-    assert difference(EMPTY, evolve(EMPTY, task=new)).task == (Change(None, new),)
-    assert difference(BEFORE, evolve(BEFORE, task=new)).task == (Change(BEFORE.task, new),)
-    assert difference(BEFORE, evolve(BEFORE, task=None)).task == (Change(BEFORE.task, None),)
+    for before, after, change, texts in cases:
+        found = difference(before, after)["task"]
+        sides = found["before"], found["after"]
+        assert (found["change"], tuple(side and side["text"] for side in sides)) == (change, texts)
 
 
 def test_steps_are_compared_by_their_ids():
     before = evolve(EMPTY, plan=steps("a", "b", "c"))
     after = evolve(EMPTY, plan=steps("b", "c", "d", done=("b",)))
+    found = difference(before, after)
 
-    assert difference(before, after).plan == (
-        Change(StepState("a", "do a", done=False), None),
-        Change(StepState("b", "do b", done=False), StepState("b", "do b", done=True)),
-        Change(None, StepState("d", "do d", done=False)),
-    )
-    assert not difference(before, after).reordered
+    assert states(found["plan"], "id", "text", "done") == [
+        (("a", "do a", False), None),
+        (("b", "do b", False), ("b", "do b", True)),
+        (None, ("d", "do d", False)),
+    ]
+    assert not found["plan_reordered"]
 
 
 def test_steps_that_changed_places_are_told():
@@ -93,35 +100,36 @@ def test_steps_that_changed_places_are_told():
 
     found = difference(before, after)
 
-    assert (found.plan, found.reordered, found.empty) == ((), True, False)
+    assert (found["plan"], found["plan_reordered"]) == ((), True)
 
 
 def test_a_fact_that_turned_suspect_has_changed_with_its_file():
     after = evolve(BEFORE, artifacts={"a.py": Artifact("a.py", "file", V2, 9)})
 
-    found = json_of(difference(BEFORE, after))
+    found = difference(BEFORE, after)
 
-    assert [(each["before"]["status"], each["after"]["status"]) for each in found["facts"]] == [
-        ("VALID", "SUSPECT")
+    assert states(found["facts"], "status") == [(("VALID",), ("SUSPECT",))]
+    assert states(found["artifacts"], "uri", "kind", "hash") == [
+        (("a.py", "file", V1), ("a.py", "file", V2)),
+        (("ls", "command", None), None),
     ]
-    assert difference(BEFORE, after).artifacts == (
-        Change(ArtifactState("a.py", "file", V1), ArtifactState("a.py", "file", V2)),
-        Change(ArtifactState("ls", "command", None), None),
-    )
 
 
-def test_a_difference_is_written_with_both_sides():
-    found = json_of(difference(BEFORE, EMPTY))
+def test_a_difference_has_both_sides():
+    found = difference(BEFORE, EMPTY)
 
     assert found["task"] == {
         "change": "removed",
         "before": {"text": "a", "evidence": {"source": "user", "ref": "u1", "hash": None}},
         "after": None,
     }
-    assert [(each["change"], each["before"]["decisionId"]) for each in found["decisions"]] == [
-        ("removed", "d1")
+    assert [(each["change"], list(each["before"])) for each in found["decisions"]] == [
+        ("removed", ["decisionId", "topic", "decision", "rationale", "supersedes", "evidence"])
     ]
-    assert [each["change"] for each in json_of(difference(EMPTY, BEFORE))["artifacts"]] == [
+    assert [list(each["before"]) for each in found["facts"]] == [
+        ["key", "value", "status", "evidence", "dependsOn"]
+    ]
+    assert [each["change"] for each in difference(EMPTY, BEFORE)["artifacts"]] == [
         "added",
         "added",
     ]

@@ -22,11 +22,9 @@ from codex_checkpoints.core.restore.pack import Ancestor, PackContents, Parent, 
 from codex_checkpoints.core.restore.records import (
     SEMANTICS,
     Caution,
-    Outcome,
     PinnedReference,
     Restore,
     WarningCode,
-    cautions_of,
     figures_of,
     line_of,
     restore_in,
@@ -45,15 +43,11 @@ from codex_checkpoints.core.restore.references import (
     SystemArtifact,
 )
 from codex_checkpoints.core.restore.summary import (
-    ABOUT,
-    IDEAS,
-    LABELS,
-    LIMITS,
     caution_text,
     summary_of,
 )
 from codex_checkpoints.core.restore.trace import Message, ModeChange
-from restoring import BRANCH, EMPTY, MADE, ORIGIN, RESTORED, SOURCE, carried, outcome
+from restoring import BRANCH, EMPTY, MADE, ORIGIN, RESTORED, SOURCE, carried, recorded
 from updates import V1, V2
 
 FULL = carried(
@@ -77,12 +71,12 @@ FULL = carried(
 )
 
 
-def restore(goods: PackContents = FULL, told: Outcome | None = None, budget: int = 8000) -> Restore:
-    return restore_of(goods, told or outcome(), state_pack(goods, budget))
+def restore(goods: PackContents = FULL, budget: int = 8000) -> Restore:
+    return recorded(goods, state_pack(goods, budget))
 
 
 def soft(goods: PackContents = FULL) -> Restore:
-    return restore_of(goods, outcome(soft=True), None)
+    return recorded(goods, None)
 
 
 def test_a_hard_restore_is_written_with_all_its_details_need():
@@ -125,13 +119,6 @@ def test_a_soft_restore_has_neither_pack_nor_seed_and_resets_nothing():
 @pytest.mark.parametrize("record", [restore(), soft(), restore(budget=1)])
 def test_a_record_reads_back_as_it_was_written(record: Restore):
     assert restore_in(orjson.loads(orjson.dumps(line_of(record)))) == record
-
-
-def test_a_record_is_never_of_both_kinds():
-    with pytest.raises(ValueError, match="hard restore has a pack"):
-        restore_of(FULL, outcome(), None)
-    with pytest.raises(ValueError, match="soft one has none"):
-        restore_of(FULL, outcome(soft=True), state_pack(FULL))
 
 
 def test_no_content_and_no_message_is_written_down():
@@ -186,19 +173,21 @@ def test_counts_are_those_of_what_went_over():
 
 
 def test_warnings_say_what_one_ought_to_know_the_gravest_first():
-    told = evolve(
-        outcome(),
+    long = evolve(FULL, pins=(Pinned("rules.md", None, None, V1, "x" * 9000),))
+    record = restore_of(
+        long,
+        state_pack(long, 1),
+        tokens=restore().tokens,
+        caps={},
+        source_digest="",
         drift=(Drift("a.py", V1, V2),),
         missing=(Missing("b.py", V1), Missing("c.py", V1)),
         fallbacks=(Fallback("weak_hash", "big"), Fallback("file_only_store")),
         detached=True,
         problems=1,
     )
-    long = evolve(FULL, pins=(Pinned("rules.md", None, None, V1, "x" * 9000),))
 
-    assert [
-        (caution.code, caution.count) for caution in cautions_of(long, told, state_pack(long, 1))
-    ] == [
+    assert [(caution.code, caution.count) for caution in record.warnings] == [
         ("problems_in_source", 1),
         ("detached_marker", 1),
         ("pack_empty", 1),
@@ -209,23 +198,10 @@ def test_warnings_say_what_one_ought_to_know_the_gravest_first():
         ("suspect_facts", 1),
         ("weak_hashes", 1),
     ]
-    assert cautions_of(carried(), outcome(), state_pack(carried())) == ()
+    assert restore(carried()).warnings == ()
 
 
 # --- words -----------------------------------------------------------------------------------
-
-
-def test_the_two_ways_are_called_by_their_names():
-    assert LABELS == {
-        "soft": "Continue with context",
-        "hard": "Reset context for performance",
-    }
-
-
-def test_help_gets_four_ideas_across():
-    assert len(IDEAS) == 4
-    for word, idea in zip(("work lives", "come back", "deleted", "goal"), IDEAS, strict=True):
-        assert word in idea
 
 
 def test_a_summary_is_one_line_and_one_more():
@@ -275,8 +251,7 @@ def test_nothing_is_promised():
     promises = re.compile(
         r"guarantee|remember|never|always|same answer|exactly|keeps? (?!the goal)"
     )
-    texts = [*ABOUT.values(), *IDEAS, *LIMITS]
-    texts += [summary_of(restore()).headline, summary_of(soft()).carried]
+    texts = [summary_of(restore()).headline, summary_of(soft()).carried]
     texts += [
         caution_text(Caution(code, count)) for code in get_args(WarningCode) for count in (1, 2)
     ]

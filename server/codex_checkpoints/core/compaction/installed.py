@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Literal
 
 from attrs import evolve
@@ -46,6 +47,11 @@ class Moment:
 
     text: str
     ms: int
+
+
+def moment_of(text: str) -> Moment:
+    """Return a time by its text."""
+    return Moment(text, int(datetime.fromisoformat(text).timestamp() * 1000))
 
 
 @frozen

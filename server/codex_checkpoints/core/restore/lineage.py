@@ -8,8 +8,7 @@ so a chain may have any length; the size of a tree is bounded.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
-from typing import Literal
+from collections.abc import Iterable, Mapping
 
 from codex_checkpoints.core.restore.pack import Ancestor, LinkKind, Parent
 from codex_checkpoints.core.restore.records import Restore
@@ -42,17 +41,6 @@ class Link:
     kind: LinkKind
     cut: Cut
     at: str | None = None
-
-
-Ends = Literal["root", "unavailable", "circle", "limit"]
-
-
-@frozen
-class Chain:
-    """The links from a session upwards, nearest first, and why they end."""
-
-    links: tuple[Link, ...]
-    ends: Ends
 
 
 def link_of(restore: Restore) -> Link:
@@ -92,35 +80,23 @@ def branches_above(
     return tuple(above.values())
 
 
-def chain_of(session_id: str, links: Iterable[Link], known: Container[str]) -> Chain:
-    """Return the chain from a session up to its origin; `known` are the ids whose files exist."""
+def chain_of(session_id: str, links: Iterable[Link]) -> tuple[Link, ...]:
+    """Return the links from a session upwards, the nearest first, up to a circle or the limit."""
     parents = parents_of(links)
-    way: list[Link] = []
-    seen = {session_id}
+    way: dict[str, Link] = {}
     at = session_id
-    while (link := parents.get(at)) is not None:
-        if link.parent in seen:
-            return Chain(tuple(way), "circle")
-        if len(way) >= MAX_CHAIN:
-            return Chain(tuple(way), "limit")
-        way.append(link)
+    while (link := parents.get(at)) is not None and len(way) < MAX_CHAIN:
+        way[at] = link
         at = link.parent
-        seen.add(at)
-    return Chain(tuple(way), "root" if at in known else "unavailable")
+        if at in way:
+            way.popitem()
+            break
+    return tuple(way.values())
 
 
 def closes_a_circle(child: str, parent: str, links: Iterable[Link]) -> bool:
     """Return whether `child` is `parent` or stands above it: such a link is refused (AGN-86)."""
-    parents = parents_of(links)
-    seen: set[str] = set()
-    at: str | None = parent
-    while at is not None and at not in seen:
-        if at == child:
-            return True
-        seen.add(at)
-        link = parents.get(at)
-        at = None if link is None else link.parent
-    return False
+    return child in {parent, *(link.parent for link in chain_of(parent, links))}
 
 
 def parents_of(links: Iterable[Link]) -> dict[str, Link]:

@@ -371,11 +371,6 @@ class StatePack:
     included: tuple[Item, ...]
     deferred: tuple[Deferred, ...]
 
-    @property
-    def truncated(self) -> int:
-        """Return how many items the budget kept out."""
-        return self.count("budget")
-
     def count(self, *reasons: Reason) -> int:
         """Return how many items are deferred for one of these reasons."""
         return sum(item.reason in reasons for item in self.deferred)

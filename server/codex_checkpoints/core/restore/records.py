@@ -161,46 +161,58 @@ def seed_of(restores: Iterable[Restore], session_id: str) -> Checkpoint | None:
     return next((seed for seed in seeds if seed is not None), None)
 
 
-@frozen
-class Outcome:
-    """What the service found and did during a restore."""
+def restore_of(  # noqa: PLR0913 - what a service found, each a field of its own
+    contents: PackContents,
+    pack: StatePack | None,
+    *,
+    tokens: TokenFigures,
+    caps: Mapping[str, int],
+    source_window: str | None = None,
+    source_digest: str,
+    source_bytes: int | None = None,
+    drift: tuple[Drift, ...] = (),
+    missing: tuple[Missing, ...] = (),
+    fallbacks: tuple[Fallback, ...] = (),
+    detached: bool = False,
+    problems: int = 0,
+    by_reference: bool = False,
+) -> Restore:
+    """Return the record of a restore that is planned: without ids, a time, and its own windows.
 
-    operation_id: str
-    session_id: str
-    mode: RestoreMode
-    restored_at: str
-    tokens: TokenFigures
-    caps: Mapping[str, int]
-    windows: Windows
-    branch_digest: str
-    source_digest: str
-    drift: tuple[Drift, ...] = ()
-    missing: tuple[Missing, ...] = ()
-    fallbacks: tuple[Fallback, ...] = ()
-    detached: bool = False
-    problems: int = 0
-    placement: Placement = "copy"
-    source_bytes: int | None = None
-
-
-def restore_of(contents: PackContents, outcome: Outcome, pack: StatePack | None) -> Restore:
-    """Return the record of a restore; a hard one has a pack and a seed, a soft one neither."""
-    hard = outcome.mode == "hard"
-    if hard != (pack is not None):
-        message = "a hard restore has a pack, a soft one has none"
-        raise ValueError(message)
-    origin = contents.origin
+    A hard one has a pack and a seed, a soft one neither.
+    """
+    origin, hard = contents.origin, pack is not None
+    soft: Placement = "reference" if by_reference else "copy"
+    checkpoint = contents.checkpoint
+    statuses = [status_of(fact, checkpoint.artifacts) for fact in checkpoint.facts.values()]
+    weaker = [each.fallback for each in fallbacks]
+    # The gravest first.
+    counts: tuple[tuple[WarningCode, int], ...] = (
+        ("problems_in_source", problems),
+        ("rests_on_source", int(by_reference)),
+        ("detached_marker", int(detached)),
+        ("pack_empty", int(pack is not None and not pack.included)),
+        ("pack_truncated", 0 if pack is None else pack.count("budget")),
+        ("pin_shortened", 0 if pack is None else pack.count("bound")),
+        ("pin_unread", 0 if pack is None else pack.count("no_lines", "unreadable")),
+        ("missing_files", len(missing)),
+        ("drift", len(drift)),
+        ("suspect_facts", statuses.count("SUSPECT")),
+        ("weak_hashes", weaker.count("weak_hash")),
+        ("earlier_unknown", weaker.count("earlier_unknown")),
+        ("copied_instead", sum(each.startswith("copied") for each in weaker)),
+    )
     return Restore(
         semantics=SEMANTICS,
-        operation_id=outcome.operation_id,
-        session_id=outcome.session_id,
+        operation_id="",
+        session_id="",
         source_session_id=origin.source_turn.session_id,
         checkpoint_id=origin.checkpoint_id,
         source_turn=origin.source_turn,
         label=value(origin.label, MAX_VALUE_CHARS),
         marked_at=origin.created_at,
-        mode=outcome.mode,
-        restored_at=outcome.restored_at,
+        mode="hard" if hard else "soft",
+        restored_at="",
         context_reset=hard,
         chain=origin.chain,
         reason=value(contents.reason, MAX_VALUE_CHARS),
@@ -209,19 +221,19 @@ def restore_of(contents: PackContents, outcome: Outcome, pack: StatePack | None)
         pinned=tuple(PinnedReference(p.uri, p.start, p.end, p.hash) for p in contents.pins),
         included=items_of(contents) if pack is None else pack.included,
         deferred=() if pack is None else pack.deferred,
-        warnings=cautions_of(contents, outcome, pack),
-        tokens=outcome.tokens,
-        caps=outcome.caps,
-        windows=outcome.windows,
-        branch_digest=outcome.branch_digest,
-        source_digest=outcome.source_digest,
+        warnings=tuple(Caution(code, count) for code, count in counts if count),
+        tokens=tokens,
+        caps=caps,
+        windows=Windows(source_window, None, None),
+        branch_digest="",
+        source_digest=source_digest,
         pack=None if pack is None else figures_of(pack),
-        seed=contents.checkpoint if hard else None,
-        drift=outcome.drift,
-        missing=outcome.missing,
-        fallbacks=outcome.fallbacks,
-        placement="seed" if hard else outcome.placement,
-        source_bytes=outcome.source_bytes,
+        seed=checkpoint if hard else None,
+        drift=drift,
+        missing=missing,
+        fallbacks=fallbacks,
+        placement="seed" if hard else soft,
+        source_bytes=source_bytes,
     )
 
 
@@ -242,27 +254,3 @@ def transferred(contents: PackContents, markers: int) -> StateTransferred:
         pinned=len(contents.pins),
         markers=markers,
     )
-
-
-def cautions_of(
-    contents: PackContents, outcome: Outcome, pack: StatePack | None
-) -> tuple[Caution, ...]:
-    """Return the warnings for a person, the gravest first."""
-    checkpoint = contents.checkpoint
-    statuses = [status_of(fact, checkpoint.artifacts) for fact in checkpoint.facts.values()]
-    counts: tuple[tuple[WarningCode, int], ...] = (
-        ("problems_in_source", outcome.problems),
-        ("rests_on_source", int(outcome.placement == "reference")),
-        ("detached_marker", int(outcome.detached)),
-        ("pack_empty", int(pack is not None and not pack.included)),
-        ("pack_truncated", 0 if pack is None else pack.truncated),
-        ("pin_shortened", 0 if pack is None else pack.count("bound")),
-        ("pin_unread", 0 if pack is None else pack.count("no_lines", "unreadable")),
-        ("missing_files", len(outcome.missing)),
-        ("drift", len(outcome.drift)),
-        ("suspect_facts", statuses.count("SUSPECT")),
-        ("weak_hashes", sum(each.fallback == "weak_hash" for each in outcome.fallbacks)),
-        ("earlier_unknown", sum(each.fallback == "earlier_unknown" for each in outcome.fallbacks)),
-        ("copied_instead", sum(each.fallback.startswith("copied") for each in outcome.fallbacks)),
-    )
-    return tuple(Caution(code, count) for code, count in counts if count)

@@ -1,54 +1,17 @@
-"""The words for people about restores: labels, a summary, warnings, four ideas, and differences.
+"""The words for people about restores: a summary and warnings; and differences of checkpoints.
 
 They do not promise that a model thinks as before, or keeps what was not recorded (AGN-22, AGN-26).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from codex_checkpoints.core.checkpoint.canonical import kept
-from codex_checkpoints.core.checkpoint.records import (
-    ArtifactKind,
-    Checkpoint,
-    Dependency,
-    Evidence,
-    FactStatus,
-    Task,
-    status_of,
-)
-from codex_checkpoints.core.restore.events import RestoreMode
+from codex_checkpoints.core.checkpoint.records import Checkpoint, status_of
 from codex_checkpoints.core.restore.records import Caution, Restore, WarningCode
 from codex_checkpoints.values import frozen
-
-LABELS: Mapping[RestoreMode, str] = {
-    "soft": "Continue with context",
-    "hard": "Reset context for performance",
-}
-"""The names of the two kinds of restore, everywhere (AGN-71)."""
-
-ABOUT: Mapping[RestoreMode, str] = {
-    "soft": "Opens a branch that takes the conversation up to the marker along. The context stays"
-    " as full as it was there.",
-    "hard": "Opens a branch with a fresh context that begins with a short summary of the recorded"
-    " state. The conversation stays behind in the source session.",
-}
-"""What each of them does, in two sentences."""
-
-IDEAS = (
-    "A session is where work lives.",
-    "A checkpoint is a place to come back to.",
-    "Restoring opens a branch; nothing is deleted.",
-    "A hard restore lightens the context and keeps the goal.",
-)
-"""The four ideas that help texts explain (AGN-70)."""
-
-LIMITS = (
-    "Only what was recorded goes over. Note down what must not be lost.",
-    "A model may answer differently in a branch, even with the same notes.",
-)
-"""What a restore cannot do, shown with the ideas."""
 
 
 @frozen
@@ -130,142 +93,53 @@ def _transferred(restore: Restore) -> str:
     return f"{text}; {counted(len(left), 'item')} not in the pack" if left else text
 
 
-@frozen
-class StepState:
-    """A step of the plan, as it is compared."""
+def difference(before: Checkpoint, after: Checkpoint) -> dict[str, Any]:
+    """Return what differs in `task`, `plan`, `decisions`, `facts` and `artifacts`, as JSON values.
 
-    id: str
-    text: str
-    done: bool
-
-
-@frozen
-class DecisionState:
-    """A decision, as it is compared."""
-
-    decision_id: str
-    topic: str | None
-    decision: str
-    rationale: str
-    supersedes: str | None
-    evidence: Evidence
-
-
-@frozen
-class FactState:
-    """A fact, as it is compared: with whether it stands."""
-
-    key: str
-    value: str
-    status: FactStatus
-    evidence: Evidence
-    depends_on: tuple[Dependency, ...]
-
-
-@frozen
-class ArtifactState:
-    """An artifact, as it is compared."""
-
-    uri: str
-    kind: ArtifactKind
-    hash: str | None
-
-
-Compared = Task | StepState | DecisionState | FactState | ArtifactState
-
-
-@frozen
-class Change:
-    """One thing that differs: `before` is None for what is new, `after` for what is gone."""
-
-    before: Compared | None
-    after: Compared | None
-
-
-@frozen
-class Difference:
-    """All that differs; `reordered`: steps that both plans have changed places."""
-
-    task: tuple[Change, ...] = ()
-    plan: tuple[Change, ...] = ()
-    reordered: bool = False
-    decisions: tuple[Change, ...] = ()
-    facts: tuple[Change, ...] = ()
-    artifacts: tuple[Change, ...] = ()
-
-    @property
-    def empty(self) -> bool:
-        """Return whether nothing differs."""
-        return self == Difference()
-
-
-def difference(before: Checkpoint, after: Checkpoint) -> Difference:
-    """Return what differs, each kind in its order: removed and changed as they stood, then new."""
+    A change is `{change, before, after}`.  Those of a kind are in order: removed and changed ones
+    as they stood, then new ones.  `plan_reordered`: steps that both plans have changed places.
+    """
     old, new = _parts(before), _parts(after)
-    task, plan, decisions, facts, artifacts = map(_changes, old, new)
-    steps, later_steps = old[1], new[1]
-    reordered = [key for key in steps if key in later_steps] != [
-        key for key in later_steps if key in steps
-    ]
-    return Difference(task, plan, reordered, decisions, facts, artifacts)
+    found = {kind: tuple(_changes(old[kind], new[kind])) for kind in old}
+    steps, later = old["plan"], new["plan"]
+    reordered = [key for key in steps if key in later] != [key for key in later if key in steps]
+    return found | {"task": next(iter(found["task"]), None), "plan_reordered": reordered}
 
 
-def json_of(found: Difference) -> dict[str, Any]:
-    """Return a difference as JSON values; `change` is `added`, `removed` or `changed`."""
-    return {
-        "task": next(map(_change_json, found.task), None),
-        "plan": [_change_json(each) for each in found.plan],
-        "planReordered": found.reordered,
-        "decisions": [_change_json(each) for each in found.decisions],
-        "facts": [_change_json(each) for each in found.facts],
-        "artifacts": [_change_json(each) for each in found.artifacts],
-    }
+def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for key in dict.fromkeys((*before, *after)):
+        old, new = before.get(key), after.get(key)
+        if old != new:
+            kind = "added" if old is None else "removed" if new is None else "changed"
+            yield {"change": kind, "before": old, "after": new}
 
 
-def _change_json(change: Change) -> dict[str, Any]:
-    kind = "added" if change.before is None else "removed" if change.after is None else "changed"
-    return {
-        "change": kind,
-        "before": None if change.before is None else kept.write(change.before),
-        "after": None if change.after is None else kept.write(change.after),
-    }
-
-
-def _changes(before: Mapping[str, Compared], after: Mapping[str, Compared]) -> tuple[Change, ...]:
-    keys = dict.fromkeys((*before, *after))
-    pairs = ((before.get(key), after.get(key)) for key in keys)
-    return tuple(Change(old, new) for old, new in pairs if old != new)
-
-
-def _parts(checkpoint: Checkpoint) -> tuple[dict[str, Compared], ...]:
-    """Return task, steps, decisions, facts and artifacts as they are compared, each by its name."""
+def _parts(checkpoint: Checkpoint) -> dict[str, dict[str, Any]]:
+    """Return what is compared, each by its name; a place in the session file is no part of it."""
     plan, artifacts = checkpoint.plan, checkpoint.artifacts
-    task: dict[str, Compared] = {} if checkpoint.task is None else {"task": checkpoint.task}
-    return (
-        task,
-        {
-            step.id: StepState(step.id, step.text, plan.done.get(step.id, False))
+    return {
+        "task": {} if checkpoint.task is None else {"task": kept.write(checkpoint.task)},
+        "plan": {
+            step.id: kept.write(step) | {"done": plan.done.get(step.id, False)}
             for step in plan.steps
         },
-        {
-            each.decision_id: DecisionState(
-                each.decision_id,
-                each.topic,
-                each.decision,
-                each.rationale,
-                each.supersedes,
-                each.evidence,
-            )
-            for each in checkpoint.decisions
-        },
-        {
-            key: FactState(
-                key, fact.value, status_of(fact, artifacts), fact.evidence, fact.depends_on
-            )
+        "decisions": {each.decision_id: _without(each, "seq") for each in checkpoint.decisions},
+        "facts": {
+            key: {
+                "key": key,
+                "value": fact.value,
+                "status": status_of(fact, artifacts),
+                "evidence": kept.write(fact.evidence),
+                "dependsOn": kept.write(fact.depends_on),
+            }
             for key, fact in sorted(checkpoint.facts.items())
         },
-        {
-            uri: ArtifactState(uri, artifact.kind, artifact.hash)
+        "artifacts": {
+            uri: _without(artifact, "lastObservedSeq")
             for uri, artifact in sorted(artifacts.items())
         },
-    )
+    }
+
+
+def _without(record: object, name: str) -> dict[str, Any]:
+    return {key: part for key, part in kept.write(record).items() if key != name}

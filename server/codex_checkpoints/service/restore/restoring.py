@@ -10,18 +10,17 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 
 from attrs import evolve
 
 from codex_checkpoints.codex import resume
-from codex_checkpoints.core.checkpoint.memory import Update
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.compaction.installed import (
-    Moment,
     Naming,
+    moment_of,
     new_session,
     session_meta,
     source_of,
@@ -38,18 +37,11 @@ from codex_checkpoints.core.restore.events import (
     RestoreRequested,
     RestoreValidated,
     StatePackPrepared,
-    StateTransferred,
     type_of,
 )
 from codex_checkpoints.core.restore.lineage import closes_a_circle, link_of
 from codex_checkpoints.core.restore.pack import PackLine, TurnSource, pack_lines
-from codex_checkpoints.core.restore.records import (
-    Outcome,
-    Restore,
-    Windows,
-    restore_of,
-    transferred,
-)
+from codex_checkpoints.core.restore.records import Restore, Windows, transferred
 from codex_checkpoints.core.rollout.fields import Json, object_of, whole_of
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.kept import (
@@ -77,54 +69,190 @@ from codex_checkpoints.service.restore.planning import (
 )
 from codex_checkpoints.service.restore.source import RestoreSource, asked_of, find_source
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.service.undertaking import removed, undertaking
+from codex_checkpoints.service.undertaking import added, removed, undertaking
 from codex_checkpoints.storage.contract import Copied, Item, NewThread, Row, UnreadableSource
 from codex_checkpoints.storage.durable import Append, StorageError
-from codex_checkpoints.storage.records import MARKERS, UPDATES, Records
-from codex_checkpoints.values import frozen
+from codex_checkpoints.storage.records import MARKERS, UPDATES
+from codex_checkpoints.values import define, frozen
+
+logger = logging.getLogger(__name__)
 
 
-class BranchMaker:
-    """Makes the files of a branch from a plan."""
+@frozen
+class Restored:
+    """The result of a restore; a preview has neither ids nor a time.
 
-    def __init__(self, sessions: Sessions, new_id: Callable[[], str]) -> None:
-        self._sessions = sessions
-        self._new_id = new_id
+    `lines` are those for a pack of any budget; only a preview has them.
+    """
 
-    def thread(self, plan: RestorePlan, branch_id: str, at: str) -> tuple[NewThread, Windows]:
+    record: Restore
+    pack: str | None
+    dry_run: bool
+    lines: tuple[PackLine, ...] = ()
+
+    @property
+    def resume(self) -> str | None:
+        """Return the shell command that resumes the branch."""
+        return None if self.dry_run else resume(self.record.session_id)
+
+
+@define
+class Restoring:
+    """Restores markers; the time and new ids come from the caller."""
+
+    _sessions: Sessions
+    _now: Callable[[], str]
+    _new_id: Callable[[], str]
+
+    def preview(self, session: str, checkpoint: str, options: RestoreOptions) -> Restored:
+        """Return the result of a restore; write nothing, not even an event."""
+        source = find_source(self._sessions, self._markers, session, checkpoint)
+        plan = Planner(self._sessions, self._markers, source, options).plan()
+        lines = () if plan.pack is None else pack_lines(plan.contents)
+        return Restored(plan.record, _pack_of(plan), dry_run=True, lines=lines)
+
+    def restore(self, session: str, checkpoint: str, options: RestoreOptions) -> Restored:
+        """Open a branch at a marker; it is durable and ready for Codex on return.
+
+        Refuses what the planner refuses, `conflict`, `storage_error`. A refused or cancelled
+        restore leaves no branch, and the audit ends in `RestoreFailed`. Nothing is stored of a file
+        outside the home. It never fails for lack of tokens (AGN-73).
+        """
+        sessions = self._sessions
+        operation = self._operation(asked_of(sessions, session), checkpoint, options)
+        work = RestoreWork(sessions, self._now, self._new_id(), operation)
+        branch_id = work.branch_id
+        asked = RestoreRequested(None, options.budget, options.window)
+        try:
+            # The operation is written before its first event, so that the event never lacks an end.
+            with (
+                storing_restore(branch_id),
+                undertaking(sessions.records, branch_id, work) as prepare,
+            ):
+                try:
+                    source = find_source(sessions, self._markers, session, checkpoint)
+                except Refusal:
+                    prepare(begun_line(work.operation))
+                    work.add(asked)
+                    raise
+                work.found(source)
+                prepare(begun_line(work.operation))
+                work.add(evolve(asked, label=source.marker.label))
+                # Nothing of the branch is written before it is validated (AGN-84).
+                plan = Planner(sessions, self._markers, source, options).plan()
+                self._refuse_taken(branch_id, source.row.session_id)
+                record = plan.record
+                turns = len(plan.turns)
+                work.add(
+                    RestoreValidated(record.source_bytes or 0, record.source_digest, turns),
+                    *(*record.drift, *record.missing, *record.fallbacks),
+                )
+                self._publish(plan, work, prepare)
+        except Refusal as refusal:
+            work.end(asked, refusal.code)
+            raise
+        return Restored(work.restore, _pack_of(plan), dry_run=False)
+
+    # --- inside ----------------------------------------------------------------------------------
+
+    @property
+    def _markers(self) -> Markers:
+        return Markers(self._sessions, self._now, self._new_id)
+
+    def _operation(
+        self, session_id: str | None, checkpoint: str, options: RestoreOptions
+    ) -> Operation:
+        """Return the known ids of a restore before its source is read."""
+        checkpoint_id = None
+        if session_id is not None:
+            with contextlib.suppress(Refusal):  # `find_source` meets it again, and is heard
+                checkpoint_id = self._markers.find(session_id, checkpoint).checkpoint_id
+        return Operation(
+            self._new_id(),
+            None,
+            session_id,
+            checkpoint_id,
+            None,
+            options.mode,
+            self._sessions.settings.user_id,
+            self._sessions.settings.org_id,
+        )
+
+    def _refuse_taken(self, branch_id: str, source_id: str) -> None:
+        """Refuse `conflict` where the id of the branch is taken (AGN-84, AGN-86)."""
+        links = map(link_of, RestoreRecords(self._sessions.records).above(source_id))
+        taken = branch_id in self._sessions.catalogue.current()
+        if taken or closes_a_circle(branch_id, source_id, links):
+            message = f"session {branch_id} exists already"
+            raise Refusal("conflict", message, {"sessionId": branch_id, "reason": "exists"})
+
+    def _publish(self, plan: RestorePlan, work: RestoreWork, prepare: Append) -> None:
+        """Write the branch, whole or not at all."""
+        at, branch_id, records = self._now(), work.branch_id, self._sessions.records
+        work.operation = evolve(work.operation, session_id=branch_id)
+        new, windows = self._thread(plan, branch_id, at)
+        record = evolve(
+            plan.record,
+            operation_id=work.operation.operation_id,
+            session_id=branch_id,
+            restored_at=at,
+            windows=windows,
+        )
+        # A soft branch keeps its turns; a hard one has none of its source.
+        kept = plan.turns if plan.pack is None else None
+        marker_set = markers.copied(plan.marker_set, record.source_session_id, branch_id, kept)
+        count = transferred(plan.contents, len(marker_set.markers))
+        work.prepared = PreparedRestore(work.operation, record, count)
+        prepare(line_of(work.prepared))
+        added(records, branch_id, MARKERS, markers.lines_of(marker_set, at))
+        added(records, branch_id, UPDATES, self._updates(plan))
+        new = evolve(new, items=_all_of(new.items, self._sessions.pace))
+        work.row = self._sessions.threads.create(new, datetime.fromisoformat(at))
+
+    def _thread(self, plan: RestorePlan, branch_id: str, at: str) -> tuple[NewThread, Windows]:
         """Return the session file to create, and its windows as far as they are known (WIN-13)."""
-        row, first = plan.source.row, self._new_id()
-        source = source_of(row.session_id, plan.cwd, plan.head, plan.tokens.window)
-        moment = Moment(at, int(datetime.fromisoformat(at).timestamp() * 1000))
+        first, before = self._new_id(), plan.record.windows.source
+        source_id, window = plan.record.source_session_id, plan.record.tokens.window
+        source, moment = source_of(source_id, plan.cwd, plan.head, window), moment_of(at)
         if plan.pack is None:
             reader = self._sessions.catalogue.reader
             meta = {**session_meta(branch_id, first, source, moment), **_inherited(plan.head)}
-            windows = Windows(plan.window_id, first, first)
             if plan.reference is not None:
                 meta |= plan.reference.as_head()
-                return NewThread(meta, _of(plan, unchanged(reader, plan.parts))), windows
-            names = WindowNames(first, self._new_id)
-            lines = copied_history(reader, plan.parts, plan.until, names)
-            return NewThread(meta, _of(plan, lines)), windows
+                lines = unchanged(reader, plan.parts)
+            else:
+                names = WindowNames(first, self._new_id)
+                lines = copied_history(reader, plan.parts, plan.source.until, names)
+            return NewThread(meta, _of(plan, lines)), Windows(before, first, first)
         naming = Naming(self._name(plan), self._new_id(), self._new_id())
         ids = (branch_id, first, self._new_id())
         made = new_session(_message(plan.pack.text), source, naming, moment, ids)
         items = tuple(Item(line.type, line.payload) for line in made.lines)
-        windows = Windows(plan.window_id, made.chain.first, made.chain.current)
-        return NewThread(made.meta, items), windows
+        return NewThread(made.meta, items), Windows(before, made.chain.first, made.chain.current)
 
-    def updates(self, plan: RestorePlan) -> Iterable[dict[str, object]]:
+    def _updates(self, plan: RestorePlan) -> Iterator[dict[str, object]]:
         """Yield the updates of a soft branch; a hard one has them in its seed (AGN-46)."""
         if plan.pack is not None:
             return
-        reader = self._sessions.catalogue.reader
+        reader, paginated = self._sessions.catalogue.reader, plan.head.get("history_mode")
         # Without a head of its own the source counts one line less than its branch.
         try:
-            moved = not plan.paginated and not begins_with_head(reader, plan.parts[0].path)
+            moved = paginated != "paginated" and not begins_with_head(reader, plan.parts[0].path)
         except UnreadableSource as error:
             raise unreadable(plan.source.row, str(error)) from error
         for update in plan.updates:
-            yield self._update(evolve(update, seq=update.seq + moved))
+            where: dict[str, object] = {
+                "seq": update.seq + moved,
+                "turnId": update.turn_id,
+                "at": update.at,
+            }
+            if update.revokes is not None:
+                kind, name = update.revokes
+                yield {"revoke": {"kind": kind, "id": name}} | where
+            else:
+                hashes = dict(update.hashes)
+                payload: dict[str, object] = {"payload": update.payload, "hashes": hashes}
+                yield {"updateId": self._new_id()} | where | payload
 
     def _name(self, plan: RestorePlan) -> str:
         """Return the name of a hard branch: the label, then the title of the source.
@@ -140,14 +268,6 @@ class BranchMaker:
         parts = dict.fromkeys(part for part in (marker.label, title) if part)
         name = value(": ".join(parts), MAX_VALUE_CHARS)
         return name or f"Restored from checkpoint {marker.checkpoint_id}"
-
-    def _update(self, update: Update) -> dict[str, object]:
-        where: dict[str, object] = {"seq": update.seq, "turnId": update.turn_id, "at": update.at}
-        if update.revokes is not None:
-            kind, name = update.revokes
-            return {"revoke": {"kind": kind, "id": name}} | where
-        payload: dict[str, object] = {"payload": update.payload, "hashes": dict(update.hashes)}
-        return {"updateId": self._new_id()} | where | payload
 
 
 def _of(plan: RestorePlan, lines: Iterator[Item | Copied]) -> Iterator[Item | Copied]:
@@ -172,196 +292,12 @@ def _message(pack: str) -> tuple[Json, ...]:
     return ({"type": "message", "role": "user", "content": [part]},)
 
 
-logger = logging.getLogger(__name__)
-
-
-@frozen
-class Restored:
-    """The result of a restore; a preview has neither ids nor a time.
-
-    `lines` are those for a pack of any budget; only a preview has them.
-    """
-
-    record: Restore
-    pack: str | None
-    dry_run: bool
-    lines: tuple[PackLine, ...] = ()
-
-    @property
-    def resume(self) -> str | None:
-        """Return the shell command that resumes the branch."""
-        return None if self.dry_run else resume(self.record.session_id)
-
-
-class Restoring:
-    """Restores markers; the time and new ids come from the caller."""
-
-    def __init__(
-        self, sessions: Sessions, now: Callable[[], str], new_id: Callable[[], str]
-    ) -> None:
-        self._sessions = sessions
-        self._now = now
-        self._new_id = new_id
-        self._restores = RestoreRecords(sessions.records)
-        self._markers = Markers(sessions, now, new_id)
-        self._planner = Planner(sessions, self._markers)
-        self._branches = BranchMaker(sessions, new_id)
-
-    def preview(self, session: str, checkpoint: str, options: RestoreOptions) -> Restored:
-        """Return the result of a restore; write nothing, not even an event."""
-        source = find_source(self._sessions, self._markers, session, checkpoint)
-        plan = self._planner.plan(source, options)
-        nowhere = Windows(plan.window_id, None, None)
-        record = _record(plan, "", "", "", nowhere)
-        lines = () if plan.pack is None else pack_lines(plan.contents)
-        return Restored(record, _pack_of(plan), dry_run=True, lines=lines)
-
-    def restore(self, session: str, checkpoint: str, options: RestoreOptions) -> Restored:
-        """Open a branch at a marker; it is durable and ready for Codex on return.
-
-        Refuses what the planner refuses, `conflict`, `storage_error`. A refused or cancelled
-        restore leaves no branch, and the audit ends in `RestoreFailed`. Nothing is stored of a file
-        outside the home. It never fails for lack of tokens (AGN-73).
-        """
-        operation = self._operation(asked_of(self._sessions, session), checkpoint, options)
-        branch_id, records = self._new_id(), self._sessions.records
-        log = RestoreLog(records, operation, self._now)
-        asked = RestoreRequested(None, options.budget, options.window)
-        work = RestoreWork(self._sessions, self._restores, branch_id, log)
-        try:
-            with storing_restore(branch_id), undertaking(records, branch_id, work) as prepare:
-                source = self._asked(session, checkpoint, asked, log, prepare)
-                plan = self._validated(source, options, branch_id, log)
-                self._publish(plan, work, prepare)
-        except Refusal as refusal:
-            log.end(asked, refusal.code)
-            raise
-        return Restored(work.restore, _pack_of(plan), dry_run=False)
-
-    # --- inside ----------------------------------------------------------------------------------
-
-    def _operation(
-        self, session_id: str | None, checkpoint: str, options: RestoreOptions
-    ) -> Operation:
-        """Return the known ids of a restore before its source is read."""
-        checkpoint_id = None
-        if session_id is not None:
-            with contextlib.suppress(Refusal):  # `find_source` meets it again, and is heard
-                checkpoint_id = self._markers.find(session_id, checkpoint).checkpoint_id
-        return Operation(
-            self._new_id(),
-            None,
-            session_id,
-            checkpoint_id,
-            None,
-            options.mode,
-            self._sessions.settings.user_id,
-            self._sessions.settings.org_id,
-        )
-
-    def _asked(
-        self,
-        session: str,
-        checkpoint: str,
-        asked: RestoreRequested,
-        log: RestoreLog,
-        prepare: Append,
-    ) -> RestoreSource:
-        """Find the marker, and write the request; refuses as `find_source`.
-
-        The operation is written before its first event, so that the event never lacks an end.
-        """
-        try:
-            source = find_source(self._sessions, self._markers, session, checkpoint)
-        except Refusal:
-            prepare(begun_line(log.operation))
-            log.add(asked)
-            raise
-        turn = TurnSource(source.row.session_id, source.marker.turn_id)
-        log.operation = evolve(
-            log.operation,
-            source_session_id=turn.session_id,
-            checkpoint_id=source.marker.checkpoint_id,
-            source_turn=turn,
-        )
-        prepare(begun_line(log.operation))
-        log.add(evolve(asked, label=source.marker.label))
-        return source
-
-    def _validated(
-        self, source: RestoreSource, options: RestoreOptions, branch_id: str, log: RestoreLog
-    ) -> RestorePlan:
-        """Plan the restore, and write its events; nothing of the branch is written (AGN-84)."""
-        plan = self._planner.plan(source, options)
-        self._refuse_taken(branch_id, source.row.session_id)
-        log.add(RestoreValidated(plan.source_bytes, plan.source_digest, plan.turns))
-        log.add_all((*plan.drift, *plan.missing, *plan.fallbacks))
-        return plan
-
-    def _refuse_taken(self, branch_id: str, source_id: str) -> None:
-        """Refuse `conflict` where the id of the branch is taken (AGN-84, AGN-86)."""
-        links = tuple(map(link_of, self._restores.above(source_id)))
-        taken = branch_id in self._sessions.catalogue.current()
-        if taken or closes_a_circle(branch_id, source_id, links):
-            message = f"session {branch_id} exists already"
-            raise Refusal("conflict", message, {"sessionId": branch_id, "reason": "exists"})
-
-    def _publish(self, plan: RestorePlan, work: RestoreWork, prepare: Append) -> None:
-        """Write the branch, whole or not at all."""
-        at, branch_id, log = self._now(), work.branch_id, work.log
-        log.operation = evolve(log.operation, session_id=branch_id)
-        new, windows = self._branches.thread(plan, branch_id, at)
-        record = _record(plan, log.operation.operation_id, branch_id, at, windows)
-        source_id = plan.source.row.session_id
-        marker_set = markers.copied(plan.marker_set, source_id, branch_id, plan.kept)
-        count = transferred(plan.contents, len(marker_set.markers))
-        work.prepared = PreparedRestore(log.operation, record, count)
-        prepare(line_of(work.prepared))
-        self._write(branch_id, MARKERS, markers.lines_of(marker_set, at))
-        self._write(branch_id, UPDATES, self._branches.updates(plan))
-        new = evolve(new, items=_all_of(new.items, self._sessions.pace))
-        work.row = self._sessions.threads.create(new, datetime.fromisoformat(at))
-
-    def _write(self, branch_id: str, name: str, lines: Iterable[Mapping[str, object]]) -> None:
-        lines = tuple(lines)
-        if lines:
-            with self._sessions.records.journal(branch_id, name) as journal:
-                for line in lines:
-                    journal.append(line)
-
-
 def _all_of(items: Iterable[Item | Copied], pace: Pace) -> Iterator[Item | Copied]:
     """Yield the lines of a branch; after the last one its publication cannot be cancelled."""
     for item in items:
         pace.step()
         yield item
     pace.commit()
-
-
-def _record(
-    plan: RestorePlan, operation_id: str, branch_id: str, at: str, windows: Windows
-) -> Restore:
-    outcome = Outcome(
-        operation_id=operation_id,
-        session_id=branch_id,
-        mode=plan.options.mode,
-        restored_at=at,
-        tokens=plan.tokens,
-        caps=plan.caps,
-        windows=windows,
-        branch_digest="",
-        source_digest=plan.source_digest,
-        source_bytes=plan.source_bytes,
-        drift=plan.drift,
-        missing=plan.missing,
-        fallbacks=plan.fallbacks,
-        detached=plan.source.detached,
-        problems=len(plan.source.opened.problems),
-        placement=plan.placement,
-    )
-    record = restore_of(plan.contents, outcome, plan.pack)
-    # The copied history of a session that began with a seed still rests on it.
-    return record if plan.pack is not None else evolve(record, seed=plan.seed)
 
 
 def _pack_of(plan: RestorePlan) -> str | None:
@@ -371,31 +307,37 @@ def _pack_of(plan: RestorePlan) -> str | None:
 # --- a restore as it is written down -------------------------------------------------------------
 
 
+@define
 class RestoreWork:
-    """A restore from its first event to its last; `undertaking.Work`."""
+    """A restore from its first event to its last, each numbered; `undertaking.Work`."""
 
-    def __init__(
-        self,
-        sessions: Sessions,
-        restores: RestoreRecords,
-        branch_id: str,
-        log: RestoreLog,
-        prepared: PreparedRestore | None = None,
-    ) -> None:
-        self.branch_id = branch_id
-        self.log = log
-        self.prepared = prepared
-        self.row: Row | None = None
-        self._sessions = sessions
-        self._restores = restores
-        self._recorded: Restore | None = None
+    _sessions: Sessions
+    _now: Callable[[], str]
+    branch_id: str
+    operation: Operation
+    prepared: PreparedRestore | None = None
+    row: Row | None = None
+    _step: int = 0
+    _written: frozenset[str] = frozenset()
+    """The types of the events that an earlier process wrote."""
+    _ended: bool = False
 
     @property
     def restore(self) -> Restore:
         """Return the record of the branch, as far as it is known."""
         if self.prepared is None:
             raise ValueError("nothing is prepared")
-        return self._recorded or self.prepared.record
+        return self.prepared.record
+
+    def found(self, source: RestoreSource) -> None:
+        """Name the source in all further events."""
+        turn = TurnSource(source.row.session_id, source.marker.turn_id)
+        self.operation = evolve(
+            self.operation,
+            source_session_id=turn.session_id,
+            checkpoint_id=source.marker.checkpoint_id,
+            source_turn=turn,
+        )
 
     def is_published(self) -> bool:
         """Return whether the branch exists."""
@@ -411,16 +353,25 @@ class RestoreWork:
             digest, size = fingerprint(self._sessions.catalogue.reader, self.row.path)
         except UnreadableSource as error:
             raise StorageError(str(error)) from error
-        record = evolve(self.prepared.record, branch_digest=digest, branch_bytes=size)
-        hard = record.mode == "hard"
-        if not hard:
+        record = evolve(self.restore, branch_digest=digest, branch_bytes=size)
+        if record.mode == "soft":
             windows = Histories(self._sessions).windows(self.row.path)
             first, current = windows[0].window_id, windows[-1].window_id
             record = evolve(record, windows=Windows(record.windows.source, first, current))
-        self._restores.give(record.session_id, record)
-        self._restores.give(record.source_session_id, record)
-        self.log.complete(record, size, self.prepared.transferred)
-        self._recorded = record
+        restores = RestoreRecords(self._sessions.records)
+        restores.give(record.session_id, record)
+        restores.give(record.source_session_id, record)
+        self._ended = True
+        placement = record.placement or ("seed" if record.mode == "hard" else "copy")
+        before, after = record.tokens.before, record.tokens.after
+        cautions = tuple(caution.code for caution in record.warnings)
+        self.add(
+            BranchCreated(placement, size, digest),
+            self.prepared.transferred,
+            *_hard_events(record),
+            RestoreCompleted(record.context_reset, before, after, cautions),
+        )
+        self.prepared = evolve(self.prepared, record=record)
 
     def take_back(self, code: str) -> bool:
         """Remove the files beside a branch that was not published, and write its end.
@@ -429,70 +380,29 @@ class RestoreWork:
         """
         names = () if self.prepared is None else (MARKERS, UPDATES)
         gone = removed(self._sessions.records, self.branch_id, names)
-        return self.log.fail(code) and gone
+        return self._fail(code) and gone
 
-
-def reopened(sessions: Sessions, now: Callable[[], str], branch_id: str) -> RestoreWork | None:
-    """Return the restore that a process wrote down; None where it had no event yet."""
-    restores = RestoreRecords(sessions.records)
-    operation = restores.begun(branch_id)
-    if operation is None:
-        return None
-    prepared = restores.undertaken(branch_id)
-    told = operation if prepared is None else prepared.operation
-    log = RestoreLog.resumed(sessions.records, told, now)
-    return RestoreWork(sessions, restores, branch_id, log, prepared)
-
-
-class RestoreLog:
-    """The numbered events of one restore."""
-
-    def __init__(self, records: Records, operation: Operation, now: Callable[[], str]) -> None:
-        self.operation = operation
-        self._records = records
-        self._now = now
-        self._step = 0
-        self._ended = False
-        self._told: set[str] = set()
-
-    @classmethod
-    def resumed(cls, records: Records, operation: Operation, now: Callable[[], str]) -> RestoreLog:
-        """Continue after the events in the audit; none of them is written again."""
-        log = cls(records, operation, now)
-        for line in records.events():
-            event = object_of(line)
-            if event.get("operationId") == operation.operation_id:
-                log._step += 1
-                log._told.add(str(event.get("type")))
-        return log
-
-    def add(self, event: Event) -> None:
-        """Write an event; refuses `storage_error`."""
-        if type_of(event) in self._told:
-            return
-        line = events.line_of(self.operation, event, step=self._step, at=self._now())
-        with storing_restore(self.operation.source_session_id):
-            self._records.add_event(line)
-        self._step += 1
-
-    def add_all(self, several: Iterable[Event]) -> None:
-        """Write several events."""
+    def add(self, *several: Event) -> None:
+        """Write events; refuses `storage_error`."""
         for event in several:
-            self.add(event)
+            if type_of(event) in self._written:
+                continue
+            line = events.line_of(self.operation, event, step=self._step, at=self._now())
+            with storing_restore(self.operation.source_session_id):
+                self._sessions.records.add_event(line)
+            self._step += 1
 
-    def complete(self, record: Restore, size: int, transferred: StateTransferred) -> None:
-        """Write the events of a restore that succeeded."""
-        self._ended = True
-        hard = record.mode == "hard"
-        placement = record.placement or ("seed" if hard else "copy")
-        self.add(BranchCreated(placement, size, record.branch_digest))
-        self.add(transferred)
-        self.add_all(hard_events(record))
-        before, after = record.tokens.before, record.tokens.after
-        cautions = tuple(caution.code for caution in record.warnings)
-        self.add(RestoreCompleted(record.context_reset, before, after, cautions))
+    def end(self, asked: RestoreRequested, code: str) -> None:
+        """Write the request and the end of a restore that did not begin, unless it has an end."""
+        if self._ended:
+            return
+        try:
+            self.add(asked)
+        except Refusal as refusal:
+            logger.warning("storage_error: %s", refusal.message)
+        self._fail(code)
 
-    def fail(self, code: str) -> bool:
+    def _fail(self, code: str) -> bool:
         """Write the end of a failed restore; return whether nothing is left to write."""
         self._ended = True
         if self._step == 0:
@@ -504,18 +414,29 @@ class RestoreLog:
             return False
         return True
 
-    def end(self, asked: RestoreRequested, code: str) -> None:
-        """Write the request and the end of a restore that did not begin, unless it has an end."""
-        if self._ended:
-            return
-        try:
-            self.add(asked)
-        except Refusal as refusal:
-            logger.warning("storage_error: %s", refusal.message)
-        self.fail(code)
+
+def reopened(sessions: Sessions, now: Callable[[], str], branch_id: str) -> RestoreWork | None:
+    """Return the restore that a process wrote down; None where it had no event yet.
+
+    None of its events is written again.
+    """
+    restores = RestoreRecords(sessions.records)
+    operation = restores.begun(branch_id)
+    if operation is None:
+        return None
+    prepared = restores.undertaken(branch_id)
+    if prepared is not None:
+        operation = prepared.operation
+    own = [
+        str(event.get("type"))
+        for event in map(object_of, sessions.records.events())
+        if event.get("operationId") == operation.operation_id
+    ]
+    work = RestoreWork(sessions, now, branch_id, operation, prepared)
+    return evolve(work, step=len(own), written=frozenset(own))
 
 
-def hard_events(record: Restore) -> tuple[Event, ...]:
+def _hard_events(record: Restore) -> tuple[Event, ...]:
     """Return the events that only a hard restore has, in order (AGN-61)."""
     figures, windows = record.pack, record.windows
     if figures is None:
