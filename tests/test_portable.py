@@ -731,7 +731,7 @@ def test_a_file_is_a_pack_up_to_the_limit_and_refused_unread_a_byte_beyond(two: 
     two.file.write_bytes(two.file.read_bytes().ljust(MAX_BYTES))
     with two.here.house() as house:
         importing = Importing(house.sessions, stamps.now, stamps.new_id)
-        assert importing.preview(str(two.file), str(two.shop)).pack.markers == ()
+        assert importing.preview(str(two.file), str(two.shop)).plan.pack.markers == ()
     before = made_files(two.here)
 
     tracemalloc.start()

@@ -77,7 +77,7 @@ def test_of_too_many_notes_and_markers_the_newest_go():
 
     assert [pack.notes[0].seq, pack.notes[-1].seq] == [5, MAX_NOTES + 4]
     assert pack.markers[-1].checkpoint_id == "m259"
-    assert left == Left(0, 5, 5)
+    assert left == Left(older_notes=5, older_markers=5)
 
 
 def played(number: int, name: str | None = None) -> PackedTurn:

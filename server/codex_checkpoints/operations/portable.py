@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import os
 
-from codex_checkpoints.core.portable.arriving import files_of
+import attrs
+
+from codex_checkpoints.codex import resume
+from codex_checkpoints.core.history.tokens import approximate_tokens
+from codex_checkpoints.core.portable.arriving import Arrived, arrived, files_of
+from codex_checkpoints.core.portable.leaving import Left
 from codex_checkpoints.core.portable.pack import Pack
 from codex_checkpoints.operations.services import Services
 from codex_checkpoints.service.portable.importing import Importing
@@ -114,20 +119,13 @@ def export(services: Services, params: ExportParams) -> Exported:
 
 def exported(packed: Packed) -> Exported:
     """Return what a pack holds, and what is left behind."""
-    left = packed.left
-    counts = {
-        "outside_folder": left.outside_folder,
-        "older_turns": left.older_turns,
-        "older_notes": left.older_notes,
-        "older_markers": left.older_markers,
-    }
     return Exported(
         packed.session_id,
         packed.file,
         packed.size,
         packed.digest,
         _counts(packed.pack),
-        _left_behind(counts),
+        _left_behind(packed.left),
         packed.dry_run,
     )
 
@@ -136,30 +134,24 @@ def make(services: Services, params: ImportParams) -> Imported:
     """Make a session from a pack, or preview it."""
     importing = Importing(services.sessions, records.now, records.new_id)
     cwd = os.getcwd() if params.cwd is None else params.cwd
-    ask = importing.preview if params.dry_run else importing.make
-    made = ask(params.file, cwd)
-    if not params.dry_run:
+    done = (importing.preview if params.dry_run else importing.make)(params.file, cwd)
+    plan, made = done.plan, done.made
+    if made is not None:
         services.changed((made.session_id,), "rollout")
-    arrived = made.arrived
-    counts = {
-        "missing_files": arrived.missing_files,
-        "changed_files": arrived.changed_files,
-        "suspect_facts": arrived.suspect_facts,
-    }
     return Imported(
-        made.operation_id or None,
-        made.session_id or None,
-        made.pack.origin.session_id,
-        made.name,
-        made.cwd,
-        made.imported_at or None,
-        made.digest,
-        _counts(made.pack),
-        _left_behind(counts),
-        made.handoff,
-        made.handoff_tokens,
-        made.resume,
-        made.dry_run,
+        None if made is None else made.operation_id,
+        None if made is None else made.session_id,
+        plan.pack.origin.session_id,
+        plan.name,
+        plan.cwd,
+        None if made is None else made.imported_at,
+        plan.digest,
+        _counts(plan.pack),
+        _left_behind(arrived(plan.pack, plan.seed)),
+        plan.handoff,
+        approximate_tokens(plan.handoff),
+        None if made is None else resume(made.session_id),
+        made is None,
     )
 
 
@@ -204,7 +196,8 @@ def _counts(pack: Pack) -> PackCounts:
     )
 
 
-def _left_behind(counts: dict[str, int]) -> tuple[LeftBehind, ...]:
+def _left_behind(left: Left | Arrived) -> tuple[LeftBehind, ...]:
+    counts = attrs.asdict(left)
     found = ((reason, count, _SENTENCES[reason]) for reason, count in counts.items() if count)
     return tuple(
         LeftBehind(reason, count, one if count == 1 else several.format(n=count))

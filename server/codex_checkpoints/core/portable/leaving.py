@@ -272,9 +272,9 @@ class Left:
     """How much stayed behind."""
 
     outside_folder: int = 0
+    older_turns: int = 0
     older_notes: int = 0
     older_markers: int = 0
-    older_turns: int = 0
 
 
 def note_events(updates: Iterable[Update]) -> tuple[NoteEvent, ...]:
@@ -349,8 +349,8 @@ def packed(contents: SessionContents, homes: Iterable[str]) -> tuple[Pack, Left]
         pack = evolve(pack, turns=pack.turns[len(pack.turns) // 2 + 1 :])
     left = Left(
         len(names.outside) + len(contents.marker_set.pins) - len(pins),
+        len(contents.turns) - len(pack.turns),
         len(history) - len(pack.notes),
         len(contents.marker_set.markers) - len(markers),
-        len(contents.turns) - len(pack.turns),
     )
     return pack, left

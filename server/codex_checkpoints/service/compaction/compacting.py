@@ -1,109 +1,168 @@
 """Compaction as an operation: install a checkpoint in the place of a history (CKP-1).
 
 The steps that wait for other programs may run on any thread; the others belong to the thread of the
-service: `ask` reads and builds, `Asked.consult` waits for hooks and for Codex, `install` reads a
-changed session again and installs, `Done.tell` waits for the hooks that run after, `finish` writes
-the event. `compact` does all of them in order.
+service: `ask` reads and builds, without writing (CKP-14), `Asked.consult` waits for hooks and for
+Codex, `install` reads a changed session again and installs, `Done.notify` waits for the hooks that
+run after, `finish` writes the event. `compact` does all of them in order.
 """
 
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Callable
 from datetime import datetime
 
 from attrs import evolve
 
 from codex_checkpoints.codex.app_server import nobody
-from codex_checkpoints.core.compaction.records import Installed, Windows
+from codex_checkpoints.core.compaction.building import (
+    Declined,
+    Figure,
+    Placement,
+    Reason,
+    Replacement,
+    Terms,
+    TooLarge,
+    build,
+    not_now,
+)
+from codex_checkpoints.core.compaction.foreign import adopt
+from codex_checkpoints.core.compaction.installed import Naming, new_session, source_of, token_count
+from codex_checkpoints.core.compaction.offering import budget
+from codex_checkpoints.core.compaction.records import (
+    Determinism,
+    Installed,
+    Prepared,
+    Sizes,
+    Strategy,
+    Windows,
+    counts_of,
+    digest_of,
+    remaining,
+)
+from codex_checkpoints.core.history.tokens import of_items
 from codex_checkpoints.core.history.windows import Chain
-from codex_checkpoints.service.compaction.installing import Installer, Operation
-from codex_checkpoints.service.compaction.plan import CompactionPlan, PendingSummary, Planner
+from codex_checkpoints.service.compaction.installing import (
+    CompactionWork,
+    Operation,
+    fields_of,
+    moment,
+    settle,
+    without_reasons,
+)
 from codex_checkpoints.service.compaction.request import (
     Compacted,
     HookCall,
     HookResult,
     HookRunner,
+    Job,
     Request,
+    declined_by,
+    determinism_of,
+    excerpt_of,
+    material,
     no_preview,
+    session_live,
     summary_outdated,
 )
 from codex_checkpoints.service.compaction.source import (
     CompactionSource,
     Sources,
+    behind,
+    check_behind,
+    items_of,
     nothing,
     opened_after,
 )
-from codex_checkpoints.service.refusal import Cancelled, Refusal
+from codex_checkpoints.service.kept import storing_compaction
+from codex_checkpoints.service.refusal import Cancelled, Refusal, misfit
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.storage.contract import Row
-from codex_checkpoints.values import frozen
+from codex_checkpoints.service.settings import left_aside
+from codex_checkpoints.service.undertaking import undertaking
+from codex_checkpoints.storage.contract import Item, NewThread, Row, in_text
+from codex_checkpoints.values import define, frozen
+
+logger = logging.getLogger(__name__)
 
 
 @frozen
+class CompactionPlan:
+    """A session, and the replacement for it: its strategy, and how it was made (CKP-24)."""
+
+    source: CompactionSource
+    terms: Terms
+    built: Replacement
+    strategy: Strategy = "checkpoint"
+    determinism: Determinism = "deterministic"
+
+    @property
+    def placement(self) -> Placement:
+        """Return the placement for the record."""
+        return "pre_turn" if self.terms.placement == "pre_turn" else "manual"
+
+
+@frozen
+class PendingSummary:
+    """A session that may be compacted, and the job for Codex that makes its summary."""
+
+    source: CompactionSource
+    terms: Terms
+    job: Job
+
+    @property
+    def before(self) -> Figure:
+        """Return the tokens in its window."""
+        estimated = of_items(self.source.traced.history.items)
+        return self.terms.before or Figure(estimated, "estimated")
+
+
+@define
 class Asked:
-    """A compaction that is planned; nothing is written, and no other program was asked."""
+    """A compaction that is planned; nothing is written.
+
+    `results` are those of the hooks that run before; `outcome` is what to install, the id of the
+    fork with a summary by Codex, or what stops it.
+    """
 
     request: Request
     plan: CompactionPlan | PendingSummary
     at: datetime
     ids: tuple[str, ...]
-    operation: Operation
+    events: Operation
     before: HookCall
     after: HookCall
+    results: tuple[HookResult, ...] = ()
+    outcome: CompactionPlan | str | HookResult | Refusal | Cancelled | None = None
 
-    def consult(self, cancelled: Callable[[], bool] = nobody) -> Consulted:
+    def consult(self, cancelled: Callable[[], bool] = nobody) -> Asked:
         """Run the hooks that run before (CKP-11), then Codex; any thread may call this.
 
         `cancelled` is called while one of them runs.
         """
         words = _hook_input(self.request, self.plan.source, "PreCompact")
         try:
-            results, stopped = self.before.ask(words, cancelled)
-        except Cancelled as called_off:
-            return Consulted(self, (), called_off)
-        return Consulted(self, results, stopped or self._pending(cancelled))
-
-    def _pending(
-        self, cancelled: Callable[[], bool]
-    ) -> CompactionPlan | Summarised | Refusal | Cancelled:
-        if isinstance(self.plan, CompactionPlan):
-            return self.plan
-        try:
-            return Summarised(self.plan, self.plan.job.run(cancelled))
+            self.results, self.outcome = self.before.ask(words, cancelled)
+            if self.outcome is None:
+                plan = self.plan
+                self.outcome = plan if isinstance(plan, CompactionPlan) else plan.job.run(cancelled)
         except (Refusal, Cancelled) as problem:
-            return problem  # the thread that owns the sessions notes it
-
-
-@frozen
-class Summarised:
-    """A session that Codex has compacted in a scratch fork."""
-
-    pending: PendingSummary
-    scratch_id: str
-
-
-@frozen
-class Consulted:
-    """The results of the hooks that run before; `outcome` is what to install, or what stops it."""
-
-    asked: Asked
-    results: tuple[HookResult, ...]
-    outcome: CompactionPlan | Summarised | HookResult | Refusal | Cancelled
+            self.outcome = problem  # the thread that owns the sessions notes it
+        return self
 
 
 @frozen
 class Done:
     """A compaction that is installed."""
 
-    consulted: Consulted
+    asked: Asked
     plan: CompactionPlan
     record: Installed
     row: Row
 
     def notify(self) -> tuple[HookResult, ...]:
         """Run the hooks that run after, with ids, counts and digests; any thread may call this."""
-        record, asked = self.record, self.consulted.asked
+        record = self.record
         compaction = {
             "compaction_id": record.compaction_id,
             "session_id": record.session_id,
@@ -115,10 +174,8 @@ class Done:
             "tokens_before": record.sizes.before.tokens,
             "tokens_after": record.sizes.after.tokens,
         }
-        words = _hook_input(asked.request, self.plan.source, "PostCompact") | {
-            "compaction": compaction
-        }
-        return asked.after.notify(words)
+        words = _hook_input(self.asked.request, self.plan.source, "PostCompact")
+        return self.asked.after.notify(words | {"compaction": compaction})
 
 
 class Compacting:
@@ -134,18 +191,16 @@ class Compacting:
         self._sessions = sessions
         self._outside = outside
         self._sources = Sources(sessions, look_around)
-        self._planner = Planner(sessions, outside, self._sources)
-        self._installer = Installer(sessions, self._sources)
 
     def preview(self, request: Request) -> Compacted:
         """Return the report of a compaction; write nothing, run no hook. Refuses as `compact`."""
-        plan = self._planner.plan(request, self._sources.read)
+        plan = self._plan(request, self._sources.read)
+        source_id, before = plan.source.session_id, plan.source.traced.history.chain
         if isinstance(plan, PendingSummary):
-            raise no_preview(plan.source.session_id, plan.before, plan.job.seconds)
-        before = plan.source.traced.history.chain
+            raise no_preview(source_id, plan.before, plan.job.seconds)
         if request.into == "in-place":
             windows = Windows(before, evolve(opened_after(before, ""), current=None))
-            return _compacted(request, plan, None, plan.source.session_id, windows)
+            return _compacted(request, plan, None, source_id, windows)
         return _compacted(request, plan, None, None, Windows(before, Chain(number=1)))
 
     def compact(self, request: Request) -> Compacted:
@@ -163,76 +218,266 @@ class Compacting:
 
     def ask(self, request: Request) -> Asked:
         """Plan what would be installed; refuses as `compact`."""
-        plan = self._planner.plan(request, self._sources.sealed)
-        at = self._outside.moment()
+        plan = self._plan(request, self._sources.sealed)
+        at, source = self._outside.moment(), plan.source
         ids = self._outside.new_ids(at, 6)
-        source = plan.source
-        operation = Operation(
+        events = Operation(
             self._sessions, self._outside.moment, ids[0], source.session_id, source.last_turn
         )
         calls = self._hook_call("preCompact"), self._hook_call("postCompact")
-        return Asked(request, plan, at, ids, operation, *calls)
+        return Asked(request, plan, at, ids, events, *calls)
 
-    def install(self, consulted: Consulted) -> Done:
+    def install(self, asked: Asked) -> Done:
         """Install the outcome; refuses `blocked_by_hook`, and as `compact` (CKP-12).
 
         Raises `Cancelled` only before anything is written.
         """
-        asked = consulted.asked
-        if isinstance(consulted.outcome, HookResult):
-            asked.operation.blocked(consulted.results)
-            raise _blocked(asked, consulted.outcome)
+        outcome = asked.outcome
+        if isinstance(outcome, HookResult):
+            asked.events.note("CompactionBlocked", {"hooks": without_reasons(asked.results)})
+            raise _blocked(asked, outcome)
         try:
-            plan = self._settled(asked, consulted.outcome)
-            record, row = self._installer.install(
-                asked.request,
-                plan,
-                asked.at,
-                asked.ids,
-                lambda record: asked.operation.installed(record, consulted.results),
-            )
+            return self._installed(asked, self._settled(asked, outcome))
         except Refusal as refusal:
-            asked.operation.failed(refusal.code)
+            asked.events.note("CompactionFailed", {"code": refusal.code})
             raise
-        return Done(consulted, plan, record, row)
 
     def finish(self, done: Done, after: tuple[HookResult, ...]) -> Compacted:
         """Write the results of the hooks that run after, and return the report."""
-        consulted, record = done.consulted, done.record
-        consulted.asked.operation.observed(after)
+        asked, record = done.asked, done.record
+        if after:
+            hooks = {"hooks": without_reasons(after)}
+            asked.events.note("CompactionObserved", hooks, step=1)
         with contextlib.suppress(Refusal):  # it can be derived again, whoever asks first
             self._sessions.projections.keep(done.row, self._sessions.catalogue.open(done.row))
         found = _compacted(
-            consulted.asked.request,
-            done.plan,
-            record.compaction_id,
-            record.session_id,
-            record.windows,
+            asked.request, done.plan, record.compaction_id, record.session_id, record.windows
         )
-        return evolve(found, hooks=(*consulted.results, *after))
+        return evolve(found, hooks=(*asked.results, *after))
 
-    # --- inside ----------------------------------------------------------------------------------
+    # --- the plan --------------------------------------------------------------------------------
+
+    def _plan(
+        self, request: Request, read: Callable[[str], CompactionSource]
+    ) -> CompactionPlan | PendingSummary:
+        """Build the replacement of a session, or a job for Codex; refuses as `compact`."""
+        codex = self._codex_for(request.strategy)
+        if codex is None:
+            return self._built(request, read)
+        source, terms = self._ground(request, read)
+        limits = budget(source.window, self._sessions.named)
+        excerpt = excerpt_of(self._sessions, source, limits.window - limits.reserve)
+        if isinstance(excerpt, TooLarge):
+            facts = {"tokens": excerpt.tokens, "target": excerpt.limit}
+            raise declined_by(Declined("item_too_large", facts), source.session_id)
+        job = Job(
+            self._outside.summarise,
+            codex,
+            self._sessions.catalogue.place,
+            source.session_id,
+            float(request.seconds or self._sessions.settings.codex_timeout_seconds),
+            excerpt,
+        )
+        pending = PendingSummary(source, terms, job)
+        # What would be refused after Codex was called is refused before.
+        declined = not_now(terms, pending.before)
+        if declined is None and not source.traced.history.items:
+            declined = Declined("missing_context", {"items": 0})
+        if declined is not None:
+            raise declined_by(declined, source.session_id)
+        self._check_form(request, source)
+        return pending
+
+    def _built(self, request: Request, read: Callable[[str], CompactionSource]) -> CompactionPlan:
+        """Build the replacement of a session from its checkpoint."""
+        source, terms = self._ground(request, read)
+        caps = self._sessions.settings.caps_for(source.replay.state.model)
+        past, checkpoint = self._sources.past(source), self._sources.checkpoint(source)
+        match build(past, checkpoint, caps, terms):
+            case Declined() as declined:
+                raise declined_by(declined, source.session_id)
+            case Replacement() as built:
+                self._check_form(request, source)
+                if request.into == "in-place":
+                    check_behind(source, built.items)
+                return CompactionPlan(source, terms, built)
+
+    def _adopted(self, source: CompactionSource, terms: Terms, scratch_id: str) -> CompactionPlan:
+        """Make a replacement of the history in a scratch fork (CKP-20, CKP-21).
+
+        Refuses `codex_failed`, `missing_context`, `not_smaller`, `item_too_large`.
+        """
+        items = material(self._sessions, source, scratch_id)
+        match adopt(self._sources.past(source), items, terms):
+            case Declined() as declined:
+                raise declined_by(declined, source.session_id)
+            case Replacement() as built:
+                return CompactionPlan(source, terms, built, "codex", determinism_of(built.items))
+
+    def _ground(
+        self, request: Request, read: Callable[[str], CompactionSource]
+    ) -> tuple[CompactionSource, Terms]:
+        source = read(request.session)
+        _check_target(request, source)
+        return source, self._terms(request, source)
+
+    def _check_form(self, request: Request, source: CompactionSource) -> None:
+        """Refuse to append to a session that Codex would not continue as it is."""
+        if request.into != "in-place":
+            return
+        try:
+            self._sessions.threads.check_append(source.session_id)
+        except Refusal as refusal:
+            facts = {**refusal.facts, "hint": "Compact into a new session."}
+            raise Refusal(refusal.code, refusal.message, facts) from refusal
+
+    def _codex_for(self, strategy: str) -> str | None:
+        """Return the Codex CLI where a strategy needs it, else None."""
+        if strategy == "checkpoint":
+            return None
+        if strategy != "codex":
+            problem = f"strategy: {strategy[:80]!r} is not one of checkpoint, codex"
+            raise misfit(problem)
+        codex = self._outside.find_codex()
+        if codex is None:
+            message = "the strategy `codex` needs the Codex CLI, and there is none on the PATH"
+            raise Refusal("codex_not_found", message, {"strategy": strategy})
+        return codex
+
+    def _terms(self, request: Request, source: CompactionSource) -> Terms:
+        settings, context = self._sessions.settings, source.traced.history.context
+        usable = context.tokens is not None and not context.flagged
+        waived: set[Reason] = {"not_smaller"} if request.force else set()
+        if request.force and not source.live:
+            waived.add("turn_not_complete")  # nobody goes on with it: it was cut off
+        if request.requested_by != "automatic":  # else whoever looked before has told it
+            for name in self._sessions.ignored_variables():
+                logger.warning("%s", left_aside(name))
+        return Terms(
+            placement=request.placement,
+            turn_ended=source.ended,
+            budget=settings.retained_tokens,
+            before=Figure(context.tokens or 0, context.source) if usable else None,
+            target=budget(source.window, self._sessions.named).target,
+            waived=frozenset(waived),
+        )
 
     def _settled(
-        self, asked: Asked, outcome: CompactionPlan | Summarised | Refusal | Cancelled
+        self, asked: Asked, outcome: CompactionPlan | str | Refusal | Cancelled | None
     ) -> CompactionPlan:
         """Return the plan to install; plan again where the session changed in the meantime."""
-        changed = self._sources.is_changed(asked.plan.source)
+        source, terms = asked.plan.source, asked.plan.terms
+        changed = self._sources.is_changed(source)
         match outcome:
             case Refusal() | Cancelled():
                 raise outcome
-            case Summarised() if changed:  # the summary knows nothing of what came since
-                raise summary_outdated(asked.plan.source.session_id)
-            case Summarised():
-                return self._planner.adopted(outcome.pending, outcome.scratch_id)
-            case CompactionPlan() if changed:
-                return self._planner.built(asked.request, self._sources.sealed)
-            case CompactionPlan():
+            case str() if changed:  # the summary knows nothing of what came since
+                raise summary_outdated(source.session_id)
+            case str():
+                return self._adopted(source, terms, outcome)
+            case CompactionPlan() if not changed:
                 return outcome
+            case _:
+                return self._built(asked.request, self._sources.sealed)
+
+    # --- the install -----------------------------------------------------------------------------
+
+    def _installed(self, asked: Asked, plan: CompactionPlan) -> Done:
+        """Install a replacement, durable on return; the id of the compaction is the first.
+
+        Refuses `conflict`, `session_live`, `unreadable_source`, `storage_error`; raises `Cancelled`
+        only before anything is written.
+        """
+        sessions, request, source = self._sessions, asked.request, plan.source
+        source_id = source.session_id
+        replaced = self._sources.range_of(source)
+        made = self._new(plan, asked) if request.into == "new" else _in_place(plan, asked)
+        session_id, chain, what = made
+        sessions.pace.commit()
+        kept = sessions.projections.keep(source.row, source.opened)
+        if kept.storage_problem is not None:
+            facts = {"sessionId": source_id, "reason": kept.storage_problem}
+            message = f"the checkpoint cannot be stored: {kept.storage_problem}"
+            raise Refusal("storage_error", message, facts)
+        report = plan.built.report
+        record = Installed(
+            compaction_id=asked.ids[0],
+            at=in_text(asked.at),
+            requested_by=request.requested_by,
+            why=request.why,
+            placement=plan.placement,
+            strategy=plan.strategy,
+            determinism=plan.determinism,
+            into=request.into,
+            session_id=session_id,
+            source=replaced,
+            replacement=digest_of(plan.built.items),
+            items=remaining(plan.built),
+            counts=counts_of(report),
+            sizes=Sizes(report.before, Figure(report.after, "estimated"), report.bound),
+            windows=Windows(source.traced.history.chain, chain),
+            seed=kept.checkpoint if request.into == "new" else None,
+        )
+        more = fields_of(record) | {"hooks": without_reasons(asked.results)}
+        with storing_compaction(source_id), sessions.compactions.held(source_id) as held:
+            settle(sessions, held)
+            event = asked.events.event("CompactionInstalled", more, session_id)
+            work = CompactionWork(sessions, source_id, record, event, held)
+            with undertaking(sessions.records, record.compaction_id, work) as prepare:
+                prepare(work.line)
+                held.add(Prepared(record))
+                if isinstance(what, NewThread):
+                    sessions.compactions.give(session_id, record)
+                    row = sessions.threads.create(what, asked.at)
+                else:
+                    sessions.threads.append(source_id, what, asked.at, expected=source.look)
+                    row = sessions.own(source_id)
+                work.published = True
+        return Done(asked, plan, record, row)
+
+    def _new(self, plan: CompactionPlan, asked: Asked) -> _Change:
+        _, session_id, first, second, turn_id, item_id = asked.ids
+        source = plan.source
+        made = new_session(
+            plan.built.items,
+            source_of(source.session_id, source.row.cwd or "", source.traced.head, source.window),
+            Naming(self._sessions.title(source.row) or "", turn_id, item_id),
+            moment(asked.at),
+            (session_id, first, second),
+        )
+        # By this a list knows how full the session is before Codex has ever sent it (CKP-28).
+        weight = plan.built.report.after + source.traced.instructions
+        fields = token_count(weight, {"info": {"model_context_window": source.window}})
+        return session_id, made.chain, NewThread(made.meta, items_of((*made.lines, fields)))
 
     def _hook_call(self, event: str) -> HookCall:
         hooks = self._sessions.settings.hooks.get(event, ())
         return HookCall(hooks, self._outside.run, self._sessions.records.state_dir)
+
+
+_Change = tuple[str, Chain, NewThread | tuple[Item, ...]]
+"""The session where the work continues, its windows, and what an install writes."""
+
+
+def _in_place(plan: CompactionPlan, asked: Asked) -> _Change:
+    _, window_id, _, _, turn_id, _ = asked.ids
+    source = plan.source
+    chain = opened_after(source.traced.history.chain, window_id)
+    lines = behind(source, plan.built.items, chain, turn_id, moment(asked.at))
+    return source.session_id, chain, lines
+
+
+def _check_target(request: Request, source: CompactionSource) -> None:
+    """Refuse to append to a session that is loaded or archived."""
+    if request.into != "in-place":
+        return
+    if source.live:
+        raise session_live(source.session_id)
+    if source.row.archived:
+        message = f"session {source.session_id} is archived: it is not continued as it is"
+        hint = "Unarchive it first, or compact into a new session."
+        facts = {"sessionId": source.session_id, "reason": "archived", "hint": hint}
+        raise Refusal("conflict", message, facts)
 
 
 def _blocked(asked: Asked, stopped: HookResult) -> Refusal:

@@ -1,4 +1,4 @@
-"""Install a compaction, whole or not at all, and write its records (CKP-14, JUN-26).
+"""How a compaction is written, whole or not at all, and taken back (CKP-14, JUN-26).
 
 Each step is durable before the next: store the checkpoint (DSC-53); write the undertaking and a
 *prepared* record; publish the new session, or append to the source; add the record, which moves the
@@ -17,25 +17,14 @@ from datetime import datetime
 
 import attrs
 
-from codex_checkpoints.core.compaction.building import Figure
-from codex_checkpoints.core.compaction.installed import (
-    Moment,
-    Naming,
-    new_session,
-    source_of,
-    token_count,
-)
+from codex_checkpoints.core.compaction.installed import Moment
 from codex_checkpoints.core.compaction.records import (
     Installed,
     Prepared,
     Record,
-    Sizes,
     Undone,
-    Windows,
-    counts_of,
     digest_of,
     record_of,
-    remaining,
     standing,
     to_value,
     unsettled,
@@ -43,11 +32,9 @@ from codex_checkpoints.core.compaction.records import (
 from codex_checkpoints.core.history.windows import Chain
 from codex_checkpoints.core.rollout.fields import Json, object_of, text_of
 from codex_checkpoints.core.rollout.turns import Turn
-from codex_checkpoints.service.compaction.plan import CompactionPlan
 from codex_checkpoints.service.compaction.request import (
     HookResult,
     HookRunner,
-    Request,
     Uncompacted,
     session_live,
 )
@@ -55,7 +42,6 @@ from codex_checkpoints.service.compaction.source import (
     CompactionSource,
     Sources,
     behind,
-    items_of,
     opened_after,
 )
 from codex_checkpoints.service.kept import (
@@ -64,13 +50,12 @@ from codex_checkpoints.service.kept import (
     is_undone,
     storing_compaction,
 )
-from codex_checkpoints.service.reading.projections import Projection
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.undertaking import event_of, is_in_audit, undertaking
-from codex_checkpoints.storage.contract import Item, NewThread, Row, UnreadableSource, in_text
+from codex_checkpoints.storage.contract import Row, UnreadableSource, in_text
 from codex_checkpoints.storage.durable import StorageError
-from codex_checkpoints.values import frozen
+from codex_checkpoints.values import define, frozen
 
 logger = logging.getLogger(__name__)
 
@@ -92,24 +77,19 @@ _IN_EVENT = (
 # --- an operation as it is written down ----------------------------------------------------------
 
 
+@define
 class CompactionWork:
-    """A compaction, or its undoing, from its first line to its last; `undertaking.Work`."""
+    """A compaction, or its undoing, from its first line to its last; `undertaking.Work`.
 
-    def __init__(
-        self,
-        sessions: Sessions,
-        session_id: str,
-        record: Installed | Undone,
-        event: Mapping[str, object],
-        records: CompactionsOf | None = None,
-    ) -> None:
-        """Take `records` of the source where the caller holds them already."""
-        self._sessions = sessions
-        self._session_id = session_id
-        self._record = record
-        self._event = event
-        self._records = records
-        self.published = False
+    `records` are those of the source, where the caller holds them already.
+    """
+
+    _sessions: Sessions
+    _session_id: str
+    _record: Installed | Undone
+    _event: Mapping[str, object]
+    _records: CompactionsOf | None = None
+    published: bool = False
 
     @property
     def line(self) -> dict[str, object]:
@@ -229,7 +209,7 @@ def _undone(record: Undone, records: Sequence[Record]) -> Installed | None:
 
 @frozen
 class Operation:
-    """Writes the events of one compaction."""
+    """Makes and writes the events of one compaction."""
 
     _sessions: Sessions
     _moment: Callable[[], datetime]
@@ -237,39 +217,10 @@ class Operation:
     _source_session_id: str
     _source_turn: Turn | None
 
-    def blocked(self, results: Sequence[HookResult]) -> None:
-        """Write that a hook stopped it."""
-        self._note(self._event("CompactionBlocked", None, {"hooks": _without_reasons(results)}))
-
-    def failed(self, code: str) -> None:
-        """Write that it failed, with the code of the refusal."""
-        self._note(self._event("CompactionFailed", None, {"code": code}))
-
-    def observed(self, results: Sequence[HookResult]) -> None:
-        """Write the results of the hooks that ran after it, if there are any."""
-        if results:
-            self._note(
-                self._event(
-                    "CompactionObserved", None, {"hooks": _without_reasons(results)}, step=1
-                )
-            )
-
-    def installed(self, record: Installed, results: Sequence[HookResult]) -> dict[str, object]:
-        """Return the event of a compaction."""
-        known = to_value(record)
-        fields = {name: known[name] for name in _IN_EVENT} | {"items": len(record.items)}
-        more = fields | {"hooks": _without_reasons(results)}
-        return self._event("CompactionInstalled", record.session_id, more)
-
-    def undone(self, record: Undone, session_id: str) -> dict[str, object]:
-        """Return the event of an undoing."""
-        known = to_value(record)
-        fields = {name: known[name] for name in ("requestedBy", "why", "window")}
-        return self._event("CompactionUndone", session_id, fields)
-
-    def _event(
-        self, kind: str, session_id: str | None, more: Mapping[str, object], step: int = 0
+    def event(
+        self, kind: str, more: Mapping[str, object], session_id: str | None = None, step: int = 0
     ) -> dict[str, object]:
+        """Return an event."""
         turn, source = self._source_turn, self._source_session_id
         return event_of(
             kind,
@@ -282,131 +233,25 @@ class Operation:
             more={**more, "step": step},
         )
 
-    def _note(self, event: Mapping[str, object]) -> None:
+    def note(self, kind: str, more: Mapping[str, object], step: int = 0) -> None:
         """Write an event; a failure stops nothing, since the records hold the same."""
         try:
-            self._sessions.records.add_event(event)
+            self._sessions.records.add_event(self.event(kind, more, step=step))
         except StorageError as error:
             logger.warning("storage_error: no event of %s: %s", self._operation_id, error)
 
 
-def _without_reasons(results: Sequence[HookResult]) -> list[dict[str, object]]:
+def fields_of(record: Installed) -> dict[str, object]:
+    """Return the fields of a compaction that its event has."""
+    known = to_value(record)
+    fields: dict[str, object] = {name: known[name] for name in _IN_EVENT}
+    return fields | {"items": len(record.items)}
+
+
+def without_reasons(results: Sequence[HookResult]) -> list[dict[str, object]]:
     """Return hook results without their reasons, which are texts of others."""
     shown = attrs.filters.exclude(attrs.fields(HookResult).reason)
     return [attrs.asdict(each, filter=shown) for each in results]
-
-
-# --- the install ---------------------------------------------------------------------------------
-
-
-@frozen
-class _Change:
-    """What an install writes, and the windows after it."""
-
-    session_id: str
-    chain: Chain
-    what: NewThread | tuple[Item, ...]
-
-
-class Installer:
-    """Installs replacements."""
-
-    def __init__(self, sessions: Sessions, sources: Sources) -> None:
-        self._sessions = sessions
-        self._sources = sources
-
-    def install(
-        self,
-        request: Request,
-        plan: CompactionPlan,
-        at: datetime,
-        ids: tuple[str, ...],
-        event: Callable[[Installed], Mapping[str, object]],
-    ) -> tuple[Installed, Row]:
-        """Install a replacement, durable on return; `ids` are six new ones, the compaction's first.
-
-        `event` makes the event of the record. Refuses `conflict`, `session_live`,
-        `unreadable_source`, `storage_error`; raises `Cancelled` only before anything is written.
-        """
-        source = plan.source
-        replaced = self._sources.range_of(source)
-        made = self._new if request.into == "new" else _in_place
-        change = made(plan, at, ids)
-        self._sessions.pace.commit()
-        kept = self._kept(plan)
-        report = plan.built.report
-        record = Installed(
-            compaction_id=ids[0],
-            at=in_text(at),
-            requested_by=request.requested_by,
-            why=request.why,
-            placement=plan.placement,
-            strategy=plan.strategy,
-            determinism=plan.determinism,
-            into=request.into,
-            session_id=change.session_id,
-            source=replaced,
-            replacement=digest_of(plan.built.items),
-            items=remaining(plan.built),
-            counts=counts_of(report),
-            sizes=Sizes(report.before, Figure(report.after, "estimated"), report.bound),
-            windows=Windows(source.traced.history.chain, change.chain),
-            seed=kept.checkpoint if request.into == "new" else None,
-        )
-        sessions, source_id = self._sessions, source.session_id
-        with storing_compaction(source_id), sessions.compactions.held(source_id) as held:
-            settle(sessions, held)
-            work = CompactionWork(sessions, source_id, record, event(record), held)
-            with undertaking(sessions.records, record.compaction_id, work) as prepare:
-                prepare(work.line)
-                held.add(Prepared(record))
-                if isinstance(change.what, NewThread):
-                    sessions.compactions.give(change.session_id, record)
-                row = self._written(plan, change, at)
-                work.published = True
-        return record, row
-
-    def _kept(self, plan: CompactionPlan) -> Projection:
-        """Store the checkpoint of the source; refuses `storage_error`."""
-        source = plan.source
-        kept = self._sessions.projections.keep(source.row, source.opened)
-        if kept.storage_problem is not None:
-            facts = {"sessionId": source.session_id, "reason": kept.storage_problem}
-            message = f"the checkpoint cannot be stored: {kept.storage_problem}"
-            raise Refusal("storage_error", message, facts)
-        return kept
-
-    def _written(self, plan: CompactionPlan, change: _Change, at: datetime) -> Row:
-        threads, source = self._sessions.threads, plan.source
-        if isinstance(change.what, NewThread):
-            return threads.create(change.what, at)
-        threads.append(source.session_id, change.what, at, expected=source.look)
-        return self._sessions.own(source.session_id)
-
-    def _new(self, plan: CompactionPlan, at: datetime, ids: tuple[str, ...]) -> _Change:
-        _, session_id, first, second, turn_id, item_id = ids
-        source = plan.source
-        made = new_session(
-            plan.built.items,
-            source_of(source.session_id, source.row.cwd or "", source.traced.head, source.window),
-            Naming(self._sessions.title(source.row) or "", turn_id, item_id),
-            moment(at),
-            (session_id, first, second),
-        )
-        # By this a list knows how full the session is before Codex has ever sent it (CKP-28).
-        weight = plan.built.report.after + source.traced.instructions
-        fields = token_count(weight, {"info": {"model_context_window": source.window}})
-        return _Change(
-            session_id, made.chain, NewThread(made.meta, items_of((*made.lines, fields)))
-        )
-
-
-def _in_place(plan: CompactionPlan, at: datetime, ids: tuple[str, ...]) -> _Change:
-    _, window_id, _, _, turn_id, _ = ids
-    source = plan.source
-    chain = opened_after(source.traced.history.chain, window_id)
-    lines = behind(source, plan.built.items, chain, turn_id, moment(at))
-    return _Change(source.session_id, chain, lines)
 
 
 def moment(at: datetime) -> Moment:
@@ -466,7 +311,9 @@ class Undoing:
         """Hold the records of the source while a block takes a compaction back."""
         sessions, source_id = self._sessions, record.source.session_id
         operation = Operation(sessions, self._outside.moment, record.compaction_id, source_id, turn)
-        event = operation.undone(undone, source_id)
+        known = to_value(undone)
+        more = {name: known[name] for name in ("requestedBy", "why", "window")}
+        event = operation.event("CompactionUndone", more, source_id)
         with storing_compaction(source_id), sessions.compactions.held(source_id) as held:
             settle(sessions, held)
             if is_undone(held.records, record.compaction_id):

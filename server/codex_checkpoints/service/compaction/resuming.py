@@ -8,7 +8,6 @@ is compacted in place by itself, and no text of a session has an influence (JUN-
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 
 from attrs import evolve
 
@@ -47,10 +46,6 @@ class Ready:
         session_id = compacted.session_id or self.session_id
         return evolve(self, session_id=session_id, offer=None, wanted=None, compacted=compacted)
 
-    def previewing(self, compacted: Compacted) -> Ready:
-        """Return the state for a preview of the compaction."""
-        return evolve(self, wanted=None, compacted=compacted)
-
     def without(self, refusal: Refusal) -> Ready:
         """Return the state after a refused compaction."""
         return evolve(self, wanted=None, declined=refusal)
@@ -76,27 +71,16 @@ class Ready:
         return f"{full}; from {offer.trigger:,} on a compaction is worth it{open_there}."
 
 
-def prepare(sessions: Sessions, compacting: Compacting, session: str) -> Ready:
-    """Do what is to be done before a session is resumed; refuses as `check`."""
-    ready = check(sessions, session)
-    return _behind(ready, lambda wanted: ready.after(compacting.compact(wanted)))
-
-
 def preview(sessions: Sessions, compacting: Compacting, session: str) -> Ready:
     """Say what would be done before a session is resumed; nothing is written, no hook is asked.
 
     Refuses as `check`.
     """
     ready = check(sessions, session)
-    return _behind(ready, lambda wanted: ready.previewing(compacting.preview(wanted)))
-
-
-def _behind(ready: Ready, compacted: Callable[[Request], Ready]) -> Ready:
-    """Return how to go on behind the compaction that is wanted, where one is, or its refusal."""
     if ready.wanted is None:
         return ready
     try:
-        return compacted(ready.wanted)
+        return evolve(ready, wanted=None, compacted=compacting.preview(ready.wanted))
     except Refusal as refusal:
         return ready.without(refusal)
 

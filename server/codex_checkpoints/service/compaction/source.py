@@ -47,61 +47,6 @@ from codex_checkpoints.storage.contract import Item, Look, Row, UnreadableSource
 from codex_checkpoints.values import frozen
 
 
-class Provenance:
-    """Finds the first lines of the items of a history."""
-
-    def __init__(self, sessions: Sessions, histories: Histories) -> None:
-        self._sessions = sessions
-        self._histories = histories
-
-    def of(self, row: Row, traced: Traced) -> tuple[Past, ...]:
-        """Return a history with the first time and place of each item.
-
-        Refuses `storage_error`, `unreadable_source`.
-        """
-        opened: dict[str | None, Opened] = {}
-        for each in (*self._sessions.catalogue.chains.below(row), row):
-            with storing_compaction(each.session_id):
-                opened.update(self._sessions.compactions.by_window(each.session_id))
-        history = _Brought(traced.surveyed, traced.past, traced.shift)
-        return self._first(history, opened)
-
-    def _first(self, history: _Brought, opened: Mapping[str | None, Opened]) -> tuple[Past, ...]:
-        """Return the first places, by the record that opened the window of a history."""
-        base = history.surveyed.choice.base
-        if base is None:
-            return history.past
-        match opened.get(base.window_id):
-            case Opened(by=Installed() as record):
-                return remembered(history.past, record)
-            case Opened(undone=Installed() as record):
-                # No window is opened twice: so this ends, whatever records say.
-                others = {key: each for key, each in opened.items() if key != base.window_id}
-                return recalled(history.past, self._before(history, base, record, others))
-            case _:
-                return history.past
-
-    def _before(
-        self,
-        history: _Brought,
-        base: Compaction,
-        record: Installed,
-        opened: Mapping[str | None, Opened],
-    ) -> tuple[Past, ...]:
-        """Return the history that the line `base` reopened, with the items added before it."""
-        row = self._sessions.catalogue.store.rows().get(history.path_of(base))
-        if row is None:
-            return ()
-        self._sessions.pace.expect(self._sessions.catalogue.chains.weight(row))
-        first = self._histories.first_pass(row.path, cut=record.source.bytes_before)
-        then = self._histories.traced(row, base.place.offset, history.shift, first)
-        if then.in_front is None:
-            return ()
-        past = self._histories.past(row, then.in_front, history.shift)
-        before = _Brought(then.in_front, past, history.shift)
-        return (*self._first(before, opened), *then.past[len(record.items) :])
-
-
 @frozen
 class _Brought:
     """A history in the file; its lines may repeat earlier ones."""
@@ -109,10 +54,6 @@ class _Brought:
     surveyed: Surveyed
     past: tuple[Past, ...]
     shift: int
-
-    def path_of(self, base: Compaction) -> str:
-        """Return the rollout that holds a record."""
-        return self.surveyed.parts[base.place.file].path
 
 
 def nothing() -> None:
@@ -167,7 +108,6 @@ class Sources:
         self._sessions = sessions
         self._look_around = look_around
         self._histories = Histories(sessions)
-        self._provenance = Provenance(sessions, self._histories)
 
     def read(self, session: str) -> CompactionSource:
         """Read a session of this home; refuses as `Sessions.find`, `unreadable_source`."""
@@ -236,25 +176,64 @@ class Sources:
 
         Refuses `storage_error`, `unreadable_source`.
         """
-        return self._provenance.of(source.row, source.traced)
+        opened: dict[str | None, Opened] = {}
+        for each in (*self._sessions.catalogue.chains.below(source.row), source.row):
+            with storing_compaction(each.session_id):
+                opened.update(self._sessions.compactions.by_window(each.session_id))
+        traced = source.traced
+        return self._first(_Brought(traced.surveyed, traced.past, traced.shift), opened)
+
+    def _first(self, history: _Brought, opened: Mapping[str | None, Opened]) -> tuple[Past, ...]:
+        """Return the first places, by the record that opened the window of a history."""
+        base = history.surveyed.choice.base
+        if base is None:
+            return history.past
+        match opened.get(base.window_id):
+            case Opened(by=Installed() as record):
+                return remembered(history.past, record)
+            case Opened(undone=Installed() as record):
+                # No window is opened twice: so this ends, whatever records say.
+                others = {key: each for key, each in opened.items() if key != base.window_id}
+                return recalled(history.past, self._before(history, base, record, others))
+            case _:
+                return history.past
+
+    def _before(
+        self,
+        history: _Brought,
+        base: Compaction,
+        record: Installed,
+        opened: Mapping[str | None, Opened],
+    ) -> tuple[Past, ...]:
+        """Return the history that the line `base` reopened, with the items added before it."""
+        catalogue, shift = self._sessions.catalogue, history.shift
+        row = catalogue.store.rows().get(history.surveyed.parts[base.place.file].path)
+        if row is None:
+            return ()
+        self._sessions.pace.expect(catalogue.chains.weight(row))
+        first = self._histories.first_pass(row.path, cut=record.source.bytes_before)
+        then = self._histories.traced(row, base.place.offset, shift, first)
+        if then.in_front is None:
+            return ()
+        past = self._histories.past(row, then.in_front, shift)
+        before = self._first(_Brought(then.in_front, past, shift), opened)
+        return (*before, *then.past[len(record.items) :])
 
     def range_of(self, source: CompactionSource) -> Range:
         """Return the range that a compaction replaces, with its digests (CKP-33)."""
-        traced = source.traced
+        row, traced, prefix = source.row, source.traced, source.prefix
+        try:
+            prefix = prefix or fingerprint(self._sessions.catalogue.reader, row.path, source.end)[0]
+        except UnreadableSource as error:
+            raise unreadable(row.path, str(error)) from error
         return Range(
             source.session_id,
             traced.from_seq,
             traced.to_seq,
             digest_of(traced.history.items),
             source.end,
-            source.prefix or self._prefix(source.row, source.end),
+            prefix,
         )
-
-    def _prefix(self, row: Row, end: int) -> str:
-        try:
-            return fingerprint(self._sessions.catalogue.reader, row.path, end)[0]
-        except UnreadableSource as error:
-            raise unreadable(row.path, str(error)) from error
 
 
 # --- what is appended ----------------------------------------------------------------------------

@@ -11,20 +11,12 @@ import os
 from collections.abc import Callable
 from datetime import datetime
 
-from codex_checkpoints.codex import resume
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS, Checkpoint
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.checkpoint.view import view_v1
 from codex_checkpoints.core.compaction.handoff import bundle, handoff
-from codex_checkpoints.core.compaction.installed import Moment, Naming, new_session, source_of
-from codex_checkpoints.core.history.tokens import approximate_tokens
-from codex_checkpoints.core.portable.arriving import (
-    Arrived,
-    arrived,
-    files_of,
-    marker_lines,
-    seed_of,
-)
+from codex_checkpoints.core.compaction.installed import Naming, moment_of, new_session, source_of
+from codex_checkpoints.core.portable.arriving import files_of, marker_lines, seed_of
 from codex_checkpoints.core.portable.pack import MAX_BYTES, Pack
 from codex_checkpoints.core.portable.reading import BadPack, Import, line_of, pack_in
 from codex_checkpoints.core.restore.events import digest_of
@@ -33,11 +25,11 @@ from codex_checkpoints.service.kept import ImportRecords, storing_restore
 from codex_checkpoints.service.reading.pace import paced_hashes
 from codex_checkpoints.service.refusal import Refusal, misfit
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.service.undertaking import event_of, is_in_audit, removed, undertaking
+from codex_checkpoints.service.undertaking import added, event_of, is_in_audit, removed, undertaking
 from codex_checkpoints.storage import durable
 from codex_checkpoints.storage.contract import Item, NewThread
 from codex_checkpoints.storage.records import IMPORTS, MARKERS
-from codex_checkpoints.values import frozen
+from codex_checkpoints.values import define, frozen
 
 
 @frozen
@@ -87,11 +79,10 @@ def thread_of(
     origin = plan.pack.origin
     head = {"cli_version": origin.cli_version, "source": "cli"}
     source = source_of("", plan.cwd, head | {"history_mode": origin.history_mode}, None)
-    moment = Moment(at, int(datetime.fromisoformat(at).timestamp() * 1000))
     naming = Naming(plan.name, new_id(), new_id())
     ids = (session_id, new_id(), new_id())
     items = (handoff(plan.handoff.partition("\n\n")[2]),)
-    made = new_session(items, source, naming, moment, ids)
+    made = new_session(items, source, naming, moment_of(at), ids)
     meta = {key: each for key, each in made.meta.items() if key != "forked_from_id"}
     lines = tuple(Item(line.type, line.payload) for line in made.lines)
     return NewThread(meta, lines), Windows(None, made.chain.first, made.chain.current)
@@ -131,49 +122,26 @@ def _name_of(pack: Pack) -> str:
 IMPORTED = "PackImported"
 """The event of an import that is done."""
 
-_BESIDE = (IMPORTS, MARKERS)
-"""What is put beside a session before it is published."""
-
 
 @frozen
 class Imported:
-    """The result of an import; a preview has neither ids nor a time."""
+    """The result of an import; a preview has no record."""
 
-    operation_id: str
-    session_id: str
-    imported_at: str
-    name: str
-    cwd: str
-    digest: str
-    pack: Pack
-    arrived: Arrived
-    handoff: str
-    dry_run: bool
-
-    @property
-    def handoff_tokens(self) -> int:
-        """Return the estimated tokens of the handoff."""
-        return approximate_tokens(self.handoff)
-
-    @property
-    def resume(self) -> str | None:
-        """Return the shell command that resumes the session."""
-        return None if self.dry_run else resume(self.session_id)
+    plan: ImportPlan
+    made: Import | None = None
 
 
+@define
 class Importing:
     """Imports packs; the time and new ids come from the caller."""
 
-    def __init__(
-        self, sessions: Sessions, now: Callable[[], str], new_id: Callable[[], str]
-    ) -> None:
-        self._sessions = sessions
-        self._now = now
-        self._new_id = new_id
+    _sessions: Sessions
+    _now: Callable[[], str]
+    _new_id: Callable[[], str]
 
     def preview(self, file: str, cwd: str) -> Imported:
         """Return the result of an import; write nothing. Refuses as `make`."""
-        return _imported(plan_import(self._sessions, file, cwd), None)
+        return Imported(plan_import(self._sessions, file, cwd))
 
     def make(self, file: str, cwd: str) -> Imported:
         """Import a pack for the folder `cwd`; the session is ready for Codex on return.
@@ -181,7 +149,7 @@ class Importing:
         Refuses `invalid_payload`, `limit_exceeded`, `policy_text`, `storage_error`, and `conflict`
         where this pack was imported already; then nothing was written.
         """
-        plan = plan_import(self._sessions, file, cwd)
+        plan, records = plan_import(self._sessions, file, cwd), self._sessions.records
         operation_id, session_id, at = self._new_id(), self._new_id(), self._now()
         if session_id in self._sessions.catalogue.current():
             message = f"session {session_id} exists already"
@@ -192,41 +160,25 @@ class Importing:
             operation_id, session_id, source, at, plan.digest, windows, plan.seed, plan.pack
         )
         self._sessions.pace.commit()
-        work, records = (
-            ImportWork(self._sessions, self._now, session_id, made),
-            self._sessions.records,
-        )
+        work = ImportWork(self._sessions, self._now, session_id, made)
         with storing_restore(session_id), undertaking(records, session_id, work) as prepare:
             prepare({"import": {"operationId": operation_id}})
-            self._write(made)
+            added(records, session_id, IMPORTS, [line_of(made)])
+            added(records, session_id, MARKERS, marker_lines(plan.pack, at))
             self._sessions.threads.create(new, datetime.fromisoformat(at))
             work.published = True
-        return _imported(plan, made)
-
-    # --- inside ----------------------------------------------------------------------------------
-
-    def _write(self, made: Import) -> None:
-        records = self._sessions.records
-        with records.journal(made.session_id, IMPORTS) as journal:
-            journal.append(line_of(made))
-        lines = marker_lines(made.pack, made.imported_at)
-        if lines:
-            with records.journal(made.session_id, MARKERS) as journal:
-                for line in lines:
-                    journal.append(line)
+        return Imported(plan, made)
 
 
+@define
 class ImportWork:
     """An import from its first line to its event; `undertaking.Work`."""
 
-    def __init__(
-        self, sessions: Sessions, now: Callable[[], str], session_id: str, made: Import | None
-    ) -> None:
-        self._sessions = sessions
-        self._now = now
-        self._session_id = session_id
-        self._made = made
-        self.published = False
+    _sessions: Sessions
+    _now: Callable[[], str]
+    _session_id: str
+    _made: Import | None
+    published: bool = False
 
     def is_published(self) -> bool:
         """Return whether the session exists."""
@@ -239,47 +191,30 @@ class ImportWork:
         made, records = self._made, self._sessions.records
         if made is None or is_in_audit(records, IMPORTED, made.operation_id):
             return
-        checkpoint = made.seed
         more = {
             "packDigest": made.pack_digest,
-            "notes": len(checkpoint.facts) + len(checkpoint.decisions),
+            "notes": len(made.seed.facts) + len(made.seed.decisions),
             "files": len(files_of(made.pack)),
             "markers": len(made.pack.markers),
         }
-        records.add_event(
-            event_of(
-                IMPORTED,
-                at=self._now(),
-                operation_id=made.operation_id,
-                session_id=made.session_id,
-                source_session_id=made.source_session_id,
-                settings=self._sessions.settings,
-                more=more,
-            )
+        event = event_of(
+            IMPORTED,
+            at=self._now(),
+            operation_id=made.operation_id,
+            session_id=made.session_id,
+            source_session_id=made.source_session_id,
+            settings=self._sessions.settings,
+            more=more,
         )
+        records.add_event(event)
 
     def take_back(self, code: str) -> bool:
         """Remove the files beside a session that was not published; it has no event."""
         del code
-        return removed(self._sessions.records, self._session_id, _BESIDE)
+        return removed(self._sessions.records, self._session_id, (IMPORTS, MARKERS))
 
 
 def reopened(sessions: Sessions, now: Callable[[], str], session_id: str) -> ImportWork:
     """Return the import that a process wrote down."""
     made = ImportRecords(sessions.records).made(session_id)
     return ImportWork(sessions, now, session_id, made)
-
-
-def _imported(plan: ImportPlan, made: Import | None) -> Imported:
-    return Imported(
-        "" if made is None else made.operation_id,
-        "" if made is None else made.session_id,
-        "" if made is None else made.imported_at,
-        plan.name,
-        plan.cwd,
-        plan.digest,
-        plan.pack,
-        arrived(plan.pack, plan.seed),
-        plan.handoff,
-        dry_run=made is None,
-    )

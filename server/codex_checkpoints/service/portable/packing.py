@@ -8,7 +8,7 @@ The audit gets ids, counts and a digest, but nothing about a session file outsid
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Literal
 
 from attrs import evolve
@@ -39,7 +39,7 @@ from codex_checkpoints.service.undertaking import event_of
 from codex_checkpoints.storage import durable
 from codex_checkpoints.storage.contract import Row, UnreadableSource
 from codex_checkpoints.storage.durable import StorageError
-from codex_checkpoints.values import frozen
+from codex_checkpoints.values import define, frozen
 
 
 @frozen
@@ -67,18 +67,17 @@ def turns_of(session_id: str, chronicle: Trace) -> tuple[PackedTurn, ...]:
             return "aborted"
         return "completed" if has_ended(turn, state) else "open"
 
-    def packed(number: int, turn: Turn) -> PackedTurn:
-        began, ended = turn.stamp, chronicle.ended_at(turn)
-        return PackedTurn(
+    return tuple(
+        PackedTurn(
             session_id,
             turn.turn_id,
             number,
-            None if began is None else utc(began),
-            None if ended is None else utc(ended),
+            turn.stamp and utc(turn.stamp),
+            (ended := chronicle.ended_at(turn)) and utc(ended),
             end(turn),
         )
-
-    return tuple(packed(number, turn) for number, turn in enumerate(state.turns.counting(), 1))
+        for number, turn in enumerate(state.turns.counting(), 1)
+    )
 
 
 def past_of(sessions: Sessions, session_id: str) -> Past:
@@ -137,20 +136,14 @@ class Packed:
     is_of_this_home: bool
 
 
+@define
 class Packing:
     """Exports packs; the time and new ids come from the caller."""
 
-    def __init__(
-        self,
-        sessions: Sessions,
-        homes: Iterable[str],
-        now: Callable[[], str],
-        new_id: Callable[[], str],
-    ) -> None:
-        self._sessions = sessions
-        self._homes = tuple(homes)
-        self._now = now
-        self._new_id = new_id
+    _sessions: Sessions
+    _homes: Collection[str]
+    _now: Callable[[], str]
+    _new_id: Callable[[], str]
 
     def preview(self, session: str, file: str) -> Packed:
         """Return what a pack would hold; write nothing."""
