@@ -20,7 +20,6 @@ from codex_checkpoints.service import losing
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.losing import losses_of, newest_loss
 from codex_checkpoints.service.reading.pace import Pace
-from codex_checkpoints.service.sessions import Sessions
 from homes import Home, more, refusal, thread
 from losing import gone, read_again
 from peer import Peer
@@ -58,44 +57,22 @@ SUMMARY = compacted("m", [user_message(["Fix the login"]), user_message(["One te
 AGAIN = shell("cat auth.py", "def login(): pass\n", reads=["auth.py"])
 
 
-def found(home: Home, number: int = 1) -> tuple[Loss, ...]:
-    with home.house() as house:
-        return losses_of(house.sessions, thread(number))
+def test_a_loss_has_each_key_of_the_protocol_and_stands_under_its_window(home: Home):
+    home.put(rollout(session(), turn(*LOGIN, SUMMARY, AGAIN), turn(user("b"), SUMMARY)))
 
+    items = home.json("losses", thread(1))
 
-def newest(sessions: Sessions, number: int = 1) -> Loss | None:
-    return newest_loss(sessions, sessions.find(thread(number)))
-
-
-def test_a_loss_has_each_key_of_the_protocol(home: Home):
-    home.put(rollout(session(), turn(*LOGIN, SUMMARY, AGAIN)))
-
-    (loss,) = home.json("losses", thread(1))
-
+    shared = ["number", "windowId", "openedAtSeq", "openedAt", "trigger", "strategy"]
+    loss = items[0]
     assert list(loss) == [
-        "number",
-        "windowId",
-        "openedAtSeq",
-        "openedAt",
-        "trigger",
-        "strategy",
-        "counts",
-        "sealed",
-        "taskPresent",
-        "task",
-        "openPlanSteps",
-        "editedFiles",
-        "failingCommands",
-        "notListed",
-        "reads",
-        "rereadsUnchanged",
-        "bytes",
-        "rereads",
-        "loop",
-        "loopOver",
+        *(*shared, "counts", "sealed", "taskPresent", "task", "openPlanSteps", "editedFiles"),
+        *("failingCommands", "notListed", "reads", "rereadsUnchanged", "bytes", "rereads"),
+        *("loop", "loopOver"),
     ]
-    assert loss["taskPresent"] is True
-    assert loss["task"] == {"text": "Fix the login", "ref": "u1", "seq": 4, "lost": False}
+    assert (loss["taskPresent"], loss["task"]) == (
+        True,
+        {"text": "Fix the login", "ref": "u1", "seq": 4, "lost": False},
+    )
     assert loss["openPlanSteps"] == [
         {"text": "Write the test", "ref": "c1", "seq": 5, "lost": True}
     ]
@@ -106,18 +83,14 @@ def test_a_loss_has_each_key_of_the_protocol(home: Home):
     again = [{"uri": "auth.py", "times": 1, "ref": "c5", "seq": 18}]
     assert (loss["reads"], loss["rereadsUnchanged"], loss["rereads"]) == (1, 1, again)
     assert (loss["bytes"], loss["loop"], loss["loopOver"]) == (18, False, [])
-
-
-def test_a_loss_stands_under_its_window(home: Home):
-    home.put(rollout(session(), turn(*LOGIN, SUMMARY, AGAIN), turn(user("b"), SUMMARY)))
-
     _, *windows = home.json("windows", thread(1))
-
-    shared = ("number", "windowId", "openedAtSeq", "openedAt", "trigger", "strategy")
-    losses = home.json("losses", thread(1))
-    assert [[loss[key] for key in shared] for loss in losses] == [
+    assert [[each[key] for key in shared] for each in items] == [
         [window[key] for key in shared] for window in windows
     ]
+    with Peer(home.root) as peer:
+        peer.start()
+        answer = peer.call("checkpoints/losses", {"sessionId": thread(1)})
+    assert answer == {"items": items, "nextCursor": None}
 
 
 def test_for_people_a_compaction_is_a_paragraph(home: Home):
@@ -173,23 +146,6 @@ def test_for_people_there_may_be_nothing_to_say(home: Home):
     ]
 
 
-def test_a_session_that_nobody_knows_is_refused(home: Home):
-    done = home.run("losses", thread(9), "--json")
-
-    assert done.returncode == 1
-    assert json.loads(done.stdout)["error"]["code"] == "unknown_session"
-
-
-def test_the_server_answers_with_the_same_keys(home: Home):
-    home.put(rollout(session(), turn(*LOGIN, SUMMARY, AGAIN)))
-
-    with Peer(home.root) as peer:
-        peer.start()
-        answer = peer.call("checkpoints/losses", {"sessionId": thread(1)})
-
-    assert answer == {"items": home.json("losses", thread(1)), "nextCursor": None}
-
-
 def test_a_fork_knows_what_its_base_did(home: Home):
     home.put(rollout(session(thread=thread(1)), turn(*LOGIN)))
     at = based_on(thread(1), 17, 0)
@@ -197,28 +153,24 @@ def test_a_fork_knows_what_its_base_did(home: Home):
         rollout(session(thread=thread(2), history_base=at), turn(user("b"), SUMMARY, AGAIN)), 2
     )
 
-    (loss,) = found(home, 2)
+    with home.house() as house:
+        (loss,) = losses_of(house.sessions, thread(2))
+        quick = newest_loss(house.sessions, house.sessions.find(thread(2)))
 
-    assert [each.uri for each in loss.missed.edited_files] == ["auth.py"]
+    assert quick is not None
+    for each in (loss, quick):
+        assert [edited.uri for edited in each.missed.edited_files] == ["auth.py"]
     assert read_again(loss) == (1, 1, 18)
-
-
-def test_a_path_is_read_with_nothing_stored(home: Home, tmp_path: Path):
-    elsewhere = tmp_path / "elsewhere" / home.path(1).name
-    elsewhere.parent.mkdir()
-    elsewhere.write_bytes(rollout(session(), turn(*LOGIN, SUMMARY)))
-
-    (loss,) = home.json("losses", str(elsewhere))
-
-    assert loss["number"] == 1
-    assert not (home.state / "sessions").exists()
 
 
 def test_what_a_session_remembers_is_part_of_it(home: Home):
     home.put(rollout(session(), turn(*LOGIN, SUMMARY)))
     home.remember([fact("f", seq=5, turn="t1")])
 
-    assert gone(found(home)[0])["task Fix the login"] is False
+    with home.house() as house:
+        (loss,) = losses_of(house.sessions, thread(1))
+
+    assert gone(loss)["task Fix the login"] is False
 
 
 def test_a_session_that_vanished_is_refused(home: Home):
@@ -238,40 +190,13 @@ def test_a_session_that_vanished_is_refused(home: Home):
 # --- compactions of ours -------------------------------------------------------------------------
 
 
-def long_work(*steps: Step) -> bytes:
-    return rollout(session(), turn(*steps, assistant("I looked at it. " * 900), tokens(9_000)))
+def long_work(*steps: Step, form: Any = "paginated") -> bytes:  # noqa: ANN401 - a form
+    return rollout(session(form), turn(*steps, assistant("I looked at it. " * 900), tokens(9_000)))
 
 
-def compact(home: Home, *options: str) -> Any:  # noqa: ANN401 - any JSON value
-    return home.json("compact", thread(1), *options)
-
-
-@pytest.mark.parametrize("into", ["new", "in-place"])
-def test_a_compaction_of_ours_keeps_what_counts(home: Home, into: str):
-    home.put(long_work(*LOGIN))
-
-    session_id = compact(home, "--into", into)["sessionId"]
-
-    (loss,) = home.json("losses", session_id)
-    assert (loss["strategy"], loss["trigger"]) == ("checkpoint", "manual")
-    assert loss["taskPresent"] is True
-    told = loss["openPlanSteps"] + loss["editedFiles"] + loss["failingCommands"]
-    assert [each["lost"] for each in told] == [False] * len(told)
-    assert [each["text"] for each in loss["openPlanSteps"]] == ["Write the test"]
-
-
-def test_a_session_of_ours_reads_again_what_its_source_had_read(home: Home):
-    home.put(long_work(*LOGIN))
-    session_id = compact(home)["sessionId"]
-    go_on(home, session_id, turn(user("go on"), AGAIN))
-
-    (loss,) = home.json("losses", session_id)
-
-    assert (loss["reads"], loss["rereadsUnchanged"]) == (1, 1)
-
-
-TIGHT = "[caps]\nmaxRecentArtifacts = 1\n"
-TOUCHED = several(*LOGIN, *(patch(update=f"lib/f{number}.py") for number in range(3)))
+def compact(home: Home, *options: str, source: str = thread(1)) -> str:
+    """Compact a session; return which one goes on."""
+    return home.json("compact", source, *options)["sessionId"]
 
 
 def account_of(loss: Any) -> Any:  # noqa: ANN401 - any JSON value
@@ -298,23 +223,36 @@ def go_on(home: Home, session_id: str, *steps: Step) -> None:
         file.write(more(*steps, thread=session_id, ordinal=last["ordinal"] + 1))
 
 
+@pytest.mark.parametrize("into", ["new", "in-place"])
+def test_a_compaction_of_ours_keeps_what_counts(home: Home, into: str):
+    home.put(long_work(*LOGIN))
+
+    (loss,) = home.json("losses", compact(home, "--into", into))
+
+    assert (loss["strategy"], loss["trigger"]) == ("checkpoint", "manual")
+    told = [loss["task"], *loss["openPlanSteps"], *loss["editedFiles"], *loss["failingCommands"]]
+    assert [each["lost"] for each in told] == [False] * 4
+    assert [each["text"] for each in loss["openPlanSteps"]] == ["Write the test"]
+
+
+TIGHT = "[caps]\nmaxRecentArtifacts = 1\n"
+TOUCHED = several(*LOGIN, *(patch(update=f"lib/f{number}.py") for number in range(3)))
+
+
 @pytest.mark.parametrize("form", ["paginated", "legacy"])
 def test_a_compaction_is_accounted_for_alike_wherever_it_goes(tmp_path: Path, form: Any):  # noqa: ANN401 - a form
     told: list[Any] = []
     for into in ("new", "in-place"):
         home = Home(tmp_path / into)
         home.config(TIGHT)
-        home.put(rollout(session(form), turn(TOUCHED, assistant("Hm. " * 900), tokens(9_000))))
-        session_id = compact(home, "--into", into)["sessionId"]
-        told.append(home.json("losses", session_id))
+        home.put(long_work(TOUCHED, form=form))
+        told += home.json("losses", compact(home, "--into", into))
 
-    (new,), (in_place,) = told
+    new, in_place = told
     assert account_of(new) == account_of(in_place)
+    assert new["editedFiles"] == in_place["editedFiles"]
     lost = [each["uri"] for each in new["editedFiles"] if each["lost"]]
     assert {"lib/f0.py", "lib/f1.py"} <= set(lost)
-    assert [each["seq"] for each in new["editedFiles"]] == [
-        each["seq"] for each in in_place["editedFiles"]
-    ]
 
 
 def test_one_compaction_after_another_is_accounted_for_alike_wherever_they_go(tmp_path: Path):
@@ -323,27 +261,31 @@ def test_one_compaction_after_another_is_accounted_for_alike_wherever_they_go(tm
     for into in ("new", "in-place"):
         home = Home(tmp_path / into)
         home.put(long_work(*LOGIN))
-        first = compact(home, "--into", into)["sessionId"]
+        first = compact(home, "--into", into)
         go_on(home, first, later)
-        made = home.json("compact", first, "--into", into, "--force")["sessionId"]
+        made = compact(home, "--into", into, "--force", source=first)
         go_on(home, made, turn(user("and on"), AGAIN))
         told.append(home.json("losses", made)[-1])
 
     new, in_place = told
     assert account_of(new) == account_of(in_place)
     assert [each["exitCode"] for each in new["failingCommands"]] == [1]  # of the oldest of three
-    reads = ("reads", "rereadsUnchanged", "bytes")
-    assert [new[key] for key in reads] == [in_place[key] for key in reads]
+    for loss in told:
+        assert (loss["reads"], loss["rereadsUnchanged"]) == (1, 1)
+    assert new["bytes"] == in_place["bytes"]
 
 
 def test_what_the_source_did_after_the_compaction_is_none_of_its_losses(home: Home):
     home.put(long_work(*LOGIN))
-    session_id = compact(home)["sessionId"]
+    session_id = compact(home)
     before = home.json("losses", session_id)
 
     go_on(home, thread(1), turn(user("go on"), patch(add="later.py")))
-
     assert home.json("losses", session_id) == before
+    (home.root / "archived_sessions").mkdir()
+    home.path().rename(home.path(archived=True))
+    assert home.json("losses", session_id) == before
+
     assert [each["uri"] for each in before[0]["editedFiles"]] == ["auth.py"]
 
 
@@ -351,23 +293,13 @@ def test_what_the_source_did_after_the_compaction_is_none_of_its_losses(home: Ho
 def test_a_last_line_without_its_end_belongs_to_what_was_replaced(home: Home, words: str):
     whole = rollout(session(), turn(*LOGIN, tokens(9_000), assistant(words)), user(words))
     path = home.put(whole.rstrip(b"\n"))
-    session_id = compact(home, "--force")["sessionId"]
+    session_id = compact(home, "--force")
     with path.open("ab") as file:
         file.write(b"\n" + more(turn(user("go on")), thread=thread(1), ordinal=99))
 
     (loss,) = home.json("losses", session_id)
 
     assert [each["uri"] for each in loss["editedFiles"]] == ["auth.py"]
-
-
-def test_a_source_that_was_archived_since_is_still_known(home: Home):
-    home.put(long_work(*LOGIN))
-    session_id = compact(home)["sessionId"]
-    before = home.json("losses", session_id)
-    (home.root / "archived_sessions").mkdir()
-    home.path().rename(home.path(archived=True))
-
-    assert home.json("losses", session_id) == before
 
 
 def remove(path: Path) -> None:
@@ -392,7 +324,7 @@ def test_of_a_source_that_is_no_longer_what_it_was_only_the_seed_is_told(
     home: Home, change: Callable[[Path], None]
 ):
     home.put(long_work(*LOGIN))
-    session_id = compact(home)["sessionId"]
+    session_id = compact(home)
 
     change(home.path())
 
@@ -403,9 +335,9 @@ def test_of_a_source_that_is_no_longer_what_it_was_only_the_seed_is_told(
 
 def test_of_sources_that_are_gone_the_nearest_is_still_read(home: Home):
     home.put(long_work(*LOGIN))
-    first = compact(home)["sessionId"]
+    first = compact(home)
     go_on(home, first, turn(user("go on"), patch(add="b.py")))
-    second = home.json("compact", first, "--force")["sessionId"]
+    second = compact(home, "--force", source=first)
     home.path().unlink()
 
     with home.house() as house:
@@ -416,14 +348,15 @@ def test_of_sources_that_are_gone_the_nearest_is_still_read(home: Home):
 
 def test_a_fork_of_a_session_of_ours_knows_what_that_replaced(home: Home):
     home.put(long_work(*LOGIN))
-    made = compact(home)["sessionId"]
+    made = compact(home)
     (path,) = home.root.rglob(f"*{made}.jsonl")
     last = json.loads(path.read_bytes().splitlines()[-1])["ordinal"]
     at = based_on(made, last + 1, path.stat().st_size)
     fork = session(thread=thread(2), history_base=at)
     home.put(rollout(fork, turn(user("go on"), SUMMARY)), 2)
 
-    first, _ = found(home, 2)
+    with home.house() as house:
+        first, _ = losses_of(house.sessions, thread(2))
 
     assert known(first)[0] == "auth.py"
 
@@ -443,7 +376,7 @@ class Counted(Pace):
 def test_a_source_is_read_once_and_no_further_than_the_compaction_did(home: Home):
     source = home.put(long_work(*LOGIN, *[assistant("I looked at it. " * 9_000)] * 4))
     size = source.stat().st_size
-    session_id = compact(home)["sessionId"]
+    session_id = compact(home)
     go_on(home, thread(1), turn(user("go on"), *[assistant("And on. " * 9_000)] * 8))
     (made,) = home.root.rglob(f"*{session_id}.jsonl")
     pace = Counted()
@@ -485,29 +418,26 @@ def test_records_that_cannot_be_read_leave_what_the_file_tells(home: Home):
 @pytest.mark.parametrize("form", ["paginated", "legacy"])
 @pytest.mark.parametrize("before", [0, 1, 2])
 def test_the_newest_loss_is_the_last_one(home: Home, form: Any, before: int):  # noqa: ANN401 - a form
-    windows = [turn(*LOGIN, SUMMARY)] * before
-    home.put(
-        rollout(
-            session(form),
-            *windows,
-            turn(
-                user("go on"), patch(add="b.py"), AGAIN, shell("make", "no", exit_code=2), SUMMARY
-            ),
-        )
-    )
+    failed = shell("make", "no", exit_code=2)
+    last_turn = turn(user("go on"), patch(add="b.py"), AGAIN, failed, SUMMARY)
+    home.put(rollout(session(form), *[turn(*LOGIN, SUMMARY)] * before, last_turn))
+    home.put(rollout(session(thread=thread(2)), turn(user("a"))), 2)
 
     with home.house() as house:
         last = losses_of(house.sessions, thread(1))[-1]
-        quick = newest(house.sessions)
+        quick, none = (
+            newest_loss(house.sessions, house.sessions.find(thread(each))) for each in (1, 2)
+        )
 
     assert quick is not None
+    assert none is None
     assert evolve(quick, number=None) == evolve(last, number=None, since=Readings())
 
 
 def test_the_newest_loss_of_ours_has_the_strategy_of_our_record(home: Home):
     home.put(long_work(*LOGIN))
     compact(home, "--into", "in-place")
-    session_id = compact(home, "--force")["sessionId"]
+    session_id = compact(home, "--force")
 
     with home.house() as house:
         quick = newest_loss(house.sessions, house.sessions.find(session_id))
@@ -521,7 +451,7 @@ def test_the_newest_loss_is_not_told_where_too_much_was_replaced(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ):
     home.put(long_work(*LOGIN))
-    session_id = compact(home)["sessionId"]
+    session_id = compact(home)
     (made,) = home.root.rglob(f"*{session_id}.jsonl")
     both = home.path().stat().st_size + made.stat().st_size
 
@@ -535,25 +465,6 @@ def test_the_newest_loss_is_not_told_where_too_much_was_replaced(
     assert enough is not None
     assert known(enough)[0] == "auth.py"
     assert too_much is None
-
-
-def test_without_a_compaction_there_is_no_newest(home: Home):
-    home.put(rollout(session(), turn(user("a"))))
-
-    with home.house() as house:
-        assert newest(house.sessions) is None
-
-
-def test_the_newest_loss_of_a_fork_knows_what_its_base_did(home: Home):
-    home.put(rollout(session(thread=thread(1)), turn(*LOGIN)))
-    at = based_on(thread(1), 17, 0)
-    home.put(rollout(session(thread=thread(2), history_base=at), turn(user("b"), SUMMARY)), 2)
-
-    with home.house() as house:
-        quick = newest(house.sessions, 2)
-
-    assert quick is not None
-    assert [each.uri for each in quick.missed.edited_files] == ["auth.py"]
 
 
 # --- real sessions -------------------------------------------------------------------------------
