@@ -1,23 +1,17 @@
 """`history` and `windows` as users meet them: on the command line, over the wire, for any file."""
 
-import json
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from codex_checkpoints.service.history import Histories
-from codex_checkpoints.service.refusal import Refusal
-from homes import Home, more, thread
+from homes import Home, more, refusal, thread
 from peer import Peer
 from rollouts import (
     assistant,
     based_on,
     compacted,
-    environment,
     record,
-    rollback,
     rollout,
     session,
     shell,
@@ -30,13 +24,6 @@ KEPT = {"type": "message", "role": "user", "content": [{"type": "input_text", "t
 SECRET = "ghp_" + "a1B2" * 9
 
 
-def asked(home: Home, *arguments: str) -> Any:  # noqa: ANN401 - any JSON document
-    """Run a command with `--json`; what it printed."""
-    done = home.run(*arguments, "--json")
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
 def said(items: list[dict[str, Any]]) -> list[str]:
     return [
         item["content"][0]["text"] if item["type"] == "message" else item["type"] for item in items
@@ -46,45 +33,40 @@ def said(items: list[dict[str, Any]]) -> list[str]:
 def test_history_prints_what_codex_would_send(home: Home):
     home.put(rollout(session(), turn(user("fix it"), shell("make", "ok"), tokens(9_000))))
 
-    found = asked(home, "history", thread(1))
+    found = home.json("history", thread(1))
 
-    assert list(found) == [
-        "items",
-        "reconstructed",
-        "windows",
-        "contextTokens",
-        "contextTokensSource",
-        "contextTokensFlagged",
-        "contextWindow",
+    items = found.pop("items")
+    assert list(found.items()) == [
+        ("reconstructed", False),
+        ("windows", {"first": None, "previous": None, "current": None, "number": 0}),
+        ("contextTokens", 9_000),
+        ("contextTokensSource", "reported"),
+        ("contextTokensFlagged", False),
+        ("contextWindow", 258_400),
     ]
-    assert said(found["items"]) == ["fix it", "function_call", "function_call_output"]
-    assert found["items"][1]["call_id"] == "c1"
-    assert found["windows"] == {"first": None, "previous": None, "current": None, "number": 0}
-    assert (found["contextTokens"], found["contextTokensSource"]) == (9_000, "reported")
-    assert found["reconstructed"] is False
+    assert said(items) == ["fix it", "function_call", "function_call_output"]
+    assert items[1]["call_id"] == "c1"
 
 
 def test_windows_prints_a_row_for_each(home: Home):
     home.put(rollout(session(), turn(user("a")), compacted("m", [KEPT]), turn(user("b"))))
 
-    first, second = asked(home, "windows", thread(1))
+    first, second = home.json("windows", thread(1))
 
     assert list(first) == [
-        "number",
-        "windowId",
-        "previousWindowId",
-        "openedAtSeq",
-        "openedAt",
-        "trigger",
-        "strategy",
-        "tokensBefore",
-        "tokensAfter",
-        "received",
-        "compactionId",
+        *("number", "windowId", "previousWindowId", "openedAtSeq", "openedAt", "trigger"),
+        *("strategy", "tokensBefore", "tokensAfter", "received", "compactionId"),
     ]
     assert (first["number"], first["openedAtSeq"], first["trigger"]) == (0, 0, None)
     assert (second["number"], second["openedAtSeq"], second["tokensAfter"]) == (1, 5, 20)
     assert second["openedAt"] == "2026-11-20T10:00:05.000Z"
+    with Peer(home.root) as peer:
+        peer.start()
+        named = {"sessionId": thread(1)}
+        history = peer.call("checkpoints/history", named)
+        windows = peer.call("checkpoints/windows", named)
+    assert history == home.json("history", thread(1))
+    assert windows == {"items": [first, second], "nextCursor": None}
 
 
 @pytest.mark.parametrize(
@@ -127,7 +109,7 @@ def test_for_people_items_are_cut_escaped_and_without_secrets(home: Home):
         "window  1",
         "part of it was made of user messages",
     ]
-    assert asked(home, "history", thread(1))["items"][0]["content"][0]["text"] == told
+    assert home.json("history", thread(1))["items"][0]["content"][0]["text"] == told
 
 
 def test_for_people_a_window_is_a_line(home: Home):
@@ -139,111 +121,27 @@ def test_for_people_a_window_is_a_line(home: Home):
     assert second.split()[2:] == ["mid_turn", "local", "800", "→", "-", "-"]
 
 
-def test_a_session_that_nobody_knows_is_refused(home: Home):
-    done = home.run("history", thread(9), "--json")
-
-    assert done.returncode == 1
-    assert json.loads(done.stdout)["error"]["code"] == "unknown_session"
-
-
-def test_a_path_is_read_with_what_lies_beside_it(home: Home, tmp_path: Path):
-    base = rollout(session(thread=thread(1)), turn(user("a")), turn(user("not in the fork")))
-    at = based_on(thread(1), 5, 0)
-    fork = rollout(session(thread=thread(2), history_base=at), turn(user("b")))
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    for number, data in ((1, base), (2, fork)):
-        (elsewhere / home.path(number).name).write_bytes(data)
-
-    found = asked(home, "history", str(elsewhere / home.path(2).name))
-
-    assert said(found["items"]) == ["a", "b"]
-    assert not home.state.exists() or not (home.state / "sessions").exists()
-
-
 def test_a_fork_and_a_revert_begin_with_their_base(home: Home):
-    home.put(
-        rollout(
-            session(thread=thread(1)), turn(user("a")), compacted("m", [KEPT]), turn(user("no"))
-        )
-    )
+    home.put(rollout(session(), turn(user("a")), compacted("m", [KEPT]), turn(user("no"))))
     at = based_on(thread(1), 6, 0)
     home.put(rollout(session(thread=thread(2), history_base=at), turn(user("b"))), 2)
-    home.put(rollout(session(thread=thread(1), history_base=at), turn(user("c"))), 1, segment=3)
+    revert = home.put(rollout(session(history_base=at), turn(user("c"))), segment=3)
+    lost = session(thread=thread(4), history_base=based_on(thread(7), 6, 0))
+    home.put(rollout(lost, turn(user("alone"))), 4)
 
     with home.house() as house:
         histories = Histories(house.sessions)
-        assert said([dict(item) for item in histories.history(thread(2)).items]) == ["kept", "b"]
-        assert said([dict(item) for item in histories.history(thread(1)).items]) == ["kept", "c"]
+
+        def told(number: int) -> list[str]:
+            return said([dict(item) for item in histories.history(thread(number)).items])
+
+        assert (told(2), told(1), told(4)) == (["kept", "b"], ["kept", "c"], ["alone"])
         assert [window.number for window in histories.windows(thread(2))] == [0, 1]
-
-
-def test_what_can_be_read_is_read_without_the_base(home: Home):
-    at = based_on(thread(7), 6, 0)
-    home.put(rollout(session(history_base=at), turn(user("b"))))
-
-    assert said(asked(home, "history", thread(1))["items"]) == ["b"]
-
-
-def test_a_compressed_session_is_read_to_its_newest_window(home: Home):
-    if sys.version_info >= (3, 14):
-        from compression import zstd
-    else:
-        from backports import zstd
-
-    data = rollout(session(), turn(user("a" * 200_000)), compacted("m", [KEPT]), turn(user("b")))
-    home.put(zstd.compress(data), form=".jsonl.zst")
-
-    assert said(asked(home, "history", thread(1))["items"]) == ["kept", "b"]
-
-
-def test_a_session_that_grew_is_read_anew(home: Home):
-    path = home.put(rollout(session(), turn(user("a"))))
-
-    with home.house() as house:
-        histories = Histories(house.sessions)
-        assert len(histories.history(thread(1)).items) == 1
-        with path.open("ab") as file:
-            file.write(more(turn(user("b")), thread=thread(1), ordinal=5))
-        assert len(histories.history(thread(1)).items) == 2
-
-
-def test_a_session_that_vanished_is_refused(home: Home):
-    path = home.put(rollout(session(), turn(user("a"))))
-
-    with home.house() as house:
-        path.unlink()
-        with pytest.raises(Refusal) as refused:
-            Histories(house.sessions).history(thread(1))
-
-    assert refused.value.code == "unreadable_source"
-
-
-def test_a_rollback_past_a_compaction_is_seen_at_every_door(home: Home):
-    home.put(
-        rollout(
-            session("legacy"),
-            turn(environment(), user("a"), assistant("1")),
-            turn(user("b"), compacted("m", [KEPT])),
-            rollback(1),
-        )
-    )
-
-    assert said(asked(home, "history", thread(1))["items"])[1:] == ["a", "1"]
-    assert len(asked(home, "windows", thread(1))) == 1
-
-
-def test_the_server_answers_with_the_same_keys(home: Home):
-    home.put(rollout(session(), turn(user("a")), compacted("m", [KEPT]), turn(user("b"))))
-
-    with Peer(home.root) as peer:
-        peer.start()
-        named = {"sessionId": thread(1)}
-        history = peer.call("checkpoints/history", named)
-        windows = peer.call("checkpoints/windows", named)
-
-    assert history == asked(home, "history", thread(1))
-    assert windows == {"items": asked(home, "windows", thread(1)), "nextCursor": None}
+        with revert.open("ab") as file:
+            file.write(more(turn(user("d")), thread=thread(1), ordinal=11))
+        assert told(1) == ["kept", "c", "d"]
+        revert.unlink()
+        assert refusal(lambda: told(1)).code == "unreadable_source"
 
 
 def test_the_ids_of_the_windows_are_printed_as_codex_tells_them(home: Home):

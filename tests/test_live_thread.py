@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 import pytest
+from attrs import asdict
 
 from codex_checkpoints.service.reading.catalogue import Catalogue
 from codex_checkpoints.service.sessions import Sessions
@@ -27,9 +28,9 @@ from codex_checkpoints.storage.contract import (
 )
 from codex_checkpoints.storage.memory import InMemoryThreadStore
 from codex_checkpoints.storage.records import Records
-from homes import Home, chat, moved, refusal, snapshot
+from homes import Home, chat, moved, refusal
 from homes import thread as thread_of
-from rollouts import rollout, session, turn, user
+from rollouts import based_on, rollout, session, turn, user
 from stores import AT, STORES, Shop, new, said, thread
 
 if sys.version_info >= (3, 14):
@@ -63,8 +64,7 @@ class Recording(InMemoryThreadStore):
 def derived(call: Call) -> Row:
     """Return what a patch told of a rollout, and hold that it told nothing else."""
     what, (_, patch) = call
-    assert what == "patch"
-    assert isinstance(patch, Patch)
+    assert (what, type(patch)) == ("patch", Patch)
     assert isinstance(patch.name, Unset)
     assert isinstance(patch.row, Row)
     return patch.row
@@ -87,22 +87,21 @@ def threads(store: Recording) -> ThreadManager:
 # --- the policy ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", sorted(KEPT))
-def test_what_a_rollout_may_hold_is_kept(kind: str):
-    assert is_kept(Item(kind, {"type": "of the future"}))
+POLICY = [
+    *((Item(kind, {"type": "of the future"}), True) for kind in sorted(KEPT)),
+    *(
+        (Item(each, {"type": kind}), False)
+        for each in TRANSIENT
+        for kind in sorted(TRANSIENT[each])
+    ),
+    (Item("session_meta", {"id": thread(1)}), False),
+    (Item("of_the_future", {}), False),
+    (Copied(b"{}"), True),
+]
 
 
-@pytest.mark.parametrize(
-    ("envelope", "kind"), [(each, kind) for each in TRANSIENT for kind in sorted(TRANSIENT[each])]
-)
-def test_what_is_only_for_those_who_look_on_is_not_kept(envelope: str, kind: str):
-    assert not is_kept(Item(envelope, {"type": kind}))
-
-
-def test_a_second_head_and_an_unknown_envelope_are_not_kept():
-    assert not is_kept(Item("session_meta", {"id": thread(1)}))
-    assert not is_kept(Item("of_the_future", {}))
-    assert is_kept(Copied(b"{}"))
+def test_what_a_rollout_may_hold_is_kept_and_nothing_that_is_only_for_those_who_look_on():
+    assert [(item, is_kept(item)) for item, _ in POLICY] == POLICY
 
 
 # --- one thread ----------------------------------------------------------------------------------
@@ -113,8 +112,11 @@ def test_the_policy_comes_first_then_the_append_then_the_patch(
 ):
     live = threads.load(thread(1))
     kept = [said("second"), said("third")]
+    passing = Item("event_msg", {"type": "agent_message_delta"})
 
-    live.append([kept[0], Item("event_msg", {"type": "agent_message_delta"}), kept[1]], AT)
+    assert live.append([passing], AT) is None
+    assert store.calls == []
+    live.append([kept[0], passing, kept[1]], AT)
 
     (append, patch) = store.calls
     assert append == ("append", kept)
@@ -123,7 +125,13 @@ def test_the_policy_comes_first_then_the_append_then_the_patch(
     assert row.rollout == store.rollouts()[row.path]
 
 
-def test_an_append_that_fails_sends_no_patch(store: Recording, threads: ThreadManager):
+def full(*_: object) -> None:
+    raise StorageFailed("no space left")
+
+
+def test_an_append_that_fails_sends_no_patch_and_one_that_did_not_counts_without_it(
+    store: Recording, threads: ThreadManager, monkeypatch: pytest.MonkeyPatch
+):
     before = store.read_thread(thread(1))
     store.full = True
 
@@ -133,20 +141,9 @@ def test_an_append_that_fails_sends_no_patch(store: Recording, threads: ThreadMa
     assert [what for what, _ in store.calls] == ["append"]
     assert store.read_thread(thread(1)) == before
     store.full = False
-    threads.append(thread(1), [said("kept")], AT)
-    assert store.read_thread(thread(1)).row.task == "kept"
-
-
-def test_what_was_appended_counts_though_telling_of_it_fails(
-    store: Recording, threads: ThreadManager, monkeypatch: pytest.MonkeyPatch
-):
-    def full(_patches: Any) -> None:  # noqa: ANN401
-        raise StorageFailed("no space left")
-
     with monkeypatch.context() as patched:
         patched.setattr(store, "update_thread_metadata", full)
         assert threads.append(thread(1), [said("kept")], AT) is not None
-
     catalogue = Catalogue(store)
     list(catalogue.refresh())
     assert catalogue.current()[thread(1)].task == "kept"
@@ -183,27 +180,6 @@ def test_a_thread_goes_on_in_the_rollout_that_another_process_began(
     row = store.read_thread(thread(1)).row
     assert (row.path, row.task, row.turns) == (later.path, "yet more", 3)
     assert store.rows()[first].task == "first"
-
-
-def test_where_nothing_is_kept_nothing_is_asked(store: Recording, threads: ThreadManager):
-    assert threads.append(thread(1), [Item("event_msg", {"type": "warning"})], AT) is None
-    assert store.calls == []
-
-
-def test_two_loaded_threads_share_nothing(store: Recording, threads: ThreadManager):
-    one, two = threads.load(thread(1)), threads.load(thread(2))
-
-    one.append([said("of one")], AT)
-    two.append([said("of two")], AT)
-    one.append([said("again of one")], AT)
-
-    rows = [derived(call) for call in store.calls if call[0] == "patch"]
-    assert [(row.session_id, row.task, row.turns) for row in rows] == [
-        (thread(1), "of one", 2),
-        (thread(2), "of two", 2),
-        (thread(1), "again of one", 3),
-    ]
-    assert store.read_thread(thread(2)).row.first_text == "other"
 
 
 def test_a_patch_says_what_reading_the_whole_would_say(store: Recording, threads: ThreadManager):
@@ -262,16 +238,6 @@ def test_a_loaded_and_a_cold_thread_are_changed_by_the_same_call(
     assert store.read_thread(thread(1)).name == "a name"
 
 
-def test_a_wish_of_a_person_and_a_fact_of_the_history_are_the_same_call(
-    store: Recording, threads: ThreadManager
-):
-    threads.rename(thread(1), "a name")
-    threads.append(thread(1), [said("more")], AT)
-
-    patches = [call for what, call in store.calls if what == "patch"]
-    assert [(who, type(patch)) for who, patch in patches] == [(thread(1), Patch)] * 2
-
-
 @pytest.mark.parametrize(
     ("given", "kept"),
     [
@@ -292,50 +258,62 @@ def test_a_name_is_one_short_line(
     assert store.calls == [("patch", (thread(1), Patch(name=kept)))]
 
 
-def test_a_refusal_says_so_where_a_name_is_kept_here_alone(
-    store: Recording, threads: ThreadManager, monkeypatch: pytest.MonkeyPatch
-):
-    def full(_patches: object) -> None:
-        raise KeptHereAlone("no space left on device")
-
-    monkeypatch.setattr(store, "update_thread_metadata", full)
-    refused = refusal(lambda: threads.rename(thread(1), "x"))
-
-    assert (refused.code, refused.facts["kept"]) == ("storage_error", True)
-
-
 def test_what_a_store_will_not_do_is_a_refusal(store: Recording, threads: ThreadManager):
-    def code(work: Callable[[], object]) -> str:
-        return refusal(work).code
+    one, items = thread(1), [said("x")]
 
-    assert code(lambda: threads.rename(thread(9), "x")) == "unknown_session"
-    assert code(lambda: threads.load(thread(9))) == "unknown_session"
-    assert code(lambda: threads.create(new(1), AT)) == "conflict"
-    assert code(lambda: moved(threads, thread(1), archive=False)) == "conflict"
-    assert code(lambda: threads.append(thread(1), [Copied(b"\xff")], AT)) == "conflict"
-    assert code(lambda: threads.append(thread(1), [said("x")], AT, (0, 0, 0))) == "conflict"
-    store.live.add(thread(1))
-    assert code(lambda: threads.append(thread(1), [said("x")], AT)) == "session_live"
-    assert code(lambda: moved(threads, thread(1), archive=True)) == "session_live"
-    assert code(lambda: threads.delete(thread(1))) == "session_live"
+    def codes(*calls: Callable[[], object]) -> set[str]:
+        return {refusal(call).code for call in calls}
+
+    assert codes(lambda: threads.rename(thread(9), "x"), lambda: threads.load(thread(9))) == {
+        "unknown_session"
+    }
+    assert codes(
+        lambda: threads.create(new(1), AT),
+        lambda: moved(threads, one, archive=False),
+        lambda: threads.append(one, [Copied(b"\xff")], AT),
+        lambda: threads.append(one, items, AT, (0, 0, 0)),
+    ) == {"conflict"}
+    store.live.add(one)
+    assert codes(
+        lambda: threads.append(one, items, AT),
+        lambda: moved(threads, one, archive=True),
+        lambda: threads.delete(one),
+    ) == {"session_live"}
 
 
+class Elsewhere(ThreadIsLive):
+    pass
+
+
+class Strange(StoreError):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "kept"),
+    [
+        (Elsewhere, "session_live", None),
+        (Strange, "storage_error", None),
+        (KeptHereAlone, "storage_error", True),
+    ],
+)
 def test_an_error_of_another_store_is_a_refusal_too(
-    store: Recording, threads: ThreadManager, monkeypatch: pytest.MonkeyPatch
+    store: Recording,
+    monkeypatch: pytest.MonkeyPatch,
+    error: type[StoreError],
+    code: str,
+    kept: Any,  # noqa: ANN401
 ):
-    class Elsewhere(ThreadIsLive):
-        pass
+    def fail(*_: object) -> None:
+        raise error("said elsewhere")
 
-    class Strange(StoreError):
-        pass
+    manager = ThreadManager(Catalogue(store))
+    manager.create(new(1, "legacy", said("first")), AT)
+    monkeypatch.setattr(store, "update_thread_metadata", fail)
 
-    for error, code in ((Elsewhere, "session_live"), (Strange, "storage_error")):
+    refused = refusal(lambda: manager.rename(thread(1), "x"))
 
-        def fail(*_: object, error: type[StoreError] = error) -> None:
-            raise error("said elsewhere")
-
-        monkeypatch.setattr(store, "append_items", fail)
-        assert refusal(lambda: threads.append(thread(1), [said("x")], AT)).code == code
+    assert (refused.code, refused.facts.get("kept")) == (code, kept)
 
 
 # --- whoever keeps the bytes ---------------------------------------------------------------------
@@ -358,56 +336,46 @@ def shop(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Shop]:
 def test_the_service_says_the_same_whatever_store_is_behind_it(shop: Shop, tmp_path: Path):
     home = Home(tmp_path / "home")
     base = rollout(session(thread=thread_of(1)), turn(user("one"), name="t1"))
-    cut = len(base)
-    lines = base.count(b"\n")
-    where = {"thread_id": thread_of(1), "end_ordinal_exclusive": lines, "end_byte_offset": cut}
+    where = based_on(thread_of(1), base.count(b"\n"), len(base))
     child = rollout(session(thread=thread_of(2), history_base=where, forked_from_id=thread_of(1)))
     stories = {1: base, 2: child, 3: chat("three", 3), 4: base.replace(b"000001", b"000004")[:-9]}
     for number, data in stories.items():
         home.put(data, number)
         shop.put(thread_of(number), data)
 
+    def told(sessions: Sessions) -> list[object]:
+        names = [thread_of(number) for number in stories]
+        return [
+            *((sessions.show(name).data, sessions.show(name, 1).data) for name in names),
+            *(sessions.view(name).text for name in names),
+            *(asdict(each) | {"path": None} for each in sessions.summaries.page().items),
+        ]
+
     with home.house() as house, service(shop.store, tmp_path / "state") as sessions:
-        for number in stories:
-            ours, theirs = (each.show(thread_of(number)) for each in (sessions, house.sessions))
-            assert ours.data == theirs.data
-            assert (
-                sessions.view(thread_of(number)).text == house.sessions.view(thread_of(number)).text
-            )
-            at = [each.show(thread_of(number), 1).data for each in (sessions, house.sessions)]
-            assert at[0] == at[1]
-        assert _list(sessions) == _list(house.sessions)
+        assert told(sessions) == told(house.sessions)
         assert sessions.summaries.page(search="three").items[0].session_id == thread_of(3)
-
-
-def _list(sessions: Sessions) -> list[dict[str, Any]]:
-    from attrs import asdict
-
-    return [asdict(item) | {"path": None} for item in sessions.summaries.page().items]
 
 
 def test_a_session_is_named_put_away_taken_back_and_removed(shop: Shop, tmp_path: Path):
     shop.store.create_thread(new(1, "paginated", said("a task")), AT)
     shop.put(thread_of(3), chat("of codex", 3))
     with service(shop.store, tmp_path / "state") as sessions:
+
+        def listed(**choice: Any) -> list[str]:  # noqa: ANN401 - as `page`
+            return [each.session_id for each in sessions.summaries.page(**choice).items]
+
         assert sessions.rename(thread(1)[:35] + "1", "work").title == "work"
-        assert [item.title for item in sessions.summaries.page(search="work").items] == ["work"]
-        assert (
-            sessions.rename(thread(1), None).title
-            == sessions.summaries.page(search="01").items[0].title
-        )
+        assert listed(search="work") == [thread(1)]
+        assert sessions.rename(thread(1), None).title is None
 
         assert moved(sessions, thread(1), archive=True).archived
-        assert [item.session_id for item in sessions.summaries.page(archived=True).items] == [
-            thread(1)
-        ]
-        assert [item.session_id for item in sessions.summaries.page().items] == [thread_of(3)]
+        assert (listed(archived=True), listed()) == ([thread(1)], [thread_of(3)])
         assert refusal(lambda: moved(sessions, thread(1), archive=True)).code == "conflict"
         assert not moved(sessions, thread(1), archive=False).archived
 
         assert refusal(lambda: sessions.delete(thread_of(3))).code == "conflict"
         assert sessions.delete(thread(1)).session_id == thread(1)
-        assert [item.session_id for item in sessions.summaries.page().items] == [thread_of(3)]
+        assert listed() == [thread_of(3)]
         assert refusal(lambda: sessions.delete(thread(1))).code == "unknown_session"
 
 
@@ -442,26 +410,21 @@ def test_a_session_that_we_did_not_make_stays_for_that_very_reason(
     assert shop.store.rollouts() == before
 
 
-def test_a_file_from_elsewhere_is_never_changed(tmp_path: Path):
-    home = Home(tmp_path)
-    home.put(chat("mine"))
-    elsewhere = tmp_path / "elsewhere.jsonl"
-    elsewhere.write_bytes(chat("yours", 2))
-    with home.house() as house:
-        before = snapshot(tmp_path)
-        away = refusal(lambda: moved(house.sessions, str(elsewhere), archive=True))
-        assert away.code == "unknown_session"
-        assert refusal(lambda: house.sessions.delete(str(elsewhere))).code == "unknown_session"
-        assert refusal(lambda: house.sessions.rename(str(elsewhere), "x")).code == "unknown_session"
-        assert snapshot(tmp_path) == before
+@pytest.fixture
+def home(home: Home) -> Home:
+    """A home with a session that other sessions may build on."""
+    home.put(rollout(session(thread=thread_of(1)), turn(user("one"), name="t1")))
+    return home
 
 
-def test_a_session_whose_base_is_new_can_be_continued_without_a_look_at_all(tmp_path: Path):
-    home = Home(tmp_path)
-    base = rollout(session(thread=thread_of(1)), turn(user("one"), name="t1"))
-    where = {"thread_id": thread_of(1), "end_ordinal_exclusive": base.count(b"\n")}
-    home.put(base)
-    home.put(rollout(session(thread=thread_of(2), history_base=where)), 2)
+def on_top(number: int) -> bytes:
+    """Write a session that begins with all of the first one."""
+    where = {"thread_id": thread_of(1), "end_ordinal_exclusive": 5}
+    return rollout(session(thread=thread_of(number), history_base=where))
+
+
+def test_a_session_whose_base_is_new_can_be_continued_without_a_look_at_all(home: Home):
+    home.put(on_top(2), 2)
     with home.house(fresh=False) as house:
         row = house.sessions.catalogue.look_for(thread_of(2))
         assert row is not None
@@ -475,40 +438,36 @@ def test_a_cold_session_is_told_of_where_it_lies_once_it_is_unpacked(tmp_path: P
     home = Home(tmp_path)
     packed = home.put(zstd.compress(chat("cold")), form=".jsonl.zst")
     with home.house() as house:
-        threads = house.sessions.threads
+        threads, catalogue = house.sessions.threads, house.sessions.catalogue
         if loaded:
             threads.load(thread_of(1))
 
         for text in ("one", "two"):
-            item = Item("event_msg", {"type": "item_completed", "item": said_item(text)})
+            told = {"type": "UserMessage", "id": text, "content": [{"type": "text", "text": text}]}
+            item = Item("event_msg", {"type": "item_completed", "item": told})
             assert threads.append(thread_of(1), [item], AT) is not None
 
-        row = house.sessions.catalogue.current()[thread_of(1)]
+        row = catalogue.current()[thread_of(1)]
         assert (row.path, row.task) == (str(home.path()), "two")
-        assert list(house.sessions.catalogue.rows()) == [str(home.path())]
+        assert list(catalogue.rows()) == [str(home.path())]
         assert not packed.exists()
     with home.house() as house:
         assert house.sessions.catalogue.current()[thread_of(1)] == row
 
 
-def said_item(text: str) -> dict[str, Any]:
-    return {"type": "UserMessage", "id": text, "content": [{"type": "text", "text": text}]}
-
-
-def test_a_session_of_several_rollouts_is_put_away_with_all_of_them(tmp_path: Path):
-    home = Home(tmp_path)
-    base = rollout(session(thread=thread_of(1)), turn(user("one"), name="t1"))
-    where = {"thread_id": thread_of(1), "end_ordinal_exclusive": base.count(b"\n")}
-    home.put(base)
-    home.put(rollout(session(thread=thread_of(1), history_base=where)), segment=2)
+def test_a_session_of_several_rollouts_is_put_away_with_all_of_them(home: Home):
+    home.put(on_top(1), segment=2)
     with home.house() as house:
-        before = house.sessions.catalogue.current()[thread_of(1)]
+        sessions = house.sessions
+        before = sessions.catalogue.current()[thread_of(1)]
 
-        away = moved(house.sessions, thread_of(1), archive=True)
+        away = moved(sessions, thread_of(1), archive=True)
 
-        row = house.sessions.catalogue.current()[thread_of(1)]
-        assert (away.task, away.turns, away.archived) == ("one", 1, True)
+        row = sessions.catalogue.current()[thread_of(1)]
         assert (row.problems, row.seq) == ("", before.seq)
-        back = moved(house.sessions, thread_of(1), archive=False)
-        assert (back.task, back.turns, back.archived) == ("one", 1, False)
-        assert len(house.sessions.catalogue.rows()) == 2
+        back = moved(sessions, thread_of(1), archive=False)
+        assert [(each.task, each.turns, each.archived) for each in (away, back)] == [
+            ("one", 1, True),
+            ("one", 1, False),
+        ]
+        assert len(sessions.catalogue.rows()) == 2

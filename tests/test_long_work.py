@@ -12,10 +12,11 @@ import threading
 from collections.abc import Callable, Generator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
+from codex_checkpoints.core.compaction.records import Into
 from codex_checkpoints.server.long_work import LongWork
 from codex_checkpoints.service.compaction.installing import Undoing
 from codex_checkpoints.service.compaction.request import Request
@@ -107,24 +108,14 @@ def sessions(home: Home, monkeypatch: pytest.MonkeyPatch) -> Generator[Sessions]
         yield house.sessions
 
 
-def marked(sessions: Sessions) -> str:
-    markers = Markers(sessions, records.now, records.new_id)
-    return markers.mark(thread(1), "here").marker.checkpoint_id
-
-
-def restore(mode: str) -> Callable[[Sessions], Callable[[], object]]:
+def restore(mode: str, what: str = "restore") -> Callable[[Sessions], Callable[[], object]]:
     def begun(sessions: Sessions) -> Callable[[], object]:
-        marker, wish = marked(sessions), restore_options(mode, None, 0, None)
-        restoring = Restoring(sessions, records.now, records.new_id)
-        return lambda: restoring.restore(thread(1), marker, wish)
+        markers = Markers(sessions, records.now, records.new_id)
+        marker, wish = markers.mark(thread(1), "here"), restore_options(mode, None, 0, None)
+        work = getattr(Restoring(sessions, records.now, records.new_id), what)
+        return lambda: work(thread(1), marker.marker.checkpoint_id, wish)
 
     return begun
-
-
-def restore_preview(sessions: Sessions) -> Callable[[], object]:
-    marker, wish = marked(sessions), restore_options("hard", None, 0, None)
-    restoring = Restoring(sessions, records.now, records.new_id)
-    return lambda: restoring.preview(thread(1), marker, wish)
 
 
 def verification(sessions: Sessions) -> Callable[[], object]:
@@ -142,60 +133,43 @@ def exporting(sessions: Sessions) -> Callable[[], object]:
     return lambda: packing.write(thread(1), f"{sessions.catalogue.place}/pack.json")
 
 
-def pack_of(sessions: Sessions) -> tuple[str, str]:
-    """Export the session; return where the pack lies, and a folder with the file it names."""
-    exporting(sessions)()
-    folder = Path(sessions.catalogue.place).parent / "elsewhere"
-    folder.mkdir()
-    (folder / "auth.py").write_text("x = 1\n")
-    return f"{sessions.catalogue.place}/pack.json", str(folder)
+def importing(what: str) -> Callable[[Sessions], Callable[[], object]]:
+    def begun(sessions: Sessions) -> Callable[[], object]:
+        exporting(sessions)()
+        folder = Path(sessions.catalogue.place).parent / "elsewhere"
+        folder.mkdir()
+        (folder / "auth.py").write_text("x = 1\n")
+        work = getattr(Importing(sessions, records.now, records.new_id), what)
+        return lambda: work(f"{sessions.catalogue.place}/pack.json", str(folder))
+
+    return begun
 
 
-def importing(sessions: Sessions) -> Callable[[], object]:
-    file, folder = pack_of(sessions)
-    bringing = Importing(sessions, records.now, records.new_id)
-    return lambda: bringing.make(file, folder)
+def compaction(what: str, into: Into = "new") -> Callable[[Sessions], Callable[[], object]]:
+    return lambda sessions: (
+        lambda: getattr(compacting(sessions), what)(Request(thread(1), into=into))
+    )
 
 
-def import_preview(sessions: Sessions) -> Callable[[], object]:
-    file, folder = pack_of(sessions)
-    bringing = Importing(sessions, records.now, records.new_id)
-    return lambda: bringing.preview(file, folder)
-
-
-def archiving(sessions: Sessions) -> Callable[[], object]:
-    return lambda: moved(sessions, thread(1), archive=True)
-
-
-OPERATIONS: dict[str, Callable[[Sessions], Callable[[], object]]] = {
-    "compact": lambda sessions: lambda: compacting(sessions).compact(Request(thread(1))),
-    "compact in place": lambda sessions: (
-        lambda: compacting(sessions).compact(Request(thread(1), into="in-place"))
-    ),
+CHANGING: dict[str, Callable[[Sessions], Callable[[], object]]] = {
+    "compact": compaction("compact"),
+    "compact in place": compaction("compact", "in-place"),
     "take back in place": taking_back,
-    "preview": lambda sessions: lambda: compacting(sessions).preview(Request(thread(1))),
     "soft restore": restore("soft"),
     "hard restore": restore("hard"),
-    "restore preview": restore_preview,
-    "verify": verification,
     "export": exporting,
-    "import": importing,
-    "import preview": import_preview,
-    "archive": archiving,
+    "import": importing("make"),
+    "archive": lambda sessions: lambda: moved(sessions, thread(1), archive=True),
+}
+OPERATIONS = CHANGING | {
+    "preview": compaction("preview"),
+    "restore preview": restore("hard", "preview"),
+    "verify": verification,
+    "import preview": importing("preview"),
     "history": lambda sessions: lambda: Histories(sessions).history(thread(1)),
 }
 
 
-CHANGING = {
-    "compact",
-    "compact in place",
-    "take back in place",
-    "soft restore",
-    "hard restore",
-    "export",
-    "import",
-    "archive",
-}
 FEW = {"import", "import preview", "archive"}
 """What reads a file or two, and no session."""
 
@@ -222,20 +196,14 @@ def test_cancelled_at_any_step_it_has_changed_nothing_and_else_it_is_done(
     assert pace.has_committed is (name in CHANGING)
 
 
-def test_what_was_cancelled_can_be_done_at_once(sessions: Sessions) -> None:
+def test_what_was_cancelled_can_be_done_at_once(home: Home, sessions: Sessions) -> None:
     with sessions.at(Impatient(3)), pytest.raises(Cancelled):
         compacting(sessions).compact(Request(thread(1)))
 
     assert compacting(sessions).compact(Request(thread(1))).session_id is not None
-
-
-def test_a_session_of_which_the_reading_was_cancelled_is_not_called_unreadable(
-    home: Home, sessions: Sessions
-) -> None:
     home.path(1).write_bytes(work(20))
     with sessions.at(Impatient(2)), pytest.raises(Cancelled):
         sessions.refresh()
-
     sessions.refresh()
     assert sessions.find(thread(1)).error is None
 
@@ -245,9 +213,8 @@ def test_a_cancelled_restore_ends_in_the_audit(home: Home, sessions: Sessions) -
     with sessions.at(Impatient(4)), pytest.raises(Cancelled):
         operation()
 
-    lines = (home.state / "audit.jsonl").read_bytes().splitlines()
-    assert json.loads(lines[-1])["type"] == "RestoreFailed"
-    assert json.loads(lines[-1])["code"] == "cancelled"
+    last = home.audited()[-1]
+    assert (last["type"], last["code"]) == ("RestoreFailed", "cancelled")
 
 
 class Interrupted(Impatient):
@@ -273,9 +240,8 @@ def test_an_interrupted_restore_is_taken_back_or_finished_by_the_next_start(
             listed = [each.session_id for each in house.sessions.summaries.page().items]
             branches = [each for each in listed if each != thread(1)]
             assert branches or written(home) == before
-            assert [
-                each.record.session_id for each in RestoreHistory(house.sessions).restores()
-            ] == (branches)
+            restores = RestoreHistory(house.sessions).restores()
+            assert [each.record.session_id for each in restores] == branches
         steps += 1
 
     assert steps > 5
@@ -313,128 +279,131 @@ def called_off_while_others_are_served(sessions: Sessions, pace: Pace) -> str:
         return asyncio.run(begun(worker))
 
 
-def test_a_piece_that_waits_for_its_turn_can_be_called_off(sessions: Sessions) -> None:
+def test_a_piece_that_waits_for_its_turn_can_be_called_off_but_not_behind_what_is_written(
+    sessions: Sessions,
+) -> None:
+    pace = Pace()
     with pytest.raises(Cancelled):
-        called_off_while_others_are_served(sessions, Pace())
+        called_off_while_others_are_served(sessions, pace)
 
-
-def test_the_last_piece_of_what_is_written_already_is_done_all_the_same(sessions: Sessions) -> None:
     pace = Pace()
     pace.commit()
-
     assert called_off_while_others_are_served(sessions, pace) == "done"
 
 
 # --- an editor -----------------------------------------------------------------------------------
 
 
+@contextlib.contextmanager
+def served(home: Home) -> Generator[Peer]:
+    """Start a server that knows the first session, where there is one."""
+    with Peer(home.root) as peer:
+        peer.start()
+        if home.path().exists():
+            peer.call("checkpoints/show", {"sessionId": thread(1)})
+        yield peer
+
+
 def call_off(peer: Peer, number: int) -> None:
     peer.notify("$/cancelRequest", {"id": number})
 
 
-def progress_of(peer: Peer, token: str, kind: str) -> dict[str, Any]:
+def is_called_off(peer: Peer, number: int) -> bool:
+    return peer.answer(number)["error"]["code"] == CANCELLED
+
+
+def progress_of(peer: Peer, kind: str) -> dict[str, Any]:
     while True:
         told = peer.heard("$/progress")
-        if told["token"] == token and told["value"]["kind"] == kind:
+        if told["token"] == "t" and told["value"]["kind"] == kind:
             return told["value"]
-
-
-@pytest.mark.parametrize("method", ["compact", "compactPreview"])
-def test_a_large_session_reports_progress_and_stops_when_it_is_called_off(
-    home: Home, large: bytes, method: str
-) -> None:
-    home.put(large)
-    with Peer(home.root) as peer:
-        peer.start()
-        peer.call("checkpoints/show", {"sessionId": thread(1)})
-        before = written(home)
-        number = peer.ask(f"checkpoints/{method}", {"sessionId": thread(1), "workDoneToken": "t"})
-        begun = progress_of(peer, "t", "begin")
-        first = progress_of(peer, "t", "report")
-        call_off(peer, number)
-        answer = peer.answer(number)
-        progress_of(peer, "t", "end")
-
-        assert answer["error"]["code"] == CANCELLED
-        assert written(home) == before
-        assert (begun["cancellable"], begun["percentage"]) == (True, 0)
-        assert 0 < first["percentage"] < 100
-        assert len(peer.call("checkpoints/sessions")["items"]) == 1
-
-
-def test_it_can_be_called_off_by_its_token_as_well(home: Home, large: bytes) -> None:
-    home.put(large)
-    with Peer(home.root) as peer:
-        peer.start()
-        peer.call("checkpoints/show", {"sessionId": thread(1)})
-        number = peer.ask("checkpoints/compact", {"sessionId": thread(1), "workDoneToken": 7})
-        peer.heard("$/progress")
-        peer.notify("window/workDoneProgress/cancel", {"token": 7})
-
-        assert peer.answer(number)["error"]["code"] == CANCELLED
 
 
 MANY = 24
 """Files of a session that are large enough for a hash of each to take a while."""
 
 
-@pytest.fixture
-def pack(tmp_path: Path) -> tuple[str, str]:
-    """Return a pack that names many files, and a folder where they lie."""
-    there, folder = Home(tmp_path / "there"), tmp_path / "folder"
+def a_pack(folder: Path) -> dict[str, str]:
+    """Make a pack that names many files, and a folder where they lie; say how to import it."""
+    there, lie = Home(folder / "there"), folder / "folder"
     names = [f"part{number}.bin" for number in range(MANY)]
     read = shell("cat them", reads=names)
     there.put(rollout(session(thread=thread(1)), turn(user("Look"), read)))
-    there.json("export", thread(1), str(tmp_path / "pack.json"))
-    folder.mkdir()
+    there.json("export", thread(1), str(folder / "pack.json"))
+    lie.mkdir()
     for name in names:
-        with (folder / name).open("wb") as file:
+        with (lie / name).open("wb") as file:
             file.truncate(60 << 20)
-    return str(tmp_path / "pack.json"), str(folder)
+    return {"file": str(folder / "pack.json"), "cwd": str(lie)}
 
 
-@pytest.mark.parametrize("dry_run", [True, False])
-def test_an_import_reports_progress_and_stops_when_it_is_called_off(
-    home: Home, pack: tuple[str, str], dry_run: bool
+LONG = {
+    "compact": "Compacting the session",
+    "compactPreview": "Reading the session",
+    "export": "Exporting",
+    "import": "Importing",
+    "import, dry": "Reading the pack",
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_long_work_reports_progress_and_stops_when_it_is_called_off(
+    home: Home, large: bytes, tmp_path: Path, name: str
 ) -> None:
-    file, cwd = pack
-    with Peer(home.root) as peer:
-        peer.start()
-        assert peer.call("checkpoints/sessions")["items"] == []
+    method, _, dry = name.partition(", ")
+    if method == "import":
+        wish: dict[str, object] = {**a_pack(tmp_path), "dryRun": bool(dry)}
+    elif method == "export":
+        (tmp_path / "elsewhere.jsonl").write_bytes(large)
+        file = str(home.root / "pack.json")
+        wish = {"sessionId": str(tmp_path / "elsewhere.jsonl"), "file": file}
+    else:
+        home.put(large)
+        wish = {"sessionId": thread(1)}
+    with served(home) as peer:
+        listed = peer.call("checkpoints/sessions")["items"]
         before = written(home)
-        wish = {"file": file, "cwd": cwd, "dryRun": dry_run, "workDoneToken": "t"}
-        number = peer.ask("checkpoints/import", wish)
-        begun = progress_of(peer, "t", "begin")
-        first = progress_of(peer, "t", "report")
+        number = peer.ask(f"checkpoints/{method}", {**wish, "workDoneToken": "t"})
+        begun, first = (progress_of(peer, kind) for kind in ("begin", "report"))
         call_off(peer, number)
-        answer = peer.answer(number)
-        progress_of(peer, "t", "end")
 
-        assert answer["error"]["code"] == CANCELLED
+        assert is_called_off(peer, number)
+        progress_of(peer, "end")
         assert written(home) == before
-        assert begun["title"] == ("Reading the pack" if dry_run else "Importing")
+        assert (begun["title"], begun["cancellable"], begun["percentage"]) == (LONG[name], True, 0)
         assert 0 < first["percentage"] < 100
-        assert peer.call("checkpoints/sessions")["items"] == []
+        assert peer.call("checkpoints/sessions")["items"] == listed
 
 
-def test_an_export_reports_progress_and_stops_when_it_is_called_off(
-    home: Home, large: bytes, tmp_path: Path
+@pytest.mark.parametrize("how", ["by its token", "by leaving"])
+def test_it_can_be_called_off_by_its_token_and_by_leaving(
+    home: Home, large: bytes, how: str
 ) -> None:
-    elsewhere, target = tmp_path / "elsewhere.jsonl", tmp_path / "pack.json"
-    elsewhere.write_bytes(large)
-    with Peer(home.root) as peer:
-        peer.start()
-        wish = {"sessionId": str(elsewhere), "file": str(target), "workDoneToken": "t"}
-        number = peer.ask("checkpoints/export", wish)
-        begun = progress_of(peer, "t", "begin")
-        progress_of(peer, "t", "report")
-        call_off(peer, number)
+    home.put(large)
+    with served(home) as peer:
+        before = written(home)
+        number = peer.ask("checkpoints/compact", {"sessionId": thread(1), "workDoneToken": "t"})
+        progress_of(peer, "report")
+        if how == "by leaving":
+            peer.call("shutdown")
+        else:
+            peer.notify("window/workDoneProgress/cancel", {"token": "t"})
 
-        assert peer.answer(number)["error"]["code"] == CANCELLED
-        assert begun["title"] == "Exporting"
-        assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == [
-            "elsewhere.jsonl"
-        ]
+        assert is_called_off(peer, number)
+    assert written(home) == before
+
+
+class Waiting(NamedTuple):
+    """A compaction that waits for a hook."""
+
+    peer: Peer
+    number: int
+    """The request of it."""
+    begun: Path
+    """Where the hook has written down its process."""
+    go_on: Path
+    """What the hook waits for."""
+    before: dict[str, str]
 
 
 def waiting_hook(home: Home, event: str) -> tuple[Path, Path]:
@@ -450,20 +419,29 @@ def waiting_hook(home: Home, event: str) -> tuple[Path, Path]:
     return begun, go_on
 
 
-def test_while_a_hook_is_waited_for_others_are_answered(home: Home) -> None:
-    home.put(work())
-    begun, go_on = waiting_hook(home, "preCompact")
-    with Peer(home.root) as peer:
-        peer.start()
+@contextlib.contextmanager
+def waiting(home: Home, event: str) -> Generator[Waiting]:
+    home.put(work(2))
+    begun, go_on = waiting_hook(home, event)
+    with served(home) as peer:
+        before = written(home)
         number = peer.ask("checkpoints/compact", {"sessionId": thread(1)})
-        eventually(begun.exists)
-        listed = peer.call("checkpoints/sessions")["items"]
-        go_on.touch()
+        eventually(lambda: begun.exists() and begun.read_text())
+        yield Waiting(peer, number, begun, go_on, before)
 
-        assert [each["sessionId"] for each in listed] == [thread(1)]
-        assert peer.answer(number)["result"]["hooks"] == [
-            {"number": 1, "outcome": "passed", "reason": None}
-        ]
+
+def test_while_a_hook_is_waited_for_others_are_answered_and_what_was_said_is_read(
+    home: Home,
+) -> None:
+    with waiting(home, "preCompact") as found:
+        listed = found.peer.call("checkpoints/sessions")["items"]
+        home.put(work(3))
+        found.go_on.touch()
+        done = found.peer.answer(found.number)["result"]
+
+    assert [each["sessionId"] for each in listed] == [thread(1)]
+    assert done["hooks"] == [{"number": 1, "outcome": "passed", "reason": None}]
+    assert "Fix the login, part 2" in json.dumps(done["replacement"])
 
 
 def is_running(pid: Path) -> bool:
@@ -472,125 +450,59 @@ def is_running(pid: Path) -> bool:
     return state.stdout.strip()[:1] not in {b"", b"Z"}
 
 
-def test_called_off_while_a_hook_decides_the_hook_ends_and_nothing_is_written(home: Home) -> None:
-    home.put(work())
-    begun, _ = waiting_hook(home, "preCompact")
-    with Peer(home.root) as peer:
-        peer.start()
-        peer.call("checkpoints/show", {"sessionId": thread(1)})
-        before = written(home)
-        number = peer.ask("checkpoints/compact", {"sessionId": thread(1)})
-        eventually(lambda: begun.exists() and begun.read_text())
-        call_off(peer, number)
-        answer = peer.answer(number)
+@pytest.mark.parametrize("is_leaving", [False, True])
+def test_called_off_while_a_hook_decides_the_hook_ends_and_nothing_is_written(
+    home: Home, is_leaving: bool
+) -> None:
+    with waiting(home, "preCompact") as found:
+        if is_leaving:
+            found.peer.call("shutdown")
+        else:
+            call_off(found.peer, found.number)
 
-        assert answer["error"]["code"] == CANCELLED
-        assert not is_running(begun)
-        assert written(home) == before
+        assert is_called_off(found.peer, found.number)
+        assert not is_running(found.begun)
+        assert written(home) == found.before
 
 
 def test_called_off_when_it_is_installed_the_answer_is_that_of_the_work(home: Home) -> None:
-    home.put(work())
-    begun, go_on = waiting_hook(home, "postCompact")
-    with Peer(home.root) as peer:
-        peer.start()
-        number = peer.ask("checkpoints/compact", {"sessionId": thread(1)})
-        eventually(begun.exists)
-        call_off(peer, number)
-        go_on.touch()
-        done = peer.answer(number)["result"]
+    with waiting(home, "postCompact") as found:
+        call_off(found.peer, found.number)
+        found.go_on.touch()
+        done = found.peer.answer(found.number)["result"]
 
-        history = peer.call("checkpoints/history", {"sessionId": done["sessionId"]})
+        history = found.peer.call("checkpoints/history", {"sessionId": done["sessionId"]})
         assert history["items"] == done["replacement"]
 
 
-def test_a_session_that_grew_while_a_hook_decided_is_read_again(home: Home) -> None:
-    home.put(work(2))
-    begun, go_on = waiting_hook(home, "preCompact")
-    with Peer(home.root) as peer:
-        peer.start()
-        number = peer.ask("checkpoints/compact", {"sessionId": thread(1)})
-        eventually(begun.exists)
-        home.put(work(3))
-        go_on.touch()
-        done = peer.answer(number)["result"]
-
-    said = json.dumps(done["replacement"])
-    assert "Fix the login, part 2" in said
-
-
-def test_leaving_ends_a_hook_that_still_decides(home: Home) -> None:
-    home.put(work())
-    begun, _ = waiting_hook(home, "preCompact")
-    with Peer(home.root) as peer:
-        peer.start()
-        number = peer.ask("checkpoints/compact", {"sessionId": thread(1)})
-        eventually(lambda: begun.exists() and begun.read_text())
-        peer.call("shutdown")
-
-        assert peer.answer(number)["error"]["code"] == CANCELLED
-        assert not is_running(begun)
-
-
 def test_leaving_waits_for_what_is_installed_already(home: Home) -> None:
-    home.put(work())
-    begun, go_on = waiting_hook(home, "postCompact")
-    with Peer(home.root) as peer:
-        peer.start()
-        number = peer.ask("checkpoints/compact", {"sessionId": thread(1)})
-        eventually(begun.exists)
-        leaving = peer.ask("shutdown")
-        assert peer.error("checkpoints/sessions")["code"] == CANCELLED
-        go_on.touch()
+    with waiting(home, "postCompact") as found:
+        leaving = found.peer.ask("shutdown")
+        assert found.peer.error("checkpoints/sessions")["code"] == CANCELLED
+        found.go_on.touch()
 
-        assert peer.answer(number)["result"]["hooks"][-1]["outcome"] == "passed"
-        assert peer.answer(leaving)["result"] is None
-
-
-def test_leaving_calls_off_what_still_can_be(home: Home, large: bytes) -> None:
-    home.put(large)
-    with Peer(home.root) as peer:
-        peer.start()
-        peer.call("checkpoints/show", {"sessionId": thread(1)})
-        before = written(home)
-        number = peer.ask("checkpoints/compact", {"sessionId": thread(1), "workDoneToken": "t"})
-        progress_of(peer, "t", "report")
-        peer.call("shutdown")
-        answer = peer.answer(number)
-
-    assert answer["error"]["code"] == CANCELLED
-    assert written(home) == before
+        assert found.peer.answer(found.number)["result"]["hooks"][-1]["outcome"] == "passed"
+        assert found.peer.answer(leaving)["result"] is None
 
 
 # --- the command line ----------------------------------------------------------------------------
 
 
-def interrupted(home: Home, *arguments: str, when: Callable[[], object]) -> int:
-    """Start a command, interrupt it as Ctrl-C does when it is so, and return its exit code."""
-    process = home.start(*arguments)
-    try:
-        eventually(lambda: when() or process.poll() is not None)
-        with contextlib.suppress(ProcessLookupError):
-            process.send_signal(signal.SIGINT)
-        process.communicate(timeout=WAIT)
-    finally:
-        if process.poll() is None:
-            process.kill()
-            process.communicate()
-    return process.returncode
-
-
-posix = pytest.mark.skipif(os.name == "nt", reason="sends a signal")
-
-
-@posix
+@pytest.mark.skipif(os.name == "nt", reason="sends a signal")
 def test_interrupted_while_a_hook_decides_nothing_is_written(home: Home) -> None:
     home.put(work())
     home.json("show", thread(1))
     begun, _ = waiting_hook(home, "preCompact")
     before = written(home)
+    process = home.start("compact", thread(1))
+    try:
+        eventually(begun.exists)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=WAIT)
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
 
-    code = interrupted(home, "compact", thread(1), when=begun.exists)
-
-    assert code == 130
+    assert process.returncode == 130
     assert written(home) == before
