@@ -1,5 +1,6 @@
 """Compaction as an operation: what it refuses, what it writes, what can be taken back."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -262,6 +263,7 @@ def test_the_record_answers_who_what_and_what_remains(home: Home, sessions: Sess
     assert (record.requested_by, record.why, record.placement) == ("user", "it is full", "manual")
     assert (record.strategy, record.determinism) == ("checkpoint", "deterministic")
     assert record.source.bytes_before == len(before)
+    assert record.source.prefix == f"sha256:{hashlib.sha256(before).hexdigest()}"
     assert record.source.session_id == thread(1)
     assert record.source.from_seq <= record.source.to_seq
     assert record.replacement == digest_of(history_of(sessions, str(done.session_id)))

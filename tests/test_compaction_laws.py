@@ -61,25 +61,19 @@ def speaking(history: History) -> list[int]:
 
 @FEWER
 @given(HISTORIES, CHECKPOINTS, CAPS, INSISTING)
-def test_a_replacement_is_messages_of_the_user_and_one_handoff_at_the_end(
+def test_a_replacement_is_messages_of_the_user_and_one_handoff_at_the_end_and_within_its_bound(
     history: History, checkpoint: Checkpoint, caps: Caps, terms: Terms
 ) -> None:
-    items = built(history, checkpoint, caps, terms).items
+    found = built(history, checkpoint, caps, terms)
+    items, report = found.items, found.report
 
     assert {(item["type"], item["role"]) for item in items} == {("message", "user")}
     assert [kind_of(item) for item in items] == ["user"] * (len(items) - 1) + ["handoff"]
     assert paired(items) == items
-
-
-@FEWER
-@given(HISTORIES, CHECKPOINTS, CAPS, INSISTING)
-def test_a_replacement_is_never_larger_than_was_said_before(
-    history: History, checkpoint: Checkpoint, caps: Caps, terms: Terms
-) -> None:
-    found = built(history, checkpoint, caps, terms)
-
-    assert of_items(found.items) == found.report.after <= found.report.bound
-    assert terms.target is None or found.report.bound <= terms.target
+    assert of_items(items) == report.after <= report.bound
+    assert terms.target is None or report.bound <= terms.target
+    view = view_v1(checkpoint, caps)
+    assert text_of(items[-1]).split("\n") == [*HOW_TO.split("\n"), "", *view.split("\n")]
 
 
 @FEWER
@@ -96,26 +90,18 @@ def test_a_replacement_is_smaller_than_what_it_replaces(
 
 
 @given(HISTORIES, INSISTING)
-def test_what_is_kept_of_the_user_is_the_newest_without_a_gap(
-    history: History, terms: Terms
-) -> None:
-    report = built(history, CHECKPOINT, Caps(), terms).report
-
-    staying = [piece.place for piece in report.pieces if piece.fate in {"kept", "truncated"}]
-    assert staying == speaking(history)[len(speaking(history)) - len(staying) :]
-    assert [piece.place for piece in report.truncated] in ([], staying[:1])
-    assert [piece.place for piece in report.pieces] == list(range(len(history)))
-
-
-@given(HISTORIES, INSISTING)
-def test_the_users_words_and_their_boundaries_stay_as_they_were(
+def test_what_is_kept_of_the_user_is_the_newest_without_a_gap_in_words_and_boundaries(
     history: History, terms: Terms
 ) -> None:
     found = built(history, CHECKPOINT, Caps(), terms)
-    staying = [piece for piece in found.report.pieces if piece.fate in {"kept", "truncated"}]
+    report = found.report
 
-    assert len(staying) == len(found.items) - 1
-    for piece, item in zip(staying, found.items, strict=False):
+    staying = [piece for piece in report.pieces if piece.fate in {"kept", "truncated"}]
+    places = [piece.place for piece in staying]
+    assert places == speaking(history)[len(speaking(history)) - len(places) :]
+    assert [piece.place for piece in report.truncated] in ([], places[:1])
+    assert [piece.place for piece in report.pieces] == list(range(len(history)))
+    for piece, item in zip(staying, found.items[:-1], strict=True):
         old = history[piece.place].item
         if piece.fate == "kept" and not piece.left_out:
             assert texts_of(item["content"]) == texts_of(old["content"])
@@ -125,28 +111,21 @@ def test_the_users_words_and_their_boundaries_stay_as_they_were(
 
 
 @given(HISTORIES, INSISTING, st.text(max_size=9), st.text(max_size=9))
-def test_when_it_is_built_makes_no_difference(
+def test_neither_times_nor_ids_of_windows_reach_a_replacement_and_its_material_stays(
     history: History, terms: Terms, at: str, ref: str
 ) -> None:
     moved = tuple(attrs.evolve(past, at=at, ref=ref) for past in history)
+    before = orjson.dumps([past.item for past in history])
 
-    once = built(history, CHECKPOINT, Caps(), terms).items
-    again = built(moved, CHECKPOINT, Caps(), terms).items
+    items = built(history, CHECKPOINT, Caps(), terms).items
 
-    assert orjson.dumps(once) == orjson.dumps(again)
-
-
-@FEWER
-@given(HISTORIES, CHECKPOINTS, CAPS, INSISTING)
-def test_every_line_of_a_handoff_is_of_the_how_to_text_or_of_the_view(
-    history: History, checkpoint: Checkpoint, caps: Caps, terms: Terms
-) -> None:
-    handoff = text_of(built(history, checkpoint, caps, terms).items[-1])
-    view = view_v1(checkpoint, caps)
-
-    lines = handoff.split("\n")
-    assert lines[: HOW_TO.count("\n") + 1] == HOW_TO.split("\n")
-    assert lines[HOW_TO.count("\n") + 1 :] == ["", *view.split("\n")]
+    assert orjson.dumps([past.item for past in history]) == before
+    assert orjson.dumps(items) == orjson.dumps(built(moved, CHECKPOINT, Caps(), terms).items)
+    one = compacted(items, begun("window-1").opened("window-2")).payload
+    other = compacted(items, begun("window-3").opened("window-4")).payload
+    assert one["replacement_history"] == other["replacement_history"] == list(items)
+    assert one["message"] == other["message"] == text_of(items[-1])
+    assert b"window-" not in orjson.dumps(one["replacement_history"])
 
 
 @FEWER
@@ -177,15 +156,6 @@ def test_compacting_three_times_in_a_row_changes_nothing_any_more(
     assert first == second == third
 
 
-@given(HISTORIES, TERMS)
-def test_building_leaves_its_material_as_it_was(history: History, terms: Terms) -> None:
-    before = orjson.dumps([past.item for past in history])
-
-    build(history, CHECKPOINT, Caps(), terms)
-
-    assert orjson.dumps([past.item for past in history]) == before
-
-
 @given(st.lists(ITEMS, max_size=12))
 def test_placing_context_moves_nothing_else(items: list[Item]) -> None:
     context = [user(ENVIRONMENT), {"type": "context"}]
@@ -203,14 +173,3 @@ def test_what_passed_the_filter_passes_it_again(items: list[Item]) -> None:
     assert filtered(once.items).items == once.items
     assert filtered(once.items).dropped == ()
     assert len(once.items) + len(once.dropped) == len(items)
-
-
-@given(HISTORIES, INSISTING)
-def test_ids_of_windows_never_reach_the_replacement(history: History, terms: Terms) -> None:
-    items = built(history, CHECKPOINT, Caps(), terms).items
-    one = compacted(items, begun("window-1").opened("window-2")).payload
-    other = compacted(items, begun("window-3").opened("window-4")).payload
-
-    assert one["replacement_history"] == other["replacement_history"] == list(items)
-    assert one["message"] == other["message"] == text_of(items[-1])
-    assert b"window-" not in orjson.dumps(one["replacement_history"])

@@ -1,6 +1,5 @@
 """Long and odd sessions, compacted: what must still be known afterwards, and by whom."""
 
-import hashlib
 import json
 from typing import Any
 
@@ -22,8 +21,6 @@ from long_session import LAST, SUMMARY, long_session
 from rollouts import (
     aborted,
     assistant,
-    call,
-    output,
     rollback,
     rollout,
     session,
@@ -46,23 +43,18 @@ def texts(done: Compacted) -> list[str]:
     return ["".join(texts_of(item["content"])) for item in done.built.items]
 
 
-def handoff(done: Compacted) -> str:
-    return texts(done)[-1]
-
-
 @pytest.mark.parametrize("into", ["new", "in-place"])
 def test_after_thousands_of_records_task_edits_plan_and_valid_facts_are_told(
     home: Home, into: Into
 ) -> None:
     home.put(long_session())
+    newest = f"part{LAST}.py"
     with home.house() as house:
         sessions = house.sessions
         notes = Notes(sessions, records.now, records.new_id)
-        evidence = {"source": "file", "ref": f"part{LAST}.py"}
+        evidence = {"source": "file", "ref": newest}
         fact = {"kind": "fact", "key": "port", "value": "8080", "evidence": evidence}
-        notes.apply(
-            thread(1), json.dumps({**fact, "dependsOn": [{"uri": f"part{LAST}.py"}]}).encode()
-        )
+        notes.apply(thread(1), json.dumps({**fact, "dependsOn": [{"uri": newest}]}).encode())
         decision = {
             "kind": "decision",
             "decisionId": "d1",
@@ -79,15 +71,13 @@ def test_after_thousands_of_records_task_edits_plan_and_valid_facts_are_told(
         checkpoint = from_bytes(sessions.show(made).data)
     assert history == done.built.items
     assert [kind_of(item) for item in history[-2:]] == ["user", "handoff"]
-    assert texts(done)[-2] == f"Round {LAST}: go on with part {LAST}."
-    told = handoff(done)
-    assert f"Round {LAST}" in told
-    for number in range(LAST - 3, LAST + 1):
-        assert f"part{number}.py" in told
-    assert "8080" in told
-    assert "Keep the parts apart" in told
-    assert f"Do part {LAST + 1}" in told
-    assert "make test" in told
+    *_, last, handoff = texts(done)
+    assert last == f"Round {LAST}: go on with part {LAST}."
+    for told in (
+        *(f"Round {LAST}", f"Do part {LAST + 1}", "make test", "8080", "Keep the parts apart"),
+        *(f"part{number}.py" for number in range(LAST - 3, LAST + 1)),
+    ):
+        assert told in handoff
     assert checkpoint.task is not None
     assert checkpoint.task.text.startswith(f"Round {LAST}")
     assert SUMMARY not in str(history)
@@ -126,104 +116,22 @@ def test_one_compaction_has_all_its_effects_in_their_order(home: Home) -> None:
 
 
 def test_what_the_user_took_back_does_not_outlive_a_compaction(home: Home) -> None:
-    home.put(
-        rollout(
-            session(form="legacy"),
-            turn(user("Fix the login."), assistant(WORK)),
-            turn(user("Drop the table."), assistant(WORK)),
-            rollback(1),
-            started("cut"),
-            user("And the logout."),
-            assistant(WORK),
-            aborted("cut"),
-        )
-    )
+    said = [turn(user(text), assistant(WORK)) for text in ("Fix the login.", "Drop the table.")]
+    cut_off = (started("cut"), user("And the logout."), assistant(WORK), aborted("cut"))
+    home.put(rollout(session(form="legacy"), *said, rollback(1), *cut_off))
     with home.house() as house:
-        done = compact(house.sessions)
+        *told, handoff = texts(compact(house.sessions))
 
-    assert texts(done)[0] == "Fix the login."
-    assert "And the logout." in texts(done)[:-1]
-    assert "Drop the table." not in "".join(texts(done))
+    assert told == ["Fix the login.", "And the logout."]
+    assert "Drop the table." not in handoff
 
 
-@pytest.mark.parametrize(
-    ("provider", "model"),
-    [("openai", "gpt-5.5"), ("azure", "a-deployment-of-mine"), ("ollama", "llama-99:1t")],
-)
-def test_it_works_whatever_model_or_provider_a_session_used(
-    home: Home, provider: str, model: str
-) -> None:
-    steps = turn(turn_context(model=model), user("Fix it."), assistant(WORK))
-    home.put(rollout(session(model_provider=provider), steps))
+def test_it_works_whatever_model_or_provider_a_session_used(home: Home) -> None:
+    steps = turn(turn_context(model="llama-99:1t"), user("Fix it."), assistant(WORK))
+    home.put(rollout(session(model_provider="ollama"), steps))
     with home.house() as house:
         done = compact(house.sessions)
         (path,) = home.root.glob(f"sessions/**/rollout-*-{done.session_id}.jsonl")
 
     head: Any = json.loads(path.read_bytes().splitlines()[0])["payload"]
-    assert head["model_provider"] == provider
-    assert done.determinism == "deterministic"
-
-
-def test_nothing_that_is_said_or_called_in_a_session_starts_a_compaction(home: Home) -> None:
-    home.put(
-        rollout(
-            session(),
-            turn(
-                user("/compact"),
-                call("compact", {"session": thread(1)}, "c1"),
-                output("c1", "done"),
-                call("shell", {"command": ["codex-checkpoints", "compact", thread(1)]}, "c2"),
-                output("c2", "done"),
-                assistant(WORK),
-                tokens(257_000),
-            ),
-        )
-    )
-    before = home.path().read_bytes()
-
-    assert home.run("watch", "--once").returncode == 0
-    home.json("sessions")
-
-    assert home.path().read_bytes() == before
-    assert list(home.state.glob("sessions/*/compactions.jsonl")) == []
-    assert len(list(home.root.glob("sessions/**/rollout-*"))) == 1
-
-
-@pytest.mark.parametrize("into", ["new", "in-place"])
-def test_the_record_names_the_bytes_that_were_replaced(home: Home, into: Into) -> None:
-    data = rollout(session(), turn(user("Fix it."), assistant(WORK)))
-    home.put(data)
-    with home.house() as house:
-        done = compact(house.sessions, into)
-        record = house.sessions.compactions.find(str(done.compaction_id))
-
-    assert record.source.bytes_before == len(data)
-    assert record.source.prefix == f"sha256:{hashlib.sha256(data).hexdigest()}"
-
-
-@pytest.mark.parametrize("state", ["absent", "unreadable", "of another schema", "behind"])
-def test_a_stored_checkpoint_that_is_of_no_use_is_made_again(home: Home, state: str) -> None:
-    steps = (turn(user("Fix it."), assistant(WORK)), turn(user("And that."), assistant(WORK)))
-    home.put(rollout(session(), *steps[:1]))
-    home.run("watch", "--once")
-    old = home.checkpoint().read_bytes()
-    home.put(rollout(session(), *steps))
-    home.run("watch", "--once")
-    clean = home.checkpoint().read_bytes()
-    spoilt = {
-        "unreadable": b'\xff{"seq":',
-        "of another schema": clean.replace(b'"schemaVersion":1', b'"schemaVersion":9'),
-        "behind": old,
-    }
-    if state == "absent":
-        home.checkpoint().unlink()
-    else:
-        assert spoilt[state] != clean
-        home.checkpoint().write_bytes(spoilt[state])
-
-    with home.house() as house:
-        done = compact(house.sessions)
-        begun = house.sessions.compactions.seed(str(done.session_id))
-
-    assert home.checkpoint().read_bytes() == clean
-    assert begun == from_bytes(clean)
+    assert (head["model_provider"], done.determinism) == ("ollama", "deterministic")

@@ -4,7 +4,6 @@ import hashlib
 import json
 import os
 import random
-import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -100,12 +99,6 @@ def test_reading_does_not_depend_on_how_the_bytes_arrive(data: bytes, places: li
     assert outcome(read(data, pieces=pieces)) == outcome(read(data))
 
 
-@examples(0.25)
-@given(data=sessions().filter(lambda data: len(data) < 5000))
-def test_reading_byte_by_byte_is_reading(data: bytes):
-    assert outcome(read(data, pieces=range(len(data)))) == outcome(read(data))
-
-
 @examples(1.5)
 @given(data=ANY, places=st.lists(st.floats(0, 1), max_size=3))
 def test_a_prefix_then_the_rest_equals_the_whole_with_restarts_in_between(
@@ -190,44 +183,34 @@ for story in sorted(path for path in Path(sys.argv[2], "golden").iterdir() if pa
     whole.update(to_bytes(checkpoint) + view_v1(checkpoint, Caps()).encode())
 print(whole.hexdigest())
 """
-CAN_RUN_IT = "import sys, attrs, cattrs, orjson; sys.exit(sys.version_info < (3, 11))"
 
 
-def interpreters() -> list[str]:
-    """Find the interpreters here that can run the product, the running one first."""
-    names = ["python3", *(f"python3.{minor}" for minor in range(11, 30))]
-    others = {path for name in names if (path := shutil.which(name))} - {sys.executable}
-    able = [
-        path
-        for path in sorted(others)
-        if subprocess.run([path, "-c", CAN_RUN_IT], capture_output=True, check=False).returncode
-        == 0
-    ]
-    return [sys.executable, *able]
-
-
-def test_the_same_rollout_gives_the_same_bytes_in_another_process(tmp_path: Path):
+@pytest.mark.parametrize(
+    "surrounding",
+    [
+        {"PYTHONHASHSEED": "0", "LC_ALL": "C", "TZ": "UTC", "PYTHONUTF8": "0"},
+        {"PYTHONHASHSEED": "4242", "LC_ALL": "tr_TR.UTF-8", "TZ": "Asia/Kathmandu"},
+        {"PYTHONHASHSEED": "random", "LC_ALL": "de_DE.ISO-8859-1", "TZ": "America/St_Johns"},
+    ],
+)
+def test_the_same_rollout_gives_the_same_bytes_in_another_process(
+    tmp_path: Path, surrounding: dict[str, str]
+):
     expected = hashlib.sha256()
     for story in sorted(path for path in GOLDEN.iterdir() if path.is_dir()):
         expected.update((story / "checkpoint.json").read_bytes())
         expected.update((story / "view.txt").read_bytes())
-    surroundings = [
-        {"PYTHONHASHSEED": "0", "LC_ALL": "C", "TZ": "UTC", "PYTHONUTF8": "0"},
-        {"PYTHONHASHSEED": "4242", "LC_ALL": "tr_TR.UTF-8", "TZ": "Asia/Kathmandu"},
-        {"PYTHONHASHSEED": "random", "LC_ALL": "de_DE.ISO-8859-1", "TZ": "America/St_Johns"},
-    ]
 
-    for interpreter in interpreters():
-        for surrounding in surroundings:
-            run = subprocess.run(
-                [interpreter, "-c", PROGRAM, str(ROOT / "server"), str(ROOT / "tests")],
-                cwd=tmp_path,
-                env={**os.environ, **surrounding},
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            assert run.stdout.strip() == expected.hexdigest(), run.stderr
+    run = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(ROOT / "server"), str(ROOT / "tests")],
+        cwd=tmp_path,
+        env={**os.environ, **surrounding},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert run.stdout.strip() == expected.hexdigest(), run.stderr
 
 
 # --- bounds --------------------------------------------------------------------------------------
@@ -291,16 +274,8 @@ def test_canonical_bytes_read_back_to_the_same_record(checkpoint: Checkpoint):
     data = to_bytes(checkpoint)
 
     assert from_bytes(data) == checkpoint
-    assert to_bytes(from_bytes(data)) == data
     assert view_v1(from_bytes(data), Caps()) == view_v1(checkpoint, Caps())
-
-
-@given(checkpoint=CHECKPOINTS)
-def test_orjson_and_json_write_the_same_bytes(checkpoint: Checkpoint):
-    data = to_bytes(checkpoint)
-
     again = json.dumps(json.loads(data), ensure_ascii=False, separators=(",", ":"))
-
     assert data == again.encode() + b"\n"
 
 
@@ -334,14 +309,8 @@ def test_what_is_no_checkpoint_is_refused_and_nothing_else_happens(data: st.Data
 @pytest.mark.parametrize(
     "data",
     [
-        b"",
-        b"{}",
-        b"[]",
-        b"null",
-        b"7",
-        b"\xff",
-        b'{"schemaVersion":1}',
-        b'{"schemaVersion":2,"seq":1}',
+        *(b"", b"{}", b"[]", b"null", b"7", b"\xff"),
+        *(b'{"schemaVersion":1}', b'{"schemaVersion":2,"seq":1}'),
     ],
 )
 def test_other_bytes_are_no_checkpoint(data: bytes):
