@@ -49,7 +49,7 @@ LISTED = [
 
 COMMANDS = [
     *("sessions", "show", "view", "apply", "notes", "rename", "archive", "unarchive", "delete"),
-    *("watch", "connect", "doctor", "serve", "mcp"),
+    *("watch", "connect", "doctor", "serve", "mcp", "hook"),
 ]
 
 CONTROLS = re.compile(
