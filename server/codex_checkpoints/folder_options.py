@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 
 
 def folder_options() -> argparse.ArgumentParser:
@@ -13,3 +14,11 @@ def folder_options() -> argparse.ArgumentParser:
         "--state-dir", metavar="DIR", help="our own folder (else codex-checkpoints in it)"
     )
     return options
+
+
+def folders_in(command: str, about: str, arguments: Sequence[str]) -> tuple[str | None, str | None]:
+    """Return the folders named to a command that has no other options."""
+    name = f"codex-checkpoints {command}"
+    parser = argparse.ArgumentParser(name, description=about, parents=[folder_options()])
+    options = parser.parse_args(arguments)
+    return options.codex_home, options.state_dir

@@ -44,7 +44,6 @@ class Door:
     """One call."""
 
     def __init__(self, codex_home: str | None, state_dir: str | None, stdout: int) -> None:
-        """Take the folders as named on the command line, and where the answer goes."""
         self._folders = (codex_home, state_dir)
         self._stdout = stdout
         self._call: Call | None = None
@@ -77,9 +76,9 @@ class Door:
         from codex_checkpoints.service.connect.hooking import Hooking
         from codex_checkpoints.storage import records
 
-        house = assembly.assemble(self._places())
+        sessions = assembly.assemble(self._places()).sessions
         try:
-            hooking = Hooking(house.sessions, records.now, records.new_id)
+            hooking = Hooking(sessions, records.now, records.new_id)
             given = hooking.answer(call)
             if not self._decided.acquire(blocking=False):
                 return  # it took too long, which is recorded
@@ -87,7 +86,7 @@ class Door:
                 _write(self._stdout, answer_of(call.event, given.text))
             hooking.confirm(given)
         finally:
-            house.sessions.close()
+            sessions.close()
 
     def _note(self, code: str, error: Exception | None) -> None:
         """Record a failure; if that fails, report it on stderr, which Codex does not show."""
@@ -180,20 +179,13 @@ def _as_written(arguments: Sequence[str]) -> tuple[str | None, str | None] | Non
 
 def _parsed(arguments: Sequence[str]) -> tuple[str | None, str | None] | None:
     """Read the options as a person writes them; None if they are wrong, with a line on stderr."""
-    import argparse
+    from codex_checkpoints.folder_options import folders_in
 
-    from codex_checkpoints.folder_options import folder_options
-
-    parser = argparse.ArgumentParser(
-        "codex-checkpoints hook",
-        description="Answer one call of a Codex hook, on stdin and stdout.",
-        parents=[folder_options()],
-    )
+    about = "Answer one call of a Codex hook, on stdin and stdout."
     try:
-        options = parser.parse_args(arguments)
+        return folders_in("hook", about, arguments)
     except SystemExit:
         return None  # another code would stop a prompt
-    return options.codex_home, options.state_dir
 
 
 def serve(codex_home: str | None, state_dir: str | None) -> int:

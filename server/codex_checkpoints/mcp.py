@@ -7,7 +7,6 @@ a cancellation comes too late to have an effect.  Nothing here compacts (JUN-22)
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import logging
 import os
@@ -65,7 +64,6 @@ class Door:
     """The answers to one client."""
 
     def __init__(self, codex_home: str | None, state_dir: str | None) -> None:
-        """Take the folders; nothing is opened before a tool is called."""
         self._folders = (codex_home, state_dir)
         self._version = VERSIONS[0]
         self._opened: Calls | None = None
@@ -113,8 +111,6 @@ class Door:
             case _:
                 assert_never(message)
 
-    # --- methods ---------------------------------------------------------------------------------
-
     def _initialize(self, params: Json) -> Json:
         asked = params.get("protocolVersion")
         if not isinstance(asked, str):
@@ -150,9 +146,6 @@ class Door:
         if name not in self._opened:
             raise Failure(INVALID_PARAMS, "there is no such tool")
         return self._opened.call(name, arguments, meta)
-
-
-# --- the process ---------------------------------------------------------------------------------
 
 
 class Ended(Exception):
@@ -199,15 +192,10 @@ def converse(door: Door, stdin: IO[bytes], stdout: IO[bytes], ending: Ending) ->
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command `mcp` on its own; return the exit code."""
-    from codex_checkpoints.folder_options import folder_options
+    from codex_checkpoints.folder_options import folders_in
 
-    parser = argparse.ArgumentParser(
-        "codex-checkpoints mcp",
-        description="Run the MCP server for Codex, on stdin and stdout.",
-        parents=[folder_options()],
-    )
-    options = parser.parse_args(arguments)
-    return serve(options.codex_home, options.state_dir)
+    about = "Run the MCP server for Codex, on stdin and stdout."
+    return serve(*folders_in("mcp", about, arguments))
 
 
 def serve(codex_home: str | None, state_dir: str | None) -> int:

@@ -35,7 +35,6 @@ class Calls:
     """The tools for one Codex home, which is opened at the first call."""
 
     def __init__(self, codex_home: str | None, state_dir: str | None) -> None:
-        """Take the folders as named on the command line."""
         self._folders = (codex_home, state_dir)
         self._services: Services | None = None
         self._calls: Mapping[str, Callable[[Services, str, Json, Json], Json]] = {
@@ -89,9 +88,6 @@ def _places(folders: tuple[str | None, str | None]) -> Places:
         raise Refusal("unknown_session", str(error), {"rule": "session", "hint": hint}) from error
 
 
-# --- memory.apply --------------------------------------------------------------------------------
-
-
 def _apply(services: Services, session: str, arguments: Json, _meta: Json) -> Json:
     applied = apply_bytes(services, session, orjson.dumps(arguments))
     text = f"Accepted at seq {applied.seq}."
@@ -105,9 +101,6 @@ def _apply(services: Services, session: str, arguments: Json, _meta: Json) -> Js
         "shortened": list(applied.shortened),
     }
     return _result(text, accepted)
-
-
-# --- memory.read ---------------------------------------------------------------------------------
 
 
 def _read(services: Services, session: str, arguments: Json, meta: Json) -> Json:
@@ -133,9 +126,6 @@ def _limit(arguments: Json) -> int:
         facts = {"rule": "shape", "hint": "Call it without arguments.", "problems": [problem]}
         raise Refusal("invalid_payload", f"the arguments do not fit: {problem}", facts)
     return limit
-
-
-# --- results -------------------------------------------------------------------------------------
 
 
 def _result(text: str, structured: Json) -> Json:

@@ -30,7 +30,6 @@ class Failure(Exception):
     """A request that is answered with a JSON-RPC error."""
 
     def __init__(self, code: int, message: str) -> None:
-        """Take a message that quotes nothing of the request."""
         super().__init__(message)
         self.code = code
         self.message = message

@@ -86,18 +86,9 @@ class Event:
     params: type
 
 
-def _method(  # noqa: PLR0913 - the fields of a method
-    name: str,
-    run: Callable[..., Any],
-    title: str | None = None,
-    preview: str | None = None,
-    *,
-    alone: bool = False,
-    apart: bool = False,
-) -> Method:
+def _method(name: str, run: Callable[..., Any], *titles: str, **flags: bool) -> Method:
     """Return a method whose records are those that its operation declares."""
-    params, result = services.records_of(run)
-    return Method(f"checkpoints/{name}", params, result, run, title, preview, alone, apart)
+    return Method(f"checkpoints/{name}", *services.records_of(run), run, *titles, **flags)
 
 
 _READING, _COMPACTING = "Reading the session", "Compacting the session"

@@ -164,9 +164,6 @@ class Commands:
         return added
 
 
-# --- running one operation -----------------------------------------------------------------------
-
-
 def ask(options: argparse.Namespace, services: Services, operation: str, *others: object) -> Any:  # noqa: ANN401 - the record of any operation
     """Run an operation; its params are the arguments with the names of their fields.
 
@@ -211,9 +208,6 @@ def screen(options: argparse.Namespace) -> Screen:
     folders = (options.codex_home, options.state_dir)
     named = (os.path.abspath(folder) if folder else None for folder in folders)
     return Screen(output.width(), output.colour(), *named)
-
-
-# --- arguments -----------------------------------------------------------------------------------
 
 
 def value(name: str, metavar: str, about: str, **more: object) -> Argument:

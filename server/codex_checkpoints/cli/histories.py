@@ -133,9 +133,6 @@ def _wrong_diff(options: argparse.Namespace) -> str | None:
     return None if named else "--from and --to are needed, or --with"
 
 
-# --- compactions ---------------------------------------------------------------------------------
-
-
 def _wrong_compact(options: argparse.Namespace) -> str | None:
     waits = options.strategy == "codex" or options.timeout is None
     return None if waits else "--timeout goes with --strategy codex"

@@ -142,9 +142,6 @@ def _caps(text: str) -> dict[str, object]:
     return cast("dict[str, object]", value)
 
 
-# --- the memory ----------------------------------------------------------------------------------
-
-
 def _check_apply(options: argparse.Namespace) -> str | None:
     lacks = options.session_id is None and not options.schema
     return "apply needs a SESSION, or --schema" if lacks else None
@@ -213,9 +210,6 @@ def _notes(options: argparse.Namespace, services: Terminal) -> int:
         output.write(ask(options, services, "memory.record").text.encode())
         return DONE
     return answer(options, services, *_NOTES[options.what])
-
-
-# --- changes -------------------------------------------------------------------------------------
 
 
 def _move(options: argparse.Namespace, services: Terminal) -> int:

@@ -134,8 +134,6 @@ class AppServer:
         self._child.wait()
         self._listener.join(_GRACE)
 
-    # --- inside ----------------------------------------------------------------------------------
-
     def _send(self, message: Message, patience: Patience) -> None:
         """Write a message, within the limit for its answer."""
         data = orjson.dumps(message) + b"\n"

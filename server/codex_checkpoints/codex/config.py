@@ -332,8 +332,6 @@ class _Layout:
                 lead = None
         return _Left(self._mark + head + tail, len(self._mark + head), lead)
 
-    # --- inside ----------------------------------------------------------------------------------
-
     def _text(self, statement: Statement) -> str:
         return self._body[statement.start : statement.end].rstrip("\r\n")
 

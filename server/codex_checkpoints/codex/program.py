@@ -99,9 +99,6 @@ def this_program(interpreter: str, package_folder: str) -> tuple[str, ...]:
     return (interpreter, "-P", "-X", "utf8", "-m", "codex_checkpoints")
 
 
-# --- its hooks ------------------------------------------------------------------------------------
-
-
 @frozen
 class SeenHook:
     """A hook as Codex sees it; `trust` is `trusted`, `untrusted`, `modified` or `managed`."""
@@ -151,9 +148,6 @@ def _hooks(entry: Mapping[str, object]) -> Iterator[SeenHook]:
         )
 
 
-# --- its archive ----------------------------------------------------------------------------------
-
-
 class CodexArchive:
     """The archive of one home, as Codex keeps it."""
 
@@ -189,9 +183,6 @@ class CodexArchive:
             begin()
             method = "thread/archive" if archive else "thread/unarchive"
             server.call(method, {"threadId": thread_id}, Patience(SECONDS_TO_MOVE))
-
-
-# --- a scratch fork -------------------------------------------------------------------------------
 
 
 @frozen

@@ -268,9 +268,6 @@ class VerifyParams:
     work_done_token: int | str | None = None
 
 
-# --- one restore ---------------------------------------------------------------------------------
-
-
 def restore_preview(services: Services, params: RestoreParams) -> Restored:
     """Return what a restore would do."""
     options = restore_options(params.mode, params.budget, params.window, params.reason)
@@ -326,9 +323,6 @@ def _warnings(record: records.Restore) -> tuple[RestoreWarning, ...]:
     )
 
 
-# --- those of before -----------------------------------------------------------------------------
-
-
 def restores(services: Services, params: RestoresParams) -> RestoreList:
     """Return the restores of a session, or all."""
     found = RestoreHistory(services.sessions).restores(params.session_id)
@@ -379,9 +373,6 @@ def restore_details(services: Services, params: RestoreDetailsParams) -> Restore
     )
 
 
-# --- the tree ------------------------------------------------------------------------------------
-
-
 def around(services: Services, params: SessionParams) -> Branches:
     """Return the sessions that one was made from, and those made from it."""
     found = lineages.around(services.sessions, params.session_id)
@@ -405,9 +396,6 @@ def _node(node: trees.Node) -> LineageNode:
         else filled(LineageLink, link.cut, parent=link.parent, kind=link.kind, at=link.at)
     )
     return filled(LineageNode, node, link=cut)
-
-
-# --- the audit -----------------------------------------------------------------------------------
 
 
 def audit(services: Services, params: AuditParams) -> EventList:

@@ -96,9 +96,6 @@ class Deleted:
     deleted: bool
 
 
-# --- what is read --------------------------------------------------------------------------------
-
-
 def listed(services: Services, params: SessionsParams) -> SessionList:
     """Return a page of the list."""
     if params.cursor is None:
@@ -136,9 +133,6 @@ def view(services: Services, params: ViewParams) -> ViewText:
         services.changed((view.of.session_id,), "rollout")
     services.shown(view.of.session_id)
     return ViewText(view.text, view.caps)
-
-
-# --- what is changed -----------------------------------------------------------------------------
 
 
 def rename(services: Services, params: RenameParams) -> SessionSummary:

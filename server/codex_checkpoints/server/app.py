@@ -41,10 +41,9 @@ class Request(Services):
     """One request: what it changed and showed is kept to notify the client."""
 
     def __init__(
-        self, where: Places, house: Assembly, follower: Follower | None, pace: Pace
+        self, where: Places, assembled: Assembly, follower: Follower | None, pace: Pace
     ) -> None:
-        """Begin with nothing changed."""
-        super().__init__(where, house)
+        super().__init__(where, assembled)
         self._follower = follower
         self._pace = pace
         self.changes: list[tuple[tuple[str, ...], str]] = []
@@ -79,14 +78,13 @@ class App:
     """The server of one client, from `initialize` to its end."""
 
     def __init__(self, server: LanguageServer, where: Places) -> None:
-        """Wait for `initialize`; nothing is opened before."""
         self._server = server
         self.where = where
         self._overrides: dict[str, Any] = {}
         self._wrong_options: tuple[str, ...] = ()
         self._worker = ThreadPoolExecutor(1, "sessions")
         self._opening: asyncio.Future[Assembly] | None = None
-        self._house: Assembly | None = None
+        self._sessions: Sessions | None = None
         self._follower: Follower | None = None
         self._wake = asyncio.Event()
         self._watcher: Watcher | None = None
@@ -95,12 +93,10 @@ class App:
         """Held by a request of which one runs at a time."""
         self._indexed = False
         self._waiting: set[int | str] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._following: asyncio.Task[None] | None = None
         self._calls: dict[asyncio.Future[None], Pace] = {}
         self._sent = 0
         self._ended = False
-
-    # --- life ------------------------------------------------------------------------------------
 
     def configure(self, options: object) -> None:
         """Take the client's options; `doctor` reports what is wrong with them."""
@@ -124,18 +120,17 @@ class App:
 
     async def begin(self) -> None:
         """Start to follow the session folders."""
-        house = await self._open()
-        self._follower = Follower(house.sessions)
-        self._keep(self._follow(self._follower), "follow")
+        self._follower = Follower((await self._open()).sessions)
+        self._following = asyncio.create_task(self._follow(self._follower))
 
     async def end(self) -> None:
         """Stop following and save, after the running requests."""
         self._stop()
         if self._calls:
             await asyncio.wait(self._calls)
-        for task in tuple(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._following is not None:
+            self._following.cancel()
+            await asyncio.wait([self._following])
         await asyncio.to_thread(self.close)
 
     def close(self) -> None:
@@ -144,10 +139,10 @@ class App:
         watcher, self._watcher = self._watcher, None
         if watcher is not None:
             watcher.stop()
-        house, self._house = self._house, None
-        if house is not None:
+        sessions, self._sessions = self._sessions, None
+        if sessions is not None:
             with contextlib.suppress(RuntimeError):
-                self._worker.submit(house.sessions.close).result()
+                self._worker.submit(sessions.close).result()
         self._worker.shutdown(cancel_futures=True)
 
     def _stop(self) -> None:
@@ -156,17 +151,15 @@ class App:
         for pace in tuple(self._calls.values()):
             pace.cancel()
 
-    # --- requests ---------------------------------------------------------------------------------
-
     async def answer(self, method: protocol.Method, params: Any) -> Any:
         """Return the result of a request; notify of its changes, also if it is refused."""
         if method.apart:
             return await asyncio.to_thread(method.run, self.where, params)
         token = getattr(params, "work_done_token", None)
         await self._ready(token if method.title is None else None)
-        house, pace = await self._open(), Pace()
-        house = evolve(house, problems=self._wrong_options + house.problems)
-        request = Request(self.where, house, self._follower, pace)
+        assembled, pace = await self._open(), Pace()
+        assembled = evolve(assembled, problems=self._wrong_options + assembled.problems)
+        request = Request(self.where, assembled, self._follower, pace)
         run = partial(method.run, request, params)
         try:
             if method.title is None:
@@ -175,7 +168,7 @@ class App:
             if method.preview is not None and params.dry_run:
                 title = method.preview
             turn = self._alone if method.alone else contextlib.nullcontext()
-            async with self._calling(house.sessions, pace, title, token) as work, turn:
+            async with self._calling(assembled.sessions, pace, title, token) as work, turn:
                 return await _in_steps(run, work.do, work.wait)
         finally:
             for session_ids, reason in request.changes:
@@ -246,9 +239,9 @@ class App:
                 self._worker, assembly.assemble, self.where, self._overrides, os.environ
             )
         # A request that is cancelled must not take the opening with it.
-        house = await asyncio.shield(self._opening)
-        self._house = house
-        return house
+        assembled = await asyncio.shield(self._opening)
+        self._sessions = assembled.sessions
+        return assembled
 
     async def _index(self, sessions: Sessions) -> None:
         """Index slice by slice; a cancelled request keeps what was read."""
@@ -257,8 +250,11 @@ class App:
             done: Progress | None = await self._work(next, slices, None)
             if done is None:
                 break
+            percent = 100 if done.of_bytes == 0 else done.bytes * 100 // done.of_bytes
+            message = f"{done.files} of {done.of_files} session files"
+            report = types.WorkDoneProgressReport(message=message, percentage=percent)
             for token in tuple(self._waiting):
-                self._server.work_done_progress.report(token, _report(done))
+                self._server.work_done_progress.report(token, report)
         await self._work(recover_prepared, sessions)
         self._indexed = True
 
@@ -293,7 +289,7 @@ class App:
                     changes = await self._work(await self._next_look(follower))
                 await self._notify_all(changes)
             except Cancelled:
-                raise
+                return
             except Exception as error:  # noqa: BLE001 - a defect of one look, not the end of all
                 logger.error("follow: %s", type(error).__name__)  # noqa: TRY400 - no traceback a round
                 missed = True
@@ -316,27 +312,6 @@ class App:
             for each in await self._work(self._follower.take_strayed):
                 self._server.protocol.notify("checkpoints/strayed", each)
 
-    def _keep(self, work: Awaitable[None], name: str) -> None:
-        """Run a task beside the requests; log its failure."""
-
-        async def run() -> None:
-            try:
-                await work
-            except Cancelled:
-                pass
-            except Exception:
-                logger.exception("%s ended", name)
-
-        task = asyncio.get_running_loop().create_task(run(), name=name)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-
-def _report(done: Progress) -> types.WorkDoneProgressReport:
-    share = 100 if done.of_bytes == 0 else done.bytes * 100 // done.of_bytes
-    message = f"{done.files} of {done.of_files} session files"
-    return types.WorkDoneProgressReport(message=message, percentage=share)
-
 
 async def _in_steps(
     run: Callable[[], Any],
@@ -350,7 +325,7 @@ async def _in_steps(
         if not isinstance(outcome, Generator):
             return True, outcome
         steps.append(cast("Steps[Any]", outcome))
-        return advance(lambda: next(steps[0]))
+        return advance(partial(next, outcome))
 
     def advance(step: Callable[[], Any]) -> tuple[bool, Any]:
         try:
@@ -362,10 +337,8 @@ async def _in_steps(
     has_ended, outcome = await do(begin)
     while not has_ended:
         try:
-            found = await wait(outcome)
+            step = partial(steps[0].send, await wait(outcome))
         except Exception as error:  # noqa: BLE001 - the operation handles it
             step = partial(steps[0].throw, error)
-        else:
-            step = partial(steps[0].send, found)
         has_ended, outcome = await do(partial(advance, step))
     return outcome

@@ -26,7 +26,6 @@ class LongWork:
     """One request that takes long, in one or more pieces."""
 
     def __init__(self, worker: Executor, sessions: Sessions, pace: Pace) -> None:
-        """Take the thread of the sessions; nothing is begun yet."""
         self._worker = worker
         self._sessions = sessions
         self._pace = pace
