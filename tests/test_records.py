@@ -15,7 +15,7 @@ import pytest
 
 from codex_checkpoints.storage import durable
 from codex_checkpoints.storage.durable import StorageError
-from codex_checkpoints.storage.records import Records
+from codex_checkpoints.storage.records import UPDATES, Records
 from updates import fact
 
 SESSION = "01a1f865-0000-7000-8000-000000000001"
@@ -41,7 +41,7 @@ def names(folder: Path) -> list[str]:
 
 def test_nothing_is_made_before_something_is_written(records: Records) -> None:
     assert records.updates(SESSION) == ()
-    assert records.has_updates() == frozenset()
+    assert records.holding(UPDATES) == frozenset()
     assert records.clear_leftovers() == 0
     assert not Path(records.state_dir).exists()
 
@@ -232,7 +232,7 @@ def test_updates_come_in_the_order_of_their_file(records: Records) -> None:
     put(updates(records)).write_bytes(good(7) + good(3) + good(7))
 
     assert [update.seq for update in records.updates(SESSION)] == [7, 3, 7]
-    assert records.has_updates() == {SESSION}
+    assert records.holding(UPDATES) == {SESSION}
 
 
 def test_a_damaged_torn_or_endless_line_is_passed_over(records: Records) -> None:
@@ -279,9 +279,9 @@ def keys(records: Records) -> list[object]:
 
 
 def test_a_line_is_appended_whole_and_only_the_owner_may_read_it(records: Records) -> None:
-    with records.appending(SESSION) as append:
-        append(fact("a"))
-        append(fact("b"))
+    with records.journal(SESSION, UPDATES) as journal:
+        journal.append(fact("a"))
+        journal.append(fact("b"))
 
     assert keys(records) == ["a", "b"]
     assert updates(records).read_bytes().count(b"\n") == 2
@@ -292,20 +292,20 @@ def test_a_line_is_appended_whole_and_only_the_owner_may_read_it(records: Record
 
 @pytest.mark.parametrize("torn", [b'{"seq":1', b'{"seq":1,"turnId":null,"payload":{"key":"x"}}'])
 def test_a_line_that_was_torn_is_ended_and_the_next_is_whole(records: Records, torn: bytes) -> None:
-    with records.appending(SESSION) as append:
-        append(fact("a"))
+    with records.journal(SESSION, UPDATES) as journal:
+        journal.append(fact("a"))
     with updates(records).open("ab") as file:
         file.write(torn)
 
-    with records.appending(SESSION) as append:
-        append(fact("b"))
+    with records.journal(SESSION, UPDATES) as journal:
+        journal.append(fact("b"))
 
     assert [key for key in keys(records) if key != "x"] == ["a", "b"]
     assert updates(records).read_bytes().splitlines()[1] == torn
 
 
 def test_nothing_is_left_of_a_right_that_was_not_used(records: Records) -> None:
-    with records.appending(SESSION):
+    with records.journal(SESSION, UPDATES):
         assert updates(records).exists()
 
     assert not Path(records.state_dir, "sessions").exists()
@@ -313,9 +313,12 @@ def test_nothing_is_left_of_a_right_that_was_not_used(records: Records) -> None:
 
 def test_what_lies_there_instead_of_a_file_is_refused(records: Records) -> None:
     updates(records).mkdir(parents=True)
-    with pytest.raises(StorageError), records.appending(SESSION):
+    with pytest.raises(StorageError), records.journal(SESSION, UPDATES):
         pass
-    with pytest.raises(StorageError, match="not the name of a folder"), records.appending("../x"):
+    with (
+        pytest.raises(StorageError, match="not the name of a folder"),
+        records.journal("../x", UPDATES),
+    ):
         pass
 
 
@@ -325,17 +328,17 @@ def test_the_right_belongs_to_one_at_a_time(records: Records) -> None:
 
     def second() -> None:
         held.wait()
-        with records.appending(SESSION) as append:
+        with records.journal(SESSION, UPDATES) as journal:
             order.append("second")
-            append(fact("second"))
+            journal.append(fact("second"))
 
     other = threading.Thread(target=second)
     other.start()
-    with records.appending(SESSION) as append:
+    with records.journal(SESSION, UPDATES) as journal:
         held.set()
         time.sleep(0.1)  # long enough that the other one has asked
         order.append("first")
-        append(fact("first"))
+        journal.append(fact("first"))
     other.join()
 
     assert order == ["first", "second"]

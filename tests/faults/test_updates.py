@@ -28,7 +28,7 @@ def work(sessions, root, session, payload):
 HOLD = """
 import sys
 from codex_checkpoints.storage.records import Records
-with Records(sys.argv[1]).appending(sys.argv[2]):
+with Records(sys.argv[1]).journal(sys.argv[2], "updates.jsonl"):
     print("held", flush=True)
     sys.stdin.read()
 """

@@ -550,8 +550,10 @@ def test_what_the_index_says_is_what_a_scan_says(
                         absent(home)
                     case "look":
                         house.sessions.refresh()
+                    case "delete":
+                        threads.delete(thread(number))
                     case _:
-                        getattr(threads, what)(thread(number))
+                        moved(threads, thread(number), archive=what == "archive")
         told_on_the_way = dict(house.sessions.catalogue.current())
         pages = [
             house.sessions.summaries.page(archived=archived).items for archived in (False, True)
@@ -663,8 +665,6 @@ def test_metadata_is_written_in_one_place():
     for call, home_of_it in (
         ("_index.put(", "storage/store.py"),
         ("_given.give(", "storage/local.py"),
-        ("_ours.give(", "storage/names.py"),
-        ("_codex.add(", "storage/names.py"),
         ("append_line(", None),
     ):
         users = {

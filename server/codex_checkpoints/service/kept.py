@@ -32,7 +32,7 @@ from codex_checkpoints.service.refusal import Refusal, keeping, warn
 from codex_checkpoints.storage.contract import ThreadStore, UnreadableSource
 from codex_checkpoints.storage.durable import Journal, StorageError
 from codex_checkpoints.storage.records import COMPACTIONS, IMPORTS, RESTORES, Records
-from codex_checkpoints.values import frozen
+from codex_checkpoints.values import define, frozen
 
 
 @frozen
@@ -58,12 +58,12 @@ class Opened:
         return None if self.by is None else self.by.sizes.before.tokens
 
 
+@define
 class CompactionsOf:
     """The records with one session, and the right to add to them."""
 
-    def __init__(self, journal: Journal, found: tuple[Record, ...]) -> None:
-        self._journal = journal
-        self.records = found
+    _journal: Journal
+    records: tuple[Record, ...]
 
     @property
     def prepared(self) -> Installed | Undone | None:
@@ -85,11 +85,11 @@ class CompactionsOf:
             self.records = self.records[:-1]
 
 
+@define
 class CompactionRecords:
     """The records of all our compactions."""
 
-    def __init__(self, records: Records) -> None:
-        self._records = records
+    _records: Records
 
     def of(self, session_id: str) -> tuple[Record, ...]:
         """Return the records with a session, the oldest first; raises `StorageError`."""
@@ -200,11 +200,11 @@ class PreparedRestore:
     transferred: StateTransferred
 
 
+@define
 class RestoreRecords:
     """The records of all our restores."""
 
-    def __init__(self, records: Records) -> None:
-        self._records = records
+    _records: Records
 
     def of(self, session_id: str) -> tuple[Restore, ...]:
         """Return the records with a session, the oldest first; refuses `storage_error`."""
@@ -281,11 +281,7 @@ def begun_line(operation: Operation) -> dict[str, object]:
 
 def line_of(prepared: PreparedRestore) -> dict[str, object]:
     """Return the line of a prepared restore."""
-    return {
-        "operation": kept.write(prepared.operation),
-        "record": kept.write(prepared.record),
-        "transferred": kept.write(prepared.transferred),
-    }
+    return kept.write(prepared)
 
 
 def storing_restore(session_id: str | None) -> AbstractContextManager[None]:
@@ -295,20 +291,15 @@ def storing_restore(session_id: str | None) -> AbstractContextManager[None]:
 
 def beginnings(records: Records) -> Seeds:
     """Return a function from a session to its seed (JUN-46, AGN-88)."""
-    kept = CompactionRecords(records), RestoreRecords(records)
+    all_records = CompactionRecords(records), RestoreRecords(records), ImportRecords(records)
 
     def seed(session_id: str) -> Checkpoint | None:
         try:
-            found = (each.seed(session_id) for each in kept)
-            return next((each for each in found if each is not None), None) or imported(session_id)
+            found = (each.seed(session_id) for each in all_records)
+            return next((each for each in found if each is not None), None)
         except StorageError as error:
             reason = f"its record of how it began cannot be read: {error}"
             raise UnreadableSource(reason) from error
-
-    def imported(session_id: str) -> Checkpoint | None:
-        if records.look(session_id, IMPORTS) is None:
-            return None
-        return ImportRecords(records).seed(session_id)
 
     return seed
 
@@ -345,11 +336,11 @@ def is_begun_from(records: Records, store: ThreadStore) -> Callable[[str], bool]
     return refers
 
 
+@define
 class ImportRecords:
     """The records of all imports."""
 
-    def __init__(self, records: Records) -> None:
-        self._records = records
+    _records: Records
 
     def made(self, session_id: str) -> Import | None:
         """Return the import that made a session, or None; refuses `storage_error`."""

@@ -32,7 +32,7 @@ from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage.contract import Row
 from codex_checkpoints.storage.durable import Append
 from codex_checkpoints.storage.records import HINTS, MARKERS
-from codex_checkpoints.values import frozen
+from codex_checkpoints.values import define, frozen
 
 _SHORTEST_PREFIX = 8
 _LINES = re.compile(r"(?P<path>.+)#L(?P<start>[0-9]{1,9})(?:-L?(?P<end>[0-9]{1,9}))?", re.DOTALL)
@@ -51,15 +51,13 @@ class Placed:
         return self.turn is None
 
 
+@define
 class Markers:
     """The markers and pins of sessions."""
 
-    def __init__(
-        self, sessions: Sessions, now: Callable[[], str], new_id: Callable[[], str]
-    ) -> None:
-        self._sessions = sessions
-        self._now = now
-        self._new_id = new_id
+    _sessions: Sessions
+    _now: Callable[[], str]
+    _new_id: Callable[[], str]
 
     def mark(
         self, session: str, label: str, turn: str | int | None = None, origin: Origin = "user"
@@ -245,12 +243,12 @@ def _pin(path: str, opened: SessionFile) -> Pin:
     return Pin(found.uri, start, end)
 
 
+@define
 class Hints:
     """The hints of sessions."""
 
-    def __init__(self, sessions: Sessions, now: Callable[[], str]) -> None:
-        self._sessions = sessions
-        self._now = now
+    _sessions: Sessions
+    _now: Callable[[], str]
 
     def given(self, session: str) -> tuple[Hint, ...]:
         """Return the newest hint of each artifact of a session."""

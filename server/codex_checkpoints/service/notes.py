@@ -32,7 +32,8 @@ from codex_checkpoints.service.refusal import Refusal, misfit
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage.contract import Row, UnreadableSource
 from codex_checkpoints.storage.durable import Append, StorageError
-from codex_checkpoints.values import frozen
+from codex_checkpoints.storage.records import UPDATES
+from codex_checkpoints.values import define, frozen
 
 T = TypeVar("T")
 
@@ -77,15 +78,13 @@ class Revoked:
     seq: int
 
 
+@define
 class Notes:
     """The memory of sessions."""
 
-    def __init__(
-        self, sessions: Sessions, now: Callable[[], str], new_id: Callable[[], str]
-    ) -> None:
-        self._sessions = sessions
-        self._now = now
-        self._new_id = new_id
+    _sessions: Sessions
+    _now: Callable[[], str]
+    _new_id: Callable[[], str]
 
     def try_out(self, session: str, payload: bytes) -> Applied:
         """Check a payload; nothing is written."""
@@ -214,8 +213,8 @@ class Notes:
 
     def _written(self, row: Row, opened: SessionFile, write: Callable[[Append], T]) -> T:
         try:
-            with self._sessions.records.appending(row.session_id) as append:
-                written = write(append)
+            with self._sessions.records.journal(row.session_id, UPDATES) as journal:
+                written = write(journal.append)
         except StorageError as error:
             message = f"the note cannot be stored: {error}"
             facts = {

@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Literal
 
+from attrs import Factory
+
 from codex_checkpoints.core.checkpoint.records import Caps, status_of
 from codex_checkpoints.core.compaction import offering
 from codex_checkpoints.core.compaction.offering import Named, Offer, WindowBudget
@@ -18,8 +20,8 @@ from codex_checkpoints.service.refusal import Refusal, warn
 from codex_checkpoints.service.settings import Settings
 from codex_checkpoints.storage.contract import OURS, BadQuery, Row, ThreadQuery
 from codex_checkpoints.storage.durable import StorageError
-from codex_checkpoints.storage.records import IMPORTS, MARKERS, RESTORES, Look, Records
-from codex_checkpoints.values import frozen
+from codex_checkpoints.storage.records import IMPORTS, MARKERS, RESTORES, UPDATES, Look, Records
+from codex_checkpoints.values import define, frozen
 
 if TYPE_CHECKING:
     from codex_checkpoints.service.kept import CompactionRecords
@@ -113,27 +115,18 @@ def source_of(row: Row) -> str | None:
     return None if row.scratch or row.parent_session is not None else row.forked_from
 
 
+@define
 class Summaries:
-    """Lists of the sessions of one home."""
+    """Lists of the sessions of one home; `named` returns the windows that were named, if any."""
 
-    def __init__(  # noqa: PLR0913, PLR0917 - what a row is made of
-        self,
-        catalogue: Catalogue,
-        records: Records,
-        settings: Settings,
-        compactions: CompactionRecords,
-        projections: Projections,
-        named: Callable[[], Named],
-    ) -> None:
-        """Take what rows are made of; `named` returns the windows that were named, if any."""
-        self._catalogue = catalogue
-        self._records = records
-        self._settings = settings
-        self._compactions = compactions
-        self._projections = projections
-        self._named = named
-        self._markers: dict[str, tuple[Look, int]] = {}
-        self._made: dict[str, MadeBy] = {}
+    _catalogue: Catalogue
+    _records: Records
+    _settings: Settings
+    _compactions: CompactionRecords
+    _projections: Projections
+    _named: Callable[[], Named]
+    _markers: dict[str, tuple[Look, int]] = Factory(dict[str, tuple[Look, int]])
+    _made: dict[str, MadeBy] = Factory(dict[str, MadeBy])
 
     def page(  # noqa: PLR0913 - each is an option of its own, as clients have them
         self,
@@ -218,7 +211,7 @@ class Summaries:
 
     def _noted(self) -> frozenset[str]:
         """Return the sessions with updates or compactions."""
-        return self._records.has_updates() | self._compactions.holders()
+        return self._records.holding(UPDATES) | self._compactions.holders()
 
     def _branches(self) -> Mapping[str, int]:
         """Return how many sessions of this home came from each (AGN-17)."""

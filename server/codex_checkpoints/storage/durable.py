@@ -403,13 +403,13 @@ class Journal:
 
 
 @contextlib.contextmanager
-def held(folder: str, name: str, patience: float = PATIENCE) -> Generator[Journal]:
+def held(path: str, patience: float = PATIENCE) -> Generator[Journal]:
     """Hold the right to write to a file; an empty one is removed at the end, with its folder.
 
     The right ends with the block, or with the process.  Raises `StorageError`, also when another
     process keeps the right for more than `patience` seconds.
     """
-    path = os.path.join(folder, name)
+    folder = os.path.dirname(path)
     with _locked(path, patience) as file:
         try:
             yield Journal(file, folder)

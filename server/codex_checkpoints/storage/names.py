@@ -16,8 +16,9 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from datetime import UTC, datetime
+from typing import Generic, TypeVar
 
 import orjson
 
@@ -25,6 +26,8 @@ from codex_checkpoints.core.rollout.fields import is_object
 from codex_checkpoints.storage import durable
 from codex_checkpoints.storage.contract import KeptHereAlone, Row, StorageFailed, in_text
 from codex_checkpoints.values import frozen
+
+T = TypeVar("T")
 
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 _THREAD_ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9_-])?")
@@ -38,46 +41,34 @@ class Given:
     at: datetime
 
 
-class CodexNames:
-    """The names in Codex's `session_index.jsonl`; the last line of a thread counts."""
+class _Read(Generic[T]):
+    """What a file says, read again when it changed; `nothing` where it cannot be read."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, read: Callable[[str], T], nothing: T) -> None:
         self.path = path
+        self._read = read
+        self._nothing = self._found = nothing
         self._look: tuple[int, int, int] | None = None
-        self._given: dict[str, Given] = {}
 
-    def all(self) -> Mapping[str, Given]:
-        """Return the last name of each thread, by its id; the file is read when it changed."""
+    def now(self) -> T:
         try:
             look = _look_at(self.path)
             if self._look != look:
-                self._given = dict(_codex_names(self.path))
-                self._look = look
+                self._found, self._look = self._read(self.path), look
         except (OSError, durable.StorageError):
-            self._given, self._look = {}, None
-        return self._given
-
-    def check(self) -> None:
-        """Raise `OSError` where no line could be appended; nothing is written or made."""
-        try:
-            os.close(durable.open_to_append(self.path))
-        except FileNotFoundError:
-            if not os.access(os.path.dirname(self.path), os.W_OK | os.X_OK):
-                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES)) from None
-
-    def add(self, thread_id: str, given: Given) -> None:
-        """Append a name; raises `OSError`."""
-        name, at = given.text or "", in_text(given.at)
-        line = {"id": thread_id, "thread_name": name, "updated_at": at}
-        durable.append_line(self.path, orjson.dumps(line))
+            self._found, self._look = self._nothing, None
+        return self._found
 
 
-def _codex_names(path: str) -> Iterator[tuple[str, Given]]:
+def _codex_names(path: str) -> Mapping[str, Given]:
+    """Return what Codex's list says; the last line of a thread counts."""
+    found: dict[str, Given] = {}
     for line in durable.lines_in(path):
         if is_object(line) and isinstance(thread_id := line.get("id"), str):
             name = line.get("thread_name")
             text = name if isinstance(name, str) else None
-            yield thread_id, Given(text, _moment(line.get("updated_at")))
+            found[thread_id] = Given(text, _moment(line.get("updated_at")))
+    return found
 
 
 def _moment(text: object) -> datetime:
@@ -88,57 +79,6 @@ def _moment(text: object) -> datetime:
             when = when.replace(microsecond=when.microsecond // 1000 * 1000)
             return when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
     return _LONG_AGO
-
-
-class OwnNames:
-    """The names in `sessions/<thread>/metadata.jsonl` of a state folder."""
-
-    def __init__(self, state_dir: str) -> None:
-        self._folder = os.path.join(state_dir, "sessions")
-        self._seen: dict[str, tuple[tuple[int, int, int], Given | None]] = {}
-
-    def of(self, thread_id: str) -> Given | None:
-        """Return the name given last, None where none was ever given."""
-        path = self._path(thread_id)
-        if path is None:
-            return None
-        try:
-            look = _look_at(path)
-            seen = self._seen.get(thread_id)
-            if seen is None or seen[0] != look:
-                seen = self._seen[thread_id] = (look, _last_name(path))
-        except (OSError, durable.StorageError):
-            self._seen.pop(thread_id, None)
-            return None
-        return seen[1]
-
-    def all(self) -> dict[str, Given]:
-        """Return the names given last, by thread id."""
-        try:
-            threads = os.listdir(self._folder)
-        except OSError:
-            return {}
-        found = ((thread_id, self.of(thread_id)) for thread_id in threads)
-        return {thread_id: given for thread_id, given in found if given is not None}
-
-    def give(self, thread_id: str, given: Given) -> None:
-        """Append a name; durable when this returns.  Raises `OSError`."""
-        path = self._path(thread_id)
-        if path is None:
-            raise OSError(None, "this session id cannot name a folder")
-        line = orjson.dumps({"at": in_text(given.at), "name": given.text})
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        try:
-            durable.append_line(path, line)
-        except FileNotFoundError:
-            # Another process has just removed the folder, since it was empty.
-            os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-            durable.append_line(path, line)
-
-    def _path(self, thread_id: str) -> str | None:
-        if _THREAD_ID.fullmatch(thread_id) is None:
-            return None
-        return os.path.join(self._folder, thread_id, "metadata.jsonl")
 
 
 def _last_name(path: str) -> Given | None:
@@ -154,18 +94,20 @@ class GivenNames:
 
     def __init__(self, codex_home: str, state_dir: str, clock: Callable[[], str]) -> None:
         """`clock` returns the time at which a name is given: UTC, ISO 8601."""
-        self._ours = OwnNames(state_dir)
-        self._codex = CodexNames(os.path.join(codex_home, "session_index.jsonl"))
+        self._folder = os.path.join(state_dir, "sessions")
+        self._ours: dict[str, _Read[Given | None]] = {}
+        self._codex = _Read(os.path.join(codex_home, "session_index.jsonl"), _codex_names, {})
         self._clock = clock
 
     def of(self, row: Row) -> str | None:
         """Return the name of the thread of a row."""
-        thread_id = row.session_id
-        return _name_of(row, self._ours.of(thread_id), self._codex.all().get(thread_id))
+        return _name_of(row, self._own(row.session_id), self._codex.now().get(row.session_id))
 
     def all(self) -> Callable[[Row], str | None]:
         """Return the same for many: each file is looked at once, now."""
-        ours, codex = self._ours.all(), self._codex.all()
+        codex, ours = self._codex.now(), dict[str, Given | None]()
+        with contextlib.suppress(OSError):
+            ours = {thread_id: self._own(thread_id) for thread_id in os.listdir(self._folder)}
         return lambda row: _name_of(row, ours.get(row.session_id), codex.get(row.session_id))
 
     def give(self, thread_id: str, text: str | None, *, legacy: bool) -> None:
@@ -177,16 +119,51 @@ class GivenNames:
         """
         if legacy:
             with _refusing(StorageFailed, "the name is not kept: session_index.jsonl"):
-                self._codex.check()
-        now, before = _moment(self._clock()), self._codex.all().get(thread_id)
+                _check_list(self._codex.path)
+        now, before = _moment(self._clock()), self._codex.now().get(thread_id)
         # Where clocks differ, or went back, the new name counts all the same.
-        given = Given(text, now if before is None else max(now, before.at))
+        at = in_text(now if before is None else max(now, before.at))
         with _refusing(StorageFailed, "the name is not kept: metadata.jsonl"):
-            self._ours.give(thread_id, given)
+            path = self._path(thread_id)
+            if path is None:
+                raise OSError(None, "this session id cannot name a folder")
+            _append(path, orjson.dumps({"at": at, "name": text}))
         if legacy:
             unseen = "the name is kept, but Codex does not see it: session_index.jsonl"
+            line = {"id": thread_id, "thread_name": text or "", "updated_at": at}
             with _refusing(KeptHereAlone, unseen):
-                self._codex.add(thread_id, given)
+                durable.append_line(self._codex.path, orjson.dumps(line))
+
+    def _own(self, thread_id: str) -> Given | None:
+        if thread_id not in self._ours:
+            if (path := self._path(thread_id)) is None:
+                return None
+            self._ours[thread_id] = _Read(path, _last_name, None)
+        return self._ours[thread_id].now()
+
+    def _path(self, thread_id: str) -> str | None:
+        if _THREAD_ID.fullmatch(thread_id) is None:
+            return None
+        return os.path.join(self._folder, thread_id, "metadata.jsonl")
+
+
+def _check_list(path: str) -> None:
+    """Raise `OSError` where no line could be appended to Codex's list; nothing is written."""
+    try:
+        os.close(durable.open_to_append(path))
+    except FileNotFoundError:
+        if not os.access(os.path.dirname(path), os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES)) from None
+
+
+def _append(path: str, line: bytes) -> None:
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    try:
+        durable.append_line(path, line)
+    except FileNotFoundError:
+        # Another process has just removed the folder, since it was empty.
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        durable.append_line(path, line)
 
 
 @contextlib.contextmanager

@@ -10,7 +10,6 @@ import contextlib
 import os
 import re
 import time
-import uuid
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
@@ -20,7 +19,6 @@ from codex_checkpoints.storage import durable
 from codex_checkpoints.storage.contract import in_text
 from codex_checkpoints.storage.durable import (
     PATIENCE,
-    Append,
     Journal,
     StorageError,
     all_lines_in,
@@ -108,39 +106,25 @@ class Records:
         found = (update_of(line) for line in self.lines(session_id, UPDATES))
         return tuple(update for update in found if update is not None)
 
-    @contextlib.contextmanager
-    def appending(self, session_id: str) -> Generator[Append]:
-        """Hold the right to append to the accepted updates of a session, as `durable.held`."""
-        with self.journal(session_id, UPDATES) as journal:
-            yield journal.append
-
     def add_receipt(self, session_id: str, receipt: Mapping[str, object]) -> None:
         """Append a receipt of what Codex was given; raises `StorageError`."""
         with self.journal(session_id, RECEIPTS) as journal:
             journal.append(receipt)
 
-    def has_updates(self) -> frozenset[str]:
-        """Return the sessions with accepted updates."""
-        return self.holding(UPDATES)
-
     def holding(self, name: str) -> frozenset[str]:
         """Return the sessions whose folder holds a file of this name."""
-        with contextlib.suppress(OSError), os.scandir(self.sessions_dir) as entries:
-            return frozenset(
-                entry.name for entry in entries if os.path.exists(os.path.join(entry.path, name))
-            )
-        return frozenset()
+        folders = _paths(self.sessions_dir)
+        with_it = (each for each in folders if os.path.exists(os.path.join(each, name)))
+        return frozenset(map(os.path.basename, with_it))
 
     def look(self, session_id: str, name: str) -> Look | None:
         """Return size and time of a file of a session; None where there is none."""
         folder = self.session_dir(session_id)
-        if folder is None:
-            return None
-        try:
-            found = os.stat(os.path.join(folder, name))
-        except OSError:
-            return None
-        return found.st_size, found.st_mtime_ns
+        with contextlib.suppress(OSError):
+            if folder is not None:
+                found = os.stat(os.path.join(folder, name))
+                return found.st_size, found.st_mtime_ns
+        return None
 
     def lines(self, session_id: str, name: str) -> Iterator[object]:
         """Yield the JSON values of a file that only grows; raises `StorageError`."""
@@ -153,7 +137,7 @@ class Records:
         folder = self.session_dir(session_id)
         if folder is None:
             raise StorageError("the id of the session is not the name of a folder")
-        with held(folder, name) as journal:
+        with held(os.path.join(folder, name)) as journal:
             yield journal
 
     def remove(self, session_id: str, name: str) -> None:
@@ -178,18 +162,12 @@ class Records:
 
     def undertakings(self) -> tuple[str, ...]:
         """Return the sessions that are being made, or were when a process was killed."""
-        with contextlib.suppress(OSError), os.scandir(self._restoring) as entries:
-            names = (entry.name.removesuffix(".jsonl") for entry in entries)
-            return tuple(sorted(name for name in names if _SESSION_ID.fullmatch(name)))
-        return ()
+        names = (os.path.basename(path).removesuffix(".jsonl") for path in _paths(self._restoring))
+        return tuple(sorted(filter(_SESSION_ID.fullmatch, names)))
 
     def left_undertakings(self) -> tuple[str, ...]:
         """Return the sessions that a killed process was making."""
-        return tuple(
-            each
-            for each in self.undertakings()
-            if not is_held(os.path.join(self._restoring, f"{each}.jsonl"))
-        )
+        return tuple(each for each in self.undertakings() if not is_held(self._undertaking(each)))
 
     def undertaking(
         self, session_id: str, patience: float = PATIENCE
@@ -198,35 +176,34 @@ class Records:
 
         The file is removed at the end when its lines were taken back; else the next start finds it.
         """
-        return held(self._restoring, f"{session_id}.jsonl", patience)
+        return held(self._undertaking(session_id), patience)
 
     def undertaken(self, session_id: str) -> Iterator[object]:
         """Yield the lines about a session that is being made; raises `StorageError`."""
         if self.session_dir(session_id) is None:
             return iter(())
-        return lines_in(os.path.join(self._restoring, f"{session_id}.jsonl"))
+        return lines_in(self._undertaking(session_id))
 
     def clear_leftovers(self, beside: Iterable[str] = ()) -> int:
         """Remove temporary files that a killed process left; return how many.
 
         `beside` are folders of session files with their checkpoint beside them.
         """
-        places = [(folder, _TEMPORARY) for folder in self._folders()]
+        places = [(folder, _TEMPORARY) for folder in (self.state_dir, *_paths(self.sessions_dir))]
         places += [(folder, _TEMPORARY_BESIDE) for folder in beside]
-        removed = 0
-        for folder, ours in places:
-            removed += sum(durable.clear(path) for path in _temporary_files(folder, ours))
-        return removed
-
-    def _folders(self) -> Iterator[str]:
-        yield self.state_dir
-        with contextlib.suppress(OSError), os.scandir(self.sessions_dir) as entries:
-            for entry in entries:
-                yield entry.path
+        return sum(
+            durable.clear(path)
+            for folder, ours in places
+            for path in _paths(folder)
+            if ours.fullmatch(os.path.basename(path))
+        )
 
     @property
     def _restoring(self) -> str:
         return os.path.join(self.state_dir, RESTORING)
+
+    def _undertaking(self, session_id: str) -> str:
+        return os.path.join(self._restoring, f"{session_id}.jsonl")
 
 
 def _is_missing(path: str) -> bool:
@@ -248,11 +225,10 @@ def _content(path: str) -> bytes | None:
     return None
 
 
-def _temporary_files(folder: str, ours: re.Pattern[str]) -> Iterator[str]:
+def _paths(folder: str) -> tuple[str, ...]:
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
-        for entry in entries:
-            if ours.fullmatch(entry.name):
-                yield entry.path
+        return tuple(entry.path for entry in entries)
+    return ()
 
 
 def now() -> str:
@@ -273,8 +249,4 @@ def new_ids(at: datetime, count: int) -> tuple[str, ...]:
 
 def new_id() -> str:
     """Return a UUID of version 7, for the present millisecond."""
-    moment = time.time_ns() // 1_000_000 & (1 << 48) - 1
-    drawn = int.from_bytes(os.urandom(10)) >> 6
-    high = moment << 16 | 0x7000 | drawn >> 62
-    low = 1 << 63 | drawn & (1 << 62) - 1
-    return str(uuid.UUID(int=high << 64 | low))
+    return uuid7(time.time_ns() // 1_000_000, os.urandom(RANDOM_BYTES))
