@@ -8,20 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping
 
+from attrs import evolve
+
+from codex_checkpoints.core.checkpoint.canonical import kept
 from codex_checkpoints.core.checkpoint.records import (
     UNKNOWN_HASH,
     Checkpoint,
     Decision,
     Dependency,
     Evidence,
-    EvidenceSource,
     Fact,
     Limits,
     Plan,
     Step,
 )
 from codex_checkpoints.core.checkpoint.text import value
-from codex_checkpoints.core.rollout.fields import Json, is_list, is_object, object_of, text_of
+from codex_checkpoints.core.codec import Misfit
+from codex_checkpoints.core.rollout.fields import Json, is_object, object_of, text_of
 from codex_checkpoints.values import frozen
 
 
@@ -53,17 +56,6 @@ class Memory:
     plan: Plan | None
     plan_seq: int
     origins: Mapping[tuple[str, str], Update]
-
-
-_SOURCES: Mapping[str, EvidenceSource] = {
-    "user": "user",
-    "file": "file",
-    "tool_output": "tool_output",
-}
-
-
-class _StrangeError(Exception):
-    """An update whose form is unknown."""
 
 
 def update_of(line: object) -> Update | None:
@@ -107,7 +99,7 @@ def replay(
             continue
         try:
             record = _record(update, limits)
-        except _StrangeError:
+        except Misfit:
             continue
         match record:
             case (str(key), Fact() as fact):
@@ -141,75 +133,56 @@ def _record(update: Update, limits: Limits) -> tuple[str, Fact] | Decision | Pla
     payload = object_of(update.payload)
     match payload.get("kind"):
         case "fact":
-            return _text(payload.get("key")), _fact(payload, update, limits)
+            return _fact({"dependsOn": [], **payload, "lastTouchedSeq": update.seq}, update, limits)
         case "decision":
-            return _decision(payload, update, limits)
-        case "plan":
-            return _plan(payload, update, limits)
+            unset = {"topic": None, "supersedes": None}
+            read = kept.read({**unset, **payload, "seq": update.seq}, Decision)
+            return evolve(
+                read,
+                topic=None if read.topic is None else _cut(read.topic, limits),
+                decision=_cut(read.decision, limits),
+                rationale=_cut(read.rationale, limits),
+                evidence=_hashed(read.evidence, update),
+            )
+        case "plan" if "steps" in payload:
+            return _plan(kept.read(payload, Plan), update, limits)
         case _:
-            raise _StrangeError
+            raise Misfit(())
 
 
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise _StrangeError
-    return value
+def _cut(text: str, limits: Limits) -> str:
+    return value(text, limits.max_value_chars)
 
 
-def _list(value: object) -> list[object]:
-    if not is_list(value):
-        raise _StrangeError
-    return value
+def _fact(payload: Json, update: Update, limits: Limits) -> tuple[str, Fact]:
+    read = kept.read(payload, Fact)
+    uris = [each.uri for each in read.depends_on]
+    fact = evolve(
+        read,
+        value=_cut(read.value, limits),
+        evidence=_hashed(read.evidence, update, uris),
+        depends_on=tuple(Dependency(uri, update.hashes.get(uri)) for uri in uris),
+    )
+    return kept.read(payload.get("key"), str), fact
 
 
-def _value(text: object, limits: Limits) -> str:
-    return value(_text(text), limits.max_value_chars)
+def _plan(read: Plan, update: Update, limits: Limits) -> Plan:
+    """Keep the first steps; `done` has an entry for each of them (DSC-76)."""
+    steps = read.steps[: limits.max_plan_steps_total]
+    return Plan(
+        tuple(Step(step.id, _cut(step.text, limits)) for step in steps),
+        {step.id: read.done.get(step.id, False) for step in steps},
+        None if read.evidence is None else _hashed(read.evidence, update),
+    )
 
 
-def _evidence(value: object, update: Update, uris: Container[str] = ()) -> Evidence:
-    """Read the evidence of a record with the dependencies `uris`.
+def _hashed(evidence: Evidence, update: Update, uris: Container[str] = ()) -> Evidence:
+    """Return the evidence of a record with the dependencies `uris`, with the host's hash.
 
     A message has no hash.  A call with the name of a dependency has none either: the hash stored
     under that name is the dependency's.
     """
-    record = object_of(value)
-    ref = _text(record.get("ref"))
-    source = _SOURCES.get(_text(record.get("source")))
-    if source is None:
-        raise _StrangeError
+    source, ref = evidence.source, evidence.ref
     hashed = source == "file" or (source == "tool_output" and ref not in uris)
     seen = update.hashes.get(ref) if hashed else None
     return Evidence(source, ref, None if seen == UNKNOWN_HASH else seen)
-
-
-def _fact(payload: Json, update: Update, limits: Limits) -> Fact:
-    uris = [_text(object_of(each).get("uri")) for each in _list(payload.get("dependsOn", []))]
-    depends_on = tuple(Dependency(uri, update.hashes.get(uri)) for uri in uris)
-    text = _value(payload.get("value"), limits)
-    return Fact(text, _evidence(payload.get("evidence"), update, uris), depends_on, update.seq)
-
-
-def _decision(payload: Json, update: Update, limits: Limits) -> Decision:
-    topic, supersedes = payload.get("topic"), payload.get("supersedes")
-    return Decision(
-        _text(payload.get("decisionId")),
-        None if topic is None else _value(topic, limits),
-        _value(payload.get("decision"), limits),
-        _value(payload.get("rationale"), limits),
-        None if supersedes is None else _text(supersedes),
-        _evidence(payload.get("evidence"), update),
-        update.seq,
-    )
-
-
-def _plan(payload: Json, update: Update, limits: Limits) -> Plan:
-    """Keep the first steps; `done` has an entry for each of them (DSC-76)."""
-    listed = [object_of(step) for step in _list(payload.get("steps"))]
-    steps = tuple(Step(_text(step.get("id")), _value(step.get("text"), limits)) for step in listed)
-    kept = steps[: limits.max_plan_steps_total]
-    done = object_of(payload.get("done"))
-    return Plan(
-        kept,
-        {step.id: done.get(step.id) is True for step in kept},
-        _evidence(payload.get("evidence"), update),
-    )

@@ -17,25 +17,7 @@ from __future__ import annotations
 from codex_checkpoints.core.checkpoint.records import MAX_URI_CHARS, MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.state import NAMED, Observation, State
 from codex_checkpoints.core.checkpoint.text import value
-from codex_checkpoints.core.rollout.items import (
-    CommandRun,
-    FilesChanged,
-    FileViewed,
-    Item,
-    Named,
-    RolledBack,
-    SessionMeta,
-    Signal,
-    TaskEnded,
-    TaskStarted,
-    Tokens,
-    ToolCall,
-    ToolOutput,
-    ToolRan,
-    ToolResult,
-    TurnContext,
-    UserMessage,
-)
+from codex_checkpoints.core.rollout import items
 from codex_checkpoints.core.rollout.parsing import (
     EVENTS,
     ITEMS,
@@ -70,7 +52,7 @@ class Reducer:
     """
 
     def __init__(self, state: State, scale: Scale) -> None:
-        self.item: Item = "quiet"
+        self.item: items.Item = "quiet"
         """What counts of the newest line."""
         self._state = state
         self._scale = scale
@@ -109,37 +91,37 @@ class Reducer:
         if isinstance(item, str):
             self._signal(item, line)
             return
-        if line.seq < state.own_from and not isinstance(item, TurnContext):
+        if line.seq < state.own_from and not isinstance(item, items.TurnContext):
             return
         match item:
-            case ToolCall():
+            case items.ToolCall():
                 state.worked_at = line.position
                 _call(state, item, line)
-            case ToolOutput():
+            case items.ToolOutput():
                 _answer(state, item, line)
-            case CommandRun() | FilesChanged() | ToolRan() | FileViewed():
+            case items.CommandRun() | items.FilesChanged() | items.ToolRan() | items.FileViewed():
                 _result(state, item, line)
-            case UserMessage():
+            case items.UserMessage():
                 _message(state, item, line)
-            case Tokens():
+            case items.Tokens():
                 state.tokens, state.tokens_at = item, line.position
                 state.window = state.window if item.window is None else item.window
-            case TurnContext():
+            case items.TurnContext():
                 state.turn_folder = item.cwd or state.turn_folder
                 state.model = state.model if item.model is None else item.model
-            case TaskStarted():
+            case items.TaskStarted():
                 _task_started(state, item)
-            case TaskEnded():
+            case items.TaskEnded():
                 _task_ended(state, item, line)
-            case SessionMeta():
+            case items.SessionMeta():
                 if state.head is None:
                     state.begin(item)
-            case RolledBack(turns=turns):
+            case items.RolledBack(turns=turns):
                 state.turns.roll_back(turns)
-            case Named(name=name):
+            case items.Named(name=name):
                 state.name = None if name is None else value(name, MAX_VALUE_CHARS)
 
-    def _signal(self, item: Signal, line: Line) -> None:
+    def _signal(self, item: items.Signal, line: Line) -> None:
         state = self._state
         if item == "quiet":
             return
@@ -155,7 +137,7 @@ class Reducer:
             _compacted(state, line)
 
 
-def _task_started(state: State, item: TaskStarted) -> None:
+def _task_started(state: State, item: items.TaskStarted) -> None:
     state.window = state.window if item.window is None else item.window
     if state.naming == "due":
         state.naming = item.turn_id or ""
@@ -163,7 +145,7 @@ def _task_started(state: State, item: TaskStarted) -> None:
     state.turns.task_started(item.turn_id)
 
 
-def _task_ended(state: State, item: TaskEnded, line: Line) -> None:
+def _task_ended(state: State, item: items.TaskEnded, line: Line) -> None:
     if state.naming not in NAMED and item.turn_id in {None, state.naming}:
         state.naming = "done"
         return
@@ -177,7 +159,7 @@ def _compacted(state: State, line: Line) -> None:
         state.naming = "due"
 
 
-def _message(state: State, item: UserMessage, line: Line) -> None:
+def _message(state: State, item: items.UserMessage, line: Line) -> None:
     """Take a message if a person typed it."""
     from codex_checkpoints.core.rollout import contextual  # noqa: PLC0415 - as `tools`
 
@@ -206,7 +188,7 @@ def _message(state: State, item: UserMessage, line: Line) -> None:
         turn.said = LastMessage(text, ref, line.seq, state.next_order())
 
 
-def _folder_in(item: UserMessage) -> str | None:
+def _folder_in(item: items.UserMessage) -> str | None:
     """Return the folder of a session whose head has none (ROL-16)."""
     import re  # noqa: PLC0415 - for the oldest files alone
 
@@ -223,12 +205,12 @@ def _last_plan(state: State) -> Planned | None:
     return plans[-1] if plans else state.planned
 
 
-def ref_of(item: UserMessage, line: Line) -> str:
+def ref_of(item: items.UserMessage, line: Line) -> str:
     """Return the reference of a message: its id, else its number."""
     return f"seq:{line.seq}" if item.ref is None or len(item.ref) > MAX_URI_CHARS else item.ref
 
 
-def words_of(item: UserMessage, limit: int) -> str:
+def words_of(item: items.UserMessage, limit: int) -> str:
     """Return the text that the person typed, as a value."""
     from codex_checkpoints.core.rollout import contextual  # noqa: PLC0415 - as `tools`
 
@@ -236,7 +218,7 @@ def words_of(item: UserMessage, limit: int) -> str:
     return value(contextual.request_of("\n".join(parts)), limit)
 
 
-def _call(state: State, item: ToolCall, line: Line) -> None:
+def _call(state: State, item: items.ToolCall, line: Line) -> None:
     """Take a call: a plan counts at once, any other call when its outcome comes."""
     from codex_checkpoints.core.rollout import tools  # noqa: PLC0415 - it loads many modules
 
@@ -254,7 +236,7 @@ def _call(state: State, item: ToolCall, line: Line) -> None:
         state.calls.wait(item, len(line.raw))
 
 
-def _plan_call(state: State, steps: Steps | None, call: ToolCall, line: Line) -> None:
+def _plan_call(state: State, steps: Steps | None, call: items.ToolCall, line: Line) -> None:
     if steps is None:
         state.unread_calls += 1
         return
@@ -267,7 +249,7 @@ def _plan_call(state: State, steps: Steps | None, call: ToolCall, line: Line) ->
         turn.planned = planned
 
 
-def _answer(state: State, item: ToolOutput, line: Line) -> None:
+def _answer(state: State, item: items.ToolOutput, line: Line) -> None:
     """Take the answer to a waiting call."""
     from codex_checkpoints.core.rollout import tools  # noqa: PLC0415 - it loads many modules
 
@@ -284,7 +266,7 @@ def _answer(state: State, item: ToolOutput, line: Line) -> None:
     _observe(state, call, line, item.texts)
 
 
-def _result(state: State, item: ToolResult, line: Line) -> None:
+def _result(state: State, item: items.ToolResult, line: Line) -> None:
     """Take the outcome of a call; in an older file its answer may have come before."""
     if not state.paginated:
         if item.call_id and item.call_id in state.calls.decided:
@@ -294,7 +276,7 @@ def _result(state: State, item: ToolResult, line: Line) -> None:
 
 
 def _observe(
-    state: State, item: ToolCall | ToolResult, line: Line, texts: tuple[str, ...] = ()
+    state: State, item: items.ToolCall | items.ToolResult, line: Line, texts: tuple[str, ...] = ()
 ) -> None:
     place = line.seq, state.turn_folder, state.base
     state.observe(Observation(place, item, texts, line.shortened))

@@ -12,6 +12,7 @@ from functools import partial
 
 from attrs import evolve
 
+from codex_checkpoints.core.rollout import items
 from codex_checkpoints.core.rollout.fields import (
     Json,
     absent_or,
@@ -25,50 +26,29 @@ from codex_checkpoints.core.rollout.fields import (
     whole_of,
     words_of,
 )
-from codex_checkpoints.core.rollout.items import (
-    CommandRun,
-    FileChange,
-    FilesChanged,
-    FileViewed,
-    HistoryBase,
-    Item,
-    Named,
-    RolledBack,
-    SessionMeta,
-    Signal,
-    TaskEnded,
-    TaskStarted,
-    Tokens,
-    ToolCall,
-    ToolOutput,
-    ToolRan,
-    TurnContext,
-    Unreadable,
-    UserMessage,
-)
 
-Makers = Mapping[str, Signal | Callable[[Json], Item]]
+Makers = Mapping[str, items.Signal | Callable[[Json], items.Item]]
 """By type: what makes an item of a payload, or the signal that is all a line gives."""
 
 
-def _made(makers: Makers, kind: object, value: Json) -> Item:
+def _made(makers: Makers, kind: object, value: Json) -> items.Item:
     make = makers.get(kind, "unknown") if isinstance(kind, str) else "unknown"
     return make(value) if callable(make) else make
 
 
-def _response_item(payload: Json) -> Item:
+def _response_item(payload: Json) -> items.Item:
     return _made(RESPONSES, payload.get("type"), payload)
 
 
-def _event(payload: Json) -> Item:
+def _event(payload: Json) -> items.Item:
     return _made(EVENTS, payload.get("type"), payload)
 
 
-def _message(payload: Json) -> Item:
+def _message(payload: Json) -> items.Item:
     role = payload.get("role")
     if role == "user":
         texts = texts_of(payload.get("content"))
-        return UserMessage(texts, in_history=True, turn_id=_turn_id(payload))
+        return items.UserMessage(texts, in_history=True, turn_id=_turn_id(payload))
     return "answered" if role == "assistant" else "worked"
 
 
@@ -77,47 +57,43 @@ def _turn_id(payload: Json) -> str | None:
     return text_of(passed.get("turn_id"))
 
 
-def _function_call(payload: Json) -> Item:
+def _function_call(payload: Json) -> items.Item:
     arguments = text_of(payload.get("arguments"))
     value = load(arguments.encode(errors="replace")) if arguments is not None else None
-    return _call(payload, None if isinstance(value, Unreadable) else value)
+    return _call(payload, None if isinstance(value, items.Unreadable) else value)
 
 
-def _custom_tool_call(payload: Json) -> Item:
-    return _call(payload, text_of(payload.get("input")))
-
-
-def _call(payload: Json, arguments: object) -> Item:
+def _call(payload: Json, arguments: object) -> items.Item:
     call_id, name = text_of(payload.get("call_id")), text_of(payload.get("name"))
     if call_id is None or name is None:
         return "unknown"
     namespace = text_of(payload.get("namespace"))
-    return ToolCall(call_id, name, namespace, arguments, _turn_id(payload))
+    return items.ToolCall(call_id, name, namespace, arguments, _turn_id(payload))
 
 
-def _local_shell_call(payload: Json) -> Item:
+def _local_shell_call(payload: Json) -> items.Item:
     call_id = text_of(payload.get("call_id")) or text_of(payload.get("id"))
     action = object_of(payload.get("action"))
     if call_id is None:
         return "unknown"
     arguments = {"command": action.get("command"), "workdir": action.get("working_directory")}
-    return ToolCall(call_id, "local_shell", None, arguments, _turn_id(payload))
+    return items.ToolCall(call_id, "local_shell", None, arguments, _turn_id(payload))
 
 
-def _output(payload: Json) -> Item:
+def _output(payload: Json) -> items.Item:
     call_id = text_of(payload.get("call_id"))
     if call_id is None:
         return "unknown"
     output = payload.get("output")
     if is_object(output):  # very old files: {"content": …, "success": …}
         output = output.get("content")
-    return ToolOutput(call_id, texts_of(output))
+    return items.ToolOutput(call_id, texts_of(output))
 
 
 RESPONSES: Makers = {
     "message": _message,
     "function_call": _function_call,
-    "custom_tool_call": _custom_tool_call,
+    "custom_tool_call": lambda payload: _call(payload, text_of(payload.get("input"))),
     "local_shell_call": _local_shell_call,
     "function_call_output": _output,
     "custom_tool_call_output": _output,
@@ -147,67 +123,59 @@ RESPONSES: Makers = {
 """By type of a response item."""
 
 
-def _task_started(payload: Json) -> Item:
+def _task_started(payload: Json) -> items.Item:
     window = whole_of(payload.get("model_context_window"))
-    return TaskStarted(text_of(payload.get("turn_id")), window)
+    return items.TaskStarted(text_of(payload.get("turn_id")), window)
 
 
-def _task_ended(payload: Json, *, aborted: bool = False) -> Item:
-    return TaskEnded(text_of(payload.get("turn_id")), aborted=aborted)
+def _task_ended(payload: Json, *, aborted: bool = False) -> items.Item:
+    return items.TaskEnded(text_of(payload.get("turn_id")), aborted=aborted)
 
 
-def _rolled_back(payload: Json) -> Item:
-    return RolledBack(whole_of(payload.get("num_turns")) or 0)
-
-
-def _user_message(payload: Json) -> Item:
+def _user_message(payload: Json) -> items.Item:
     # Versions before 0.5x also wrote injected text as user messages, with another `kind`.
     if not absent_or(payload.get("kind"), "plain"):
         return "quiet"
     message = text_of(payload.get("message"))
-    return UserMessage(() if message is None else (message,))
+    return items.UserMessage(() if message is None else (message,))
 
 
-def _token_count(payload: Json) -> Item:
+def _token_count(payload: Json) -> items.Item:
     info = object_of(payload.get("info"))
     last = object_of(info.get("last_token_usage"))
     total = whole_of(last.get("total_tokens"))
     if total is None:
         return "quiet"
     window = whole_of(info.get("model_context_window"))
-    return Tokens(total, whole_of(last.get("input_tokens")), window)
+    return items.Tokens(total, whole_of(last.get("input_tokens")), window)
 
 
-def _thread_settings(payload: Json) -> Item:
+def _thread_settings(payload: Json) -> items.Item:
     settings = object_of(payload.get("thread_settings"))
     # Only `turn_context` sets the folder of a turn.
-    return TurnContext(None, None, text_of(settings.get("model")))
+    return items.TurnContext(None, None, text_of(settings.get("model")))
 
 
-def _named(payload: Json) -> Item:
-    return Named(text_of(payload.get("thread_name")) or text_of(payload.get("name")))
-
-
-def _patch_end(payload: Json) -> Item:
+def _patch_end(payload: Json) -> items.Item:
     done = payload.get("success") is True or payload.get("status") == "completed"
     return _files_changed(text_of(payload.get("call_id")), payload, done=done)
 
 
-def _mcp_end(payload: Json) -> Item:
+def _mcp_end(payload: Json) -> items.Item:
     call_id = text_of(payload.get("call_id"))
     invocation, result = object_of(payload.get("invocation")), object_of(payload.get("result"))
     tool = text_of(invocation.get("tool"))
     if call_id is None or tool is None:
         return "unknown"
     texts = texts_of(object_of(result.get("Ok")).get("content"))
-    return ToolRan(call_id, text_of(invocation.get("server")), tool, texts, ran=True)
+    return items.ToolRan(call_id, text_of(invocation.get("server")), tool, texts, ran=True)
 
 
-def _item_completed(payload: Json) -> Item:
+def _item_completed(payload: Json) -> items.Item:
     item = object_of(payload.get("item"))
     kind = item.get("type")
     made = _made(ITEMS, kind, item)
-    if isinstance(made, UserMessage):
+    if isinstance(made, items.UserMessage):
         return evolve(made, turn_id=text_of(payload.get("turn_id")))
     is_damaged = made == "unknown" and isinstance(kind, str) and kind in ITEMS
     return "quiet" if is_damaged else made
@@ -219,11 +187,13 @@ EVENTS: Makers = {
     "task_complete": _task_ended,
     "turn_complete": _task_ended,
     "turn_aborted": partial(_task_ended, aborted=True),
-    "thread_rolled_back": _rolled_back,
+    "thread_rolled_back": lambda payload: items.RolledBack(whole_of(payload.get("num_turns")) or 0),
     "user_message": _user_message,
     "token_count": _token_count,
     "thread_settings_applied": _thread_settings,
-    "thread_name_updated": _named,
+    "thread_name_updated": lambda payload: items.Named(
+        text_of(payload.get("thread_name")) or text_of(payload.get("name"))
+    ),
     "patch_apply_end": _patch_end,
     "exec_command_end": lambda payload: _command_run("call_id", payload),
     "mcp_tool_call_end": _mcp_end,
@@ -256,19 +226,19 @@ EVENTS: Makers = {
 """By type of an event."""
 
 
-def _typed_message(item: Json) -> UserMessage:
+def _typed_message(item: Json) -> items.UserMessage:
     parts = [part for part in list_of(item.get("content")) if object_of(part).get("type") == "text"]
-    return UserMessage(texts_of(parts), ref=text_of(item.get("id")) or None)
+    return items.UserMessage(texts_of(parts), ref=text_of(item.get("id")) or None)
 
 
-def _command_run(id_key: str, value: Json) -> Item:
+def _command_run(id_key: str, value: Json) -> items.Item:
     call_id, command = text_of(value.get(id_key)), value.get("command")
     # A single text is the script of a shell.
     words = ["sh", "-c", command] if isinstance(command, str) else words_of(command)
     if call_id is None or words is None:
         return "unknown"
     exit_code = value.get("exit_code")
-    return CommandRun(
+    return items.CommandRun(
         call_id,
         tuple(words),
         text_of(value.get("cwd")),
@@ -288,26 +258,26 @@ def _parsed_command(value: object) -> tuple[tuple[str, str | None], ...] | None:
     )
 
 
-def _file_change(item: Json) -> FilesChanged:
+def _file_change(item: Json) -> items.FilesChanged:
     done = absent_or(item.get("status"), "completed")
     return _files_changed(text_of(item.get("id")), item, done=done)
 
 
-def _files_changed(call_id: str | None, value: Json, *, done: bool) -> FilesChanged:
-    changes: list[FileChange] = []
+def _files_changed(call_id: str | None, value: Json, *, done: bool) -> items.FilesChanged:
+    changes: list[items.FileChange] = []
     for path, each in object_of(value.get("changes")).items():
         change = object_of(each)
         kind, move_to = text_of(change.get("type")), text_of(change.get("move_path"))
-        changes.append(FileChange(path, kind or "update", move_to))
-    return FilesChanged(call_id or "", tuple(changes), done)
+        changes.append(items.FileChange(path, kind or "update", move_to))
+    return items.FilesChanged(call_id or "", tuple(changes), done)
 
 
-def _file_viewed(id_key: str, value: Json) -> Item:
+def _file_viewed(id_key: str, value: Json) -> items.Item:
     call_id, path = text_of(value.get(id_key)), text_of(value.get("path"))
-    return "unknown" if path is None else FileViewed(call_id or "", path)
+    return "unknown" if path is None else items.FileViewed(call_id or "", path)
 
 
-def _tool_ran(item: Json) -> Item:
+def _tool_ran(item: Json) -> items.Item:
     call_id, tool = text_of(item.get("id")), text_of(item.get("tool"))
     if call_id is None or tool is None:
         return "unknown"
@@ -315,7 +285,7 @@ def _tool_ran(item: Json) -> Item:
     # Dynamic tools keep their answer under another name.
     texts = texts_of(content) or texts_of(item.get("content_items")) or texts_of(item.get("output"))
     ran = text_of(item.get("status")) not in {"declined", "inProgress", "in_progress"}
-    return ToolRan(call_id, text_of(item.get("server")), tool, texts, ran)
+    return items.ToolRan(call_id, text_of(item.get("server")), tool, texts, ran)
 
 
 ITEMS: Makers = {
@@ -365,27 +335,27 @@ def record_of(value: Json, *, first: bool) -> tuple[str, Json, bool]:
     return ("response_item" if known else ""), value, True
 
 
-def item_of(kind: str, payload: Json, *, bare: bool) -> Item:
+def item_of(kind: str, payload: Json, *, bare: bool) -> items.Item:
     """Return the item that a line holds; a `bare` one is as Codex before 0.32 wrote it."""
     if not bare:
         return _made(LINES, kind, payload)
     if kind == "session_meta":
         stamp = text_of(payload.get("timestamp"))
-        return SessionMeta(text_of(payload.get("id")), bare=True, timestamp=stamp)
+        return items.SessionMeta(text_of(payload.get("id")), bare=True, timestamp=stamp)
     if kind == "response_item":
         return _response_item(payload)
     is_empty = payload.get("type") is None and "record_type" in payload
     return "quiet" if is_empty else "unknown"
 
 
-def head_of(raw: bytes) -> SessionMeta | None:
+def head_of(raw: bytes) -> items.SessionMeta | None:
     """Return the head in the first line of a file, None if that is no head."""
     kind, payload, bare = record_of(object_of(load(raw.removeprefix(BOM))), first=True)
     item = item_of(kind, payload, bare=bare)
-    return item if isinstance(item, SessionMeta) else None
+    return item if isinstance(item, items.SessionMeta) else None
 
 
-def signal_of(kind: str | None, tag: str | None, inner: str | None) -> Signal:
+def signal_of(kind: str | None, tag: str | None, inner: str | None) -> items.Signal:
     """Return all that a line gives of which only the beginning is read."""
     if kind == "compacted":
         return "compacted"
@@ -396,11 +366,11 @@ def signal_of(kind: str | None, tag: str | None, inner: str | None) -> Signal:
     return "worked" if RESPONSES.get(tag or "") == "worked" else "quiet"
 
 
-def _session_meta(payload: Json) -> Item:
+def _session_meta(payload: Json) -> items.Item:
     source = payload.get("source")
     spawn = object_of(object_of(object_of(source).get("subagent")).get("thread_spawn"))
     parent = text_of(payload.get("parent_thread_id")) or text_of(spawn.get("parent_thread_id"))
-    return SessionMeta(
+    return items.SessionMeta(
         session_id=text_of(payload.get("id")),
         cwd=text_of(payload.get("cwd")),
         cli_version=text_of(payload.get("cli_version")),
@@ -417,23 +387,19 @@ def _session_meta(payload: Json) -> Item:
     )
 
 
-def _base(base: Json) -> HistoryBase | None:
+def _base(base: Json) -> items.HistoryBase | None:
     rollout_id = text_of(base.get("thread_id"))
     if rollout_id is None:
         return None
     end_ordinal = whole_of(base.get("end_ordinal_exclusive"))
-    return HistoryBase(rollout_id, end_ordinal, whole_of(base.get("end_byte_offset")))
-
-
-def _turn_context(payload: Json) -> Item:
-    return TurnContext(
-        text_of(payload.get("turn_id")), text_of(payload.get("cwd")), text_of(payload.get("model"))
-    )
+    return items.HistoryBase(rollout_id, end_ordinal, whole_of(base.get("end_byte_offset")))
 
 
 LINES: Makers = {
     "session_meta": _session_meta,
-    "turn_context": _turn_context,
+    "turn_context": lambda payload: items.TurnContext(
+        *(text_of(payload.get(name)) for name in ("turn_id", "cwd", "model"))
+    ),
     "response_item": _response_item,
     "event_msg": _event,
     "compacted": "compacted",
