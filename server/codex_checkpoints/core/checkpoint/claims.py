@@ -26,7 +26,7 @@ stand in one line of a view.
 
 import re
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import Literal, TypeGuard, assert_never
 
 import attrs
@@ -126,34 +126,16 @@ def misshapen(problems: list[str], rule: str = "shape") -> Rejected:
     )
 
 
-@frozen
-class Found:
-    """The rule that found something, and the place in the payload: `steps[2].text`."""
-
-    at: str
-    rule: str
+def policy_in(claim: Claim) -> tuple[str, str] | None:
+    """Return place and rule of the first standing policy for the agent (DSC-60)."""
+    return _first(_shown(claim), standing_policy)
 
 
-def secret_in(claim: Claim) -> Found | None:
-    """Return the first secret in the order of the fields (DSC-81)."""
-    texts = list(_texts(claim, ""))
-    if isinstance(claim, FactClaim):
-        texts.append(("key, value", f"{claim.key}: {claim.value}"))
-    for at, text in texts:
-        # Stored text has no line breaks, which may join two halves of a secret.
-        rule = find_secret(text) or find_secret(one_line(text))
-        if rule is not None:
-            return Found(at, rule)
-    return None
-
-
-def policy_in(claim: Claim) -> Found | None:
-    """Return the first standing policy for the agent (DSC-60)."""
-    for at, text in _shown(claim):
-        rule = standing_policy(text)
-        if rule is not None:
-            return Found(at, rule)
-    return None
+def _first(
+    texts: Iterable[tuple[str, str]], find: Callable[[str], str | None]
+) -> tuple[str, str] | None:
+    """Return the place in the payload, `steps[2].text`, and the rule that found something."""
+    return next(((at, rule) for at, text in texts if (rule := find(text)) is not None), None)
 
 
 def _texts(part: object, at: str) -> Iterator[tuple[str, str]]:
@@ -173,23 +155,37 @@ def _is_tuple(part: object) -> TypeGuard[tuple[object, ...]]:
     return isinstance(part, tuple)
 
 
-def _shown(claim: Claim) -> Iterator[tuple[str, str]]:
-    """Yield place and text of what a view shows; the words of a name are separated."""
+def _values(claim: Claim) -> list[tuple[str, str]]:
+    """Return place and text of what a person wrote, without names."""
     match claim:
         case FactClaim():
-            yield "value", claim.value
-            yield "key", _words(claim.key)
-            yield "key, value", f"{_words(claim.key)} {claim.value}"
+            return [("value", claim.value)]
         case DecisionClaim():
-            yield "topic", claim.topic or ""
-            yield "decision", claim.decision
-            yield "rationale", claim.rationale
-            yield "decision, rationale", f"{claim.decision} \u2014 {claim.rationale}"
-            yield "decisionId", _words(claim.decision_id)
+            return [
+                ("topic", claim.topic or ""),
+                ("decision", claim.decision),
+                ("rationale", claim.rationale),
+            ]
         case PlanClaim():
-            for place, step in enumerate(claim.steps):
-                yield f"steps[{place}].text", step.text
-                yield f"steps[{place}].id", _words(step.id)
+            return [(f"steps[{n}].text", step.text) for n, step in enumerate(claim.steps)]
+        case _:
+            assert_never(claim)
+
+
+def _shown(claim: Claim) -> list[tuple[str, str]]:
+    """Return place and text of what a view shows; the words of a name are separated."""
+    texts = _values(claim)
+    match claim:
+        case FactClaim():
+            name = _words(claim.key)
+            return [*texts, ("key", name), ("key, value", f"{name} {claim.value}")]
+        case DecisionClaim():
+            whole = f"{claim.decision} \u2014 {claim.rationale}"
+            name = _words(claim.decision_id)
+            return [*texts, ("decision, rationale", whole), ("decisionId", name)]
+        case PlanClaim():
+            ids = [(f"steps[{n}].id", _words(step.id)) for n, step in enumerate(claim.steps)]
+            return [place for pair in zip(texts, ids, strict=True) for place in pair]
         case _:
             assert_never(claim)
 
@@ -228,20 +224,14 @@ def _limits(claim: Claim, _session: Known) -> Rejected | None:
 
 
 def _repeats(claim: Claim, _session: Known) -> Rejected | None:
-    match claim:
-        case FactClaim():
-            problems = _repeated("dependsOn", [each.uri for each in claim.depends_on])
-        case PlanClaim():
-            steps = [step.id for step in claim.steps]
-            problems = _repeated("steps", steps)
-            problems += [
-                f"done.{value(name, _SHOWN)}: no such step"
-                for name in sorted(set(claim.done) - {*steps})
-            ]
-        case DecisionClaim():
-            return None
-        case _:
-            assert_never(claim)
+    problems: list[str] = []
+    if isinstance(claim, FactClaim):
+        problems = _repeated("dependsOn", [each.uri for each in claim.depends_on])
+    elif isinstance(claim, PlanClaim):
+        steps = [step.id for step in claim.steps]
+        unknown = sorted(set(claim.done) - {*steps})
+        problems = _repeated("steps", steps)
+        problems += [f"done.{value(name, _SHOWN)}: no such step" for name in unknown]
     return misshapen(problems, "repeats") if problems else None
 
 
@@ -251,29 +241,30 @@ def _repeated(at: str, names: list[str]) -> list[str]:
 
 
 def _secrets(claim: Claim, _session: Known) -> Rejected | None:
-    found = secret_in(claim)
-    if found is None:
-        return None
-    return Rejected(
+    """Refuse a secret (DSC-81)."""
+    texts = list(_texts(claim, ""))
+    if isinstance(claim, FactClaim):
+        texts.append(("key, value", f"{claim.key}: {claim.value}"))
+    # Stored text has no line breaks, which may join two halves of a secret.
+    found = _first(texts, lambda text: find_secret(text) or find_secret(one_line(text)))
+    return found and Rejected(
         "secret_text",
         "secrets",
-        f"{found.at} holds what looks like a secret ({found.rule})",
+        f"{found[0]} holds what looks like a secret ({found[1]})",
         "Say where the secret is kept, not what it is.",
-        {"at": found.at, "pattern": found.rule},
+        {"at": found[0], "pattern": found[1]},
     )
 
 
 def _policy(claim: Claim, _session: Known) -> Rejected | None:
     found = policy_in(claim)
-    if found is None:
-        return None
-    return Rejected(
+    return found and Rejected(
         "policy_text",
         "policy",
-        f"{found.at} tells the agent how to behave from now on ({found.rule})",
+        f"{found[0]} tells the agent how to behave from now on ({found[1]})",
         "Say what holds in the project, in the third person (“the tests run on port 8080”). Rules"
         " for the agent belong in AGENTS.md, where the user puts them.",
-        {"at": found.at, "pattern": found.rule},
+        {"at": found[0], "pattern": found[1]},
     )
 
 
@@ -287,19 +278,15 @@ def _evidence(claim: Claim, session: Known) -> Rejected | None:
             f"{_CITE} `task` with source user is the message that set the task.",
             {},
         )
-    match evidence.source:
-        case "user":
-            exists = evidence.ref in session.user_refs or evidence.ref == session.task_ref
-            what = "message of the user"
-        case "file":
-            artifact = session.artifacts.get(evidence.ref)
-            exists = artifact is not None and artifact.kind == "file"
-            what = "file that was observed in this session"
-        case "tool_output":
-            exists = evidence.ref in session.call_ids
-            what = "tool call with an outcome"
-        case _:
-            assert_never(evidence.source)
+    ref, artifact = evidence.ref, session.artifacts.get(evidence.ref)
+    exists, what = {
+        "user": (ref in session.user_refs or ref == session.task_ref, "message of the user"),
+        "file": (
+            artifact is not None and artifact.kind == "file",
+            "file that was observed in this session",
+        ),
+        "tool_output": (ref in session.call_ids, "tool call with an outcome"),
+    }[evidence.source]
     if exists:
         return None
     return Rejected(
@@ -458,20 +445,8 @@ def _hashes(claim: Claim, session: Known) -> Mapping[str, str]:
 
 def _cut(claim: Claim, limits: Limits) -> Iterator[str]:
     """Yield the places of the texts and steps that `memory` cuts (DSC-24, DSC-76)."""
-    match claim:
-        case FactClaim():
-            texts = {"value": claim.value}
-        case DecisionClaim():
-            texts = {
-                "topic": claim.topic or "",
-                "decision": claim.decision,
-                "rationale": claim.rationale,
-            }
-        case PlanClaim():
-            kept = claim.steps[: limits.max_plan_steps_total]
-            texts = {f"steps[{place}].text": step.text for place, step in enumerate(kept)}
-        case _:
-            assert_never(claim)
-    yield from (at for at, text in texts.items() if len(one_line(text)) > limits.max_value_chars)
-    if isinstance(claim, PlanClaim) and len(claim.steps) > limits.max_plan_steps_total:
-        yield f"steps[{limits.max_plan_steps_total}:]"
+    most = limits.max_plan_steps_total
+    kept = _values(claim)[:most] if isinstance(claim, PlanClaim) else _values(claim)
+    yield from (at for at, text in kept if len(one_line(text)) > limits.max_value_chars)
+    if isinstance(claim, PlanClaim) and len(claim.steps) > most:
+        yield f"steps[{most}:]"
