@@ -17,12 +17,9 @@ from attrs import evolve
 
 from codex_checkpoints.core.checkpoint.memory import Update
 from codex_checkpoints.core.checkpoint.records import (
-    Artifact,
     Checkpoint,
-    Decision,
     Evidence,
     EvidenceSource,
-    Fact,
     FactStatus,
     failing_dependency,
     holds,
@@ -32,18 +29,8 @@ from codex_checkpoints.core.checkpoint.reducer import ref_of, words_of
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import State
 from codex_checkpoints.core.checkpoint.text import value
-from codex_checkpoints.core.rollout import contextual, tools
+from codex_checkpoints.core.rollout import contextual, items, tools
 from codex_checkpoints.core.rollout.fields import is_list, is_object, object_of
-from codex_checkpoints.core.rollout.items import (
-    CommandRun,
-    FilesChanged,
-    FileViewed,
-    Item,
-    ToolCall,
-    ToolOutput,
-    ToolRan,
-    UserMessage,
-)
 from codex_checkpoints.core.rollout.parsing import item_of
 from codex_checkpoints.core.rollout.reader import WORDS, Fold, Line, Scale
 from codex_checkpoints.core.rollout.turns import Turns
@@ -86,15 +73,12 @@ class CallSearch(Fold):
             self.found = self.replay.stopped = True
 
 
-def _outcome_of(item: Item) -> str | None:
+def _outcome_of(item: items.Item) -> str | None:
     """Return the id of the call whose outcome an item has."""
-    match item:
-        case CommandRun(call_id=call_id, status=status):
-            return None if status == "in_progress" else call_id
-        case ToolOutput() | FilesChanged() | ToolRan() | FileViewed():
-            return item.call_id
-        case _:
-            return None
+    if isinstance(item, items.CommandRun) and item.status == "in_progress":
+        return None
+    ended = isinstance(item, items.ToolOutput | items.ToolResult)
+    return item.call_id if ended else None
 
 
 class Newest(Fold):
@@ -107,7 +91,7 @@ class Newest(Fold):
         self.replay = Replay() if replay is None else replay
         self.replay.folds.append(self)
         # An older file has several lines for a call, and some lines have no outcome.
-        self._calls: deque[tuple[int, Item]] = deque(maxlen=4 * limit)
+        self._calls: deque[tuple[int, items.Item]] = deque(maxlen=4 * limit)
         self._messages: deque[tuple[str, str, int]] = deque(maxlen=limit)
         self._limit = limit
         self._turns = turns
@@ -140,15 +124,15 @@ class Newest(Fold):
         state = self.replay.state
         item = self.replay.reducer.item
         match item:
-            case UserMessage(in_history=False) if contextual.is_typed(item.texts):
+            case items.UserMessage(in_history=False) if contextual.is_typed(item.texts):
                 self._messages.append((ref_of(item, line), words_of(item, FIRST_WORDS), line.seq))
-            case CommandRun():
+            case items.CommandRun():
                 self._calls.append((line.seq, evolve(item, printed=None)))
-            case ToolRan():
+            case items.ToolRan():
                 self._calls.append((line.seq, evolve(item, texts=())))
-            case ToolCall() if state.paginated:
+            case items.ToolCall() if state.paginated:
                 pass
-            case ToolCall() | FilesChanged() | FileViewed():
+            case items.ToolCall() | items.FilesChanged() | items.FileViewed():
                 self._calls.append((line.seq, item))
             case _:
                 pass
@@ -181,14 +165,14 @@ class Newest(Fold):
                 anchors.setdefault(call_id, Anchor("tool_output", call_id, words, seq))
         return list(anchors.values())
 
-    def _call(self, item: Item) -> Iterator[tuple[str, str]]:
+    def _call(self, item: items.Item) -> Iterator[tuple[str, str]]:
         state = self.replay.state
         match item:
-            case ToolCall(call_id=call_id, name=name):
+            case items.ToolCall(call_id=call_id, name=name):
                 if call_id in state.calls.decided:
                     names = [seen.name for seen in tools.called(item, _APPLIED)]
                     yield call_id, _words(names, call_id) or name
-            case CommandRun() | FilesChanged() | ToolRan() | FileViewed():
+            case items.CommandRun() | items.FilesChanged() | items.ToolRan() | items.FileViewed():
                 if _outcome_of(item):
                     names = [seen.name for seen in tools.seen_by(item)]
                     yield item.call_id, _words(names, item.call_id)
@@ -247,15 +231,12 @@ class Citation(Fold):
         return self._needle in line.raw and _id_of(item) == self._ref
 
 
-def _id_of(item: Item) -> str | None:
+def _id_of(item: items.Item) -> str | None:
     """Return the id that cites an item."""
-    match item:
-        case UserMessage(ref=ref):
-            return ref
-        case ToolCall() | ToolOutput() | CommandRun() | FilesChanged() | ToolRan() | FileViewed():
-            return item.call_id
-        case _:
-            return None
+    if isinstance(item, items.UserMessage):
+        return item.ref
+    called = isinstance(item, items.ToolCall | items.ToolOutput | items.ToolResult)
+    return item.call_id if called else None
 
 
 def _shown(raw: bytes) -> str:
@@ -317,63 +298,52 @@ class Note:
     accepted_at: str | None
 
 
+_UNKNOWN = Update(-1, None, None, {})
+"""The origin of a note of a seed."""
+
+
 def notes_of(checkpoint: Checkpoint, origins: Mapping[tuple[str, str], Update]) -> tuple[Note, ...]:
     """Return the facts by key, then the decisions in the order of their acceptance.
 
     `origins` are those of the `Memory` of the checkpoint; notes of a seed have none.
     """
     replaced_by = {each.supersedes: each.decision_id for each in checkpoint.decisions}
-    return (
-        *(
-            _fact(key, fact, checkpoint.artifacts, origins.get(("fact", key)))
-            for key, fact in sorted(checkpoint.facts.items(), key=lambda item: item[0])
-        ),
-        *(
-            _decision(
-                decision,
-                replaced_by.get(decision.decision_id),
-                origins.get(("decision", decision.decision_id)),
-            )
-            for decision in checkpoint.decisions
-        ),
+    facts = (_fact(key, checkpoint, origins) for key in sorted(checkpoint.facts))
+    decisions = (
+        Note(
+            kind="decision",
+            id=each.decision_id,
+            evidence=each.evidence,
+            seq=each.seq,
+            topic=each.topic,
+            decision=each.decision,
+            rationale=each.rationale,
+            supersedes=each.supersedes,
+            superseded_by=replaced_by.get(each.decision_id),
+            turn_id=origins.get(("decision", each.decision_id), _UNKNOWN).turn_id,
+            accepted_at=origins.get(("decision", each.decision_id), _UNKNOWN).at,
+        )
+        for each in checkpoint.decisions
     )
+    return (*facts, *decisions)
 
 
-def _fact(key: str, fact: Fact, artifacts: Mapping[str, Artifact], origin: Update | None) -> Note:
+def _fact(key: str, checkpoint: Checkpoint, origins: Mapping[tuple[str, str], Update]) -> Note:
+    fact, artifacts = checkpoint.facts[key], checkpoint.artifacts
     failing = failing_dependency(fact, artifacts)
+    current = {uri: artifact.hash for uri, artifact in artifacts.items()}
     return Note(
         kind="fact",
         id=key,
         evidence=fact.evidence,
         seq=fact.last_touched_seq,
-        turn_id=origin and origin.turn_id,
-        accepted_at=origin and origin.at,
         value=fact.value,
         status=status_of(fact, artifacts),
         why=None if failing is None else failing.uri,
         depends_on=tuple(
-            Rest(
-                each.uri,
-                each.hash,
-                artifacts[each.uri].hash if each.uri in artifacts else None,
-                holds(each, artifacts),
-            )
+            Rest(each.uri, each.hash, current.get(each.uri), holds(each, artifacts))
             for each in fact.depends_on
         ),
-    )
-
-
-def _decision(decision: Decision, superseded_by: str | None, origin: Update | None) -> Note:
-    return Note(
-        kind="decision",
-        id=decision.decision_id,
-        evidence=decision.evidence,
-        seq=decision.seq,
-        turn_id=origin and origin.turn_id,
-        accepted_at=origin and origin.at,
-        topic=decision.topic,
-        decision=decision.decision,
-        rationale=decision.rationale,
-        supersedes=decision.supersedes,
-        superseded_by=superseded_by,
+        turn_id=origins.get(("fact", key), _UNKNOWN).turn_id,
+        accepted_at=origins.get(("fact", key), _UNKNOWN).at,
     )

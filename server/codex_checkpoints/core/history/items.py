@@ -8,7 +8,6 @@ keeps a type that it does not know, and sends it as `{"type":"other"}` from a re
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from enum import Enum
 from typing import Final
 
 from codex_checkpoints.core.rollout.fields import (
@@ -29,12 +28,9 @@ OTHER: Final[Item] = {"type": "other"}
 """What Codex makes of a type it does not know."""
 
 
-class _No(Enum):
-    BAD = "bad"
-    ABSENT = "absent"
+BAD: Final = object()
+ABSENT: Final = object()
 
-
-BAD, ABSENT = _No.BAD, _No.ABSENT
 _Take = Callable[[object], object]
 """Return the value that is sent for a value in the file; `BAD` where Codex refuses it."""
 
@@ -48,32 +44,20 @@ class Field:
     sent: bool = True
 
 
-def _text(value: object) -> object:
-    return value if isinstance(value, str) else BAD
+def _unset(take: _Take, default: object = ABSENT, *, sent: bool = True) -> Field:
+    """Return a field that may be missing or null."""
+    return Field(lambda value: default if value is None else take(value), default, sent)
 
 
-def _or_absent(take: _Take) -> _Take:
-    return lambda value: ABSENT if value is None else take(value)
+def _where(fits: Callable[[object], bool]) -> _Take:
+    return lambda value: value if fits(value) else BAD
 
 
-def _or_null(take: _Take) -> _Take:
-    return lambda value: None if value is None else take(value)
-
-
-def _list(value: object) -> object:
-    return value if is_list(value) else BAD
-
-
-def _whole(value: object) -> object:
-    return value if type(value) is int and value >= 0 else BAD
-
-
-def _environment(value: object) -> object:
-    return value if is_object(value) and _are_texts(value.values()) else BAD
-
-
-def _words(value: object) -> object:
-    return value if is_list(value) and _are_texts(value) else BAD
+_text = _where(lambda value: isinstance(value, str))
+_list = _where(is_list)
+_whole = _where(lambda value: type(value) is int and value >= 0)
+_environment = _where(lambda value: is_object(value) and _are_texts(value.values()))
+_words = _where(lambda value: is_list(value) and _are_texts(value))
 
 
 def _are_texts(values: Iterable[object]) -> bool:
@@ -81,7 +65,7 @@ def _are_texts(values: Iterable[object]) -> bool:
 
 
 def _one_of(*words: str) -> _Take:
-    return lambda value: value if value in words else BAD
+    return _where(words.__contains__)
 
 
 def _parts(kinds: Mapping[str, Mapping[str, Field]]) -> _Take:
@@ -118,15 +102,15 @@ def formed(value: Mapping[str, object], kind: str, fields: Mapping[str, Field]) 
 _TEXT_PART = {"text": Field(_text)}
 _IMAGE_PART = {
     "image_url": Field(_text),
-    "detail": Field(_or_absent(_one_of("auto", "low", "high", "original")), ABSENT),
+    "detail": _unset(_one_of("auto", "low", "high", "original")),
 }
 _AUDIO_PART = {"audio_url": Field(_text)}
 _SEALED_PART = {"encrypted_content": Field(_text)}
 _INPUT_PARTS = {"input_text": _TEXT_PART, "input_image": _IMAGE_PART, "input_audio": _AUDIO_PART}
 _SPOKEN_PART = {
     "text": Field(_text),
-    "annotations": Field(_or_absent(_list), ABSENT),
-    "logprobs": Field(_or_absent(_list), ABSENT),
+    "annotations": _unset(_list),
+    "logprobs": _unset(_list),
 }
 
 _content = _parts({**_INPUT_PARTS, "output_text": _SPOKEN_PART})
@@ -165,23 +149,22 @@ def _search(value: object) -> object:
     return OTHER if fields is None else formed(object_of(value), kind, fields) or BAD
 
 
-_OPTIONAL = Field(_or_absent(_text), ABSENT)
+_OPTIONAL = _unset(_text)
+_NULLABLE = _unset(_text, None)
+_NEEDED = Field(_text)
+_UNSENT = _unset(_text, sent=False)
 _COMMAND = {
     "command": Field(_words),
-    "timeout_ms": Field(_or_null(_whole), None),
-    "working_directory": Field(_or_null(_text), None),
-    "env": Field(_or_null(_environment), None),
-    "user": Field(_or_null(_text), None),
+    "timeout_ms": _unset(_whole, None),
+    "working_directory": _NULLABLE,
+    "env": _unset(_environment, None),
+    "user": _NULLABLE,
 }
 _SEARCHES: Mapping[str, Mapping[str, Field]] = {
-    "search": {"query": _OPTIONAL, "queries": Field(_or_absent(_words), ABSENT)},
+    "search": {"query": _OPTIONAL, "queries": _unset(_words)},
     "open_page": {"url": _OPTIONAL},
     "find_in_page": {"url": _OPTIONAL, "pattern": _OPTIONAL},
 }
-
-_NULLABLE = Field(_or_null(_text), None)
-_NEEDED = Field(_text)
-_UNSENT = Field(_or_absent(_text), ABSENT, sent=False)
 
 ALIASES = {"compaction_summary": "compaction"}
 FORMS: Mapping[str, Mapping[str, Field]] = {
@@ -189,7 +172,7 @@ FORMS: Mapping[str, Mapping[str, Field]] = {
         "status": _OPTIONAL,
         "role": _NEEDED,
         "content": Field(_content),
-        "phase": Field(_or_absent(_one_of("commentary", "final_answer")), ABSENT),
+        "phase": _unset(_one_of("commentary", "final_answer")),
         "encrypted_content": _UNSENT,
     },
     "reasoning": {
@@ -203,7 +186,7 @@ FORMS: Mapping[str, Mapping[str, Field]] = {
         "namespace": _OPTIONAL,
         "arguments": _NEEDED,
         "call_id": _NEEDED,
-        "encrypted_function_args": Field(_or_absent(_list), ABSENT, sent=False),
+        "encrypted_function_args": _unset(_list, sent=False),
     },
     "function_call_output": {"call_id": _OPTIONAL, "output": Field(_output)},
     "custom_tool_call": {
@@ -213,11 +196,7 @@ FORMS: Mapping[str, Mapping[str, Field]] = {
         "namespace": _OPTIONAL,
         "input": _NEEDED,
     },
-    "custom_tool_call_output": {
-        "call_id": _NEEDED,
-        "name": _OPTIONAL,
-        "output": Field(_output),
-    },
+    "custom_tool_call_output": {"call_id": _NEEDED, "name": _OPTIONAL, "output": Field(_output)},
     "local_shell_call": {
         "call_id": _NULLABLE,
         "status": Field(_one_of("completed", "in_progress", "incomplete")),
@@ -235,12 +214,8 @@ FORMS: Mapping[str, Mapping[str, Field]] = {
         "execution": _NEEDED,
         "tools": Field(_list),
     },
-    "web_search_call": {"status": _OPTIONAL, "action": Field(_or_absent(_search), ABSENT)},
-    "image_generation_call": {
-        "status": _NEEDED,
-        "revised_prompt": _OPTIONAL,
-        "result": _NEEDED,
-    },
+    "web_search_call": {"status": _OPTIONAL, "action": _unset(_search)},
+    "image_generation_call": {"status": _NEEDED, "revised_prompt": _OPTIONAL, "result": _NEEDED},
     "agent_message": {"author": _NEEDED, "recipient": _NEEDED, "content": Field(_letters)},
     "compaction": {"encrypted_content": _NEEDED},
     "context_compaction": {"encrypted_content": _OPTIONAL},
@@ -317,9 +292,10 @@ def is_instruction(value: object) -> bool:
 
 def _is_labelled(value: Mapping[str, object]) -> bool:
     passed = value.get("internal_chat_message_metadata_passthrough")
-    if _or_absent(_text)(value.get("id")) is BAD or not (passed is None or is_object(passed)):
-        return False
-    return _or_absent(_text)(object_of(passed).get("turn_id")) is not BAD
+    labels = value.get("id"), object_of(passed).get("turn_id")
+    return all(isinstance(label, str | None) for label in labels) and (
+        passed is None or is_object(passed)
+    )
 
 
 def replacement_of(payload: Json) -> tuple[Item, ...] | None:
@@ -336,16 +312,15 @@ def is_legacy(payload: Json) -> bool:
 def _is_well_formed(payload: Json) -> bool:
     history = payload.get("replacement_history")
     beside = payload.get("replacement_history_metadata")
-    window_id = payload.get("window_id")
+    number, window_id = payload.get("window_number"), payload.get("window_id")
     texts = ("first_window_id", "previous_window_id", "compaction_response_id")
     objects = ("retained_context", "latest_token_usage_record", "resume_metadata")
-    absent = beside is None
     paired = is_list(beside) and is_list(history) and len(beside) == len(history)
     return (
         isinstance(payload.get("message"), str)
-        and (absent or (paired and all(map(is_object, list_of(beside)))))
-        and _or_null(_whole)(payload.get("window_number")) is not BAD
-        and (isinstance(window_id, str) or _or_null(_whole)(window_id) is not BAD)
-        and all(_or_null(_text)(payload.get(name)) is not BAD for name in texts)
+        and (beside is None or (paired and all(map(is_object, list_of(beside)))))
+        and (number is None or _whole(number) is not BAD)
+        and (isinstance(window_id, str | None) or _whole(window_id) is not BAD)
+        and all(isinstance(payload.get(name), str | None) for name in texts)
         and all(payload.get(name) is None or is_object(payload[name]) for name in objects)
     )
