@@ -1,7 +1,5 @@
 """What lists and answers tell of markers and of branches, through the real doors."""
 
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -43,21 +41,18 @@ def restored(home: Home, mode: str) -> Json:
     return home.json("restore", thread(1), marker["checkpointId"], "--mode", mode)
 
 
-@contextmanager
-def asking(home: Home) -> Generator[Peer]:
+def ask(home: Home, method: str, session_id: str) -> Json:
     with Peer(home.root) as peer:
         peer.start()
-        yield peer
+        return peer.call(f"checkpoints/{method}", {"sessionId": session_id})
 
 
 def around(home: Home, session_id: str) -> Json:
-    with asking(home) as peer:
-        return peer.call("checkpoints/branches", {"sessionId": session_id})
+    return ask(home, "branches", session_id)
 
 
 def test_a_list_counts_the_markers_that_are_there(home: Home):
-    first = marked(home, "one")
-    marked(home, "two")
+    first, _ = marked(home, "one"), marked(home, "two")
     assert [listed(home)[thread(n)]["markers"] for n in (1, 2)] == [2, 0]
 
     home.json("unmark", thread(1), first["checkpointId"])
@@ -139,20 +134,12 @@ def test_a_source_that_is_gone_or_put_away_is_still_named(home: Home):
     ]
 
 
-def test_a_turn_says_when_it_began(home: Home):
-    with asking(home) as peer:
-        turns = peer.call("checkpoints/session", {"sessionId": thread(1)})["turns"]
+def test_a_turn_says_when_it_began_where_the_time_is_one(home: Home):
+    data = chat("Fix it", 3)
+    home.put(data.replace(b'{"timestamp":"2026-11-20T10:00:0', b'{"timestamp":"yesterday '), 3)
 
-    assert [each["startedAt"] for each in turns] == sorted(each["startedAt"] for each in turns)
-    assert all(each["startedAt"].startswith("2026-11-20T10:00:") for each in turns)
+    told, (untold,) = (ask(home, "session", thread(each))["turns"] for each in (1, 3))
 
-
-def test_a_time_that_is_none_is_not_told(tmp_path: Path):
-    home = Home(tmp_path)
-    data = chat("Fix it").replace(b'{"timestamp":"2026-11-20T10:00:0', b'{"timestamp":"yesterday ')
-    home.put(data)
-
-    with asking(home) as peer:
-        (only,) = peer.call("checkpoints/session", {"sessionId": thread(1)})["turns"]
-
-    assert only["startedAt"] is None
+    assert [each["startedAt"] for each in told] == sorted(each["startedAt"] for each in told)
+    assert all(each["startedAt"].startswith("2026-11-20T10:00:") for each in told)
+    assert untold["startedAt"] is None

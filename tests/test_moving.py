@@ -155,19 +155,13 @@ def test_while_codex_moves_a_session_others_are_answered(home: Home, codex: Code
     assert (told[0]["kind"], told[1]["kind"]) == ("begin", "end")
 
 
-def test_a_client_is_told_of_a_session_that_codex_has_moved(home: Home, peer: Peer):
+def test_a_session_is_put_away_and_back_by_codex(home: Home, codex: Codex, peer: Peer):
     peer.call("checkpoints/show", {"sessionId": thread(1)})
-    peer.answer(ask(peer))
-
+    assert peer.answer(ask(peer))["result"]["archived"]
     while thread(1) not in peer.heard("checkpoints/changed")["sessionIds"]:
         pass
     shown = peer.call("checkpoints/show", {"sessionId": thread(1)})["text"]
     assert json.loads(shown)["task"]["text"] == "one"
-    assert home.path(archived=True).exists()
-
-
-def test_a_session_is_put_away_and_back_by_codex(home: Home, codex: Codex, peer: Peer):
-    assert peer.answer(ask(peer))["result"]["archived"]
     back = peer.answer(ask(peer, "unarchive"))["result"]
 
     assert (back["archived"], back["path"]) == (False, str(home.path()))
@@ -177,17 +171,22 @@ def test_a_session_is_put_away_and_back_by_codex(home: Home, codex: Codex, peer:
     ]
 
 
-def test_called_off_while_codex_starts_nothing_has_changed(home: Home, codex: Codex, peer: Peer):
+@pytest.mark.parametrize("is_leaving", [False, True])
+def test_called_off_while_codex_starts_nothing_has_changed(
+    home: Home, codex: Codex, peer: Peer, is_leaving: bool
+):
     codex.wait_at("initialize")
     number = ask(peer)
     codex.begun("initialize")
-    call_off(peer, number)
+    if is_leaving:
+        peer.call("shutdown")
+    else:
+        call_off(peer, number)
 
     assert peer.answer(number)["error"]["code"] == CANCELLED
     assert codex.has_ended()
     assert codex.asked() == ["initialize"]
     assert home.path().exists()
-    assert listed(peer) == [thread(1), thread(2)]
 
 
 def test_called_off_while_codex_moves_it_the_answer_is_that_of_the_work(codex: Codex, peer: Peer):
@@ -240,17 +239,6 @@ def test_leaving_waits_for_what_codex_has_begun(home: Home, codex: Codex, peer: 
     assert home.path(archived=True).exists()
 
 
-def test_leaving_calls_off_a_codex_that_only_starts(home: Home, codex: Codex, peer: Peer):
-    codex.wait_at("initialize")
-    number = ask(peer)
-    codex.begun("initialize")
-    peer.call("shutdown")
-
-    assert peer.answer(number)["error"]["code"] == CANCELLED
-    assert codex.has_ended()
-    assert home.path().exists()
-
-
 # --- the command line ----------------------------------------------------------------------------
 
 
@@ -266,8 +254,7 @@ def test_what_codex_will_not_move_is_moved_without_it_and_it_is_said(home: Home,
 
 def test_nobody_is_told_of_a_move_that_was_refused(home: Home, codex: Codex):
     codex.refuse()
-    home.path(archived=True).parent.mkdir()
-    home.path(archived=True).write_bytes(b"in the way")
+    home.put(b"in the way", archived=True)
 
     done = home.run("archive", thread(1), "--json", env=codex.environment)
 
