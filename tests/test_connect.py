@@ -175,6 +175,9 @@ def test_a_file_is_written_with_its_own_line_ends(home: Path, path: Path) -> Non
     assert connected.count(b"\n") == connected.count(b"\r\n") > 10
 
 
+OURS = config.with_entries("a = 1\n", WANTED)
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -183,13 +186,10 @@ def test_a_file_is_written_with_its_own_line_ends(home: Path, path: Path) -> Non
     ],
     ids=["a value that is theirs to choose", "a matcher that takes everything"],
 )
-def test_what_a_person_changed_about_our_entries_stays(
-    home: Path, path: Path, old: str, new: str
-) -> None:
-    connect(home)
-    path.write_text(path.read_text().replace(old, new))
+def test_what_a_person_changed_about_our_entries_stays(old: str, new: str) -> None:
+    changed = added_to(OURS, [(old, new)])
 
-    assert connecting.plan(str(home), WANTED) == ()
+    assert config.with_entries(changed, WANTED) == changed
 
 
 ADDITIONS = {
@@ -270,7 +270,7 @@ def test_what_was_added_to_our_entries_stays_when_they_are_replaced(name: str, b
 def test_what_is_replaced_within_the_block_changes_no_other_line(
     home: Path, path: Path, addition: tuple[str, str]
 ) -> None:
-    path.write_text(added_to(config.with_entries("a = 1\n", WANTED), [addition]) + "[mine]\n")
+    path.write_text(added_to(OURS, [addition]) + "[mine]\n")
 
     (done,) = connect(home, MOVED)
 
@@ -278,103 +278,55 @@ def test_what_is_replaced_within_the_block_changes_no_other_line(
     assert len(changed) == 2 * (len(HOOKS) + 2)
 
 
-def test_what_was_added_to_a_hook_goes_with_it(home: Path, path: Path) -> None:
-    path.write_text("a = 1\n")
-    connect(home)
-    before = path.read_text()
-    connect(home, PROMPTED)
-    path.write_text(path.read_text().replace(f"\n{config.END}", f"\nx = 1\n{config.END}"))
+def test_what_was_added_to_ours_goes_with_what_it_hangs_on() -> None:
+    prompted = config.with_entries(OURS, PROMPTED)
+    added = prompted.replace(f"\n{config.END}", f"\nx = 1\n{config.END}")
+    assert config.with_entries(added, WANTED) == OURS
 
-    connect(home)
-
-    assert path.read_text() == before
-
-
-def test_what_hangs_below_our_server_goes_when_all_of_ours_is_removed(
-    home: Path, path: Path
-) -> None:
-    path.write_text("a = 1\n")
-    connect(home)
-    added = list(ADDITIONS.values())[:3]
-    path.write_text(added_to(path.read_text(), added))
-    connect(home, MOVED)
-
-    disconnect(home)
-
-    assert path.read_text() == "a = 1\n"
-
-
-def test_a_hook_that_comes_stands_behind_those_of_a_person(home: Path, path: Path) -> None:
-    connect(home)
-    theirs = '[[hooks.UserPromptSubmit]]\n[[hooks.UserPromptSubmit.hooks]]\ncommand = "mine"\n'
-    before = path.read_text() + theirs
-    path.write_text(before)
-
-    connect(home, PROMPTED)
-
-    mine, ours = tomllib.loads(path.read_text())["hooks"]["UserPromptSubmit"]
-    assert (mine, ours) == ({"hooks": [{"command": "mine"}]}, PROMPTED.group(ON_PROMPT))
-    connect(home)
-    assert says(text_of(path)) == says(before)
-    disconnect(home)
-    assert theirs in path.read_text()
+    moved = config.with_entries(added_to(OURS, list(ADDITIONS.values())[:3]), MOVED)
+    assert config.without_entries(moved) == "a = 1\n"
 
 
 @pytest.mark.parametrize("event", ["PreCompact", "UserPromptSubmit"])
-def test_hooks_of_a_person_behind_ours_keep_their_places(
-    home: Path, path: Path, event: str
-) -> None:
-    connect(home)
+def test_hooks_of_a_person_behind_ours_keep_their_places(event: str) -> None:
     theirs = f'[[hooks.{event}]]\n[[hooks.{event}.hooks]]\ncommand = "mine"\n'
-    path.write_text(path.read_text() + theirs)
-    places = config.found_in(path.read_text()).hooks.others
+    text = OURS + theirs
+    places = config.found_in(text).hooks.others
 
     for wanted in (MOVED, PROMPTED, WANTED):
-        connect(home, wanted)
+        text = config.with_entries(text, wanted)
+        assert config.found_in(text).hooks.others == places
+    assert says(text) == says(OURS + theirs)
+    assert theirs in (config.without_entries(text) or "")
 
-        assert config.found_in(path.read_text()).hooks.others == places
 
+def test_a_server_of_ours_that_somebody_deleted_comes_back() -> None:
+    start, end = OURS.index("[mcp_servers"), OURS.index("\n[[hooks.SessionStart]]")
+    without = OURS[:start] + OURS[end + 1 :].replace("timeout = 20", "timeout = 7")
 
-def test_a_server_of_ours_that_somebody_deleted_comes_back(home: Path, path: Path) -> None:
-    path.write_text("a = 1\n")
-    connect(home)
-    whole = path.read_text()
-    start, end = whole.index("[mcp_servers"), whole.index("\n[[hooks.SessionStart]]")
-    path.write_text(whole[:start] + whole[end + 1 :].replace("timeout = 20", "timeout = 7"))
+    text = config.with_entries(without, WANTED)
 
-    connect(home)
-
-    text = path.read_text()
-    assert tomllib.loads(text)["mcp_servers"] == tomllib.loads(whole)["mcp_servers"]
+    assert tomllib.loads(text)["mcp_servers"] == tomllib.loads(OURS)["mcp_servers"]
     assert text.count("timeout = 7\n") == len(HOOKS)
-    disconnect(home)
-    assert path.read_text() == "a = 1\n"
+    assert config.without_entries(text) == "a = 1\n"
 
 
 @pytest.mark.parametrize(
-    ("old", "new"),
+    ("old", "new", "word"),
     [
-        ('command = "{}"', '"command"="{}"# here'),
-        ('command = "{}"', "\tcommand\t=\t'{}' # = there"),
-        ('command = "{}"', "command = '''{}'''"),
-        ('args = ["-P", "-X", ', 'args = [ # [one]\n  "-P",\n  "-X", # two\n  '),
+        ('command = "{}"', '"command"="{}"# here', "# here"),
+        ('command = "{}"', "\tcommand\t=\t'{}' # = there", "# = there"),
+        ('command = "{}"', "command = '''{}'''", "command"),
+        ('args = ["-P", "-X", ', 'args = [ # [one]\n  "-P",\n  "-X", # two\n  ', "args"),
     ],
 )
-def test_a_value_is_corrected_however_it_is_written(
-    home: Path, path: Path, old: str, new: str
-) -> None:
-    connect(home)
-    text = path.read_text()
-    path.write_text(text.replace(old.format(PROGRAM[0]), new.format(PROGRAM[0])))
-    assert path.read_text() != text
+def test_a_value_is_corrected_however_it_is_written(old: str, new: str, word: str) -> None:
+    written = added_to(OURS, [(old.format(PROGRAM[0]), new.format(PROGRAM[0]))])
 
-    connect(home, MOVED)
+    moved = config.with_entries(written, MOVED)
 
-    server = tomllib.loads(path.read_text())["mcp_servers"]["codex-checkpoints"]
-    assert server == MOVED.server()
-    assert [word in path.read_text() for word in ("# here", "# = there")] == [
-        word in new for word in ("# here", "# = there")
-    ]
+    assert tomllib.loads(moved)["mcp_servers"]["codex-checkpoints"] == MOVED.server()
+    assert word in moved
 
 
 INLINE = '[[hooks.PreCompact]]\nhooks = [{{ type = "command", command = {}, timeout = {} }}]\n'
@@ -386,19 +338,15 @@ def inline(text: str, timeout: int) -> str:
     return text[:start] + INLINE.format(json.dumps(WANTED.hook_command), timeout) + text[end:]
 
 
-def test_a_hook_of_ours_in_another_form_is_written_anew_where_nothing_is_lost() -> None:
-    text = inline(config.with_entries("a = 1\n", WANTED), 20)
+def test_a_hook_of_ours_in_another_form_is_written_anew_where_nothing_is_lost(
+    home: Path, path: Path
+) -> None:
+    text = inline(OURS, 20)
 
     assert config.with_entries(text, WANTED) == text
     moved = config.with_entries(text, MOVED)
     assert tomllib.loads(moved) == tomllib.loads(config.with_entries("a = 1\n", MOVED))
-
-
-def test_a_hook_of_ours_in_another_form_is_left_where_something_would_be_lost(
-    home: Path, path: Path
-) -> None:
-    path.write_text(inline(config.with_entries("a = 1\n", WANTED), 7))
-
+    path.write_text(inline(OURS, 7))
     assert "rewritten by hand" in refused(home, MOVED).message
 
 
@@ -414,46 +362,41 @@ CHANGED = {
 }
 
 
-@pytest.mark.parametrize(("old", "new"), CHANGED.values(), ids=CHANGED)
+@pytest.mark.parametrize("change", CHANGED.values(), ids=CHANGED)
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 def test_a_hook_of_ours_that_was_changed_is_corrected_and_nothing_else(
-    home: Path, path: Path, old: str, new: str, newline: str
+    home: Path, path: Path, change: tuple[str, str], newline: str
 ) -> None:
     path.write_text("\ufeffa = 1\n", newline=newline)
     connect(home, HERE)
-    whole = path.read_bytes().decode()
-    ours = whole.replace("timeout = 20", "timeout = 7") + f"[mine]{newline}x = 1{newline}"
-    old, new = old.replace("\n", newline), new.replace("\n", newline)
-    path.write_bytes(ours.replace(old, new).encode())
-    assert path.read_bytes() != ours.encode()
-    assert (look(home, HERE).doors[0].configured, look(home, HERE).doors[0].problem) == (
-        False,
-        "incomplete",
-    )
+    ours = text_of(path).replace("timeout = 20", "timeout = 7") + f"[mine]{newline}x = 1{newline}"
+    path.write_bytes(added_to(ours, [change]).encode())
+    door = look(home, HERE).doors[0]
+    assert (door.configured, door.problem) == (False, "incomplete")
 
     (done,) = connect(home, HERE)
 
-    assert sorted(path.read_bytes().splitlines()) == sorted(ours.encode().splitlines())
+    assert sorted(text_of(path).splitlines()) == sorted(ours.splitlines())
     assert len(done.diff.splitlines()) <= len(" -+@") + 1
     assert look(home, HERE).doors[0].configured
     assert connect(home, HERE) == ()
 
 
-def test_a_changed_hook_of_ours_in_a_group_of_a_person_leaves_it(home: Path, path: Path) -> None:
-    connect(home)
-    theirs = '[[hooks.SessionStart.hooks]]\ncommand = "mine"\n'
-    text = path.read_text().replace('"resume|compact|fork"', '"startup"')
+def test_a_changed_hook_of_ours_in_a_group_of_a_person_leaves_it() -> None:
+    text = OURS.replace('"resume|compact|fork"', '"startup"')
     text = text.replace("timeout = 20", "timeout = 7 # slow", 1)
-    path.write_text(text.replace("\n[[hooks.PreCompact]]", f"{theirs}\n[[hooks.PreCompact]]"))
+    theirs = '[[hooks.SessionStart.hooks]]\ncommand = "mine"\n'
+    text = text.replace("\n[[hooks.PreCompact]]", f"{theirs}\n[[hooks.PreCompact]]")
 
-    connect(home)
+    corrected = config.with_entries(text, WANTED)
 
-    groups = tomllib.loads(path.read_text())["hooks"]["SessionStart"]
-    ours, theirs = sorted(groups, key=lambda group: group["matcher"])
-    assert theirs == {"matcher": "startup", "hooks": [{"command": "mine"}]}
-    assert (ours["matcher"], len(ours["hooks"])) == ("resume|compact|fork", 1)
-    assert ours["hooks"][0]["timeout"] == 7
-    assert "timeout = 7 # slow\n" in path.read_text()
+    groups = tomllib.loads(corrected)["hooks"]["SessionStart"]
+    (ours,) = WANTED.group(ON_START)["hooks"]
+    assert sorted(groups, key=lambda group: group["matcher"]) == [
+        WANTED.group(ON_START) | {"hooks": [ours | {"timeout": 7}]},
+        {"matcher": "startup", "hooks": [{"command": "mine"}]},
+    ]
+    assert "timeout = 7 # slow\n" in corrected
 
 
 BETWEEN = "\n[[hooks.PreCompact]]"
@@ -481,13 +424,10 @@ def test_what_others_wrote_among_our_lines_stays(changes: list[tuple[str, str]],
 
 
 def test_entries_without_their_comments_are_known_by_what_they_say() -> None:
-    text = config.with_entries("a = 1\n", WANTED)
-    bare = "".join(line for line in text.splitlines(True) if not line.startswith("#"))
+    bare = "".join(line for line in OURS.splitlines(True) if not line.startswith("#"))
 
     assert config.with_entries(bare, WANTED) == bare
-    left = config.without_entries(bare)
-    assert left is not None
-    assert left.split() == ["a", "=", "1"]
+    assert (config.without_entries(bare) or "").split() == ["a", "=", "1"]
 
 
 @pytest.mark.parametrize(
@@ -539,9 +479,9 @@ def test_hooks_join_those_of_a_person(home: Path, path: Path, form: str) -> None
     connect(home)
 
     assert "[[hooks." not in path.read_text()
-    connected = (home / "hooks.json").read_bytes().decode()
-    before, after = json.loads(text)["hooks"], json.loads(connected)["hooks"]
-    for event, groups in before.items():
+    connected = text_of(home / "hooks.json")
+    after = json.loads(connected)["hooks"]
+    for event, groups in json.loads(text)["hooks"].items():
         assert after[event][: len(groups)] == groups
     assert WANTED.stand_in(hooks.found_in(connected).ours)
     assert connect(home) == ()
@@ -573,7 +513,7 @@ def test_hooks_stay_where_they_are_when_a_person_begins_a_hooks_file(home: Path)
     connect(home)
     (home / "hooks.json").write_text(HOOKS_FILES["one line"] % THEIRS)
 
-    assert connecting.plan(str(home), WANTED) == ()
+    assert connect(home) == ()
 
 
 @pytest.mark.parametrize("form", HOOKS_FILES.values(), ids=HOOKS_FILES)
@@ -624,27 +564,18 @@ def test_a_hooks_file_with_ours_alone_is_corrected() -> None:
 
 
 def test_a_handler_that_a_person_put_beside_ours_in_the_hooks_file_stays() -> None:
-    text = HOOKS_FILES["one line"] % THEIRS
     theirs = {"type": "command", "command": "mine"}
-    data = json.loads(hooks.with_hooks(text, WANTED))
-    data["hooks"]["PreCompact"][0]["hooks"].append(theirs)
+    data = json.loads(hooks.with_hooks(HOOKS_FILES["one line"] % THEIRS, WANTED))
+    group = data["hooks"]["PreCompact"][0]
+    group["hooks"].append(theirs)
 
     left = json.loads(hooks.without_hooks(json.dumps(data)))
+    group["matcher"] = "auto"
+    group["hooks"] = [theirs, {**group["hooks"][0], "statusMessage": "…", "timeout": 1.50}]
+    moved = json.loads(hooks.with_hooks(json.dumps(data), MOVED))
 
     assert left["hooks"]["PreCompact"] == [{"hooks": [theirs]}]
     assert "PostCompact" not in left["hooks"]
-
-
-def test_a_hook_of_ours_that_leaves_a_group_in_the_hooks_file_takes_along_what_was_added() -> None:
-    text = HOOKS_FILES["one line"] % THEIRS
-    theirs = {"type": "command", "command": "mine"}
-    data = json.loads(hooks.with_hooks(text, WANTED))
-    group = data["hooks"]["PreCompact"][0]
-    group["matcher"] = "auto"
-    group["hooks"] = [theirs, {**group["hooks"][0], "statusMessage": "…", "timeout": 1.50}]
-
-    moved = json.loads(hooks.with_hooks(json.dumps(data), MOVED))
-
     (ours,) = handlers_of(MOVED.group(HOOKS[1]))
     assert isinstance(ours, dict)
     assert moved["hooks"]["PreCompact"] == [
@@ -653,28 +584,27 @@ def test_a_hook_of_ours_that_leaves_a_group_in_the_hooks_file_takes_along_what_w
     ]
 
 
-def test_a_hooks_file_with_one_name_twice_is_left_or_restored(home: Path) -> None:
-    form = '{"hooks": {"Stop": [1]}, "hooks": {"Stop": [%s], "Stop": [2]}}'
-    text = form % THEIRS
+TWICE = f'{{"hooks": {{"Stop": [1]}}, "hooks": {{"Stop": [{THEIRS}], "Stop": [2]}}}}'
+LOOKS_LIKE = json.dumps(
+    {
+        "hooks": {
+            "SessionStart": [json.loads(THEIRS)],
+            "Stop": {"x": WANTED.group(HOOKS[1])},
+            "PreCompact": [{"hooks": {"x": handlers_of(WANTED.group(HOOKS[1]))[0]}}],
+        }
+    }
+)
+
+
+@pytest.mark.parametrize("text", [TWICE, LOOKS_LIKE], ids=["one name twice", "looks like ours"])
+def test_a_strange_hooks_file_is_left_or_restored(home: Path, text: str) -> None:
     (home / "hooks.json").write_text(text)
 
     connect(home)
+    connect(home, MOVED)
     disconnect(home)
 
-    assert tree(home) == {"hooks.json": text.encode()}
-
-
-def test_what_only_looks_like_our_hook_in_the_hooks_file_is_left(home: Path) -> None:
-    ours = WANTED.group(HOOKS[1])
-    looks = {"Stop": {"x": ours}, "PreCompact": [{"hooks": {"x": handlers_of(ours)[0]}}]}
-    text = json.dumps({"hooks": {"SessionStart": [json.loads(THEIRS)], **looks}})
-    (home / "hooks.json").write_text(text)
-
-    connect(home)
-    assert connect(home, MOVED) != ()
-    disconnect(home)
-
-    assert (home / "hooks.json").read_text() == text
+    assert text_of(home / "hooks.json") == text
 
 
 def test_a_hooks_file_with_ours_that_no_longer_parses_is_named(home: Path) -> None:

@@ -66,56 +66,40 @@ def plain(calls: Calls) -> Calls:
     return [(call, "temporary" if name.endswith(".tmp") else name) for call, name in calls]
 
 
-def test_a_replaced_file_is_flushed_then_renamed_then_its_folder_is_flushed(
-    folder: Path, calls: Calls
+@pytest.mark.parametrize(
+    ("write_it", "naming"),
+    [
+        (lambda path: durable.replace(path, b"new"), "replace"),
+        (lambda path: durable.publish(path, [b"new"]), "link"),
+    ],
+    ids=["replaced", "published"],
+)
+def test_a_file_is_flushed_then_named_then_its_folder_is_flushed(
+    folder: Path, calls: Calls, write_it: Callable[[str], None], naming: str
 ) -> None:
-    (folder / "a").write_bytes(b"old")
-
-    durable.replace(str(folder / "a"), b"new")
+    write_it(str(folder / "a"))
 
     assert plain(calls) == [
         ("write", "temporary"),
         ("fsync", "temporary"),
-        ("replace", "a"),
+        (naming, "a"),
         ("fsync", "folder"),
     ]
 
 
-def test_a_published_file_is_flushed_then_named_then_its_folder_is_flushed(
-    folder: Path, calls: Calls
-) -> None:
-    durable.publish(str(folder / "a"), [b"new"])
-
-    assert plain(calls) == [
-        ("write", "temporary"),
-        ("fsync", "temporary"),
-        ("link", "a"),
-        ("fsync", "folder"),
-    ]
-
-
-def under_a_lock(path: str) -> None:
-    durable.append_to(path, {"a": 1})
-
-
-def without_a_lock(path: str) -> None:
-    durable.append_line(path, b"{}")
-
-
-@pytest.mark.parametrize("append", [under_a_lock, without_a_lock])
+@pytest.mark.parametrize(
+    "append",
+    [lambda path: durable.append_to(path, {"a": 1}), lambda path: durable.append_line(path, b"{}")],
+    ids=["under a lock", "without a lock"],
+)
 def test_the_folder_is_flushed_behind_the_first_line_of_a_file_and_never_again(
     folder: Path, calls: Calls, append: Callable[[str], None]
 ) -> None:
-    append(str(folder / "a"))
-    append(str(folder / "a"))
+    for _ in range(2):
+        append(str(folder / "a"))
 
-    assert calls == [
-        ("write", "a"),
-        ("fsync", "a"),
-        ("fsync", "folder"),
-        ("write", "a"),
-        ("fsync", "a"),
-    ]
+    line = [("write", "a"), ("fsync", "a")]
+    assert calls == [*line, ("fsync", "folder"), *line]
 
 
 def test_a_folder_that_is_made_for_a_file_is_flushed_into_the_one_above(
@@ -175,8 +159,16 @@ def test_a_full_disk_is_one_error_whatever_it_took(
         taken, left = left, 0
         return write(file, data[:taken])
 
-    def fails(write_it: Callable[[], None]) -> None:
-        nonlocal left
+    files = {"old": b"old", "lines": b"1\n"}
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
+    monkeypatch.setattr(os, "write", full)
+
+    for write_it in (
+        lambda: durable.replace(str(folder / "old"), b"newer"),
+        lambda: durable.publish(str(folder / "new"), [b"newer"]),
+        lambda: durable.append_to(str(folder / "lines"), "newer"),
+    ):
         left = room
         with (
             pytest.raises(durable.StorageError, match="No space left on device"),
@@ -184,15 +176,4 @@ def test_a_full_disk_is_one_error_whatever_it_took(
         ):
             write_it()
 
-    (folder / "old").write_bytes(b"old")
-    (folder / "lines").write_bytes(b"1\n")
-    monkeypatch.setattr(os, "write", full)
-
-    fails(lambda: durable.replace(str(folder / "old"), b"newer"))
-    fails(lambda: durable.publish(str(folder / "new"), [b"newer"]))
-    fails(lambda: durable.append_to(str(folder / "lines"), "newer"))
-
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == {
-        "old": b"old",
-        "lines": b"1\n",
-    }
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == files
