@@ -57,30 +57,19 @@ class Clock:
         return time.time_ns() + self._ahead
 
 
-def test_the_hash_is_that_of_the_content(tmp_path: Path) -> None:
-    (tmp_path / "src").mkdir()
-    (tmp_path / "src" / "login.py").write_bytes(b"print()\n")
-    (tmp_path / "empty").touch()
-
-    uris = ["src/login.py", "empty", "src/none.py"]
-    assert Workspace().hashes(str(tmp_path), uris) == {
-        "src/login.py": sha(b"print()\n"),
-        "empty": sha(b""),
-    }
-
-
 @given(content=st.binary(max_size=3000))
 def test_any_content_has_its_own_hash(content: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "file").write_bytes(content)
-        assert Workspace().hashes(folder, ["file"]) == {"file": sha(content)}
+        assert Workspace().hashes(folder, ["file", "none"]) == {"file": sha(content)}
 
 
-def test_a_file_longer_than_one_chunk_is_read_whole(tmp_path: Path) -> None:
+def test_a_file_of_any_name_longer_than_one_chunk_is_read_whole(tmp_path: Path) -> None:
     content = os.urandom(1024) * 3000
-    (tmp_path / "long").write_bytes(content)
+    for name in ("größe.txt", "gro\u0308ße.txt", "日本語", "😀", "a b'c", "-rf"):
+        (tmp_path / name).write_bytes(content)
 
-    assert hash_of(Workspace(), tmp_path, "long") == sha(content)
+        assert hash_of(Workspace(), tmp_path, name) == sha(content)
 
 
 def test_a_file_is_missing_where_there_is_nothing_in_a_folder_that_is_here(tmp_path: Path) -> None:
@@ -91,10 +80,8 @@ def test_a_file_is_missing_where_there_is_nothing_in_a_folder_that_is_here(tmp_p
 
     assert workspace.missing(str(tmp_path), uris) == ("gone", "gone/too", "file/inside")
     assert workspace.missing(str(tmp_path / "nowhere"), uris) == ()
-    assert workspace.is_here(str(tmp_path))
-    assert not any(
-        map(workspace.is_here, (str(tmp_path / "nowhere"), str(tmp_path / "file"), None))
-    )
+    places = (str(tmp_path), str(tmp_path / "nowhere"), str(tmp_path / "file"), None)
+    assert [workspace.is_here(place) for place in places] == [True, False, False, False]
 
 
 @posix_only
@@ -122,36 +109,17 @@ def test_changes_that_follow_each_other_at_once_are_all_noticed(tmp_path: Path) 
         assert hash_of(workspace, tmp_path, "file") == sha(content)
 
 
-def test_restoring_the_old_bytes_restores_the_old_hash(tmp_path: Path) -> None:
-    file = tmp_path / "file"
-    workspace = Workspace()
-    file.write_bytes(b"old")
-    before = hash_of(workspace, tmp_path, "file")
-    file.write_bytes(b"new and longer")
-    assert hash_of(workspace, tmp_path, "file") != before
-    file.write_bytes(b"old")
-
-    assert hash_of(workspace, tmp_path, "file") == before
-
-
-def test_an_old_file_is_read_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("ahead", "readings"), [(LATER, 1), (0, 3)])
+def test_an_old_file_is_read_once_and_one_that_changed_just_before_again(
+    tmp_path: Path, ahead: int, readings: int
+) -> None:
     (tmp_path / "file").write_bytes(b"one")
-    clock = Clock(LATER)
+    clock = Clock(ahead)
     workspace = Workspace(clock=clock)
 
     for _ in range(3):
         assert hash_of(workspace, tmp_path, "file") == sha(b"one")
-    assert clock.readings == 1
-
-
-def test_a_file_that_changed_just_before_it_was_hashed_is_read_again(tmp_path: Path) -> None:
-    (tmp_path / "file").write_bytes(b"one")
-    clock = Clock()
-    workspace = Workspace(clock=clock)
-
-    for _ in range(3):
-        assert hash_of(workspace, tmp_path, "file") == sha(b"one")
-    assert clock.readings == 3
+    assert clock.readings == readings
 
 
 def test_a_replaced_file_has_the_hash_of_the_new_one(tmp_path: Path) -> None:
@@ -179,23 +147,16 @@ def test_a_renamed_or_deleted_file_has_no_hash(tmp_path: Path) -> None:
     assert workspace.hashes(str(tmp_path), ["file", "moved"]) == {}
 
 
-def test_growing_over_the_limit_changes_the_kind_of_hash(tmp_path: Path) -> None:
-    file = tmp_path / "file"
-    file.write_bytes(b"12345")
-    workspace = Workspace(hash_limit=5)
-    assert hash_of(workspace, tmp_path, "file") == sha(b"12345")
-    file.write_bytes(b"123456")
-
-    assert hash_of(workspace, tmp_path, "file") == f"stat:6-{file.stat().st_mtime_ns}"
-
-
 def test_a_file_over_the_limit_is_not_read(tmp_path: Path) -> None:
-    with (tmp_path / "huge").open("wb") as file:
-        file.truncate(1 << 36)
-    clock = Clock()
+    file, clock = tmp_path / "file", Clock()
+    workspace = Workspace(hash_limit=5, clock=clock)
+    file.write_bytes(b"12345")
+    assert hash_of(workspace, tmp_path, "file") == sha(b"12345")
+    os.truncate(file, 1 << 36)
 
-    assert (hash_of(Workspace(clock=clock), tmp_path, "huge") or "").startswith("stat:68719476736-")
-    assert clock.readings == 0
+    weak = f"stat:68719476736-{file.stat().st_mtime_ns}"
+    assert hash_of(workspace, tmp_path, "file") == weak
+    assert clock.readings == 1
 
 
 def test_a_file_that_changes_while_it_is_read_is_read_again(tmp_path: Path) -> None:
@@ -268,54 +229,52 @@ def test_a_file_in_a_closed_folder_has_no_hash() -> None:
         folder.chmod(stat.S_IRWXU)
 
 
-def test_a_folder_in_place_of_the_file_has_no_hash(tmp_path: Path) -> None:
-    (tmp_path / "file").mkdir()
-
-    assert hash_of(Workspace(), tmp_path, "file") is None
-    assert hash_of(Workspace(), tmp_path, "") is None
-    assert hash_of(Workspace(), tmp_path, ".") is None
-
-
-def test_a_file_in_place_of_the_folder_has_no_hash(tmp_path: Path) -> None:
-    (tmp_path / "folder").touch()
-
-    assert hash_of(Workspace(), tmp_path, "folder/file") is None
-    assert hash_of(Workspace(), tmp_path / "folder", "file") is None
-
-
 @pytest.mark.timeout(20)
-def test_a_pipe_gives_no_hash_and_does_not_block(tmp_path: Path) -> None:
-    if sys.platform == "win32":
-        pytest.skip("no pipes in folders")
-    os.mkfifo(tmp_path / "pipe")
+def test_what_is_no_file_has_no_hash(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").touch()
+    if sys.platform != "win32":
+        os.mkfifo(tmp_path / "pipe")  # nobody waits for it
 
-    assert hash_of(Workspace(), tmp_path, "pipe") is None
+    uris = ["folder", "", ".", "file/inside", "pipe"]
+    assert Workspace().hashes(str(tmp_path), uris) == {}
+    assert hash_of(Workspace(), tmp_path / "file", "file") is None
+
+
+@contextlib.contextmanager
+def again_and_again(change: Callable[[], None]) -> Generator[None]:
+    """Change something all the time while a block runs."""
+    done = threading.Event()
+
+    def work() -> None:
+        while not done.is_set():
+            change()
+
+    changing = threading.Thread(target=work)
+    changing.start()
+    try:
+        yield
+    finally:
+        done.set()
+        changing.join()
 
 
 @pytest.mark.timeout(60)
+@posix_only
 def test_a_pipe_swapped_in_after_the_look_neither_blocks_nor_gives_a_hash(tmp_path: Path) -> None:
-    if sys.platform == "win32":
-        pytest.skip("no pipes in folders")
     file, pipe, good = tmp_path / "file", tmp_path / "pipe", tmp_path / "good"
     os.mkfifo(pipe)
     good.write_bytes(b"good")
-    done = threading.Event()
 
     def swap() -> None:
-        while not done.is_set():
-            for source in (pipe, good):
-                with contextlib.suppress(OSError):
-                    file.unlink()
-                os.link(source, file)
+        for source in (pipe, good):
+            with contextlib.suppress(OSError):
+                file.unlink()
+            os.link(source, file)
 
-    swapping = threading.Thread(target=swap)
-    swapping.start()
     workspace = Workspace()
-    try:
+    with again_and_again(swap):
         found = {hash_of(workspace, tmp_path, "file") for _ in range(3000)}
-    finally:
-        done.set()
-        swapping.join()
     assert found <= {None, sha(b"good")}
 
 
@@ -323,33 +282,23 @@ def test_a_pipe_swapped_in_after_the_look_neither_blocks_nor_gives_a_hash(tmp_pa
 @posix_only
 @pytest.mark.parametrize("folder", [False, True])
 def test_a_link_to_outside_swapped_in_after_the_look_is_never_followed(
-    tmp_path: Path,
-    folder: bool,
+    tmp_path: Path, folder: bool
 ) -> None:
     base, secret = tmp_path / "base", tmp_path / "secret"
     for place, content in ((base / "folder", b"inside"), (secret, b"secret")):
         place.mkdir(parents=True)
         (place / "file").write_bytes(content)
     swapped = base / "folder" if folder else base / "folder" / "file"
-    target = secret if folder else secret / "file"
-    aside = base / "aside"
-    done = threading.Event()
 
     def swap() -> None:
-        while not done.is_set():
-            swapped.rename(aside)
-            swapped.symlink_to(target)
-            swapped.unlink()
-            aside.rename(swapped)
+        swapped.rename(base / "aside")
+        swapped.symlink_to(secret if folder else secret / "file")
+        swapped.unlink()
+        (base / "aside").rename(swapped)
 
-    swapping = threading.Thread(target=swap)
-    swapping.start()
     workspace = Workspace()
-    try:
+    with again_and_again(swap):
         found = {hash_of(workspace, base, "folder/file") for _ in range(3000)}
-    finally:
-        done.set()
-        swapping.join()
     assert found <= {None, sha(b"inside")}
 
 
@@ -358,94 +307,64 @@ def test_devices_sockets_and_made_up_files_give_no_hash_of_what_they_say(tmp_pat
     workspace = Workspace(outside=True)
     uris = ["/dev/null", "/dev/zero", "/dev/tty"]
     assert workspace.hashes(str(tmp_path), uris) == {}
-    if sys.platform != "win32":
-        with socket.socket(socket.AF_UNIX) as listening, contextlib.chdir(tmp_path):
-            listening.bind("socket")
-            assert hash_of(workspace, tmp_path, "socket") is None
+    with socket.socket(socket.AF_UNIX) as listening, contextlib.chdir(tmp_path):
+        listening.bind("socket")
+        assert hash_of(workspace, tmp_path, "socket") is None
     if sys.platform == "linux":
         # Its size is none, so nothing of it is read.
         made_up = "/proc/self/status"
         assert workspace.hashes(str(tmp_path), [made_up]) == {made_up: sha(b"")}
 
 
-def test_a_link_that_stays_inside_is_followed(tmp_path: Path) -> None:
+def test_a_link_that_stays_inside_is_followed_unless_it_leads_nowhere_or_in_a_circle(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "real" / "file").write_bytes(b"one")
-    link(tmp_path / "file", "real/file")
-    link(tmp_path / "folder", "real")
+    for at, to in (("file", "real/file"), ("base", "real"), ("gone", "x"), ("circle", "circle")):
+        link(tmp_path / at, to)
 
-    assert hash_of(Workspace(), tmp_path, "file") == sha(b"one")
-    assert hash_of(Workspace(), tmp_path, "folder/file") == sha(b"one")
-
-
-def test_a_link_to_outside_gives_no_hash_unless_the_setting_allows(tmp_path: Path) -> None:
-    base, secret = tmp_path / "base", tmp_path / "secret"
-    base.mkdir()
-    secret.mkdir()
-    (secret / "file").write_bytes(b"one")
-    link(base / "file", secret / "file")
-    link(base / "folder", secret)
-    link(base / "twice", "folder/file")
-    uris = ["file", "folder/file", "twice"]
-
-    assert Workspace().hashes(str(base), uris) == {}
-    assert Workspace(outside=True).hashes(str(base), uris) == dict.fromkeys(uris, sha(b"one"))
-
-
-def test_links_to_nowhere_and_in_circles_give_no_hash(tmp_path: Path) -> None:
-    link(tmp_path / "dangling", "nothing")
-    link(tmp_path / "circle", "circle")
-
-    assert Workspace().hashes(str(tmp_path), ["dangling", "circle", "circle/file"]) == {}
-
-
-def test_a_base_that_is_a_link_is_the_folder_it_leads_to(tmp_path: Path) -> None:
-    (tmp_path / "real").mkdir()
-    (tmp_path / "real" / "file").write_bytes(b"one")
-    link(tmp_path / "base", "real")
-
+    uris = ["file", "base/file", "gone", "circle", "circle/file"]
+    assert Workspace().hashes(str(tmp_path), uris) == dict.fromkeys(uris[:2], sha(b"one"))
     assert hash_of(Workspace(), tmp_path / "base", "file") == sha(b"one")
 
 
 def test_a_file_outside_has_a_hash_only_where_the_setting_allows(tmp_path: Path) -> None:
-    base = tmp_path / "base"
-    base.mkdir()
-    outside = tmp_path / "base and more"
-    outside.write_bytes(b"one")
-    uris = [outside.as_posix(), "../base and more"]
+    base, outside = tmp_path / "base", tmp_path / "base and more"
+    for folder in (base, outside):
+        folder.mkdir()
+    (outside / "file").write_bytes(b"one")
+    link(base / "file", outside / "file")
+    link(base / "folder", outside)
+    link(base / "twice", "folder/file")
+    named = ["../base and more/file", (outside / "file").as_posix()]
+    uris = ["file", "folder/file", "twice", *named]
 
     assert Workspace().hashes(str(base), uris) == {}
     assert Workspace(outside=True).hashes(str(base), uris) == dict.fromkeys(uris, sha(b"one"))
 
 
-@pytest.mark.parametrize("base", [None, "", "relative", "/no/such/folder", "nul\0", "\ud83d"])
-def test_without_a_base_on_this_machine_nothing_has_a_hash(
-    tmp_path: Path, base: str | None
-) -> None:
+def test_without_a_base_on_this_machine_nothing_has_a_hash(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
     workspace = Workspace(outside=True)
 
-    assert workspace.hashes(base, ["file", file.as_posix()]) == {}
-    assert workspace.folders(base, ["file", file.as_posix()]) == set()
+    for base in (None, "", "relative", "/no/such/folder", "nul\0", "\ud83d"):
+        assert workspace.hashes(base, ["file", file.as_posix()]) == {}
+        assert workspace.folders(base, ["file", file.as_posix()]) == set()
 
 
 @posix_only
-@pytest.mark.parametrize("base", ["C:\\work", "c:/work", "\\\\host\\share", "//host/share"])
-def test_a_windows_base_has_no_hashes_on_posix(tmp_path: Path, base: str) -> None:
-    with contextlib.chdir(tmp_path):
-        Path(base.lstrip("/")).mkdir(parents=True)
-        assert Workspace(outside=True).hashes(base, ["file"]) == {}
-
-
-@posix_only
-def test_a_windows_uri_has_no_hash_on_posix_but_a_backslash_is_a_plain_character(
+def test_a_windows_name_has_no_hash_on_posix_but_a_backslash_is_a_plain_character(
     tmp_path: Path,
 ) -> None:
-    for folder in ("C:", "host"):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "file").touch()
-    (tmp_path / "back\\slash").touch()
+    with contextlib.chdir(tmp_path):
+        for base in ("C:\\work", "c:/work", "\\\\host\\share", "//host/share"):
+            Path(base.lstrip("/")).mkdir(parents=True)
+            assert Workspace(outside=True).hashes(base, ["file"]) == {}
+    (tmp_path / "C:").mkdir()
+    for name in ("C:/file", "host/file", "back\\slash"):
+        (tmp_path / name).touch()
     uris = ["C:/file", "C:\\file", "\\\\host\\file", "//host/file", "back\\slash"]
 
     assert Workspace(outside=True).hashes(str(tmp_path), uris) == {"back\\slash": sha(b"")}
@@ -459,17 +378,10 @@ def test_devices_pipes_and_streams_have_no_hash_on_windows(tmp_path: Path) -> No
     assert Workspace(outside=True).hashes(str(tmp_path), uris) == {}
 
 
-@pytest.mark.parametrize("uri", ["nul\0", "\ud83d", "x" * 5000, "a/" * 3000 + "b", "../" * 99])
-def test_uris_that_no_system_takes_have_no_hash(tmp_path: Path, uri: str) -> None:
-    assert Workspace(outside=True).hashes(str(tmp_path), [uri]) == {}
-    assert Workspace().folders(str(tmp_path), [uri]) <= {str(tmp_path)}
-
-
-@pytest.mark.parametrize("name", ["größe.txt", "gro\u0308ße.txt", "日本語", "😀", "a b'c", "-rf"])
-def test_names_of_any_script_have_hashes(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).write_bytes(b"one")
-
-    assert hash_of(Workspace(), tmp_path, name) == sha(b"one")
+def test_uris_that_no_system_takes_have_no_hash(tmp_path: Path) -> None:
+    for uri in ("nul\0", "\ud83d", "x" * 5000, "a/" * 3000 + "b", "../" * 99):
+        assert Workspace(outside=True).hashes(str(tmp_path), [uri]) == {}
+        assert Workspace().folders(str(tmp_path), [uri]) <= {str(tmp_path)}
 
 
 @pytest.mark.timeout(120)
@@ -517,31 +429,21 @@ def test_no_descriptor_stays_open(tmp_path: Path) -> None:
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-def test_every_folder_from_the_base_to_a_file_is_watched(tmp_path: Path) -> None:
-    (tmp_path / "a" / "b").mkdir(parents=True)
-    (tmp_path / "unrelated").mkdir()
-    folders = Workspace().folders(str(tmp_path), ["a/b/file", "a/none/deeper/file"])
-
-    assert folders == {str(tmp_path), str(tmp_path / "a"), str(tmp_path / "a" / "b")}
-
-
-def test_the_folder_a_link_leads_to_is_watched_but_none_outside(tmp_path: Path) -> None:
-    base = tmp_path / "base"
-    (base / "real").mkdir(parents=True)
-    (base / "real" / "file").touch()
-    (tmp_path / "secret").mkdir()
-    (tmp_path / "secret" / "file").touch()
+def test_every_folder_to_a_file_is_watched_and_where_a_link_leads_but_none_outside(
+    tmp_path: Path,
+) -> None:
+    base, secret = tmp_path / "base", tmp_path / "secret"
+    for folder in (base / "real", base / "a" / "b", base / "unrelated", secret):
+        folder.mkdir(parents=True)
+        (folder / "file").touch()
     link(base / "file", "real/file")
-    link(base / "folder", tmp_path / "secret")
-    uris = ["file", "folder/file", (tmp_path / "secret" / "file").as_posix()]
+    link(base / "folder", secret)
+    uris = ["file", "folder/file", (secret / "file").as_posix(), "a/b/file", "a/none/deeper/file"]
 
-    assert Workspace().folders(str(base), uris) == {str(base), str(base / "real")}
-    assert Workspace(outside=True).folders(str(base), uris) == {
-        str(base),
-        str(base / "real"),
-        str(base / "folder"),
-        str(tmp_path / "secret"),
-    }
+    inside = {str(base / name) for name in ("", "real", "a", "a/b")}
+    assert Workspace().folders(str(base), uris) == inside
+    outside = {str(base / "folder"), str(secret)}
+    assert Workspace(outside=True).folders(str(base), uris) == inside | outside
 
 
 def test_a_checkout_that_swaps_whole_folders_is_noticed(tmp_path: Path) -> None:
