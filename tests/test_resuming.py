@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import python
-from homes import WAIT, Home, more, snapshot, thread
+from homes import WAIT, Home, go_on, snapshot, thread
 from peer import Peer
 from rollouts import (
     Step,
@@ -63,6 +63,17 @@ def ask(request: pytest.FixtureRequest) -> Ask:
     return request.param
 
 
+AUTOMATIC = 'compactionOffer = "automatic"'
+
+
+@pytest.fixture
+def due(home: Home) -> Home:
+    """Hold a session that is due, where compacting is automatic."""
+    home.put(full())
+    home.config(AUTOMATIC)
+    return home
+
+
 def listed(home: Home, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - as `Home.run`
     (found,) = [each for each in home.json("sessions", **more) if each["sessionId"] == thread(1)]
     return found
@@ -85,7 +96,9 @@ def rollouts_of(home: Home) -> dict[str, str]:
 def test_a_list_says_what_speaks_for_a_compaction(home: Home) -> None:
     home.put(full())
 
-    assert listed(home)["offer"] == {
+    row = listed(home)
+
+    assert row["offer"] == {
         "tokens": 6_000,
         "tokensSource": "reported",
         "trigger": TRIGGER,
@@ -93,15 +106,13 @@ def test_a_list_says_what_speaks_for_a_compaction(home: Home) -> None:
         "window": SMALL,
         "windowSource": "advertised",
     }
+    assert (row["nearlyFull"], row["contextTokens"]) == (True, 6_000)
 
 
 def cumulative(total: int, last: int) -> Step:
     used = {"input_tokens": last - 11, "total_tokens": last}
-    told = {
-        "total_token_usage": {"input_tokens": total, "total_tokens": total},
-        "last_token_usage": used,
-        "model_context_window": SMALL,
-    }
+    whole = {"input_tokens": total, "total_tokens": total}
+    told = {"total_token_usage": whole, "last_token_usage": used, "model_context_window": SMALL}
     return event("token_count", info=told, rate_limits=None)
 
 
@@ -121,23 +132,10 @@ NOTHING: dict[str, tuple[Step, ...]] = {
 @pytest.mark.parametrize("how", OPEN)
 def test_nothing_is_offered_while_a_turn(home: Home, how: str) -> None:
     home.put(full(*OPEN[how]))
-
-    assert listed(home)["offer"] is None
-    assert listed(home)["nearlyFull"]
-
-
-def test_a_window_is_nearly_full_from_its_trigger_on_whatever_is_offered(home: Home) -> None:
-    home.put(full())
-
     row = listed(home)
+    assert (row["offer"], row["nearlyFull"]) == (None, True)
 
-    assert row["nearlyFull"]
-    assert row["offer"]["trigger"] <= row["contextTokens"]
-
-
-def test_a_turn_that_the_user_interrupted_has_ended(home: Home) -> None:
-    home.put(full(started(), user("And now?"), REPORT, aborted()))
-
+    home.put(full(*OPEN[how], aborted()))
     assert listed(home)["offer"]["tokens"] == 6_000
 
 
@@ -153,14 +151,10 @@ def test_a_list_offers_nothing_for(home: Home, how: str) -> None:
 def test_nothing_is_offered_behind_a_compaction_until_the_next_report(home: Home) -> None:
     path = home.put(full())
     home.json("compact", thread(1), "--into", "in-place")
+    assert listed(home)["offer"] is None
 
-    behind = listed(home)["offer"]
-    lines = path.read_bytes().splitlines()
-    ordinal = json.loads(lines[-1])["ordinal"] + 1
-    prompt = turn(user("go on"), assistant(WORK), tokens(7_000, window=SMALL))
-    path.write_bytes(path.read_bytes() + more(prompt, thread=thread(1), ordinal=ordinal))
+    go_on(path, thread(1), turn(user("go on"), assistant(WORK), tokens(7_000, window=SMALL)))
 
-    assert behind is None
     assert listed(home)["offer"]["tokens"] == 7_000
 
 
@@ -198,18 +192,14 @@ def test_the_details_show_both_windows_and_where_they_come_from(home: Home) -> N
         shown = peer.call("checkpoints/session", {"sessionId": thread(1)})
 
     assert shown["summary"]["offer"]["tokens"] == 6_000
-    assert shown["budget"] == {
-        "window": SMALL,
-        "windowSource": "advertised",
-        "reserve": 2_500,
-        "trigger": TRIGGER,
-        "target": 4_500,
-    }
-    assert (shown["outlineBudget"]["window"], shown["outlineBudget"]["windowSource"]) == (
-        64_000,
-        "environment",
-    )
-    assert shown["outlineBudget"]["trigger"] == 36_000
+    told = [
+        [shown[name][key] for key in ("window", "windowSource", "reserve", "trigger", "target")]
+        for name in ("budget", "outlineBudget")
+    ]
+    assert told == [
+        [SMALL, "advertised", 2_500, TRIGGER, 4_500],
+        [64_000, "environment", 16_000, 36_000, 28_800],
+    ]
 
 
 def test_a_variable_that_is_no_number_is_told_and_left_aside(home: Home) -> None:
@@ -234,13 +224,14 @@ def test_who_resumes_is_told_once_in_the_same_words_of_a_variable_that_is_no_num
     env = {"AI_MODEL_CONTEXT_WINDOW_TOKENS": "much"}
     words = home.run("compact", thread(1), "--dry-run", env=env).stderr.decode()
 
-    done = home.run("resume", thread(1), env=env)
+    line = home.run("resume", thread(1), env=env)
+    as_json = home.run("resume", thread(1), "--json", env=env)
 
     assert words.startswith("AI_MODEL_CONTEXT_WINDOW_TOKENS is no positive whole number")
-    assert done.stderr.decode().count("AI_MODEL_CONTEXT_WINDOW_TOKENS") == 1
-    assert done.stderr.decode().startswith(words)
-    assert done.stdout.decode().startswith("codex resume ")
-    assert home.run("resume", thread(1), "--json", env=env).stderr.decode() == (words)
+    assert line.stdout.decode().startswith("codex resume ")
+    assert line.stderr.decode().startswith(words)
+    assert line.stderr.decode().count("AI_MODEL_CONTEXT_WINDOW_TOKENS") == 1
+    assert as_json.stderr.decode() == words
 
 
 # --- before a resume -----------------------------------------------------------------------------
@@ -269,35 +260,28 @@ def test_by_itself_nothing_is_compacted_but_where_it_is_asked_for(
         assert "6,000 of 10,000 tokens" in ready["notice"]
 
 
-def test_automatic_compacts_into_a_new_session_and_says_so(home: Home) -> None:
-    path = home.put(full())
-    data = path.read_bytes()
-    home.config('compactionOffer = "automatic"')
+def test_automatic_compacts_into_a_new_session_and_says_so(due: Home) -> None:
+    data = due.path().read_bytes()
 
-    ready = by_request(home, thread(1))
+    ready = by_request(due, thread(1))
 
     done = ready["compacted"]
-    assert path.read_bytes() == data
+    assert due.path().read_bytes() == data
     assert (done["into"], done["strategy"]) == ("new", "checkpoint")
     assert ready["sessionId"] == done["sessionId"] != thread(1)
     assert ready["resume"] == f"codex resume {done['sessionId']}"
     assert ready["offer"] is None
     assert "Compacted" in ready["notice"]
-    (told,) = home.audited()
-    assert (told["type"], told["requestedBy"]) == ("CompactionInstalled", "automatic")
-    assert home.json("history", done["sessionId"])["items"] == done["replacement"]
+    assert due.json("history", done["sessionId"])["items"] == done["replacement"]
 
 
-def test_automatic_compacts_before_the_command_is_printed(home: Home) -> None:
-    path = home.put(full())
-    data = path.read_bytes()
-    home.config('compactionOffer = "automatic"')
+def test_automatic_compacts_before_the_command_is_printed(due: Home) -> None:
+    data = due.path().read_bytes()
 
-    new, told = gone_on(home, thread(1))
+    new, told = gone_on(due, thread(1))
 
-    (event,) = home.audited()
-    assert path.read_bytes() == data
-    assert (event["type"], event["requestedBy"]) == ("CompactionInstalled", "automatic")
+    (event,) = due.audited()
+    assert due.path().read_bytes() == data
     assert new == event["sessionId"] != thread(1)
     assert told.startswith("Compacted before going on")
     assert told.endswith(f"codex-checkpoints uncompact {event['operationId']}\n")
@@ -308,108 +292,94 @@ def files_of(home: Home) -> set[Path]:
     return {path for path in home.root.rglob("*") if not path.name.startswith("index.sqlite-")}
 
 
-def test_as_json_a_compaction_that_is_due_is_told_of_and_not_made(home: Home) -> None:
-    home.put(full())
-    home.config('compactionOffer = "automatic"')
-    would = home.json("compact", thread(1), "--dry-run")
-    before, files = rollouts_of(home), files_of(home)
+def test_as_json_a_compaction_that_is_due_is_told_of_and_not_made(due: Home) -> None:
+    would = due.json("compact", thread(1), "--dry-run")
+    before, files = rollouts_of(due), files_of(due)
 
-    ready = by_command(home, thread(1))
+    ready = by_command(due, thread(1))
 
     told = ready["compacted"]
-    assert (rollouts_of(home), files_of(home)) == (before, files)
-    assert (told["compactionId"], told["sessionId"], told["resume"]) == (None, None, None)
+    assert (rollouts_of(due), files_of(due)) == (before, files)
+    assert {told["compactionId"], told["sessionId"], told["resume"]} == {None}
     assert (told["placement"], told["into"]) == ("pre_turn", "new")
-    assert told["replacement"] == would["replacement"]
-    assert (told["tokensAfter"], told["bound"]) == (would["tokensAfter"], would["bound"])
+    for key in ("replacement", "tokensAfter", "bound"):
+        assert told[key] == would[key]
     assert (ready["sessionId"], ready["resume"]) == (thread(1), f"codex resume {thread(1)}")
     assert (ready["offer"]["tokens"], ready["notCompacted"]) == (6_000, None)
     assert f"the replacement has {would['tokensAfter']:,}" in ready["notice"]
 
 
-def test_printed_alone_a_command_changes_nothing_and_a_line_says_what_is_due(home: Home) -> None:
-    home.put(full())
-    home.config('compactionOffer = "automatic"')
-    home.json("sessions")
-    before, files = rollouts_of(home), files_of(home)
+def test_printed_alone_a_command_changes_nothing_and_a_line_says_what_is_due(due: Home) -> None:
+    due.json("sessions")
+    before, files = rollouts_of(due), files_of(due)
 
-    done = home.run("resume", thread(1), "--print")
+    done = due.run("resume", thread(1), "--print")
 
-    assert (rollouts_of(home), files_of(home)) == (before, files)
+    assert (rollouts_of(due), files_of(due)) == (before, files)
     assert done.stdout.decode() == f"codex resume {thread(1)}\n"
     (line,) = done.stderr.decode().splitlines()
     assert line.startswith("6,000 of 10,000 tokens are in use; it would be compacted")
     assert line.endswith(f"codex-checkpoints resume {thread(1)}")
 
 
-def test_where_a_compaction_would_be_refused_that_is_told_beforehand(home: Home) -> None:
+def test_where_a_compaction_would_be_refused_that_is_told_beforehand(home: Home, ask: Ask) -> None:
     home.put(rollout(session(thread=thread(1)), turn(user("Hi"), tokens(6_000, window=SMALL))))
-    home.config('compactionOffer = "automatic"')
+    home.config(AUTOMATIC)
 
-    ready = by_command(home, thread(1))
-
-    assert ready["notCompacted"]["code"] == "not_smaller"
-    assert ready["notCompacted"]["code"] == by_request(home, thread(1))["notCompacted"]["code"]
+    assert ask(home, thread(1))["notCompacted"]["code"] == "not_smaller"
 
 
 @pytest.mark.parametrize("way", ["command line", "editor"])
-def test_what_is_compacted_before_the_next_turn_is_recorded_as_such(home: Home, way: str) -> None:
-    home.put(full())
-    home.config('compactionOffer = "automatic"')
-
+def test_what_is_compacted_before_the_next_turn_is_recorded_as_such(due: Home, way: str) -> None:
     if way == "editor":
-        new = by_request(home, thread(1))["sessionId"]
+        new = by_request(due, thread(1))["sessionId"]
     else:
-        new, _ = gone_on(home, thread(1))
+        new, _ = gone_on(due, thread(1))
 
-    assert [each["placement"] for each in home.audited()] == ["pre_turn"]
-    first, second = home.json("windows", new)
+    (event,) = due.audited()
+    assert (event["type"], event["requestedBy"]) == ("CompactionInstalled", "automatic")
+    assert event["placement"] == "pre_turn"
+    first, second = due.json("windows", new)
     assert (first["trigger"], second["trigger"]) == (None, "pre_turn")
 
 
 def test_a_session_that_went_on_elsewhere_is_neither_compacted_again_nor_left_for_the_other(
-    home: Home, ask: Ask
+    due: Home, ask: Ask
 ) -> None:
-    home.put(full())
-    home.config('compactionOffer = "automatic"')
-    new, _ = gone_on(home, thread(1))
-    before = rollouts_of(home)
+    new, _ = gone_on(due, thread(1))
+    before = rollouts_of(due)
 
-    again = ask(home, thread(1))
-    by_the_command = gone_on(home, thread(1))
+    again = ask(due, thread(1))
+    by_the_command = gone_on(due, thread(1))
 
-    assert rollouts_of(home) == before
-    assert again["continuedBy"] == new
-    assert again["resume"] == f"codex resume {thread(1)}"
+    assert rollouts_of(due) == before
+    assert (again["continuedBy"], again["resume"]) == (new, f"codex resume {thread(1)}")
     assert new in again["notice"]
     assert by_the_command[0] == thread(1)
-    assert ask(home, new)["compacted"] is None
-    assert gone_on(home, new)[0] == new
+    assert ask(due, new)["compacted"] is None
+    assert gone_on(due, new)[0] == new
 
 
-def test_a_session_that_codex_has_loaded_is_only_hinted_at(home: Home, ask: Ask) -> None:
-    home.put(full())
-    home.config('compactionOffer = "automatic"')
-    before = rollouts_of(home)
+def test_a_session_that_codex_has_loaded_is_only_hinted_at(due: Home, ask: Ask) -> None:
+    before = rollouts_of(due)
 
-    with home.loaded():
-        ready = ask(home, thread(1))
+    with due.loaded():
+        ready = ask(due, thread(1))
 
-    assert rollouts_of(home) == before
+    assert rollouts_of(due) == before
     assert (ready["live"], ready["compacted"]) == (True, None)
     assert ready["offer"]["tokens"] == 6_000
     assert "open in Codex" in ready["notice"]
 
 
 @pytest.mark.parametrize("how", OPEN)
-def test_automatic_leaves_a_session_alone_while_a_turn(home: Home, ask: Ask, how: str) -> None:
-    home.put(full(*OPEN[how]))
-    home.config('compactionOffer = "automatic"')
-    before = rollouts_of(home)
+def test_automatic_leaves_a_session_alone_while_a_turn(due: Home, ask: Ask, how: str) -> None:
+    due.put(full(*OPEN[how]))
+    before = rollouts_of(due)
 
-    ready = ask(home, thread(1))
+    ready = ask(due, thread(1))
 
-    assert rollouts_of(home) == before
+    assert rollouts_of(due) == before
     assert (ready["offer"], ready["compacted"]) == (None, None)
 
 
@@ -426,11 +396,10 @@ def test_what_a_hook_forbids_is_told_and_the_session_is_gone_on_with(home: Home)
     home.put(full())
     told = home.user / "told"
     script = home.user / "hook.sh"
-    script.write_text(
-        f"#!/bin/sh\ncat > '{told}'\n" + """echo '{"continue":false,"stopReason":"not today"}'\n"""
-    )
+    stop = """echo '{"continue":false,"stopReason":"not today"}'"""
+    script.write_text(f"#!/bin/sh\ncat > '{told}'\n{stop}\n")
     script.chmod(0o755)
-    home.config(f'compactionOffer = "automatic"\n[[hooks.preCompact]]\ncommand = ["{script}"]\n')
+    home.config(f'{AUTOMATIC}\n[[hooks.preCompact]]\ncommand = ["{script}"]\n')
 
     foretold = by_command(home, thread(1))
     assert not told.exists()  # who only asks asks no hook
@@ -460,11 +429,8 @@ def test_an_archived_session_is_not_resumed(home: Home) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "--dangerously-bypass-approvals-and-sandbox",
-        "x; touch here",
-        "$(touch here)",
-        "a\nb",
-        "../a",
+        *("--dangerously-bypass-approvals-and-sandbox", "x; touch here", "$(touch here)"),
+        *("a\nb", "../a"),
     ],
 )
 def test_a_session_that_calls_itself_an_option_or_a_command_is_not_resumed(
@@ -473,30 +439,25 @@ def test_a_session_that_calls_itself_an_option_or_a_command_is_not_resumed(
     home.put(rollout(session(thread=name), turn(user("Hello"), assistant(WORK))))
 
     refused = home.run("resume", "--print", str(home.path()), "--json")
-
-    assert refused.returncode == 1
-    error = json.loads(refused.stdout)["error"]
-    assert (error["code"], error["facts"]["reason"]) == ("conflict", "no_id")
     with Peer(home.root) as peer:
         peer.start()
         error = peer.error("checkpoints/resume", {"sessionId": str(home.path())})
-    assert (error["data"]["code"], error["data"]["facts"]["reason"]) == ("conflict", "no_id")
+
+    assert refused.returncode == 1
+    for told in (json.loads(refused.stdout)["error"], error["data"]):
+        assert (told["code"], told["facts"]["reason"]) == ("conflict", "no_id")
 
 
 def test_no_text_of_a_session_and_no_tool_starts_a_compaction(home: Home, ask: Ask) -> None:
-    home.put(
-        rollout(
-            session(thread=thread(1)),
-            turn(
-                user("/compact"),
-                call("compact", {"sessionId": thread(1)}, "c1"),
-                output("c1", "please run codex-checkpoints compact"),
-                assistant("Compacting now. /compact " + WORK),
-                tokens(900, window=SMALL),
-            ),
-        )
+    asking = turn(
+        user("/compact"),
+        call("compact", {"sessionId": thread(1)}, "c1"),
+        output("c1", "please run codex-checkpoints compact"),
+        assistant("Compacting now. /compact " + WORK),
+        tokens(900, window=SMALL),
     )
-    home.config('compactionOffer = "automatic"')
+    home.put(rollout(session(thread=thread(1)), asking))
+    home.config(AUTOMATIC)
     before = rollouts_of(home)
 
     ready = ask(home, thread(1))
@@ -525,14 +486,12 @@ def test_an_editor_chooses_with_its_own_settings_and_hears_of_what_was_done(home
         told: set[str] = set()
         while not told >= {thread(1), ready["sessionId"]}:
             told |= set(peer.heard("checkpoints/changed")["sessionIds"])
-        undone = peer.call(
-            "checkpoints/uncompact", {"compactionId": ready["compacted"]["compactionId"]}
-        )
+        done = {"compactionId": ready["compacted"]["compactionId"]}
+        undone = peer.call("checkpoints/uncompact", done)
         again = peer.call("checkpoints/session", {"sessionId": thread(1)})["summary"]
 
     assert undone["sessionId"] == thread(1)
-    assert again["continuedBy"] is None
-    assert again["offer"]["tokens"] == 6_000
+    assert (again["continuedBy"], again["offer"]["tokens"]) == (None, 6_000)
 
 
 # --- the command line ----------------------------------------------------------------------------
@@ -602,27 +561,22 @@ def test_on_a_terminal_a_hint_is_one_line_with_the_command_that_helps(home: Home
 
 
 @posix
-def test_on_a_terminal_automatic_goes_on_with_the_new_session(home: Home) -> None:
-    home.put(full())
-    home.config('compactionOffer = "automatic"')
+def test_on_a_terminal_automatic_goes_on_with_the_new_session(due: Home) -> None:
+    on_a_terminal(due, "resume", thread(1), env={"PATH": str(codex(due))})
 
-    on_a_terminal(home, "resume", thread(1), env={"PATH": str(codex(home))})
-
-    (new,) = [each for each in home.json("sessions") if each["sessionId"] != thread(1)]
-    assert (home.user / "started").read_text().splitlines()[:2] == ["resume", new["sessionId"]]
+    (new,) = [each for each in due.json("sessions") if each["sessionId"] != thread(1)]
+    assert (due.user / "started").read_text().splitlines()[:2] == ["resume", new["sessionId"]]
 
 
 @posix
-def test_without_codex_nothing_is_begun(home: Home) -> None:
-    home.put(full())
-    home.config('compactionOffer = "automatic"')
-    before = rollouts_of(home)
+def test_without_codex_nothing_is_begun(due: Home) -> None:
+    before = rollouts_of(due)
 
-    done = on_a_terminal(home, "resume", thread(1), env={"PATH": str(home.user)})
+    done = on_a_terminal(due, "resume", thread(1), env={"PATH": str(due.user)})
 
     assert done.returncode == 1
     assert done.stderr.startswith(b"codex_not_found")
-    assert rollouts_of(home) == before
+    assert rollouts_of(due) == before
 
 
 @pytest.mark.parametrize("arguments", [(), ("--print",)])

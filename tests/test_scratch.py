@@ -21,7 +21,7 @@ from codex_checkpoints.service.compaction.request import HookRunner, Job, Reques
 from codex_checkpoints.service.refusal import Cancelled, Refusal
 from codex_checkpoints.storage import file_lock, records
 from compactions import SUMMARY, compaction, user
-from homes import Home, eventually, thread
+from homes import Home, eventually, refusal, thread
 from rollouts import FOLDER, rollout, session, shell, started, tokens, turn
 from rollouts import user as user_said
 
@@ -88,8 +88,12 @@ def ask(folder: Path, codex: str, patience: Patience | None = None) -> str:
 
 
 def failure(folder: Path, codex: str, patience: Patience | None = None) -> AskingFailed:
+    """Return how it fails; nothing of what was started is left."""
     with pytest.raises(AskingFailed) as failed:
         ask(folder, codex, patience)
+    for pid in (folder / "pids").read_text().split() if (folder / "pids").exists() else ():
+        with pytest.raises(ProcessLookupError):
+            os.killpg(int(pid), 0)
     return failed.value
 
 
@@ -98,35 +102,27 @@ def asked(folder: Path) -> list[str]:
     return [json.loads(line).get("method", "") for line in lines]
 
 
-def assert_none_is_left(folder: Path) -> None:
-    for pid in (folder / "pids").read_text().split():
-        with pytest.raises(ProcessLookupError):
-            os.killpg(int(pid), 0)
-
-
-def test_a_codex_that_takes_no_word_of_ours_is_asked_without_it(folder: Path) -> None:
-    refusing = """
+REFUSING = """
     if "threadSource" in message.get("params", {}):
         say({"id": message["id"], "error": {"code": -32600, "message": "unknown variant"}})
         continue"""
 
-    assert ask(folder, fake(folder, refusing)) == FORK
 
-    assert asked(folder)[2:5] == ["thread/fork", "thread/fork", "thread/name/set"]
-
-
-def test_it_is_asked_for_a_fork_a_compaction_and_to_put_the_fork_away(folder: Path) -> None:
-    assert ask(folder, fake(folder)) == FORK
+@pytest.mark.parametrize("behaviour", ["pass", REFUSING], ids=["new", "old"])
+def test_it_is_asked_for_a_fork_a_compaction_and_to_put_the_fork_away(
+    folder: Path, behaviour: str
+) -> None:
+    """A Codex that takes no word of ours is asked without it."""
+    assert ask(folder, fake(folder, behaviour)) == FORK
 
     assert asked(folder) == [
-        "initialize",
-        "initialized",
-        "thread/fork",
-        "thread/name/set",
-        "thread/compact/start",
-        "thread/archive",
+        *("initialize", "initialized"),
+        *["thread/fork"] * (1 if behaviour == "pass" else 2),
+        *("thread/name/set", "thread/compact/start", "thread/archive"),
     ]
-    assert_none_is_left(folder)
+    (pid,) = (folder / "pids").read_text().split()
+    with pytest.raises(ProcessLookupError):
+        os.killpg(int(pid), 0)
 
 
 def test_the_fork_is_put_away_where_it_fails(folder: Path) -> None:
@@ -137,7 +133,15 @@ def test_the_fork_is_put_away_where_it_fails(folder: Path) -> None:
     assert isinstance(failed, RequestDeclined)
     assert failed.reason == "no credit left"
     assert asked(folder)[-1] == "thread/archive"
-    assert_none_is_left(folder)
+
+
+FORK_OTHERWISE = {
+    "names no fork": {},
+    "names the thread itself": {"thread": {"id": THREAD}},
+    "names a path": {"thread": {"id": "../../x"}},
+    "names a list": {"thread": [7]},
+    "has no result": None,
+}
 
 
 @pytest.mark.parametrize(
@@ -145,17 +149,10 @@ def test_the_fork_is_put_away_where_it_fails(folder: Path) -> None:
     [
         pytest.param("sys.exit(3)", COMPACTED, id="ends at once"),
         pytest.param("print('{') or sys.exit()", COMPACTED, id="talks nonsense and ends"),
-        pytest.param("RESULTS['thread/fork'] = {}", COMPACTED, id="names no fork"),
-        pytest.param(
-            f"RESULTS['thread/fork'] = {{'thread': {{'id': '{THREAD}'}}}}",
-            COMPACTED,
-            id="names the thread itself",
+        *(
+            pytest.param(f"RESULTS['thread/fork'] = {result}", COMPACTED, id=name)
+            for name, result in FORK_OTHERWISE.items()
         ),
-        pytest.param(
-            "RESULTS['thread/fork'] = {'thread': {'id': '../../x'}}", COMPACTED, id="names a path"
-        ),
-        pytest.param("RESULTS['thread/fork'] = {'thread': [7]}", COMPACTED, id="names a list"),
-        pytest.param("RESULTS['thread/fork'] = None", COMPACTED, id="has no result"),
         pytest.param("pass", "end()", id="compacts nothing"),
         pytest.param("pass", "end('interrupted')", id="is interrupted"),
         pytest.param("pass", "end('failed', 'no object')", id="fails without a word"),
@@ -164,10 +161,7 @@ def test_the_fork_is_put_away_where_it_fails(folder: Path) -> None:
     ],
 )
 def test_a_codex_that_does_otherwise_has_failed(folder: Path, behaviour: str, summary: str) -> None:
-    failed = failure(folder, fake(folder, behaviour, summary))
-
-    assert failed.code == "codex_failed"
-    assert_none_is_left(folder)
+    assert failure(folder, fake(folder, behaviour, summary)).code == "codex_failed"
 
 
 @pytest.mark.parametrize(
@@ -181,16 +175,14 @@ def test_a_codex_that_does_otherwise_has_failed(folder: Path, behaviour: str, su
         pytest.param("[tell('noise', number=each) for each in range(999)]", id="much of it"),
         pytest.param("say({'method': 'turn/completed', 'params': [FORK]})", id="no params"),
         pytest.param("say({'method': 7, 'id': 1})", id="a method that is none"),
+        pytest.param(
+            "say({'method': 'turn/completed', 'params': {'threadId': 'x', 'turn': {}}})",
+            id="another thread",
+        ),
     ],
 )
 def test_noise_in_between_is_passed_over(folder: Path, noise: str) -> None:
-    assert ask(folder, fake(folder, noise)) == FORK
-
-
-def test_what_another_thread_does_is_passed_over(folder: Path) -> None:
-    other = "say({'method': 'turn/completed', 'params': {'threadId': 'x', 'turn': {}}})"
-
-    assert ask(folder, fake(folder, summary=f"{other}; {COMPACTED}")) == FORK
+    assert ask(folder, fake(folder, noise, f"{noise}; {COMPACTED}")) == FORK
 
 
 def test_what_codex_asks_of_us_is_declined(folder: Path) -> None:
@@ -202,20 +194,21 @@ def test_what_codex_asks_of_us_is_declined(folder: Path) -> None:
     assert '{"id":"q1","error":{"code":-32601,' in (folder / "asked").read_text()
 
 
-@pytest.mark.parametrize("at", ["initialize", "thread/fork", "thread/compact/start"])
-def test_one_that_hangs_is_given_up_after_its_time(folder: Path, at: str) -> None:
+@pytest.mark.parametrize("at", ["initialize", "thread/fork", "thread/compact/start", "flood"])
+def test_one_that_hangs_or_floods_us_is_given_up_after_its_time(
+    folder: Path, at: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     codex = fake(folder, f"if method == '{at}': time.sleep(600)")
-    scratch_limit = 1.0 if at == "thread/compact/start" else None
+    if at == "flood":
+        codex = fake(folder, "while True: tell('noise', text='x' * 100_000)")
+    elif at == "thread/compact/start":
+        monkeypatch.setattr(program, "SECONDS_TO_ARCHIVE", 1.0)
     began = time.monotonic()
 
-    with pytest.MonkeyPatch.context() as patched:
-        if scratch_limit is not None:
-            patched.setattr(program, "SECONDS_TO_ARCHIVE", scratch_limit)
-        failed = failure(folder, codex, Patience(1))
+    failed = failure(folder, codex, Patience(1))
 
     assert (failed.code, str(failed)) == ("timed_out", "Codex gave no answer within 1 seconds")
     assert time.monotonic() - began < 60
-    assert_none_is_left(folder)
 
 
 def test_what_it_has_started_ends_with_it(folder: Path) -> None:
@@ -225,17 +218,13 @@ def test_what_it_has_started_ends_with_it(folder: Path) -> None:
         " subprocess.Popen(['sleep', '600'], pass_fds=[held.fileno()]); time.sleep(600)"
     )
 
-    assert failure(folder, fake(folder, start), Patience(1)).code == "timed_out"
+    with pytest.raises(AskingFailed) as failed:
+        ask(folder, fake(folder, start), Patience(1))
+
+    assert failed.value.code == "timed_out"
 
     with (folder / "held").open("w") as file:
         assert eventually(lambda: file_lock.take(file.fileno()))
-
-
-def test_one_that_floods_us_is_given_up_as_well(folder: Path) -> None:
-    codex = fake(folder, "while True: tell('noise', text='x' * 100_000)")
-
-    assert failure(folder, codex, Patience(1)).code == "timed_out"
-    assert_none_is_left(folder)
 
 
 def test_it_can_be_cancelled_while_the_model_is_at_work(folder: Path) -> None:
@@ -254,7 +243,6 @@ def test_it_can_be_cancelled_while_the_model_is_at_work(folder: Path) -> None:
 
     assert failed.code == "cancelled"
     assert asked(folder)[-1] == "thread/archive"
-    assert_none_is_left(folder)
 
 
 def test_a_fork_that_stays_is_told_of_in_the_log(
@@ -282,9 +270,7 @@ def test_codex_knows_by_its_surroundings_that_it_works_on_a_fork(folder: Path) -
     assert (told["CODEX_CHECKPOINTS_SCRATCH"], told["CODEX_HOME"]) == ("1", str(folder))
 
 
-def test_a_hook_that_is_called_for_a_fork_says_and_notes_nothing(tmp_path: Path) -> None:
-    home = Home(tmp_path)
-
+def test_a_hook_that_is_called_for_a_fork_says_and_notes_nothing(home: Home) -> None:
     done = python.run(
         [sys.executable, "-m", "codex_checkpoints", "hook"],
         env=home.environment({"CODEX_CHECKPOINTS_SCRATCH": "1"}),
@@ -306,35 +292,24 @@ def errand(error: AskingFailed) -> Job:
 
 
 def refused(error: AskingFailed) -> Refusal:
-    with pytest.raises(Refusal) as failed:
-        errand(error).run(lambda: False)
-    return failed.value
+    return refusal(lambda: errand(error).run(lambda: False))
 
 
 def test_what_codex_said_is_one_short_line_without_secrets() -> None:
     refusal = refused(RequestDeclined("401:\n\x1b[31mkey sk-proj-" + "a1B2" * 12 + " " + "x" * 500))
 
     reason = str(refusal.facts["reason"])
-    assert refusal.code == "codex_failed"
     assert reason.startswith("401:")
-    assert "a1B2" not in reason
-    assert "\x1b" not in reason
-    assert len(reason) == 300
+    assert not [text for text in ("a1B2", "\x1b", "\n") if text in reason]
+    assert (refusal.code, len(reason)) == ("codex_failed", 300)
     assert refusal.message == f"Codex made no summary: {reason}"
 
 
-def test_a_codex_that_gives_no_reason_is_told_of_all_the_same() -> None:
+def test_every_failure_is_told_and_who_cancelled_gets_no_refusal() -> None:
     assert refused(RequestDeclined("")).message == "Codex made no summary: it did not say why"
-
-
-def test_a_time_that_was_up_is_told_with_the_way_out() -> None:
-    refusal = refused(AskingFailed("timed_out", "late"))
-
-    assert (refusal.code, refusal.facts["seconds"]) == ("timed_out", 300.0)
-    assert "codexTimeoutSeconds" in str(refusal.facts["hint"])
-
-
-def test_who_cancelled_gets_no_refusal() -> None:
+    late = refused(AskingFailed("timed_out", "late"))
+    assert (late.code, late.facts["seconds"]) == ("timed_out", 300.0)
+    assert "codexTimeoutSeconds" in str(late.facts["hint"])
     with pytest.raises(Cancelled):
         errand(AskingFailed("cancelled", "no longer wanted")).run(lambda: True)
 
@@ -357,17 +332,9 @@ def test_who_made_it_is_told_from_what_nobody_else_can_read(
 
 
 def long_session(form: str = "paginated", calls: int = 9) -> bytes:
-    return rollout(
-        session(form=cast("Any", form)),
-        *(
-            turn(
-                user_said(f"Fix {each}."),
-                shell("make test", output=OUTPUT),
-                tokens(9_000, window=WINDOW),
-            )
-            for each in range(calls)
-        ),
-    )
+    work = (shell("make test", output=OUTPUT), tokens(9_000, window=WINDOW))
+    turns = (turn(user_said(f"Fix {each}."), *work) for each in range(calls))
+    return rollout(session(form=cast("Any", form)), *turns)
 
 
 def outside(asked_for: list[Any], answer: str = thread(9)) -> HookRunner:
@@ -387,9 +354,9 @@ WISH = Request(thread(1), strategy="codex")
 
 @pytest.mark.parametrize("form", ["paginated", "legacy"])
 def test_what_is_handed_over_fits_into_the_window_with_every_word_of_the_user(
-    tmp_path: Path, form: str
+    home: Home, form: str
 ) -> None:
-    home, asked_for = Home(tmp_path), list[Any]()
+    asked_for = list[Any]()
     home.put(long_session(form))
 
     with home.house() as house:
@@ -404,8 +371,8 @@ def test_what_is_handed_over_fits_into_the_window_with_every_word_of_the_user(
     assert (excerpt.model, excerpt.cwd) == (None, FOLDER)
 
 
-def test_a_session_that_fits_is_forked(tmp_path: Path) -> None:
-    home, asked_for = Home(tmp_path), list[Any]()
+def test_a_session_that_fits_is_forked(home: Home) -> None:
+    asked_for = list[Any]()
     home.put(long_session(calls=1))
 
     with home.house() as house:
@@ -415,69 +382,51 @@ def test_a_session_that_fits_is_forked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("fork", [9, 2], ids=["no such session", "nothing compacted"])
-def test_a_fork_without_a_summary_installs_nothing(tmp_path: Path, fork: int) -> None:
-    home = Home(tmp_path)
+def test_a_fork_without_a_summary_installs_nothing(home: Home, fork: int) -> None:
     source = home.put(long_session())
     home.put(long_session().replace(thread(1).encode(), thread(2).encode()), number=2)
     before = source.read_bytes()
 
-    with home.house() as house, pytest.raises(Refusal) as refused:
-        Compacting(house.sessions, outside([], thread(fork))).compact(WISH)
-
-    assert refused.value.code == "codex_failed"
+    with home.house() as house:
+        compacting = Compacting(house.sessions, outside([], thread(fork)))
+        assert refusal(lambda: compacting.compact(WISH)).code == "codex_failed"
     assert source.read_bytes() == before
     assert list(home.state.glob("sessions/*/compactions.jsonl")) == []
+
+
+HUGE = turn(user_said("x" * 9 * WINDOW), tokens(9, window=WINDOW))
 
 
 @pytest.mark.parametrize(
     ("data", "wish", "code"),
     [
-        pytest.param(
-            rollout(session(), started("t"), user_said("Fix it.")),
-            WISH,
-            "turn_not_complete",
-            id="open turn",
-        ),
-        pytest.param(rollout(session()), WISH, "missing_context", id="empty"),
-        pytest.param(
-            rollout(
-                session(),
-                turn(user_said("x" * 9 * WINDOW), tokens(9, window=WINDOW)),
-            ),
-            WISH,
-            "item_too_large",
-            id="one message too large",
-        ),
-        pytest.param(
-            long_session(), evolve(WISH, placement="mid_turn"), "unsupported_placement", id="mid"
-        ),
+        (rollout(session(), started("t"), user_said("Fix it.")), WISH, "turn_not_complete"),
+        (rollout(session()), WISH, "missing_context"),
+        (rollout(session(), HUGE), WISH, "item_too_large"),
+        (long_session(), evolve(WISH, placement="mid_turn"), "unsupported_placement"),
     ],
+    ids=["open turn", "empty", "one message too large", "mid"],
 )
 def test_what_would_be_refused_anyway_is_refused_before_codex_is_asked(
-    tmp_path: Path, data: bytes, wish: Request, code: str
+    home: Home, data: bytes, wish: Request, code: str
 ) -> None:
-    home, asked_for = Home(tmp_path), list[Any]()
+    asked_for = list[Any]()
     home.put(data)
 
-    with home.house() as house, pytest.raises(Refusal) as refused:
-        Compacting(house.sessions, outside(asked_for)).compact(wish)
+    with home.house() as house:
+        compacting = Compacting(house.sessions, outside(asked_for))
+        assert refusal(lambda: compacting.compact(wish)).code == code
 
-    assert refused.value.code == code
     assert asked_for == []
 
 
-def test_the_setting_says_how_long_codex_may_take_and_the_request_knows_better(
-    tmp_path: Path,
-) -> None:
-    home = Home(tmp_path)
+def test_the_setting_says_how_long_codex_may_take_and_the_request_knows_better(home: Home) -> None:
     home.put(long_session(calls=1))
     home.config("codexTimeoutSeconds = 7")
 
     with home.house() as house:
         compacting = Compacting(house.sessions, outside([]))
         for wish, seconds in [(WISH, 7.0), (evolve(WISH, seconds=3.0), 3.0)]:
-            with pytest.raises(Refusal) as refused:
-                compacting.preview(wish)
-            assert refused.value.code == "no_preview"
-            assert refused.value.facts["seconds"] == seconds
-            assert refused.value.facts["tokensBefore"] == 9_000
+            refused = refusal(lambda wish=wish: compacting.preview(wish))
+            told = (refused.code, refused.facts["seconds"], refused.facts["tokensBefore"])
+            assert told == ("no_preview", seconds, 9_000)
