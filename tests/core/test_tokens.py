@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from codex_checkpoints.core.history.tokens import (
     Context,
     Thresholds,
-    Usage,
     WindowSize,
     approximate_tokens,
     context,
@@ -17,6 +16,7 @@ from codex_checkpoints.core.history.tokens import (
     thresholds,
     window_size,
 )
+from codex_checkpoints.core.rollout.items import Tokens
 from histories import history
 from rollouts import WINDOW, compacted, event, rollout, session, shell, tokens, turn, user
 
@@ -75,7 +75,7 @@ def test_without_any_report_the_history_is_estimated():
 
 
 def test_more_than_the_window_holds_is_flagged():
-    usage = Usage(total=300_000, input=299_000, window=258_400)
+    usage = Tokens(total=300_000, input=299_000, window=258_400)
 
     assert context(usage, None, stale=False).flagged
     assert not context(usage, 5, stale=True).flagged

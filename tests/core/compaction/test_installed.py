@@ -14,9 +14,11 @@ from codex_checkpoints.core.compaction.installed import (
     token_count,
 )
 from codex_checkpoints.core.history.items import replacement_of
-from codex_checkpoints.core.history.tokens import context, usage_of
+from codex_checkpoints.core.history.tokens import context
 from codex_checkpoints.core.history.windows import Chain, begun
 from codex_checkpoints.core.rollout.fields import Json, object_of
+from codex_checkpoints.core.rollout.items import Tokens
+from codex_checkpoints.core.rollout.parsing import item_of
 from compactions import user
 
 ITEMS = [user("fix the login"), user("handoff\n")]
@@ -114,7 +116,9 @@ def test_without_an_earlier_report_the_sums_begin_at_zero(last: Json | None) -> 
 
 
 def test_the_weight_reads_as_an_estimate_until_a_call_is_reported() -> None:
-    found = context(usage_of(token_count(77, None).payload), None, stale=False)
+    report = item_of("event_msg", token_count(77, None).payload, bare=False)
+    assert isinstance(report, Tokens)
+    found = context(report, None, stale=False)
 
     assert (found.tokens, found.source) == (77, "estimated")
 

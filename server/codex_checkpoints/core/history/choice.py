@@ -19,12 +19,10 @@ from codex_checkpoints.core.history.survey import (
     Mark,
     Outline,
     Settings,
-    TakenBack,
-    TaskBegan,
-    TaskEnded,
     WorldState,
 )
 from codex_checkpoints.core.history.windows import Chain, begun
+from codex_checkpoints.core.rollout.items import RolledBack, TaskEnded, TaskStarted
 from codex_checkpoints.values import define, frozen
 
 
@@ -121,9 +119,9 @@ def _stretches(marks: Sequence[Mark]) -> Iterator[_Stretch | int]:
     stretch: _Stretch | None = None
     for mark in reversed(marks):
         match mark:
-            case TakenBack(turns=turns):
+            case RolledBack(turns=turns):
                 yield turns
-            case TaskBegan():
+            case TaskStarted():
                 if stretch is not None:
                     yield stretch
                     stretch = None

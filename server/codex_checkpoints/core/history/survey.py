@@ -19,10 +19,11 @@ from codex_checkpoints.core.history.items import (
     texts,
 )
 from codex_checkpoints.core.history.speakers import begins_turn, is_prompt, is_summary
-from codex_checkpoints.core.history.tokens import Usage
 from codex_checkpoints.core.history.window_ids import first_window, window_id_of
-from codex_checkpoints.core.rollout.fields import Json, list_of, object_of, text_of, whole_of
+from codex_checkpoints.core.rollout.fields import Json, list_of, object_of, text_of
+from codex_checkpoints.core.rollout.items import RolledBack, TaskEnded, TaskStarted, Tokens
 from codex_checkpoints.core.rollout.ours import is_ours
+from codex_checkpoints.core.rollout.parsing import item_of
 from codex_checkpoints.core.rollout.reader import NOTED, WHOLE, Line, Place, Reader
 from codex_checkpoints.values import define, frozen
 
@@ -142,7 +143,7 @@ class Openings:
         self._fresh = self._reported = False
         self._used_before_item = self._used
 
-    def reported(self, usage: Usage) -> None:
+    def reported(self, usage: Tokens) -> None:
         """Note a report of tokens; only the first behind an item is one of use.
 
         A report above the window is believed only where it is an estimate (ROL-9, DSC-55).
@@ -176,19 +177,6 @@ class Openings:
 
 
 @frozen
-class TaskBegan:
-    """Codex began to work on a submission."""
-
-
-@frozen
-class TaskEnded:
-    """Codex stopped working on a submission."""
-
-    turn_id: str | None
-    aborted: bool
-
-
-@frozen
 class ItemsAdded:
     """Items of the history; with `turn` one of them is a user's prompt or an agent's message."""
 
@@ -210,14 +198,7 @@ class WorldState:
     full: bool
 
 
-@frozen
-class TakenBack:
-    """A rollback of the newest user turns."""
-
-    turns: int
-
-
-Mark = TaskBegan | TaskEnded | ItemsAdded | Settings | WorldState | TakenBack | Compaction
+Mark = TaskStarted | TaskEnded | ItemsAdded | Settings | WorldState | RolledBack | Compaction
 
 
 @frozen
@@ -236,7 +217,7 @@ class Outline:
     opened_seq: int
     opened_at: str | None
     instructions: int
-    usage: Usage | None
+    usage: Tokens | None
     stale: bool
     seq: int
 
@@ -256,7 +237,7 @@ class Survey:
         self._openings = Openings()
         self._start = Place(0, 0)
         self._opened: tuple[int, str | None] | None = None
-        self._usage: Usage | None = None
+        self._usage: Tokens | None = None
         self._stale = False
         self._file = -1
         self._cut = cut
@@ -316,7 +297,7 @@ class Survey:
             case "response_item":
                 self._response_item(line)
             case "event_msg":
-                self._event(line.payload)
+                self._event(line)
             case "session_meta":
                 self._session_meta(line, first=first)
             case "compacted":
@@ -361,28 +342,30 @@ class Survey:
         elif turn and not last.turn:
             self._marks[-1] = ItemsAdded(turn=True)
 
-    def _event(self, payload: Json) -> None:
-        turn_id = text_of(payload.get("turn_id"))
-        match payload.get("type"):
-            case "task_started" | "turn_started":
-                self._openings.began()
-                self._marks.append(TaskBegan())
-            case "task_complete" | "turn_complete" | "turn_aborted" as how:
-                self._openings.ended()
-                self._marks.append(TaskEnded(turn_id, aborted=how == "turn_aborted"))
-            case "thread_rolled_back":
-                self._marks.append(TakenBack(whole_of(payload.get("num_turns")) or 0))
-            case "user_message":
+    def _event(self, line: Line) -> None:
+        if line.tag == "user_message":
+            self._openings.prompted()
+            self._added(turn=True)
+        elif line.tag == "item_completed":
+            if line.inner == "UserMessage":
                 self._openings.prompted()
-                self._added(turn=True)
-            case "item_completed":
-                if object_of(payload.get("item")).get("type") == "UserMessage":
-                    self._openings.prompted()
-            case "token_count":
-                usage = tokens.usage_of(payload)
-                if usage is not None:
-                    self._usage, self._stale, self.last_report = usage, False, payload
-                    self._openings.reported(usage)
+        elif line.tag in _EVENTS:
+            self._report(line)
+
+    def _report(self, line: Line) -> None:
+        item = item_of(line.kind, line.payload, bare=line.bare)
+        match item:
+            case TaskStarted():
+                self._openings.began()
+                self._marks.append(item)
+            case TaskEnded():
+                self._openings.ended()
+                self._marks.append(item)
+            case RolledBack():
+                self._marks.append(item)
+            case Tokens():
+                self._usage, self._stale, self.last_report = item, False, line.payload
+                self._openings.reported(item)
             case _:
                 pass
 

@@ -13,7 +13,8 @@ from typing import Literal
 import orjson
 
 from codex_checkpoints.core.history.items import Item
-from codex_checkpoints.core.rollout.fields import Json, is_list, object_of, text_of, whole_of
+from codex_checkpoints.core.rollout.fields import is_list, object_of, text_of
+from codex_checkpoints.core.rollout.items import Tokens
 from codex_checkpoints.values import frozen
 
 Source = Literal["reported", "estimated"]
@@ -30,25 +31,6 @@ UNKNOWN_OUTPUT = 128_000
 
 
 @frozen
-class Usage:
-    """One report: the tokens of the last call, those of its input, and the window."""
-
-    total: int
-    input: int | None
-    window: int | None
-
-    @property
-    def is_estimate(self) -> bool:
-        """Return whether Codex estimated this itself, as it does after a compaction (JUN-28)."""
-        return self.input == 0 and self.total > 0
-
-    @property
-    def is_impossible(self) -> bool:
-        """Return whether the report exceeds the window (ROL-9)."""
-        return self.window is not None and self.total > self.window
-
-
-@frozen
 class Context:
     """The tokens in use, None where not known; `flagged` values decide nothing."""
 
@@ -58,18 +40,7 @@ class Context:
     window: int | None
 
 
-def usage_of(payload: Json) -> Usage | None:
-    """Read a `token_count`; None for one without the last call (ROL-9)."""
-    info = object_of(payload.get("info"))
-    last = object_of(info.get("last_token_usage"))
-    total = whole_of(last.get("total_tokens"))
-    if total is None:
-        return None
-    window = whole_of(info.get("model_context_window"))
-    return Usage(total, whole_of(last.get("input_tokens")), window)
-
-
-def context(usage: Usage | None, estimate: int | None, *, stale: bool) -> Context:
+def context(usage: Tokens | None, estimate: int | None, *, stale: bool) -> Context:
     """Return the tokens in use: the newest report, else the estimate (JUN-28, CKP-28, CKP-29).
 
     `stale`: a window was opened after the report.

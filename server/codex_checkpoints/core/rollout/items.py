@@ -100,11 +100,21 @@ class UserMessage:
 
 @frozen
 class Tokens:
-    """The tokens of the last model call, and its window (ROL-9)."""
+    """The tokens of the last model call, those of its input, and the window (ROL-9)."""
 
-    total: int | None
+    total: int
     input: int | None
     window: int | None
+
+    @property
+    def is_estimate(self) -> bool:
+        """Return whether Codex estimated this itself, as it does after a compaction (JUN-28)."""
+        return self.input == 0 and self.total > 0
+
+    @property
+    def is_impossible(self) -> bool:
+        """Return whether the report exceeds the window."""
+        return self.window is not None and self.total > self.window
 
 
 @frozen
