@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from enum import StrEnum
+from typing import Literal
 
 from attrs import evolve
 
@@ -29,13 +29,12 @@ from codex_checkpoints.core.rollout.items import (
 from codex_checkpoints.core.rollout.turns import Steps
 from codex_checkpoints.values import frozen
 
+Needs = Literal["outcome", "success", "text"]
+"""What an answer must have, so that a call counts.
 
-class Needs(StrEnum):
-    """What the outcome must have, so that a call counts."""
-
-    OUTCOME = "outcome"  # any answer: an interrupted command did run
-    SUCCESS = "success"  # a patch that was applied answers `Success.`
-    TEXT = "text"  # any answer, and its hash is recorded
+`outcome`: any answer will do; an interrupted command did run.  `success`: a patch that was applied
+answers `Success.`.  `text`: any answer will do, and its hash is recorded.
+"""
 
 
 @frozen
@@ -82,7 +81,7 @@ def needs_success(call: ToolCall) -> bool:
     if call.is_command and not _holds_patch(call.arguments):
         return False
     expected = _expected_of(call)
-    return bool(expected) and all(each.needs is Needs.SUCCESS for each in expected)
+    return bool(expected) and all(each.needs == "success" for each in expected)
 
 
 def _holds_patch(arguments: object) -> bool:
@@ -152,13 +151,10 @@ def hash_of(texts: tuple[str, ...]) -> str | None:
 
 
 def _happened(expected: Expected, texts: tuple[str, ...], digest: str | None) -> tuple[Seen, ...]:
-    match expected.needs:
-        case Needs.OUTCOME:
-            return expected.seen
-        case Needs.SUCCESS:
-            return expected.seen if any("Success." in text for text in texts) else ()
-        case Needs.TEXT:
-            return tuple(evolve(seen, hash=digest) for seen in expected.seen)
+    if expected.needs == "text":
+        return tuple(evolve(seen, hash=digest) for seen in expected.seen)
+    applied = expected.needs == "outcome" or any("Success." in text for text in texts)
+    return expected.seen if applied else ()
 
 
 def _command_seen(run: CommandRun) -> tuple[Seen, ...]:
@@ -193,28 +189,20 @@ def _expected(call: ToolCall) -> tuple[Expected, ...]:
     """Return what a call is about to do; nothing if its arguments cannot be parsed."""
     name, arguments = call.name, call.arguments
     server, tool = _tool_name(call)
-    if server is not None:
-        ours = tool in _OURS_TO_THE_MODEL
-        return () if ours else (Expected(Needs.TEXT, (_answer_of(f"{server}.{tool}", call),)),)
-    if name in SHELLS:
+    if server is None and name in SHELLS:
         return _expected_of_shell(arguments, call.call_id)
-    if name in _PATCHES:
+    if server is None and name in _PATCHES:
         text = arguments if isinstance(arguments, str) else _first(arguments, "input", "patch")
-        if not isinstance(text, str):
-            return ()
-        return (Expected(Needs.SUCCESS, _patched(text, call.call_id)),)
-    if name in _VIEWS:
+        return (Expected("success", _patched(text, call.call_id)),) if isinstance(text, str) else ()
+    if server is None and name in _VIEWS:
         path = _first(arguments, _VIEWS[name])
-        if not isinstance(path, str):
-            return ()
-        return (Expected(Needs.OUTCOME, (Seen("file", path, "read"),)),)
-    if name in _SILENT or name == "exec":
+        seen = Seen("file", path, "read") if isinstance(path, str) else None
+        return () if seen is None else (Expected("outcome", (seen,)),)
+    ours = _OURS_TO_THE_MODEL if server else {*_SILENT, "exec"}
+    if tool in ours:
         return ()
-    return (Expected(Needs.TEXT, (_answer_of(tool, call),)),)
-
-
-def _answer_of(tool: str, call: ToolCall) -> Seen:
-    return Seen("tool_output", f"{tool}/{call.call_id}", "call")
+    whole = tool if server is None else f"{server}.{tool}"
+    return (Expected("text", (Seen("tool_output", f"{whole}/{call.call_id}", "call"),)),)
 
 
 def _expected_of_shell(arguments: object, call_id: str) -> tuple[Expected, ...]:
@@ -231,9 +219,9 @@ def _expected_of_shell(arguments: object, call_id: str) -> tuple[Expected, ...]:
         return ()
     if patched is not None:
         files = _patched(patched.text, call_id, _inside(folder, patched.folder))
-        return (Expected(Needs.SUCCESS, files),)
+        return (Expected("success", files),)
     reading = shell.read_script(script) if argv is None else shell.read_argv(argv)
-    return (Expected(Needs.OUTCOME, _command(script, reading, folder)),)
+    return (Expected("outcome", _command(script, reading, folder)),)
 
 
 def _patch_in(script: str) -> shell.ShellPatch | None:
