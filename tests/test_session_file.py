@@ -533,7 +533,9 @@ def test_a_session_can_be_read_up_to_a_line(home: Files):
         ended = home.open(2).now().state.turns.turns[number]
         assert ended.ended is not None
 
-        at = open_session(FILES, path, home.locate, until=ended.ended)
+        replay = Replay()
+        replay.until = ended.ended
+        at = open_session(FILES, path, home.locate, replay=replay)
 
         found = at.now().checkpoint((), {})
         assert (found.seq, task(found), set(found.artifacts)) == (ended.ended_seq, text, {"one.py"})

@@ -86,9 +86,16 @@ class Event:
     params: type
 
 
-def _method(name: str, run: Callable[..., Any], *titles: str, **flags: bool) -> Method:
+def _method(
+    name: str,
+    run: Callable[..., Any],
+    title: str | None = None,
+    preview: str | None = None,
+    **flags: bool,
+) -> Method:
     """Return a method whose records are those that its operation declares."""
-    return Method(f"checkpoints/{name}", *services.records_of(run), run, *titles, **flags)
+    records = services.records_of(run)
+    return Method(f"checkpoints/{name}", *records, run, title, preview, **flags)
 
 
 _READING, _COMPACTING = "Reading the session", "Compacting the session"

@@ -7,8 +7,6 @@ no message is skipped.
 from __future__ import annotations
 
 import contextlib
-import os
-import signal
 import subprocess
 import threading
 import time
@@ -17,6 +15,9 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import IO, cast
 
 import orjson
+
+from codex_checkpoints.codex.hook_process import kill
+from codex_checkpoints.core.rollout.fields import is_object, object_of, text_of
 
 Message = Mapping[str, object]
 
@@ -96,12 +97,9 @@ class AppServer:
         self._send({"id": number, "method": method, "params": params}, patience)
         for message in self._messages(patience):
             if message.get("id") == number and "method" not in message:
-                result = message.get("result")
-                if isinstance(result, dict):
-                    return cast("Message", result)
-                error = message.get("error")
-                said = cast("Message", error).get("message") if isinstance(error, dict) else None
-                raise RequestDeclined(said if isinstance(said, str) else "")
+                if is_object(result := message.get("result")):
+                    return result
+                raise RequestDeclined(text_of(object_of(message.get("error")).get("message")) or "")
         raise AskingFailed("codex_failed", "Codex ended without an answer")
 
     def notify(self, method: str) -> None:
@@ -115,8 +113,8 @@ class AppServer:
         """
         for message in self._messages(self._patience):
             method, params = message.get("method"), message.get("params")
-            if isinstance(method, str) and isinstance(params, dict):
-                yield method, cast("Message", params)
+            if isinstance(method, str) and is_object(params):
+                yield method, params
         raise AskingFailed("codex_failed", "Codex ended without an answer")
 
     def end(self) -> None:
@@ -125,12 +123,12 @@ class AppServer:
             self._left = True
             self._changed.notify_all()
         if self._sending is not None and self._sending.is_alive():
-            _kill(self._child)  # it does not read, and closing would wait for that
+            kill(self._child)  # it does not read, and closing would wait for that
             self._sending.join()
         with contextlib.suppress(OSError):
             cast("IO[bytes]", self._child.stdin).close()
         self._listener.join(_GRACE)
-        _kill(self._child)  # nobody has waited for it yet, so its group is still its own
+        kill(self._child)  # nobody has waited for it yet, so its group is still its own
         self._child.wait()
         self._listener.join(_GRACE)
 
@@ -214,7 +212,7 @@ def app_server(
         client = {"name": _OUR_NAME, "title": None, "version": "1"}
         agent = server.call("initialize", {"clientInfo": client}).get("userAgent")
         server.notify("initialized")
-        yield server, agent if isinstance(agent, str) else ""
+        yield server, text_of(agent) or ""
     finally:
         server.end()
 
@@ -228,13 +226,5 @@ def _read(stream: IO[bytes]) -> Iterator[Message]:
             continue
         with contextlib.suppress(orjson.JSONDecodeError):
             message: object = orjson.loads(line)
-            if isinstance(message, dict):
-                yield cast("Message", message)
-
-
-def _kill(child: subprocess.Popen[bytes]) -> None:
-    with contextlib.suppress(OSError):
-        if hasattr(os, "killpg"):
-            os.killpg(child.pid, signal.SIGKILL)
-        else:
-            child.kill()
+            if is_object(message):
+                yield message

@@ -25,9 +25,9 @@ from codex_checkpoints.codex.entries import (
     Entries,
     Hooks,
     Unreadable,
-    table,
 )
 from codex_checkpoints.codex.spans import HEADERS, Kind, Statement, statements, value_in
+from codex_checkpoints.core.rollout.fields import object_of
 from codex_checkpoints.values import frozen
 
 BEGIN = "# >>> codex-checkpoints: added by `codex-checkpoints connect`, removed by `--remove`"
@@ -71,19 +71,19 @@ class Found:
 def found_in(text: str) -> Found:
     """Return the entries of a `config.toml`.  Raises `Unreadable`."""
     data = _parsed(text)
-    servers = table(data.get(_SERVER))
+    servers = object_of(data.get(_SERVER))
     server = servers.get(SERVER_NAME)
     ours = entries.is_our_server(server)
-    states = table(table(data.get("hooks")).get("state"))
+    states = object_of(object_of(data.get("hooks")).get("state"))
     return Found(
         entries.hooks_in(_events(data)),
-        table(server) if ours else None,
+        object_of(server) if ours else None,
         server is not None and not ours,
-        frozenset(n for n, s in states.items() if table(s).get("trusted_hash") is not None),
-        frozenset(n for n, s in states.items() if table(s).get("enabled") is False),
-        any(table(data.get("features")).get(name) is False for name in _FEATURE),
+        frozenset(n for n, s in states.items() if object_of(s).get("trusted_hash") is not None),
+        frozenset(n for n, s in states.items() if object_of(s).get("enabled") is False),
+        any(object_of(data.get("features")).get(name) is False for name in _FEATURE),
         {
-            name: table(each)
+            name: object_of(each)
             for name, each in servers.items()
             if entries.calls_us("mcp", entries.words_of(each))
             and not (ours and name == SERVER_NAME)
@@ -173,7 +173,7 @@ def _says_all(before: str, after: str, wanted: Entries) -> bool:
 
 def _additions(data: Mapping[str, object], wanted: Entries) -> dict[str, object]:
     found = entries.added_to_hooks(_events(data), wanted)
-    server = table(table(data.get(_SERVER)).get(SERVER_NAME))
+    server = object_of(object_of(data.get(_SERVER)).get(SERVER_NAME))
     if wanted.has_server and server:
         found[_SERVER] = {n: v for n, v in server.items() if n not in _CALL}
     return found
@@ -227,7 +227,7 @@ def _tables(layout: _Layout, wanted: Entries) -> tuple[list[str], list[Section]]
         is_right = there is not None and there.matcher == hook.matcher
         add(f"[[hooks.{hook.event}]]", group, outer, set() if is_right else {"matcher"})
         ours = {"command"} if hook.context_limit is None else {"command", "additionalContextLimit"}
-        add(f"[[hooks.{hook.event}.hooks]]", table(handler), old, ours)
+        add(f"[[hooks.{hook.event}.hooks]]", object_of(handler), old, ours)
     return lines, carried
 
 
@@ -279,7 +279,7 @@ class _Layout:
         self._statements = list(statements(self._body))
         data = _parsed(self._body)
         self.events = _events(data)
-        self._has_server = entries.is_our_server(table(data.get(_SERVER)).get(SERVER_NAME))
+        self._has_server = entries.is_our_server(object_of(data.get(_SERVER)).get(SERVER_NAME))
         self._sections = list(self._read())
         self._marks = self._read_marks()
 

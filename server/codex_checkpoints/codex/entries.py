@@ -12,10 +12,10 @@ import re
 import shlex
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import cast
 
 from attrs import Factory
 
+from codex_checkpoints.core.rollout.fields import is_list, list_of, object_of
 from codex_checkpoints.values import frozen
 
 SERVER_NAME = "codex-checkpoints"
@@ -163,9 +163,9 @@ def is_our_server(table: object) -> bool:
 def words_of(server: object) -> list[str]:
     """Return the command and arguments of an MCP server; none where it is no such table."""
     command, arguments = _field(server, "command"), _field(server, "args")
-    if not isinstance(command, str) or not isinstance(arguments, list):
+    if not isinstance(command, str) or not is_list(arguments):
         return []
-    return [command, *(str(word) for word in cast("list[object]", arguments))]
+    return [command, *map(str, arguments)]
 
 
 def offers_all(server: Mapping[str, object]) -> bool:
@@ -174,10 +174,8 @@ def offers_all(server: Mapping[str, object]) -> bool:
     It offers `enabled_tools`, or all without such a list, less `disabled_tools`.
     """
     allowed, banned = server.get("enabled_tools"), server.get("disabled_tools")
-    return server.get("enabled") is not False and not any(
-        (isinstance(allowed, list) and tool not in allowed)
-        or (isinstance(banned, list) and tool in banned)
-        for tool in TOOLS
+    return server.get("enabled") is not False and all(
+        (not is_list(allowed) or tool in allowed) and tool not in list_of(banned) for tool in TOOLS
     )
 
 
@@ -276,17 +274,12 @@ class Handler:
 
 def events_of(hooks: object) -> dict[str, list[object]]:
     """Return the groups of each event of a table of hooks."""
-    return {
-        event: cast("list[object]", groups)
-        for event, groups in table(hooks).items()
-        if isinstance(groups, list)
-    }
+    return {event: groups for event, groups in object_of(hooks).items() if is_list(groups)}
 
 
 def handlers_of(group: object) -> list[object]:
     """Return the handlers of a group of hooks."""
-    found = _field(group, "hooks")
-    return list(cast("list[object]", found)) if isinstance(found, list) else []
+    return list_of(_field(group, "hooks"))
 
 
 def handlers_in(groups: Iterable[object]) -> Iterator[Handler]:
@@ -308,7 +301,7 @@ def added_to_hooks(events: Events, wanted: Entries) -> dict[str, object]:
     found = {hook.event: to_replace(events.get(hook.event, ())) for hook in wanted.hooks}
     ours = {"command", "additionalContextLimit"}
     return {
-        event: {name: value for name, value in table(there.said).items() if name not in ours}
+        event: {name: value for name, value in object_of(there.said).items() if name not in ours}
         for event, there in found.items()
         if there is not None
     }
@@ -335,17 +328,17 @@ def without_ours(events: Events) -> dict[str, list[object]]:
             if len(rest) == len(handlers_of(group)):
                 left[event].append(group)
             elif rest:
-                left[event].append({**table(group), "hooks": rest})
+                left[event].append({**object_of(group), "hooks": rest})
     return left
 
 
 def foreign(data: Mapping[str, object]) -> dict[str, object]:
     """Return a parsed file without our entries, and without tables that are empty then."""
     rest = dict(data)
-    servers = dict(table(rest.pop("mcp_servers", None)))
+    servers = dict(object_of(rest.pop("mcp_servers", None)))
     if is_our_server(servers.get(SERVER_NAME)):
         del servers[SERVER_NAME]
-    hooks = {**table(rest.get("hooks")), **without_ours(events_of(rest.pop("hooks", None)))}
+    hooks = {**object_of(rest.get("hooks")), **without_ours(events_of(rest.pop("hooks", None)))}
     kept = {name: value for name, value in hooks.items() if value not in ([], {})}
     return {**rest, "mcp_servers": servers, "hooks": kept}
 
@@ -356,10 +349,5 @@ def _command_of(handler: object) -> list[str]:
     return split(command) if isinstance(command, str) else []
 
 
-def table(value: object) -> Mapping[str, object]:
-    """Return a value as a table; an empty one where it is none."""
-    return cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {}
-
-
 def _field(value: object, name: str) -> object:
-    return table(value).get(name)
+    return object_of(value).get(name)

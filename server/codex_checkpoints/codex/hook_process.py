@@ -69,7 +69,8 @@ def run(
         speaking.start()
         end = _waited(child, seconds, cancelled)
     finally:
-        _end(child)
+        kill(child)
+        child.wait()
         for thread in (speaking, listening):
             if thread.ident is not None:
                 thread.join(_GRACE)
@@ -103,11 +104,10 @@ def _listen(stdout: IO[bytes], said: bytearray) -> None:
             said += data
 
 
-def _end(child: subprocess.Popen[bytes]) -> None:
-    """End the program and, where the system knows groups, all that it started."""
+def kill(child: subprocess.Popen[bytes]) -> None:
+    """Kill a program and, where the system knows groups, all that it started."""
     with contextlib.suppress(OSError):
         if sys.platform == "win32":
             child.kill()
         else:
             os.killpg(child.pid, signal.SIGKILL)
-    child.wait()

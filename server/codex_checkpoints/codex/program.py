@@ -1,13 +1,8 @@
 """Codex's own program: its path, its version, and requests to its app server.
 
-The request for hooks names no session, and starts no turn, MCP server or hook.
-
-Codex itself archives threads where it keeps a database: a thread that is moved without it cannot be
-resumed. Without a database `threads` moves the files.
-
-A scratch fork is a copy of a thread that Codex compacts and archives; the thread stays as it is.
-Codex makes the summary by its own configuration, account, model and network. Codex ends when we do,
-since its input ends; a killed process leaves a fork that its head identifies.
+Where Codex keeps a database, a thread that is archived without it cannot be resumed.  A scratch
+fork is a copy of a thread that Codex compacts, by its own configuration and model, and archives; a
+killed process leaves a fork that its head identifies.
 """
 
 from __future__ import annotations
@@ -18,7 +13,6 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import cast
 
 from codex_checkpoints.codex import IN_SCRATCH, SCRATCH
 from codex_checkpoints.codex.app_server import (
@@ -29,6 +23,7 @@ from codex_checkpoints.codex.app_server import (
     RequestDeclined,
     app_server,
 )
+from codex_checkpoints.core.rollout.fields import list_of, object_of, text_of
 from codex_checkpoints.values import frozen
 
 logger = logging.getLogger(__name__)
@@ -128,16 +123,16 @@ def ask(codex: str, codex_home: str, cwd: str, environment: Mapping[str, str]) -
             listed = server.call("hooks/list", {"cwds": [cwd]})
         except RequestDeclined:  # it does not know this question
             listed = None
-    entries = [] if listed is None else cast("list[Mapping[str, object]]", listed.get("data") or [])
+    folders = [] if listed is None else [*map(object_of, list_of(listed.get("data")))]
     return Answer(
         None if version is None else version[1],
-        None if listed is None else tuple(hook for entry in entries for hook in _hooks(entry)),
-        tuple(str(text) for e in entries for text in cast("list[object]", e.get("warnings") or [])),
+        None if listed is None else tuple(hook for each in folders for hook in _hooks(each)),
+        tuple(str(text) for each in folders for text in list_of(each.get("warnings"))),
     )
 
 
-def _hooks(entry: Mapping[str, object]) -> Iterator[SeenHook]:
-    for hook in cast("list[Mapping[str, object]]", entry.get("hooks") or []):
+def _hooks(folder: Message) -> Iterator[SeenHook]:
+    for hook in map(object_of, list_of(folder.get("hooks"))):
         name = str(hook.get("eventName"))
         yield SeenHook(
             name[:1].upper() + name[1:],
@@ -148,12 +143,12 @@ def _hooks(entry: Mapping[str, object]) -> Iterator[SeenHook]:
         )
 
 
+@frozen
 class CodexArchive:
     """The archive of one home, as Codex keeps it."""
 
-    def __init__(self, codex_home: str, environment: Mapping[str, str]) -> None:
-        self._home = codex_home
-        self._environment = environment
+    _home: str
+    _environment: Mapping[str, str]
 
     def is_kept(self) -> bool:
         """Return whether Codex keeps a database of threads in this home."""
@@ -224,22 +219,21 @@ def compacted(
 
 
 def _begun(server: AppServer, what: str | Excerpt) -> str:
-    match what:
-        case str() as thread_id:
-            begun = _marked(server, "thread/fork", {"threadId": thread_id, "excludeTurns": True})
-        case Excerpt():
-            known = {"cwd": what.cwd, "model": what.model, "modelProvider": what.provider}
-            asked = {name: value for name, value in known.items() if value is not None}
-            begun = _marked(server, "thread/start", asked)
-    return _text(_object(begun.get("thread")), "id")
+    if isinstance(what, str):
+        begun = _marked(server, "thread/fork", {"threadId": what, "excludeTurns": True})
+    else:
+        known = {"cwd": what.cwd, "model": what.model, "modelProvider": what.provider}
+        given = {name: value for name, value in known.items() if value is not None}
+        begun = _marked(server, "thread/start", given)
+    return text_of(object_of(begun.get("thread")).get("id")) or ""
 
 
-def _marked(server: AppServer, method: str, asked: Message) -> Message:
+def _marked(server: AppServer, method: str, params: Message) -> Message:
     """Start a thread with our source in its head; not every Codex accepts one."""
     try:
-        return server.call(method, {**asked, "threadSource": SCRATCH})
+        return server.call(method, {**params, "threadSource": SCRATCH})
     except RequestDeclined:
-        return server.call(method, asked)
+        return server.call(method, params)
 
 
 def _wait(server: AppServer, thread_id: str) -> None:
@@ -248,12 +242,12 @@ def _wait(server: AppServer, thread_id: str) -> None:
         if params.get("threadId") != thread_id:
             continue
         if method == "item/completed":
-            item = _object(params.get("item"))
+            item = object_of(params.get("item"))
             happened = happened or item.get("type") == "contextCompaction"
         elif method == "turn/completed":
-            turn = _object(params.get("turn"))
+            turn = object_of(params.get("turn"))
             if turn.get("status") != "completed":
-                raise RequestDeclined(_text(_object(turn.get("error")), "message"))
+                raise RequestDeclined(text_of(object_of(turn.get("error")).get("message")) or "")
             if not happened:
                 raise RequestDeclined("")  # a hook of the user's stopped it
             return
@@ -265,12 +259,3 @@ def _put_away(server: AppServer, thread_id: str) -> None:
         server.call("thread/archive", {"threadId": thread_id}, patience)
     except AskingFailed as error:
         logger.warning("%s: the scratch fork %s is not archived", error.code, thread_id)
-
-
-def _object(value: object) -> Message:
-    return cast("Message", value) if isinstance(value, dict) else {}
-
-
-def _text(message: Message, name: str) -> str:
-    value = message.get(name)
-    return value if isinstance(value, str) else ""

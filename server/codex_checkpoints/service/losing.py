@@ -23,7 +23,7 @@ from codex_checkpoints.service.reading.session_file import (
     SessionFile,
     bases_below,
     bytes_between,
-    read_with,
+    open_session,
 )
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
@@ -207,7 +207,7 @@ def _as_it_was(
     reader = _UpTo(catalogue.reader, path, source.bytes_before)
     try:
         locate = catalogue.chains.locator(path)
-        opened = read_with(account.replay, reader, path, locate, catalogue.seeds)
+        opened = open_session(reader, path, locate, replay=account.replay, seeds=catalogue.seeds)
     except UnreadableSource:
         return None
     if reader.read_bytes.digest != source.prefix:

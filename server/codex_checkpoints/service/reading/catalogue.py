@@ -1,7 +1,6 @@
 """The index of sessions: read new and changed rollouts, and give their rows to the store (STO-14).
 
-All metadata goes through one call of the store (STO-4).  Reading is done in slices, so that a
-caller can report progress, stop, or answer others in between.
+All metadata goes through one call of the store (STO-4).
 """
 
 from __future__ import annotations
@@ -27,7 +26,6 @@ from codex_checkpoints.service.reading.session_file import (
     SessionFile,
     is_between_turns,
     open_session,
-    read_with,
 )
 from codex_checkpoints.service.refusal import Cancelled, Refusal
 from codex_checkpoints.storage.contract import (
@@ -227,7 +225,7 @@ class Catalogue:
         self.reader = PacedReader(store.reader)
         self._readers = Readers(store, self.reader, seeds)
         self.chains = Chains(store)
-        self._listener_of: Listen = _no_listener
+        self._listener_of: Listen = lambda _file: None
 
     @property
     def place(self) -> str:
@@ -301,11 +299,8 @@ class Catalogue:
         gone = [path for path, file in seen.items() if file is None and path in self.rows()]
         new, changed = self._compared(found, gone)
         self.chains.add(found.values())
-        rows: list[Row] = []
-        for file in new:
-            row = self._read(file)
-            changed |= _changed(self.rows().get(file.path), row)
-            rows.append(row)
+        rows = [self._read(file) for file in new]
+        changed = changed.union(*(_changed(self.rows().get(row.path), row) for row in rows))
         self._put(rows)
         return changed
 
@@ -343,16 +338,19 @@ class Catalogue:
 
     def read(self, row: Row, until: int | None = None) -> SessionFile:
         """Read a session afresh, to its end or up to the line at position `until`."""
-        with reading_file(row.path):
-            locate = self.chains.locator(row.path)
-            return open_session(self.reader, row.path, locate, until=until, seeds=self.seeds)
+        replay = Replay()
+        if until is not None:
+            replay.until = until
+        return self._read_anew(replay, row)
 
     def read_with(self, replay: Replay, row: Row) -> None:
         """Read a session afresh, to its end, with a replay and the folds beside it."""
+        replay.close(self._read_anew(replay, row).tail)
+
+    def _read_anew(self, replay: Replay, row: Row) -> SessionFile:
         with reading_file(row.path):
             locate = self.chains.locator(row.path)
-            opened = read_with(replay, self.reader, row.path, locate, self.seeds)
-        replay.close(opened.tail)
+            return open_session(self.reader, row.path, locate, replay=replay, seeds=self.seeds)
 
     def close(self) -> None:
         """Save large sessions, and close the store."""
@@ -385,16 +383,15 @@ class Catalogue:
         return list(new.values()), changed
 
     def _put(self, rows: list[Row]) -> None:
-        self._update((row.session_id, Patch(row=row)) for row in rows)
+        self._update([(row.session_id, Patch(row=row)) for row in rows])
 
-    def _update(self, patches: Iterable[tuple[str, Patch]]) -> None:
-        patches = tuple(patches)
+    def _update(self, patches: list[tuple[str, Patch]]) -> None:
         if patches:
             self.store.update_thread_metadata(patches)
 
     def _forget(self, paths: list[str]) -> None:
         gone = [self.rows()[path] for path in paths]
-        self._update((row.session_id, Patch(row=None, of=row.path)) for row in gone)
+        self._update([(row.session_id, Patch(row=None, of=row.path)) for row in gone])
         for row in gone:
             self._readers.let_go(row.path)
         self.chains.forget(gone)
@@ -435,10 +432,6 @@ class Catalogue:
 
     def _opened(self, path: str, also: ByteSink | None) -> SessionFile:
         return open_session(self.reader, path, self.chains.locate, seeds=self.seeds, also=also)
-
-
-def _no_listener(_file: Rollout) -> None:
-    """Return no listener."""
 
 
 def title_of(row: Row, name: str | None) -> str | None:

@@ -1,8 +1,7 @@
-"""The first pass of a compaction over a session: what its bytes show before it is read again.
+"""The first pass of a compaction: the history, the digest of the bytes, the history before a cut.
 
-One pass finds the history, the digest of the bytes, and the history in front of a cut.  Where an
-index or a checkpoint reads the session anyway, the pass takes those bytes, and later reads on
-behind them; it is dropped when the file has changed.  `history` does the second pass.
+Where an index or a checkpoint reads the session anyway, the pass takes those bytes, and later reads
+on behind them; it is dropped when the file has changed.  `history` does the second pass.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Long work: how far it is, and whether whoever asked for it still wants it.
 
-Work that reads takes steps, one for each piece or file that it has read; between two of them it can
-be stopped.  Before it changes anything it commits, and from then on it is done to the end.  So what
-was stopped has written nothing, and what could not be stopped any more is whole.
+It takes a step for each piece or file that it has read, and can be stopped between two of them.
+Before it changes anything it commits, so what was stopped has written nothing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A session read through its chain of files (ROL-5).
 
-The records of its `history_base` below the cut come first, recursively, then its own.  A base that
-is missing, too short or in a circle is reported; what can be read is read.
+The records of its `history_base` below the cut come first, then its own.  A base that is missing,
+too short or in a circle is reported.
 """
 
 from __future__ import annotations
@@ -144,31 +144,16 @@ def open_session(  # noqa: PLR0913 - each is an option of its own
     path: str,
     locate: Locate,
     *,
-    until: int | None = None,
+    replay: Replay | None = None,
     seeds: Seeds = no_seed,
     also: ByteSink | None = None,
 ) -> SessionFile:
-    """Read a session from its beginning, to its end or up to the line at position `until`.
+    """Read a session from its beginning, with a replay that has read nothing yet.
 
     `seeds` returns what sessions of ours go on from; `also` is given the bytes of the file as they
     are consumed.  Raises `UnreadableSource` when the file itself cannot be read.
     """
-    replay = Replay()
-    if until is not None:
-        replay.until = until
-    return read_with(replay, reader, path, locate, seeds, also=also)
-
-
-def read_with(  # noqa: PLR0913 - as `open_session`
-    replay: Replay,
-    reader: RolloutReader,
-    path: str,
-    locate: Locate,
-    seeds: Seeds = no_seed,
-    *,
-    also: ByteSink | None = None,
-) -> SessionFile:
-    """Read a session from its beginning with a replay that has read nothing yet."""
+    replay = replay or Replay()
     session = SessionFile(reader, path, replay, _NOWHERE, (), seeds=seeds)
     begun = False
 
@@ -298,44 +283,33 @@ def lines_of(
     The last may lack its LF if it is whole.  `also` is given the bytes as they are read.
     """
     offset, rest = 0, b""
-    while True:
-        begins = offset == 0
-        portion, offset = _portion(reader, path, offset, end)
-        if not portion:
-            break
+    while portion := bytes_between(reader, path, offset, end, _PORTION):
         also(portion)
-        *lines, rest = (rest + (portion.removeprefix(BOM) if begins else portion)).split(b"\n")
+        begun = portion if offset else portion.removeprefix(BOM)
+        offset += len(portion)
+        *lines, rest = (rest + begun).split(b"\n")
         yield from (line.removesuffix(b"\r") for line in lines if line.strip())
     if rest.strip() and is_object(load(rest)):
         yield rest.removesuffix(b"\r")
 
 
-def _portion(reader: RolloutReader, path: str, offset: int, end: int | None) -> tuple[bytes, int]:
-    taken: list[bytes] = []
-    size = 0
+def bytes_between(
+    reader: RolloutReader, path: str, start: int, end: int | None, enough: int | None = None
+) -> bytes:
+    """Return the bytes of a file from `start` to `end`, or about `enough` of them.
+
+    Raises `UnreadableSource`.
+    """
+    taken = bytearray()
 
     def feed(data: bytes) -> int:
-        nonlocal size
-        if size >= _PORTION:
+        if enough is not None and len(taken) >= enough:
             return 0
-        taken.append(data)
-        size += len(data)
-        return len(data)
-
-    reached, _ = reader.read(path, offset, feed, end)
-    return b"".join(taken), reached
-
-
-def bytes_between(reader: RolloutReader, path: str, start: int, end: int) -> bytes:
-    """Return the bytes of a file from `start` to `end`; raises `UnreadableSource`."""
-    parts: list[bytes] = []
-
-    def feed(data: bytes) -> int:
-        parts.append(data)
+        taken.extend(data)
         return len(data)
 
     reader.read(path, start, feed, end)
-    return b"".join(parts)
+    return bytes(taken)
 
 
 class Fingerprint:
