@@ -30,7 +30,7 @@ from codex_checkpoints.operations import (
     services,
     sessions,
 )
-from codex_checkpoints.service import doctor
+from codex_checkpoints.service import doctor, lineages
 from codex_checkpoints.service.connect import doors
 from codex_checkpoints.service.reading.projections import Strayed
 from codex_checkpoints.service.restore import verifying
@@ -172,6 +172,7 @@ _NAMES = (
 _OPERATIONS = (compactions, connecting, histories, marking, memory, portable, restores, sessions)
 _FOUND: dict[str, Any] = {
     **{name: found for each in (services, *_OPERATIONS) for name, found in vars(each).items()},
+    "Branch": lineages.Branch,
     "Changed": Changed,
     "ConnectFailure": doors.Failure,
     "DoctorFinding": doctor.Finding,

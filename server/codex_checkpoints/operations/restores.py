@@ -16,7 +16,7 @@ from codex_checkpoints.core.restore.summary import caution_text
 from codex_checkpoints.core.restore.summary import summary_of as sentences_of
 from codex_checkpoints.operations.services import Services, SessionParams
 from codex_checkpoints.service import lineages
-from codex_checkpoints.service.lineages import Branch
+from codex_checkpoints.service.lineages import Branches
 from codex_checkpoints.service.restore import restoring, verifying
 from codex_checkpoints.service.restore.planning import restore_options
 from codex_checkpoints.service.restore.restoring import Restoring
@@ -236,16 +236,6 @@ class Lineage:
 
 
 @frozen
-class Branches:
-    """The session that one was made from, and those made from it, oldest first."""
-
-    session_id: str
-    source: Branch | None
-    items: tuple[Branch, ...]
-    next_cursor: str | None
-
-
-@frozen
 class AuditParams:
     """Events of a session, as source or branch, or of an operation."""
 
@@ -375,8 +365,7 @@ def restore_details(services: Services, params: RestoreDetailsParams) -> Restore
 
 def around(services: Services, params: SessionParams) -> Branches:
     """Return the sessions that one was made from, and those made from it."""
-    found = lineages.around(services.sessions, params.session_id)
-    return Branches(found.session_id, found.source, found.items, None)
+    return lineages.around(services.sessions, params.session_id)
 
 
 def lineage(services: Services, params: SessionParams) -> Lineage:

@@ -259,15 +259,16 @@ class Branch:
 
 
 @frozen
-class Around:
-    """A session between its source and its branches, the oldest branch first."""
+class Branches:
+    """The session that one was made from, and those made from it, oldest first."""
 
     session_id: str
     source: Branch | None
     items: tuple[Branch, ...]
+    next_cursor: str | None = None
 
 
-def around(sessions: Sessions, session: str) -> Around:
+def around(sessions: Sessions, session: str) -> Branches:
     """Return the source and the branches of a session; refuses `unknown_session`."""
     row = sessions.find(session)
     session_id, current = row.session_id, sessions.catalogue.current()
@@ -289,7 +290,8 @@ def around(sessions: Sessions, session: str) -> Around:
     # Ids are times: those that no record dates stand where they began.
     branches.sort(key=lambda branch: branch.session_id)
     source = source_of(row)
-    return Around(session_id, None if source is None else end(source, session_id), tuple(branches))
+    above = None if source is None else end(source, session_id)
+    return Branches(session_id, above, tuple(branches))
 
 
 def _made(sessions: Sessions, session_id: str) -> dict[str, Branch]:

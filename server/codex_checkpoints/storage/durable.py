@@ -24,6 +24,7 @@ import os
 import stat
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
+from functools import partial
 from typing import BinaryIO, Literal
 
 import orjson
@@ -38,7 +39,6 @@ _PAUSE = 0.01
 _ATTEMPTS = 100
 _UNTOUCHED_SECONDS = 60
 _PORTION = 1 << 20
-_CHUNK = 1 << 18
 _LONGEST_LINE = 1 << 24
 """A longer line, which is never ours, is skipped, so that it fills no memory."""
 
@@ -156,9 +156,11 @@ def take_name(temporary: str, path: str, mode: int = 0o666) -> None:
                 raise
             # It is another file system.
             beside = os.path.join(folder, f".{os.path.basename(path)}.tmp")
-            with temporary_file(beside, portions_of(temporary), mode):
-                _link(beside, path)
-                discard(beside)
+            with open(temporary, "rb") as source:
+                portions = iter(partial(source.read, _PORTION), b"")
+                with temporary_file(beside, portions, mode):
+                    _link(beside, path)
+                    discard(beside)
     finally:
         discard(temporary)
     settle_folder(folder)
@@ -371,12 +373,12 @@ def append_to(path: str, line: object) -> None:
         Journal(file, os.path.dirname(path)).append(line)
 
 
+@frozen
 class Journal:
     """The right to write to one file that only grows; it ends with the block of `held`."""
 
-    def __init__(self, file: int, folder: str) -> None:
-        self._file = file
-        self._folder = folder
+    _file: int
+    _folder: str
 
     def append(self, line: object) -> None:
         """Append a JSON value as one line, durable on return; raises `StorageError`."""
@@ -512,16 +514,6 @@ def read(path: str, most: int) -> bytes:
     if len(data) > most:
         raise TooLarge
     return data
-
-
-def portions_of(path: str) -> Iterator[bytes]:
-    """Yield the bytes of a file; raises `OSError`."""
-    file = os.open(path, os.O_RDONLY | _NO_LINK)
-    try:
-        while data := os.read(file, _CHUNK):
-            yield data
-    finally:
-        os.close(file)
 
 
 def lines_in(path: str) -> Iterator[object]:

@@ -16,18 +16,17 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import stat
 import time
 from collections.abc import Callable, Generator, Sequence
 
 from codex_checkpoints.storage import file_lock
 from codex_checkpoints.storage.contract import StorageFailed, ThreadIsLive, Unsupported
+from codex_checkpoints.storage.lines import is_thread_id
 from codex_checkpoints.storage.tree import lock_folder, parse_name
 
 _COORDINATION = ".coordination.lock"
 _SUFFIX = ".lock"
-_THREAD_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 # Follow no link, wait for nothing, pass nothing on.
 _CAREFULLY = (
@@ -55,7 +54,7 @@ def live_threads(codex_home: str) -> frozenset[str]:
     except OSError:
         return frozenset()
     names = (name.removesuffix(_SUFFIX) for name in locks)
-    threads = [name for name in names if _THREAD_ID.fullmatch(name)]
+    threads = [*filter(is_thread_id, names)]
     live: set[str] = set()
     for start in range(0, len(threads), _AT_A_TIME):
         live |= _held(place, threads[start : start + _AT_A_TIME])
@@ -64,9 +63,7 @@ def live_threads(codex_home: str) -> frozenset[str]:
 
 def is_live(codex_home: str, thread_id: str) -> bool:
     """Return whether the thread's writer lock is held; what is no thread id is not live."""
-    if _THREAD_ID.fullmatch(thread_id) is None:
-        return False
-    return bool(_held(lock_folder(codex_home), (thread_id,)))
+    return is_thread_id(thread_id) and bool(_held(lock_folder(codex_home), (thread_id,)))
 
 
 class WriterLock:
@@ -119,7 +116,7 @@ def hold(codex_home: str, thread_id: str) -> Generator[WriterLock]:
     `.coordination.lock`, `StorageFailed` when the files cannot be opened, `Unsupported` for what is
     no thread id.
     """
-    if _THREAD_ID.fullmatch(thread_id) is None:
+    if not is_thread_id(thread_id):
         raise Unsupported("no session id")
     place = lock_folder(codex_home)
     path = _lock_of(place, thread_id)

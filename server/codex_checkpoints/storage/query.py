@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Sequence
 
 import orjson
@@ -134,31 +135,19 @@ def head(reader: RolloutReader, path: str) -> SessionMeta | None:
     return head_of(reader.first_line(path))
 
 
-# --- cursors -------------------------------------------------------------------------------------
-
-
-def _place_in_list(cursor: str) -> tuple[str, str]:
-    match _from_cursor(cursor):
-        case [str(stamp), str(thread_id)]:
-            return stamp, thread_id
-        case _:
-            raise _not_ours()
-
-
 def _to_cursor(place: object) -> str:
     from base64 import urlsafe_b64encode  # noqa: PLC0415 - few read by pages
 
     return urlsafe_b64encode(orjson.dumps(place)).decode()
 
 
-def _from_cursor(cursor: str) -> object:
+def _place_in_list(cursor: str) -> tuple[str, str]:
     from base64 import urlsafe_b64decode  # noqa: PLC0415 - as above
 
-    try:
-        return orjson.loads(urlsafe_b64decode(cursor.encode()))
-    except ValueError:
-        raise _not_ours() from None
-
-
-def _not_ours() -> BadQuery:
-    return BadQuery("the cursor is not one of ours", "cursor")
+    with contextlib.suppress(ValueError):
+        match orjson.loads(urlsafe_b64decode(cursor.encode())):
+            case [str(stamp), str(thread_id)]:
+                return stamp, thread_id
+            case _:
+                pass
+    raise BadQuery("the cursor is not one of ours", "cursor")

@@ -25,7 +25,8 @@ _NAME = re.compile(
     re.ASCII,
 )
 _LIKE = re.compile(r"rollout-.*\.jsonl(\.zst)?", re.DOTALL)
-_DEPTH = 3  # sessions/YYYY/MM/DD
+_DEPTHS = (3, 0)
+"""How deep session files lie: `sessions/YYYY/MM/DD`, and flat among the archived ones."""
 _LARGEST = (1 << 63) - 1
 
 
@@ -71,11 +72,10 @@ def lock_folder(codex_home: str) -> str:
 def scan(codex_home: str, thread_id: str | None = None) -> dict[str, Rollout]:
     """Return session files by path, all or those of one thread; of twins only the plain one."""
     found: dict[str, Rollout] = {}
-    active, archived = roots(codex_home)
-    for root, depth in ((active, _DEPTH), (archived, 0)):
+    for root, depth in zip(roots(codex_home), _DEPTHS, strict=True):
         for path, name in _names(root, depth):
             if thread_id is None or name.thread_id == thread_id:
-                file = find(path, archived=root == archived)
+                file = find(path, archived=depth == 0)
                 if file is not None:
                     found[path] = file
     return {
@@ -90,10 +90,9 @@ def places(codex_home: str) -> dict[str, str]:
 
     A plain file goes before its compressed twin, an active one before an archived one.
     """
-    active, archived = roots(codex_home)
     found: dict[str, str] = {}
-    for folder, depth in ((archived, 0), (active, _DEPTH)):
-        for path, name in _names(folder, depth):
+    for root, depth in zip(reversed(roots(codex_home)), reversed(_DEPTHS), strict=True):
+        for path, name in _names(root, depth):
             known = found.get(name.rollout_id)
             if known is None or is_compressed(known) or not name.compressed:
                 found[name.rollout_id] = path
@@ -105,9 +104,8 @@ def passed_over(codex_home: str) -> Iterator[tuple[str, str]]:
 
     A link in place of a folder is one as well, since session files may lie behind it.
     """
-    active, archived = roots(codex_home)
-    yield from _passed_over(active, _DEPTH)
-    yield from _passed_over(archived, 0)
+    for root, depth in zip(roots(codex_home), _DEPTHS, strict=True):
+        yield from _passed_over(root, depth)
 
 
 def _passed_over(folder: str, depth: int) -> Iterator[tuple[str, str]]:

@@ -52,14 +52,6 @@ class WatchRequest:
     whole: bool
     names: frozenset[str]
 
-    def joined(self, other: WatchRequest | None) -> WatchRequest:
-        """Return the request for what either asks for."""
-        if other is None:
-            return self
-        return WatchRequest(
-            self.deep or other.deep, self.whole or other.whole, self.names | other.names
-        )
-
 
 def requests(trees: set[str], folders: set[str]) -> dict[str, WatchRequest]:
     """Return what to watch as the folders are now, by the real path of each.
@@ -68,18 +60,22 @@ def requests(trees: set[str], folders: set[str]) -> dict[str, WatchRequest]:
     missing, the nearest folder above that exists.
     """
     found: dict[str, WatchRequest] = {}
+
+    def ask(real: str, name: str, *, deep: bool, whole: bool) -> None:
+        known = found.get(real, WatchRequest(deep, whole, frozenset()))
+        names = known.names | {name}
+        found[real] = WatchRequest(deep or known.deep, whole or known.whole, names)
+
     followed = [(tree, True) for tree in trees] + [(folder, False) for folder in folders]
     for name, deep in followed:
         if (real := _real_folder(name)) is not None:
-            request = WatchRequest(deep=deep, whole=True, names=frozenset((name,)))
-            found[real] = request.joined(found.get(real))
+            ask(real, name, deep=deep, whole=True)
     deep_ones = [real for real, request in found.items() if request.deep]
     for tree in trees:
         name, real = _nearest_above(tree)
         # One watch a folder: the system merges two of them, and the narrow one would win.
         if real is not None and not any(is_at_or_below(deep, real) for deep in deep_ones):
-            request = WatchRequest(deep=False, whole=False, names=frozenset((name,)))
-            found[real] = request.joined(found.get(real))
+            ask(real, name, deep=False, whole=False)
     return found
 
 
@@ -387,13 +383,8 @@ class Watcher:
 
     def follow_tree(self, path: str) -> None:
         """Follow a folder with all below it; look at it after this call, not before."""
-        path = os.path.abspath(path)
         with self._lock:
-            new = {path} - self._trees
-            self._trees.add(path)
-            self._settle(new)
-            if self._news:
-                self._wake.set()
+            self._follow(self._trees | {os.path.abspath(path)}, self._folders)
 
     def follow_folders(self, paths: set[str]) -> None:
         """Follow exactly these folders, without what lies deeper; then look at them."""
@@ -401,11 +392,14 @@ class Watcher:
         if len(folders) > MAX_FOLDERS:
             self._log_once("too many folders, left out: %d", len(folders) - MAX_FOLDERS)
         with self._lock:
-            new = set(folders[:MAX_FOLDERS]) - self._folders
-            self._folders = set(folders[:MAX_FOLDERS])
-            self._settle(new)
-            if self._news:
-                self._wake.set()
+            self._follow(self._trees, set(folders[:MAX_FOLDERS]))
+
+    def _follow(self, trees: set[str], folders: set[str]) -> None:
+        new = (trees - self._trees) | (folders - self._folders)
+        self._trees, self._folders = trees, folders
+        self._settle(new)
+        if self._news:
+            self._wake.set()
 
     def stop(self) -> None:
         """End all threads and wait for them; nothing is reported after that."""
