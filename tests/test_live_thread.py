@@ -23,6 +23,7 @@ from codex_checkpoints.storage.contract import (
     StorageFailed,
     StoreError,
     ThreadIsLive,
+    ThreadQuery,
     ThreadStore,
     Unset,
 )
@@ -353,7 +354,9 @@ def test_the_service_says_the_same_whatever_store_is_behind_it(shop: Shop, tmp_p
 
     with home.house() as house, service(shop.store, tmp_path / "state") as sessions:
         assert told(sessions) == told(house.sessions)
-        assert sessions.summaries.page(search="three").items[0].session_id == thread_of(3)
+        assert sessions.summaries.page(ThreadQuery(search="three")).items[
+            0
+        ].session_id == thread_of(3)
 
 
 def test_a_session_is_named_put_away_taken_back_and_removed(shop: Shop, tmp_path: Path):
@@ -362,7 +365,9 @@ def test_a_session_is_named_put_away_taken_back_and_removed(shop: Shop, tmp_path
     with service(shop.store, tmp_path / "state") as sessions:
 
         def listed(**choice: Any) -> list[str]:  # noqa: ANN401 - as `page`
-            return [each.session_id for each in sessions.summaries.page(**choice).items]
+            return [
+                each.session_id for each in sessions.summaries.page(ThreadQuery(**choice)).items
+            ]
 
         assert sessions.rename(thread(1)[:35] + "1", "work").title == "work"
         assert listed(search="work") == [thread(1)]

@@ -23,7 +23,7 @@ from codex_checkpoints.service.reading.session_file import SessionFile
 from codex_checkpoints.service.refusal import Cancelled
 from codex_checkpoints.service.settings import UNREADABLE, Settings, overridden, read_settings
 from codex_checkpoints.service.summaries import SessionSummary
-from codex_checkpoints.storage.contract import Rollout, Row
+from codex_checkpoints.storage.contract import Rollout, Row, ThreadQuery
 from homes import (
     WAIT,
     Home,
@@ -74,7 +74,7 @@ sys.stdin.read()
 
 def listed(home: Home, **asked: Any) -> list[SessionSummary]:  # noqa: ANN401 - as `Summaries.page`
     with home.house() as house:
-        return list(house.sessions.summaries.page(**asked).items)
+        return list(house.sessions.summaries.page(ThreadQuery(**asked)).items)
 
 
 def shown_titles(house: Assembly) -> list[str | None]:
@@ -1304,12 +1304,14 @@ def test_a_session_that_is_archived_or_gone_is_told(home: Home, followed: Follow
 
     assert followed.told(home.path(), archived) == ROLLOUT
     assert shown_titles(followed.house) == []
-    assert followed.house.sessions.summaries.page(archived=True).items[0].path == str(archived)
+    assert followed.house.sessions.summaries.page(ThreadQuery(archived=True)).items[0].path == str(
+        archived
+    )
     assert task(followed.house.sessions.show(thread(1))) == "one"
 
     archived.unlink()
     assert followed.told(archived) == ROLLOUT
-    assert followed.house.sessions.summaries.page(archived=True).items == ()
+    assert followed.house.sessions.summaries.page(ThreadQuery(archived=True)).items == ()
 
 
 def test_a_file_that_was_observed_is_hashed_anew_when_it_changes(

@@ -29,6 +29,7 @@ from codex_checkpoints.service.compaction.request import Compacted, Request
 from codex_checkpoints.service.lineages import around, lineage
 from codex_checkpoints.service.refusal import Cancelled, Refusal
 from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.storage.contract import ThreadQuery
 from codex_checkpoints.wiring import outside
 from peer import Peer
 from rollouts import rollout, session, tokens, turn, user
@@ -467,7 +468,7 @@ def test_a_scratch_fork_is_no_branch_and_in_no_list_once_it_is_put_away(
     with house(home) as sessions:
         listed = {each.session_id: each.branches for each in sessions.summaries.page().items}
         assert listed == {thread: 1, done.session_id: 0}
-        assert sessions.summaries.page(archived=True).items == ()
+        assert sessions.summaries.page(ThreadQuery(archived=True)).items == ()
         assert [each.session_id for each in around(sessions, thread).items] == [done.session_id]
         assert fork not in {node.id for node in lineage(sessions, thread).nodes}
         assert sessions.summary(fork).made_by is None

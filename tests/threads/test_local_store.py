@@ -441,7 +441,8 @@ def listing(home: Home) -> Listing:
     """List as a new process does: after a scan."""
     with home.house() as house:
         pages = (
-            house.sessions.summaries.page(archived=archived).items for archived in (False, True)
+            house.sessions.summaries.page(ThreadQuery(archived=archived)).items
+            for archived in (False, True)
         )
         return [
             (each.session_id, each.title, each.task, each.forked_from, each.archived)
@@ -501,7 +502,9 @@ def test_names_are_given_while_the_index_is_locked(stocked: Home, monkeypatch: p
     stocked.put(chat("task 8", 8), 8)
     with locked(stocked), stocked.house() as house:
         house.sessions.rename(thread(4), "in spite of it")
-        assert house.sessions.summaries.page(search="in spite").items[0].session_id == thread(4)
+        assert house.sessions.summaries.page(ThreadQuery(search="in spite")).items[
+            0
+        ].session_id == thread(4)
         assert [each.code for each in house.sessions.catalogue.store.faults()] == [
             "index_unavailable"
         ]
@@ -556,7 +559,8 @@ def test_what_the_index_says_is_what_a_scan_says(
                         moved(threads, thread(number), archive=what == "archive")
         told_on_the_way = dict(house.sessions.catalogue.current())
         pages = [
-            house.sessions.summaries.page(archived=archived).items for archived in (False, True)
+            house.sessions.summaries.page(ThreadQuery(archived=archived)).items
+            for archived in (False, True)
         ]
     by_index = listing(home)
     absent(home)
@@ -565,7 +569,8 @@ def test_what_the_index_says_is_what_a_scan_says(
     with home.house() as house:
         assert dict(house.sessions.catalogue.current()) == told_on_the_way
         again = [
-            house.sessions.summaries.page(archived=archived).items for archived in (False, True)
+            house.sessions.summaries.page(ThreadQuery(archived=archived)).items
+            for archived in (False, True)
         ]
     assert again == pages
 

@@ -10,6 +10,7 @@ from codex_checkpoints.operations.services import Services, SessionParams, Steps
 from codex_checkpoints.service.connect.receipts import Receipt, received
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.summaries import SessionList, SessionSummary, TurnEntry
+from codex_checkpoints.storage.contract import ThreadQuery
 from codex_checkpoints.values import frozen
 from codex_checkpoints.wire import filled
 
@@ -100,14 +101,7 @@ def listed(services: Services, params: SessionsParams) -> SessionList:
     """Return a page of the list."""
     if params.cursor is None:
         services.look_again()
-    return services.sessions.summaries.page(
-        cwd=params.cwd,
-        outside=params.outside,
-        archived=params.archived,
-        search=params.search,
-        limit=params.limit,
-        cursor=params.cursor,
-    )
+    return services.sessions.summaries.page(filled(ThreadQuery, params))
 
 
 def session(services: Services, params: SessionParams) -> SessionDetail:

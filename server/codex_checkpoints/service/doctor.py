@@ -62,10 +62,7 @@ _CONNECTION_PROBLEMS: Mapping[str, tuple[str, str]] = {
 
 
 def of_connection(connection: Connection, rows: Iterable[Row]) -> Iterator[Finding]:
-    """Yield what is wrong in the connection with Codex; `rows` are the sessions.
-
-    Where nothing is connected only leftovers and unreadable files are reported.
-    """
+    """Yield what is wrong in the connection; without one, only leftovers and unreadable files."""
     none = {"not_configured", "unreadable"}
     is_connected = any(door.problem not in none for door in connection.doors)
     for door in connection.doors:

@@ -73,10 +73,7 @@ def way_up(sessions: Sessions, session_id: str) -> tuple[Link, ...]:
 
 
 def ancestors(sessions: Sessions, session_id: str) -> tuple[Ancestor, ...]:
-    """Return the ancestors of a session, the newest step first (AGN-86).
-
-    Only records of the sessions on the way are read.  Refuses `storage_error`.
-    """
+    """Return the ancestors, the newest step first, by the records on the way (AGN-86)."""
     restores = RestoreRecords(sessions.records)
     owners = _owners(sessions)
     links: dict[str, Link] = {}
@@ -132,10 +129,7 @@ def _compactions_with(sessions: Sessions, session_id: str) -> Iterator[Link]:
 
 
 def _own_ordinal(sessions: Sessions, session_id: str, seq: int) -> int | None:
-    """Return a `seq` as an ordinal of the session's own lines, None where that is unknown.
-
-    In a session that we made, `seq` counts on from the seed.
-    """
+    """Return a `seq`, which counts on from a seed, as an ordinal of the session's own lines."""
     row = sessions.catalogue.current().get(session_id)
     below = () if row is None else tuple(sessions.catalogue.chains.below(row))
     root = below[-1].session_id if below else session_id

@@ -155,10 +155,7 @@ def _source_of(sessions: Sessions, path: str) -> Account | None:
 
 
 def _sources(sessions: Sessions, path: str) -> Iterator[tuple[str, Range]]:
-    """Yield path and range of what compactions of ours replaced below a session, the nearest first.
-
-    A missing record or file ends it.
-    """
+    """Yield path and range of what our compactions replaced below a session, the nearest first."""
     seen: set[str] = set()
     place: str | None = path
     while place is not None:

@@ -269,10 +269,7 @@ class _Place:
         return None if turn is None else turn.turn_id
 
     def known(self) -> Known:
-        """Return what a claim is checked against.
-
-        A decision id that was rolled back is free; one that was revoked or evicted stays used.
-        """
+        """Return what a claim is checked against; a decision id that was rolled back is free."""
         task = self.replay.task()
         turns = self.replay.state.turns.counting()
         seed = self.replay.state.seed

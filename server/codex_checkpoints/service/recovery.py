@@ -19,10 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 def recover(sessions: Sessions, now: Callable[[], str]) -> int:
-    """Settle what was left; return how many operations.
-
-    Operations of running processes stay, and so does what cannot be written now.
-    """
+    """Settle what was left and can be written now; return how many operations."""
 
     def reopen(name: str, written: Json) -> Work | None:
         if "import" in written:

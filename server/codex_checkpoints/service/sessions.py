@@ -306,10 +306,7 @@ class Sessions:
         return self.summaries.of(self.threads.moved(move))
 
     def delete(self, session: str) -> SessionSummary:
-        """Delete a session file of ours that nothing refers to; return its summary.
-
-        Refuses `session_live`, `conflict`, `storage_error`.
-        """
+        """Delete a session of ours that nothing refers to; refuses as `ThreadManager.delete`."""
         row = self.own(session)
         was = self.summaries.of(row)
         self.threads.delete(row.session_id)

@@ -115,6 +115,9 @@ def source_of(row: Row) -> str | None:
     return None if row.scratch or row.parent_session is not None else row.forked_from
 
 
+EVERYTHING = ThreadQuery()
+
+
 @define
 class Summaries:
     """Lists of the sessions of one home; `named` returns the windows that were named, if any."""
@@ -128,22 +131,8 @@ class Summaries:
     _markers: dict[str, tuple[Look, int]] = Factory(dict[str, tuple[Look, int]])
     _made: dict[str, MadeBy] = Factory(dict[str, MadeBy])
 
-    def page(  # noqa: PLR0913 - each is an option of its own, as clients have them
-        self,
-        *,
-        cwd: str | None = None,
-        outside: tuple[str, ...] = (),
-        archived: bool = False,
-        search: str | None = None,
-        limit: int | None = None,
-        cursor: str | None = None,
-    ) -> SessionList:
-        """Return sessions of the store, newest first, then by id.
-
-        `cwd` is a folder with all below it, `outside` are folders to leave out, `cursor` is a
-        page's own.
-        """
-        query = ThreadQuery(cwd, outside, archived, search, limit, cursor)
+    def page(self, query: ThreadQuery = EVERYTHING) -> SessionList:
+        """Return sessions of the store, newest first, then by id; refuses `invalid_payload`."""
         try:
             found = self._catalogue.store.list_threads(query)
         except BadQuery as error:

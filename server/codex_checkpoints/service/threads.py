@@ -147,10 +147,7 @@ class LiveThread:
 
 @frozen
 class Move:
-    """An archiving or unarchiving; `codex` does it where Codex keeps a database of threads.
-
-    `failure` is why Codex, which was asked, did not do it.
-    """
+    """A move; `codex` makes it where Codex keeps a database, `failure` is why it did not."""
 
     thread_id: str
     archive: bool
@@ -249,10 +246,7 @@ class ThreadManager:
         at: datetime,
         expected: Look | None = None,
     ) -> Appended | None:
-        """Append to a thread, durably; return None where no item belongs in a rollout.
-
-        Refuses `session_live`, `conflict` (the file is not as `expected`), `storage_error`.
-        """
+        """Append to a thread, durably; return None where no item belongs in a rollout."""
         live = self._live.get(thread_id) or self._opened(thread_id)
         with refusing(thread_id):
             appended = live.append(items, at, expected)
@@ -293,10 +287,7 @@ class ThreadManager:
         return Move(thread_id, archive, codex if codex is not None and codex.is_kept() else None)
 
     def moved(self, move: Move) -> Row:
-        """Look at what Codex did, and move the files where it did not: the last step.
-
-        Refuses `session_live`, `conflict`; raises `Cancelled` where nothing has changed.
-        """
+        """Do the last step: look at what Codex did, else move the files; refuses as the store."""
         row = None if move.codex is None else self._catalogue.look_for(move.thread_id)
         if row is None or row.archived != move.archive:
             row = self._moved_by_us(move)
@@ -304,10 +295,7 @@ class ThreadManager:
         return row
 
     def delete(self, thread_id: str) -> None:
-        """Delete the rollout of a thread that we made and that nothing refers to.
-
-        Refuses `session_live`, `conflict`, `storage_error`.
-        """
+        """Delete the rollout of a thread that we made and that nothing refers to."""
         row = self._catalogue.current().get(thread_id)
         if row is not None and row.originator != OURS:
             raise _not_ours(row)

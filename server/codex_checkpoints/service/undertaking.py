@@ -31,10 +31,7 @@ INTERRUPTED = "interrupted"
 
 
 class Work(Protocol):
-    """The end of an operation; `record` and `take_back` may be called twice.
-
-    Both raise `StorageError` or refuse `storage_error`: then the next start tries again.
-    """
+    """The end of an operation; where `record` or `take_back` fails, the next start repeats it."""
 
     def is_published(self) -> bool:
         """Return whether step 2 is done."""

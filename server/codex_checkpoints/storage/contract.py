@@ -96,10 +96,7 @@ class Rollout:
 
 @frozen
 class Mark:
-    """Where a reader stands in a rollout, and what lies around that place.
-
-    `head` and `tail` are digests of the first and the last bytes before `offset`.
-    """
+    """Where a reader stands, with digests of the first and the last bytes before `offset`."""
 
     offset: int
     inode: int
@@ -157,10 +154,7 @@ class NewThread:
 
 @frozen
 class Appended:
-    """What an append wrote: `ordinals` of the first and last line, None in a legacy history.
-
-    The new bytes lie from `start` to `end` in the rollout.
-    """
+    """What an append wrote from `start` to `end`; `ordinals` None in a legacy history."""
 
     rollout: Rollout
     start: int
@@ -400,10 +394,7 @@ class ThreadStore(Protocol):
         ...
 
     def check_append(self, thread_id: str) -> None:
-        """Raise as `append_items` would for the thread as it is; nothing is changed.
-
-        A packed rollout is checked only when it is unpacked.
-        """
+        """Raise as `append_items` would; a packed rollout is checked when it is unpacked."""
 
     # what there is
 
@@ -432,10 +423,7 @@ class ThreadStore(Protocol):
         ...
 
     def current(self) -> Mapping[str, Row]:
-        """Return the row of the current rollout of each thread, by thread id.
-
-        A thread whose rollouts are all unreadable is none.
-        """
+        """Return the row of the current rollout of each thread that can be read, by thread id."""
         ...
 
     def live_threads(self) -> frozenset[str]:

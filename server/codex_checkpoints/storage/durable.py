@@ -125,10 +125,7 @@ def temporary_in(folder: str, path: str) -> str:
 
 @contextlib.contextmanager
 def temporary_file(temporary: str, portions: Iterable[bytes], mode: int) -> Generator[None]:
-    """Write and flush a new file; it stays locked until the block ends.
-
-    It is removed when the block fails.  Raises `OSError`, or what `portions` raises.
-    """
+    """Write and flush a new file, locked until the block ends, and removed if that fails."""
     with growing(temporary, mode) as file:
         try:
             for portion in _gathered(portions):
@@ -142,10 +139,7 @@ def temporary_file(temporary: str, portions: Iterable[bytes], mode: int) -> Gene
 
 
 def take_name(temporary: str, path: str, mode: int = 0o666) -> None:
-    """Give a finished temporary file its name; durable when this returns.
-
-    Raises `FileExistsError` where the name is taken, `OSError`; the temporary file is gone then.
-    """
+    """Give a finished temporary file its name, durably; raises `FileExistsError`, `OSError`."""
     folder = os.path.dirname(path)
     try:
         make_folder(folder)
@@ -212,10 +206,7 @@ def make_folder(folder: str, mode: int = 0o777) -> None:
 
 
 def settle_folder(folder: str) -> None:
-    """Make the names in a folder durable, as far as the system can.
-
-    Never fails: some file systems cannot flush a folder, and we may be unable to read it.
-    """
+    """Make the names in a folder durable, as far as the system can and we may."""
     with contextlib.suppress(OSError):
         _flush_folder(folder)
 
@@ -267,10 +258,7 @@ def discard(path: str) -> None:
 
 
 def clear(path: str) -> bool:
-    """Remove a temporary file that nobody writes any more; return whether this removed it.
-
-    Never fails, and follows no link.
-    """
+    """Remove a temporary file that nobody writes any more; return whether this removed it."""
     with contextlib.suppress(OSError):
         if not _LOCKS:
             return _clear_by_age(path)
@@ -424,10 +412,7 @@ def held(path: str, patience: float = PATIENCE) -> Generator[Journal]:
 
 
 def is_held(path: str) -> bool:
-    """Return whether a process holds the right to write to a file now.
-
-    A file that cannot be locked counts as held.
-    """
+    """Return whether a process holds the right to write; what cannot be locked counts as held."""
     try:
         file = os.open(path, os.O_RDWR | _SAFE | _NO_WAIT)
     except OSError:
@@ -527,10 +512,7 @@ def all_lines_in(path: str) -> Iterator[object]:
 
 
 def unreadable_in(path: str) -> Iterator[int]:
-    """Yield the numbers, from 1, of lines that hold no JSON object; raises `StorageError`.
-
-    A torn last line is left out: it is being written, or its writer was killed.
-    """
+    """Yield the numbers, from 1, of lines that hold no JSON object, but for a torn last one."""
     for number, line in enumerate(_lines_of(path), 1):
         value = _value_of(line)
         is_torn = isinstance(value, Unreadable) and value.torn

@@ -53,10 +53,7 @@ class Index:
     """The rows of all session files; owned by one thread."""
 
     def __init__(self, path: str = "", codex_home: str | None = None) -> None:
-        """Open the database at `path`, or make it; in memory without a path.
-
-        Below a Codex home that is missing no file is made.
-        """
+        """Open the database, or make it; in memory without a path or a Codex home."""
         self.path = path
         self.fallback: str | None = None
         has_home = codex_home is None or os.path.isdir(codex_home)

@@ -44,10 +44,7 @@ def id_of(new: NewThread) -> str:
 
 
 def lines_of(new: NewThread, at: datetime) -> Iterator[bytes]:
-    """Yield the lines of a new thread with their LF: its `session_meta`, then its items.
-
-    Raises `Unsupported` for what would be no line, or a file that Codex refuses.
-    """
+    """Yield the lines of a new thread, its `session_meta` first; raises `Unsupported`."""
     stamp = new.meta.get("timestamp")
     head = Item("session_meta", new.meta, stamp if isinstance(stamp, str) else None)
     yield from _numbered(chain((head,), new.items), _first_ordinal(new.meta), at)

@@ -182,10 +182,7 @@ def _name_of(row: Row, ours: Given | None, codex: Given | None) -> str | None:
 
 
 def _look_at(path: str) -> tuple[int, int, int]:
-    """Return what must be equal for a file to be unchanged.
-
-    Raises `OSError`, also for what is no file: opening it might never return.
-    """
+    """Return what is equal while a file is unchanged; raises `OSError` for what is no file."""
     found = os.stat(path)
     if not stat.S_ISREG(found.st_mode):
         raise OSError(errno.EINVAL, "not a regular file")

@@ -52,10 +52,7 @@ Look = tuple[int, int]
 
 
 class Records:
-    """The files of the state folder.
-
-    `beside` puts a checkpoint next to its session file instead of into the session's own folder.
-    """
+    """The files of the state folder; `beside` puts checkpoints next to their session files."""
 
     def __init__(self, state_dir: str, *, beside: bool = False) -> None:
         self.state_dir = state_dir
@@ -87,10 +84,7 @@ class Records:
         return None if folder is None else os.path.join(folder, CHECKPOINT)
 
     def write_checkpoint(self, session_id: str, rollout_path: str, data: bytes) -> bool:
-        """Store a checkpoint; return whether its bytes had to change (DSC-80).
-
-        Durable when this returns.  Raises `StorageError`; the old file is whole then.
-        """
+        """Store a checkpoint, durably; return whether its bytes had to change (DSC-80)."""
         path = self.checkpoint_path(session_id, rollout_path)
         if path is None:
             return False
@@ -172,10 +166,7 @@ class Records:
     def undertaking(
         self, session_id: str, patience: float = PATIENCE
     ) -> contextlib.AbstractContextManager[Journal]:
-        """Hold the file about a session that is being made; raises `StorageError`.
-
-        The file is removed at the end when its lines were taken back; else the next start finds it.
-        """
+        """Hold the file about a session that is being made; it goes with its last line."""
         return held(self._undertaking(session_id), patience)
 
     def undertaken(self, session_id: str) -> Iterator[object]:
@@ -185,10 +176,7 @@ class Records:
         return lines_in(self._undertaking(session_id))
 
     def clear_leftovers(self, beside: Iterable[str] = ()) -> int:
-        """Remove temporary files that a killed process left; return how many.
-
-        `beside` are folders of session files with their checkpoint beside them.
-        """
+        """Remove temporary files that killed processes left, also in `beside`; return how many."""
         places = [(folder, _TEMPORARY) for folder in (self.state_dir, *_paths(self.sessions_dir))]
         places += [(folder, _TEMPORARY_BESIDE) for folder in beside]
         return sum(

@@ -86,10 +86,7 @@ def scan(codex_home: str, thread_id: str | None = None) -> dict[str, Rollout]:
 
 
 def places(codex_home: str) -> dict[str, str]:
-    """Return by rollout id where each session file lies, by the names in the folders alone.
-
-    A plain file goes before its compressed twin, an active one before an archived one.
-    """
+    """Return by rollout id where each lies, by names alone; of two the plain, active one."""
     found: dict[str, str] = {}
     for root, depth in zip(reversed(roots(codex_home)), reversed(_DEPTHS), strict=True):
         for path, name in _names(root, depth):
@@ -100,10 +97,7 @@ def places(codex_home: str) -> dict[str, str]:
 
 
 def passed_over(codex_home: str) -> Iterator[tuple[str, str]]:
-    """Yield entries named like a session file that `scan` leaves out, with the reason.
-
-    A link in place of a folder is one as well, since session files may lie behind it.
-    """
+    """Yield entries named like a session file, and links to folders, that `scan` leaves out."""
     for root, depth in zip(roots(codex_home), _DEPTHS, strict=True):
         yield from _passed_over(root, depth)
 
@@ -182,10 +176,7 @@ def beside(path: str) -> dict[str, str]:
 
 
 def named(path: str) -> Rollout:
-    """Return the file that a person named, whatever it is called and wherever it lies.
-
-    Links are followed.  Raises `OSError`, `ValueError` for what can be no name.
-    """
+    """Return the file that a person named, wherever it lies; raises `OSError`, `ValueError`."""
     look = os.stat(path)
     own = os.path.basename(path)
     name = parse_name(own) or RolloutName(own, "", is_compressed(path))

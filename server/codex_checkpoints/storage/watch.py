@@ -43,10 +43,7 @@ if TYPE_CHECKING:
 
 @frozen
 class WatchRequest:
-    """How to watch a folder: with all below (`deep`), also for changes of content (`whole`).
-
-    `names` are the paths under which it is followed.
-    """
+    """How to watch a folder under its `names`: all below, also changes of content (`whole`)."""
 
     deep: bool
     whole: bool

@@ -134,10 +134,7 @@ class Workspace:
         return self._place(base) is not None
 
     def missing(self, base: str | None, uris: Iterable[str]) -> tuple[str, ...]:
-        """Return the uris at which there is no file now.
-
-        Left out are files that may not be looked at, and all where the base is not here.
-        """
+        """Return the uris at which there is no file now; none where the base is not here."""
         if (place := self._place(base)) is None:
             return ()
         paths = ((uri, place.path(uri)) for uri in uris)

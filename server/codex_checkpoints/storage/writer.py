@@ -136,10 +136,7 @@ def move(source: str, target: str, lock: WriterLock) -> None:
 
 
 def remove(path: str, lock: WriterLock) -> None:
-    """Remove a session file, in both forms; durable when this returns.
-
-    One that is gone already is no error.  Raises `Conflict`, `StorageFailed`.
-    """
+    """Remove a session file, if it is there, in both forms; durable when this returns."""
     lock.check(path)
     if os.path.lexists(path):
         drop_twin(path, lock)
@@ -254,10 +251,7 @@ def _plain(path: str) -> Iterator[bytes]:
 
 
 def clear_leftovers(nursery: str, codex_home: str) -> int:
-    """Remove temporary files that killed processes left; return how many.
-
-    What another process is writing stays, and so does a file of a thread that somebody holds.
-    """
+    """Remove temporary files that nobody writes any more; return how many."""
     return sum(
         durable.clear(path)
         for path, thread_id in _temporary_files(nursery, codex_home)
