@@ -395,7 +395,7 @@ def test_taking_back_brings_the_history_of_before_and_keeps_what_was_said_since(
     assert home.path().read_bytes().startswith(between)
     now = history_of(sessions, thread(1))
     assert (now[: len(old)], [kind_of(item) for item in now[len(old) :]]) == (old, later)
-    assert undone.session_id == thread(1)
+    assert undone.source.session_id == thread(1)
     assert isinstance(records(home, thread(1))[-1], Undone)
 
 

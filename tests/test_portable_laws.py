@@ -25,7 +25,6 @@ from codex_checkpoints.core.checkpoint.records import (
     Step,
     Task,
 )
-from codex_checkpoints.core.portable.arriving import files_of, seed_of
 from codex_checkpoints.core.portable.leaving import SessionContents, packed
 from codex_checkpoints.core.portable.pack import (
     NoteEvent,
@@ -36,7 +35,15 @@ from codex_checkpoints.core.portable.pack import (
     places_of,
     to_bytes,
 )
-from codex_checkpoints.core.portable.reading import BadPack, Import, import_in, line_of, pack_in
+from codex_checkpoints.core.portable.reading import (
+    BadPack,
+    Import,
+    files_of,
+    import_in,
+    line_of,
+    pack_in,
+    seed_of,
+)
 from codex_checkpoints.core.restore.lineage import Cut, Link
 from codex_checkpoints.core.restore.markers import Marker, MarkerSet, Pin
 from codex_checkpoints.core.restore.records import Windows

@@ -16,9 +16,10 @@ import pytest
 
 from codex_checkpoints import operations, presentation
 from codex_checkpoints.codex import resume
+from codex_checkpoints.core.restore.events import Fault
 from codex_checkpoints.presentation.restores import verify_lines
 from codex_checkpoints.presentation.terminal import LogLine, Screen
-from codex_checkpoints.service.restore.verifying import Fault, Verified
+from codex_checkpoints.service.restore.verifying import Verified
 from homes import thread
 
 NASTY = "\x1b[2J\x1b]0;owned\x07\u009b31m\u202etxt\u2066\u2028line\r\x08\x00\x7f"

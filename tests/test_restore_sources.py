@@ -13,8 +13,7 @@ from codex_checkpoints.core.restore.events import RestoreMode
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.marking import Markers
 from codex_checkpoints.service.restore.copying import WindowNames
-from codex_checkpoints.service.restore.planning import Planner, RestoreOptions
-from codex_checkpoints.service.restore.source import find_source
+from codex_checkpoints.service.restore.planning import Planner, RestoreOptions, find_source
 from codex_checkpoints.service.restore.verifying import verify
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage import records

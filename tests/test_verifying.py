@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_checkpoints.service.restore.verifying import Fault, Verified, verify
+from codex_checkpoints.core.restore.events import Fault
+from codex_checkpoints.service.restore.verifying import Verified, verify
 from codex_checkpoints.storage.durable import Unreadable, all_lines_in, append_to, lines_in
 from homes import Home, more, thread
 from rollouts import assistant, rollout, session, shell, turn, user

@@ -20,9 +20,9 @@ from codex_checkpoints.core.compaction.installed import (
     Moment,
     Naming,
     RecordLine,
+    SourceSession,
     in_place,
     new_session,
-    source_of,
 )
 from codex_checkpoints.core.compaction.kinds import Past
 from codex_checkpoints.core.history.choice import choose
@@ -141,7 +141,7 @@ def test_codex_lists_and_sends_a_session_that_begins_with_a_replacement(
 
     made = new_session(
         built.items,
-        source_of(thread, head["cwd"], head, 258_400),
+        SourceSession(thread, head["cwd"], head, 258_400),
         Naming("Fix the login", new_id(), new_id()),
         Moment(text, int(now.timestamp() * 1000)),
         (name, new_id(), new_id()),

@@ -159,8 +159,9 @@ def _done(services: Services, compacting: Compacting, wanted: Request) -> Steps[
 def uncompact(services: Services, params: UncompactParams) -> Uncompacted:
     """Take a compaction back."""
     done = Undoing(services.sessions, outside(os.environ)).uncompact(params.compaction_id)
-    services.changed((done.source_session_id,), "rollout")
-    return filled(Uncompacted, done, resume=resume_command(done.session_id))
+    source = done.source.session_id
+    services.changed((source,), "rollout")
+    return Uncompacted(done.compaction_id, source, source, done.into, resume_command(source))
 
 
 def resume(services: Services, params: ResumeParams) -> Steps[Resumed]:

@@ -8,9 +8,9 @@ import attrs
 
 from codex_checkpoints.codex import resume
 from codex_checkpoints.core.history.tokens import approximate_tokens
-from codex_checkpoints.core.portable.arriving import Arrived, arrived, files_of
 from codex_checkpoints.core.portable.leaving import Left
 from codex_checkpoints.core.portable.pack import Pack
+from codex_checkpoints.core.portable.reading import Arrived, arrived, files_of
 from codex_checkpoints.operations.services import Services
 from codex_checkpoints.service.portable.importing import Importing
 from codex_checkpoints.service.portable.packing import Packed, Packing

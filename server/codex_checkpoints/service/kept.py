@@ -21,8 +21,7 @@ from codex_checkpoints.core.compaction.records import (
     unsettled,
 )
 from codex_checkpoints.core.history.survey import Trigger
-from codex_checkpoints.core.portable.arriving import links_of
-from codex_checkpoints.core.portable.reading import Import, imports_in, seed_in
+from codex_checkpoints.core.portable.reading import Import, imports_in, links_of, seed_in
 from codex_checkpoints.core.restore import records as lines
 from codex_checkpoints.core.restore.events import Operation, StateTransferred
 from codex_checkpoints.core.restore.lineage import MAX_CHAIN, Link

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from attrs import evolve
 
 from codex_checkpoints.core.compaction.records import Installed
-from codex_checkpoints.core.portable.arriving import links_of
+from codex_checkpoints.core.portable.reading import links_of
 from codex_checkpoints.core.restore.lineage import (
     MAX_CHAIN,
     Cut,

@@ -17,7 +17,8 @@ import logging
 from collections.abc import Callable, Generator, Iterable, Mapping
 from typing import Protocol
 
-from codex_checkpoints.core.restore.events import sealed
+from codex_checkpoints.core.restore.events import Operation
+from codex_checkpoints.core.restore.pack import TurnSource
 from codex_checkpoints.core.rollout.fields import Json, object_of
 from codex_checkpoints.service.refusal import Cancelled, Refusal
 from codex_checkpoints.service.settings import Settings
@@ -126,33 +127,17 @@ def removed(records: Records, session_id: str, names: Iterable[str]) -> bool:
     return are_gone
 
 
-def event_of(  # noqa: PLR0913 - each is a field of its own
-    kind: str,
-    *,
-    at: str,
+def operation_of(
+    settings: Settings,
     operation_id: str,
     session_id: str | None,
-    source_session_id: str,
-    settings: Settings,
-    more: Mapping[str, object],
-    source_turn: Mapping[str, object] | None = None,
-) -> dict[str, object]:
-    """Return the sealed audit line of an event: ids, counts, digests and codes."""
-    return sealed(
-        {
-            "type": kind,
-            "at": at,
-            "operationId": operation_id,
-            "sessionId": session_id,
-            "sourceSessionId": source_session_id,
-            "checkpointId": None,
-            "sourceTurn": source_turn,
-            "restoreMode": None,
-            "userId": settings.user_id,
-            "orgId": settings.org_id,
-            **more,
-        }
-    )
+    source_id: str,
+    turn_id: str | None = None,
+) -> Operation:
+    """Return what the events of an operation other than a restore share."""
+    turn = None if turn_id is None else TurnSource(source_id, turn_id)
+    user, org = settings.user_id, settings.org_id
+    return Operation(operation_id, session_id, source_id, None, turn, None, user, org)
 
 
 def is_in_audit(records: Records, kind: object, operation_id: object) -> bool:

@@ -2,8 +2,7 @@
 
 import attrs
 
-from codex_checkpoints.core.compaction.building import Declined, Replacement, Terms
-from codex_checkpoints.core.compaction.foreign import adopt
+from codex_checkpoints.core.compaction.building import Declined, Replacement, Terms, adopt
 from codex_checkpoints.core.compaction.records import remaining
 from codex_checkpoints.core.history.tokens import of_items
 from compactions import (

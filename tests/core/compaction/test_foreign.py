@@ -2,8 +2,7 @@
 
 import pytest
 
-from codex_checkpoints.core.compaction.building import Fitted, TooLarge
-from codex_checkpoints.core.compaction.foreign import filtered, handed_over
+from codex_checkpoints.core.compaction.building import Fitted, TooLarge, filtered, handed_over
 from codex_checkpoints.core.rollout.fields import Json
 from codex_checkpoints.core.rollout.ours import CHECKPOINT_LINE, HOW_TO_LINE, RESTORE_LINE
 from compactions import (
@@ -40,36 +39,33 @@ def one(_item: Json) -> int:
     ids=lambda item: str(item.get("role", item["type"])),
 )
 def test_the_users_words_summaries_and_compactions_are_kept(item: Item) -> None:
-    assert filtered([item]).items == (item,)
+    assert filtered([item]) == (item,)
 
 
 @pytest.mark.parametrize(
-    ("item", "why"),
+    "item",
     [
-        (message("developer", "be quick"), "instructions"),
-        (message("system", "be quick"), "instructions"),
-        (user(ENVIRONMENT), "context"),
-        (user("hello", ENVIRONMENT), "context"),
-        (user(f"{HOW_TO_LINE}\nx"), "handoff"),
-        (user(f"{CHECKPOINT_LINE}\nx"), "handoff"),
-        (user("x", f" {RESTORE_LINE}\nx"), "handoff"),
-        (message("assistant", f"{CHECKPOINT_LINE}\nx"), "handoff"),
-        (with_parts(image()), "empty"),
-        (user(""), "empty"),
-        (reasoning(), "reasoning"),
-        (call("c"), "tool_call"),
-        (output("c"), "tool_output"),
-        (message("critic", "x"), "unknown"),
-        ({"type": "from_the_future"}, "unknown"),
-        ({}, "unknown"),
+        message("developer", "be quick"),
+        message("system", "be quick"),
+        user(ENVIRONMENT),
+        user("hello", ENVIRONMENT),
+        user(f"{HOW_TO_LINE}\nx"),
+        user(f"{CHECKPOINT_LINE}\nx"),
+        user("x", f" {RESTORE_LINE}\nx"),
+        message("assistant", f"{CHECKPOINT_LINE}\nx"),
+        with_parts(image()),
+        user(""),
+        reasoning(),
+        call("c"),
+        output("c"),
+        message("critic", "x"),
+        {"type": "from_the_future"},
+        {},
     ],
     ids=range(16),
 )
-def test_everything_else_is_dropped_and_says_as_what(item: Item, why: str) -> None:
-    found = filtered([user("a"), item, user("b")])
-
-    assert found.items == (user("a"), user("b"))
-    assert found.dropped == ((1, why),)
+def test_everything_else_is_dropped(item: Item) -> None:
+    assert filtered([user("a"), item, user("b")]) == (user("a"), user("b"))
 
 
 def test_payloads_and_marks_of_the_sender_do_not_come_in() -> None:
@@ -81,19 +77,19 @@ def test_payloads_and_marks_of_the_sender_do_not_come_in() -> None:
     }
     sealed: Item = {**compaction(), "id": "cmp_1", "metadata": {}}
 
-    assert filtered([marked]).items == (user("see [left out here: base64, 3008 bytes]"),)
-    assert filtered([sealed]).items == (compaction(),)
+    assert filtered([marked]) == (user("see [left out here: base64, 3008 bytes]"),)
+    assert filtered([sealed]) == (compaction(),)
 
 
 def test_calls_go_before_words_when_the_hand_over_is_too_large() -> None:
     items = [user("a"), call("c1"), output("c1"), call("c2"), output("c2"), user("b")]
 
-    assert handed_over(items, 6, one) == Fitted((0, 1, 2, 3, 4, 5), (), 6)
-    assert handed_over(items, 5, one) == Fitted((0, 3, 4, 5), (1, 2), 4)
-    assert handed_over(items, 2, one) == Fitted((0, 5), (1, 2, 3, 4), 2)
-    assert handed_over(items, 1, one) == Fitted((5,), (0, 1, 2, 3, 4), 1)
+    assert handed_over(items, 6, one) == Fitted((0, 1, 2, 3, 4, 5), 6)
+    assert handed_over(items, 5, one) == Fitted((0, 3, 4, 5), 4)
+    assert handed_over(items, 2, one) == Fitted((0, 5), 2)
+    assert handed_over(items, 1, one) == Fitted((5,), 1)
     assert handed_over(items, 0, one) == TooLarge(1, 0)
 
 
 def test_a_hand_over_holds_no_half_of_a_pair() -> None:
-    assert handed_over([call("c1"), user("a"), output("c2")], 9, one) == Fitted((1,), (0, 2), 1)
+    assert handed_over([call("c1"), user("a"), output("c2")], 9, one) == Fitted((1,), 1)

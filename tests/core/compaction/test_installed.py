@@ -7,10 +7,10 @@ from codex_checkpoints.core.compaction.installed import (
     Naming,
     NewSession,
     RecordLine,
+    SourceSession,
     compacted,
     in_place,
     new_session,
-    source_of,
     token_count,
 )
 from codex_checkpoints.core.history.items import replacement_of
@@ -46,7 +46,7 @@ ZERO = {
 
 
 def made(head: Json = HEAD) -> NewSession:
-    source = source_of("SOURCE", "/home/ana/shop", head, 258_400)
+    source = SourceSession("SOURCE", "/home/ana/shop", head, 258_400)
     return new_session(ITEMS, source, NAMING, AT, ("NEW", "A", "B"))
 
 
@@ -225,7 +225,7 @@ def test_a_head_that_tells_little_makes_one_that_codex_takes() -> None:
 
 
 def test_a_session_without_a_title_gets_a_name() -> None:
-    source = source_of("SOURCE", "/home/ana/shop", HEAD, None)
+    source = SourceSession("SOURCE", "/home/ana/shop", HEAD, None)
     session = new_session(ITEMS, source, Naming(" \n", "T", "I"), AT, ("NEW", "A", "B"))
     item = object_of(session.lines[2].payload["item"])
 

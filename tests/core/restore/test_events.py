@@ -9,7 +9,7 @@ from codex_checkpoints.core.restore import events
 from codex_checkpoints.core.restore.events import (
     ORDER,
     Event,
-    Finding,
+    Fault,
     Operation,
     is_intact,
     line_of,
@@ -51,7 +51,7 @@ def log(told: list[Event], operation: Operation = HARD) -> list[dict[str, object
     return [line_of(operation, event, step=n, at=RESTORED) for n, event in enumerate(told)]
 
 
-def codes(found: tuple[Finding, ...]) -> list[tuple[str, int]]:
+def codes(found: tuple[Fault, ...]) -> list[tuple[str, int | None]]:
     return [(finding.code, finding.line) for finding in found]
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal, assert_never
 
 import attrs
@@ -33,16 +33,16 @@ from codex_checkpoints.core.history.tokens import (
     of_item,
     of_items,
 )
-from codex_checkpoints.core.rollout.fields import Json, text_of
+from codex_checkpoints.core.rollout.fields import Json, text_of, texts_of
+from codex_checkpoints.core.rollout.ours import is_ours
 from codex_checkpoints.values import frozen
 
 
 @frozen
 class Fitted:
-    """The places of the items that are kept and of those dropped, each in order."""
+    """The places of the items that are kept, in order, and their tokens."""
 
     kept: tuple[int, ...]
-    dropped: tuple[int, ...]
     tokens: int
 
 
@@ -77,9 +77,7 @@ def fit(items: Sequence[Json], limit: int, cost: Callable[[Json], int]) -> Fitte
             return TooLarge(total, limit)
         total -= costs[begin]
         begin += 1
-    kept = sorted(place for group in groups[begin:] for place in group)
-    gone = set(range(len(items))) - set(kept)
-    return Fitted(tuple(kept), tuple(sorted(gone)), total)
+    return Fitted(tuple(sorted(place for group in groups[begin:] for place in group)), total)
 
 
 def groups_of(items: Sequence[Json]) -> list[tuple[int, ...]]:
@@ -327,6 +325,10 @@ class Terms:
     target: int | None = None
     waived: frozenset[Reason] = frozenset()
 
+    def size_of(self, items: Iterable[Json]) -> Figure:
+        """Return the reported size of the context, else our estimate of these items."""
+        return self.before or Figure(of_items(items), "estimated")
+
 
 @frozen
 class Replacement:
@@ -345,9 +347,7 @@ def build(
 ) -> Replacement | Declined:
     """Return what replaces this history, or why nothing does (JUN-45)."""
     selection = select(history, terms.budget)
-    replaced = of_items(past.item for past in history)
-    before = terms.before or Figure(replaced, "estimated")
-    declined = not_now(terms, before)
+    declined = not_now(terms, terms.size_of(past.item for past in history))
     if declined is not None:
         return declined
     if not history or (is_empty(checkpoint) and not selection.retained):
@@ -365,22 +365,36 @@ def build(
             return Declined("item_too_large", {"tokens": size, "target": terms.target})
         kept = [kept[place] for place in found.kept]
     items = (*(each.item for each in kept), last)
-    after = of_items(items)
+    origins = (*(each.place for each in kept), None)
+    bound, pieces = _bound_of(selection, last, terms), _pieces(history, selection, kept)
+    return reported(history, terms, items, origins, bound, pieces)
+
+
+def reported(  # noqa: PLR0913, PLR0917 - both sides, and what became of each item
+    history: Sequence[Past],
+    terms: Terms,
+    items: tuple[Json, ...],
+    origins: tuple[int | None, ...],
+    bound: int,
+    pieces: tuple[Piece, ...],
+) -> Replacement | Declined:
+    """Return a replacement with its report, or that it is not smaller than the history."""
+    replaced, after = of_items(past.item for past in history), of_items(items)
     if after >= replaced and "not_smaller" not in terms.waived:
         return Declined("not_smaller", {"before": replaced, "after": after})
     report = Report(
-        before=before,
+        before=terms.before or Figure(replaced, "estimated"),
         replaced=replaced,
         after=after,
-        bound=bound_of(selection, last, terms),
+        bound=bound,
         kinds_before=counted([kind_of(past.item) for past in history]),
         kinds_after=counted([kind_of(item) for item in items]),
-        pieces=_pieces(history, selection, kept),
+        pieces=pieces,
     )
-    return Replacement(items, (*(each.place for each in kept), None), report)
+    return Replacement(items, origins, report)
 
 
-def bound_of(selection: Selection, last: Json, terms: Terms) -> int:
+def _bound_of(selection: Selection, last: Json, terms: Terms) -> int:
     """Return the most tokens a replacement can have, before it is built (DSC-56).
 
     The sum of the handoff, the budget for the user's messages and their JSON, up to the target.
@@ -411,15 +425,99 @@ def _pieces(
     for place, past in enumerate(history):
         found = piece(place, past, "replaced")
         each = chosen.get(place)
-        fate: Fate = "replaced"
         if each is not None and place in staying:
-            fate = "truncated" if each.cut_tokens else "kept"
+            found = piece(place, past, "truncated" if each.cut_tokens else "kept")
             found = attrs.evolve(found, cut_tokens=each.cut_tokens, left_out=each.left_out)
         elif each is not None:
-            fate = "over_target"
+            found = piece(place, past, "over_target")
         elif place in selection.only_payload:
-            fate = "only_payload"
+            found = piece(place, past, "only_payload")
         elif found.kind == "user" and place < selection.reached:
-            fate = "over_budget"
-        pieces.append(attrs.evolve(found, fate=fate))
+            found = piece(place, past, "over_budget")
+        pieces.append(found)
     return tuple(pieces)
+
+
+KEPT_KINDS: frozenset[Kind] = frozenset({"user", "summary", "compaction", "assistant"})
+"""An assistant message in such a list is the compactor's; Codex keeps it as well."""
+
+_NOT_SENT = ("id", "metadata", "internal_chat_message_metadata_passthrough")
+
+
+def filtered(items: Sequence[Json]) -> tuple[Json, ...]:
+    """Return what may be installed (CKP-21).
+
+    User messages lose their payloads (JUN-9).  A message that looks like one of ours is dropped,
+    whatever its role: only we write those.
+    """
+    kept: list[Json] = []
+    for item in items:
+        kind = kind_of(item)
+        if kind not in KEPT_KINDS or any(map(is_ours, texts_of(item.get("content")))):
+            continue
+        if kind != "user":
+            kept.append({key: each for key, each in item.items() if key not in _NOT_SENT})
+        elif (message := plain_message(item)).says_something:
+            kept.append(user_message(message.parts))
+    return tuple(kept)
+
+
+def handed_over(
+    items: Sequence[Json], limit: int, cost: Callable[[Json], int]
+) -> Fitted | TooLarge:
+    """Choose the items for an external compactor: within its window, whole pairs alone (CKP-22).
+
+    Calls with their outputs are dropped first, the oldest first; then the rest.
+    """
+    groups = groups_of(items)
+    total = sum(cost(items[place]) for group in groups for place in group)
+    gone: set[int] = set()
+    for group in groups:
+        if total > limit and len(group) > 1:
+            total -= sum(cost(items[place]) for place in group)
+            gone.update(group)
+    places = [place for place in range(len(items)) if place not in gone]
+    found = fit([items[place] for place in places], limit, cost)
+    if isinstance(found, TooLarge):
+        return found
+    return Fitted(tuple(places[place] for place in found.kept), found.tokens)
+
+
+def adopt(
+    history: Sequence[Past], material: Sequence[Json], terms: Terms
+) -> Replacement | Declined:
+    """Return what replaces this history, made of foreign `material`, or why nothing does."""
+    declined = not_now(terms, terms.size_of(past.item for past in history))
+    if declined is not None:
+        return declined
+    found = filtered(material)
+    if not history or not found:
+        return Declined("missing_context", {"items": len(history)})
+    limit = of_items(found) if terms.target is None else terms.target
+    fitted = fit(found, limit, of_item)
+    if isinstance(fitted, TooLarge):
+        return Declined("item_too_large", {"tokens": fitted.tokens, "target": limit})
+    items = tuple(found[place] for place in fitted.kept)
+    origins = _origins(history, items)
+    pieces = tuple(
+        piece(place, past, "kept" if place in origins else "replaced")
+        for place, past in enumerate(history)
+    )
+    return reported(history, terms, items, origins, limit, pieces)
+
+
+def _origins(history: Sequence[Past], items: Sequence[Json]) -> tuple[int | None, ...]:
+    """Return the place of each of the user's messages in the old history, the newest first."""
+    messages = [
+        (place, plain_message(past.item).text)
+        for place, past in enumerate(history)
+        if kind_of(past.item) == "user"
+    ]
+    origins: list[int | None] = []
+    for item in reversed(items):
+        words = "".join(texts_of(item.get("content")))
+        known = kind_of(item) == "user" and any(words == text for _, text in messages)
+        while known and messages[-1][1] != words:
+            messages.pop()
+        origins.append(messages.pop()[0] if known else None)
+    return tuple(reversed(origins))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Literal
 
 from attrs import evolve
 
@@ -76,36 +75,19 @@ class NewSession:
 class SourceSession:
     """The session that a new one continues.
 
-    `carried` are the fields of its head that the model is sent, or that the user chose.
+    `head` is the payload of its `session_meta`, empty for files that have none.  `window` is the
+    size of the window of its model.
     """
 
     session_id: str
     cwd: str
-    cli_version: str
-    listed_as: str
-    history_mode: Literal["paginated", "legacy"]
-    model_provider: str | None
+    head: Json
     window: int | None
-    carried: Json
 
-
-def source_of(session_id: str, cwd: str, head: Json, window: int | None) -> SourceSession:
-    """Read the source from the payload of its `session_meta`; empty for files that have none.
-
-    A session that Codex would hide from its lists is listed as one of the command line.  A head
-    without `source` means the editor to Codex.
-    """
-    fields = ("base_instructions", "dynamic_tools", "memory_mode")
-    return SourceSession(
-        session_id,
-        cwd,
-        text_of(head.get("cli_version")) or "0.0.0",
-        "vscode" if head.get("source", "vscode") == "vscode" else "cli",
-        "paginated" if head.get("history_mode") == "paginated" else "legacy",
-        text_of(head.get("model_provider")),
-        window,
-        {key: head[key] for key in fields if head.get(key) is not None},
-    )
+    @property
+    def paginated(self) -> bool:
+        """Return whether its lines have ordinals."""
+        return self.head.get("history_mode") == "paginated"
 
 
 def in_place(
@@ -188,6 +170,7 @@ def new_session(
 
 def session_meta(session_id: str, window_id: str, source: SourceSession, at: Moment) -> Json:
     """Return the payload of the head of a session that we make ("Sessions that we make")."""
+    head = source.head
     meta: dict[str, object] = {
         "session_id": session_id,
         "id": session_id,
@@ -195,13 +178,17 @@ def session_meta(session_id: str, window_id: str, source: SourceSession, at: Mom
         "timestamp": at.text,
         "cwd": source.cwd,
         "originator": "codex-checkpoints",
-        "cli_version": source.cli_version,
-        "source": source.listed_as,
-        "model_provider": source.model_provider,
-        "history_mode": source.history_mode,
+        "cli_version": text_of(head.get("cli_version")) or "0.0.0",
+        # A session that Codex would hide from its lists is listed as one of the command line.  A
+        # head without `source` means the editor to Codex.
+        "source": "vscode" if head.get("source", "vscode") == "vscode" else "cli",
+        "model_provider": text_of(head.get("model_provider")),
+        "history_mode": "paginated" if source.paginated else "legacy",
         "context_window": {"window_id": window_id},
     }
-    return {key: value for key, value in meta.items() if value is not None} | dict(source.carried)
+    # What the model is sent, or the user chose.
+    meta |= {key: head.get(key) for key in ("base_instructions", "dynamic_tools", "memory_mode")}
+    return {key: value for key, value in meta.items() if value is not None}
 
 
 def _named(
@@ -213,7 +200,7 @@ def _named(
     text = naming.text.strip() or "Compacted session"  # Codex lists no session without a text
     no_elements: list[object] = []
     message: Json
-    if source.history_mode == "paginated":
+    if source.paginated:
         part: Json = {"type": "text", "text": text, "text_elements": no_elements}
         message = {
             "type": "item_completed",

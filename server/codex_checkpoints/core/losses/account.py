@@ -1,7 +1,7 @@
 """Read a session once for its losses: what was known at each compaction, and what is gone.
 
-One reader feeds the replay, the survey of the history, `Replacements` and `Account`.  `Held`
-decides what a replacement no longer holds, `Watched` what is read again.
+One reader feeds the replay, the survey of the history and `Account`.  `Held` decides what a
+replacement no longer holds, `Watched` what is read again.
 
 Windows follow each other as in the file; those that a rollback removed are listed too.
 """
@@ -160,27 +160,42 @@ _REMEMBERED = 4 * KEPT_TOKENS
 """Tokens of remembered prompts: more than a compaction keeps, for rollbacks."""
 
 
-@frozen
-class Replacement:
-    """What replaced the history from the record `at.seq` on."""
-
-    at: Compaction
-    held: Held
+def _tokens(prompts: Iterable[Item]) -> int:
+    return sum(approximate_tokens("".join(texts(each))) for each in prompts)
 
 
-class Replacements(Fold):
-    """The fold that collects the replacements of a session; it follows a survey."""
+class Account(Fold):
+    """The fold that compares at each compaction, beside a replay of the session."""
 
-    def __init__(self, survey: Survey) -> None:
-        self.new: list[Replacement] = []
-        """Those that nobody has taken yet, the oldest first."""
-        self._survey = survey
+    def __init__(
+        self,
+        updates: Iterable[Update] = (),
+        known: Replay | None = None,
+        *,
+        source: Account | None = None,
+    ) -> None:
+        """Start before the first byte of a session; `updates` are all that it remembers.
+
+        A caller that feeds only the end of a session passes the replay of all of it as `known`:
+        task and plan come from it, and windows have the numbers in their records.  For a session
+        that a compaction made, `source` is the account of the session it replaced, not to be used
+        again: the first window continues its last one (DSC-73).
+        """
+        self.replay = Replay()
+        self._survey = Survey(self.replay)
+        self.replay.folds.append(self)
+        # The fold of the replay comes last: the state before the line is compared.
+        self.replay.folds.append(self.replay.folds.pop(0))
+        self._updates = tuple(updates)
+        self._known = known
+        self._watched = Watched(self.replay.state, None if source is None else source._watched)  # noqa: SLF001 - of the same class
+        self._missed: list[tuple[Compaction, Missed]] = []
+        self._readings: list[Readings] = []
         self._prompts: list[Item] = []
         self._prompt_tokens = 0
-        survey.reader.folds.append(self)
 
     def take(self, line: Line) -> None:
-        """Note prompts, rollbacks and replacements."""
+        """Note prompts and rollbacks; compare where the line replaced a history."""
         if line.passed_over or not counts(line):
             return
         match line.kind:
@@ -212,52 +227,11 @@ class Replacements(Fold):
         if items is None:
             message = text_of(line.payload.get("message")) or ""
             items = (*kept_prompts(self._prompts), user_message([message]))
-        self.new.append(Replacement(mark, held_by(items)))
         self._prompts = [item for item in items if is_prompt(item)]
         self._prompt_tokens = _tokens(self._prompts)
-
-
-def _tokens(prompts: Iterable[Item]) -> int:
-    return sum(approximate_tokens("".join(texts(each))) for each in prompts)
-
-
-class Account(Fold):
-    """The fold that compares at each compaction, beside a replay of the session."""
-
-    def __init__(
-        self,
-        updates: Iterable[Update] = (),
-        known: Replay | None = None,
-        *,
-        source: Account | None = None,
-    ) -> None:
-        """Start before the first byte of a session; `updates` are all that it remembers.
-
-        A caller that feeds only the end of a session passes the replay of all of it as `known`:
-        task and plan come from it, and windows have the numbers in their records.  For a session
-        that a compaction made, `source` is the account of the session it replaced, not to be used
-        again: the first window continues its last one (DSC-73).
-        """
-        self.replay = Replay()
-        self._survey = Survey(self.replay)
-        self._replacements = Replacements(self._survey)
-        self.replay.folds.append(self)
-        # The fold of the replay comes last: the state before the line is compared.
-        self.replay.folds.append(self.replay.folds.pop(0))
-        self._updates = tuple(updates)
-        self._known = known
-        self._watched = Watched(self.replay.state, None if source is None else source._watched)  # noqa: SLF001 - of the same class
-        self._missed: list[tuple[Replacement, Missed]] = []
-        self._readings: list[Readings] = []
-
-    def take(self, line: Line) -> None:
-        """Compare where the line replaced a history."""
-        del line
-        new, self._replacements.new = self._replacements.new, []
-        for replacement in new:
-            self._missed.append((replacement, self._missing(replacement.held, replacement.at.seq)))
-            self._readings.append(self._watched.readings())
-            self._watched.open_window()
+        self._missed.append((mark, self._missing(held_by(items), mark.seq)))
+        self._readings.append(self._watched.readings())
+        self._watched.open_window()
 
     def losses(self) -> tuple[Loss, ...]:
         """Return a loss for each compaction so far, the oldest first."""
@@ -269,8 +243,7 @@ class Account(Fold):
         }
         since = (*self._readings[1:], self._watched.readings())
         losses: list[Loss] = []
-        for (each, missed), readings in zip(self._missed, since, strict=False):
-            at = each.at
+        for (at, missed), readings in zip(self._missed, since, strict=False):
             losses.append(
                 Loss(
                     number=numbers.get(at.index) if self._known is None else at.number,

@@ -32,17 +32,16 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
 
 from attrs import Factory, evolve
 
 from codex_checkpoints.core.checkpoint.records import MAX_URI_CHARS, MAX_VALUE_CHARS
-from codex_checkpoints.core.checkpoint.state import Observation, Place, State, name_of
+from codex_checkpoints.core.checkpoint.state import Observation, State, name_of
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.history.survey import Trigger
 from codex_checkpoints.core.rollout import tools
 from codex_checkpoints.core.rollout.fields import is_object, load, object_of, text_of
-from codex_checkpoints.core.rollout.items import Action, CommandRun, Seen, ToolCall
+from codex_checkpoints.core.rollout.items import Action, CommandRun, ToolCall
 from codex_checkpoints.values import define, frozen
 
 MAX_LISTED = 64
@@ -452,50 +451,35 @@ class Watched:
                 outcome = outcome_in(observed.texts)
         elif isinstance(item, CommandRun):
             folder, outcome = item.folder, outcome_of(item)
-        self._sort(observed.place, observed.seen(), _End(item.call_id, folder, outcome))
+        ref = item.call_id if 0 < len(item.call_id) <= MAX_URI_CHARS else None
+        self._sort(observed, Run("", folder, outcome, ref, observed.place[0]))
 
-    def _sort(self, place: Place, seen: Iterable[Seen], end: _End) -> None:
+    def _sort(self, observed: Observation, run: Run) -> None:
         """Add what one call touched: changes and the command, and reads unless it failed."""
         script: str | None = None
         reading = True
         read: dict[str, str] = {}
-        for each in seen:
+        for each in observed.seen():
             script = script or (each.name if each.kind == "command" else each.script)
             reading = reading and each.kind != "command"
-            uri = name_of(each, place)[0] if each.kind == "file" else None
+            uri = name_of(each, observed.place)[0] if each.kind == "file" else None
             if uri is None:
                 continue
             if each.action == "read":
                 read[uri] = each.script or ""
             else:
-                change = Changed(each.action, each.call_id or end.ref, place[0])
-                self.files.change(uri, change)
-        if script is not None and end.outcome.failed is not None:
-            run = Run(script, end.folder, end.outcome, end.ref, place[0], reading)
-            self.commands.run(run, self.files.changes)
-        if end.outcome.failed is not True:
-            self._read(read, end, place[0])
+                self.files.change(uri, Changed(each.action, each.call_id or run.ref, run.seq))
+        if script is not None and run.outcome.failed is not None:
+            self.commands.run(evolve(run, script=script, reading=reading), self.files.changes)
+        if run.outcome.failed is not True:
+            self._read(read, run)
 
-    def _read(self, read: dict[str, str], end: _End, seq: int) -> None:
+    def _read(self, read: dict[str, str], run: Run) -> None:
         again, seed = False, self._state.seed
-        printed = end.outcome.printed
+        printed = run.outcome.printed
         for uri, script in read.items():
             if seed is not None and uri in seed.artifacts:
                 self.files.know(uri)
-            again |= self.files.read(uri, script, printed, end.ref, seq)
+            again |= self.files.read(uri, script, printed, run.ref, run.seq)
         if again and printed is not None:
             self.printed += len(printed.encode(errors="replace"))
-
-
-@frozen
-class _End:
-    """How a call ended: its id, the folder it ran in, and the outcome."""
-
-    call_id: str
-    folder: str | None = None
-    outcome: Outcome = UNKNOWN
-
-    @property
-    def ref(self) -> str | None:
-        """Return the id as a reference; None where it is too long."""
-        return self.call_id if 0 < len(self.call_id) <= MAX_URI_CHARS else None

@@ -50,7 +50,7 @@ RestoreMode = Literal["soft", "hard"]
 
 @frozen
 class Operation:
-    """The fields that all events of one restore share.
+    """The fields that all events of one operation share; only a restore has a marker and a mode.
 
     `session_id` is the branch's, once it has one.  Source and marker are None where the request
     names none: what a person typed is never kept.  User and organisation are settings.
@@ -61,7 +61,7 @@ class Operation:
     source_session_id: str | None
     checkpoint_id: str | None
     source_turn: TurnSource | None
-    restore_mode: RestoreMode
+    restore_mode: RestoreMode | None
     user_id: str | None = None
     org_id: str | None = None
 
@@ -197,18 +197,42 @@ def type_of(event: Event) -> str:
 
 def line_of(operation: Operation, event: Event, *, step: int, at: str) -> dict[str, Any]:
     """Return the line of an event with its digest; `step` counts the events of the operation."""
-    head = {"type": type_of(event), "at": at}
-    return sealed(head | kept.write(operation) | kept.write(event) | {"step": step})
+    return event_of(type_of(event), at, operation, kept.write(event) | {"step": step})
+
+
+def event_of(
+    kind: str, at: str, operation: Operation, more: Mapping[str, object]
+) -> dict[str, Any]:
+    """Return the sealed audit line of an event: ids, counts, digests and codes."""
+    return sealed({"type": kind, "at": at} | kept.write(operation) | dict(more))
+
+
+Code = Literal[
+    "changed_line",
+    "missing_lines",
+    "wrong_order",
+    "changed_record",
+    "missing_record",
+    "changed_branch",
+    "changed_source",
+]
 
 
 @frozen
-class Finding:
-    """A fault in a log: a changed line, missing lines, a wrong order."""
+class Fault:
+    """Something that is not as it was written.
 
-    code: Literal["changed_line", "missing_lines", "wrong_order"]
+    `code` is `changed_line`, `missing_lines` or `wrong_order` for the audit (`line` counts from 1;
+    null where a whole end is gone), `changed_record` for the record of a restore or an import,
+    `missing_record` for one that a session lacks and another place tells of, `changed_branch` for
+    what a session began with that a restore or a compaction made, `changed_source` for the bytes
+    that its source had then.
+    """
+
+    code: Code
     operation_id: str | None
-    line: int
-    """The line of the log that shows it, from 1."""
+    session_id: str | None = None
+    line: int | None = None
 
 
 class _Step(NamedTuple):
@@ -218,12 +242,12 @@ class _Step(NamedTuple):
     step: int
 
 
-def verify(log: Iterable[object]) -> tuple[Finding, ...]:
+def verify(log: Iterable[object]) -> tuple[Fault, ...]:
     """Check the events of restores in a log, and ignore those of other operations (AGN-62).
 
     A crash leaves an operation without an end: that is no fault (`unended`).
     """
-    findings: list[Finding] = []
+    findings: list[Fault] = []
     running: dict[str, list[_Step]] = {}
     for number, line in enumerate(log, 1):
         event = object_of(line)
@@ -232,17 +256,17 @@ def verify(log: Iterable[object]) -> tuple[Finding, ...]:
         if mode is None or operation is None:
             continue
         if not is_intact(event):
-            findings.append(Finding("changed_line", operation, number))
+            findings.append(Fault("changed_line", operation, line=number))
         steps = running.setdefault(operation, [])
         step = event.get("step")
         if step != (steps[-1].step + 1 if steps else 0):
-            findings.append(Finding("missing_lines", operation, number))
+            findings.append(Fault("missing_lines", operation, line=number))
         steps.append(_Step(number, kind, mode, step if type(step) is int else len(steps)))
     for operation, steps in running.items():
         misplaced = _misplaced([step.kind for step in steps], steps[0].mode)
         if misplaced is not None:
-            findings.append(Finding("wrong_order", operation, steps[misplaced].line))
-    return tuple(sorted(findings, key=lambda finding: finding.line))
+            findings.append(Fault("wrong_order", operation, line=steps[misplaced].line))
+    return tuple(sorted(findings, key=lambda fault: fault.line or 0))
 
 
 def unended(log: Iterable[object]) -> tuple[str, ...]:

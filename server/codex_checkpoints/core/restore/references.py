@@ -234,19 +234,13 @@ def drift_of(then: Mapping[str, str], now: Mapping[str, str]) -> tuple[Drift, ..
     )
 
 
-def missing_of(then: Mapping[str, str], now: Mapping[str, str]) -> tuple[Missing, ...]:
-    """Return the files that have no hash now, by uri; `now` has every file of `then`."""
-    return tuple(
-        Missing(uri, then[uri])
-        for uri in sorted(then)
-        if now.get(uri, UNKNOWN_HASH) == UNKNOWN_HASH
-    )
-
-
-def also_missing(known: Iterable[Missing], uris: Iterable[str]) -> tuple[Missing, ...]:
-    """Add missing files to those missing since the marker, by uri."""
-    found = {uri: Missing(uri, UNKNOWN_HASH) for uri in uris} | {each.uri: each for each in known}
-    return tuple(found[uri] for uri in sorted(found))
+def missing_of(
+    then: Mapping[str, str], now: Mapping[str, str], others: Iterable[str] = ()
+) -> tuple[Missing, ...]:
+    """Return the files of the marker that have no hash now, and others that are missing, by uri."""
+    gone = {uri: then[uri] for uri in then if now.get(uri, UNKNOWN_HASH) == UNKNOWN_HASH}
+    found = dict.fromkeys(others, UNKNOWN_HASH) | gone
+    return tuple(Missing(uri, found[uri]) for uri in sorted(found))
 
 
 def weak_hashes(*known: Mapping[str, str | None]) -> tuple[Fallback, ...]:

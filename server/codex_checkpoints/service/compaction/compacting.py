@@ -24,11 +24,16 @@ from codex_checkpoints.core.compaction.building import (
     Replacement,
     Terms,
     TooLarge,
+    adopt,
     build,
     not_now,
 )
-from codex_checkpoints.core.compaction.foreign import adopt
-from codex_checkpoints.core.compaction.installed import Naming, new_session, source_of, token_count
+from codex_checkpoints.core.compaction.installed import (
+    Naming,
+    SourceSession,
+    new_session,
+    token_count,
+)
 from codex_checkpoints.core.compaction.offering import budget
 from codex_checkpoints.core.compaction.records import (
     Determinism,
@@ -41,7 +46,6 @@ from codex_checkpoints.core.compaction.records import (
     digest_of,
     remaining,
 )
-from codex_checkpoints.core.history.tokens import of_items
 from codex_checkpoints.core.history.windows import Chain
 from codex_checkpoints.service.compaction.installing import (
     CompactionWork,
@@ -113,8 +117,7 @@ class PendingSummary:
     @property
     def before(self) -> Figure:
         """Return the tokens in its window."""
-        estimated = of_items(self.source.traced.history.items)
-        return self.terms.before or Figure(estimated, "estimated")
+        return self.terms.size_of(self.source.traced.history.items)
 
 
 @define
@@ -438,9 +441,10 @@ class Compacting:
     def _new(self, plan: CompactionPlan, asked: Asked) -> _Change:
         _, session_id, first, second, turn_id, item_id = asked.ids
         source = plan.source
+        cwd, head = source.row.cwd or "", source.traced.head
         made = new_session(
             plan.built.items,
-            source_of(source.session_id, source.row.cwd or "", source.traced.head, source.window),
+            SourceSession(source.session_id, cwd, head, source.window),
             Naming(self._sessions.title(source.row) or "", turn_id, item_id),
             moment(asked.at),
             (session_id, first, second),

@@ -30,12 +30,12 @@ from codex_checkpoints.core.compaction.records import (
     unsettled,
 )
 from codex_checkpoints.core.history.windows import Chain
+from codex_checkpoints.core.restore.events import event_of
 from codex_checkpoints.core.rollout.fields import Json, object_of, text_of
 from codex_checkpoints.core.rollout.turns import Turn
 from codex_checkpoints.service.compaction.request import (
     HookResult,
     HookRunner,
-    Uncompacted,
     session_live,
 )
 from codex_checkpoints.service.compaction.source import (
@@ -52,7 +52,7 @@ from codex_checkpoints.service.kept import (
 )
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.service.undertaking import event_of, is_in_audit, undertaking
+from codex_checkpoints.service.undertaking import is_in_audit, operation_of, undertaking
 from codex_checkpoints.storage.contract import Row, UnreadableSource, in_text
 from codex_checkpoints.storage.durable import StorageError
 from codex_checkpoints.values import define, frozen
@@ -221,17 +221,10 @@ class Operation:
         self, kind: str, more: Mapping[str, object], session_id: str | None = None, step: int = 0
     ) -> dict[str, object]:
         """Return an event."""
-        turn, source = self._source_turn, self._source_session_id
-        return event_of(
-            kind,
-            at=in_text(self._moment()),
-            operation_id=self._operation_id,
-            session_id=session_id,
-            source_session_id=source,
-            source_turn=None if turn is None else {"sessionId": source, "turnId": turn.turn_id},
-            settings=self._sessions.settings,
-            more={**more, "step": step},
-        )
+        turn_id = None if self._source_turn is None else self._source_turn.turn_id
+        ids = self._operation_id, session_id, self._source_session_id, turn_id
+        operation = operation_of(self._sessions.settings, *ids)
+        return event_of(kind, in_text(self._moment()), operation, {**more, "step": step})
 
     def note(self, kind: str, more: Mapping[str, object], step: int = 0) -> None:
         """Write an event; a failure stops nothing, since the records hold the same."""
@@ -259,16 +252,19 @@ def moment(at: datetime) -> Moment:
     return Moment(in_text(at), int(at.timestamp() * 1000))
 
 
+@define
 class Undoing:
     """Takes compactions of one home back."""
 
-    def __init__(self, sessions: Sessions, outside: HookRunner) -> None:
-        self._sessions = sessions
-        self._outside = outside
-        self._sources = Sources(sessions)
+    _sessions: Sessions
+    _outside: HookRunner
 
-    def uncompact(self, compaction_id: str) -> Uncompacted:
-        """Take a compaction back, durable on return.
+    @property
+    def _sources(self) -> Sources:
+        return Sources(self._sessions)
+
+    def uncompact(self, compaction_id: str) -> Installed:
+        """Take a compaction back, durable on return; return its record.
 
         Refuses `unknown_compaction`, `conflict` where it was taken back already or its window is no
         longer the current one, and, in place, `session_live`, `turn_not_complete`,
@@ -279,8 +275,7 @@ class Undoing:
             self._point_back(record)
         else:
             self._reopen(record)
-        source_id = record.source.session_id
-        return Uncompacted(compaction_id, source_id, source_id, record.into)
+        return record
 
     def _point_back(self, record: Installed) -> None:
         """Add the record alone: the source is unchanged."""

@@ -21,8 +21,8 @@ from codex_checkpoints.core.compaction.building import (
     Reason,
     Replacement,
     TooLarge,
+    handed_over,
 )
-from codex_checkpoints.core.compaction.foreign import handed_over
 from codex_checkpoints.core.compaction.kinds import Kind, kind_of
 from codex_checkpoints.core.compaction.records import (
     Determinism,
@@ -283,16 +283,6 @@ class Compacted:
     def standing_context(self) -> str:
         """Return a sentence about the standing context (CKP-31)."""
         return STANDING_CONTEXT[self.placement]
-
-
-@frozen
-class Uncompacted:
-    """A compaction that was taken back; `session_id` is the session to resume."""
-
-    compaction_id: str
-    session_id: str
-    source_session_id: str
-    into: Into
 
 
 def session_live(session_id: str) -> Refusal:

@@ -15,17 +15,35 @@ from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS, Checkpoin
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.checkpoint.view import view_v1
 from codex_checkpoints.core.compaction.handoff import bundle, handoff
-from codex_checkpoints.core.compaction.installed import Naming, moment_of, new_session, source_of
-from codex_checkpoints.core.portable.arriving import files_of, marker_lines, seed_of
+from codex_checkpoints.core.compaction.installed import (
+    Naming,
+    SourceSession,
+    moment_of,
+    new_session,
+)
 from codex_checkpoints.core.portable.pack import MAX_BYTES, Pack
-from codex_checkpoints.core.portable.reading import BadPack, Import, line_of, pack_in
-from codex_checkpoints.core.restore.events import digest_of
+from codex_checkpoints.core.portable.reading import (
+    BadPack,
+    Import,
+    files_of,
+    line_of,
+    marker_lines,
+    pack_in,
+    seed_of,
+)
+from codex_checkpoints.core.restore.events import digest_of, event_of
 from codex_checkpoints.core.restore.records import Windows
 from codex_checkpoints.service.kept import ImportRecords, storing_restore
 from codex_checkpoints.service.reading.pace import paced_hashes
 from codex_checkpoints.service.refusal import Refusal, misfit
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.service.undertaking import added, event_of, is_in_audit, removed, undertaking
+from codex_checkpoints.service.undertaking import (
+    added,
+    is_in_audit,
+    operation_of,
+    removed,
+    undertaking,
+)
 from codex_checkpoints.storage import durable
 from codex_checkpoints.storage.contract import Item, NewThread
 from codex_checkpoints.storage.records import IMPORTS, MARKERS
@@ -78,7 +96,7 @@ def thread_of(
     """
     origin = plan.pack.origin
     head = {"cli_version": origin.cli_version, "source": "cli"}
-    source = source_of("", plan.cwd, head | {"history_mode": origin.history_mode}, None)
+    source = SourceSession("", plan.cwd, head | {"history_mode": origin.history_mode}, None)
     naming = Naming(plan.name, new_id(), new_id())
     ids = (session_id, new_id(), new_id())
     items = (handoff(plan.handoff.partition("\n\n")[2]),)
@@ -197,16 +215,9 @@ class ImportWork:
             "files": len(files_of(made.pack)),
             "markers": len(made.pack.markers),
         }
-        event = event_of(
-            IMPORTED,
-            at=self._now(),
-            operation_id=made.operation_id,
-            session_id=made.session_id,
-            source_session_id=made.source_session_id,
-            settings=self._sessions.settings,
-            more=more,
-        )
-        records.add_event(event)
+        ids = made.operation_id, made.session_id, made.source_session_id
+        operation = operation_of(self._sessions.settings, *ids)
+        records.add_event(event_of(IMPORTED, self._now(), operation, more))
 
     def take_back(self, code: str) -> bool:
         """Remove the files beside a session that was not published; it has no event."""

@@ -22,7 +22,7 @@ from codex_checkpoints.core.portable.pack import (
     PackedTurn,
     to_bytes,
 )
-from codex_checkpoints.core.restore.events import digest_of
+from codex_checkpoints.core.restore.events import digest_of, event_of
 from codex_checkpoints.core.restore.lineage import MAX_CHAIN
 from codex_checkpoints.core.restore.trace import Trace, in_order
 from codex_checkpoints.core.rollout.turns import Turn
@@ -35,7 +35,7 @@ from codex_checkpoints.service.reading.session_file import SessionFile, has_ende
 from codex_checkpoints.service.refusal import Refusal, misfit
 from codex_checkpoints.service.restore.planning import earlier_work, unreadable
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.service.undertaking import event_of
+from codex_checkpoints.service.undertaking import operation_of
 from codex_checkpoints.storage import durable
 from codex_checkpoints.storage.contract import Row, UnreadableSource
 from codex_checkpoints.storage.durable import StorageError
@@ -257,15 +257,8 @@ class Packing:
             "notes": len(checkpoint.facts) + len(checkpoint.decisions),
             "markers": len(found.pack.markers),
         }
-        event = event_of(
-            "PackExported",
-            at=self._now(),
-            operation_id=self._new_id(),
-            session_id=found.session_id,
-            source_session_id=found.session_id,
-            settings=self._sessions.settings,
-            more=more,
-        )
+        now, ids = self._now(), (self._new_id(), found.session_id, found.session_id)
+        event = event_of("PackExported", now, operation_of(self._sessions.settings, *ids), more)
         try:
             self._sessions.records.add_event(event)
         except StorageError as error:

@@ -20,10 +20,10 @@ from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.core.compaction.installed import (
     Naming,
+    SourceSession,
     moment_of,
     new_session,
     session_meta,
-    source_of,
 )
 from codex_checkpoints.core.restore import events, markers
 from codex_checkpoints.core.restore.events import (
@@ -65,9 +65,11 @@ from codex_checkpoints.service.restore.planning import (
     Planner,
     RestoreOptions,
     RestorePlan,
+    RestoreSource,
+    asked_of,
+    find_source,
     unreadable,
 )
-from codex_checkpoints.service.restore.source import RestoreSource, asked_of, find_source
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.undertaking import added, removed, undertaking
 from codex_checkpoints.storage.contract import Copied, Item, NewThread, Row, UnreadableSource
@@ -213,7 +215,7 @@ class Restoring:
         """Return the session file to create, and its windows as far as they are known (WIN-13)."""
         first, before = self._new_id(), plan.record.windows.source
         source_id, window = plan.record.source_session_id, plan.record.tokens.window
-        source, moment = source_of(source_id, plan.cwd, plan.head, window), moment_of(at)
+        source, moment = SourceSession(source_id, plan.cwd, plan.head, window), moment_of(at)
         if plan.pack is None:
             reader = self._sessions.catalogue.reader
             meta = {**session_meta(branch_id, first, source, moment), **_inherited(plan.head)}

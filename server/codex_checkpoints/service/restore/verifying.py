@@ -17,7 +17,7 @@ from typing import Literal
 
 from codex_checkpoints.core.compaction.records import Installed
 from codex_checkpoints.core.compaction.records import digest_of as digest_of_items
-from codex_checkpoints.core.restore.events import DIGEST, digest_of, is_intact, unended
+from codex_checkpoints.core.restore.events import DIGEST, Code, Fault, digest_of, is_intact, unended
 from codex_checkpoints.core.restore.events import verify as verify_events
 from codex_checkpoints.core.restore.records import Restore, restore_in
 from codex_checkpoints.core.rollout.fields import (
@@ -33,38 +33,10 @@ from codex_checkpoints.service.kept import CompactionRecords, RestoreRecords
 from codex_checkpoints.service.reading.session_file import fingerprint, lines_of
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.storage.contract import Row, UnreadableSource
+from codex_checkpoints.storage.contract import UnreadableSource
 from codex_checkpoints.storage.durable import StorageError, Unreadable
 from codex_checkpoints.storage.records import IMPORTS, RESTORES
-from codex_checkpoints.values import frozen
-
-Code = Literal[
-    "changed_line",
-    "missing_lines",
-    "wrong_order",
-    "changed_record",
-    "missing_record",
-    "changed_branch",
-    "changed_source",
-]
-
-
-@frozen
-class Fault:
-    """Something that is not as it was written.
-
-    `code` is `changed_line`, `missing_lines` or `wrong_order` for the audit (`line` counts from 1;
-    null where a whole end is gone), `changed_record` for the record of a restore or an import,
-    `missing_record` for one that a session lacks and another place tells of, `changed_branch` for
-    what a session began with that a restore or a compaction made, `changed_source` for the bytes
-    that its source had then.
-    """
-
-    code: Code
-    operation_id: str | None
-    session_id: str | None = None
-    line: int | None = None
-
+from codex_checkpoints.values import define, frozen
 
 Look = Fault | Literal["same"] | None
 """What came of a look at a file: None where it is gone."""
@@ -110,29 +82,26 @@ def _restored(sessions: Sessions, record: Restore, log: Sequence[Json]) -> Itera
         ("changed_source", record.source_session_id, record.source_digest, source),
     )
     for code, session_id, digest, size in sides:
-        same = _begins_as(sessions, session_id, digest, size)
-        found = "same" if same else Fault(code, record.operation_id, session_id)
-        yield None if same is None else found
+        yield _look(sessions, Fault(code, record.operation_id, session_id), digest, size)
 
 
-def _begins_as(sessions: Sessions, session_id: str, digest: str, size: object) -> bool | None:
-    """Return whether the first bytes of a session have a digest, None where there are none."""
-    paths = _paths(sessions, session_id)
+def _look(sessions: Sessions, fault: Fault, digest: str, size: object) -> Look:
+    """Return the fault where the first bytes of its session have another digest."""
+    paths = _paths(sessions, fault.session_id)
     if type(size) is not int or not paths:
         return None
     reader = sessions.catalogue.reader
     try:
-        return any(fingerprint(reader, path, size)[0] == digest for path in paths)
+        same = any(fingerprint(reader, path, size)[0] == digest for path in paths)
     except UnreadableSource:
         return None
+    return "same" if same else fault
 
 
 def _compacted(sessions: Sessions, record: Installed) -> Look:
     source = record.source
-    same = _begins_as(sessions, source.session_id, source.prefix, source.bytes_before)
-    if same is None:
-        return None
-    return "same" if same else Fault("changed_source", record.compaction_id, source.session_id)
+    fault = Fault("changed_source", record.compaction_id, source.session_id)
+    return _look(sessions, fault, source.prefix, source.bytes_before)
 
 
 def _continued(sessions: Sessions, record: Installed) -> Look:
@@ -157,7 +126,7 @@ def _replacement(lines: Iterable[bytes]) -> list[Json]:
     return list(map(object_of, items)) if is_list(items) else []
 
 
-def _paths(sessions: Sessions, session_id: str) -> list[str]:
+def _paths(sessions: Sessions, session_id: str | None) -> list[str]:
     """Return the files of a session, with its older segments."""
     rows = sessions.catalogue.rows().values()
     return [row.path for row in rows if row.session_id == session_id and row.error is None]
@@ -299,9 +268,7 @@ def _operations(sessions: Sessions, under_way: Iterable[str]) -> frozenset[str]:
 
 def _changed(written: _Written) -> Iterator[Fault]:
     """Yield the lines of the audit and the records that have changed."""
-    found = [
-        Fault(each.code, each.operation_id, line=each.line) for each in verify_events(written.log)
-    ]
+    found = [*verify_events(written.log)]
     known = {each.line for each in found if each.code == "changed_line"}
     for number, event in enumerate(written.log, 1):
         seals = DIGEST in event or event.get("type") in _SEALED
@@ -364,12 +331,15 @@ class Listed:
     pack: str | None = None
 
 
+@define
 class RestoreHistory:
     """The restores of one home."""
 
-    def __init__(self, sessions: Sessions) -> None:
-        self._sessions = sessions
-        self._restores = RestoreRecords(sessions.records)
+    _sessions: Sessions
+
+    @property
+    def _restores(self) -> RestoreRecords:
+        return RestoreRecords(self._sessions.records)
 
     def restores(self, session: str | None = None) -> tuple[Listed, ...]:
         """Return the restores of a session, as source or branch, or all; the oldest first.
@@ -436,16 +406,13 @@ class RestoreHistory:
         return Listed(record, branch, source, pack)
 
     def _side(self, session_id: str) -> Side:
-        row = self._row(session_id)
+        row = self._sessions.catalogue.current().get(session_id)
         title = None if row is None else self._sessions.title(row)
         return Side(title, available=row is not None)
 
-    def _row(self, session_id: str) -> Row | None:
-        return self._sessions.catalogue.current().get(session_id)
-
     def _pack(self, record: Restore) -> str | None:
         """Read the pack from the branch; None where it is gone or another one."""
-        row = self._row(record.session_id)
+        row = self._sessions.catalogue.current().get(record.session_id)
         if row is None or record.pack is None:
             return None
         try:
