@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import rollouts as r
 from codex_checkpoints.core.restore.events import RestoreMode
 from codex_checkpoints.core.restore.pack import Ancestor
 from codex_checkpoints.core.restore.records import Restore
@@ -23,20 +24,6 @@ from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage import records
 from codex_checkpoints.wiring import outside
 from homes import Home, more, thread
-from rollouts import (
-    Step,
-    Writer,
-    assistant,
-    compacted,
-    event,
-    patch,
-    record,
-    rollout,
-    session,
-    shell,
-    turn,
-    user,
-)
 
 MODES: tuple[RestoreMode, ...] = ("soft", "hard")
 MUCH = "I looked at every file of it. " * 400
@@ -48,15 +35,17 @@ def home(tmp_path: Path) -> Home:
     home = Home(tmp_path)
     for name in ("a.py", "b.py", "c.py"):
         (home.user / name).write_text("one\ntwo\nthree\n")
-    read = shell("sed -n 1,2p a.py", "text", reads=["a.py"], call="read")
-    head = session(thread=thread(1), cwd=str(home.user))
-    first = turn(mode("plan"), user("Fix the login"), read, patch(update="b.py", call="edit"))
-    home.put(rollout(head, first, turn(mode("default"), user("And the logout"), assistant(MUCH))))
+    read = r.shell("sed -n 1,2p a.py", "text", reads=["a.py"], call="read")
+    head = r.session(thread=thread(1), cwd=str(home.user))
+    first = r.turn(mode("plan"), r.user("Fix the login"), read, r.patch(update="b.py", call="edit"))
+    home.put(
+        r.rollout(head, first, r.turn(mode("default"), r.user("And the logout"), r.assistant(MUCH)))
+    )
     return home
 
 
-def mode(name: str) -> Step:
-    return record("turn_context", {"collaboration_mode": {"mode": name}, "model": "gpt-5.5"})
+def mode(name: str) -> r.Step:
+    return r.record("turn_context", {"collaboration_mode": {"mode": name}, "model": "gpt-5.5"})
 
 
 @contextmanager
@@ -79,11 +68,11 @@ def into_new(sessions: Sessions, session_id: str) -> str:
     return done.session_id
 
 
-def go_on(sessions: Sessions, session_id: str, *steps: Step) -> None:
+def go_on(sessions: Sessions, session_id: str, *steps: r.Step) -> None:
     """Have Codex work on in a session."""
     row = sessions.find(session_id)
 
-    def at_home(writer: Writer) -> None:
+    def at_home(writer: r.Writer) -> None:
         writer.folder = row.cwd
 
     path = Path(row.path)
@@ -93,8 +82,8 @@ def go_on(sessions: Sessions, session_id: str, *steps: Step) -> None:
     sessions.refresh()
 
 
-def worked(name: str = "n1") -> Step:
-    return turn(user(f"Then {name}"), assistant(MUCH), name=name)
+def worked(name: str = "n1") -> r.Step:
+    return r.turn(r.user(f"Then {name}"), r.assistant(MUCH), name=name)
 
 
 def happened(done: Restore) -> dict[str, tuple[bool, bool]]:
@@ -107,7 +96,7 @@ def happened(done: Restore) -> dict[str, tuple[bool, bool]]:
 def test_a_turn_stands_in_the_window_that_it_was_in_whatever_the_session_began_with(home: Home):
     with sessions_of(home) as sessions:
         name = restored(sessions, thread(1)).record.session_id
-        go_on(sessions, name, worked(), compacted("short", []), worked("n2"))
+        go_on(sessions, name, worked(), r.compacted("short", []), worked("n2"))
 
         first, second, third = Histories(sessions).windows(name)
         before = restored(sessions, name, turn="1").record
@@ -136,7 +125,7 @@ def test_a_turn_stands_in_the_window_that_it_was_in_whatever_the_session_began_w
 def test_the_modes_of_before_a_hard_branch_go_on_in_its_branches(home: Home, way: RestoreMode):
     with sessions_of(home) as sessions:
         first = restored(sessions, thread(1)).record
-        go_on(sessions, first.session_id, turn(mode("default"), user("Then"), mode("plan")))
+        go_on(sessions, first.session_id, r.turn(mode("default"), r.user("Then"), mode("plan")))
         second = restored(sessions, first.session_id, way).record
         go_on(sessions, second.session_id, worked("n2"))
         third = restored(sessions, second.session_id).record
@@ -154,11 +143,13 @@ def test_a_branch_of_a_compacted_session_knows_what_was_read_and_changed_before(
     with sessions_of(home) as sessions:
         once = into_new(sessions, thread(1))
         # What its source does later is no business of it.
-        go_on(sessions, thread(1), turn(mode("plan"), user("Later"), patch(update="c.py")))
+        go_on(sessions, thread(1), r.turn(mode("plan"), r.user("Later"), r.patch(update="c.py")))
         go_on(sessions, once, worked())
         twice = into_new(sessions, once)
         go_on(
-            sessions, twice, turn(user("See c"), shell("cat c.py", "x", reads=["c.py"]), name="n2")
+            sessions,
+            twice,
+            r.turn(r.user("See c"), r.shell("cat c.py", "x", reads=["c.py"]), name="n2"),
         )
         done = restored(sessions, twice, way).record
 
@@ -204,8 +195,8 @@ def test_the_way_up_leads_through_compactions_and_forks(home: Home):
         new = into_new(sessions, branch.session_id)
         go_on(sessions, new, worked("n2"))
         done = restored(sessions, new)
-        fork = session(thread=thread(7), cwd=str(home.user), forked_from_id=new)
-        home.put(rollout(fork, worked("n3")), 7)
+        fork = r.session(thread=thread(7), cwd=str(home.user), forked_from_id=new)
+        home.put(r.rollout(fork, worked("n3")), 7)
         sessions.refresh()
         forked = restored(sessions, thread(7)).record
         home.path().unlink()
@@ -245,12 +236,12 @@ def test_the_edge_of_a_compaction_names_the_last_line_of_its_source(home: Home):
 
 def test_the_edge_of_a_subagent_names_the_turn_that_it_was_called_in(home: Home):
     spawned = {"subagent": {"thread_spawn": {"parent_thread_id": thread(1), "depth": 1}}}
-    head = session(thread=thread(4), source=spawned, subagent_history_start_ordinal=2)
+    head = r.session(thread=thread(4), source=spawned, subagent_history_start_ordinal=2)
     whose = {"parent_turn_id": "t9"}
-    inherited = event("task_started", turn_id="t1", turn_attribution=whose)
-    own = event("task_started", turn_id="s1", turn_attribution={"parent_turn_id": "t2"})
-    home.put(rollout(head, inherited, own, user("Look around")), 4)
-    home.put(rollout(session(thread=thread(5), source=spawned), worked()), 5)
+    inherited = r.event("task_started", turn_id="t1", turn_attribution=whose)
+    own = r.event("task_started", turn_id="s1", turn_attribution={"parent_turn_id": "t2"})
+    home.put(r.rollout(head, inherited, own, r.user("Look around")), 4)
+    home.put(r.rollout(r.session(thread=thread(5), source=spawned), worked()), 5)
 
     with sessions_of(home) as sessions:
         nodes = {each.id: each for each in lineage(sessions, thread(1)).nodes}

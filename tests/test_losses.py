@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from attrs import evolve
 
+import rollouts as r
 from codex_checkpoints import assembly
 from codex_checkpoints.assembly import Places
 from codex_checkpoints.core.history.items import user_message
@@ -23,22 +24,6 @@ from codex_checkpoints.service.reading.pace import Pace
 from homes import Home, more, refusal, thread
 from losing import gone, read_again
 from peer import Peer
-from rollouts import (
-    Step,
-    assistant,
-    based_on,
-    compacted,
-    patch,
-    plan,
-    rollout,
-    session,
-    several,
-    shell,
-    tokens,
-    turn,
-    turn_context,
-    user,
-)
 from updates import fact
 
 FOLDER = Path(os.environ.get("CODEX_ROLLOUTS", "")).absolute()
@@ -46,19 +31,19 @@ HOMES = sorted(FOLDER.glob("*/sessions")) if "CODEX_ROLLOUTS" in os.environ else
 
 SECRET = "ghp_" + "a1B2" * 9
 LOGIN = (
-    turn_context(),
-    user("Fix the login"),
-    plan(("Read it", True), ("Write the test", False)),
-    shell("cat auth.py", "def login(): ...\n", reads=["auth.py"]),
-    patch(update="auth.py"),
-    shell(f"TOKEN={SECRET} pytest -q\x1b[31m", "1 failed", exit_code=1, status="failed"),
+    r.turn_context(),
+    r.user("Fix the login"),
+    r.plan(("Read it", True), ("Write the test", False)),
+    r.shell("cat auth.py", "def login(): ...\n", reads=["auth.py"]),
+    r.patch(update="auth.py"),
+    r.shell(f"TOKEN={SECRET} pytest -q\x1b[31m", "1 failed", exit_code=1, status="failed"),
 )
-SUMMARY = compacted("m", [user_message(["Fix the login"]), user_message(["One test fails."])])
-AGAIN = shell("cat auth.py", "def login(): pass\n", reads=["auth.py"])
+SUMMARY = r.compacted("m", [user_message(["Fix the login"]), user_message(["One test fails."])])
+AGAIN = r.shell("cat auth.py", "def login(): pass\n", reads=["auth.py"])
 
 
 def test_a_loss_has_each_key_of_the_protocol_and_stands_under_its_window(home: Home):
-    home.put(rollout(session(), turn(*LOGIN, SUMMARY, AGAIN), turn(user("b"), SUMMARY)))
+    home.put(r.rollout(r.session(), r.turn(*LOGIN, SUMMARY, AGAIN), r.turn(r.user("b"), SUMMARY)))
 
     items = home.json("losses", thread(1))
 
@@ -94,7 +79,7 @@ def test_a_loss_has_each_key_of_the_protocol_and_stands_under_its_window(home: H
 
 
 def test_for_people_a_compaction_is_a_paragraph(home: Home):
-    home.put(rollout(session(), turn(*LOGIN, SUMMARY, AGAIN)))
+    home.put(r.rollout(r.session(), r.turn(*LOGIN, SUMMARY, AGAIN)))
 
     lines = home.run("losses", thread(1)).stdout.decode().splitlines()
 
@@ -109,14 +94,14 @@ def test_for_people_a_compaction_is_a_paragraph(home: Home):
 
 
 def test_for_people_it_says_what_nobody_can_tell_and_what_goes_in_circles(home: Home):
-    sealed = compacted("", [{"type": "compaction", "encrypted_content": "gAAA"}])
-    other = shell("cat b.py", "x", reads=["b.py"])
-    changed = [patch(update=f"f{number}") for number in range(66)]
+    sealed = r.compacted("", [{"type": "compaction", "encrypted_content": "gAAA"}])
+    other = r.shell("cat b.py", "x", reads=["b.py"])
+    changed = [r.patch(update=f"f{number}") for number in range(66)]
     home.put(
-        rollout(
-            session(),
-            turn(*LOGIN, AGAIN, other, sealed),
-            turn(user("b"), AGAIN, other, *changed, sealed, AGAIN, AGAIN, other),
+        r.rollout(
+            r.session(),
+            r.turn(*LOGIN, AGAIN, other, sealed),
+            r.turn(r.user("b"), AGAIN, other, *changed, sealed, AGAIN, AGAIN, other),
         )
     )
 
@@ -135,8 +120,8 @@ def test_for_people_it_says_what_nobody_can_tell_and_what_goes_in_circles(home: 
 
 
 def test_for_people_there_may_be_nothing_to_say(home: Home):
-    home.put(rollout(session(), turn(user("a"))))
-    home.put(rollout(session(thread=thread(2)), compacted("m", [])), 2)
+    home.put(r.rollout(r.session(), r.turn(r.user("a"))))
+    home.put(r.rollout(r.session(thread=thread(2)), r.compacted("m", [])), 2)
 
     assert home.run("losses", thread(1)).stdout == b"No compactions yet.\n"
     assert home.json("losses", thread(1)) == []
@@ -147,10 +132,13 @@ def test_for_people_there_may_be_nothing_to_say(home: Home):
 
 
 def test_a_fork_knows_what_its_base_did(home: Home):
-    home.put(rollout(session(thread=thread(1)), turn(*LOGIN)))
-    at = based_on(thread(1), 17, 0)
+    home.put(r.rollout(r.session(thread=thread(1)), r.turn(*LOGIN)))
+    at = r.based_on(thread(1), 17, 0)
     home.put(
-        rollout(session(thread=thread(2), history_base=at), turn(user("b"), SUMMARY, AGAIN)), 2
+        r.rollout(
+            r.session(thread=thread(2), history_base=at), r.turn(r.user("b"), SUMMARY, AGAIN)
+        ),
+        2,
     )
 
     with home.house() as house:
@@ -164,7 +152,7 @@ def test_a_fork_knows_what_its_base_did(home: Home):
 
 
 def test_what_a_session_remembers_is_part_of_it(home: Home):
-    home.put(rollout(session(), turn(*LOGIN, SUMMARY)))
+    home.put(r.rollout(r.session(), r.turn(*LOGIN, SUMMARY)))
     home.remember([fact("f", seq=5, turn="t1")])
 
     with home.house() as house:
@@ -174,7 +162,7 @@ def test_what_a_session_remembers_is_part_of_it(home: Home):
 
 
 def test_a_session_that_vanished_is_refused(home: Home):
-    path = home.put(rollout(session(), turn(*LOGIN, SUMMARY)))
+    path = home.put(r.rollout(r.session(), r.turn(*LOGIN, SUMMARY)))
 
     with home.house() as house:
         row = house.sessions.find(thread(1))
@@ -190,8 +178,10 @@ def test_a_session_that_vanished_is_refused(home: Home):
 # --- compactions of ours -------------------------------------------------------------------------
 
 
-def long_work(*steps: Step, form: Any = "paginated") -> bytes:  # noqa: ANN401 - a form
-    return rollout(session(form), turn(*steps, assistant("I looked at it. " * 900), tokens(9_000)))
+def long_work(*steps: r.Step, form: Any = "paginated") -> bytes:  # noqa: ANN401 - a form
+    return r.rollout(
+        r.session(form), r.turn(*steps, r.assistant("I looked at it. " * 900), r.tokens(9_000))
+    )
 
 
 def compact(home: Home, *options: str, source: str = thread(1)) -> str:
@@ -215,7 +205,7 @@ def known(loss: Loss) -> list[str]:
     return [*(each.uri for each in files), *(each.command for each in commands)]
 
 
-def go_on(home: Home, session_id: str, *steps: Step) -> None:
+def go_on(home: Home, session_id: str, *steps: r.Step) -> None:
     """Append to a session, as Codex would."""
     (path,) = home.root.rglob(f"*{session_id}.jsonl")
     last = json.loads(path.read_bytes().splitlines()[-1])
@@ -236,7 +226,7 @@ def test_a_compaction_of_ours_keeps_what_counts(home: Home, into: str):
 
 
 TIGHT = "[caps]\nmaxRecentArtifacts = 1\n"
-TOUCHED = several(*LOGIN, *(patch(update=f"lib/f{number}.py") for number in range(3)))
+TOUCHED = r.several(*LOGIN, *(r.patch(update=f"lib/f{number}.py") for number in range(3)))
 
 
 @pytest.mark.parametrize("form", ["paginated", "legacy"])
@@ -257,14 +247,14 @@ def test_a_compaction_is_accounted_for_alike_wherever_it_goes(tmp_path: Path, fo
 
 def test_one_compaction_after_another_is_accounted_for_alike_wherever_they_go(tmp_path: Path):
     told: list[Any] = []
-    later = turn(user("go on"), AGAIN, patch(update="auth.py"), patch(add="b.py"))
+    later = r.turn(r.user("go on"), AGAIN, r.patch(update="auth.py"), r.patch(add="b.py"))
     for into in ("new", "in-place"):
         home = Home(tmp_path / into)
         home.put(long_work(*LOGIN))
         first = compact(home, "--into", into)
         go_on(home, first, later)
         made = compact(home, "--into", into, "--force", source=first)
-        go_on(home, made, turn(user("and on"), AGAIN))
+        go_on(home, made, r.turn(r.user("and on"), AGAIN))
         told.append(home.json("losses", made)[-1])
 
     new, in_place = told
@@ -280,7 +270,7 @@ def test_what_the_source_did_after_the_compaction_is_none_of_its_losses(home: Ho
     session_id = compact(home)
     before = home.json("losses", session_id)
 
-    go_on(home, thread(1), turn(user("go on"), patch(add="later.py")))
+    go_on(home, thread(1), r.turn(r.user("go on"), r.patch(add="later.py")))
     assert home.json("losses", session_id) == before
     (home.root / "archived_sessions").mkdir()
     home.path().rename(home.path(archived=True))
@@ -291,11 +281,13 @@ def test_what_the_source_did_after_the_compaction_is_none_of_its_losses(home: Ho
 
 @pytest.mark.parametrize("words", ["I looked at it.", "I looked at it. " * 9_000])
 def test_a_last_line_without_its_end_belongs_to_what_was_replaced(home: Home, words: str):
-    whole = rollout(session(), turn(*LOGIN, tokens(9_000), assistant(words)), user(words))
+    whole = r.rollout(
+        r.session(), r.turn(*LOGIN, r.tokens(9_000), r.assistant(words)), r.user(words)
+    )
     path = home.put(whole.rstrip(b"\n"))
     session_id = compact(home, "--force")
     with path.open("ab") as file:
-        file.write(b"\n" + more(turn(user("go on")), thread=thread(1), ordinal=99))
+        file.write(b"\n" + more(r.turn(r.user("go on")), thread=thread(1), ordinal=99))
 
     (loss,) = home.json("losses", session_id)
 
@@ -336,7 +328,7 @@ def test_of_a_source_that_is_no_longer_what_it_was_only_the_seed_is_told(
 def test_of_sources_that_are_gone_the_nearest_is_still_read(home: Home):
     home.put(long_work(*LOGIN))
     first = compact(home)
-    go_on(home, first, turn(user("go on"), patch(add="b.py")))
+    go_on(home, first, r.turn(r.user("go on"), r.patch(add="b.py")))
     second = compact(home, "--force", source=first)
     home.path().unlink()
 
@@ -351,9 +343,9 @@ def test_a_fork_of_a_session_of_ours_knows_what_that_replaced(home: Home):
     made = compact(home)
     (path,) = home.root.rglob(f"*{made}.jsonl")
     last = json.loads(path.read_bytes().splitlines()[-1])["ordinal"]
-    at = based_on(made, last + 1, path.stat().st_size)
-    fork = session(thread=thread(2), history_base=at)
-    home.put(rollout(fork, turn(user("go on"), SUMMARY)), 2)
+    at = r.based_on(made, last + 1, path.stat().st_size)
+    fork = r.session(thread=thread(2), history_base=at)
+    home.put(r.rollout(fork, r.turn(r.user("go on"), SUMMARY)), 2)
 
     with home.house() as house:
         first, _ = losses_of(house.sessions, thread(2))
@@ -374,10 +366,10 @@ class Counted(Pace):
 
 
 def test_a_source_is_read_once_and_no_further_than_the_compaction_did(home: Home):
-    source = home.put(long_work(*LOGIN, *[assistant("I looked at it. " * 9_000)] * 4))
+    source = home.put(long_work(*LOGIN, *[r.assistant("I looked at it. " * 9_000)] * 4))
     size = source.stat().st_size
     session_id = compact(home)
-    go_on(home, thread(1), turn(user("go on"), *[assistant("And on. " * 9_000)] * 8))
+    go_on(home, thread(1), r.turn(r.user("go on"), *[r.assistant("And on. " * 9_000)] * 8))
     (made,) = home.root.rglob(f"*{session_id}.jsonl")
     pace = Counted()
 
@@ -403,7 +395,7 @@ def test_a_window_has_the_strategy_of_our_own_record(home: Home):
 
 
 def test_records_that_cannot_be_read_leave_what_the_file_tells(home: Home):
-    home.put(rollout(session(), turn(*LOGIN, SUMMARY)))
+    home.put(r.rollout(r.session(), r.turn(*LOGIN, SUMMARY)))
     (home.state / "sessions" / thread(1) / "compactions.jsonl").mkdir(parents=True)
 
     with home.house() as house:
@@ -418,10 +410,10 @@ def test_records_that_cannot_be_read_leave_what_the_file_tells(home: Home):
 @pytest.mark.parametrize("form", ["paginated", "legacy"])
 @pytest.mark.parametrize("before", [0, 1, 2])
 def test_the_newest_loss_is_the_last_one(home: Home, form: Any, before: int):  # noqa: ANN401 - a form
-    failed = shell("make", "no", exit_code=2)
-    last_turn = turn(user("go on"), patch(add="b.py"), AGAIN, failed, SUMMARY)
-    home.put(rollout(session(form), *[turn(*LOGIN, SUMMARY)] * before, last_turn))
-    home.put(rollout(session(thread=thread(2)), turn(user("a"))), 2)
+    failed = r.shell("make", "no", exit_code=2)
+    last_turn = r.turn(r.user("go on"), r.patch(add="b.py"), AGAIN, failed, SUMMARY)
+    home.put(r.rollout(r.session(form), *[r.turn(*LOGIN, SUMMARY)] * before, last_turn))
+    home.put(r.rollout(r.session(thread=thread(2)), r.turn(r.user("a"))), 2)
 
     with home.house() as house:
         last = losses_of(house.sessions, thread(1))[-1]
