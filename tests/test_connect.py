@@ -460,11 +460,14 @@ def test_a_file_that_cannot_be_edited_safely_is_left(
     assert refusal.facts["path"] == str(path)
 
 
-def test_without_a_codex_home_nothing_is_made(tmp_path: Path) -> None:
+def test_without_a_codex_home_nothing_is_made_and_one_has_to_be_chosen(tmp_path: Path) -> None:
     with pytest.raises(Refusal, match="no Codex home") as caught:
         connecting.plan(str(tmp_path / "none"), WANTED)
 
     assert caught.value.code == "codex_not_found"
+    assert [(door.problem, door.next) for door in look(tmp_path / "none").doors] == [
+        ("not_configured", "choose_home")
+    ] * 2
     assert list(tmp_path.iterdir()) == []
 
 
@@ -846,34 +849,21 @@ def test_what_a_person_left_out_or_switched_off_is_told(
     assert ("disabled_tools" in (seen.doors[1].way_out or "")) is (problems == OFF)
 
 
-def test_a_program_that_is_gone_or_another_is_told(home: Path) -> None:
-    connect(home)
-    seen = look(home)
-    assert [door.problem for door in seen.doors] == ["program_missing"] * 2
-    assert [door.next for door in seen.doors] == ["repair"] * 2
+def test_entries_that_call_something_else_are_told(home: Path) -> None:
+    def problems(there: Entries, wanted: Entries) -> list[tuple[str | None, str | None]]:
+        connect(home, there)
+        return [(door.problem, door.next) for door in look(home, wanted).doors]
 
-    connect(home, HERE)
-
-    assert [door.problem for door in look(home).doors] == ["other_program"] * 2
-
-
-def test_a_call_for_other_folders_and_a_missing_hook_are_told(home: Path) -> None:
-    connect(home, evolve(HERE, options=("--codex-home", "/copied/from")))
-    assert [door.problem for door in look(home, HERE).doors] == ["other_folders"] * 2
-
-    connect(home, HERE)
-
-    seen = look(home, evolve(HERE, hooks=(*HOOKS, ON_PROMPT)))
-    assert (seen.doors[0].configured, seen.doors[0].problem) == (False, "incomplete")
-    assert [hook.configured for hook in seen.hooks] == [True, True, True, False]
-
-
-def test_where_there_is_no_home_one_has_to_be_chosen(tmp_path: Path) -> None:
-    seen = look(tmp_path / "none")
-
-    assert [(door.problem, door.next) for door in seen.doors] == [
-        ("not_configured", "choose_home")
-    ] * 2
+    copied = evolve(HERE, options=("--codex-home", "/copied/from"))
+    for there, wanted, problem in (
+        (WANTED, WANTED, "program_missing"),
+        (HERE, WANTED, "other_program"),
+        (copied, HERE, "other_folders"),
+    ):
+        assert problems(there, wanted) == [(problem, "repair")] * 2
+    prompted = evolve(HERE, hooks=(*HOOKS, ON_PROMPT))
+    assert problems(HERE, prompted)[0][0] == "incomplete"
+    assert [hook.configured for hook in look(home, prompted).hooks] == [True, True, True, False]
 
 
 def ran(home: Path, session: str = "a", at: str = "2026-11-20T10:00:00.000Z", **more: str) -> None:
@@ -891,19 +881,11 @@ def failed(home: Path, at: str, event: str | None, code: str = "storage_error") 
         file.write(json.dumps(said) + "\n")
 
 
-def test_a_door_last_ran_when_its_newest_receipt_says(home: Path) -> None:
-    ran(home)
-    ran(home, "b", "2026-11-21T10:00:00.000Z")
-    ran(home, "b", "2026-11-19T10:00:00.000Z", door="memory.read")
-
-    assert look(home).doors[1].last_ran_at == "2026-11-19T10:00:00.000Z"
-    assert look(home).doors[1].last_session == "b"
-
-
-def test_each_hook_tells_when_it_ran_and_failed(home: Path) -> None:
+def test_each_door_and_each_hook_tells_when_it_ran_and_failed(home: Path) -> None:
     connect(home, HERE)
     ran(home, "a", "2026-11-20T10:00:00.000Z", event="SessionStart")
     ran(home, "b", "2026-11-22T10:00:00.000Z", event="PreCompact")
+    ran(home, "b", "2026-11-19T10:00:00.000Z", door="memory.read")
     failed(home, "2026-11-21T10:00:00.000Z", "SessionStart")
     failed(home, "2026-11-21T11:00:00.000Z", "PreCompact")
 
@@ -914,8 +896,11 @@ def test_each_hook_tells_when_it_ran_and_failed(home: Path) -> None:
         ("b", None),
         (None, None),
     ]
-    hook, _ = seen.doors
-    assert (hook.last_ran_at, hook.last_session) == ("2026-11-22T10:00:00.000Z", "b")
+    hook, mcp = seen.doors
+    assert [(each.last_ran_at, each.last_session) for each in (hook, mcp)] == [
+        ("2026-11-22T10:00:00.000Z", "b"),
+        ("2026-11-19T10:00:00.000Z", "b"),
+    ]
     assert hook.failure is not None
     assert hook.failure.at == "2026-11-21T10:00:00.000Z"
     assert str(hook.failure) in seen.problems
@@ -1031,26 +1016,18 @@ def test_a_codex_in_the_current_folder_is_not_found(
 
 
 def test_this_program_is_called_so_that_no_folder_can_pass_for_it(tmp_path: Path) -> None:
-    assert program.this_program("/p/python", str(tmp_path / "x" / "codex_checkpoints")) == (
-        "/p/python",
-        "-P",
-        "-X",
-        "utf8",
-        "-m",
-        "codex_checkpoints",
-    )
-
-
-def test_the_bundled_program_is_called_by_its_launcher(tmp_path: Path) -> None:
     launcher = tmp_path / "bundled" / "launch.py"
     launcher.parent.mkdir()
     launcher.touch()
-    package = tmp_path / "bundled" / "server" / "codex_checkpoints"
-    words = program.this_program("/p/python", str(package))
 
-    assert words[-1] == str(launcher)
-    bundled = Entries(words)
-    text = config.with_entries(None, bundled)
+    installed, bundled = (
+        program.this_program("/p/python", str(tmp_path / folder / "codex_checkpoints"))
+        for folder in ("x", "bundled/server")
+    )
+
+    assert installed == ("/p/python", "-P", "-X", "utf8", "-m", "codex_checkpoints")
+    assert bundled[-1] == str(launcher)
+    text = config.with_entries(None, Entries(bundled))
     assert len(config.found_in(text).hooks.ours) == len(HOOKS)
     assert config.without_entries(text) is None
 
@@ -1073,39 +1050,38 @@ def by_hand(home: Path, program: str = "codex-checkpoints", name: str = "memory"
     return text
 
 
-@pytest.mark.parametrize("program", ["codex-checkpoints", "codex-checkpoints.exe", sys.executable])
+@pytest.mark.parametrize("program", ["codex-checkpoints", "codex-checkpoints.exe", "a path"])
 @pytest.mark.parametrize("name", ["memory", "codex-checkpoints"])
 def test_what_a_person_wrote_to_call_us_is_seen_and_not_put_in_again(
-    home: Path, tmp_path: Path, program: str, name: str
+    home: Path, path: Path, tmp_path: Path, program: str, name: str
 ) -> None:
-    if program == sys.executable:
+    text = by_hand(home, program, name)
+    if program == "a path":
         named = tmp_path / "bin dir" / "codex-checkpoints"
         named.parent.mkdir()
         named.touch()
-        program = f"'{named}'"
-        text = by_hand(home, program, name).replace(f'"{program}"', f'"{named}"')
-        (home / "config.toml").write_text(text)
-    else:
-        text = by_hand(home, program, name)
-    hook, mcp = look(home, USUAL).doors
-    assert (hook.by_hand, hook.configured, hook.problem) == (True, False, "incomplete")
-    assert (mcp.by_hand, mcp.configured, mcp.problem) == (True, True, None)
+        text = text.replace('"a path"', f'"{named}"').replace(
+            '"a path hook"', f"\"'{named}' hook\""
+        )
+        path.write_text(text)
+
+    def doors() -> list[tuple[object, ...]]:
+        return [(each.by_hand, each.configured, each.problem) for each in look(home, USUAL).doors]
+
+    assert doors() == [(True, False, "incomplete"), (True, True, None)]
 
     connect(home, USUAL)
 
-    data = tomllib.loads((home / "config.toml").read_text())
+    data = tomllib.loads(path.read_text())
     assert [*data["mcp_servers"]] == [name]
-    assert {event: len(groups) for event, groups in data["hooks"].items()} == {
-        "SessionStart": 1,
-        "PreCompact": 1,
-        "PostCompact": 1,
-    }
-    seen = look(home, USUAL)
-    assert [(d.by_hand, d.configured) for d in seen.doors] == [(True, True)] * 2
-    assert seen.problems == ()
+    assert {event: len(groups) for event, groups in data["hooks"].items()} == dict.fromkeys(
+        ("SessionStart", "PreCompact", "PostCompact"), 1
+    )
+    assert [each[:2] for each in doors()] == [(True, True)] * 2
+    assert look(home, USUAL).problems == ()
     assert connect(home, USUAL) == ()
     disconnect(home)
-    assert (home / "config.toml").read_text() == text
+    assert path.read_text() == text
 
 
 def test_all_of_it_by_hand_leaves_nothing_to_connect(home: Path, path: Path) -> None:

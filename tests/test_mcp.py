@@ -33,7 +33,7 @@ from codex_checkpoints.core.codec import camel
 from codex_checkpoints.mcp_messages import MAX_LINE
 from fitting import fits, texts
 from homes import WAIT, Home, chat, snapshot, thread
-from rollouts import based_on, rollout, session, shell, turn, user
+from rollouts import rollout, session, shell, turn, user
 
 Json = dict[str, Any]
 
@@ -402,17 +402,6 @@ def test_a_line_that_is_too_long_is_refused_and_the_next_one_is_heard(
     assert answers[0].get("result") == {} or errors(answers[:1]) == [(None, -32600)]
 
 
-@settings(max_examples=60)
-@given(st.lists(st.binary(max_size=60) | st.text(max_size=40).map(str.encode), max_size=8))
-def test_whatever_comes_each_line_gets_at_most_one_answer(lines: list[bytes]) -> None:
-    door = mcp.Door(None, None)
-
-    for line in lines:
-        answer = door.answer(line)
-        assert answer is None or json.loads(answer)["jsonrpc"] == "2.0"
-    assert door.answer(request("ping")) == b'{"jsonrpc":"2.0","id":1,"result":{}}'
-
-
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner),
@@ -491,18 +480,6 @@ def test_the_home_is_the_one_that_was_named(home: Home, tmp_path: Path) -> None:
     assert (kept / "sessions" / ONE / "receipts.jsonl").exists()
 
 
-def test_a_fork_is_read_with_the_file_it_builds_on(home: Home) -> None:
-    base = rollout(session(thread=TWO), turn(user("the beginning"), shell("make lint")))
-    home.put(base, 2)
-    cut = based_on(TWO, base.count(b"\n"), len(base))
-    fork = rollout(session(thread=thread(3), history_base=cut), turn(user("go on"), name="t9"))
-    home.put(fork, 3)
-
-    got = result(home, "memory.read", {}, {"threadId": thread(3)})
-
-    assert "make lint" in got["structuredContent"]["view"]
-
-
 def test_a_session_that_begins_or_moves_while_the_door_is_open_is_known(home: Home) -> None:
     archived = home.path(archived=True)
     archived.parent.mkdir()
@@ -535,13 +512,6 @@ def test_no_other_session_is_read_for_a_call(home: Home) -> None:
 
 
 # --- memory.apply --------------------------------------------------------------------------------
-
-
-def test_the_task_is_stored_as_the_message_that_set_it(home: Home) -> None:
-    result(home, "memory.apply", DECISION)
-
-    line = (home.checkpoint().parent / "updates.jsonl").read_text(encoding="utf-8")
-    assert json.loads(line)["payload"]["evidence"] == {"source": "user", "ref": "u1"}
 
 
 REFUSED: list[tuple[str, str, Json]] = [
