@@ -3,8 +3,8 @@
     python -m codex_checkpoints.typescript           write both files
     python -m codex_checkpoints.typescript --check   compare, print the difference, fail on one
 
-An interface per record with its docstring, a constant per method and notification.  Every field is
-always sent, so none is optional.  Only kinds of types that `protocol` uses are known here.
+Every field is always sent, so none is optional.  Only kinds of types that `protocol` uses are
+known here.
 """
 
 from __future__ import annotations
@@ -49,30 +49,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Write the files, or compare them with what would be written."""
     parser = argparse.ArgumentParser(description="Turn the protocol into protocol.ts.")
     parser.add_argument("--check", action="store_true", help="compare instead of writing")
-    if not parser.parse_args(arguments).check:
-        for path, text in ((TARGET, generate()), (LIMITS, limits())):
-            path.write_text(text, encoding="utf-8", newline="\n")
-        return 0
-    complaint = difference()
-    sys.stdout.write(complaint)
-    return 1 if complaint else 0
+    if parser.parse_args(arguments).check:
+        complaint = difference()
+        sys.stdout.write(complaint)
+        return 1 if complaint else 0
+    for path, text in ((TARGET, generate()), (LIMITS, limits())):
+        path.write_text(text, encoding="utf-8", newline="\n")
+    return 0
 
 
 def difference() -> str:
     """Return how the files differ from what would be written; nothing when they do not."""
-    return "".join(
-        _differences(path, text) for path, text in ((TARGET, generate()), (LIMITS, limits()))
-    )
-
-
-def _differences(path: Path, text: str) -> str:
-    there = path.read_text(encoding="utf-8") if path.exists() else ""
-    lines = difflib.unified_diff(
-        there.splitlines(keepends=True),
-        text.splitlines(keepends=True),
-        fromfile=f"extension/src/{path.name}",
-        tofile="what the server says",
-    )
+    lines: list[str] = []
+    for path, text in ((TARGET, generate()), (LIMITS, limits())):
+        there = path.read_text(encoding="utf-8") if path.exists() else ""
+        old, new = (each.splitlines(keepends=True) for each in (there, text))
+        lines += difflib.unified_diff(
+            old, new, f"extension/src/{path.name}", "what the server says"
+        )
     return "".join(lines)
 
 

@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 
+from codex_checkpoints.assembly import Places, settings_of
 from codex_checkpoints.codex import hook_process, program
 from codex_checkpoints.codex.app_server import Patience
 from codex_checkpoints.codex.entries import HOOKS, ON_PROMPT, Entries
@@ -16,18 +17,10 @@ from codex_checkpoints.codex.program import Excerpt
 from codex_checkpoints.service.compaction.request import HookRunner
 from codex_checkpoints.service.connect.connecting import Connector
 from codex_checkpoints.service.connect.status import Surroundings
-from codex_checkpoints.service.settings import Settings
 from codex_checkpoints.storage import records
 
 
-def connector(  # noqa: PLR0913, PLR0917 - each is a fact of its own about the machine
-    codex_home: str,
-    state_dir: str,
-    environment: Mapping[str, str],
-    home: str,
-    cwd: str,
-    settings: Settings,
-) -> Connector:
+def connector(where: Places, environment: Mapping[str, str], home: str, cwd: str) -> Connector:
     """Return the connector of a Codex home with this program.
 
     `home` is the user's home folder; the project at `cwd` may have a configuration as well.
@@ -35,15 +28,14 @@ def connector(  # noqa: PLR0913, PLR0917 - each is a fact of its own about the m
     usual = os.path.abspath(os.path.join(home, ".codex"))
     named = environment.get("CODEX_HOME")
     others = dict.fromkeys((os.path.abspath(named), usual) if named else (usual,))
-    around = Surroundings(
-        cwd,
-        environment,
-        tuple(each for each in others if os.path.isdir(each) and not _same(each, codex_home)),
-    )
+    own_home = os.path.realpath(where.codex_home)
+    others = [each for each in others if os.path.isdir(each) and os.path.realpath(each) != own_home]
+    settings, _ = settings_of(where.state_dir)
     own = program.this_program(sys.executable, os.path.dirname(os.path.abspath(__file__)))
-    options = folders(codex_home, state_dir, usual)
+    options = folders(where.codex_home, where.state_dir, usual)
     hooks = (*HOOKS, ON_PROMPT) if settings.inject_on_prompt else HOOKS
-    return Connector(codex_home, state_dir, Entries(own, options, hooks), around)
+    around = Surroundings(cwd, environment, tuple(others))
+    return Connector(where.codex_home, where.state_dir, Entries(own, options, hooks), around)
 
 
 def folders(codex_home: str, state_dir: str, usual: str) -> tuple[str, ...]:
@@ -57,10 +49,6 @@ def folders(codex_home: str, state_dir: str, usual: str) -> tuple[str, ...]:
     if state_dir != os.path.join(codex_home, "codex-checkpoints"):
         options += ("--state-dir", state_dir)
     return options
-
-
-def _same(one: str, other: str) -> bool:
-    return os.path.realpath(one) == os.path.realpath(other)
 
 
 def outside(environment: Mapping[str, str]) -> HookRunner:

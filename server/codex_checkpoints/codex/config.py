@@ -114,10 +114,11 @@ def without_entries(text: str) -> str | None:
     """Return the text without our entries, None where it is empty.  Raises `CannotEdit`."""
     if found_in(text).nothing and BEGIN not in text:
         return text
-    left = _Layout(text).without_ours()
-    if not found_in(_checked(text, [left.text])).nothing:
+    head, tail, lead = _Layout(text).without_ours()
+    left = head + (tail or "")
+    if not found_in(_checked(text, [left])).nothing:
         raise CannotEdit("our entries were rewritten by hand and cannot be told from the rest")
-    return None if left.lead == "" and left.text == "" else left.text
+    return None if lead == "" and left == "" else left
 
 
 def _parsed(text: str) -> dict[str, object]:
@@ -185,16 +186,16 @@ def _replaced(text: str | None, wanted: Entries) -> Iterator[str]:
     newline = "\r\n" if "\r\n" in before else "\n"
     layout = _Layout(before)
     tables, carried = _tables(layout, wanted)
-    left = layout.without_ours(carried)
+    head, tail, old = layout.without_ours(carried)
+    left = head + (tail or "")
     if not tables:
-        yield left.text
+        yield left
         return
     block = newline.join([BEGIN, *tables[1:], END]) + newline
     lead = "" if text is None else newline
-    if left.place is not None:
-        head, tail = left.text[: left.place], left.text[left.place :]
-        yield head + (lead if left.lead is None else left.lead) + block + tail
-    yield left.text + lead + block
+    if tail is not None:
+        yield head + (lead if old is None else old) + block + tail
+    yield left + lead + block
 
 
 def _tables(layout: _Layout, wanted: Entries) -> tuple[list[str], list[Section]]:
@@ -244,7 +245,7 @@ def _value(value: object) -> str:
 
 @frozen
 class Section:
-    """A header and the lines below it.
+    """A header and the lines below it up to the last pair: later comments belong to the next table.
 
     `entry` is `mcp_servers`, `EVENT:GROUP` or `EVENT:GROUP:HANDLER`.
     """
@@ -253,21 +254,6 @@ class Section:
     lines: Sequence[Statement]
     entry: str
     is_ours: bool
-
-    @property
-    def written(self) -> Sequence[Statement]:
-        """Return its lines up to the last pair: later comments belong to the next table."""
-        last = max((n for n, each in enumerate(self.lines, 1) if each.kind is Kind.PAIR), default=0)
-        return self.lines[:last]
-
-
-@frozen
-class _Left:
-    """A text without our entries, the place of the block, and the line end before it."""
-
-    text: str
-    place: int | None
-    lead: str | None
 
 
 class _Layout:
@@ -294,12 +280,12 @@ class _Layout:
         """Yield the lines of a table with these values in it; None removes a key."""
         yield self._text(section.header)
         missing = {key: value for key, value in said.items() if value is not None}
-        for each in section.written:
+        for each in section.lines:
+            if each.start in self._marks:
+                continue
             text = self._text(each)
             pair = _parsed(text) if each.kind is Kind.PAIR else {}
             key = next(iter(pair), "")
-            if each.start in self._marks:
-                continue
             if key in said and (value := missing.pop(key, None)) != pair[key]:
                 if value is None:
                     continue
@@ -308,19 +294,20 @@ class _Layout:
             yield text
         yield from _pairs(missing)
 
-    def without_ours(self, carried: Iterable[Section] = ()) -> _Left:
-        """Remove our tables and comments, and the line end before the block.
+    def without_ours(self, carried: Iterable[Section] = ()) -> tuple[str, str | None, str | None]:
+        """Return what stands before our first entry, what is left behind, and the line end between.
 
-        Of `carried` tables the comments of others are removed as well.
+        Without an entry of ours all stands before. Of `carried` tables the comments of others go as
+        well.
         """
-        gone = [*self._gone({each.start for section in carried for each in section.written})]
+        gone = [*self._gone({each.start for section in carried for each in section.lines})]
         if not gone:
-            return _Left(self._mark + self._body, None, None)
-        starts = {each.start for each in gone}
-        left = [each for each in self._statements if each.start not in starts]
-        head = self._body[: gone[0].start]
+            return self._mark + self._body, None, None
+        head = self._body[: gone[0]]
         tail = "".join(
-            self._body[each.start : each.end] for each in left if each.start >= len(head)
+            self._body[each.start : each.end]
+            for each in self._statements
+            if each.start > gone[0] and each.start not in gone
         )
         lead: str | None = ""
         if head.endswith("\n"):
@@ -330,7 +317,7 @@ class _Layout:
                 head = shorter
             else:
                 lead = None
-        return _Left(self._mark + head + tail, len(self._mark + head), lead)
+        return self._mark + head, tail, lead
 
     def _text(self, statement: Statement) -> str:
         return self._body[statement.start : statement.end].rstrip("\r\n")
@@ -357,22 +344,24 @@ class _Layout:
                         is_ours = entries.is_our_handler(entries.handlers_of(group)[number])
                 case _:
                     pass
-            yield Section(header, everything[start + 1 : end], entry, is_ours)
+            pairs = (n for n in range(start, end) if everything[n].kind is Kind.PAIR)
+            last = max(pairs, default=start)
+            yield Section(header, everything[start + 1 : last + 1], entry, is_ours)
 
-    def _gone(self, carried: set[int]) -> Iterator[Statement]:
-        """Yield our tables and comments, and the blank lines between the two comments."""
+    def _gone(self, carried: set[int]) -> Iterator[int]:
+        """Yield where our tables and comments are, and the blank lines between the two comments."""
         ours = {section.header.start for section in self._sections if section.is_ours}
         within = mine = False
         for each in self._statements:
             if each.start in self._marks:
                 within = self._marks[each.start] == BEGIN
-                yield each
+                yield each.start
                 continue
             if each.kind in HEADERS:
                 mine = each.start in ours
             goes = within if each.kind is Kind.BLANK else each.kind is not Kind.COMMENT
             if each.start in carried or (mine and goes):
-                yield each
+                yield each.start
 
     def _read_marks(self) -> dict[int, str]:
         """Return the places of our two comments, `BEGIN` and `END`.

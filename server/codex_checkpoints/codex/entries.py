@@ -34,11 +34,15 @@ _WINDOWS_WORD = re.compile(r'"([^"]*)"|(\S+)')
 
 
 class CannotEdit(Exception):
-    """A text that is not edited; the message says why."""
+    """A file that is not edited; the message says why, `code` is that of the refusal."""
+
+    code = "conflict"
 
 
 class Unreadable(CannotEdit):
     """A text that is not of its format."""
+
+    code = "unreadable_source"
 
 
 @frozen

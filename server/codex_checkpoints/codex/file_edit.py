@@ -11,6 +11,7 @@ import contextlib
 import os
 import stat
 
+from codex_checkpoints.codex.entries import CannotEdit
 from codex_checkpoints.storage import durable
 from codex_checkpoints.values import frozen
 
@@ -21,16 +22,16 @@ BACKUP = "codex-checkpoints.bak"
 _BACKUPS = 1000
 
 
-class Changed(Exception):
-    """The file has changed since it was read."""
-
-
-class TooLong(Exception):
+class TooLong(CannotEdit):
     """The file is longer than `MAX_BYTES`."""
 
+    code = "limit_exceeded"
 
-class NotWritable(Exception):
+
+class NotWritable(CannotEdit):
     """The file or its folder is closed to writing, or it is no plain file."""
+
+    code = "storage_error"
 
 
 @frozen
@@ -94,7 +95,7 @@ def keep(before: Snapshot) -> str | None:
 
 
 def replace(before: Snapshot, data: bytes) -> None:
-    """Write new bytes; raises `OSError` and `Changed`, and then the old file is whole."""
+    """Write new bytes; raises `OSError` and `CannotEdit`, and then the old file is whole."""
     target = os.path.realpath(before.path)
 
     def prepare(temporary: str) -> None:
@@ -106,7 +107,7 @@ def replace(before: Snapshot, data: bytes) -> None:
 
 
 def remove(before: Snapshot) -> None:
-    """Remove an unchanged file.  Raises `OSError` and `Changed`."""
+    """Remove an unchanged file.  Raises `OSError` and `CannotEdit`."""
     _check_unchanged(before)
     os.unlink(before.path)
     durable.settle_folder(os.path.dirname(before.path))
@@ -126,7 +127,7 @@ def copies(path: str) -> list[str]:
 
 def forget_copies(path: str) -> None:
     """Remove the backups that equal the file."""
-    with contextlib.suppress(OSError, TooLong, NotWritable):
+    with contextlib.suppress(OSError, CannotEdit):
         data = read(path).data
         for copy in copies(path):
             if data is not None and _is(copy, data):
@@ -134,7 +135,7 @@ def forget_copies(path: str) -> None:
 
 
 def _is(path: str, data: bytes) -> bool:
-    with contextlib.suppress(OSError, TooLong, NotWritable):
+    with contextlib.suppress(OSError, CannotEdit):
         return read(path).data == data
     return False
 
@@ -150,4 +151,4 @@ def _like(old: str, new: str) -> None:
 
 def _check_unchanged(before: Snapshot) -> None:
     if read(before.path).data != before.data:
-        raise Changed("somebody else has changed it meanwhile")
+        raise CannotEdit("somebody else has changed it meanwhile")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from codex_checkpoints import assembly, wiring
+from codex_checkpoints import wiring
 from codex_checkpoints.assembly import Places
 from codex_checkpoints.operations.services import Services, Steps, elsewhere
 from codex_checkpoints.service.connect.connecting import Connector
@@ -81,7 +81,4 @@ def doctor(
 
 def _connector(where: Places, cwd: str | None) -> Connector:
     home = os.path.expanduser("~")
-    settings, _ = assembly.settings_of(where.state_dir)
-    return wiring.connector(
-        where.codex_home, where.state_dir, dict(os.environ), home, cwd or home, settings
-    )
+    return wiring.connector(where, dict(os.environ), home, cwd or home)

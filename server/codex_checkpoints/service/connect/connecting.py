@@ -14,8 +14,8 @@ from typing import Literal
 from attrs import evolve
 
 from codex_checkpoints.codex import config, file_edit, hooks
-from codex_checkpoints.codex.entries import CannotEdit, Entries, Hooks, Unreadable
-from codex_checkpoints.codex.file_edit import Changed, NotWritable, Snapshot, TooLong
+from codex_checkpoints.codex.entries import CannotEdit, Entries, Hooks
+from codex_checkpoints.codex.file_edit import Snapshot
 from codex_checkpoints.service.connect import status
 from codex_checkpoints.service.connect.status import (
     CONFIG,
@@ -248,18 +248,12 @@ def _explained(path: str) -> Generator[None]:
     """Turn a failed edit into a refusal that names the file."""
     try:
         yield
-    except Unreadable as error:
-        code, reason = "unreadable_source", str(error)
+    except CannotEdit as error:
+        code, reason = error.code, str(error)
     except UnicodeDecodeError:
         code, reason = "unreadable_source", "it is not UTF-8"
     except UnicodeEncodeError:
         code, reason = "conflict", "the path of this program is no UTF-8"
-    except (CannotEdit, Changed) as error:
-        code, reason = "conflict", str(error)
-    except TooLong as error:
-        code, reason = "limit_exceeded", str(error)
-    except NotWritable as error:
-        code, reason = "storage_error", str(error)
     except OSError as error:
         code, reason = "storage_error", error.strerror or str(error)
     else:

@@ -45,15 +45,15 @@ def received(sessions: Sessions, session: str) -> tuple[Receipt, ...]:
     `Sessions.find`.
     """
     row, opened = sessions.open(session)
-    told = tuple(_given(sessions.records, row.session_id))
-    if not told:
+    given = tuple(_given(sessions.records, row.session_id))
+    if not given:
         return ()
     replay = opened.now()
     checkpoint = sessions.projections.project(replay, sessions.projections.updates_of(opened))
     view = view_v1(checkpoint, sessions.settings.caps_for(replay.state.model))
     # A hook hands over the bundle, a tool the view alone.
     current = {digest_of(bundle(view)), digest_of(view)}
-    return tuple(_receipt(each, digest, current) for each, digest in told)
+    return tuple(_receipt(each, digest, current) for each, digest in given)
 
 
 def by_window(receipts: Iterable[Receipt], windows: Iterable[Window]) -> Mapping[int, Receipt]:
@@ -89,17 +89,10 @@ def _given(records: Records, session_id: str) -> Iterator[tuple[Mapping[str, obj
 
 
 def _receipt(line: Mapping[str, object], digest: str, current: set[str]) -> Receipt:
-    return Receipt(
-        text_of(line.get("at")) or "",
-        text_of(line.get("door")) or "",
-        text_of(line.get("event")),
-        text_of(line.get("source")),
-        text_of(line.get("windowId")),
-        whole_of(line.get("seq")),
-        digest,
-        whole_of(line.get("size")) or 0,
-        digest in current,
-    )
+    at, door = (text_of(line.get(key)) or "" for key in ("at", "door"))
+    event, source, window_id = (text_of(line.get(key)) for key in ("event", "source", "windowId"))
+    seq, size = whole_of(line.get("seq")), whole_of(line.get("size")) or 0
+    return Receipt(at, door, event, source, window_id, seq, digest, size, digest in current)
 
 
 def _number(receipt: Receipt, windows: tuple[Window, ...]) -> int | None:

@@ -13,7 +13,6 @@ from codex_checkpoints.codex import config, file_edit, hooks, program
 from codex_checkpoints.codex.app_server import AskingFailed
 from codex_checkpoints.codex.config import Found
 from codex_checkpoints.codex.entries import SERVER_NAME, CannotEdit, Entries, Hooks, joined
-from codex_checkpoints.codex.file_edit import NotWritable, TooLong
 from codex_checkpoints.codex.program import Answer
 from codex_checkpoints.service.connect.doors import (
     Door,
@@ -190,7 +189,7 @@ def _read(path: str, problems: list[str]) -> Found | None:
         if os.path.basename(path) == CONFIG:
             return config.found_in(text)
         return Found(hooks.found_in(text)) if text.strip() else Found()
-    except (CannotEdit, UnicodeDecodeError, TooLong, NotWritable) as error:
+    except (CannotEdit, UnicodeDecodeError) as error:
         problems.append(f"{path} cannot be read: {error}")
     except OSError as error:
         problems.append(f"{path} cannot be read: {error.strerror}")
