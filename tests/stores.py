@@ -11,7 +11,6 @@ from codex_checkpoints.storage import file_lock
 from codex_checkpoints.storage.contract import Copied, Item, NewThread, Rollout, Row, ThreadStore
 from codex_checkpoints.storage.local import LocalThreadStore
 from codex_checkpoints.storage.memory import InMemoryThreadStore
-from toy_store import ToyStore
 
 AT = datetime(2026, 11, 21, 12, 0, 0, 123000, tzinfo=UTC)
 
@@ -94,24 +93,6 @@ def memory(_folder: Path) -> Generator[Shop]:
     yield Shop(store, store.put, _loading(store.live), lambda: store)
 
 
-@contextlib.contextmanager
-def toy(_folder: Path) -> Generator[Shop]:
-    """A store from elsewhere, which hands its text on."""
-    stores = [ToyStore()]
-
-    def reopen() -> ToyStore:
-        stores.append(ToyStore(stores[-1].text))
-        return stores[-1]
-
-    def live(thread_id: str) -> contextlib.AbstractContextManager[None]:
-        return _loading(stores[-1].live)(thread_id)
-
-    def put(thread_id: str, data: bytes, rollout_id: str | None) -> Rollout:
-        return stores[-1].put(thread_id, data, rollout_id)
-
-    yield Shop(stores[0], put, live, reopen)
-
-
 def _loading(threads: set[str]) -> Callable[[str], contextlib.AbstractContextManager[None]]:
     @contextlib.contextmanager
     def live(thread_id: str) -> Generator[None]:
@@ -124,7 +105,7 @@ def _loading(threads: set[str]) -> Callable[[str], contextlib.AbstractContextMan
     return live
 
 
-STORES = {"local": local, "memory": memory, "toy": toy}
+STORES = {"local": local, "memory": memory}
 
 
 def thread(number: int) -> str:

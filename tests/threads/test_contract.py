@@ -1,6 +1,6 @@
 """The contract of stores, one suite for all of them: what is asked, what is told, what is refused.
 
-Ours for files, ours in memory, and one from elsewhere (`toy_store`): no test asks which it has.
+Ours for files and ours in memory: no test asks which it has, so another may come from elsewhere.
 """
 
 import base64
