@@ -25,12 +25,16 @@ class Peer:
     """One server process and what it said."""
 
     def __init__(
-        self, codex_home: Path, *arguments: str, env: dict[str, str] | None = None
+        self,
+        codex_home: Path,
+        *arguments: str,
+        env: dict[str, str] | None = None,
+        process: subprocess.Popen[bytes] | None = None,
     ) -> None:
         server = str(Path(__file__).parents[1] / "server")
         environment = {**os.environ, "PYTHONPATH": server, "CODEX_HOME": str(codex_home)}
         environment.pop("CODEX_CHECKPOINTS_STATE", None)
-        self.process = python.Popen(
+        self.process = process or python.Popen(
             [sys.executable, "-m", "codex_checkpoints", "serve", *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -8,6 +8,7 @@ import hashlib
 import os
 from collections.abc import Callable, Generator
 from pathlib import Path
+from typing import cast
 
 import attrs
 import pytest
@@ -25,7 +26,7 @@ from codex_checkpoints.service.reading.first_pass import FirstPass
 from codex_checkpoints.service.reading.session_file import Fingerprint, open_session
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage.rollout_file import FileReader
-from homes import Home, more, thread
+from homes import Home, go_on, thread
 from rollouts import assistant, based_on, compacted, rollout, session, shell, tokens, turn, user
 from test_compacting import OUTSIDE, WORK, asked, compacting, history_of, records
 from test_session_file import compressed
@@ -84,15 +85,25 @@ def unseen(sessions: Sessions) -> Compacting:
     return Compacting(sessions, OUTSIDE, sessions.refresh)
 
 
+def go_on_with(path: Path) -> None:
+    go_on(path, thread(1), turn(user("Now the docs."), assistant(WORK)))
+
+
 # --- how often -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("into", ["new", "in-place"])
-def test_a_cold_compaction_reads_the_file_once(home: Home, large: bytes, into: Into) -> None:
+@pytest.mark.parametrize("into", ["new", "in-place", "preview"])
+def test_a_cold_compaction_or_preview_reads_the_file_once(
+    home: Home, large: bytes, into: str
+) -> None:
     path = home.put(large)
 
     with counted(path) as count, home.house(fresh=False) as house:
-        unseen(house.sessions).compact(asked(into))
+        compacting = unseen(house.sessions)
+        if into == "preview":
+            compacting.preview(asked())
+        else:
+            compacting.compact(asked(cast("Into", into)))
 
     assert is_once(count, path, END)
 
@@ -104,15 +115,6 @@ def test_it_does_so_however_the_session_is_named(home: Home, large: bytes, meant
 
     with counted(path) as count, home.house(fresh=False) as house:
         unseen(house.sessions).compact(Request(named))
-
-    assert is_once(count, path)
-
-
-def test_a_cold_preview_reads_the_file_once(home: Home, large: bytes) -> None:
-    path = home.put(large)
-
-    with counted(path) as count, home.house(fresh=False) as house:
-        unseen(house.sessions).preview(asked())
 
     assert is_once(count, path)
 
@@ -147,9 +149,7 @@ def test_what_was_added_since_is_all_that_is_read_besides(home: Home, large: byt
     path = home.put(large)
     with home.house() as house:
         house.sessions.show(thread(1))
-        with path.open("ab") as file:
-            steps = turn(user("Now the docs."), assistant(WORK))
-            file.write(more(steps, thread=thread(1), ordinal=large.count(b"\n")))
+        go_on_with(path)
         with counted(path) as count:
             compacting(house.sessions).compact(asked())
 
@@ -204,57 +204,41 @@ def test_what_was_heard_on_the_way_gives_the_same_record(
 def test_a_session_on_top_of_another_is_heard_with_its_base(home: Home) -> None:
     base = rollout(session(thread=thread(2)), turn(user("Fix the login."), assistant(WORK)))
     home.put(base, 2)
-    head = session(
-        thread=thread(1),
-        history_base=based_on(thread(2), base.count(b"\n"), len(base)),
-        start=base.count(b"\n"),
-    )
+    start = base.count(b"\n")
+    below = based_on(thread(2), start, len(base))
+    head = session(thread=thread(1), history_base=below, start=start)
     home.put(rollout(head, turn(user("And the logout."), assistant(WORK))))
 
     cold, warm = installed(home, unseen), installed(home, seen)
 
     assert without_ids(cold) == without_ids(warm)
-    assert cold.source.from_seq < base.count(b"\n")
+    assert cold.source.from_seq < start
 
 
-def test_what_is_said_behind_what_was_heard_counts(home: Home, large: bytes) -> None:
+@pytest.mark.parametrize("another", [False, True])
+def test_what_comes_behind_or_instead_of_what_was_heard_counts(
+    home: Home, large: bytes, another: bool
+) -> None:
     path = home.put(large)
+    other = turn(user("Now the docs."), assistant(WORK), tokens(9_000))
     with home.house(fresh=False) as house:
         sessions = house.sessions
 
         def looked_around_too_early() -> None:
             sessions.refresh()
-            with path.open("ab") as file:
-                steps = turn(user("Now the docs."), assistant(WORK))
-                file.write(more(steps, thread=thread(1), ordinal=large.count(b"\n")))
+            if another:
+                beside = path.with_suffix(".new")
+                beside.write_bytes(rollout(session(thread=thread(1)), other))
+                beside.replace(path)
+            else:
+                go_on_with(path)
 
         done = Compacting(sessions, OUTSIDE, looked_around_too_early).compact(asked())
 
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     assert records(home, thread(1))[-1].source.prefix == f"sha256:{digest}"
-    assert any("Now the docs." in str(item) for item in done.built.items)
-
-
-def test_what_was_heard_of_a_file_that_is_another_now_is_forgotten(
-    home: Home, large: bytes
-) -> None:
-    path = home.put(large)
-    other = rollout(
-        session(thread=thread(1)), turn(user("Something else."), assistant(WORK), tokens(9_000))
-    )
-    with home.house(fresh=False) as house:
-        sessions = house.sessions
-
-        def looked_around_too_early() -> None:
-            sessions.refresh()
-            beside = path.with_suffix(".new")
-            beside.write_bytes(other)
-            beside.replace(path)
-
-        done = Compacting(sessions, OUTSIDE, looked_around_too_early).compact(asked())
-
-    assert any("Something else." in str(item) for item in done.built.items)
-    assert not any("Fix the login." in str(item) for item in done.built.items)
+    assert "Now the docs." in str(done.built.items)
+    assert ("Fix the login." in str(done.built.items)) is not another
 
 
 def test_a_history_of_before_is_brought_back_from_one_pass(home: Home, large: bytes) -> None:
@@ -262,10 +246,7 @@ def test_a_history_of_before_is_brought_back_from_one_pass(home: Home, large: by
     with home.house() as house:
         old = history_of(house.sessions, thread(1))
         done = compacting(house.sessions).compact(asked("in-place"))
-        ordinal = path.read_bytes().count(b"\n")
-        with path.open("ab") as file:
-            steps = turn(user("Now the docs."), assistant(WORK))
-            file.write(more(steps, thread=thread(1), ordinal=ordinal))
+        go_on_with(path)
         house.sessions.refresh()
 
         Undoing(house.sessions, OUTSIDE).uncompact(str(done.compaction_id))

@@ -11,16 +11,17 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
-from typing import IO, Any
 
 import pytest
 
 import codex_checkpoints
+from homes import Home, chat, thread
+from peer import Peer
 
 ROOT = Path(__file__).resolve().parent.parent
 VSIX = ROOT / "dist" / f"codex-checkpoints-{codex_checkpoints.__version__}.vsix"
 ISOLATED = ["-I", "-S", "-X", "utf8", "-u"]
-SESSION = "01a1f865-38d8-70b2-8c7e-c01cbfd01af1"
+SESSION = thread(1)
 TRAP = "raise SystemExit('a trap was loaded')\n"
 
 pytestmark = pytest.mark.skipif(not VSIX.exists(), reason="npm run package was not run")
@@ -89,20 +90,9 @@ def traps(tmp_path: Path) -> dict[str, str]:
 
 @pytest.fixture
 def codex_home(tmp_path: Path) -> Path:
-    home = tmp_path / "codex"
-    folder = home / "sessions" / "2026" / "11" / "20"
-    folder.mkdir(parents=True)
-    stamp = "2026-11-20T09:00:00.000Z"
-    head = {"id": SESSION, "timestamp": stamp, "cwd": str(tmp_path), "cli_version": "0.169.0"}
-    said = {"type": "user_message", "message": "Größe → size", "kind": "plain"}
-    lines = [
-        {"timestamp": stamp, "type": "session_meta", "payload": head},
-        {"timestamp": stamp, "type": "event_msg", "payload": said},
-    ]
-    text = "".join(json.dumps(line) + "\n" for line in lines)
-    rollout = folder / f"rollout-2026-11-20T09-00-00-{SESSION}.jsonl"
-    rollout.write_text(text, encoding="utf-8")
-    return home
+    home = Home(tmp_path)
+    home.put(chat("Größe → size", cwd=str(tmp_path)))
+    return home.root
 
 
 def without_network() -> list[str]:
@@ -113,43 +103,6 @@ def without_network() -> list[str]:
     alone = [unshare, "--map-root-user", "--net"]
     tried = subprocess.run([*alone, "true"], capture_output=True, check=False)
     return alone if tried.returncode == 0 else []
-
-
-class Speaker:
-    """The least that speaks LSP."""
-
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        self._to: IO[bytes] = process.stdin
-        self._from: IO[bytes] = process.stdout
-        self._last = 0
-
-    def tell(self, method: str, params: object = None) -> None:
-        self._send({"method": method, "params": params})
-
-    def ask(self, method: str, params: object = None) -> Any:  # noqa: ANN401 - JSON
-        self._last += 1
-        self._send({"id": self._last, "method": method, "params": params})
-        while True:
-            message = self._receive()
-            if message.get("id") == self._last:
-                assert "error" not in message, message
-                return message["result"]
-
-    def _send(self, message: dict[str, Any]) -> None:
-        body = json.dumps({"jsonrpc": "2.0", **message}).encode()
-        self._to.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
-        self._to.flush()
-
-    def _receive(self) -> dict[str, Any]:
-        length = 0
-        while line := self._from.readline().strip():
-            name, _, value = line.partition(b":")
-            if name.lower() == b"content-length":
-                length = int(value)
-        assert length, "the server ended"
-        return json.loads(self._from.read(length))
 
 
 @pytest.mark.timeout(60)
@@ -175,21 +128,14 @@ def test_the_packaged_server_starts_and_answers(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    with process:
-        server = Speaker(process)
-        options: dict[str, Any] = {"codexHome": str(codex_home), "stateDir": None, "settings": {}}
-        hello: dict[str, Any] = {"processId": None, "rootUri": None, "capabilities": {}}
-        answer = server.ask("initialize", {**hello, "initializationOptions": options})
+    with Peer(codex_home, process=process) as server:
+        answer = server.start({"codexHome": str(codex_home), "stateDir": None, "settings": {}})
         assert answer["serverInfo"]["name"] == "codex-checkpoints"
-        server.tell("initialized", {})
-        sessions = server.ask("checkpoints/sessions", {"cwd": str(tmp_path)})
-        assert [item["sessionId"] for item in sessions["items"]] == [SESSION]
-        assert sessions["items"][0]["task"] == "Größe → size"
-        shown = server.ask("checkpoints/show", {"sessionId": SESSION})
+        (found,) = server.call("checkpoints/sessions", {"cwd": str(tmp_path)})["items"]
+        assert (found["sessionId"], found["task"]) == (SESSION, "Größe → size")
+        shown = server.call("checkpoints/show", {"sessionId": SESSION})
         assert json.loads(shown["text"])["task"]["text"] == "Größe → size"
-        server.ask("shutdown")
-        server.tell("exit")
-        assert process.wait(10) == 0
+        assert server.stop() == 0
 
 
 def test_the_package_holds_nothing_that_was_left_lying_about() -> None:
