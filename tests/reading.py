@@ -1,6 +1,7 @@
 """What the product makes of a rollout, in one call each, and a second opinion on its numbers."""
 
 import json
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -10,6 +11,11 @@ from codex_checkpoints.core.checkpoint.records import Checkpoint, Limits
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.service.reading.session_file import open_session
 from codex_checkpoints.storage.rollout_file import FileReader
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 Json = Mapping[str, object]
 
@@ -115,3 +121,8 @@ def seq_of(data: bytes, *marks: str) -> int:
     if found < 0:
         raise LookupError(marks)
     return found
+
+
+def compressed(data: bytes) -> bytes:
+    """Compress as Codex does: one frame."""
+    return zstd.compress(data, 3)

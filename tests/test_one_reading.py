@@ -27,9 +27,9 @@ from codex_checkpoints.service.reading.session_file import Fingerprint, open_ses
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage.rollout_file import FileReader
 from homes import Home, go_on, thread
+from reading import compressed
 from rollouts import assistant, based_on, compacted, rollout, session, shell, tokens, turn, user
 from test_compacting import OUTSIDE, WORK, asked, compacting, history_of, records
-from test_session_file import compressed
 
 END = 3 << 20
 """So much of its ends may be looked at besides where something is appended: before, and then."""

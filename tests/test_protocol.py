@@ -280,23 +280,6 @@ def test_a_value_that_cannot_be_is_refused(
     assert found.startswith(problem)
 
 
-def test_unreadable_updates_are_refused(own: Home) -> None:
-    own.put(chat("one"))
-    updates = own.checkpoint().with_name("updates.jsonl")
-    updates.mkdir(parents=True)
-
-    with Peer(own.root) as peer:
-        peer.start()
-        told = peer.error("checkpoints/show", {"sessionId": thread(1)})
-        assert len(peer.call("checkpoints/sessions")["items"]) == 1
-
-    assert told["code"] == 1
-    assert told["data"] == {
-        "code": "storage_error",
-        "facts": {"sessionId": thread(1), "reason": "not a regular file"},
-    }
-
-
 def test_params_that_do_not_fit_are_told_with_all_their_problems(client: Peer) -> None:
     told = client.error("checkpoints/show", {"turnId": 3, "more": 1})
 

@@ -1,7 +1,6 @@
 """Restores of sources that are not plain: packed, put away, subagents, chains; and by reference."""
 
 import json
-import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +17,7 @@ from codex_checkpoints.service.restore.verifying import verify
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.storage import records
 from homes import Home, more, refusal, thread
+from reading import compressed
 from restores import MODES, marked, put, put_fork, restore, restored, state, three_turns
 from rollouts import (
     WINDOW,
@@ -41,11 +41,6 @@ from rollouts import (
     turn_context,
     user,
 )
-
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
 
 Json = dict[str, Any]
 
@@ -73,7 +68,7 @@ def lines(sessions: Sessions, session_id: str) -> list[Json]:
 def packed(path: Path) -> Path:
     """Pack a session file as Codex does in time."""
     into = path.with_name(path.name + ".zst")
-    into.write_bytes(zstd.compress(path.read_bytes()))
+    into.write_bytes(compressed(path.read_bytes()))
     path.unlink()
     return into
 

@@ -18,7 +18,7 @@ from codex_checkpoints.storage import tree
 from codex_checkpoints.storage.contract import UnreadableSource
 from codex_checkpoints.storage.rollout_file import FileReader
 from homes import SERVER, Home, go_on, thread
-from reading import read
+from reading import compressed, read
 from rollouts import (
     Form,
     Step,
@@ -92,16 +92,6 @@ def nowhere(_rollout_id: str) -> str | None:
 def cut(data: bytes, lines: int) -> int:
     """Where so many lines end."""
     return len(b"\n".join(data.split(b"\n")[:lines])) + 1
-
-
-def compressed(data: bytes) -> bytes:
-    """Compress as Codex does: one frame."""
-    if sys.version_info >= (3, 14):
-        from compression import zstd
-    else:
-        from backports import zstd
-
-    return zstd.compress(data, 3)
 
 
 # --- chains --------------------------------------------------------------------------------------
