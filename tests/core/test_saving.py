@@ -3,14 +3,14 @@
 That a whole state comes back is a law of `test_laws.py`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Literal
 
 import orjson
 import pytest
 from attrs import Factory, define, field, frozen
 
-from codex_checkpoints.core.checkpoint.canonical import loaded, saved
+from codex_checkpoints.core.checkpoint.canonical import state_codec
 
 
 @frozen
@@ -23,7 +23,6 @@ class Inner:
 class Whole:
     number: int
     flag: bool
-    raw: bytes
     maybe: Inner | None
     pair: tuple[str, int]
     inners: tuple[Inner, ...]
@@ -32,14 +31,12 @@ class Whole:
     by_name: Mapping[str, Inner]
     anything: object
     _hidden: int = field(default=0, alias="hidden")
-    make: Callable[[str], str] | None = None
     _derived: list[int] = field(init=False, default=Factory(list[int]))
 
 
 WHOLE = Whole(
     1,
     True,
-    b"\xff\x00ok",
     None,
     ("a", 2),
     (Inner("b"), Inner("c", "command")),
@@ -52,14 +49,13 @@ WHOLE = Whole(
 
 
 def written() -> dict[str, object]:
-    value: dict[str, object] = orjson.loads(orjson.dumps(saved(WHOLE)))
+    value: dict[str, object] = orjson.loads(orjson.dumps(state_codec.write(WHOLE)))
     return value
 
 
 def test_a_record_comes_back_as_it_was() -> None:
-    assert loaded(Whole, written()) == WHOLE
+    assert state_codec.read(written(), Whole) == WHOLE
     assert "_derived" not in written()
-    assert written()["raw"] == "\xff\x00ok"
 
 
 @pytest.mark.parametrize(
@@ -68,8 +64,6 @@ def test_a_record_comes_back_as_it_was() -> None:
         ("number", True),
         ("number", "1"),
         ("flag", 1),
-        ("raw", 7),
-        ("raw", "日"),
         ("maybe", {}),
         ("maybe", {"name": "x", "kind": "folder"}),
         ("maybe", {"name": None, "kind": "file"}),
@@ -79,20 +73,19 @@ def test_a_record_comes_back_as_it_was() -> None:
         ("turns", [None]),
         ("seen", {"k": 1}),
         ("by_name", []),
-        ("make", "f"),
     ],
 )
 def test_a_value_of_another_type_is_an_error(name: str, value: object) -> None:
     with pytest.raises((TypeError, ValueError)):
-        loaded(Whole, {**written(), name: value})
+        state_codec.read({**written(), name: value}, Whole)
 
 
 @pytest.mark.parametrize("value", [None, [], "x", 7, {}])
 def test_what_is_no_record_is_an_error(value: object) -> None:
     with pytest.raises((TypeError, ValueError)):
-        loaded(Whole, value)
+        state_codec.read(value, Whole)
 
 
 def test_a_type_that_nobody_keeps_is_an_error() -> None:
     with pytest.raises(TypeError, match="no form"):
-        loaded(float, 1.5)
+        state_codec.read(1.5, float)

@@ -6,9 +6,8 @@ Equal checkpoints have equal bytes on every system: key order, escaping and the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from operator import methodcaller
-from typing import Any, TypeVar, get_args
+from collections.abc import Mapping
+from typing import Any, get_args
 
 import orjson
 from attrs import evolve
@@ -107,37 +106,5 @@ kept = Codec(own={Checkpoint: Form(to_json, from_json)})
 """For records in files.  It writes every key, with `null` if there is no value.  It passes over
 unknown keys, and missing ones have their default."""
 
-
-T = TypeVar("T")
-
-
-def saved(record: object) -> object:
-    """Return a part of the state of a session as JSON values."""
-    return _state_codec.write(record)
-
-
-def loaded(kind: type[T], value: object) -> T:
-    """Read what `saved` returned; raises `ValueError`."""
-    return _state_codec.read(value, kind)
-
-
-def _raw(value: object) -> bytes:
-    if not isinstance(value, str):
-        raise TypeError("expected str")
-    return value.encode("latin-1")
-
-
-def _none(value: object) -> None:
-    if value is not None:
-        raise TypeError("expected nothing")
-
-
-_state_codec = Codec(
-    names=str,
-    fill="nothing",
-    own={
-        **kept.own,
-        bytes: Form(methodcaller("decode", "latin-1"), _raw),
-        Callable: Form(_none, _none),
-    },
-)
+state_codec = Codec(names=str, fill="nothing", own=kept.own)
+"""For the state of a session: every key is needed."""

@@ -13,7 +13,7 @@ from typing import Self
 import orjson
 
 from codex_checkpoints.core.checkpoint import memory
-from codex_checkpoints.core.checkpoint.canonical import loaded, saved
+from codex_checkpoints.core.checkpoint.canonical import state_codec
 from codex_checkpoints.core.checkpoint.memory import Update
 from codex_checkpoints.core.checkpoint.records import (
     Artifact,
@@ -146,17 +146,17 @@ class Replay(Reader):
         Returns None while a waiting call holds a secret: no secret is stored on disk (DSC-81), and
         the call cannot be read without it when its outcome comes.
         """
-        waiting = (saved(call) for call, _ in self.state.calls.waiting.values())
+        waiting = (state_codec.write(call) for call, _ in self.state.calls.waiting.values())
         if any(find_secret(orjson.dumps(call).decode()) for call in waiting):
             return None
         self.state.observations.settle()
-        return saved(_Saved(SAVED, self.scale, self.state))
+        return state_codec.write(_Saved(SAVED, self.scale, self.state))
 
     @classmethod
     def load(cls, value: object) -> Replay | None:
         """Return the replay that `save` stored; None if it is damaged or of another version."""
         try:
-            kept = loaded(_Saved, value)
+            kept = state_codec.read(value, _Saved)
         except Exception:  # noqa: BLE001 - a cache that cannot be read is no cache
             return None
         return cls(kept.state, kept.scale) if kept.version == SAVED else None

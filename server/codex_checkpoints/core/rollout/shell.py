@@ -242,35 +242,32 @@ def reads_of(part: Part) -> tuple[Read, ...]:
     command = _COMMANDS.get(name)
     if command is None:
         return ()
+    options = list(_options(arguments, command))
+    if any(letter not in command.flags + command.valued for letter, _ in options):
+        return ()
+    given = [(letter, value) for letter, value in options if letter]
     try:
-        return tuple(command.read(*_sorted_out(arguments, command)))
+        return tuple(command.read(given, [value for letter, value in options if not letter]))
     except _UnclearError:
         return ()
 
 
-def _sorted_out(arguments: list[str], command: _Command) -> tuple[_Given, list[str]]:
-    """Separate options from operands, which come in any order."""
-    given: list[tuple[str, str]] = []
-    operands: list[str] = []
+def _options(arguments: list[str], command: _Command) -> Iterator[tuple[str, str]]:
+    """Yield options with their values, in any order; an operand has an empty letter."""
     rest = iter(arguments)
     for argument in rest:
         if argument == "--":
-            operands.extend(rest)
+            yield from (("", each) for each in rest)
         elif argument.startswith("--"):
             name, has_value, value = argument[2:].partition("=")
             letter = command.long.get(name, "-")
-            if letter in command.valued and not has_value:
-                value = next(rest, "")
-            given.append((letter, value))
+            yield letter, next(rest, "") if letter in command.valued and not has_value else value
         elif command.number and re.fullmatch("-[0-9]+", argument):
-            given.append((command.number, argument[1:]))
+            yield command.number, argument[1:]
         elif argument.startswith("-"):
-            given.extend(_letters(argument, command, rest))
+            yield from _letters(argument, command, rest)
         else:
-            operands.append(argument)
-    if any(letter not in command.flags + command.valued for letter, _ in given):
-        raise _UnclearError
-    return given, operands
+            yield "", argument
 
 
 def _letters(argument: str, command: _Command, rest: Iterator[str]) -> Iterator[tuple[str, str]]:

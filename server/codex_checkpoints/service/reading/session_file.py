@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 
 from attrs import asdict
 
-from codex_checkpoints.core.checkpoint.canonical import loaded
+from codex_checkpoints.core.checkpoint.canonical import state_codec
 from codex_checkpoints.core.checkpoint.replay import LONGEST_TAIL, Replay
 from codex_checkpoints.core.checkpoint.state import Seeds, State, no_seed
 from codex_checkpoints.core.rollout.fields import is_object, load
@@ -109,7 +109,7 @@ class SessionFile:
     ) -> SessionFile | None:
         """Load what `save` returned; None where it is damaged or of another version."""
         try:
-            saved = loaded(_Saved, value)
+            saved = state_codec.read(value, _Saved)
         except Exception:  # noqa: BLE001 - a cache that cannot be read is no cache
             return None
         replay = Replay.load(saved.replay)
