@@ -10,8 +10,9 @@ import signal
 import struct
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pytest
 
@@ -70,10 +71,8 @@ socket.create_connection = socket.getaddrinfo = None
 """
 
 
-class Here(Protocol):
-    """Run a command inside this process: where it starts from is not what a test is about."""
-
-    def __call__(self, *arguments: str | bytes) -> subprocess.CompletedProcess[bytes]: ...
+Here = Callable[..., subprocess.CompletedProcess[bytes]]
+"""Run a command inside this process: where it starts from is not what a test is about."""
 
 
 @pytest.fixture
@@ -870,38 +869,39 @@ def shell_run(home: Home, script: str) -> subprocess.CompletedProcess[bytes]:
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="a line of bash")
 
 
+FULL = (1, "storage_error: No space left on device\n")
+
+
 @posix_only
-def test_a_reader_that_goes_away_is_no_error(home: Home) -> None:
+@pytest.mark.parametrize(
+    ("script", "printed", "ended"),
+    [
+        (
+            "set -o pipefail; $CC sessions --json | head -n 1; exit ${PIPESTATUS[0]}",
+            b"[\n",
+            (0, ""),
+        ),
+        ("$CC sessions | head -n 1 >/dev/null; exit ${PIPESTATUS[0]}", b"", (0, "")),
+        ("$CC sessions >/dev/full", b"", FULL),
+        (f"$CC show {thread(1)} >/dev/full", b"", FULL),
+        ("$CC sessions --json >&-", b"", (0, "")),
+        ("$CC sessions --json --limit 1 2>&- | head -n 1", b"[\n", (0, "")),
+        ("$CC sessions --json <&- >&- 2>&-", b"", (0, "")),
+    ],
+)
+def test_a_reader_that_goes_away_and_a_closed_stream_are_no_errors_and_a_full_disk_is_one(
+    home: Home, script: str, printed: bytes, ended: tuple[int, str]
+) -> None:
+    if "/dev/full" in script and not os.path.exists("/dev/full"):
+        pytest.skip("no /dev/full here")
     data = chat("x" * 150)
-    for number in range(2, 300):
+    for number in range(2, 300 if "head" in script else 3):
         home.put(data.replace(thread(1).encode(), thread(number).encode()), number)
 
-    done = shell_run(
-        home, "set -o pipefail; $CC sessions --json | head -n 1; exit ${PIPESTATUS[0]}"
-    )
+    done = shell_run(home, script)
 
-    assert (done.stdout, said(done), done.returncode) == (b"[\n", "", 0)
-    done = shell_run(home, "$CC sessions | head -n 1 >/dev/null; exit ${PIPESTATUS[0]}")
-    assert (said(done), done.returncode) == ("", 0)
-
-
-@posix_only
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
-@pytest.mark.parametrize("command", ["sessions", f"show {thread(1)}"])
-def test_an_output_that_is_full_is_told(home: Home, command: str) -> None:
-    done = shell_run(home, f"$CC {command} >/dev/full")
-
-    assert (done.returncode, said(done)) == (1, "storage_error: No space left on device\n")
-
-
-@posix_only
-@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
-def test_a_stream_that_is_closed_is_no_error(home: Home, closed: str) -> None:
-    done = shell_run(home, f"$CC sessions --json {closed}")
-
-    assert (done.returncode, said(done)) == (0, "")
-    if ">&-" not in closed.replace("2>&-", ""):
-        assert len(json.loads(done.stdout)) == 1
+    assert done.stdout == printed
+    assert (done.returncode, said(done)) == ended
 
 
 @posix_only
@@ -929,10 +929,8 @@ def test_only_a_terminal_gets_colour(home: Home) -> None:
 WHOLE_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
-class OnTerminal(Protocol):
-    """Run a command inside this process, on a terminal of so many columns; return its lines."""
-
-    def __call__(self, *arguments: str, columns: int) -> list[str]: ...
+OnTerminal = Callable[..., list[str]]
+"""Run a command inside this process, on a terminal of so many columns; return its lines."""
 
 
 @pytest.fixture

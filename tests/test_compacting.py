@@ -72,6 +72,12 @@ def work(form: str = "paginated", number: int = 1, **head: Any) -> bytes:  # noq
     )
 
 
+@pytest.fixture
+def home(home: Home) -> Home:
+    home.put(work())
+    return home
+
+
 @pytest.fixture(params=FORMS)
 def form(request: pytest.FixtureRequest) -> str:
     return request.param
@@ -620,6 +626,7 @@ def test_what_codex_would_not_go_on_with_is_refused_before_any_hook_is_asked(
 
 
 def test_an_archived_session_is_not_continued_in_place(home: Home) -> None:
+    home.path().unlink()
     home.put(work(), archived=True)
     with home.house() as house:
         refused = refusal(lambda: compacting(house.sessions).compact(asked("in-place")))
@@ -631,7 +638,6 @@ def test_an_archived_session_is_not_continued_in_place(home: Home) -> None:
 
 def test_what_codex_forks_from_a_made_session_begins_with_the_same(home: Home) -> None:
     # Of a legacy session Codex copies the lines.
-    home.put(work())
     with home.house() as house:
         sessions = house.sessions
         made = str(compacting(sessions).compact(asked()).session_id)
@@ -693,7 +699,6 @@ def hook(
 
 
 def test_hooks_are_told_what_codex_tells_and_what_came_of_it(home: Home) -> None:
-    home.put(work())
     before = hook(home, "")
     after = hook(home, """echo '{"systemMessage":"seen"}'""", "postCompact")
     failing = hook(home, "exit 1", "postCompact", name="failing")
@@ -739,7 +744,6 @@ def test_hooks_are_told_what_codex_tells_and_what_came_of_it(home: Home) -> None
 def test_a_hook_that_blocks_or_fails_has_a_stated_outcome(
     home: Home, script: str, outcome: str, policy: str
 ) -> None:
-    home.put(work())
     hook(home, script, onFailure=policy, timeoutSeconds=0.5)
     rollouts = snapshot(home.root / "sessions")
     with home.house() as house:
@@ -759,7 +763,6 @@ def test_a_hook_that_blocks_or_fails_has_a_stated_outcome(
 
 
 def test_what_was_said_while_a_hook_ran_is_not_lost(home: Home) -> None:
-    home.put(work())
     later = more(
         turn(user("One more thing."), assistant("Yes."), name="later"),
         thread=thread(1),
@@ -776,7 +779,6 @@ def test_what_was_said_while_a_hook_ran_is_not_lost(home: Home) -> None:
 
 
 def test_what_a_hook_started_ends_with_it(home: Home) -> None:
-    home.put(work())
     hook(home, f"sleep 60 & echo $! > '{home.user}/child'")
     with home.house() as house:
         compacting(house.sessions).compact(asked())
@@ -793,7 +795,6 @@ def test_what_a_hook_started_ends_with_it(home: Home) -> None:
 def test_what_left_the_group_of_a_hook_is_not_waited_for(
     home: Home, and_then: str, outcome: str
 ) -> None:
-    home.put(work())
     child = home.user / "child"
     script = f"setsid sh -c 'echo $$ > \"{child}\"; exec sleep 60' &\n"
     script += f"while [ ! -s '{child}' ]; do sleep 0.02; done\n{and_then}"
@@ -827,7 +828,6 @@ def test_what_left_the_group_of_a_hook_is_not_waited_for(
     ids=lambda text: text[-20:].decode(errors="replace"),
 )
 def test_hooks_that_cannot_be_read_are_told_and_let_nothing_pass(home: Home, text: bytes) -> None:
-    home.put(work())
     home.config("")
     (home.state / "config.toml").write_bytes(text)
     with home.house() as house:
@@ -861,8 +861,6 @@ KEYS = {
 
 
 def test_the_command_line_compacts_and_takes_back(home: Home) -> None:
-    home.put(work())
-
     preview = home.json("compact", thread(1), "--dry-run")
     done = home.json("compact", thread(1))
     undone = home.json("uncompact", done["compactionId"])
@@ -881,7 +879,6 @@ def test_the_command_line_compacts_and_takes_back(home: Home) -> None:
 
 
 def test_another_process_in_another_world_writes_the_same_bytes(home: Home) -> None:
-    home.put(work())
     worlds = (
         {"PYTHONHASHSEED": "1", "TZ": "Asia/Tokyo", "LC_ALL": "C"},
         {"PYTHONHASHSEED": "2", "TZ": "America/Lima", "LC_ALL": "C.UTF-8"},
@@ -900,8 +897,6 @@ def test_another_process_in_another_world_writes_the_same_bytes(home: Home) -> N
 
 
 def test_for_people_the_command_line_says_how_to_go_on(home: Home) -> None:
-    home.put(work())
-
     text = home.run("compact", thread(1), "--into", "in-place").stdout.decode()
     name = text.split()[1]
 
@@ -912,7 +907,6 @@ def test_for_people_the_command_line_says_how_to_go_on(home: Home) -> None:
 
 
 def test_an_editor_compacts_takes_back_and_is_told_of_both(home: Home) -> None:
-    home.put(work())
     with Peer(home.root) as peer:
         peer.start()
         preview = peer.call("checkpoints/compactPreview", {"sessionId": thread(1)})

@@ -33,21 +33,16 @@ def ask(home: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def test_the_demo_is_read_without_a_finding(demo: Path) -> None:
+def test_the_demo_is_read_without_a_finding_and_holds_one_of_each_kind(demo: Path) -> None:
     report: dict[str, Any] = json.loads(ask(demo, "doctor"))
-
-    assert report["sessions"] == 5
-    assert report["findings"] == []
-
-
-def test_the_demo_holds_one_of_each_kind(demo: Path) -> None:
     sessions: list[dict[str, Any]] = json.loads(ask(demo, "sessions"))
 
+    assert (report["sessions"], report["findings"]) == (5, [])
     working = sessions[0]
     assert working["suspectFacts"] == 1
-    assert [s["parentSession"] for s in sessions].count(working["sessionId"]) == 1
-    assert sorted(s["compactions"] for s in sessions) == [0, 0, 0, 0, 1]
-    assert len({s["cwd"] for s in sessions}) == 2
+    assert [each["parentSession"] for each in sessions].count(working["sessionId"]) == 1
+    assert sorted(each["compactions"] for each in sessions) == [0, 0, 0, 0, 1]
+    assert len({each["cwd"] for each in sessions}) == 2
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the stand-in for VS Code is a shell script")

@@ -42,6 +42,12 @@ TURN = r.turn(
 WORK = r.rollout(r.session(), TURN)
 
 
+@pytest.fixture
+def home(home: Home) -> Home:
+    home.put(WORK)
+    return home
+
+
 def call(event: str = "SessionStart", **more: object) -> dict[str, object]:
     """Make a call as Codex does, without the file."""
     said = {"session_id": SESSION, "cwd": r.FOLDER, "hook_event_name": event, "model": "gpt-5.5"}
@@ -151,8 +157,6 @@ def told_windows(home: Home) -> list[tuple[str, str | None]]:
 
 @pytest.mark.parametrize("source", BEGINNING)
 def test_a_window_that_begins_anew_is_given_how_to_text_and_view(home: Home, source: str):
-    home.put(WORK)
-
     said = answer(home, call(source=source, permission_mode="never"))
 
     # Codex takes no other key.
@@ -188,7 +192,6 @@ def test_a_window_that_begins_anew_is_given_how_to_text_and_view(home: Home, sou
     ids=["startup", "clear", "another event", "an unknown event", "no file"],
 )
 def test_where_nothing_is_to_be_told_nothing_is_opened(home: Home, told: dict[str, object]):
-    home.put(WORK)
     before = snapshot(home.root)
 
     assert answer(home, told) is None
@@ -204,7 +207,6 @@ def test_an_empty_checkpoint_is_not_told(home: Home, source: str):
 
 
 def test_a_bundle_in_the_window_is_not_given_twice_but_after_a_compaction(home: Home):
-    home.put(WORK)
     text = given_to(home, "resume")
     assert text is not None
     grow(home, r.injected(text, role="developer"), r.turn(r.user("Mend the sesame.")))
@@ -237,14 +239,12 @@ def handed_over(text: str) -> r.Step:
 def test_what_stands_in_the_window_no_longer_is_given_again(
     home: Home, later: Callable[[str], list[r.Step]], is_given: bool
 ):
-    home.put(WORK)
     grow(home, *later(expected(home)))
 
     assert given_to(home, "resume") == (expected(home) if is_given else None)
 
 
 def test_a_bundle_may_stand_in_the_file_that_a_fork_builds_on(home: Home):
-    home.put(WORK)
     text = given_to(home, "resume")
     assert text is not None
     grow(home, r.injected(text, role="developer"))
@@ -326,7 +326,6 @@ def test_a_call_of_a_sub_agent_is_about_its_own_thread(home: Home):
     ],
 )
 def test_a_sub_agent_is_served_by_no_file_but_its_own(home: Home, agent: object, code: str):
-    home.put(WORK)
     home.put(r.rollout(r.session(thread=thread(2)), TURN), 2)
 
     assert ask(home, call("PreCompact", trigger="auto", agent_id=agent)).stdout == b""
@@ -334,7 +333,6 @@ def test_a_sub_agent_is_served_by_no_file_but_its_own(home: Home, agent: object,
 
 
 def test_a_prompt_is_told_nothing_unless_it_is_asked_for(home: Home):
-    home.put(WORK)
     prompt = call("UserPromptSubmit", prompt="Go on.", turn_id="t2")
 
     assert answer(home, prompt) is None
@@ -379,7 +377,6 @@ def test_before_a_compaction_the_last_turn_that_ended_is_marked(
 
 
 def test_after_a_compaction_it_is_noted_how_much_it_lost(home: Home):
-    home.put(WORK)
     failed = r.shell("make", "no", exit_code=2, status="failed")
     grow(home, r.turn(r.user("Paint it."), r.patch(update="b.py"), failed), opened(1))
 
@@ -447,8 +444,6 @@ def hooks_state(home: Home) -> tuple[str | None, list[str]]:
     ids=lambda told: repr(told[:12]) if len(told) < 100 else repr(told[-24:]),
 )
 def test_what_is_no_call_is_noted_and_says_nothing(home: Home, told: bytes):
-    home.put(WORK)
-
     assert ask(home, told).stdout == b""
 
     code = "limit_exceeded" if len(told) > hook.LONGEST else "invalid_payload"
@@ -473,7 +468,6 @@ def test_a_failure_makes_no_codex_home(home: Home, tmp_path: Path, told: bytes |
 
 
 def test_a_file_outside_the_home_or_of_another_session_is_refused(home: Home, tmp_path: Path):
-    home.put(WORK)
     other = tmp_path / home.path().name
     other.write_bytes(WORK.replace(b"sesame", b"secret"))
     paths = [
@@ -493,7 +487,6 @@ def test_a_file_outside_the_home_or_of_another_session_is_refused(home: Home, tm
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need a right there")
 def test_a_home_behind_a_link_is_known_by_either_name(home: Home, tmp_path: Path):
-    home.put(WORK)
     link = tmp_path / "link"
     link.symlink_to(home.root)
 
@@ -501,7 +494,6 @@ def test_a_home_behind_a_link_is_known_by_either_name(home: Home, tmp_path: Path
 
 
 def test_a_failure_shows_in_the_status_until_a_call_goes_well(home: Home):
-    home.put(WORK)
     assert home.json("connect")["written"]
     ask(home, call(source="resume", session_id=thread(9)))
     (failed,) = lines(home.state / "audit.jsonl")
@@ -514,7 +506,6 @@ def test_a_failure_shows_in_the_status_until_a_call_goes_well(home: Home):
 
 
 def test_no_word_of_a_session_is_noted_or_said(home: Home):
-    home.put(WORK)
     done = [
         ask(home, call(source="resume")),
         ask(home, call("UserPromptSubmit", prompt="sesame", session_id="x")),
@@ -528,7 +519,6 @@ def test_no_word_of_a_session_is_noted_or_said(home: Home):
 
 
 def test_a_call_that_never_ends_is_given_up(home: Home):
-    home.put(WORK)
     program = "from codex_checkpoints import hook; hook.SECONDS = 0.2; hook.serve(None, None)"
     with subprocess.Popen(
         [sys.executable, "-c", program],
@@ -569,8 +559,6 @@ hooking.Hooking.answer = defect; hook.serve(None, None)
 def test_what_takes_too_long_or_fails_is_noted_and_not_said_afterwards(
     home: Home, program: str, code: str, error: str | None
 ):
-    home.put(WORK)
-
     done = alone(home, program)
 
     assert done.stdout == b""
@@ -580,7 +568,6 @@ def test_what_takes_too_long_or_fails_is_noted_and_not_said_afterwards(
 
 
 def test_a_state_folder_that_cannot_be_written_keeps_nobody_from_the_view(home: Home):
-    home.put(WORK)
     home.state.write_bytes(b"in the way")
 
     done = ask(home, call(source="resume"))
@@ -591,7 +578,6 @@ def test_a_state_folder_that_cannot_be_written_keeps_nobody_from_the_view(home: 
 
 @pytest.mark.slow
 def test_a_locked_index_keeps_nobody_from_the_view(home: Home):
-    home.put(WORK)
     assert given_to(home, "compact")
     other = sqlite3.connect(home.state / "index.sqlite", isolation_level=None)
     try:
@@ -607,7 +593,6 @@ def test_a_locked_index_keeps_nobody_from_the_view(home: Home):
 
 
 def test_a_reader_that_has_gone_is_no_failure_to_anybody(home: Home):
-    home.put(WORK)
     reading, writing = os.pipe()
     os.close(reading)
     try:
@@ -629,7 +614,6 @@ def test_a_reader_that_has_gone_is_no_failure_to_anybody(home: Home):
 
 
 def test_a_killed_call_leaves_the_next_one_alone(home: Home):
-    home.put(WORK)
     with python.Popen(
         [sys.executable, "-m", "codex_checkpoints", "hook"],
         env=home.environment(),
@@ -664,8 +648,6 @@ def at_once(home: Home, told: Mapping[str, object], count: int) -> list[bytes]:
 
 
 def test_calls_at_once_are_answered_alike_and_leave_one_marker(home: Home):
-    home.put(WORK)
-
     first, second = at_once(home, call(source="resume"), 2)
     assert first == second != b""
     assert at_once(home, call("PreCompact", trigger="auto"), 4) == [b""] * 4
@@ -733,7 +715,6 @@ def test_the_view_of_a_session_seen_before_loads_nothing_that_only_others_need(h
 
 
 def test_a_checkpoint_that_cannot_be_stored_is_told_before_a_compaction(home: Home):
-    home.put(WORK)
     home.checkpoint().mkdir(parents=True)
     told = Call("PreCompact", SESSION, str(home.path()), "auto")
 

@@ -18,13 +18,10 @@ import codex_checkpoints
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "server" / "codex_checkpoints"
-GOLDEN = ROOT / "tests" / "golden"
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 # A module named after what it contains in general will soon contain everything.
 SAYS_NOTHING = {"utils", "helpers", "common", "manager", "handler", "base", "data", "process"}
-NAMED_BY_THE_REQUIREMENTS = {PACKAGE / "threads" / "manager.py"}
-
 # What neither an import contract nor core/ruff.toml can see: these are never imported.
 REACHES_OUT = {"exec", "eval", "input", "open", "print"}
 DIFFERS_FROM_RUN_TO_RUN = {"hash", "id"}
@@ -69,10 +66,7 @@ def test_no_module_has_a_name_that_says_nothing() -> None:
     modules = [path for top in ("server", "tests", "bench") for path in (ROOT / top).rglob("*.py")]
     rooms = {room for path in modules for room in (path, *path.parents) if ROOT in room.parents}
 
-    found = {room for room in rooms if room.stem.removesuffix("s") in SAYS_NOTHING}
-    found |= {room for room in rooms if room.stem in SAYS_NOTHING}
-
-    assert found - NAMED_BY_THE_REQUIREMENTS == set()
+    assert [room for room in rooms if {room.stem, room.stem.removesuffix("s")} & SAYS_NOTHING] == []
 
 
 def test_the_versions_agree() -> None:
@@ -164,11 +158,3 @@ def test_no_file_depends_on_where_it_was_written(
     ]
 
     assert found == []
-
-
-@pytest.mark.skipif(not GOLDEN.exists(), reason="there are no golden stories yet")
-def test_a_golden_story_has_a_view() -> None:
-    stories = [story for story in sorted(GOLDEN.iterdir()) if story.is_dir()]
-
-    assert stories, "an empty folder tells no story"
-    assert [story.name for story in stories if not (story / "view.txt").exists()] == []

@@ -42,6 +42,12 @@ SUMMARY = r.compacted("m", [user_message(["Fix the login"]), user_message(["One 
 AGAIN = r.shell("cat auth.py", "def login(): pass\n", reads=["auth.py"])
 
 
+@pytest.fixture
+def home(home: Home) -> Home:
+    home.put(long_work(*LOGIN))
+    return home
+
+
 def test_a_loss_has_each_key_of_the_protocol_and_stands_under_its_window(home: Home):
     home.put(r.rollout(r.session(), r.turn(*LOGIN, SUMMARY, AGAIN), r.turn(r.user("b"), SUMMARY)))
 
@@ -215,8 +221,6 @@ def go_on(home: Home, session_id: str, *steps: r.Step) -> None:
 
 @pytest.mark.parametrize("into", ["new", "in-place"])
 def test_a_compaction_of_ours_keeps_what_counts(home: Home, into: str):
-    home.put(long_work(*LOGIN))
-
     (loss,) = home.json("losses", compact(home, "--into", into))
 
     assert (loss["strategy"], loss["trigger"]) == ("checkpoint", "manual")
@@ -266,7 +270,6 @@ def test_one_compaction_after_another_is_accounted_for_alike_wherever_they_go(tm
 
 
 def test_what_the_source_did_after_the_compaction_is_none_of_its_losses(home: Home):
-    home.put(long_work(*LOGIN))
     session_id = compact(home)
     before = home.json("losses", session_id)
 
@@ -315,7 +318,6 @@ def forbid(path: Path) -> None:
 def test_of_a_source_that_is_no_longer_what_it_was_only_the_seed_is_told(
     home: Home, change: Callable[[Path], None]
 ):
-    home.put(long_work(*LOGIN))
     session_id = compact(home)
 
     change(home.path())
@@ -326,7 +328,6 @@ def test_of_a_source_that_is_no_longer_what_it_was_only_the_seed_is_told(
 
 
 def test_of_sources_that_are_gone_the_nearest_is_still_read(home: Home):
-    home.put(long_work(*LOGIN))
     first = compact(home)
     go_on(home, first, r.turn(r.user("go on"), r.patch(add="b.py")))
     second = compact(home, "--force", source=first)
@@ -339,7 +340,6 @@ def test_of_sources_that_are_gone_the_nearest_is_still_read(home: Home):
 
 
 def test_a_fork_of_a_session_of_ours_knows_what_that_replaced(home: Home):
-    home.put(long_work(*LOGIN))
     made = compact(home)
     (path,) = home.root.rglob(f"*{made}.jsonl")
     last = json.loads(path.read_bytes().splitlines()[-1])["ordinal"]
@@ -382,7 +382,6 @@ def test_a_source_is_read_once_and_no_further_than_the_compaction_did(home: Home
 
 
 def test_a_window_has_the_strategy_of_our_own_record(home: Home):
-    home.put(long_work(*LOGIN))
     compact(home, "--into", "in-place", "--placement", "pre_turn")
     path = home.state / "sessions" / thread(1) / "compactions.jsonl"
     path.write_bytes(path.read_bytes().replace(b'"strategy":"checkpoint"', b'"strategy":"codex"'))
@@ -427,7 +426,6 @@ def test_the_newest_loss_is_the_last_one(home: Home, form: Any, before: int):  #
 
 
 def test_the_newest_loss_of_ours_has_the_strategy_of_our_record(home: Home):
-    home.put(long_work(*LOGIN))
     compact(home, "--into", "in-place")
     session_id = compact(home, "--force")
 
@@ -442,7 +440,6 @@ def test_the_newest_loss_of_ours_has_the_strategy_of_our_record(home: Home):
 def test_the_newest_loss_is_not_told_where_too_much_was_replaced(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ):
-    home.put(long_work(*LOGIN))
     session_id = compact(home)
     (made,) = home.root.rglob(f"*{session_id}.jsonl")
     both = home.path().stat().st_size + made.stat().st_size
