@@ -212,7 +212,6 @@ class Outline:
     marks: tuple[Mark, ...]
     openings: tuple[Opening, ...]
     start: Place
-    session_id: str | None
     window_id: str | None
     opened_seq: int
     opened_at: str | None
@@ -261,7 +260,6 @@ class Survey:
             marks=tuple(self._marks),
             openings=tuple(self._openings.all),
             start=self._start,
-            session_id=text_of(self.head.get("id")),
             window_id=first_window(self.head),
             opened_seq=seq,
             opened_at=stamp or None,

@@ -41,9 +41,7 @@ class SessionMeta:
     cwd: str | None = None
     cli_version: str | None = None
     originator: str | None = None
-    source: str | None = None
     thread_source: str | None = None
-    model_provider: str | None = None
     paginated: bool = False
     bare: bool = False
     forked_from: str | None = None

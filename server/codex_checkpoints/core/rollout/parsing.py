@@ -367,17 +367,15 @@ def signal_of(kind: str | None, tag: str | None, inner: str | None) -> items.Sig
 
 
 def _session_meta(payload: Json) -> items.Item:
-    source = payload.get("source")
-    spawn = object_of(object_of(object_of(source).get("subagent")).get("thread_spawn"))
+    subagent = object_of(object_of(payload.get("source")).get("subagent"))
+    spawn = object_of(subagent.get("thread_spawn"))
     parent = text_of(payload.get("parent_thread_id")) or text_of(spawn.get("parent_thread_id"))
     return items.SessionMeta(
         session_id=text_of(payload.get("id")),
         cwd=text_of(payload.get("cwd")),
         cli_version=text_of(payload.get("cli_version")),
         originator=text_of(payload.get("originator")),
-        source=source if isinstance(source, str) else next(iter(object_of(source)), None),
         thread_source=text_of(payload.get("thread_source")),
-        model_provider=text_of(payload.get("model_provider")),
         paginated=payload.get("history_mode") == "paginated",
         forked_from=text_of(payload.get("forked_from_id")),
         parent_session=parent,
