@@ -8,10 +8,11 @@ from codex_checkpoints.core.compaction.outline import Outline
 from codex_checkpoints.core.history.windows import Chain as WindowChain
 from codex_checkpoints.core.losses import watched as losing
 from codex_checkpoints.core.losses.watched import LostCommand, LostFile, LostText, Reread
+from codex_checkpoints.core.restore.summary import difference
 from codex_checkpoints.operations.services import Services, SessionParams
 from codex_checkpoints.service.connect.receipts import Receipt, by_window, received
-from codex_checkpoints.service.differences import TurnPlace, compare
 from codex_checkpoints.service.differences import outline as outlined
+from codex_checkpoints.service.differences import state_at
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.losing import losses_of
 from codex_checkpoints.values import frozen
@@ -208,13 +209,8 @@ def _loss(loss: losing.Loss) -> Loss:
 
 def diff(services: Services, params: DiffParams) -> Difference:
     """Return what changed between two turns."""
-    before = TurnPlace(params.session_id, params.from_turn_id)
-    after = TurnPlace(params.to_session_id or params.session_id, params.to_turn_id)
-    compared = compare(services.sessions, before, after)
-    return Difference(
-        session_id=compared.session_id,
-        from_turn_id=compared.from_turn,
-        to_session_id=compared.to_session,
-        to_turn_id=compared.to_turn,
-        **compared.found,
-    )
+    sessions, other = services.sessions, params.to_session_id or params.session_id
+    session_id, from_turn_id, before = state_at(sessions, params.session_id, params.from_turn_id)
+    to_session_id, to_turn_id, after = state_at(sessions, other, params.to_turn_id)
+    found = difference(before, after)
+    return Difference(session_id, from_turn_id, to_session_id, to_turn_id, **found)

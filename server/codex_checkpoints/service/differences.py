@@ -1,54 +1,25 @@
-"""Compare two turns, of one session or of two (`diff`); both with the file hashes of now.
-
-A marker stands on a turn, and a branch is a session, so both can be compared too.
-"""
+"""The states that `diff` compares, with the file hashes of now, and the outline of a session."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import Any
 
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.compaction.outline import Outline, OutlineTurn, outline_of
-from codex_checkpoints.core.restore.summary import difference
 from codex_checkpoints.service.history import Histories
 from codex_checkpoints.service.reading.session_file import find_turn
 from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.values import frozen
 
 
-@frozen
-class TurnPlace:
-    """The end of a turn of a session, or the session now (AGN-11)."""
-
-    session: str
-    turn: str | int | None
-
-
-@frozen
-class Compared:
-    """Two states and their difference; a turn is None for a session as it is now."""
-
-    session_id: str
-    from_turn: str | None
-    to_session: str
-    to_turn: str | None
-    found: dict[str, Any]
-
-
-def compare(sessions: Sessions, before: TurnPlace, after: TurnPlace) -> Compared:
-    """Compare two states; refuses `unknown_session`, `unknown_turn`."""
-    first, first_turn, one = _at(sessions, before)
-    second, second_turn, other = _at(sessions, after)
-    return Compared(first, first_turn, second, second_turn, difference(one, other))
-
-
-def _at(sessions: Sessions, place: TurnPlace) -> tuple[str, str | None, Checkpoint]:
-    row, opened = sessions.open(place.session)
-    if place.turn is None:
+def state_at(
+    sessions: Sessions, session: str, turn: str | int | None
+) -> tuple[str, str | None, Checkpoint]:
+    """Return the state at the end of a turn or now (AGN-11), with the ids of session and turn."""
+    row, opened = sessions.open(session)
+    if turn is None:
         return row.session_id, None, sessions.projections.current(opened)
-    turn = find_turn(opened.now(), place.turn, row.session_id).turn_id
-    return row.session_id, turn, sessions.show(place.session, turn).checkpoint
+    found = find_turn(opened.now(), turn, row.session_id).turn_id
+    return row.session_id, found, sessions.show(session, found).checkpoint
 
 
 def outline(sessions: Sessions, session: str) -> Outline:

@@ -36,25 +36,13 @@ from codex_checkpoints.values import define, frozen
 
 @frozen
 class Opened:
-    """How we opened a window: by a compaction, or with the history before one (WIN-12)."""
+    """How we opened a window: `by` a compaction, or with the history before one (WIN-12)."""
 
+    strategy: Strategy | None = None
+    trigger: Trigger = "manual"
+    tokens_before: int | None = None
     by: Installed | None = None
     undone: Installed | None = None
-
-    @property
-    def strategy(self) -> Strategy | None:
-        """Return who made the replacement, None where there is none."""
-        return None if self.by is None else self.by.strategy
-
-    @property
-    def trigger(self) -> Trigger:
-        """Return what set it off."""
-        return "manual" if self.by is None else self.by.placement
-
-    @property
-    def tokens_before(self) -> int | None:
-        """Return the tokens in use before, None where the file has them."""
-        return None if self.by is None else self.by.sizes.before.tokens
 
 
 @define
@@ -145,7 +133,10 @@ class CompactionRecords:
         for record in self.of(session_id):
             if isinstance(record, Installed):
                 made[record.compaction_id] = record
-                found[record.windows.after.current] = Opened(by=record)
+                before = record.sizes.before.tokens
+                found[record.windows.after.current] = Opened(
+                    record.strategy, record.placement, before, by=record
+                )
             elif isinstance(record, Undone) and record.window is not None:
                 found[record.window.current] = Opened(undone=made.get(record.compaction_id))
         found.pop(None, None)

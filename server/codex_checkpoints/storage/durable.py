@@ -43,9 +43,9 @@ _LONGEST_LINE = 1 << 24
 """A longer line, which is never ours, is skipped, so that it fills no memory."""
 
 _LOCKS = os.name != "nt"
-_SAFE = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-_NO_LINK = _SAFE | getattr(os, "O_NOFOLLOW", 0)
-_NO_WAIT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+_SAFE = file_lock.open_flags("CLOEXEC", "BINARY")
+_NO_LINK = _SAFE | file_lock.open_flags("NOFOLLOW")
+_NO_WAIT = file_lock.open_flags("NONBLOCK", "NOCTTY")
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 
 Append = Callable[[object], None]

@@ -10,6 +10,15 @@ import contextlib
 import os
 import sys
 
+
+def open_flags(*names: str) -> int:
+    """Return flags of `os.open`, without those that this system does not have."""
+    flags = 0
+    for name in names:
+        flags |= getattr(os, f"O_{name}", 0)
+    return flags
+
+
 if sys.platform == "win32":
     import ctypes
     import msvcrt

@@ -68,8 +68,6 @@ class LocalThreadStore(RolloutStore[locks.WriterLock]):
         if not rollout.compressed:
             writer.check(rollout.path, thread_id)
 
-    # --- what there is ---------------------------------------------------------------------------
-
     def rollouts(self) -> Mapping[str, Rollout]:
         found = tree.scan(self.codex_home)
         self._unnamable = tuple(path for path in found if not is_storable(path))
@@ -126,8 +124,6 @@ class LocalThreadStore(RolloutStore[locks.WriterLock]):
         """Remove temporary files that killed processes left; return how many."""
         return writer.clear_leftovers(self._nursery, self.codex_home)
 
-    # --- what differs ----------------------------------------------------------------------------
-
     def _all(self) -> Mapping[str, Rollout]:
         return tree.scan(self.codex_home)
 
@@ -176,8 +172,6 @@ class LocalThreadStore(RolloutStore[locks.WriterLock]):
 
     def _is_live(self, thread_id: str) -> bool:
         return locks.is_live(self.codex_home, thread_id)
-
-    # --- inside ----------------------------------------------------------------------------------
 
     def _in_sight(self, path: str) -> str:
         if tree.is_out_of_sight(self.codex_home, path):

@@ -29,13 +29,8 @@ _COORDINATION = ".coordination.lock"
 _SUFFIX = ".lock"
 
 # Follow no link, wait for nothing, pass nothing on.
-_CAREFULLY = (
-    getattr(os, "O_CLOEXEC", 0)
-    | getattr(os, "O_NOFOLLOW", 0)
-    | getattr(os, "O_NONBLOCK", 0)
-    | getattr(os, "O_NOCTTY", 0)
-    | getattr(os, "O_BINARY", 0)
-    | getattr(os, "O_NOINHERIT", 0)
+_CAREFULLY = file_lock.open_flags(
+    "CLOEXEC", "NOFOLLOW", "NONBLOCK", "NOCTTY", "BINARY", "NOINHERIT"
 )
 
 _COORDINATION_WAIT = 0.2

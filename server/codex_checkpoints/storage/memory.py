@@ -112,8 +112,6 @@ class InMemoryThreadStore(RolloutStore[None]):
             refuse_archived(rollout)
             self._end(rollout)
 
-    # --- what there is ---------------------------------------------------------------------------
-
     def rollouts(self) -> Mapping[str, Rollout]:
         return {path: rollout for path, (rollout, _) in self._held.items()}
 
@@ -145,8 +143,6 @@ class InMemoryThreadStore(RolloutStore[None]):
 
     def faults(self) -> tuple[Fault, ...]:
         return ()
-
-    # --- what differs ----------------------------------------------------------------------------
 
     def _rollouts_of(self, thread_id: str) -> list[Rollout]:
         return [each for each in self.rollouts().values() if each.thread_id == thread_id]

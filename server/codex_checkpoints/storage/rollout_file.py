@@ -18,12 +18,13 @@ from typing import Protocol
 from codex_checkpoints.core.rollout.reader import CHUNK
 from codex_checkpoints.storage import tree
 from codex_checkpoints.storage.contract import Feed, Identity, Mark, Reading, UnreadableSource
+from codex_checkpoints.storage.file_lock import open_flags
 
 _PROOF = 4096
 _LONGEST_FIRST_LINE = 1 << 22
 _WINDOW_LOG = 25  # a compressed file may ask for 32 MiB of memory, no more
 # Whatever lies there instead of a file must not block us; `_opened` then refuses it.
-_FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
+_FLAGS = os.O_RDONLY | open_flags("BINARY", "NONBLOCK")
 
 
 class ChunkReader(ABC):

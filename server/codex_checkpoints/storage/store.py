@@ -49,8 +49,6 @@ class RolloutStore(ABC, Generic[Lock]):
         self._current: dict[str, Row] | None = None
         self._ordered: list[Row] | None = None
 
-    # --- what differs ----------------------------------------------------------------------------
-
     @abstractmethod
     def live_threads(self) -> frozenset[str]: ...
 
@@ -94,8 +92,6 @@ class RolloutStore(ABC, Generic[Lock]):
     def _is_live(self, thread_id: str) -> bool:
         return thread_id in self.live_threads()
 
-    # --- histories -------------------------------------------------------------------------------
-
     def append_items(
         self,
         thread_id: str,
@@ -109,8 +105,6 @@ class RolloutStore(ABC, Generic[Lock]):
                 raise Conflict("the session has gone on since it was looked at")
             refuse_archived(rollout)
             return self._append(rollout, items, at, lock, expected)
-
-    # --- what there is ---------------------------------------------------------------------------
 
     def rows(self) -> dict[str, Row]:
         if self._rows is None:
@@ -135,8 +129,6 @@ class RolloutStore(ABC, Generic[Lock]):
             tuple(StoredThread(row, name_of(row), row.session_id in live) for row in rows), cursor
         )
 
-    # --- metadata --------------------------------------------------------------------------------
-
     def update_thread_metadata(self, patches: Iterable[tuple[str, Patch]]) -> None:
         patches = tuple(patches)
         named = [(who, patch.name) for who, patch in patches if not isinstance(patch.name, Unset)]
@@ -157,8 +149,6 @@ class RolloutStore(ABC, Generic[Lock]):
 
     def remember(self, path: str, look: Look, state: object) -> None:
         self._index.put_state(path, look, state)
-
-    # --- lifecycle -------------------------------------------------------------------------------
 
     def archive_thread(self, thread_id: str) -> Rollout:
         return self._move(thread_id, archived=True)
@@ -181,8 +171,6 @@ class RolloutStore(ABC, Generic[Lock]):
 
     def close(self) -> None:
         self._index.close()
-
-    # --- inside ----------------------------------------------------------------------------------
 
     def _present(self, thread_id: str) -> list[Rollout]:
         """Look for the rollouts of a thread, the current one last; raises `ThreadNotFound`."""

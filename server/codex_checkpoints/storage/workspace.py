@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from codex_checkpoints.storage.file_lock import open_flags
 from codex_checkpoints.values import define, frozen
 
 if TYPE_CHECKING:
@@ -52,18 +53,10 @@ _WINDOWS_SPECIAL = (
 )
 
 
-def _open_flags(*names: str) -> int:
-    flags = os.O_RDONLY
-    for name in names:
-        flags |= getattr(os, name, 0)
-    return flags
-
-
-_FILE_FLAGS = _open_flags(
-    "O_NONBLOCK", "O_NOFOLLOW", "O_NOCTTY", "O_CLOEXEC", "O_NOINHERIT", "O_BINARY"
+_FILE_FLAGS = os.O_RDONLY | open_flags(
+    "NONBLOCK", "NOFOLLOW", "NOCTTY", "CLOEXEC", "NOINHERIT", "BINARY"
 )
-_FOLDER_FLAGS = _open_flags("O_PATH", "O_DIRECTORY", "O_NOFOLLOW", "O_CLOEXEC")
-
+_FOLDER_FLAGS = os.O_RDONLY | open_flags("PATH", "DIRECTORY", "NOFOLLOW", "CLOEXEC")
 
 _Stamp = tuple[int, int, int, int, int]
 """What differs between two states of a file, without reading it."""

@@ -35,6 +35,7 @@ from codex_checkpoints.storage.contract import (
     UnreadableSource,
     Unsupported,
 )
+from codex_checkpoints.storage.file_lock import open_flags
 from codex_checkpoints.storage.locks import WriterLock, is_live
 from codex_checkpoints.storage.rollout_file import decompressed
 from codex_checkpoints.storage.tree import look_of, parse_name, roots
@@ -43,12 +44,7 @@ PACKED = ".zst"
 _DEPTH = 3  # sessions/YYYY/MM/DD
 _IN_THE_NURSERY = re.compile(r"\.(rollout-[\w-]+\.jsonl)\.[0-9a-f]{16}\.tmp", re.ASCII)
 _BESIDE = re.compile(r"\.(rollout-[\w-]+\.jsonl)\.tmp", re.ASCII)
-_CAREFULLY = (
-    getattr(os, "O_BINARY", 0)
-    | getattr(os, "O_CLOEXEC", 0)
-    | getattr(os, "O_NOFOLLOW", 0)
-    | getattr(os, "O_NONBLOCK", 0)
-)
+_CAREFULLY = open_flags("BINARY", "CLOEXEC", "NOFOLLOW", "NONBLOCK")
 
 
 @contextlib.contextmanager
