@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from codex_checkpoints.core.checkpoint.records import Checkpoint
-from codex_checkpoints.core.checkpoint.state import Seeds
 from codex_checkpoints.service.reading.catalogue import Catalogue
 from codex_checkpoints.service.sessions import Sessions
 from codex_checkpoints.service.settings import (
@@ -24,14 +23,10 @@ from codex_checkpoints.service.settings import (
 )
 from codex_checkpoints.storage import records as stamps
 from codex_checkpoints.storage import tree
-from codex_checkpoints.storage.contract import ThreadStore
 from codex_checkpoints.storage.index import is_storable
 from codex_checkpoints.storage.local import LocalThreadStore
 from codex_checkpoints.storage.records import Records
 from codex_checkpoints.values import frozen
-
-if TYPE_CHECKING:
-    from codex_checkpoints.service.threads import IsReferredTo
 
 
 @frozen
@@ -87,14 +82,23 @@ def assemble(
     records.clear_leftovers(_rollout_folders(where.codex_home) if records.beside else ())
     store = LocalThreadStore(where.codex_home, where.state_dir, stamps.now)
     store.clear_leftovers()
-    catalogue = Catalogue(store, _beginnings(records))
+
+    def seed(session_id: str) -> Checkpoint | None:
+        from codex_checkpoints.service.kept import beginning_of  # noqa: PLC0415 - rarely needed
+
+        return beginning_of(records, session_id)
+
+    def refers(session_id: str) -> bool:
+        from codex_checkpoints.service.kept import is_begun_from  # noqa: PLC0415 - rarely needed
+
+        return is_begun_from(records, store, session_id)
+
     codex = None
     if environment is not None:
         from codex_checkpoints.codex.program import CodexArchive  # noqa: PLC0415 - not for a hook
 
         codex = CodexArchive(where.codex_home, environment)
-    refers = _is_begun_from(records, store)
-    sessions = Sessions(catalogue, records, settings, refers, codex=codex)
+    sessions = Sessions(Catalogue(store, seed), records, settings, refers, codex=codex)
     if environment is not None:
         window, fast_window = (environment.get(name) for name in WINDOW_VARIABLES)
         sessions.window_variables = (window, fast_window)
@@ -104,28 +108,6 @@ def assemble(
 
         recover(sessions, stamps.now)
     return Assembly(sessions, problems)
-
-
-def _beginnings(records: Records) -> Seeds:
-    """Return the function that reads what a session of ours was made with; loaded when called."""
-
-    def seed(session_id: str) -> Checkpoint | None:
-        from codex_checkpoints.service.kept import beginnings  # noqa: PLC0415
-
-        return beginnings(records)(session_id)
-
-    return seed
-
-
-def _is_begun_from(records: Records, store: ThreadStore) -> IsReferredTo:
-    """Return the test whether another session was made from one; loaded when called."""
-
-    def refers(session_id: str) -> bool:
-        from codex_checkpoints.service.kept import is_begun_from  # noqa: PLC0415
-
-        return is_begun_from(records, store)(session_id)
-
-    return refers
 
 
 def _rollout_folders(codex_home: str) -> Iterator[str]:

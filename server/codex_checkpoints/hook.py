@@ -108,8 +108,8 @@ class Door:
             if _may_be_made(where):
                 note_failure(Records(where.state_dir), failure)
         except Exception as another:  # noqa: BLE001 - nothing else can be done
-            _say(f"not noted: {type(another).__name__}")
-        _say(code if kind is None else f"{code}: {kind}")
+            _log(f"not noted: {type(another).__name__}")
+        _log(code if kind is None else f"{code}: {kind}")
 
     def _places(self) -> Places:
         from codex_checkpoints import assembly
@@ -237,6 +237,6 @@ def _write(stdout: int, data: bytes) -> None:
         data = data[os.write(stdout, data) :]
 
 
-def _say(text: str) -> None:
+def _log(text: str) -> None:
     with contextlib.suppress(Exception):
         sys.stderr.write(f"codex-checkpoints hook: {text}\n")

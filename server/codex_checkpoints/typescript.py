@@ -142,25 +142,19 @@ def _codes() -> str:
 
 
 def _request(method: protocol.Method) -> str:
-    kind = f"RequestType<{_NAMES[method.params]}, {_NAMES[method.result]}, Refused>"
-    return _constant(f"{_constant_name(method.name)}Request", kind, method.name)
+    records = f"{_NAMES[method.params]}, {_NAMES[method.result]}, Refused"
+    return _constant(method.name, "Request", records)
 
 
 def _notification(event: protocol.Event) -> str:
-    kind = f"NotificationType<{_NAMES[event.params]}>"
-    return _constant(f"{_constant_name(event.name)}Notification", kind, event.name)
+    return _constant(event.name, "Notification", _NAMES[event.params])
 
 
-def _constant(name: str, kind: str, method: str) -> str:
-    line = f'export const {name} = new {kind}("{method}");'
-    if len(line) > _WIDTH:
-        line = f'export const {name} = new {kind}(\n  "{method}",\n);'
-    return f"{line}\n"
-
-
-def _constant_name(method: str) -> str:
+def _constant(method: str, kind: str, records: str) -> str:
     name = method.partition("/")[2]
-    return name[0].upper() + name[1:]
+    head = f"export const {name[0].upper()}{name[1:]}{kind} = new {kind}Type<{records}>"
+    line = f'{head}("{method}");'
+    return f"{line}\n" if len(line) <= _WIDTH else f'{head}(\n  "{method}",\n);\n'
 
 
 def _comment(docstring: str | None) -> str:

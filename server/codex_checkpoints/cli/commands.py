@@ -210,15 +210,9 @@ def screen(options: argparse.Namespace) -> Screen:
     return Screen(output.width(), output.colour(), *named)
 
 
-def value(name: str, metavar: str, about: str, **more: object) -> Argument:
+def value(name: str, metavar: str | None, about: str, **more: object) -> Argument:
     """Return an argument that has a value; `more` goes to `add_argument`."""
     options = cast("dict[str, Any]", {"metavar": metavar, "help": about, **more})
-    return lambda parser: parser.add_argument(name, **options)
-
-
-def choice(name: str, choices: Sequence[str], about: str, **more: object) -> Argument:
-    """Return an option with one of a few values."""
-    options = cast("dict[str, Any]", {"choices": choices, "help": about, **more})
     return lambda parser: parser.add_argument(name, **options)
 
 

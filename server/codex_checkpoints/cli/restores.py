@@ -16,7 +16,6 @@ from codex_checkpoints.cli.commands import (
     Terminal,
     answer,
     asks,
-    choice,
     count,
     flag,
     report,
@@ -52,7 +51,7 @@ def add_restoring(commands: Commands) -> None:
     """Add the commands about restores."""
     add = commands.add
     about = "soft continues with context, hard resets the context for performance"
-    mode = choice("--mode", ("soft", "hard"), about, required=True)
+    mode = value("--mode", None, about, choices=("soft", "hard"), required=True)
     about = "how large the state pack of a hard restore may be"
     budget = value("--budget", "TOKENS", about, type=count)
     about = "include your last N messages in a hard restore, 0 to 5"

@@ -207,8 +207,8 @@ def _tables(layout: _Layout, wanted: Entries) -> tuple[list[str], list[Section]]
         """Add a table with our values, or the old one with our values in it."""
         carried.extend(old)
         if old:
-            said = {key: values.get(key) for key in ours}
-            lines.extend(("", *layout.with_values(old[0], said)))
+            due = {key: values.get(key) for key in ours}
+            lines.extend(("", *layout.with_values(old[0], due)))
         else:
             lines.extend(("", header, *_pairs(values)))
         for below in old[1:]:
@@ -276,17 +276,17 @@ class _Layout:
         whole = bool(found) and len(found[0].header.path) == (3 if entry.count(":") > 1 else 2)
         return found if whole else []
 
-    def with_values(self, section: Section, said: Mapping[str, object]) -> Iterator[str]:
+    def with_values(self, section: Section, due: Mapping[str, object]) -> Iterator[str]:
         """Yield the lines of a table with these values in it; None removes a key."""
         yield self._text(section.header)
-        missing = {key: value for key, value in said.items() if value is not None}
+        missing = {key: value for key, value in due.items() if value is not None}
         for each in section.lines:
             if each.start in self._marks:
                 continue
             text = self._text(each)
             pair = _parsed(text) if each.kind is Kind.PAIR else {}
             key = next(iter(pair), "")
-            if key in said and (value := missing.pop(key, None)) != pair[key]:
+            if key in due and (value := missing.pop(key, None)) != pair[key]:
                 if value is None:
                     continue
                 start, end = value_in(self._body, each)

@@ -219,9 +219,9 @@ def hooks_in(events: Events) -> Hooks:
     ours, by_hand, calling, others = (dict[str, list[Handler]]() for _ in range(4))
     for event, groups in events.items():
         for each in handlers_in(groups):
-            is_ours = is_our_handler(each.said)
+            is_ours = is_our_handler(each.table)
             (ours if is_ours else others).setdefault(event, []).append(each)
-            if calls_us("hook", _command_of(each.said)):
+            if calls_us("hook", _command_of(each.table)):
                 calling.setdefault(event, []).append(each)
                 if each.occasions(event) and not is_ours:
                     by_hand.setdefault(event, []).append(each)
@@ -234,12 +234,12 @@ def _places(found: Mapping[str, Sequence[Handler]]) -> dict[str, list[str]]:
 
 @frozen
 class Handler:
-    """A handler and its group, each with its number; `said` is its table."""
+    """A handler and its group, each with its number; `table` is its own."""
 
     group_number: int
     number: int
     group: object
-    said: object
+    table: object
 
     @property
     def place(self) -> str:
@@ -249,7 +249,7 @@ class Handler:
     @property
     def command(self) -> str:
         """Return its shell command."""
-        return str(_field(self.said, "command"))
+        return str(_field(self.table, "command"))
 
     @property
     def matcher(self) -> str | None:
@@ -259,7 +259,7 @@ class Handler:
 
     def is_for(self, hook: Hook) -> bool:
         """Return whether its matcher and limit are those of a hook."""
-        limits = (None, _field(self.said, "additionalContextLimit"))
+        limits = (None, _field(self.table, "additionalContextLimit"))
         return self.matcher == hook.matcher and hook.context_limit in limits
 
     def occasions(self, event: str) -> tuple[str, ...]:
@@ -295,7 +295,7 @@ def handlers_in(groups: Iterable[object]) -> Iterator[Handler]:
 
 def to_replace(groups: Iterable[object]) -> Handler | None:
     """Return our handler that a new one replaces: the first, best in a group of our own."""
-    ours = [each for each in handlers_in(groups) if is_our_handler(each.said)]
+    ours = [each for each in handlers_in(groups) if is_our_handler(each.table)]
     alone = (each for each in ours if is_our_group(each.group))
     return next(alone, next(iter(ours), None))
 
@@ -305,7 +305,7 @@ def added_to_hooks(events: Events, wanted: Entries) -> dict[str, object]:
     found = {hook.event: to_replace(events.get(hook.event, ())) for hook in wanted.hooks}
     ours = {"command", "additionalContextLimit"}
     return {
-        event: {name: value for name, value in object_of(there.said).items() if name not in ours}
+        event: {name: value for name, value in object_of(there.table).items() if name not in ours}
         for event, there in found.items()
         if there is not None
     }

@@ -60,9 +60,9 @@ def run(
         )
     except (OSError, ValueError):
         return Ran("not_started", None, None)
-    said = bytearray()
+    output = bytearray()
     stdin, stdout = cast("IO[bytes]", child.stdin), cast("IO[bytes]", child.stdout)
-    listening = threading.Thread(target=_listen, args=(stdout, said), daemon=True)
+    listening = threading.Thread(target=_listen, args=(stdout, output), daemon=True)
     speaking = threading.Thread(target=_speak, args=(stdin, given), daemon=True)
     try:  # from here on, or Ctrl+C would leave the program running
         listening.start()
@@ -76,7 +76,7 @@ def run(
                 thread.join(_GRACE)
     if end != "exited":
         return Ran(end, None, None)
-    answer = bytes(said)
+    answer = bytes(output)
     return Ran(end, child.returncode, None if len(answer) > MOST_OUTPUT else answer)
 
 
@@ -98,10 +98,10 @@ def _speak(stdin: IO[bytes], given: bytes) -> None:
         stdin.write(given)
 
 
-def _listen(stdout: IO[bytes], said: bytearray) -> None:
+def _listen(stdout: IO[bytes], output: bytearray) -> None:
     with contextlib.suppress(OSError), stdout:
-        while len(said) <= MOST_OUTPUT and (data := os.read(stdout.fileno(), MOST_OUTPUT)):
-            said += data
+        while len(output) <= MOST_OUTPUT and (data := os.read(stdout.fileno(), MOST_OUTPUT)):
+            output += data
 
 
 def kill(child: subprocess.Popen[bytes]) -> None:

@@ -81,10 +81,10 @@ def _with_hook(text: str, wanted: Entries, hook: Hook) -> str:
         return _with_group(text, hook.event, json.dumps(wanted.group(hook), ensure_ascii=False))
     at = next(at for at in _ours(text) if at.place == (hook.event, there.place))
     _, group, handler = at.parts
-    said: dict[str, object] = {"command": wanted.hook_command}
+    values: dict[str, object] = {"command": wanted.hook_command}
     if hook.context_limit is not None:
-        said["additionalContextLimit"] = hook.context_limit
-    new = spans.with_values(text[handler.value : handler.end], said)
+        values["additionalContextLimit"] = hook.context_limit
+    new = spans.with_values(text[handler.value : handler.end], values)
     if not entries.is_our_group(there.group):
         matcher = "" if hook.matcher is None else f'"matcher": {json.dumps(hook.matcher)}, '
         return _with_group(text, hook.event, f'{{{matcher}"hooks": [{new}]}}')

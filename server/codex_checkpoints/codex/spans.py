@@ -170,12 +170,12 @@ def without(text: str, siblings: list[Part], gone: int) -> str:
     return text[: part.start] + text[part.end :]
 
 
-def with_values(text: str, said: Mapping[str, object]) -> str:
+def with_values(text: str, values: Mapping[str, object]) -> str:
     """Return the text of an object with these members in it; None removes a member.
 
     The object has a member that is not named here.
     """
-    for name, value in said.items():
+    for name, value in values.items():
         siblings = list(parts(text, 0))
         at = max((number for number, each in enumerate(siblings) if each.name == name), default=-1)
         new = json.dumps(value, ensure_ascii=False)

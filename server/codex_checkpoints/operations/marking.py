@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from codex_checkpoints.core.restore import markers
 from codex_checkpoints.core.restore.markers import Pin
 from codex_checkpoints.operations.services import Services, SessionParams
@@ -9,6 +11,8 @@ from codex_checkpoints.service.marking import Hints, Markers, Placed
 from codex_checkpoints.storage import records
 from codex_checkpoints.values import frozen
 from codex_checkpoints.wire import filled
+
+T = TypeVar("T")
 
 
 @frozen
@@ -116,8 +120,7 @@ class HintList:
 def mark(services: Services, params: MarkParams) -> Marker:
     """Put a marker on a turn."""
     placed = _markers(services).mark(params.session_id, params.label, params.turn_id)
-    _changed(services, params.session_id)
-    return _marker(placed)
+    return _marker(_changed(services, params, placed))
 
 
 def marks(services: Services, params: SessionParams) -> MarkerList:
@@ -134,29 +137,25 @@ def unmark(services: Services, params: UnmarkParams) -> Unmarked:
 def taken_away(services: Services, params: UnmarkParams) -> markers.Marker:
     """Take a marker away; return what it was."""
     gone = _markers(services).unmark(params.session_id, params.checkpoint_id)
-    _changed(services, params.session_id)
-    return gone
+    return _changed(services, params, gone)
 
 
 def relabel(services: Services, params: RelabelParams) -> Marker:
     """Call a marker something else."""
     placed = _markers(services).relabel(params.session_id, params.checkpoint_id, params.label)
-    _changed(services, params.session_id)
-    return _marker(placed)
+    return _marker(_changed(services, params, placed))
 
 
 def pin(services: Services, params: PinParams) -> PinList:
     """Pin a file."""
     found = _markers(services).pin(params.session_id, params.path)
-    _changed(services, params.session_id)
-    return PinList(found, None)
+    return PinList(_changed(services, params, found), None)
 
 
 def unpin(services: Services, params: PinParams) -> PinList:
     """Take a pin away."""
     found = _markers(services).unpin(params.session_id, params.path)
-    _changed(services, params.session_id)
-    return PinList(found, None)
+    return PinList(_changed(services, params, found), None)
 
 
 def pins(services: Services, params: SessionParams) -> PinList:
@@ -183,5 +182,9 @@ def _marker(placed: Placed) -> Marker:
     return filled(Marker, placed.marker, turn_number=placed.turn, detached=placed.detached)
 
 
-def _changed(services: Services, session: str) -> None:
-    services.changed((services.sessions.find(session).session_id,), "markers")
+def _changed(
+    services: Services, params: MarkParams | UnmarkParams | RelabelParams | PinParams, found: T
+) -> T:
+    """Report the change of a session, and return what came of it."""
+    services.changed((services.sessions.find(params.session_id).session_id,), "markers")
+    return found

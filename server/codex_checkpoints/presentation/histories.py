@@ -204,7 +204,7 @@ def compaction_lines(done: compactions.Compacted, screen: Screen) -> list[str]:
 
 
 def resume_notices(resumed: compactions.Resumed, screen: Screen) -> list[str]:
-    """Return what a person is told before going on, one line, with the command that helps."""
+    """Return the notice before going on, with the command that helps."""
     if resumed.notice is None:
         return []
     done = resumed.compacted

@@ -1,8 +1,4 @@
-"""Requests that take long: their progress and cancellation.
-
-A client can cancel one until it begins to write (`Pace`).  So a request that is answered as
-cancelled has changed nothing.
-"""
+"""Requests that take long: progress, and cancellation until one begins to write (`Pace`)."""
 
 from __future__ import annotations
 
@@ -18,17 +14,18 @@ from pygls.progress import Progress
 from codex_checkpoints.service.reading.pace import Pace
 from codex_checkpoints.service.refusal import Cancelled
 from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.values import frozen
 
 T = TypeVar("T")
 
 
+@frozen
 class LongWork:
-    """One request that takes long, in one or more pieces."""
+    """One request that takes long, in one or more pieces on the thread of the sessions."""
 
-    def __init__(self, worker: Executor, sessions: Sessions, pace: Pace) -> None:
-        self._worker = worker
-        self._sessions = sessions
-        self._pace = pace
+    _worker: Executor
+    _sessions: Sessions
+    _pace: Pace
 
     async def do(self, function: Callable[[], T]) -> T:
         """Run a piece on the thread of the sessions; raise `Cancelled` if it is cancelled."""

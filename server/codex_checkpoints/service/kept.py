@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Container, Generator, Iterable, Iterator
+from collections.abc import Container, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager
 
 from codex_checkpoints.core.checkpoint.canonical import kept
 from codex_checkpoints.core.checkpoint.records import Checkpoint
-from codex_checkpoints.core.checkpoint.state import Seeds
 from codex_checkpoints.core.compaction.records import (
     Installed,
     Record,
@@ -279,19 +278,15 @@ def storing_restore(session_id: str | None) -> AbstractContextManager[None]:
     return keeping("records of restores", session_id)
 
 
-def beginnings(records: Records) -> Seeds:
-    """Return a function from a session to its seed (JUN-46, AGN-88)."""
+def beginning_of(records: Records, session_id: str) -> Checkpoint | None:
+    """Return the seed of a session (JUN-46, AGN-88)."""
     all_records = CompactionRecords(records), RestoreRecords(records), ImportRecords(records)
-
-    def seed(session_id: str) -> Checkpoint | None:
-        try:
-            found = (each.seed(session_id) for each in all_records)
-            return next((each for each in found if each is not None), None)
-        except StorageError as error:
-            reason = f"its record of how it began cannot be read: {error}"
-            raise UnreadableSource(reason) from error
-
-    return seed
+    try:
+        found = (each.seed(session_id) for each in all_records)
+        return next((each for each in found if each is not None), None)
+    except StorageError as error:
+        reason = f"its record of how it began cannot be read: {error}"
+        raise UnreadableSource(reason) from error
 
 
 def went_on_from(records: Records, session_id: str) -> tuple[str, int | None] | None:
@@ -306,24 +301,19 @@ def went_on_from(records: Records, session_id: str) -> tuple[str, int | None] | 
     return None if began is None else (began.source.session_id, began.source.to_seq)
 
 
-def is_begun_from(records: Records, store: ThreadStore) -> Callable[[str], bool]:
-    """Return a function that says whether a present session was made from another."""
-    compactions, restores = CompactionRecords(records), RestoreRecords(records)
-
-    def refers(session_id: str) -> bool:
-        if compactions.points_at(session_id):
-            return True
-        try:
-            branches = {
-                each.session_id
-                for each in restores.of(session_id)
-                if each.source_session_id == session_id
-            }
-        except Refusal:
-            return True  # what cannot be read may say so
-        return not branches.isdisjoint(store.places())
-
-    return refers
+def is_begun_from(records: Records, store: ThreadStore, session_id: str) -> bool:
+    """Return whether a present session was made from this one."""
+    if CompactionRecords(records).points_at(session_id):
+        return True
+    try:
+        branches = {
+            each.session_id
+            for each in RestoreRecords(records).of(session_id)
+            if each.source_session_id == session_id
+        }
+    except Refusal:
+        return True  # what cannot be read may say so
+    return not branches.isdisjoint(store.places())
 
 
 @define

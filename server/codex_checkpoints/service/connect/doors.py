@@ -197,8 +197,8 @@ def _seen(
     is_off = known.ours.hooks_off or event in known.files.switched_off
     is_off = is_off or (known.answer is not None and known.answer.hooks is not None)
     # Without a record of trust there is none, unless somebody let them run all the same.
-    untold = known.answer is None and event not in known.files.recorded and not was_called
-    return "untrusted" if untold else None, False if is_off else None
+    is_new = known.answer is None and event not in known.files.recorded and not was_called
+    return "untrusted" if is_new else None, False if is_off else None
 
 
 def hook_door(known: Known, hooks: Sequence[HookState]) -> Door:
@@ -209,7 +209,6 @@ def hook_door(known: Known, hooks: Sequence[HookState]) -> Door:
         [entries.split(each.command) for found in written.values() for each in found]
         for written in (known.ours.hooks.ours, known.ours.hooks.by_hand)
     )
-    called = known.calls.of(hook.event for hook in hooks)
     trusted = _trusted([hook.trust for hook in there])
     problem = _of_entries(known.wanted, calls) if calls or not by_hand else _of_hand(by_hand)
     is_to_correct = problem is not None and not calls
@@ -222,7 +221,9 @@ def hook_door(known: Known, hooks: Sequence[HookState]) -> Door:
     if problem is None and trusted is False:
         problem = "untrusted"
     silence = known.silence if there and trusted is None else None
-    door = _door(known, "hook", problem, bool(there) and not lacking, (trusted, silence), called)
+    called = known.calls.of(hook.event for hook in hooks)
+    is_whole = bool(there) and not lacking
+    door = _door(known, ("hook", is_whole, trusted, silence), problem, called)
     return _by_hand(door, is_to_correct=is_to_correct) if by_hand else door
 
 
@@ -239,8 +240,8 @@ def mcp_door(known: Known) -> Door:
     if problem is None and server is not None and not entries.offers_all(server):
         problem = "disabled"
     trusted = None if server is None else True
-    called = known.calls.of([TOOLS])
-    door = _door(known, "mcp", problem, server is not None, (trusted, None), called)
+    state = ("mcp", server is not None, trusted, None)
+    door = _door(known, state, problem, known.calls.of([TOOLS]))
     return _by_hand(door, is_to_correct=is_to_correct) if by_hand else door
 
 
@@ -259,21 +260,21 @@ def unreadable(door: Door) -> Door:
     return evolve(door, problem="unreadable", next=step, way_out=way_out)
 
 
-def _door(  # noqa: PLR0913, PLR0917 - each is a fact of its own
+def _door(
     known: Known,
-    door: str,
+    state: tuple[str, bool, bool | None, str | None],
     problem: Problem | None,
-    configured: bool,  # noqa: FBT001 - (the same)
-    trust: tuple[bool | None, str | None],
     called: Called,
 ) -> Door:
+    """Return a door with what helps; `state` are its first four fields."""
     problem = problem or (None if called.failure is None else "failed")
     step, way_out = (None, None) if problem is None else _WAYS_OUT[problem]
+    *_, trusted, _ = state
     if not known.home_is_there:
         step, way_out = "choose_home", _NO_HOME
-    elif problem is None and trust[0] is None and called.last_ran_at is None:
+    elif problem is None and trusted is None and called.last_ran_at is None:
         step, way_out = "trust", HOW_TO_TRUST
-    return Door(door, configured, *trust, *called, problem, step, way_out)
+    return Door(*state, *called, problem, step, way_out)
 
 
 def _trusted(words: Sequence[str | None]) -> bool | None:

@@ -171,13 +171,11 @@ def _read_both(codex_home: str, problems: list[str]) -> InFiles:
     hooks = Hooks(joined(*(each.ours for each in both)), joined(*(each.by_hand for each in both)))
     places = {path: each.places for path, each in zip(paths, both, strict=True)}
     config = there[0]
-    recorded = {event for event, is_named in _named(places, config.trusted) if is_named}
-    off = list(_named(places, config.switched_off))
-    on = {event for event, is_named in off if not is_named}
+    recorded, off = (_named(places, names) for names in (config.trusted, config.switched_off))
     return InFiles(
         evolve(config, hooks=hooks),
-        frozenset(recorded),
-        frozenset(event for event, _ in off if event not in on),
+        frozenset(event for event, named in recorded.items() if any(named)),
+        frozenset(event for event, named in off.items() if all(named)),
         read[0] is not None,
     )
 
@@ -198,18 +196,20 @@ def _read(path: str, problems: list[str]) -> Found | None:
 
 def _named(
     places: Mapping[str, Mapping[str, Sequence[str]]], records: Iterable[str]
-) -> Iterator[tuple[str, bool]]:
-    """Yield the event of each hook of ours, and whether a record of Codex names it.
+) -> dict[str, list[bool]]:
+    """Return by event whether a record of Codex names each hook of ours.
 
     The records are named `<path>:<event>:<group>:<handler>`.
     """
     keys = (name.rsplit(":", 3) for name in records)
     names = {(os.path.realpath(key[0]), ":".join(key[1:])) for key in keys}
+    found: dict[str, list[bool]] = {}
     for path, events in places.items():
         for event, there in events.items():
             spelled = re.sub(r"(?<!^)(?=[A-Z])", "_", event).lower()
-            for place in there:
-                yield event, (os.path.realpath(path), f"{spelled}:{place}") in names
+            named = [(os.path.realpath(path), f"{spelled}:{place}") in names for place in there]
+            found.setdefault(event, []).extend(named)
+    return found
 
 
 _EACH_ANSWERS = "each is called, so Codex is given the same twice; take out what was added by hand"

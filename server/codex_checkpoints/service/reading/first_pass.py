@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+from attrs import Factory
+
 from codex_checkpoints.core.history.survey import Survey
 from codex_checkpoints.core.rollout.items import HistoryBase
 from codex_checkpoints.core.rollout.parsing import head_of
@@ -26,7 +28,7 @@ from codex_checkpoints.storage.contract import (
     Row,
     UnreadableSource,
 )
-from codex_checkpoints.values import frozen
+from codex_checkpoints.values import define, frozen
 
 
 @frozen
@@ -70,7 +72,7 @@ def read_parts(
             if part.path == own:
                 raise
             read.append(part)
-            continue  # the diagnosis tells of it
+            continue  # the diagnosis reports it
         if not lines.stopped:
             lines.close(rest)
         read.append(ChainPart(part.path, part.ordinal, reached + len(rest)))
@@ -84,29 +86,21 @@ def _base(reader: RolloutReader, path: str, cut: HistoryBase) -> ChainPart:
     return ChainPart(path, cut.end_ordinal) if numbered else ChainPart(path, None, cut.end_offset)
 
 
+@define
 class FirstPass:
     """A pass over one session, as far as its bytes have come.
 
     `cut` is an offset in the session's own file: what was found in front of it is kept. `digest` is
-    given the bytes of that file.
+    given the bytes of that file; `at` is how many of them have come.
     """
 
-    def __init__(
-        self,
-        reader: RolloutReader,
-        path: str,
-        locate: Locate,
-        cut: int | None = None,
-        digest: Fingerprint | None = None,
-    ) -> None:
-        self.at = 0
-        """How many bytes of the session's own file have come."""
-        self._reader = reader
-        self._path = path
-        self._locate = locate
-        self.cut = cut
-        self._digest = digest
-        self._begun: tuple[Survey, tuple[ChainPart, ...]] | None = None
+    _reader: RolloutReader
+    _path: str
+    _locate: Locate
+    cut: int | None = None
+    _digest: Fingerprint | None = None
+    at: int = 0
+    _begun: tuple[Survey, tuple[ChainPart, ...]] | None = None
 
     @property
     def seal(self) -> str | None:
@@ -147,15 +141,13 @@ class FirstPass:
         return self._begun
 
 
+@frozen
 class Listening:
     """First passes over `wanted` rollouts, fed by other readers; `begin` makes one."""
 
-    def __init__(
-        self, wanted: Callable[[Rollout], bool], begin: Callable[[str], FirstPass]
-    ) -> None:
-        self._wanted = wanted
-        self._begin = begin
-        self._passes: dict[str, tuple[Look, FirstPass]] = {}
+    _wanted: Callable[[Rollout], bool]
+    _begin: Callable[[str], FirstPass]
+    _passes: dict[str, tuple[Look, FirstPass]] = Factory(dict[str, "tuple[Look, FirstPass]"])
 
     def __call__(self, rollout: Rollout) -> ByteSink | None:
         """Return who takes the bytes of a rollout that is about to be read from its beginning."""
