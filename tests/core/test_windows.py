@@ -7,6 +7,7 @@ from codex_checkpoints.core.history.windows import (
     Chain,
     Fragment,
     begun,
+    recognise,
     render,
 )
 from codex_checkpoints.core.rollout.contextual import is_human
@@ -283,10 +284,14 @@ Previous context window id: {B}
 
 def test_the_fragment_names_thread_and_windows():
     assert render(FRAGMENT) == TEXT
+    assert render(FRAGMENT, "token_budget") == TEXT.replace("context_window>", "token_budget>")
 
 
 def test_the_first_window_has_no_line_for_the_previous_one():
-    assert "Previous" not in render(Fragment("thread", A, A))
+    text = render(Fragment("thread", A, A))
+
+    assert "Previous" not in text
+    assert recognise(text) == Fragment("thread", A, A)
 
 
 @pytest.mark.parametrize(
@@ -299,8 +304,24 @@ def test_the_first_window_has_no_line_for_the_previous_one():
         TEXT.replace("</", "Tokens left: 12\n</"),
     ],
 )
-def test_none_of_its_forms_is_a_prompt(text: str):
+def test_each_of_its_forms_is_recognised_and_is_no_prompt(text: str):
+    assert recognise(text) == FRAGMENT
     assert not is_human([text])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "Thread id: thread",
+        TEXT.replace("</context_window>", ""),
+        "Look:\n" + "\n".join(TEXT.splitlines()[1:-1]),
+        TEXT.replace("context_window>", "window>"),
+        TEXT.replace("Thread id: thread", "x" * 5000),
+    ],
+)
+def test_what_only_looks_like_it_is_not(text: str):
+    assert recognise(text) is None
 
 
 def test_the_fragment_stands_in_a_history_like_any_other_item():
