@@ -22,6 +22,7 @@ from codex_checkpoints.presentation.terminal import Bar, columns
 from codex_checkpoints.service.reading.catalogue import Progress
 from codex_checkpoints.service.sessions import Sessions
 from homes import WAIT, Home, chat, eventually, following, more, snapshot, summary, thread
+from peer import Peer
 from rollouts import (
     compacted,
     environment,
@@ -1242,16 +1243,13 @@ def test_watch_prints_what_changes(home: Home, tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows interrupts otherwise")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
 def test_watch_ends_with_130_when_it_is_interrupted(home: Home, number: signal.Signals) -> None:
-    process = home.start("watch")
-    assert process.stderr is not None
-    assert process.stdout is not None
-    assert b"following 1 sessions" in process.stderr.readline()
-    assert b"fix it" in process.stdout.readline()
+    with following(home) as process:
+        assert process.stdout is not None
+        assert b"fix it" in process.stdout.readline()
 
-    os.killpg(process.pid, number)
-    output, errors = process.communicate(timeout=WAIT)
+        os.killpg(process.pid, number)
 
-    assert (process.returncode, output, errors) == (130, b"", b"")
+        assert (*process.communicate(timeout=WAIT), process.returncode) == (b"", b"", 130)
     with pytest.raises(ProcessLookupError):
         os.killpg(process.pid, 0)
 
@@ -1262,8 +1260,7 @@ def test_an_index_that_is_interrupted_ends_with_130_and_keeps_what_it_has(home: 
     for number in range(2, 1001):
         home.put(data.replace(thread(1).encode(), thread(number).encode()), number)
     process = home.start("sessions", "--json")
-    database = home.state / "index.sqlite"
-    eventually(lambda: database.exists() and any(home.state.glob("index.sqlite-wal")))
+    eventually(lambda: any(home.state.glob("index.sqlite-wal")))
 
     os.killpg(process.pid, signal.SIGINT)
     output, errors = process.communicate(timeout=WAIT)
@@ -1306,23 +1303,11 @@ def test_a_port_that_is_taken_is_told(home: Home) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows interrupts otherwise")
 def test_serve_that_is_interrupted_ends_without_a_traceback(home: Home) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "codex_checkpoints", "serve"],
-        env=home.environment(),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    body = b'{"jsonrpc":"2.0","id":1,"method":"checkpoints/doctor"}'
-    process.stdin.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
-    process.stdin.flush()
-    assert process.stdout.readline()
+    with Peer(home.root) as peer:
+        peer.call("checkpoints/doctor")
+        peer.process.send_signal(signal.SIGINT)
+        assert peer.process.stdin is not None
+        peer.process.stdin.close()
 
-    os.killpg(process.pid, signal.SIGINT)
-    _, errors = process.communicate(timeout=WAIT)
-
-    assert b"Traceback" not in errors
-    assert process.returncode in {0, 130}
+        assert peer.process.wait(WAIT) in {0, 130}
+    assert "Traceback" not in "".join(peer.log)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+import rollouts as r
 from codex_checkpoints.core.checkpoint.canonical import from_bytes
 from codex_checkpoints.core.compaction.kinds import kind_of
 from codex_checkpoints.core.compaction.records import Into
@@ -18,18 +19,6 @@ from codex_checkpoints.storage import records
 from codex_checkpoints.wiring import outside
 from homes import Home, thread
 from long_session import LAST, SUMMARY, long_session
-from rollouts import (
-    aborted,
-    assistant,
-    rollback,
-    rollout,
-    session,
-    started,
-    tokens,
-    turn,
-    turn_context,
-    user,
-)
 
 WORK = "I looked at every file of it. " * 400
 HOOKS = ("preCompact", "postCompact")
@@ -84,7 +73,9 @@ def test_after_thousands_of_records_task_edits_plan_and_valid_facts_are_told(
 
 
 def test_one_compaction_has_all_its_effects_in_their_order(home: Home) -> None:
-    data = rollout(session(), turn(turn_context(), user("Fix it."), assistant(WORK), tokens(9_000)))
+    data = r.rollout(
+        r.session(), r.turn(r.turn_context(), r.user("Fix it."), r.assistant(WORK), r.tokens(9_000))
+    )
     path, audit = home.put(data), home.state / "audit.jsonl"
     hook, seen = home.user / "hook.sh", home.user / "seen"
     look = f"cat > /dev/null; cat '{path}' '{audit}' 2> /dev/null | wc -lc >> '{seen}'"
@@ -116,9 +107,11 @@ def test_one_compaction_has_all_its_effects_in_their_order(home: Home) -> None:
 
 
 def test_what_the_user_took_back_does_not_outlive_a_compaction(home: Home) -> None:
-    said = [turn(user(text), assistant(WORK)) for text in ("Fix the login.", "Drop the table.")]
-    cut_off = (started("cut"), user("And the logout."), assistant(WORK), aborted("cut"))
-    home.put(rollout(session(form="legacy"), *said, rollback(1), *cut_off))
+    said = [
+        r.turn(r.user(text), r.assistant(WORK)) for text in ("Fix the login.", "Drop the table.")
+    ]
+    cut_off = (r.started("cut"), r.user("And the logout."), r.assistant(WORK), r.aborted("cut"))
+    home.put(r.rollout(r.session(form="legacy"), *said, r.rollback(1), *cut_off))
     with home.house() as house:
         *told, handoff = texts(compact(house.sessions))
 
@@ -127,8 +120,8 @@ def test_what_the_user_took_back_does_not_outlive_a_compaction(home: Home) -> No
 
 
 def test_it_works_whatever_model_or_provider_a_session_used(home: Home) -> None:
-    steps = turn(turn_context(model="llama-99:1t"), user("Fix it."), assistant(WORK))
-    home.put(rollout(session(model_provider="ollama"), steps))
+    steps = r.turn(r.turn_context(model="llama-99:1t"), r.user("Fix it."), r.assistant(WORK))
+    home.put(r.rollout(r.session(model_provider="ollama"), steps))
     with home.house() as house:
         done = compact(house.sessions)
         (path,) = home.root.glob(f"sessions/**/rollout-*-{done.session_id}.jsonl")

@@ -7,28 +7,16 @@ from typing import Any
 
 import pytest
 
+import rollouts as r
 from codex_checkpoints.service.marking import Markers
 from homes import Home, chat, go_on, refusal, thread
 from peer import Peer
-from rollouts import (
-    Form,
-    assistant,
-    compacted,
-    patch,
-    rollback,
-    rollout,
-    session,
-    shell,
-    started,
-    turn,
-    user,
-)
 
 Json = dict[str, Any]
 
 AT = "2026-11-21T09:00:00.000Z"
 SECRET = "ghp" + "_" + "a1B2" * 9
-FORMS: tuple[Form, ...] = ("paginated", "legacy", "bare")
+FORMS: tuple[r.Form, ...] = ("paginated", "legacy", "bare")
 
 
 @pytest.fixture
@@ -36,20 +24,24 @@ def home(tmp_path: Path) -> Home:
     return a_home(tmp_path)
 
 
-def a_home(root: Path, form: Form = "paginated") -> Home:
+def a_home(root: Path, form: r.Form = "paginated") -> Home:
     """Hold a session of two turns that have ended."""
     home = Home(root)
     (home.user / "shop").mkdir()
     (home.user / "shop/a.py").write_text("one\ntwo\nthree\n")
-    head = session(form, thread=thread(1), cwd=str(home.user / "shop"))
-    home.put(rollout(head, *two_turns()))
+    head = r.session(form, thread=thread(1), cwd=str(home.user / "shop"))
+    home.put(r.rollout(head, *two_turns()))
     return home
 
 
 def two_turns() -> tuple[Any, ...]:
     return (
-        turn(user("Fix the login"), shell("cat a.py", "one", reads=["a.py"]), assistant("Read.")),
-        turn(user("And the logout"), patch(add="b.py"), assistant("Done.")),
+        r.turn(
+            r.user("Fix the login"),
+            r.shell("cat a.py", "one", reads=["a.py"]),
+            r.assistant("Read."),
+        ),
+        r.turn(r.user("And the logout"), r.patch(add="b.py"), r.assistant("Done.")),
     )
 
 
@@ -75,7 +67,7 @@ def lines(home: Home) -> list[Json]:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_marker_stands_on_the_last_turn_that_has_ended(tmp_path: Path, form: Form):
+def test_a_marker_stands_on_the_last_turn_that_has_ended(tmp_path: Path, form: r.Form):
     home = a_home(tmp_path, form)
 
     made = marked(home)
@@ -96,8 +88,8 @@ def test_a_marker_stands_on_the_last_turn_that_has_ended(tmp_path: Path, form: F
 
 
 def test_an_open_turn_is_passed_over_and_refused_by_its_name(home: Home):
-    home.put(rollout(session(), *two_turns(), started(), user("go on")))
-    home.put(rollout(session(thread=thread(2)), started(), user("begin")), 2)
+    home.put(r.rollout(r.session(), *two_turns(), r.started(), r.user("go on")))
+    home.put(r.rollout(r.session(thread=thread(2)), r.started(), r.user("begin")), 2)
 
     assert marked(home)["turnNumber"] == 2
     with home.house() as house:
@@ -136,9 +128,9 @@ def test_markers_are_renamed_and_taken_away_by_the_beginning_of_their_id(home: H
 
 
 def test_a_marker_holds_hashes_and_nothing_that_was_said(home: Home):
-    read = shell("cat a.py", "output words", reads=["a.py"])
-    said = turn(user("the user's words"), read, assistant("assistant words"))
-    home.put(rollout(session(cwd=str(home.user / "shop")), said))
+    read = r.shell("cat a.py", "output words", reads=["a.py"])
+    said = r.turn(r.user("the user's words"), read, r.assistant("assistant words"))
+    home.put(r.rollout(r.session(cwd=str(home.user / "shop")), said))
 
     marked(home, f"before {SECRET}")
 
@@ -150,7 +142,7 @@ def test_a_marker_holds_hashes_and_nothing_that_was_said(home: Home):
 
 def test_markers_survive_a_compaction_more_turns_and_archiving(home: Home):
     made = marked(home, turn="1")
-    go_on(home.path(), thread(1), compacted("m", []), turn(user("later")))
+    go_on(home.path(), thread(1), r.compacted("m", []), r.turn(r.user("later")))
     assert marks(home) == [made]
 
     home.json("archive", thread(1))
@@ -161,7 +153,7 @@ def test_markers_survive_a_compaction_more_turns_and_archiving(home: Home):
 def test_a_marker_on_a_turn_that_was_rolled_back_stays_and_is_detached(tmp_path: Path):
     home = a_home(tmp_path, "legacy")
     first, second = marked(home, turn="1"), marked(home, turn="2")
-    go_on(home.path(), thread(1), rollback(1), turn(user("otherwise")), form="legacy")
+    go_on(home.path(), thread(1), r.rollback(1), r.turn(r.user("otherwise")), form="legacy")
 
     assert marks(home) == [first, second | {"turnNumber": None, "detached": True}]
     again = refused(home, "mark", thread(1), "--label", "x", "--turn", second["turnId"])
@@ -250,9 +242,11 @@ def test_what_changed_between_two_turns(home: Home):
     refused(home, "diff", thread(1), "--from", "1", "--to", "9")
     text = home.run("diff", thread(1), "--from", "1", "--to", "2").stdout.decode()
     assert text.splitlines() == ["~ task: Fix the login → And the logout", "+ artifact: b.py"]
-    edited = turn(user("Once more"), patch(update="b.py"), patch(add="c.py"), assistant("Done."))
-    head = session(thread=thread(1), cwd=str(home.user / "shop"))
-    home.put(rollout(head, *two_turns(), edited))
+    edited = r.turn(
+        r.user("Once more"), r.patch(update="b.py"), r.patch(add="c.py"), r.assistant("Done.")
+    )
+    head = r.session(thread=thread(1), cwd=str(home.user / "shop"))
+    home.put(r.rollout(head, *two_turns(), edited))
     later = home.json("diff", thread(1), "--from", "2", "--to", "3")
     assert [each["after"]["uri"] for each in later["artifacts"]] == ["c.py"]  # b.py is at both ends
 
