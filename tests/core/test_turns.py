@@ -3,8 +3,9 @@
 import pytest
 
 from codex_checkpoints.core.checkpoint.replay import Replay
-from reading import accepted, checkpoint, plan, read, task
+from reading import checkpoint, plan, read, task
 from rollouts import (
+    Form,
     Step,
     aborted,
     assistant,
@@ -31,7 +32,8 @@ from rollouts import (
 from rollouts import plan as planned
 from updates import fact
 
-BOTH = pytest.mark.parametrize("form", ["paginated", "legacy"])
+FORMS: list[Form] = ["paginated", "legacy"]
+BOTH = pytest.mark.parametrize("form", FORMS)
 ERROR = {"message": "stream disconnected", "codex_error_info": "other"}
 
 
@@ -52,52 +54,30 @@ def names(data: bytes) -> list[str]:
 # --- where a turn begins -------------------------------------------------------------------------
 
 
-def test_a_turn_begins_with_the_first_message_of_a_task():
-    assert turns(rollout(session(), turn(user("a")), turn(user("b")))) == [
-        ("t1", 3, 4),
-        ("t2", 7, 8),
-    ]
-    assert turns(rollout(session("legacy"), turn(user("a")), turn(user("b")))) == [
-        ("t1", 4, 5),
-        ("t2", 8, 9),
-    ]
+def test_a_turn_begins_with_the_first_message_of_a_task_and_a_further_one_steers_it():
+    steps = (turn(user("a"), shell("ls"), user("b")), turn(user("c")))
+    legacy, paginated = rollout(session("legacy"), *steps), rollout(session(), *steps)
 
-
-def test_a_further_message_in_the_same_task_steers_the_same_turn():
-    data = rollout(session(), turn(user("a"), shell("ls"), user("b")), turn(user("c")))
-
-    assert names(data) == ["t1", "t2"]
-    assert [each.messages for each in read(data).state.turns.turns] == [["u1", "u2"], ["u3"]]
+    assert turns(legacy) == [("t1", 4, 9), ("t2", 12, 13)]
+    assert turns(paginated) == [("t1", 3, 9), ("t2", 12, 13)]
+    messages = [each.messages for each in read(paginated).state.turns.turns]
+    assert messages == [["u1", "u2"], ["u3"]]
 
 
 @pytest.mark.parametrize(
-    "data",
-    [
-        rollout(session("legacy", events=False), user("a"), assistant("x"), user("b")),
-        rollout(session("bare"), user("a"), assistant("x"), user("b")),
-        rollout(session("legacy"), user("a"), assistant("x"), user("b")),
-        rollout(session(), user("a"), assistant("x"), user("b")),
-    ],
-    ids=["history alone", "bare", "events", "items"],
+    "head", [session("legacy", events=False), session("bare"), session("legacy"), session()]
 )
-def test_without_tasks_each_message_begins_a_turn_named_after_its_number(data: bytes):
-    state = read(data).state
+def test_without_tasks_each_message_begins_a_turn_named_after_its_number(head: Step):
+    one, two = turns(rollout(head, user("a"), assistant("x"), user("b")))
 
-    assert [each.turn_id for each in state.turns.turns] == [
-        f"turn-{each.opened_seq}" for each in state.turns.turns
-    ]
-    assert len(state.turns.turns) == 2
-    assert [each.ended for each in state.turns.turns] == [None, None]
+    for name, opened, ended in (one, two):
+        assert (name, ended) == (f"turn-{opened}", None)
 
 
-def test_a_task_without_a_message_belongs_to_the_turn_before_it():
-    data = rollout(
-        session("legacy"),
-        turn(user("a"), name="t1"),
-        turn(compacted("", []), planned(("of the compaction", False)), name="t2"),
-        turn(user("b"), planned(("of b", False)), name="t3"),
-        rollback(1),
-    )
+def test_a_task_without_a_message_belongs_to_the_turn_before_it_if_any():
+    silent = turn(compacted("", []), planned(("of the compaction", False)), name="t2")
+    last = turn(user("b"), planned(("of b", False)), name="t3")
+    data = rollout(session("legacy"), turn(user("a"), name="t1"), silent, last, rollback(1))
 
     assert names(data) == ["t1"]
     found = checkpoint(data, [fact("k", seq=9, turn="t2"), fact("l", seq=14, turn="t3")])
@@ -106,13 +86,9 @@ def test_a_task_without_a_message_belongs_to_the_turn_before_it():
 
     rolled = rollout(session("legacy"), turn(user("a")), turn(compacted("", [])), rollback(1))
     assert checkpoint(rolled, [fact("k", seq=9, turn="t2")]).facts == {}
-
-
-def test_a_task_before_the_first_turn_belongs_to_none():
-    data = rollout(session(), turn(compacted("", [])), turn(user("a")))
-
-    assert names(data) == ["t2"]
-    assert set(checkpoint(data, [fact("k"), fact("l", turn="t2")]).facts) == {"k", "l"}
+    before = rollout(session(), turn(compacted("", [])), turn(user("a")))
+    assert names(before) == ["t2"]
+    assert set(checkpoint(before, [fact("k"), fact("l", turn="t2")]).facts) == {"k", "l"}
 
 
 @pytest.mark.parametrize("injection", [environment(), injected("<skill>\nx\n</skill>")])
@@ -122,14 +98,8 @@ def test_machinery_opens_no_turn(injection: Step):
 
 
 def test_once_events_tell_what_was_typed_the_history_opens_no_turn():
-    data = rollout(
-        session("legacy"),
-        started("t1"),
-        injected("looks like a person's"),
-        user("a"),
-        injected("does too"),
-        complete(),
-    )
+    steps = (injected("looks like a person's"), user("a"), injected("does too"))
+    data = rollout(session("legacy"), event("turn_started", turn_id="t1"), *steps, complete("t1"))
 
     assert turns(data) == [("t1", 5, 7)]
     assert task(data) == ("a", "seq:5")
@@ -142,17 +112,6 @@ def test_messages_of_the_history_may_be_spelt_in_many_ways():
     lines[5] = lines[5].replace(b'"text":"e"', b'"text":"' + b"e " * 50_000 + b'"')
 
     assert turns(b"\n".join(lines)) == [(f"turn-{n}", n, None) for n in range(2, 8)]
-
-
-def test_the_old_names_of_the_events_are_understood():
-    data = rollout(
-        session("legacy"),
-        event("turn_started", turn_id="t1"),
-        user("a"),
-        event("turn_complete", turn_id="t1"),
-    )
-
-    assert turns(data) == [("t1", 4, 5)]
 
 
 # --- where it ends -------------------------------------------------------------------------------
@@ -171,41 +130,34 @@ def test_the_old_names_of_the_events_are_understood():
     ],
 )
 def test_a_turn_has_ended_when_its_task_says_so_well_or_not(
-    form: str, end: Step, was_aborted: bool
+    form: Form, end: Step, was_aborted: bool
 ):
-    head = session("paginated") if form == "paginated" else session("legacy")
-    data = rollout(head, started(), user("a"), end)
+    replay = read(rollout(session(form), started(), user("a"), end))
 
-    ((name, opened, ended),) = turns(data)
-    (only,) = read(data).state.turns.turns
-
-    assert (name, opened) == ("t1", read(data).seq - 1)
-    assert ended == read(data).seq
-    assert only.aborted == was_aborted
+    (only,) = replay.state.turns.turns
+    assert (only.turn_id, only.opened_seq, only.ended_seq, only.aborted) == (
+        *("t1", replay.seq - 1, replay.seq),
+        was_aborted,
+    )
 
 
 @BOTH
-def test_a_turn_without_an_end_is_open(form: str):
-    head = session("paginated") if form == "paginated" else session("legacy")
-    data = rollout(head, turn(user("a")), started(), user("b"), shell("ls"))
+def test_a_turn_without_an_end_is_open(form: Form):
+    data = rollout(session(form), turn(user("a")), started(), user("b"), shell("ls"))
 
-    assert [(name, ended is None) for name, _, ended in turns(data)] == [
-        ("t1", False),
-        ("t2", True),
-    ]
+    assert [ended is None for _, _, ended in turns(data)] == [False, True]
 
 
 @pytest.mark.parametrize("named", [{}, {"turn_id": None}, {"turn_id": "t1"}])
 def test_where_no_task_begins_an_interruption_ends_the_newest_turn(named: dict[str, object]):
     stop = event("turn_aborted", **named, reason="interrupted")
-    data = rollout(session("legacy"), user("a"), assistant("x"), user("b"), stop, user("c"))
+    steps = (stop, user("a"), assistant("x"), user("b"), stop, user("c"))
 
-    assert [(name, end) for name, _, end in turns(data)] == [
-        ("turn-3", None),
-        ("turn-7", 8),
-        ("turn-10", None),
+    found = read(rollout(session("legacy"), *steps)).state.turns.turns
+
+    assert [(each.turn_id, each.ended_seq, each.aborted) for each in found] == [
+        *(("turn-4", None, False), ("turn-8", 9, True), ("turn-11", None, False)),
     ]
-    assert [each.aborted for each in read(data).state.turns.turns] == [False, True, False]
 
 
 def test_an_interrupted_task_without_a_message_ends_no_turn_of_an_old_file():
@@ -214,23 +166,26 @@ def test_an_interrupted_task_without_a_message_ends_no_turn_of_an_old_file():
     assert [end for _, _, end in turns(data)] == [None]
 
 
-def test_an_interruption_before_anything_was_said_ends_nothing():
-    assert turns(rollout(session("legacy"), event("turn_aborted"), user("a"))) == [
-        ("turn-4", 4, None)
-    ]
+@pytest.mark.parametrize(
+    ("steps", "found"),
+    [
+        ([turn(user("a"), name="t1"), aborted("t1"), complete("t1")], [("t1", 3, 4)]),
+        (
+            [started("t1"), user("a"), complete("t9"), user("b"), complete("t1")],
+            [("t1", 3, 7)],
+        ),
+        (
+            [*(started("t1"), user("a"), started("t2"), user("b")), complete("t1"), complete("t2")],
+            [("t1", 3, 7), ("t2", 6, 8)],
+        ),
+    ],
+    ids=["the first end counts", "another task's end", "two tasks at once"],
+)
+def test_a_turn_ends_with_its_own_task(steps: list[Step], found: list[object]):
+    data = rollout(session(), *steps)
 
-
-def test_only_the_first_end_of_a_turn_counts():
-    data = rollout(session(), turn(user("a"), name="t1"), aborted("t1"), complete("t1"))
-
-    assert turns(data) == [("t1", 3, 4)]
-    assert not read(data).state.turns.turns[0].aborted
-
-
-def test_the_end_of_another_task_ends_no_turn():
-    data = rollout(session(), started("t1"), user("a"), complete("t9"), user("b"), complete("t1"))
-
-    assert turns(data) == [("t1", 3, 7)]
+    assert turns(data) == found
+    assert not any(each.aborted for each in read(data).state.turns.turns)
 
 
 @pytest.mark.parametrize(
@@ -264,42 +219,16 @@ def test_in_old_files_an_answer_ends_the_turn_while_it_is_the_last_item(
 
 
 def test_a_record_that_names_a_turn_belongs_to_it_wherever_it_stands():
-    data = rollout(
-        session(),
-        started("t1"),
-        user("a", ref="u1"),
-        complete("t1"),
-        started("t2"),
-        user("b", ref="u2"),
-        user("a again", ref="u3", turn="t1"),
-        call("update_plan", {"plan": []}, "c1", **named("t1")),
-        complete("t2"),
-        user("late", ref="u4", turn="t2"),
-    )
+    named: dict[str, object] = {"internal_chat_message_metadata_passthrough": {"turn_id": "t1"}}
+    late = (user("a again", turn="t1"), call("update_plan", {"plan": []}, "c1", **named))
+    first = turn(user("a"), name="t1")
+    data = rollout(session(), first, turn(user("b"), *late, name="t2"), user("late", turn="t2"))
 
-    first, second = read(data).state.turns.turns
-    assert first.messages == ["u1", "u3"]
-    assert second.messages == ["u2", "u4"]
-    assert (first.planned is None, second.planned is None) == (False, True)
+    found = read(data).state.turns.turns
 
-
-def named(name: str) -> dict[str, object]:
-    """Say in a response item to which turn it belongs."""
-    return {"internal_chat_message_metadata_passthrough": {"turn_id": name}}
-
-
-def test_two_tasks_may_run_through_each_other():
-    data = rollout(
-        session(),
-        started("t1"),
-        user("a"),
-        started("t2"),
-        user("b"),
-        event("task_complete", turn_id="t1"),
-        event("task_complete", turn_id="t2"),
-    )
-
-    assert turns(data) == [("t1", 3, 7), ("t2", 6, 8)]
+    assert [(each.messages, each.planned is None) for each in found] == [
+        *((["u1", "u3"], False), (["u2", "u4"], True)),
+    ]
 
 
 def test_a_task_without_a_name_is_one_turn():
@@ -320,15 +249,15 @@ def test_a_task_without_a_name_is_one_turn():
 # --- rollback ------------------------------------------------------------------------------------
 
 
-def three(form: str = "legacy") -> list[Step]:
+def three(form: Form = "legacy") -> list[Step]:
     """A session of three turns, each with a task, a plan and a file."""
-    return [
-        session("paginated") if form == "paginated" else session("legacy"),
-        *(
-            turn(user(name), planned((f"plan {name}", False)), patch(add=f"{name}.py"), name=name)
-            for name in ("a", "b", "c")
-        ),
-    ]
+
+    def one(name: str) -> Step:
+        return turn(
+            user(name), planned((f"plan {name}", False)), patch(add=f"{name}.py"), name=name
+        )
+
+    return [session(form), *map(one, "abc")]
 
 
 @BOTH
@@ -348,31 +277,24 @@ def three(form: str = "legacy") -> list[Step]:
     ],
 )
 def test_a_rollback_takes_the_newest_turns_that_still_count(
-    form: str, counts: list[object], left: str
+    form: Form, counts: list[object], left: str
 ):
     events = [event("thread_rolled_back", num_turns=count) for count in counts]
     data = rollout(*three(form), *events)
 
     found = checkpoint(data, [fact(name, turn=name, seq=9) for name in "abc"])
 
-    assert names(data) == list(left)
+    assert names(data) == list(found.facts) == list(left)
     assert (found.task.text if found.task else "") == left[-1:]
     assert [text for _, text, _ in plan(found)] == [f"plan {name}" for name in left[-1:]]
-    assert list(found.facts) == list(left)
     assert set(found.artifacts) == {"a.py", "b.py", "c.py"}
 
 
-def test_a_turn_after_a_rollback_is_a_new_one():
-    assert names(rollout(*three(), rollback(2), turn(user("d"), name="d"), rollback(1))) == ["a"]
-    assert names(rollout(*three(), rollback(2), turn(user("d"), name="d"))) == ["a", "d"]
+def test_a_turn_after_a_rollback_is_a_new_one_and_a_steered_one_goes_as_one():
+    steered = turn(user("d"), user("e"), shell("ls"), name="d")
 
-
-def test_a_steered_turn_is_rolled_back_as_one():
-    data = rollout(
-        session("legacy"), turn(user("a")), turn(user("b"), user("c"), shell("ls")), rollback(1)
-    )
-
-    assert task(data) == ("a", "seq:4")
+    assert names(rollout(*three(), rollback(2), steered)) == ["a", "d"]
+    assert names(rollout(*three(), rollback(2), steered, rollback(1))) == ["a"]
 
 
 # --- files with a beginning of their own ---------------------------------------------------------
@@ -414,38 +336,21 @@ def test_a_subagent_has_no_turns_of_its_parent():
     assert names(rollout(head, turn(user("parent's")))) == []
 
 
-def test_inherited_lines_give_no_figures_of_their_own():
-    inherited = [started(), user("parent's"), shell("make"), patch(add="parent.py")]
-    data = rollout(session(subagent_history_start_ordinal=50), *inherited)
-
-    found = read(data).checkpoint(accepted([]), {})
-    assert (found.task, found.plan.steps, found.recent_artifacts) == (None, (), ())
-
-
 def test_the_state_at_a_turn_is_that_of_everything_up_to_its_end():
     data = rollout(*three())
-    whole = read(data)
 
-    for each in whole.state.turns.turns:
-        assert each.ended is not None
+    for name, _, ended in turns(data):
         replay = Replay()
-        replay.until = each.ended
+        replay.until = ended
         replay.feed(data)
 
         found = replay.checkpoint((), {})
         assert replay.stopped
-        assert found.seq == each.ended_seq
-        assert found.task is not None
-        assert found.task.text == each.turn_id
-        assert f"{each.turn_id}.py" in found.recent_artifacts[0]
+        assert (found.seq, found.task and found.task.text) == (ended, name)
+        assert found.recent_artifacts[0] == f"{name}.py"
 
 
 def test_an_item_of_an_unknown_turn_opens_one_only_when_it_is_a_message():
-    data = rollout(
-        session(),
-        turn(user("a"), name="t1"),
-        item("ImageView", id="c1", path="a.png", turn="t7"),
-        output("c1", "x"),
-    )
+    strange = (item("ImageView", id="c1", path="a.png", turn="t7"), output("c1", "x"))
 
-    assert names(data) == ["t1"]
+    assert names(rollout(session(), turn(user("a"), name="t1"), *strange)) == ["t1"]

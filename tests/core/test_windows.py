@@ -1,5 +1,7 @@
 """Context windows: their chain, how each was opened, and the fragment that names them."""
 
+from collections.abc import Mapping
+
 import pytest
 
 from codex_checkpoints.core.history.window_ids import is_window_id
@@ -16,9 +18,8 @@ from rollouts import (
     Form,
     Step,
     assistant,
+    compacted,
     complete,
-    event,
-    injected,
     record,
     rollback,
     rollout,
@@ -61,53 +62,23 @@ FIRST = {"window_id": A}
 # --- the chain -----------------------------------------------------------------------------------
 
 
-def test_in_the_first_window_first_is_current_and_nothing_is_previous():
-    assert history(rollout(session(context_window=FIRST), turn(user("a")))).chain == begun(A)
-    assert begun(A) == Chain(first=A, previous=None, current=A, number=0)
-
-
 def test_each_compaction_moves_the_chain_on_and_first_stays():
-    data = rollout(
-        session(context_window=FIRST),
-        turn(user("a")),
-        by_codex(1, B, A),
-        turn(user("b")),
-        by_codex(2, C, B),
-        turn(user("c")),
-        by_codex(3, D, C),
-    )
+    steps = (by_codex(1, B, A), by_codex(2, C, B), by_codex(3, D, C))
+    chains = [begun(A), Chain(A, A, B, 1), Chain(A, B, C, 2), Chain(A, C, D, 3)]
 
-    assert history(data).chain == Chain(A, C, D, 3)
-    assert begun(A).opened(B).opened(C).opened(D) == Chain(A, C, D, 3)
-    assert [(each.window_id, each.previous_id) for each in windows(data)] == [
-        (A, None),
-        (B, A),
-        (C, B),
-        (D, C),
-    ]
-
-
-def test_after_each_record_the_chain_is_that_of_the_records_so_far():
-    steps = [
-        session("legacy", context_window=FIRST),
-        by_codex(1, B, A),
-        by_codex(2, C, B),
-        by_codex(3, D, C),
-    ]
-
-    chains = [history(rollout(*steps[: 1 + count])).chain for count in range(4)]
-
-    assert chains == [begun(A), Chain(A, A, B, 1), Chain(A, B, C, 2), Chain(A, C, D, 3)]
+    for form in ("legacy", "paginated"):
+        head = session(form, context_window=FIRST)
+        assert [history(rollout(head, *steps[:n])).chain for n in range(4)] == chains
+    assert begun(A) == Chain(first=A, previous=None, current=A, number=0)
+    assert begun(A).opened(B).opened(C).opened(D) == chains[-1]
+    # The id of the first window is told by a later record as well.
+    ids = [(each.window_id, each.previous_id) for each in windows(rollout(session(), *steps))]
+    assert ids == [(A, None), (B, A), (C, B), (D, C)]
 
 
 def test_a_rollback_past_a_compaction_makes_the_window_before_it_current_again():
-    data = rollout(
-        session("legacy", context_window=FIRST),
-        turn(user("a")),
-        turn(user("b"), by_codex(1, B, A)),
-        turn(user("c"), by_codex(2, C, B)),
-        rollback(1),
-    )
+    turns = (turn(user("b"), by_codex(1, B, A)), turn(user("c"), by_codex(2, C, B)))
+    data = rollout(session("legacy", context_window=FIRST), *turns, rollback(1))
 
     assert history(data).chain == Chain(A, A, B, 1)
     assert [each.number for each in windows(data)] == [0, 1]
@@ -136,38 +107,14 @@ def test_a_file_without_any_id_has_windows_all_the_same():
 
     assert history(data).chain == Chain(None, None, B, 2)
     assert [(each.number, each.window_id) for each in windows(data)] == [
-        (0, None),
-        (1, None),
-        (2, B),
+        *((0, None), (1, None), (2, B)),
     ]
 
 
-def test_the_id_of_the_first_window_may_be_told_by_a_later_record():
-    data = rollout(session("legacy"), turn(user("a")), by_codex(1, B, A))
-
-    assert [each.window_id for each in windows(data)] == [A, B]
-
-
-def test_reading_twice_gives_the_same_ids():
-    data = rollout(
-        session(context_window=FIRST), turn(user("a")), by_codex(1, B, A), turn(user("b"))
-    )
-
-    assert windows(data) == windows(data)
-    assert history(data).chain == history(data + turn_lines()).chain
-
-
-def turn_lines() -> bytes:
-    return rollout(session("legacy"), turn(user("more"))).split(b"\n", 1)[1]
-
-
 def test_a_window_id_is_a_uuid_of_version_7():
-    assert is_window_id(A)
-    assert is_window_id(A.upper())
-    assert not is_window_id(A.replace("-7000-", "-4000-"))
-    assert not is_window_id(A.replace("-9000-", "-c000-"))
-    assert not is_window_id(A + "0")
-    assert not is_window_id("")
+    odd = (A.replace("-7000-", "-4000-"), A.replace("-9000-", "-c000-"), A + "0", "")
+
+    assert [is_window_id(text) for text in (A, A.upper(), *odd)] == [True, True] + [False] * 4
 
 
 # --- how a window was opened ---------------------------------------------------------------------
@@ -209,65 +156,58 @@ def test_what_set_a_compaction_off_shows_in_its_task(
 
 
 @pytest.mark.parametrize(
-    ("payload", "strategy"),
+    ("message", "replacement", "strategy"),
     [
-        ({"message": "x", "replacement_history": [KEPT, OURS]}, "checkpoint"),
-        (
-            {
-                "message": "",
-                "replacement_history": [{"type": "compaction", "encrypted_content": "E"}],
-            },
-            "remote",
-        ),
-        ({"message": "summary"}, "local"),
-        ({"message": "", "replacement_history": []}, "fresh"),
-        ({"message": "", "replacement_history": [KEPT]}, None),
-        ({"message": "by a third party", "replacement_history": [KEPT]}, None),
+        ("x", [KEPT, OURS], "checkpoint"),
+        ("", [{"type": "compaction", "encrypted_content": "E"}], "remote"),
+        ("summary", None, "local"),
+        ("", [], "fresh"),
+        ("", [KEPT], None),
+        ("by a third party", [KEPT], None),
     ],
 )
-def test_who_made_a_replacement_shows_in_it(payload: dict[str, object], strategy: str | None):
-    data = rollout(session("legacy"), turn(user("a")), record("compacted", payload))
+def test_who_made_a_replacement_shows_in_it(
+    message: str, replacement: list[Mapping[str, object]] | None, strategy: str | None
+):
+    data = rollout(session("legacy"), turn(user("a")), compacted(message, replacement))
 
     assert windows(data)[1].strategy == strategy
 
 
-def test_tokens_before_are_those_of_the_last_call_that_worked_on_the_task():
-    local = [shell("ls"), tokens(31_400), tokens(31_400), assistant("m"), tokens(960), opened()]
-    remote = [shell("ls"), tokens(31_400), tokens(960), opened()]
-
-    for steps in (local, remote):
-        assert windows(rollout(session(), turn(user("a"), *steps)))[1].tokens_before == 31_400
+SMALL = {"window": 10_000}
 
 
-def test_a_report_of_more_than_the_window_holds_tells_nothing_of_what_was_in_use():
-    small = {"window": 10_000}
-    steps = [shell("ls"), tokens(9_000, **small), shell("ls"), tokens(30_000, **small)]
-    estimated = [shell("ls"), tokens(30_000, read=0, **small)]
+@pytest.mark.parametrize(
+    ("steps", "before"),
+    [
+        ([tokens(31_400), tokens(31_400), assistant("m"), tokens(960)], 31_400),  # of Codex itself
+        ([tokens(31_400), tokens(960)], 31_400),  # of a service
+        # more than the window holds says nothing, unless it is an estimate
+        ([tokens(9_000, **SMALL), shell("ls"), tokens(30_000, **SMALL)], None),
+        ([tokens(30_000, read=0, **SMALL)], 30_000),
+    ],
+)
+def test_tokens_before_are_those_of_the_last_call_that_worked_on_the_task(
+    steps: list[Step], before: int | None
+):
+    data = rollout(session(), turn(user("a"), shell("ls"), *steps, opened()))
 
-    assert windows(rollout(session(), turn(user("a"), *steps, opened())))[1].tokens_before is None
-    assert windows(rollout(session(), turn(*estimated, opened())))[1].tokens_before == 30_000
-
-
-def test_tokens_after_are_the_estimate_of_codex_where_there_is_one():
-    told = rollout(
-        session(), turn(user("a"), opened(), tokens(7016, read=0), shell("ls"), tokens(9))
-    )
-    later = rollout(session(), turn(user("a"), opened(), shell("ls"), tokens(7016, read=0)))
-
-    assert windows(told)[1].tokens_after == 7016
-    assert windows(later)[1].tokens_after == 20  # ours: 80 bytes of JSON
-
-
-def test_without_a_replacement_and_a_report_nobody_knows_what_was_left():
-    data = rollout(session("legacy"), turn(user("a")), record("compacted", {"message": "m"}))
-
-    assert windows(data)[1].tokens_after is None
+    assert windows(data)[1].tokens_before == before
 
 
-def test_the_base_instructions_count_as_well():
-    data = rollout(session(base_instructions={"text": "x" * 400}), turn(user("a")), opened())
-
-    assert windows(data)[1].tokens_after == 120
+@pytest.mark.parametrize(
+    ("head", "steps", "after"),
+    [
+        ({}, [opened(), tokens(7016, read=0), shell("ls"), tokens(9)], 7016),
+        ({}, [opened(), shell("ls"), tokens(7016, read=0)], 20),  # ours: 80 bytes of JSON
+        ({}, [compacted("m")], None),  # without a replacement nobody knows
+        ({"base_instructions": {"text": "x" * 400}}, [opened()], 120),
+    ],
+)
+def test_tokens_after_are_the_estimate_of_codex_where_there_is_one(
+    head: dict[str, object], steps: list[Step], after: int | None
+):
+    assert windows(rollout(session(**head), turn(user("a"), *steps)))[1].tokens_after == after
 
 
 # --- the fragment --------------------------------------------------------------------------------
@@ -285,13 +225,9 @@ Previous context window id: {B}
 def test_the_fragment_names_thread_and_windows():
     assert render(FRAGMENT) == TEXT
     assert render(FRAGMENT, "token_budget") == TEXT.replace("context_window>", "token_budget>")
-
-
-def test_the_first_window_has_no_line_for_the_previous_one():
-    text = render(Fragment("thread", A, A))
-
-    assert "Previous" not in text
-    assert recognise(text) == Fragment("thread", A, A)
+    first = Fragment("thread", A, A)
+    assert "Previous" not in render(first)
+    assert recognise(render(first)) == first
 
 
 @pytest.mark.parametrize(
@@ -322,9 +258,3 @@ def test_each_of_its_forms_is_recognised_and_is_no_prompt(text: str):
 )
 def test_what_only_looks_like_it_is_not(text: str):
     assert recognise(text) is None
-
-
-def test_the_fragment_stands_in_a_history_like_any_other_item():
-    data = rollout(session(), turn(injected(TEXT, role="developer"), user("a")), event("x"))
-
-    assert len(history(data).items) == 2

@@ -1,6 +1,7 @@
 """What a compaction loses, and what is read again behind it: each rule by example."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -18,12 +19,12 @@ from compactions import CHECKPOINT
 from losing import gone, losses, read_again
 from reading import read_with
 from rollouts import (
+    FOLDER,
     Form,
     Step,
-    assistant,
     call,
     compacted,
-    environment,
+    custom_call,
     image,
     mcp,
     output,
@@ -49,6 +50,11 @@ def summary(*texts: str) -> Step:
     return compacted("m", [user_message([text]) for text in texts])
 
 
+def fails(command: str = "make", **more: Any) -> Step:  # noqa: ANN401 - as `shell`
+    """Run a command that fails."""
+    return shell(command, "no", exit_code=2, status="failed", **more)
+
+
 def cat(path: str, text: str = "old\n") -> Step:
     return shell(f"cat {path}", text, reads=[path])
 
@@ -66,11 +72,8 @@ def first(*steps: Step, form: Form = "paginated") -> Loss:
 def test_what_is_not_in_the_replacement_is_lost(form: Form):
     found = first(
         plan(("Read it", True), ("Write the test", False), ("Tell Bo", False)),
-        patch(update="src/a.py"),
-        patch(add="b.py"),
-        shell("make test", "1 failed", exit_code=1, status="failed"),
-        shell("make lint", "E501", exit_code=2, status="failed"),
-        shell("make docs", "done"),
+        *(patch(update="src/a.py"), patch(add="b.py")),
+        *(fails("make test"), fails("make lint"), shell("make docs", "done")),
         summary("Next: write the test. Changed b.py. `make lint` fails."),
         form=form,
     )
@@ -89,56 +92,41 @@ def test_what_is_not_in_the_replacement_is_lost(form: Form):
 
 
 def test_each_thing_names_the_record_that_it_comes_from():
-    found = first(
-        plan(("Write the test", False), call="p"),
-        patch(update="a.py", call="e"),
-        shell("make", "no", exit_code=2, status="failed", call="r"),
-        summary(),
-    ).missed
+    wanted = plan(("Write the test", False), call="p")
+    found = first(wanted, patch(update="a.py", call="e"), fails(call="r"), summary()).missed
+    before = losses(rollout(session(), wanted, summary()))[0].missed
 
     assert found.task is not None
-    assert (found.task.ref, found.task.seq) == ("u1", 3)
-    assert [(each.ref, each.seq) for each in found.open_plan_steps] == [("p", 4)]
-    assert [(each.ref, each.seq) for each in found.edited_files] == [("e", 7)]
-    watched = [(each.ref, each.seq, each.exit_code) for each in found.failing_commands]
-    assert watched == [("r", 10, 2)]
+    things = (found.task, *found.open_plan_steps, *found.edited_files, *found.failing_commands)
+    assert [(each.ref, each.seq) for each in (*things, *before.open_plan_steps)] == [
+        *(("u1", 3), ("p", 4), ("e", 7), ("r", 10)),
+        ("p", 1),
+    ]
+    assert [each.exit_code for each in found.failing_commands] == [2]
 
 
-def test_an_older_record_keeps_the_users_words_and_its_message():
-    data = rollout(
-        session("legacy"),
-        turn(user("fix the login"), patch(update="a.py"), patch(update="b.py")),
-        compacted("We changed a.py."),
-    )
-
-    (found,) = losses(data)
-
-    assert gone(found) == {"task fix the login": False, "update b.py": True, "update a.py": False}
+MANY_WORDS = [user(f"{number} " + "word " * 4_000) for number in range(60)]
 
 
-def test_an_older_record_keeps_no_words_that_were_taken_back():
-    data = rollout(
-        session("legacy"),
-        turn(user("fix the login")),
-        turn(user("tidy up")),
-        rollback(1),
-        turn(user("tidy")),
-        compacted("m"),
-    )
+@pytest.mark.parametrize(
+    ("steps", "left"),
+    [
+        (
+            [user("fix it"), patch(update="a.py"), patch(update="b.py")],
+            {"task fix it": False, "update b.py": True, "update a.py": False},
+        ),
+        (
+            [turn(user("fix it")), turn(user("tidy up")), rollback(1), user("tidy")],
+            {"task tidy": False},
+        ),
+        ([*MANY_WORDS, user("last")], {"task last": False}),
+    ],
+    ids=["and its message", "but none that was taken back", "twenty thousand tokens of them"],
+)
+def test_an_older_record_keeps_the_users_words(steps: list[Step], left: dict[str, bool]):
+    (found,) = losses(rollout(session("legacy"), *steps, compacted("We changed a.py.")))
 
-    (found,) = losses(data)
-
-    assert gone(found) == {"task tidy": False}
-
-
-def test_an_older_record_keeps_twenty_thousand_tokens_of_words():
-    long = [user(f"{number} " + "word " * 4_000) for number in range(60)]
-    data = rollout(session("legacy"), turn(user("first"), *long), compacted("m"), turn(user("b")))
-
-    (found,) = losses(data)
-
-    assert found.missed.task is not None
-    assert found.missed.task.lost is False
+    assert gone(found) == left
 
 
 def test_an_encrypted_replacement_tells_nothing():
@@ -155,12 +143,9 @@ def test_nothing_is_lost_where_nothing_was_there():
 
 
 def test_what_an_earlier_window_changed_is_not_lost_again():
-    data = rollout(
-        session(),
-        turn(user("fix"), patch(update="a.py"), summary(), patch(update="b.py"), summary()),
-    )
+    steps = (patch(update="a.py"), summary(), patch(update="b.py"), summary())
 
-    _, second = losses(data)
+    _, second = losses(rollout(session(), turn(user("fix"), *steps)))
 
     assert [each.uri for each in second.missed.edited_files] == ["b.py"]
 
@@ -182,47 +167,28 @@ def test_a_change_counts_once_with_its_newest_call():
     ]
 
 
-def test_a_command_that_succeeded_at_last_does_not_fail():
-    found = first(
-        shell("make", "no", exit_code=2, status="failed"),
-        shell("make", "yes"),
-        shell("cd x && make", "no", exit_code=2, status="failed"),
-        summary(),
-    )
+@pytest.mark.parametrize(
+    ("steps", "failing"),
+    [
+        ([fails(), shell("make", "yes"), fails("cd x && make")], ["cd x && make"]),
+        ([fails(workdir=f"{FOLDER}/a"), shell("make", "yes", workdir=f"{FOLDER}/b")], ["make"]),
+        ([fails(), shell("make", status="in_progress")], ["make"]),
+        ([fails(), call("exec_command", {"cmd": "make"}, "c9")], ["make"]),
+    ],
+    ids=["succeeded at last", "another folder", "an unknown end", "no answer yet"],
+)
+def test_a_command_fails_by_its_last_outcome_in_its_folder(steps: list[Step], failing: list[str]):
+    found = first(*steps, summary()).missed.failing_commands
 
-    assert [each.command for each in found.missed.failing_commands] == ["cd x && make"]
-
-
-def test_the_same_command_in_another_folder_is_another_one():
-    found = first(
-        shell("make", "no", exit_code=2, status="failed", workdir="/home/ana/shop/a"),
-        shell("make", "yes", workdir="/home/ana/shop/b"),
-        summary(),
-    )
-
-    assert [each.command for each in found.missed.failing_commands] == ["make"]
-
-
-def test_a_command_whose_end_nobody_knows_keeps_its_last_outcome():
-    found = first(
-        shell("make", "no", exit_code=2, status="failed"),
-        shell("make", status="in_progress"),
-        call("exec_command", {"cmd": "ls"}, "c9"),
-        summary(),
-    )
-
-    assert [each.command for each in found.missed.failing_commands] == ["make"]
+    assert [each.command for each in found] == failing
 
 
 def test_a_failing_command_that_was_named_can_be_lost_later():
-    failing = shell("make", "no", exit_code=2, status="failed")
-    data = rollout(
-        session(), turn(user("fix"), failing, summary("`make` fails"), summary(), summary())
-    )
+    steps = (fails(), summary("`make` fails"), summary(), summary())
 
-    kept, lost, later = losses(data)
+    found = losses(rollout(session(), turn(user("fix"), *steps)))
 
-    assert [gone(each).get("run make") for each in (kept, lost, later)] == [False, True, None]
+    assert [gone(each).get("run make") for each in found] == [False, True, None]
 
 
 def test_the_plan_and_the_task_are_those_of_that_moment():
@@ -253,26 +219,22 @@ def test_an_accepted_plan_is_the_plan_from_its_record_on():
 
 def test_texts_of_a_session_are_values():
     secret = "ghp_" + "a1B2" * 9
-    found = first(
-        shell(f"push {secret}\n\x1b[31m" + "x" * 200, "no", exit_code=1, status="failed"),
-        summary(),
-    )
+    (command,) = first(
+        fails(f"push {secret}\n\x1b[31m" + "x" * 200), summary()
+    ).missed.failing_commands
 
-    (command,) = found.missed.failing_commands
     assert command.command.startswith("push [redacted] [31mx")
     assert len(command.command) == 160
 
 
 def test_of_many_things_the_lost_and_the_newest_are_listed():
     changed = [patch(update=f"f{number}.py") for number in range(MAX_LISTED + 4)]
-    failing = [
-        shell(f"make {number}", "no", exit_code=1, status="failed")
-        for number in range(MAX_LISTED + 1)
-    ]
+    failing = [fails(f"make {number}") for number in range(MAX_LISTED + 1)]
     found = first(*changed, *failing, summary(f"f{MAX_LISTED + 3}.py, make 0")).missed
 
-    watched = [each.uri for each in found.edited_files]
-    assert watched == [f"f{number}.py" for number in range(MAX_LISTED + 2, 2, -1)]
+    assert [each.uri for each in found.edited_files] == [
+        f"f{number}.py" for number in range(MAX_LISTED + 2, 2, -1)
+    ]
     assert [each.command for each in found.failing_commands][-1] == "make 1"
     assert all(each.lost for each in (*found.edited_files, *found.failing_commands))
     assert found.not_listed == 5
@@ -302,38 +264,18 @@ def test_what_is_remembered_of_files_and_commands_is_bounded(monkeypatch: pytest
 
 
 def test_a_loss_stands_with_the_window_it_opened():
-    data = rollout(session(), turn(user("a"), shell("ls")), turn(user("b"), summary()), summary())
+    broken = compacted("m", [{"type": "message", "role": "user"}])  # Codex passes over it
+    taken_back = (turn(user("b"), patch(update="a.py"), summary()), rollback(1))
+    last = turn(user("c"), summary())
 
-    one, two = losses(data)
-
-    assert (one.number, one.opened_seq, one.trigger, one.counts) == (1, 11, "pre_turn", True)
-    assert one.opened_at == "2026-11-20T10:00:11.000Z"
-    assert (two.number, two.strategy) == (2, None)
-
-
-def test_a_window_that_was_taken_back_is_told_without_a_number():
-    data = rollout(
-        session("legacy"),
-        turn(environment(), user("a"), assistant("1")),
-        turn(user("b"), patch(update="a.py"), compacted("m", [])),
-        rollback(1),
-        turn(user("c"), summary()),
+    back, one, two = losses(
+        rollout(session("legacy"), turn(user("a")), broken, *taken_back, last, summary())
     )
-
-    back, stands = losses(data)
 
     assert (back.number, back.counts, gone(back)["update a.py"]) == (None, False, True)
-    assert (stands.number, stands.counts) == (1, True)
-
-
-def test_a_record_that_codex_passes_over_is_no_compaction():
-    data = rollout(
-        session(),
-        turn(user("a"), compacted("m", [{"type": "message", "role": "user"}])),
-        summary(),
-    )
-
-    assert [each.opened_seq for each in losses(data)] == [6]
+    assert (one.number, one.opened_seq, one.trigger, one.counts) == (1, 19, "pre_turn", True)
+    assert one.opened_at == "2026-11-20T10:00:18.000Z"
+    assert (two.number, two.strategy) == (2, None)
 
 
 def test_a_replacement_longer_than_a_chunk_is_read():
@@ -342,11 +284,7 @@ def test_a_replacement_longer_than_a_chunk_is_read():
     found = first(patch(update="a.py"), summary(f"{long} a.py {long}", "fix the login"))
 
     assert gone(found) == {"task fix the login": False, "update a.py": False}
-
-
-def test_an_unfinished_compaction_at_the_end_counts_as_the_whole_line_it_is():
-    (found,) = losses(rollout(session(), turn(user("a")), summary("word " * 50_000)).rstrip(b"\n"))
-
+    (found,) = losses(rollout(session(), turn(user("a")), summary(long)).rstrip(b"\n"))
     assert gone(found) == {"task a": True}
 
 
@@ -366,38 +304,40 @@ def test_a_file_that_an_earlier_window_read_is_read_again(form: Form):
     assert [(each.uri, each.times) for each in found.since.rereads] == [("a.py", 1)]
 
 
-def test_a_file_that_an_earlier_window_wrote_is_read_again():
-    assert read_again(since(cat("a.py"), before=[patch(add="a.py")])) == (1, 1, 4)
+OTHER_WAYS = [shell(f"head -n {n} a.py", "old", reads=["a.py"]) for n in range(6)]
+BOTH = shell("cat a.py b.py", "12345", reads=["a.py", "b.py"])
+NO_SUCH_FILE = shell("cat a.py", "no", reads=["a.py"], exit_code=1, status="failed")
 
 
-def test_a_file_that_was_changed_since_is_not_read_again_in_vain():
-    assert read_again(since(patch(update="a.py"), cat("a.py", "new"), before=[cat("a.py")])) == (
-        1,
-        0,
-        0,
-    )
-
-
-def test_the_same_output_is_the_same_content_whatever_was_changed():
-    found = since(patch(update="a.py"), cat("a.py", "old\n"), before=[cat("a.py", "old\n")])
-
-    assert read_again(found) == (1, 1, 4)
-
-
-def test_another_output_is_another_content_though_nobody_recorded_a_change():
-    found = since(cat("a.py", "new\n"), cat("a.py", "new\n"), before=[cat("a.py", "old\n")])
-
-    assert read_again(found) == (2, 0, 0)
-
-
-def test_another_command_goes_by_the_record():
-    found = since(shell("head -n 5 a.py", "old\n", reads=["a.py"]), before=[cat("a.py")])
-
-    assert read_again(found) == (1, 1, 4)
-
-
-def test_reading_twice_in_one_window_is_no_loss():
-    assert read_again(since(cat("a.py"), cat("a.py"))) == (2, 0, 0)
+@pytest.mark.parametrize(
+    ("before", "steps", "again"),
+    [
+        ([patch(add="a.py")], [cat("a.py")], (1, 1, 4)),
+        # changed since, and not in vain
+        ([cat("a.py")], [patch(update="a.py"), cat("a.py", "new")], (1, 0, 0)),
+        # the same output is the same content, whatever was changed
+        ([cat("a.py")], [patch(update="a.py"), cat("a.py")], (1, 1, 4)),
+        # another output is another content, though nobody recorded a change
+        ([cat("a.py")], [cat("a.py", "new\n"), cat("a.py", "new\n")], (2, 0, 0)),
+        # another command goes by the record
+        ([cat("a.py")], [shell("head -n 5 a.py", "old\n", reads=["a.py"])], (1, 1, 4)),
+        # twice in one window is no loss
+        ([], [cat("a.py"), cat("a.py")], (2, 0, 0)),
+        # a call that reads two files prints once, and one that reads a file twice reads it once
+        ([BOTH], [BOTH, BOTH], (4, 4, 10)),
+        ([cat("a.py")], [shell("head a.py; tail a.py", "12345", reads=["a.py"] * 2)], (1, 1, 5)),
+        ([cat("a.py")], [NO_SUCH_FILE], (0, 0, 0)),
+        ([image("a.png")], [image("a.png")], (1, 1, 0)),
+        ([cat("a.py")], [mcp("docs", "search", "a.py")], (0, 0, 0)),
+        # of many commands that read a file the newest are compared
+        (OTHER_WAYS, [shell("head -n 0 a.py", "new", reads=["a.py"])], (1, 1, 3)),
+        (OTHER_WAYS, [shell("head -n 5 a.py", "new", reads=["a.py"])], (1, 0, 0)),
+    ],
+)
+def test_what_is_read_again_in_vain_is_counted(
+    before: list[Step], steps: list[Step], again: tuple[int, int, int]
+):
+    assert read_again(since(*steps, before=before)) == again
 
 
 def test_a_session_of_ours_goes_on_from_what_it_began_with():
@@ -414,7 +354,7 @@ def test_a_session_of_ours_goes_on_from_what_it_began_with():
 
 def test_a_session_of_ours_begins_in_the_window_that_its_source_ended_in():
     earlier = turn(user("fix the login"), patch(add="old.py"), summary("a.py"))
-    failing = shell("make", "no", exit_code=2, status="failed")
+    failing = fails()
     latest = turn(user("go on"), cat("a.py"), patch(update="b.py"), failing)
     source = Account()
     read_with(source, rollout(session(), earlier, latest))
@@ -432,32 +372,6 @@ def test_a_session_of_ours_begins_in_the_window_that_its_source_ended_in():
     }
     assert read_again(begun) == (1, 1, 4)
     assert (later.missed.edited_files, later.missed.failing_commands) == ((), ())
-
-
-def test_a_call_that_reads_two_files_prints_once():
-    both = shell("cat a.py b.py", "12345", reads=["a.py", "b.py"])
-
-    assert read_again(since(both, both, before=[both])) == (4, 4, 10)
-
-
-def test_a_call_that_reads_one_file_in_two_places_is_one_read():
-    twice = shell("head a.py; tail a.py", "12345", reads=["a.py", "a.py"])
-
-    assert read_again(since(twice, before=[cat("a.py")])) == (1, 1, 5)
-
-
-def test_a_read_that_fails_is_none():
-    failed = shell("cat a.py", "no such file", reads=["a.py"], exit_code=1, status="failed")
-
-    assert read_again(since(failed, before=[cat("a.py")])) == (0, 0, 0)
-
-
-def test_an_image_is_read_without_a_text():
-    assert read_again(since(image("a.png"), before=[image("a.png")])) == (1, 1, 0)
-
-
-def test_a_tool_reads_no_file():
-    assert read_again(since(mcp("docs", "search", "a.py"), before=[cat("a.py")])) == (0, 0, 0)
 
 
 def test_the_files_read_most_often_are_named_first():
@@ -481,43 +395,26 @@ def rounds(count: int, *steps: Step) -> tuple[Loss, ...]:
 
 
 def test_files_read_again_in_window_after_window_are_a_loop():
-    found = rounds(LOOP_WINDOWS + 2, cat("a.py"), cat("b.py"))
+    again = (cat("a.py"), cat("b.py"))
+    changing = (patch(update="a.py"), patch(update="b.py"))
+    gap = (*again, summary(), *again, summary(), summary(), *again, summary())
 
-    assert [each.since.loop_over for each in found] == [(), ("a.py", "b.py"), ("a.py", "b.py"), ()]
+    def loops(found: tuple[Loss, ...]) -> list[tuple[str, ...]]:
+        return [each.since.loop_over for each in found]
 
-
-def test_one_such_file_is_none():
-    assert all(not each.since.loop_over for each in rounds(LOOP_WINDOWS + 2, cat("a.py")))
-
-
-def test_files_that_change_in_between_are_none():
-    found = rounds(LOOP_WINDOWS + 2, patch(update="a.py"), patch(update="b.py"))
-
-    assert all(not each.since.loop_over for each in found)
-
-
-def test_a_window_that_does_not_read_them_ends_the_row():
-    again = several(cat("a.py"), cat("b.py"))
-    data = rollout(
-        session(),
-        turn(user("fix"), again, summary(), again, summary(), summary(), again, summary()),
-    )
-
-    assert [each.since.loop_over for each in losses(data)] == [()] * 4
+    assert loops(rounds(LOOP_WINDOWS + 2, *again)) == [(), *[("a.py", "b.py")] * 2, ()]
+    assert not any(loops(rounds(LOOP_WINDOWS + 2, cat("a.py"))))
+    assert not any(loops(rounds(LOOP_WINDOWS + 2, *changing)))
+    assert not any(loops(losses(rollout(session(), turn(user("fix"), *gap)))))
 
 
 def test_a_command_with_the_same_end_again_and_again_is_a_loop():
-    failing = shell("make", "no", exit_code=2, status="failed")
+    some = [fails()] * (LOOP_RUNS - 1)
 
-    assert since(*[failing] * LOOP_RUNS).since.loop_over == ("make",)
-    assert since(*[failing] * (LOOP_RUNS - 1)).since.loop_over == ()
-
-
-def test_a_change_in_between_or_another_end_makes_it_none():
-    runs = [shell("make", "no", exit_code=2, status="failed")] * (LOOP_RUNS - 1)
-
-    assert since(*runs, patch(update="a.py"), *runs).since.loop_over == ()
-    assert since(*runs, shell("make", "other"), *runs).since.loop_over == ()
+    assert since(*some, fails()).since.loop_over == ("make",)
+    assert since(*some).since.loop_over == ()
+    assert since(*some, patch(update="a.py"), *some).since.loop_over == ()
+    assert since(*some, shell("make", "other"), *some).since.loop_over == ()
 
 
 # --- odd lines -----------------------------------------------------------------------------------
@@ -559,37 +456,8 @@ def test_an_answer_without_an_output_tells_how_the_command_ended():
     assert gone(first(asked, summary(), form="legacy"))["run make"] is True
 
 
-def test_of_many_commands_that_read_a_file_the_newest_are_compared():
-    ways = [shell(f"head -n {n} a.py", "old", reads=["a.py"]) for n in range(6)]
-    oldest = shell("head -n 0 a.py", "new", reads=["a.py"])
-    newest = shell("head -n 5 a.py", "new", reads=["a.py"])
-
-    assert read_again(since(oldest, before=ways)) == (1, 1, 3)
-    assert read_again(since(newest, before=ways)) == (1, 0, 0)
-
-
-def test_a_plan_from_before_the_first_turn_has_its_record():
-    data = rollout(session(), plan(("Write it", False), call="p"), summary())
-
-    (step,) = losses(data)[0].missed.open_plan_steps
-
-    assert (step.ref, step.seq) == ("p", 1)
-
-
 def test_a_script_of_many_calls_has_no_outcome_of_its_own():
-    script = 'await tools.exec_command({cmd: "make"})'
-    found = losses(
-        rollout(
-            session("legacy"),
-            turn(
-                user("a"),
-                lambda writer: writer.response(
-                    "custom_tool_call", call_id="x", name="exec", input=script
-                ),
-                output("x", "Exit code: 1\nOutput:\nno", custom=True),
-                summary(),
-            ),
-        )
-    )
+    script = custom_call("exec", 'await tools.exec_command({cmd: "make"})', "x")
+    answer = output("x", "Exit code: 1\nOutput:\nno", custom=True)
 
-    assert gone(found[0]) == {"task a": True}
+    assert gone(first(script, answer, summary(), form="legacy")) == {"task fix the login": True}

@@ -66,21 +66,6 @@ def test_every_node_has_its_edge_with_the_cut():
     assert second.link == edge
 
 
-def test_children_stand_in_the_order_of_time_then_of_ids():
-    links = [link("z", "a", at="1"), link("y", "a", at="2"), link("c", "a"), link("b", "a")]
-
-    assert [name for _, name in shape(tree_of("a", links, known("a")))] == ["a", *"bczy"]
-
-
-def test_a_parent_that_is_gone_is_shown_as_unavailable():
-    tree = tree_of("b", [link("b", "a")], known("b"))
-
-    assert [(node.id, node.available, node.title) for node in tree.nodes] == [
-        ("a", False, None),
-        ("b", True, "about b"),
-    ]
-
-
 @pytest.mark.parametrize(
     ("kinds", "counts"),
     [
@@ -95,6 +80,16 @@ def test_of_two_claims_the_more_exact_one_counts(kinds: tuple[LinkKind, ...], co
 
     assert node.link is not None
     assert node.link.kind == counts
+
+
+def test_children_stand_in_the_order_of_time_then_of_ids_below_a_parent_that_may_be_gone():
+    links = [link("z", "a", at="1"), link("y", "a", at="2"), link("c", "a"), link("b", "a")]
+
+    root, *children = tree_of("b", links, known("b")).nodes
+
+    assert (root.id, root.available, root.title) == ("a", False, None)
+    assert [each.id for each in children] == ["b", "c", "z", "y"]
+    assert (children[0].available, children[0].title) == (True, "about b")
 
 
 def test_a_circle_is_left_out_and_told_where_it_is_in_the_tree():
@@ -117,21 +112,14 @@ def test_a_link_that_would_close_a_circle_is_known_before():
     assert not closes_a_circle("x", "p", [link("p", "q"), link("q", "p")])
 
 
-def test_a_tree_is_bounded_and_says_what_it_left_out():
-    tree = tree_of("a", [link(f"{n:05}", "a") for n in range(MAX_NODES + 9)], known("a"))
-
-    assert (len(tree.nodes), tree.omitted) == (MAX_NODES, 10)
-
-
-def test_the_session_that_is_asked_for_is_in_its_tree_with_all_above_it():
+def test_a_tree_is_bounded_and_holds_the_session_asked_for_with_all_above_it():
     others = [link(f"{n:05}", "a", at="1") for n in range(MAX_NODES + 9)]
+    deep = [link(f"s{n}", f"s{n + 1}") for n in range(MAX_NODES + 9)]
 
     tree = tree_of("c", [*others, link("b", "a", at="2"), link("c", "b")], known(*"abc"))
 
     assert [node.id for node in tree.nodes if node.id in set("abc")] == ["a", "b", "c"]
     assert (len(tree.nodes), tree.omitted) == (MAX_NODES, 12)
-
-    deep = [link(f"s{n}", f"s{n + 1}") for n in range(MAX_NODES + 9)]
     assert tree_of("s0", deep, {}).nodes[-1].id == "s0"
 
 
@@ -151,23 +139,21 @@ def test_a_chain_ends_at_its_origin_or_where_it_would_go_round():
 
 
 def test_five_branches_read_back_to_the_first_session():
-    names = ["s0", "s1", "s2", "s3", "s4", "s5"]
     restores: list[Restore] = []
-    for source, branch in pairwise(names):
+    for source, branch in pairwise(["s0", "s1", "s2", "s3", "s4", "s5"]):
         restores.append(restore(branch, source, *above_of(restores, source)))
 
     above = above_of(restores, "s5")
 
-    assert [(each.session_id, each.source_turn.session_id) for each in above] == [
-        ("s5", "s4"),
-        ("s4", "s3"),
-        ("s3", "s2"),
-        ("s2", "s1"),
-        ("s1", "s0"),
-    ]
+    ways = [f"{each.session_id}<{each.source_turn.session_id}" for each in above]
+    assert ways == ["s5<s4", "s4<s3", "s3<s2", "s2<s1", "s1<s0"]
     # Also from the newest record alone, when the others are gone.
     assert above_of(restores[-1:], "s5") == above
     assert above_of(restores, "s0") == ()
+    edge = Cut(turn_id="t1", checkpoint_id="m1", operation_id="op of s1")
+    assert link_of(restores[0]) == Link("s1", "s0", "restore", edge, RESTORED)
+    forged = [restore("a", "b"), restore("b", "a", Ancestor("a", Parent("b", "t"), "m"))]
+    assert [each.session_id for each in above_of(forged, "a")] == ["a", "b"]
 
 
 def test_the_way_leads_through_whatever_made_a_session_and_on_by_what_a_record_tells():
@@ -183,19 +169,3 @@ def test_the_way_leads_through_whatever_made_a_session_and_on_by_what_a_record_t
         ("s1", "compaction", None),
     ]
     assert branches_above(links[1:], {"s4": above[1:]}, "s4") == above
-
-
-def test_forged_records_lead_in_no_circle():
-    forged = [restore("a", "b"), restore("b", "a", Ancestor("a", Parent("b", "t"), "m"))]
-
-    assert [each.session_id for each in above_of(forged, "a")] == ["a", "b"]
-
-
-def test_the_edge_of_a_restore_has_turn_marker_and_operation():
-    assert link_of(restore("b", "a")) == Link(
-        "b",
-        "a",
-        "restore",
-        Cut(turn_id="t1", checkpoint_id="m1", operation_id="op of b"),
-        RESTORED,
-    )

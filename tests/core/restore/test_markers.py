@@ -1,6 +1,5 @@
 """Markers and pins: what their lines amount to, and that nothing moves them."""
 
-import orjson
 import pytest
 
 import rollouts as r
@@ -31,44 +30,30 @@ def marker(
 
 
 def test_a_marker_is_written_with_these_keys():
-    line = created(Marker("m1", SOURCE, "t1", "here", MADE, "user", {"a.py": "sha256:1"}))
+    whole = Marker("m1", SOURCE, "t1", "here", MADE, "user", {"a.py": "sha256:1"})
+    line = {
+        "type": "created",
+        "checkpointId": "m1",
+        "sessionId": SOURCE,
+        "turnId": "t1",
+        "label": "here",
+        "createdAt": MADE,
+        "origin": "user",
+        "hashes": {"a.py": "sha256:1"},
+    }
 
-    assert orjson.dumps(line) == orjson.dumps(
-        {
-            "type": "created",
-            "checkpointId": "m1",
-            "sessionId": SOURCE,
-            "turnId": "t1",
-            "label": "here",
-            "createdAt": MADE,
-            "origin": "user",
-            "hashes": {"a.py": "sha256:1"},
-        }
+    assert list(created(whole).items()) == list(line.items())
+    assert marker_set_of([line | {"colour": "red"}]).markers == (whole,)
+
+
+def test_markers_stand_in_the_order_of_their_making_and_one_removed_is_gone_for_good():
+    made = [created(marker(name)) for name in ("b", "a", "c")]
+    later = [renamed("b", "first\n", MADE), created(marker("b", turn="t2")), removed("c", MADE)]
+
+    assert marker_set_of([*made, *later, created(marker("c"))]).markers == (
+        *(marker("b", label="first"), marker("a")),
     )
-    assert marker_set_of([line]).find("m1") == Marker(
-        "m1", SOURCE, "t1", "here", MADE, "user", {"a.py": "sha256:1"}
-    )
-
-
-def test_markers_stand_in_the_order_of_their_making():
-    lines = [created(marker("b")), created(marker("a")), renamed("b", "first", MADE)]
-
-    assert [(m.checkpoint_id, m.label) for m in marker_set_of(lines).markers] == [
-        ("b", "first"),
-        ("a", "here"),
-    ]
-
-
-def test_a_marker_that_was_removed_is_gone_for_good():
-    lines = [created(marker("a")), created(marker("b")), removed("a", MADE), created(marker("a"))]
-
-    assert [m.checkpoint_id for m in marker_set_of(lines).markers] == ["b"]
-
-
-def test_a_second_line_about_a_marker_does_not_move_it():
-    lines = [created(marker(turn="t1")), created(marker(turn="t2"))]
-
-    assert marker_set_of(lines).markers == (marker(turn="t1"),)
+    assert marker_set_of([created(marker()) | {"label": "a\nb"}]).markers == (marker(label="a b"),)
 
 
 @pytest.mark.parametrize(
@@ -99,12 +84,6 @@ def test_a_line_that_is_none_changes_nothing(line: object):
     assert marker_set_of([created(marker()), line]) == MarkerSet((marker(),), ())
 
 
-def test_a_field_from_the_future_is_passed_over():
-    line = created(marker()) | {"colour": "red"}
-
-    assert marker_set_of([line]).markers == (marker(),)
-
-
 @pytest.mark.parametrize(
     ("told", "kept"),
     [
@@ -122,25 +101,14 @@ def test_a_label_is_a_value(told: str, kept: str):
     assert renamed("m1", told, MADE)["label"] == kept
 
 
-def test_a_label_that_somebody_wrote_into_the_file_is_made_a_value_too():
-    line = created(marker()) | {"label": "a\nb"}
-
-    assert [m.label for m in marker_set_of([line]).markers] == ["a b"]
-
-
-def test_pins_are_files_or_lines_of_them_the_newest_last():
+def test_pins_are_files_or_lines_of_them_the_newest_last_and_of_too_many_the_oldest_goes():
     whole, part = Pin("a.py"), Pin("a.py", 3, 9)
     lines = [pinned(whole, MADE), pinned(part, MADE), pinned(whole, MADE)]
+    many = [Pin(f"{n}.py") for n in range(MAX_PINS + 1)]
 
     assert marker_set_of(lines).pins == (part, whole)
     assert marker_set_of([*lines, unpinned(part, MADE)]).pins == (whole,)
-
-
-def test_of_too_many_pins_the_oldest_goes():
-    pins = marker_set_of([pinned(Pin(f"{n}.py"), MADE) for n in range(MAX_PINS + 1)]).pins
-
-    assert len(pins) == MAX_PINS
-    assert pins[0] == Pin("1.py")
+    assert marker_set_of([pinned(pin, MADE) for pin in many]).pins == tuple(many[1:])
 
 
 def test_a_marker_is_detached_when_its_turn_was_rolled_back_or_is_not_there():
@@ -152,21 +120,12 @@ def test_a_marker_is_detached_when_its_turn_was_rolled_back_or_is_not_there():
     assert detached == [False, False, True, True]
 
 
-def test_a_soft_branch_takes_the_markers_of_its_turns_and_no_others():
-    shelf = MarkerSet(
-        (marker("a", "t1"), marker("b", "t2"), marker("c", "t1", session="elsewhere")),
-        (Pin("a.py"),),
-    )
+def test_a_soft_branch_takes_the_markers_of_its_turns_and_a_hard_one_refers_to_all():
+    others = (marker("b", "t2"), marker("c", "t1", session="elsewhere"))
+    shelf = MarkerSet((marker("a", "t1"), *others), (Pin("a.py"), Pin("a.py", 1, 2)))
 
-    branch = marker_set_of(lines_of(copied(shelf, SOURCE, BRANCH, ["t1"]), MADE))
+    def branch(turns: list[str] | None) -> MarkerSet:
+        return marker_set_of(lines_of(copied(shelf, SOURCE, BRANCH, turns), MADE))
 
-    assert [(m.checkpoint_id, m.session_id, m.turn_id) for m in branch.markers] == [
-        ("a", BRANCH, "t1"),
-    ]
-    assert branch.pins == shelf.pins
-
-
-def test_a_hard_branch_refers_to_the_markers_of_its_source():
-    shelf = MarkerSet((marker("a"),), (Pin("a.py", 1, 2),))
-
-    assert marker_set_of(lines_of(copied(shelf, SOURCE, BRANCH, None), MADE)) == shelf
+    assert branch(["t1"]) == MarkerSet((marker("a", session=BRANCH),), shelf.pins)
+    assert branch(None) == shelf

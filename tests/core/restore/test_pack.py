@@ -208,26 +208,8 @@ def test_done_steps_and_superseded_decisions_stay_out_of_the_pack_and_are_told()
         Deferred("notes", "step:s1", "filtered"),
         Deferred("notes", "decision:d1", "filtered"),
     )
-
-
-def test_no_line_of_the_notice_speaks_of_a_part_that_need_not_be_there():
-    notice = dict(sections_in(state_pack(carried()).text))["[NOTICE]"]
-
-    assert not [heading for heading, _ in HEADINGS if heading in "".join(notice)]
-
-
-def test_chunks_enter_as_regions_without_their_ids_and_hashes():
-    text = state_pack(TYPICAL).text
-
-    assert "- src/cart.py lines 10-40, 80-120\n" in text
-    assert "#L" not in text.replace("docs/rules.md#L", "")
-
-
-@pytest.mark.parametrize(
-    ("text", "cost"), [("", 0), ("a", 1), ("abcd", 1), ("abcde", 2), ("éé", 1), ("ééé", 2)]
-)
-def test_a_token_is_four_bytes_begun(text: str, cost: int):
-    assert approximate_tokens(text) == cost
+    assert "- src/cart.py lines 10-40, 80-120\n" in pack.text
+    assert "#L" not in pack.text.replace("docs/rules.md#L", "")
 
 
 @pytest.mark.parametrize("budget", [-5, 0, 1, 5])
@@ -259,27 +241,22 @@ def test_what_does_not_fit_is_deferred_with_its_reason_in_the_same_order():
     assert small.deferred[len(left) :] == whole.deferred
 
 
-def test_the_parts_follow_one_another_as_they_weigh():
-    parts = [item.part for item in state_pack(TYPICAL, PLENTY).included]
-
-    assert list(dict.fromkeys(parts)) == ["notice", "mode", "notes", "files", "pinned", "window"]
+SECRET_AT_THE_BOUND = f'token = "{"a1B2" * 16_000}"'.ljust(65_536 - 12) + "ghp_" + "A1b2C3d4" * 5
 
 
-def test_a_pinned_content_longer_than_its_bound_is_shortened_and_reported():
-    long = Pinned("big.txt", None, None, V1, "0123456789\n" * 1000)
-
-    pack = state_pack(carried(pins=(long,)), PLENTY)
+@pytest.mark.parametrize(
+    ("content", "shown"),
+    [("0123456789\n" * 1000, "| 0123456789\n"), ("x" * 5000, ""), (SECRET_AT_THE_BOUND, "")],
+    ids=["long", "a line that is too long alone", "a secret that the bound cuts"],
+)
+def test_a_pinned_content_longer_than_its_bound_is_shortened_and_reported(content: str, shown: str):
+    pack = state_pack(carried(pins=(Pinned("big.txt", None, None, V1, content),)), PLENTY)
 
     assert pack.deferred == (Deferred("pinned", "big.txt", "bound"),)
     assert pack.count("budget") == 0
-    assert 0 < pack.text.count("| 0123456789\n") <= MAX_PIN_CHARS // 11
-
-
-def test_a_pinned_line_that_is_too_long_alone_is_left_out():
-    pack = state_pack(carried(pins=(Pinned("min.js", None, None, V1, "x" * 5000),)), PLENTY)
-
-    assert pack.deferred == (Deferred("pinned", "min.js", "bound"),)
-    assert "x" * 10 not in pack.text
+    assert (content[:10] in pack.text) is bool(shown)
+    assert not shown or pack.text.count(shown) <= MAX_PIN_CHARS // 11
+    assert "ghp_" not in pack.text
 
 
 def test_a_pinned_content_keeps_its_indentation_and_no_secret():
@@ -290,68 +267,37 @@ def test_a_pinned_content_keeps_its_indentation_and_no_secret():
     assert "- | a:\n- |     key: [redacted]\n- |   b\n" in text
 
 
-def test_a_secret_that_the_bound_cuts_is_not_shown_in_part():
-    content = f'token = "{"a1B2" * 16_000}"'.ljust(65_536 - 12) + "ghp_" + "A1b2C3d4" * 5
-
-    pack = state_pack(carried(pins=(Pinned("min.js", None, None, None, content),)), PLENTY)
-
-    assert "ghp_" not in pack.text
-    assert pack.deferred == (Deferred("pinned", "min.js", "bound"),)
-
-
-def test_a_pin_that_is_not_there_is_a_line_that_says_so():
-    pack = state_pack(carried(pins=(Pinned("gone.md", None, None, None, None, "missing"),)))
-
-    assert pack.text.endswith("\n[PINNED]\n- pinned: gone.md (not there)\n")
-    assert pack.deferred == (Deferred("pinned", "gone.md", "missing"),)
-
-
-def test_a_pin_that_is_too_large_to_be_read_is_a_line_alone():
-    pack = state_pack(carried(pins=(Pinned("huge.bin", None, None, "stat:1-1", None, "bound"),)))
-
-    assert pack.text.endswith("\n[PINNED]\n- pinned: huge.bin (hash=stat:1-1)\n")
-    assert pack.deferred == (Deferred("pinned", "huge.bin", "bound"),)
-
-
-def test_a_session_above_that_no_restore_made_is_told_with_what_made_it():
-    above = Ancestor("s2", Parent("s1", None), None, "compaction")
-
-    text = state_pack(carried(origin=evolve(ORIGIN, chain=(above,)))).text
-
-    assert "- before: session s2 came of session s1 by a compaction\n" in text
-
-
 @pytest.mark.parametrize(
-    ("why", "words"),
+    ("lines", "found", "why", "told"),
     [
-        ("no_lines", "it has no such lines"),
-        ("bound", "too large to be read"),
-        ("unreadable", "not to be read"),
+        ((None, None), None, "missing", " (not there)"),
+        ((None, None), "stat:1-1", "bound", " (hash=stat:1-1)"),
+        ((3, 4), None, "no_lines", " lines 3-4 (it has no such lines)"),
+        ((3, 4), None, "bound", " lines 3-4 (too large to be read)"),
+        ((3, 4), None, "unreadable", " lines 3-4 (not to be read)"),
     ],
 )
-def test_pinned_lines_that_cannot_be_shown_are_a_line_that_says_why(why: Unseen, words: str):
-    pack = state_pack(carried(pins=(Pinned("a.md", 3, 4, None, None, why),)))
+def test_a_pin_that_cannot_be_shown_is_a_line_that_says_why(
+    lines: tuple[int | None, int | None], found: str | None, why: Unseen, told: str
+):
+    pack = state_pack(carried(pins=(Pinned("a.md", *lines, found, None, why),)))
 
-    assert pack.text.endswith(f"\n[PINNED]\n- pinned: a.md lines 3-4 ({words})\n")
-    assert pack.deferred == (Deferred("pinned", "a.md#L3-L4", why),)
+    assert pack.text.endswith(f"\n[PINNED]\n- pinned: a.md{told}\n")
+    assert [(each.part, each.reason) for each in pack.deferred] == [("pinned", why)]
 
 
-def test_a_window_holds_five_messages_at_most():
+def test_of_many_branches_and_messages_the_nearest_are_named():
+    above = (Ancestor("s", Parent("s0", None), None, "compaction"),)
+    chain = above + tuple(Ancestor(f"s{n}", Parent(f"s{n + 1}", "t"), f"m{n}") for n in range(19))
     messages = tuple(Message(f"u{n}", f"said {n}") for n in range(8))
 
-    text = state_pack(carried(window=messages), PLENTY).text
+    text = state_pack(carried(origin=evolve(ORIGIN, chain=chain), window=messages), PLENTY).text
 
-    assert text.endswith("- said 3\n- said 4\n- said 5\n- said 6\n- said 7\n")
-    assert "said 2" not in text
-
-
-def test_of_many_branches_the_nearest_are_named_and_the_others_counted():
-    chain = tuple(Ancestor(f"s{n}", Parent(f"s{n + 1}", "t"), f"m{n}") for n in range(20))
-
-    text = state_pack(carried(origin=evolve(ORIGIN, chain=chain))).text
-
+    assert "- before: session s came of session s0 by a compaction\n" in text
     assert text.count("- before: session") == 16
     assert "- before: 4 more branches\n" in text
+    assert text.endswith("- said 3\n- said 4\n- said 5\n- said 6\n- said 7\n")
+    assert "said 2" not in text
 
 
 def test_a_soft_restore_takes_over_all_but_notice_and_window():

@@ -22,7 +22,6 @@ from codex_checkpoints.core.restore.pack import Ancestor, PackContents, Parent, 
 from codex_checkpoints.core.restore.records import (
     SEMANTICS,
     Caution,
-    PinnedReference,
     Restore,
     WarningCode,
     figures_of,
@@ -110,10 +109,11 @@ def test_a_soft_restore_has_neither_pack_nor_seed_and_resets_nothing():
     record = soft()
 
     assert (record.pack, record.seed, record.context_reset) == (None, None, False)
-    assert record.placement == "copy"
-    assert record.deferred == ()
+    assert (record.placement, record.deferred) == ("copy", ())
     assert "task" in {item.id for item in record.included}
     assert record.references == FULL.references
+    assert restore().pack == figures_of(state_pack(FULL))
+    assert figures_of(state_pack(FULL)).digest == digest_of(state_pack(FULL).text.encode())
 
 
 @pytest.mark.parametrize("record", [restore(), soft(), restore(budget=1)])
@@ -124,13 +124,6 @@ def test_a_record_reads_back_as_it_was_written(record: Restore):
 def test_no_content_and_no_message_is_written_down():
     for record in (restore(), soft()):
         assert b"planted" not in orjson.dumps(line_of(record))
-
-
-def test_the_digest_of_a_pack_is_that_of_its_bytes():
-    pack = state_pack(FULL)
-
-    assert figures_of(pack).digest == digest_of(pack.text.encode())
-    assert restore().pack == figures_of(pack)
 
 
 def test_what_a_later_version_adds_is_passed_over_and_its_semantics_are_told():
@@ -204,67 +197,47 @@ def test_warnings_say_what_one_ought_to_know_the_gravest_first():
 # --- words -----------------------------------------------------------------------------------
 
 
-def test_a_summary_is_one_line_and_one_more():
-    assert summary_of(restore()).headline == (
-        "Restored “before the rewrite”: new branch created. Context reset."
-    )
-    assert summary_of(restore()).carried == (
-        "Carried over: the task, 1 note, 1 file reference, 1 pin."
-    )
-    assert summary_of(soft()).headline == (
-        "Restored “before the rewrite”: new branch created. Context not reset."
-    )
+PLAN = Plan((Step("s1", "look"), Step("s2", "repair")), {"s1": True, "s2": False})
+CHOSEN = Decision("d1", None, "repair it", "", None, Evidence("user", "u1"), 5)
+PLANNED = carried(evolve(FULL.checkpoint, plan=PLAN, decisions=(CHOSEN,)))
+ALL = "the task, 1 note, 1 file reference, 1 pin"
+SMALL = restore(budget=1)
 
 
-def test_a_summary_counts_all_that_went_over_and_says_what_the_pack_does_not_hold():
-    record = restore(budget=1)
+@pytest.mark.parametrize(
+    ("record", "told"),
+    [
+        (restore(), f"{ALL}."),
+        (SMALL, f"{ALL}; {len(SMALL.deferred)} items not in the pack."),
+        (soft(PLANNED), "the task, 2 notes, 2 plan steps."),
+        (soft(carried()), "nothing."),
+    ],
+)
+def test_a_summary_counts_all_that_went_over_and_what_the_pack_does_not_hold(
+    record: Restore, told: str
+):
+    assert summary_of(record).carried == f"Carried over: {told}"
 
-    assert summary_of(record).carried == (
-        f"Carried over: the task, 1 note, 1 file reference, 1 pin; {len(record.deferred)} items not"
-        " in the pack."
-    )
 
-
-def test_a_summary_counts_facts_and_decisions_as_notes_and_steps_apart():
-    plan = Plan((Step("s1", "look"), Step("s2", "repair")), {"s1": True, "s2": False})
-    chosen = Decision("d1", None, "repair it", "", None, Evidence("user", "u1"), 5)
-    goods = carried(evolve(FULL.checkpoint, plan=plan, decisions=(chosen,)))
-
-    assert transferred(goods, 0).notes == 1 + 2 + 2, "the task, notes and steps"
-    for record in (restore(goods), restore(goods, budget=1), soft(goods)):
-        assert summary_of(record).carried.startswith(
-            "Carried over: the task, 2 notes, 2 plan steps"
+def test_a_summary_says_whether_the_context_was_reset():
+    for record, reset in ((restore(), "Context reset."), (soft(), "Context not reset.")):
+        assert summary_of(record).headline == (
+            f"Restored “before the rewrite”: new branch created. {reset}"
         )
+    nameless = restore(evolve(FULL, origin=evolve(ORIGIN, label="")))
+    assert summary_of(nameless).headline.startswith("Restored m1:")
+    assert transferred(PLANNED, 0).notes == 1 + 2 + 2, "the task, notes and steps"
 
 
-def test_a_summary_leaves_out_what_there_is_none_of():
-    assert summary_of(soft(carried())).carried == "Carried over: nothing."
-
-
-def test_a_marker_without_a_label_is_called_by_its_id():
-    record = restore(evolve(FULL, origin=evolve(ORIGIN, label="")))
-
-    assert summary_of(record).headline.startswith("Restored m1:")
-
-
-def test_nothing_is_promised():
+def test_nothing_is_promised_and_a_warning_counts_in_words():
     promises = re.compile(
         r"guarantee|remember|never|always|same answer|exactly|keeps? (?!the goal)"
     )
-    texts = [summary_of(restore()).headline, summary_of(soft()).carried]
-    texts += [
-        caution_text(Caution(code, count)) for code in get_args(WarningCode) for count in (1, 2)
-    ]
+    cautions = [caution_text(Caution(code, n)) for code in get_args(WarningCode) for n in (1, 2)]
+    summaries = [summary_of(restore()).headline, summary_of(soft()).carried]
 
-    for text in texts:
+    for text in (*summaries, *cautions):
         assert promises.search(text) is None
         assert "{" not in text
-
-
-def test_a_warning_counts_in_words():
     assert caution_text(Caution("drift", 1)) == "1 file changed since the marker was made"
     assert caution_text(Caution("drift", 3)) == "3 files changed since the marker was made"
-
-
-def test_a_pinned_reference_has_no_content():
-    assert restore().pinned == (PinnedReference("rules.md", None, None, V1),)

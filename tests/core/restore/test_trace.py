@@ -15,6 +15,13 @@ def trace(data: bytes) -> Trace:
     return read_with(Trace(), data)
 
 
+def told(*steps: Step, **head: object) -> tuple[list[str], list[str]]:
+    """Return the modes that a session tells, and the words of its window."""
+    found = trace(r.rollout(r.session(**head), *steps))
+    window = [message.text for message in found.window(5, "t1")]
+    return [change.mode for change in found.traces().modes], window
+
+
 def session(form: Form, *steps: Step) -> bytes:
     folder = r.environment() if form == "bare" else r.several()
     return r.rollout(r.session(form), folder, r.turn(r.user("go"), *steps))
@@ -34,42 +41,25 @@ def begun(turn: str, mode: str) -> Step:
 
 @FORMS
 def test_a_file_was_touched_or_sent_to_the_model_or_both(form: Form):
-    data = session(
-        form,
-        r.shell("cat read.py", reads=["read.py"]),
-        r.shell("cat both.py", reads=["both.py"]),
-        r.patch(update="both.py"),
-        r.patch(add="made.py"),
-        r.patch(delete="gone.py"),
-        r.patch(move=("old.py", "new.py")),
-        r.shell("ls listed.py"),
-        r.image("shot.png"),
-    )
+    read = (r.shell(f"cat {name}.py", reads=[f"{name}.py"]) for name in ("read", "both"))
+    changed = (r.patch(update="both.py"), r.patch(add="made.py"), r.patch(delete="gone.py"))
+    moved = r.patch(move=("old.py", "new.py"))
+    other = (r.shell("ls listed.py"), r.image("shot.png"), r.patch(update="no.py", done=False))
 
-    traces = trace(data).traces()
+    traces = trace(session(form, *read, *changed, moved, *other)).traces()
 
     assert traces.sent == {"read.py", "both.py", "shot.png"}
     assert traces.touched == {"both.py", "made.py", "gone.py", "old.py", "new.py"}
-
-
-@FORMS
-def test_a_patch_that_failed_touches_nothing(form: Form):
-    traces = trace(session(form, r.patch(update="a.py", done=False))).traces()
-
-    assert traces.touched == frozenset()
-    assert traces.patches == ()
+    assert "c9" not in traces.patches
 
 
 @FORMS
 def test_a_patch_is_named_by_its_call_newest_first(form: Form):
     script = "apply_patch <<'EOF'\n" + r.patch_text(update="b.py") + "\nEOF\n"
-    data = session(
-        form,
-        r.patch(update="a.py", call="p1"),
-        r.shell(script, output="Success. Updated", call="p2"),
-    )
+    failed = r.patch(update="c.py", done=False, call="p3")
+    both = (r.patch(update="a.py", call="p1"), r.shell(script, "Success. Updated", call="p2"))
 
-    assert trace(data).traces().patches == ("p2", "p1")
+    assert trace(session(form, *both, failed)).traces().patches == ("p2", "p1")
 
 
 @FORMS
@@ -81,13 +71,11 @@ def test_a_partial_read_is_kept_where_its_lines_are_named(form: Form):
         r.shell("sed -n '1,3p;9p' c.py && make", reads=["c.py"]),
         r.shell("sed -n '7,$p' open.py; tail -n 4 end.py; cat whole.py"),
     )
+    spans = (Span("c.py", 9, 9), Span("c.py", 1, 3), Span("sub/b.py", 1, 5), Span("a.py", 10, 20))
 
-    assert trace(data).traces().spans == (
-        Span("c.py", 9, 9),
-        Span("c.py", 1, 3),
-        Span("sub/b.py", 1, 5),
-        Span("a.py", 10, 20),
-    )
+    assert trace(data).traces().spans == spans
+    other = session("paginated", r.shell("sed -n 1,5p a.py", reads=["b.py"]))
+    assert (trace(other).traces().sent, trace(other).traces().spans) == ({"b.py"}, ())
 
 
 def test_of_many_partial_reads_the_newest_are_kept():
@@ -118,38 +106,16 @@ def test_modes_are_kept_as_changes_by_sequence():
     )
 
 
-def test_no_mode_is_made_up():
+def test_what_is_no_mode_of_this_session_is_none():
     strange = (in_mode(7), in_mode({"mode": ["plan"]}), in_mode(None), in_mode({}))
+    go = (begun("t1", "plan"), r.user("go", turn="t1"), r.user(images=1))
+    naming = (r.compacted("x", []), begun("n", "x"), r.user("name", turn="n"), r.complete("n"))
+    parents = (begun("t0", "x"), r.user("theirs", turn="t0"), r.complete("t0"))
 
-    assert trace(session("paginated", *strange)).traces().modes == ()
-
-
-def test_the_task_that_only_names_a_file_of_ours_tells_no_mode():
-    named = (r.compacted("x", []), begun("n", "default"), r.user("name", turn="n"))
-    data = r.rollout(
-        r.session(), *named, r.complete("n"), begun("t1", "plan"), r.user("go", turn="t1")
-    )
-
-    found = trace(data)
-
-    assert [change.mode for change in found.traces().modes] == ["plan"]
-    assert [message.text for message in found.window(5, "t1")] == ["go"]
-
-
-def test_what_a_subagent_inherited_tells_nothing():
-    data = r.rollout(
-        r.session(subagent_history_start_ordinal=5),
-        begun("t0", "plan"),
-        r.user("theirs", turn="t0"),
-        r.complete("t0"),
-        begun("t1", "default"),
-        r.user("ours", turn="t1"),
-    )
-
-    found = trace(data)
-
-    assert [change.mode for change in found.traces().modes] == ["default"]
-    assert [message.text for message in found.window(5, "t1")] == ["ours"]
+    assert told(r.user("go", turn="t1"), *strange) == ([], ["go"])
+    assert told(*naming, *go) == (["plan"], ["go"])  # only names a file of ours
+    assert told(r.turn(r.user("a"), name="t0"), *naming[:1], *go) == (["plan"], ["a", "go"])
+    assert told(*parents, *go, subagent_history_start_ordinal=5) == (["plan"], ["go"])
 
 
 @FORMS
@@ -174,15 +140,11 @@ def test_the_window_holds_the_last_messages_up_to_a_turn(form: Form):
 
 
 def test_a_message_that_was_rolled_back_is_in_no_window():
-    data = r.rollout(
-        r.session("legacy"),
-        r.turn(r.user("kept"), name="t1"),
-        r.turn(r.user("taken back"), name="t2"),
-        r.rollback(1),
-        r.turn(r.user("instead"), name="t3"),
-    )
+    gone = (r.turn(r.user("taken back")), r.rollback(1))
+    data = r.rollout(r.session("legacy"), r.turn(r.user("kept")), *gone, r.turn(r.user("instead")))
 
-    assert [message.text for message in trace(data).window(5, "t3")] == ["kept", "instead"]
+    for name in ("t3", "no such turn"):
+        assert [each.text for each in trace(data).window(5, name)] == ["kept", "instead"]
 
 
 def test_a_message_of_the_window_is_cut_and_keeps_no_secret():
@@ -202,27 +164,3 @@ def test_a_file_without_a_name_that_could_be_kept_leaves_no_trace():
 
     assert trace(data).traces().sent == frozenset()
     assert trace(data).traces().touched == frozenset()
-
-
-def test_lines_of_another_file_are_not_taken_for_those_of_this_one():
-    traces = trace(session("paginated", r.shell("sed -n 1,5p a.py", reads=["b.py"]))).traces()
-
-    assert (traces.sent, traces.spans) == ({"b.py"}, ())
-
-
-def test_a_turn_that_is_not_there_is_behind_all_others():
-    assert [each.text for each in trace(session("legacy")).window(5, "no such turn")] == ["go"]
-
-
-def test_a_message_without_words_is_in_no_window():
-    found = trace(r.rollout(r.session(), r.turn(r.user(images=1), r.user("look"))))
-
-    assert [message.text for message in found.window(5, "t1")] == ["look"]
-
-
-def test_a_later_compaction_names_nothing():
-    data = r.rollout(
-        r.session(), r.turn(r.user("a")), r.compacted("x", []), begun("t2", "plan"), r.user("b")
-    )
-
-    assert [change.mode for change in trace(data).traces().modes] == ["plan"]
