@@ -1,6 +1,6 @@
 """Finds standing policies: texts that tell the agent how to behave from now on (DSC-12, DSC-60).
 
-The table `RULES` has the name, description and pattern of each.  A policy addresses the agent (an
+The table `RULES` has the name and patterns of each.  A policy addresses the agent (an
 imperative at the start of a clause, the second person, or "we always …") and is meant to last:
 *always*, *never*, *from now on*, *whenever you*, *you must*.  Texts that change the agent's role,
 cancel its instructions or look like prompt markup are policies without such a word.  A bare
@@ -237,7 +237,6 @@ class Rule:
     """One form of policy, at the start of a line or a clause, or anywhere in the text."""
 
     name: str
-    finds: str
     where: _Where
     pattern: str
 
@@ -265,9 +264,9 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
 
-def _rule(name: str, finds: str, where: _Where, *patterns: str) -> Rule:
+def _rule(name: str, where: _Where, *patterns: str) -> Rule:
     front = {"line": _LINE, "clause": FRONT, "anywhere": r"\b"}[where]
-    return Rule(name, finds, where, f"{front}(?:{'|'.join(patterns)})")
+    return Rule(name, where, f"{front}(?:{'|'.join(patterns)})")
 
 
 _JOINED = 4  # lines
@@ -287,9 +286,8 @@ _ANY_ORDERS = rf"(?:{_ORDERS}|prompts?|rules?|directives?|orders|commands|polic(
 _TALK = any_of("answers? repl(?:y|ies) responses? messages? prompts? sessions? turns? commits?")
 
 RULES = (
-    _rule(
+    _rule(  # `system:`, `### Instructions`, `[INST]`, `<|im_start|>`: the markup of a prompt
         "prompt_markup",
-        "`system:`, `### Instructions`, `[INST]`, `<|im_start|>`: the markup of a prompt",
         "line",
         r"[<\[#]*+ ?(?:system|assistant)(?: (?:prompt|message|note|instructions?))?"
         r"[\"'*_]* ?[:\]>|}]",
@@ -299,26 +297,23 @@ RULES = (
         rf"(?:system )?(?:prompt|message|orders|{_ORDERS})[*_]* ?:",
         r".*?(?:(?<!\w)\[/?inst\]|<</?sys>>|<\|\w{1,20}\|>|</?(?:system|developer|instructions)>)",
     ),
-    _rule(
+    _rule(  # “ignore all previous instructions”, “forget what you were told”
         "ignore_instructions",
-        "“ignore all previous instructions”, “disregard your rules”, “forget what you were told”",
         "anywhere",
         rf"{_UNDO}(?= (?:{_WORD} ){{0,4}}?{_OF_NOW}\b)(?: {_WORD}){{0,5}}? {_ANY_ORDERS}\b",
         rf"{_UNDO} (?:all|any|every|the|these|those)(?: {_WORD}){{0,2}}? {_ORDERS}(?<=s)\b",
         rf"{_UNDO} (?:everything|anything|all|what|whatever)(?: {_WORD}){{0,4}}?"
         r" (?:above|told|said|so far|before this)\b",
     ),
-    _rule(
+    _rule(  # “ignore instructions” as an imperative, whoever's they are; “obey these rules”
         "ignore_at_start",
-        "“ignore instructions” as an imperative, whoever's they are; “obey these rules”",
         "clause",
         rf"{_UNDO}(?: {_WORD}){{0,4}}? {_ORDERS}\b",
         rf"{_UNDO}(?: {_WORD}){{0,3}}? (?:above|previous)(?:\W*+\Z|,? and\b)",
         rf"(?:follow|obey) (?:only )?(?:these|my|the following)(?: {_WORD})? {_ANY_ORDERS}\b",
     ),
-    _rule(
+    _rule(  # “act as …”, “you are a …”, “pretend to be …”, “your role is …”
         "role",
-        "“act as …”, “you are a …”, “pretend to be …”, “your role is …”",
         "clause",
         r"(?:act|behave|speak|talk|role-?play|pose) (?:as|like) (?:if|though|an?|the|my)\b",
         r"(?:pretend|imagine)(?: that)? (?:to be|you)\b",
@@ -327,9 +322,8 @@ RULES = (
         r"your (?:new |only |main |sole |real )?(?:role|job|persona|identity|instructions?|rules?"
         r"|purpose|mission|goal|task|priority) (?:is|are|will be)\b",
     ),
-    _rule(
+    _rule(  # “you must”, “you always”, “you are now …”, “your answers must”, “wants you to”
         "second_person",
-        "“you must”, “you always”, “you are now …”, “your answers must”, “wants you to”",
         "anywhere",
         r"(?<!if )you (?:(?:also|really|absolutely|then|now|therefore|still) )?"
         rf"(?:{MUST}|always|never)\b",
@@ -341,46 +335,40 @@ RULES = (
         r"(?:wants?|needs?|expects?|asks?|asked|tells?|told|requires?|instructs?|orders?|like)"
         r" you (?:to|not to|never|always)\b",
     ),
-    _rule(
+    _rule(  # “from now on”, “from this point on”, “going forward”, “henceforth”
         "from_now_on",
-        "“from now on”, “from this point on”, “going forward”, “henceforth”",
         "anywhere",
         r"from (?:now|here|today|this (?:point|moment|turn|message)) (?:on|onwards?|forward)\b",
         r"(?:going|moving) forward\b|henceforth\b|until further notice\b",
         rf"(?:in|for) all (?:future|subsequent|later|further) (?:\w+ )?(?:{_TALK}|tasks)\b",
         r"for the rest of (?:this|the|our) (?:conversation|session|chat)\b",
     ),
-    _rule(
+    _rule(  # “in future, use …”, “next time, …”, “use … in future”
         "in_future",
-        "“in future, use …”, “next time, …”, “use … in future”",
         "clause",
         r"(?:in (?:the )?future|next time|hereafter|(?:as of|starting) (?:now|today)|for now on),?"
         rf" (?:{DO}|{EVER_DO}|do not|don't|you|please)",
         rf"{DO}.* in future\W*+\Z",
     ),
-    _rule(
+    _rule(  # “every time you …”, “whenever you …”, “if you ever …”
         "every_time_you",
-        "“every time you …”, “whenever you …”, “if you ever …”",
         "anywhere",
         r"(?:whenever|(?:every|each|any) ?time(?: that)?|at any time|as soon as) you\b",
         r"(?:if|when|should|before|after) you ever\b",
     ),
-    _rule(
+    _rule(  # “always …”, “never …” with an imperative
         "always_never",
-        "“always …”, “never …” with an imperative",
         "clause",
         EVER_DO,
         rf"(?:(?:be|stay|remain|keep|to)|let us|let's|lets) {EVER} [a-z]",
     ),
-    _rule(
+    _rule(  # “Always: run …”, “'never' commit …”: the same with something in between
         "always_set_apart",
-        "“Always: run …”, “'never' commit …”: the same with something in between",
         "line",
         rf"{FRONT}{EVER}[\"'*_)\]]*(?: ?[:,;\u2014.-]+)?(?: \([^()]{{0,40}}\))?[ \u2014][\"']?{DO}",
     ),
-    _rule(
+    _rule(  # “before committing, always …”, “whenever a test fails, rerun …”, “if you …, do …”
         "always_after_condition",
-        "“before committing, always …”, “whenever a test fails, rerun …”, “if you …, do …”",
         "clause",
         r"(?:before|after|when|while|whenever|once|until|if|unless|for|in|on|at|with|as|to)\b"
         rf"(?:[^,]*+,)+? (?:then |please |you |and )*+{EVER_DO}",
@@ -389,9 +377,8 @@ RULES = (
         rf"{EVER},? (?:before|after|when|if|on|for)\b[^,]*+, {DO}",
         rf".*\b(?:so|therefore|hence|please),? {EVER_DO}",
     ),
-    _rule(
+    _rule(  # “do not ever …”, “don't … under any circumstances”, “never … without asking”
         "do_not_ever",
-        "“do not ever …”, “don't … under any circumstances”, “never … without asking”",
         "clause",
         r"(?:do not|don't|dont)(?: you)? (?:ever|dare|under any|in any case|at any time)\b",
         r"(?:do not|don't|dont|never)\b.*\b(?:ever|under any circumstances?|in any case"
@@ -400,39 +387,34 @@ RULES = (
         r"(?:under no circumstances|on no account|at no time|by no means),?"
         r" (?!(?:is|are|was|were|do|does|did|will|can|has|have)\b)[a-z]",
     ),
-    _rule(
+    _rule(  # “use tabs always”, “run lint before you commit”, “sign off in every message”
         "imperative_to_last",
-        "“use tabs always”, “run lint before you commit”, “sign off in every message”",
         "clause",
         rf"{DO}.*\b{_TO_LAST}\W*+\Z",
         rf"{DO}.*\b(?:whenever you|(?:every|each) time you|(?:before|after|when|once) {YOU_DO})\b",
         rf"{DO}.*\b(?:before|after|on|in|with|for|at the \w+ of) (?:each|every|all|any) {_TALK}\b",
         rf"(?:only ever|at all times,?|without exception,?|no matter what,?) {DO}",
     ),
-    _rule(
+    _rule(  # “we always use …”, “I must never …”, “our rule is to never …”: the agent is one of us
         "we_always",
-        "“we always use …”, “I must never …”, “our rule is to never …”: the agent is one of us",
         "anywhere",
         rf"(?:we|i) (?:(?:{MUST}|will) )?{EVER} {DO}",
         rf"(?:our|the|my) (?:rule|policy|convention|custom) is (?:to )?{EVER}\b",
     ),
-    _rule(
+    _rule(  # “make sure to always …”, “remember to never …”, “it is important to always …”
         "see_to_it",
-        "“make sure to always …”, “remember to never …”, “it is important to always …”",
         "anywhere",
         r"(?:remember|sure|certain|try|careful|care|important|essential|crucial|vital|mandatory"
         rf"|required|instructed|told|asked)(?: that)? (?:to )?{EVER} [a-z]",
     ),
-    _rule(
+    _rule(  # “the assistant must always …”, “Codex should never …”
         "assistant_must",
-        "“the assistant must always …”, “Codex should never …”",
         "anywhere",
         r"(?:assistants?|agents?|codex|chatgpt|claude|copilot|ai|llm|model)"
         rf" (?:must|shall|should|ha(?:s|ve) to|needs? to|is to|are to) {EVER}\b",
     ),
-    _rule(
+    _rule(  # “as a rule, …”, “house rule: …”, “standing instruction: …”
         "as_a_rule",
-        "“as a rule, …”, “house rule: …”, “standing instruction: …”",
         "clause",
         r"as a (?:general |standing |strict )?(?:rule|policy|matter of (?:policy|principle))\b",
         r"(?:the |a |our |my )?(?:house|standing|golden|permanent)"

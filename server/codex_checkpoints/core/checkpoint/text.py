@@ -18,7 +18,6 @@ class Rule:
     """One kind of secret; it is searched for only in texts with one of the lower-case `hints`."""
 
     name: str
-    finds: str
     hints: tuple[str, ...]
     source: str
     flags: re.RegexFlag
@@ -141,23 +140,20 @@ _RANDOM = r"""
 """After the prefix there is a piece that is no word: `sk-…` also begins CSS classes."""
 
 
-def _rule(
-    name: str, finds: str, hints: tuple[str, ...], pattern: str, flags: re.RegexFlag = _ANY_CASE
-) -> Rule:
-    return Rule(name, finds, hints, pattern, flags | re.VERBOSE)
+def _rule(name: str, hints: tuple[str, ...], pattern: str, flags: re.RegexFlag = _ANY_CASE) -> Rule:
+    return Rule(name, hints, pattern, flags | re.VERBOSE)
 
 
-def _key(name: str, finds: str, hints: tuple[str, ...], pattern: str) -> Rule:
+def _key(name: str, hints: tuple[str, ...], pattern: str) -> Rule:
     """Return a rule for keys with a known beginning."""
-    return _rule(name, finds, hints, rf"{_START} (?P<secret> {pattern} )", re.ASCII)
+    return _rule(name, hints, rf"{_START} (?P<secret> {pattern} )", re.ASCII)
 
 
 _NAMES_HINTS = ("token", "credential", "pass", "pwd", "secret", "key")
 
 RULES = (
-    _rule(
+    _rule(  # a PEM or PGP block, to its end or to the end of the text
         "private_key",
-        "a PEM or PGP block with a private key, to its end or to the end of the text",
         ("private key",),
         r"""
         (?P<secret> -----BEGIN[ ](?:[A-Z0-9]{1,12}[ ]){0,3}PRIVATE[ ]KEY(?:[ ]BLOCK)?-----
@@ -167,9 +163,8 @@ RULES = (
           (?: -----END[A-Z0-9 ]{0,50}----- )? )
         """,
     ),
-    _rule(
+    _rule(  # a header `Authorization: Bearer …`, `Basic …`, `Token …`
         "authorization",
-        "the credentials of an `Authorization: Bearer …`, `Basic …` or `Token …` header",
         ("authorization",),
         rf"""
         authorization {_QUOTE}? \s{{0,3}} [:=] \s{{0,3}} {_QUOTE}?
@@ -178,42 +173,37 @@ RULES = (
                       | (?= {_WORD}++ (?: ["'`\\\n] | \Z ) ) ) {_WORD}{{6,}}+ )
         """,
     ),
-    _rule(
+    _rule(  # a bearer token anywhere else: 16 characters or more with a digit
         "bearer",
-        "a bearer token anywhere else: 16 characters or more with a digit",
         ("bearer",),
         r"""
         (?<![a-z]) bearer \s{1,3}
         (?P<secret> (?= [a-z._~+/-]*+ [0-9] ) [a-z0-9._~+/-]{16,}+ =*+ )
         """,
     ),
-    _rule(
+    _rule(  # the 40 characters of an AWS secret access key behind its name
         "aws_secret_key",
-        "the 40 characters of an AWS secret access key behind its name",
         ("secret",),
         rf"secret_?access_?key {_BECOMES} {_QUOTE}? (?P<secret> [a-z0-9/+]{{40}} (?![a-z0-9/+]) )",
     ),
-    _rule(
+    _rule(  # `password: "…"`, `token = …`; without quotes not only letters
         "assignment",
-        '`password: "…"`, `token = …`: 6 characters or more, without quotes not only letters',
         _NAMES_HINTS,
         rf"""
         {_NAME} {_BECOMES} (?P<quote> {_QUOTE} )? {_PLAUSIBLE}
         (?P<secret> (?(quote) {_QUOTED} | {_NOT_CODE} {_NOT_A_NUMBER} {_TELLING} {_BARE} ) )
         """,
     ),
-    _rule(
+    _rule(  # `API_KEY=…` in capitals without spaces, as shells write it: 6 characters or more
         "environment",
-        "`API_KEY=…` in capitals without spaces, as shells write it: 6 characters or more",
         _NAMES_HINTS,
         rf"""
         (?-i: PASSWORD | PASSWD | PASSPHRASE | _PASS | PWD | SECRET | TOKEN | [A-Z]_?KEY )
         = {_PLAUSIBLE} {_NOT_CODE} {_NOT_A_CONSTANT} (?P<secret> {_BARE} )
         """,
     ),
-    _rule(
+    _rule(  # `--token …`, `--password=…`: 6 characters or more, after a space not only letters
         "option",
-        "`--token …`, `--password=…`: 6 characters or more, after a space not only letters",
         _NAMES_HINTS,
         rf"""
         (?<![\w-]) -- [a-z-]{{0,30}}? {_NAME} (?: (?P<equals> = ) | \s{{1,3}} )
@@ -222,9 +212,8 @@ RULES = (
                       | {_NOT_CODE} {_NOT_A_CONSTANT} (?(equals) | {_TELLING} ) {_BARE} ) )
         """,
     ),
-    _rule(
+    _rule(  # user and password of `scheme://user:password@host`; scheme and host stay
         "url_password",
-        "user and password of `scheme://user:password@host`; scheme and host stay",
         ("://",),
         r"""
         (?<=[a-z0-9])://
@@ -232,69 +221,51 @@ RULES = (
         @ (?=[\w\[$<{-])
         """,
     ),
-    _rule(
+    _rule(  # user and password of `curl -u user:password`
         "curl_user",
-        "user and password of `curl -u user:password`",
         ("curl",),
         r"""
         \bcurl\b [^\n|;]{0,200}? \s (?: -u | --user ) [\s=]{0,2} ["']?
         (?P<secret> [^\s:"'$<{]{1,64} : (?![$<{*]) [^\s"']{3,}+ )
         """,
     ),
-    _key(
-        "openai_or_anthropic",
-        "`sk-…`, `sk-proj-…`, `sk-ant-…` and others that begin so",
-        ("sk-",),
-        rf"sk- {_RANDOM} {_BLOB}{{16,}}+",
-    ),
+    _key("openai_or_anthropic", ("sk-",), rf"sk- {_RANDOM} {_BLOB}{{16,}}+"),
     _key(
         "github",
-        "`ghp_…`, `gho_…`, `ghu_…`, `ghs_…`, `ghr_…`, `github_pat_…`",
         ("gho_", "ghp_", "ghr_", "ghs_", "ghu_", "github_pat_"),
         r"(?: gh[oprsu]_[A-Za-z0-9]{20,}+ | github_pat_[A-Za-z0-9_]{20,}+ )",
     ),
     _key(
         "gitlab",
-        "`glpat-…` and GitLab's other tokens",
         ("gl",),
         rf"gl(?: pat | ptt | rt | dt | oas | cbt | agent | ft | imt | soat )- {_BLOB}{{16,}}+",
     ),
-    _key(
-        "slack",
-        "`xoxb-…` and Slack's other tokens",
-        ("xox", "xapp-"),
-        r"(?: xox[abceoprs]- | xapp-[0-9]- ) [A-Za-z0-9-]{10,}+",
-    ),
-    _rule(
+    _key("slack", ("xox", "xapp-"), r"(?: xox[abceoprs]- | xapp-[0-9]- ) [A-Za-z0-9-]{10,}+"),
+    _rule(  # the path of a Slack webhook
         "slack_webhook",
-        "the path of a Slack webhook",
         ("hooks.slack.com",),
         r"hooks\.slack\.com/(?:services|triggers|workflows)/ (?P<secret> [a-z0-9/_-]{20,}+ )",
     ),
     _key(
         "google",
-        "`AIza…`, `ya29.…`, `GOCSPX-…`",
         ("aiza", "ya29.", "gocspx-"),
         rf"(?: AIza{_BLOB}{{30,}}+ | ya29\.{_BLOB}{{20,}}+ | GOCSPX-{_BLOB}{{20,}}+ )",
     ),
     _key(
         "aws_key_id",
-        "`AKIA…`, `ASIA…`",
         ("akia", "asia", "abia", "acca"),
         r"(?: AKIA | ASIA | ABIA | ACCA ) [A-Z0-9]{16} (?![A-Za-z0-9])",
     ),
-    _key("npm", "`npm_…`", ("npm_",), r"npm_[A-Za-z0-9]{30,}+"),
-    _key("pypi", "`pypi-…`", ("pypi-",), rf"pypi- {_RANDOM} {_BLOB}{{32,}}+"),
+    _key("npm", ("npm_",), r"npm_[A-Za-z0-9]{30,}+"),
+    _key("pypi", ("pypi-",), rf"pypi- {_RANDOM} {_BLOB}{{32,}}+"),
     _key(
         "stripe",
-        "`sk_live_…`, `rk_live_…`, the test ones, `whsec_…`",
         ("sk_", "rk_", "whsec_"),
         r"(?: [rs]k_(?:live|test)_[A-Za-z0-9]{10,}+ | whsec_[A-Za-z0-9+/]{20,}+ =*+ )",
     ),
-    _key("hugging_face", "`hf_…`", ("hf_",), r"hf_[A-Za-z0-9]{30,}+"),
+    _key("hugging_face", ("hf_",), r"hf_[A-Za-z0-9]{30,}+"),
     _key(
         "other_vendor",
-        "keys of other services that are known by a long prefix",
         ("sg.", "dop_v1_", "shpat_", "gsk_", "xai-", "hvs.", "dckr_pat_", "lin_api_", "rubygems_"),
         rf"""
         (?: SG\.{_BLOB}{{16,}}+\.{_BLOB}{{16,}}+
@@ -304,7 +275,6 @@ RULES = (
     ),
     _key(
         "jwt",
-        "a JSON Web Token of two parts or more, so one that was cut off too",
         ("eyj",),
         rf"""
         (?<!{_BLOB}) eyJ{_BLOB}{{10,}}+ \. (?: eyJ{_BLOB}{{4,}}+ | {_BLOB}*+ \. {_BLOB}{{10,}}+ )
