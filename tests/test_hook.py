@@ -183,11 +183,8 @@ def test_a_window_that_begins_anew_is_given_how_to_text_and_view(home: Home, sou
 @pytest.mark.parametrize(
     "told",
     [
-        call(source="startup"),
-        call(source="clear"),
-        call("SessionEnd"),
-        call("from the future"),
-        call(source="resume", transcript_path=None),
+        *(call(source="startup"), call(source="clear"), call("SessionEnd")),
+        *(call("from the future"), call(source="resume", transcript_path=None)),
     ],
     ids=["startup", "clear", "another event", "an unknown event", "no file"],
 )
@@ -296,7 +293,6 @@ def test_a_revert_stays_in_the_window_that_it_goes_back_to(
 
 
 def test_a_call_of_a_sub_agent_is_about_its_own_thread(home: Home):
-    home.put(r.rollout(r.session(), TURN))
     child = r.session(thread=thread(2), parent_thread_id=SESSION)
     path = home.put(r.rollout(child, TURN, r.started("t2"), opened(1)), 2)
     own = home.checkpoint(2).with_name
@@ -308,11 +304,9 @@ def test_a_call_of_a_sub_agent_is_about_its_own_thread(home: Home):
     assert [each["turnId"] for each in lines(own("markers.jsonl"))] == ["t1"]
     (event,) = lines(home.state / "audit.jsonl")
     assert (event["type"], event["sessionId"], event["windowId"]) == (
-        "CodexCompacted",
-        thread(2),
-        window_id(1),
+        *("CodexCompacted", thread(2), window_id(1)),
     )
-    assert not home.checkpoint().with_name("receipts.jsonl").exists()
+    assert not receipts(home)
 
 
 @pytest.mark.parametrize(
@@ -337,13 +331,9 @@ def test_a_prompt_is_told_nothing_unless_it_is_asked_for(home: Home):
 
     assert answer(home, prompt) is None
     home.config("injectOnPrompt = true\n")
-    said = answer(home, prompt)
-
     text = expected(home)
-    assert said["hookSpecificOutput"] == {
-        "hookEventName": "UserPromptSubmit",
-        "additionalContext": text,
-    }
+    told = {"hookEventName": "UserPromptSubmit", "additionalContext": text}
+    assert answer(home, prompt) == {"hookSpecificOutput": told}
     grow(home, r.injected(text, role="developer"))
     assert answer(home, prompt) is None
 

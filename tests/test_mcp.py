@@ -13,10 +13,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncGenerator, Generator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Self, TextIO
+from typing import Any, Self
 
 import attrs
 import pytest
@@ -142,30 +142,24 @@ def errors(answers: list[Any]) -> list[tuple[object, int]]:
 # --- the client of the SDK -----------------------------------------------------------------------
 
 
-@pytest.fixture
-def log(tmp_path: Path) -> Generator[TextIO]:
-    """What the server of the SDK's client writes to standard error."""
-    with (tmp_path / "log").open("w", encoding="utf-8") as file:
-        yield file
-
-
 @asynccontextmanager
-async def client(home: Home, log: TextIO) -> AsyncGenerator[ClientSession]:
-    command = ["-m", "codex_checkpoints", "mcp"]
+async def client(home: Home) -> AsyncGenerator[ClientSession]:
     server = StdioServerParameters(
-        command=sys.executable, args=command, env=home.environment(), cwd=home.user
+        command=sys.executable,
+        args=["-m", "codex_checkpoints", "mcp"],
+        env=home.environment(),
+        cwd=home.user,
     )
-    async with (
-        stdio_client(server, errlog=log) as (reading, writing),
-        ClientSession(reading, writing, read_timeout_seconds=WAIT) as session,
-    ):
-        yield session
+    with (home.user / "log").open("w", encoding="utf-8") as log:
+        async with (
+            stdio_client(server, errlog=log) as (reading, writing),
+            ClientSession(reading, writing, read_timeout_seconds=WAIT) as session,
+        ):
+            yield session
 
 
-async def test_the_client_of_the_sdk_shakes_hands_and_lists_two_tools(
-    home: Home, log: TextIO
-) -> None:
-    async with client(home, log) as session:
+async def test_the_client_of_the_sdk_shakes_hands_and_lists_two_tools(home: Home) -> None:
+    async with client(home) as session:
         hello = await session.initialize()
         listed = await session.list_tools()
         await session.send_ping()
@@ -184,10 +178,8 @@ async def test_the_client_of_the_sdk_shakes_hands_and_lists_two_tools(
     assert (method.value.code, tool.value.code) == (-32601, -32602)
 
 
-async def test_the_client_of_the_sdk_reads_the_memory_and_adds_to_it(
-    home: Home, log: TextIO
-) -> None:
-    async with client(home, log) as session:
+async def test_the_client_of_the_sdk_reads_the_memory_and_adds_to_it(home: Home) -> None:
+    async with client(home) as session:
         await session.initialize()
         before = await session.call_tool("memory.read", {"limit": 3}, meta=META)
         accepted = [
@@ -208,8 +200,8 @@ async def test_the_client_of_the_sdk_reads_the_memory_and_adds_to_it(
     assert "- login.limit: auth.py locks" in after.structured_content["view"]
 
 
-async def test_a_client_that_goes_away_leaves_no_process_behind(home: Home, log: TextIO) -> None:
-    async with client(home, log) as session:
+async def test_a_client_that_goes_away_leaves_no_process_behind(home: Home) -> None:
+    async with client(home) as session:
         await session.initialize()
         await session.call_tool("memory.read", {}, meta=META)
         began = time.monotonic()
@@ -379,12 +371,13 @@ def test_blank_lines_and_a_last_line_without_an_end_are_fine(home: Home) -> None
 def test_a_batch_is_answered_where_the_revision_has_them(home: Home) -> None:
     told = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'
     batch = b"[" + b",".join([request("ping"), told, b"3", request("no", number=2)]) + b"]"
-    hello = initialize("2025-03-26")
-    _, answers, after = speak(home, hello, batch, b"[" + told + b"]", request("ping"))
+    _, answers, after, empty = speak(
+        home, initialize("2025-03-26"), batch, b"[" + told + b"]", request("ping"), b"[]"
+    )
 
     assert [answer["id"] for answer in answers] == [1, None, 2]
     assert after["id"] == 1
-    assert errors(speak(home, hello, b"[]")[1:]) == [(None, -32600)]
+    assert errors([empty]) == [(None, -32600)]
     assert errors(speak(home, initialize("2024-11-05"), batch)[1:]) == [(None, -32600)]
 
 
@@ -587,12 +580,11 @@ def test_a_limit_that_is_none_is_refused(home: Home, limit: object) -> None:
 
 
 def test_a_receipt_tells_what_was_handed_over_without_its_text(home: Home) -> None:
-    got = result(home, "memory.read", {})
+    text = result(home, "memory.read", {})["structuredContent"]["view"].encode()
     result(home, "memory.read", {}, {"threadId": ONE})
 
-    data = (home.checkpoint().parent / "receipts.jsonl").read_bytes()
+    data = home.checkpoint().with_name("receipts.jsonl").read_bytes()
     first, second = (json.loads(line) for line in data.splitlines())
-    text = got["structuredContent"]["view"].encode()
     assert first.pop("at").endswith("Z")
     assert first == {
         "door": "memory.read",
@@ -761,24 +753,17 @@ def test_a_defect_in_one_call_is_told_without_its_text_and_is_not_the_end(
 def test_an_answer_that_is_no_json_is_a_defect_of_one_call_too(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def strange(*_: object) -> Json:
-        return {"text": "\udcff"}
+    monkeypatch.setattr(mcp_calls, "_result", lambda *_: {"text": "\udcff"})
 
-    door = mcp.Door(str(home.root), None)
-    monkeypatch.setattr(mcp_calls, "_result", strange)
-    broken = door.answer(calling("memory.read", {}))
-    door.close()
+    (broken,) = speak(home, calling("memory.read", {}))
 
-    assert broken == b'{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"TypeError"}}'
+    assert broken["error"] == {"code": -32603, "message": "TypeError"}
 
 
 def test_a_home_that_no_answer_could_name_is_told() -> None:
-    door = mcp.Door("\udcff", None)
+    answer = mcp.Door("\udcff", None).answer(calling("memory.read", {}))
 
-    answer = door.answer(calling("memory.read", {}))
-
-    assert answer is not None
-    assert b"not the name of a folder" in answer
+    assert b"not the name of a folder" in (answer or b"")
 
 
 @pytest.mark.parametrize(
