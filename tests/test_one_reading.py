@@ -93,9 +93,7 @@ def go_on_with(path: Path) -> None:
 
 
 @pytest.mark.parametrize("into", ["new", "in-place", "preview"])
-def test_a_cold_compaction_or_preview_reads_the_file_once(
-    home: Home, large: bytes, into: str
-) -> None:
+def test_a_cold_compaction_or_preview_reads_the_file_once(home: Home, large: bytes, into: str):
     path = home.put(large)
 
     with counted(path) as count, home.house(fresh=False) as house:
@@ -109,7 +107,7 @@ def test_a_cold_compaction_or_preview_reads_the_file_once(
 
 
 @pytest.mark.parametrize("meant", [thread(1)[:20], thread(1).upper(), "path"])
-def test_it_does_so_however_the_session_is_named(home: Home, large: bytes, meant: str) -> None:
+def test_it_does_so_however_the_session_is_named(home: Home, large: bytes, meant: str):
     path = home.put(large)
     named = str(path) if meant == "path" else meant
 
@@ -119,7 +117,7 @@ def test_it_does_so_however_the_session_is_named(home: Home, large: bytes, meant
     assert is_once(count, path)
 
 
-def test_at_the_command_line_it_is_read_once(home: Home, large: bytes) -> None:
+def test_at_the_command_line_it_is_read_once(home: Home, large: bytes):
     path = home.put(large)
     folders = ["--codex-home", str(home.root), "--state-dir", str(home.state)]
 
@@ -133,7 +131,7 @@ def test_at_the_command_line_it_is_read_once(home: Home, large: bytes) -> None:
 @pytest.mark.parametrize("used", [False, True])
 def test_a_session_of_the_index_is_compacted_with_one_reading(
     home: Home, large: bytes, *, used: bool
-) -> None:
+):
     path = home.put(large)
     with home.house() as house:
         if used:  # then it is kept where its reader stands
@@ -145,7 +143,7 @@ def test_a_session_of_the_index_is_compacted_with_one_reading(
     assert is_once(count, path)
 
 
-def test_what_was_added_since_is_all_that_is_read_besides(home: Home, large: bytes) -> None:
+def test_what_was_added_since_is_all_that_is_read_besides(home: Home, large: bytes):
     path = home.put(large)
     with home.house() as house:
         house.sessions.show(thread(1))
@@ -156,7 +154,7 @@ def test_what_was_added_since_is_all_that_is_read_besides(home: Home, large: byt
     assert is_once(count, path)
 
 
-def test_taking_back_in_place_reads_the_file_once(home: Home, large: bytes) -> None:
+def test_taking_back_in_place_reads_the_file_once(home: Home, large: bytes):
     path = home.put(large)
     with home.house() as house:
         done = compacting(house.sessions).compact(asked("in-place"))
@@ -190,9 +188,7 @@ def seen(sessions: Sessions) -> Compacting:
 
 
 @pytest.mark.parametrize("form", [".jsonl", ".jsonl.zst"])
-def test_what_was_heard_on_the_way_gives_the_same_record(
-    home: Home, large: bytes, form: str
-) -> None:
+def test_what_was_heard_on_the_way_gives_the_same_record(home: Home, large: bytes, form: str):
     home.put(compressed(large) if form.endswith("zst") else large, form=form)
 
     cold, warm = installed(home, unseen), installed(home, seen)
@@ -201,7 +197,7 @@ def test_what_was_heard_on_the_way_gives_the_same_record(
     assert cold.source.prefix == f"sha256:{hashlib.sha256(large).hexdigest()}"
 
 
-def test_a_session_on_top_of_another_is_heard_with_its_base(home: Home) -> None:
+def test_a_session_on_top_of_another_is_heard_with_its_base(home: Home):
     base = rollout(session(thread=thread(2)), turn(user("Fix the login."), assistant(WORK)))
     home.put(base, 2)
     start = base.count(b"\n")
@@ -218,7 +214,7 @@ def test_a_session_on_top_of_another_is_heard_with_its_base(home: Home) -> None:
 @pytest.mark.parametrize("another", [False, True])
 def test_what_comes_behind_or_instead_of_what_was_heard_counts(
     home: Home, large: bytes, another: bool
-) -> None:
+):
     path = home.put(large)
     other = turn(user("Now the docs."), assistant(WORK), tokens(9_000))
     with home.house(fresh=False) as house:
@@ -241,7 +237,7 @@ def test_what_comes_behind_or_instead_of_what_was_heard_counts(
     assert ("Fix the login." in str(done.built.items)) is not another
 
 
-def test_a_history_of_before_is_brought_back_from_one_pass(home: Home, large: bytes) -> None:
+def test_a_history_of_before_is_brought_back_from_one_pass(home: Home, large: bytes):
     path = home.put(large.removesuffix(b"\n"))  # what is installed begins by ending this line
     with home.house() as house:
         old = history_of(house.sessions, thread(1))
@@ -277,7 +273,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @given(data=SESSIONS, more_data=st.binary(max_size=20))
 def test_who_listens_comes_to_what_a_reading_of_their_own_would_find(
     place: Path, data: bytes, more_data: bytes
-) -> None:
+):
     place.write_bytes(data)
     reader, path = FileReader(), str(place)
     heard = FirstPass(reader, path, nowhere, digest=Fingerprint())
@@ -298,7 +294,7 @@ def test_who_listens_comes_to_what_a_reading_of_their_own_would_find(
 @given(data=SESSIONS, lines=st.integers(0, 60))
 def test_what_stands_in_front_of_a_cut_is_what_a_shorter_file_tells(
     place: Path, data: bytes, lines: int
-) -> None:
+):
     ends = [0, *(at + 1 for at, byte in enumerate(data) if byte == 0x0A)]
     cut = ends[min(lines, len(ends) - 1)]
     place.write_bytes(data)

@@ -26,24 +26,24 @@ def pinned(folder: Path, start: int, end: int, text: str = KEY) -> str | None:
     return pinned_now(Workspace(), str(folder), Pin("shop.pem", start, end)).content
 
 
-def test_lines_out_of_the_middle_of_a_key_show_none_of_it(tmp_path: Path) -> None:
+def test_lines_out_of_the_middle_of_a_key_show_none_of_it(tmp_path: Path):
     assert pinned(tmp_path, 3, 4) == MARK
 
 
-def test_lines_beside_a_key_stay(tmp_path: Path) -> None:
+def test_lines_beside_a_key_stay(tmp_path: Path):
     assert pinned(tmp_path, 4, 6) == f"{MARK}\nport = 80\n"
     assert pinned(tmp_path, 1, 3) == f"# of the shop\n{MARK}"
     assert pinned(tmp_path, 6, 6) == "port = 80\n"
 
 
-def test_a_line_whose_name_stands_on_the_one_before_shows_no_secret(tmp_path: Path) -> None:
+def test_a_line_whose_name_stands_on_the_one_before_shows_no_secret(tmp_path: Path):
     told = 'password:\n  "hunter2 and more"\nport: 80\n'
 
     assert pinned(tmp_path, 2, 3, told) == f'  "{MARK}"\nport: 80\n'
 
 
 @given(st.lists(st.sampled_from([KEY, "ghp_" + "A1b2" * 9, "a = 1\n", MARK, '"', "token: ", "x"])))
-def test_what_lies_between_the_secrets_is_what_redacting_leaves(parts: list[str]) -> None:
+def test_what_lies_between_the_secrets_is_what_redacting_leaves(parts: list[str]):
     text = "".join(parts)
     found = secrets(text)
 

@@ -100,9 +100,7 @@ def hostile(kind: Any, *, whole: bool) -> Any:  # noqa: ANN401 - a value of any 
         if width is None or "screen" in inspect.signature(function).parameters
     ],
 )
-def test_no_text_of_a_record_speaks_to_the_terminal(
-    name: str, width: int | None, whole: bool
-) -> None:
+def test_no_text_of_a_record_speaks_to_the_terminal(name: str, width: int | None, whole: bool):
     function = texts()[name]
     kinds = hints(function)
     kinds.pop("return")
@@ -118,11 +116,11 @@ def test_no_text_of_a_record_speaks_to_the_terminal(
     assert CONTROLS.search(COLOURS.sub("", "\n".join(lines))) is None
 
 
-def test_every_kind_of_text_is_asked_for() -> None:
+def test_every_kind_of_text_is_asked_for():
     assert {"restores.detail_lines", "sessions.session_lines", "histories.loss_lines"} <= {*texts()}
 
 
-def test_a_shell_gets_the_id_of_a_session_as_one_word() -> None:
+def test_a_shell_gets_the_id_of_a_session_as_one_word():
     usual = "01a1f865-0000-7000-8000-000000000001"
 
     assert resume(usual) == f"codex resume {usual}"
@@ -143,14 +141,12 @@ def test_a_shell_gets_the_id_of_a_session_as_one_word() -> None:
         ("Nothing to do.", "Nothing to do."),
     ],
 )
-def test_a_command_within_a_sentence_has_the_folders_that_were_named(
-    sentence: str, told: str
-) -> None:
+def test_a_command_within_a_sentence_has_the_folders_that_were_named(sentence: str, told: str):
     assert Screen(codex_home="/a b").within(sentence) == told
     assert Screen().within(sentence) == sentence
 
 
-def test_a_changed_record_is_told_as_what_it_may_be() -> None:
+def test_a_changed_record_is_told_as_what_it_may_be():
     finding = Fault("changed_record", None, thread(1), None)
     report = Verified(0, 1, 0, 0, (finding,))
 
@@ -174,7 +170,7 @@ def logged(fail: Callable[[], None]) -> str:
     return LogLine("%(levelname)s %(name)s %(message)s").format(record)
 
 
-def test_the_log_tells_of_an_exception_its_places_and_its_type_and_never_its_message() -> None:
+def test_the_log_tells_of_an_exception_its_places_and_its_type_and_never_its_message():
     first, *places = logged(lost).split("\n")
 
     assert first.startswith("ERROR ours ")
@@ -182,7 +178,7 @@ def test_the_log_tells_of_an_exception_its_places_and_its_type_and_never_its_mes
     assert f"{__file__}:" in places[1]
 
 
-def test_what_led_to_an_exception_stands_before_it() -> None:
+def test_what_led_to_an_exception_stands_before_it():
     def because() -> None:
         try:
             lost()
@@ -208,7 +204,7 @@ def test_what_led_to_an_exception_stands_before_it() -> None:
         assert CONTROLS.search(text) is None
 
 
-def test_a_circle_of_exceptions_ends() -> None:
+def test_a_circle_of_exceptions_ends():
     def circle() -> None:
         one, other = ValueError("one"), KeyError("other")
         one.__cause__, other.__cause__ = other, one

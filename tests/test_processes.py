@@ -37,9 +37,7 @@ PROGRAMS = {
 
 @pytest.mark.skipif(not python.FORKS, reason="nothing is forked here")
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
-def test_a_forked_program_does_what_a_new_interpreter_does(
-    tmp_path: Path, program: list[str]
-) -> None:
+def test_a_forked_program_does_what_a_new_interpreter_does(tmp_path: Path, program: list[str]):
     home = Home(tmp_path)
     both: list[tuple[int, bytes, bytes]] = []
     for run in (python.run, subprocess.run):
@@ -59,7 +57,7 @@ def test_a_forked_program_does_what_a_new_interpreter_does(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="groups of POSIX")
-def test_a_forked_program_has_a_group_of_its_own_from_the_first_moment(tmp_path: Path) -> None:
+def test_a_forked_program_has_a_group_of_its_own_from_the_first_moment(tmp_path: Path):
     import os
 
     process = Home(tmp_path).start("watch")

@@ -101,7 +101,7 @@ def refused(code: str, message: str, facts: Json) -> Json:
 # --- one test a method ---------------------------------------------------------------------------
 
 
-def test_initialize_announces_the_server_and_no_documents(own: Home) -> None:
+def test_initialize_announces_the_server_and_no_documents(own: Home):
     with Peer(own.root) as peer:
         result = peer.start()
         assert peer.stop() == 0
@@ -115,7 +115,7 @@ def test_initialize_announces_the_server_and_no_documents(own: Home) -> None:
     )
 
 
-def test_sessions(client: Peer, home: Home) -> None:
+def test_sessions(client: Peer, home: Home):
     whole = client.call("checkpoints/sessions", {})
     first = client.call("checkpoints/sessions", {"limit": 1})
     rest = client.call("checkpoints/sessions", {"limit": 1, "cursor": first["nextCursor"]})
@@ -125,7 +125,7 @@ def test_sessions(client: Peer, home: Home) -> None:
     assert rest == {"items": [two(home)], "nextCursor": None}
 
 
-def test_sessions_of_a_choice(client: Peer) -> None:
+def test_sessions_of_a_choice(client: Peer):
     def titles(**params: object) -> list[str]:
         found = client.call("checkpoints/sessions", params)["items"]
         return [item["title"] for item in found]
@@ -141,7 +141,7 @@ def turn_of(name: str, number: int, task: str, at: str, *, ended: bool) -> Json:
     return told | {"ended": ended, "aborted": False}
 
 
-def test_session(client: Peer, home: Home) -> None:
+def test_session(client: Peer, home: Home):
     answer = client.call("checkpoints/session", {"sessionId": thread(1)[:-2] + "01"})
 
     first, second = "2026-11-20T10:00:04.000Z", "2026-11-20T10:00:14.000Z"
@@ -174,7 +174,7 @@ def test_session(client: Peer, home: Home) -> None:
     assert other["skipped"] == {"not_json": 1}
 
 
-def test_show(client: Peer, home: Home) -> None:
+def test_show(client: Peer, home: Home):
     answer = client.call("checkpoints/show", {"sessionId": thread(1)})
 
     assert answer == {"text": home.checkpoint().read_text(encoding="utf-8")}
@@ -184,7 +184,7 @@ def test_show(client: Peer, home: Home) -> None:
     assert client.call("checkpoints/show", {"sessionId": thread(1), "turnId": "1"}) == at
 
 
-def test_view(client: Peer) -> None:
+def test_view(client: Peer):
     params = {"sessionId": thread(1), "caps": {"maxDonePlanSteps": 0, "maxDecisions": 3}}
 
     assert client.call("checkpoints/view", params) == {
@@ -196,7 +196,7 @@ def test_view(client: Peer) -> None:
     assert f"- why? {SECRET}\n" in at["text"]
 
 
-def test_doctor(client: Peer, home: Home) -> None:
+def test_doctor(client: Peer, home: Home):
     report = client.call("checkpoints/doctor")
 
     (finding,) = report.pop("findings")
@@ -210,7 +210,7 @@ def test_doctor(client: Peer, home: Home) -> None:
     assert finding["code"] == "not_json"
 
 
-def test_every_method_of_the_table_answers(client: Peer) -> None:
+def test_every_method_of_the_table_answers(client: Peer):
     """Whatever is said to it: a method without a handler would be unknown."""
     for method in METHODS:
         message = client.answer(client.ask(method.name, {"neverHeardOf": 1}))
@@ -245,14 +245,14 @@ def test_every_method_of_the_table_answers(client: Peer) -> None:
 )
 def test_what_is_not_there_is_refused_by_every_method_that_shows_it(  # noqa: PLR0917 - a row
     client: Peer, home: Home, code: str, message: str, params: Json, facts: Json
-) -> None:
+):
     wanted = refused(code, message.replace("{root}", str(home.root)), facts)
     for method in ("show", "view") if "turnId" in params else ("session", "show", "view"):
         assert client.error(f"checkpoints/{method}", params) == wanted
 
 
 @pytest.mark.parametrize("path", ["/nowhere/x.jsonl", "/\ud800.jsonl", "/a\0b.jsonl"])
-def test_a_path_without_a_file_is_refused(client: Peer, path: str) -> None:
+def test_a_path_without_a_file_is_refused(client: Peer, path: str):
     told = client.error("checkpoints/show", {"sessionId": path})
 
     assert (told["code"], told["data"]["code"]) == (1, "unreadable_source")
@@ -269,9 +269,7 @@ def test_a_path_without_a_file_is_refused(client: Peer, path: str) -> None:
         ("sessions", {"limit": -1}, "limit"),
     ],
 )
-def test_a_value_that_cannot_be_is_refused(
-    client: Peer, method: str, params: Json, problem: str
-) -> None:
+def test_a_value_that_cannot_be_is_refused(client: Peer, method: str, params: Json, problem: str):
     session = {"sessionId": thread(1)} if method == "view" else {}
     told = client.error(f"checkpoints/{method}", session | params)
 
@@ -280,7 +278,7 @@ def test_a_value_that_cannot_be_is_refused(
     assert found.startswith(problem)
 
 
-def test_params_that_do_not_fit_are_told_with_all_their_problems(client: Peer) -> None:
+def test_params_that_do_not_fit_are_told_with_all_their_problems(client: Peer):
     told = client.error("checkpoints/show", {"turnId": 3, "more": 1})
 
     problems = told["data"]["facts"].pop("problems")
@@ -301,7 +299,7 @@ def test_params_that_do_not_fit_are_told_with_all_their_problems(client: Peer) -
 # --- requests in an unusual order ----------------------------------------------------------------
 
 
-def test_a_request_before_initialized_is_answered(own: Home) -> None:
+def test_a_request_before_initialized_is_answered(own: Home):
     own.put(chat("one"))
 
     with Peer(own.root) as peer:
@@ -312,7 +310,7 @@ def test_a_request_before_initialized_is_answered(own: Home) -> None:
         assert peer.stop() == 0
 
 
-def test_requests_at_once_are_all_answered(client: Peer) -> None:
+def test_requests_at_once_are_all_answered(client: Peer):
     numbers = [
         client.ask("checkpoints/show", {"sessionId": thread(1)})
         if number % 2
@@ -326,13 +324,13 @@ def test_requests_at_once_are_all_answered(client: Peer) -> None:
 
 
 @pytest.mark.parametrize("number", ["text", "", 0, -1, 2**60])
-def test_an_answer_has_the_id_of_its_request(client: Peer, number: object) -> None:
+def test_an_answer_has_the_id_of_its_request(client: Peer, number: object):
     client.send({"id": number, "method": "checkpoints/doctor", "params": {}})
 
     assert client.answer(number)["result"]["sessions"] == 3  # pyright: ignore[reportArgumentType]
 
 
-def test_an_unknown_request_is_told_and_an_unknown_notification_is_not(client: Peer) -> None:
+def test_an_unknown_request_is_told_and_an_unknown_notification_is_not(client: Peer):
     client.notify("checkpoints/neverHeardOf")
 
     assert client.error("checkpoints/neverHeardOf", {})["code"] == -32601
@@ -341,7 +339,7 @@ def test_an_unknown_request_is_told_and_an_unknown_notification_is_not(client: P
 # --- options -------------------------------------------------------------------------------------
 
 
-def test_the_options_of_a_client_choose_folders_and_settings(own: Home, tmp_path: Path) -> None:
+def test_the_options_of_a_client_choose_folders_and_settings(own: Home, tmp_path: Path):
     own.put(rollout(session(thread=thread(1)), turn(user("one"), plan(("a", False), ("b", False)))))
     own.config("[caps]\nmaxOpenPlanSteps = 2\nmaxDecisions = 7")
     (tmp_path / "other").mkdir()
@@ -370,7 +368,7 @@ def test_the_options_of_a_client_choose_folders_and_settings(own: Home, tmp_path
     ],
     ids=lambda options: ascii(options)[:40],
 )
-def test_bad_options_are_left_aside_and_told_by_doctor(own: Home, options: object) -> None:
+def test_bad_options_are_left_aside_and_told_by_doctor(own: Home, options: object):
     own.put(chat("one"))
 
     with Peer(own.root) as peer:
@@ -394,7 +392,7 @@ def observed(own: Home, folder: Path) -> Path:
     return folder / "shop"
 
 
-def test_changes_are_told_and_counted_from_one(own: Home, tmp_path: Path) -> None:
+def test_changes_are_told_and_counted_from_one(own: Home, tmp_path: Path):
     shop = observed(own, tmp_path)
 
     def told(seq: int, number: int, reason: str) -> Json:
@@ -421,7 +419,7 @@ def test_changes_are_told_and_counted_from_one(own: Home, tmp_path: Path) -> Non
         assert peer.stop() == 0
 
 
-def test_two_servers_both_tell_of_a_change(own: Home, tmp_path: Path) -> None:
+def test_two_servers_both_tell_of_a_change(own: Home, tmp_path: Path):
     """Whichever stores the checkpoint first, both windows have to hear of it."""
     shop = observed(own, tmp_path)
 
@@ -456,7 +454,7 @@ def drained(peer: Peer, within: float = 0) -> list[Json]:
 @pytest.mark.parametrize("look", ["begin", "drain"])
 def test_a_look_that_fails_is_told_and_the_next_one_finds_what_it_missed(
     own: Home, tmp_path: Path, look: str
-) -> None:
+):
     own.put(chat("one"))
     program = f"""
         from codex_checkpoints.service.following import Follower
@@ -504,7 +502,7 @@ def progress(peer: Peer, token: object) -> Json:
     return params["value"]
 
 
-def test_the_first_index_reports_how_far_it_is(many: Home, tmp_path: Path) -> None:
+def test_the_first_index_reports_how_far_it_is(many: Home, tmp_path: Path):
     with Peer(many.root, "--state-dir", str(tmp_path / "state")) as peer:
         peer.start()
         number = peer.ask("checkpoints/sessions", {"limit": 1, "workDoneToken": "t"})
@@ -526,9 +524,7 @@ def test_the_first_index_reports_how_far_it_is(many: Home, tmp_path: Path) -> No
     assert reports[-1]["message"] == "1500 of 1500 session files"
 
 
-def test_an_index_that_is_under_way_reports_to_whoever_comes_later(
-    many: Home, tmp_path: Path
-) -> None:
+def test_an_index_that_is_under_way_reports_to_whoever_comes_later(many: Home, tmp_path: Path):
     with Peer(many.root, "--state-dir", str(tmp_path / "state")) as peer:
         peer.start()
         first = peer.ask("checkpoints/sessions", {"limit": 1})
@@ -540,7 +536,7 @@ def test_an_index_that_is_under_way_reports_to_whoever_comes_later(
         assert "result" in peer.answer(second)
 
 
-def test_the_first_index_can_be_cancelled_and_asked_for_again(many: Home, tmp_path: Path) -> None:
+def test_the_first_index_can_be_cancelled_and_asked_for_again(many: Home, tmp_path: Path):
     with Peer(many.root, "--state-dir", str(tmp_path / "state")) as peer:
         number = peer.ask("checkpoints/sessions", {"workDoneToken": "t"})
         assert progress(peer, "t")["kind"] == "begin"
@@ -555,7 +551,7 @@ def test_the_first_index_can_be_cancelled_and_asked_for_again(many: Home, tmp_pa
         assert peer.log == []
 
 
-def test_cancelling_what_is_done_or_unknown_changes_nothing(client: Peer) -> None:
+def test_cancelling_what_is_done_or_unknown_changes_nothing(client: Peer):
     number = client.ask("checkpoints/doctor")
     client.answer(number)
     client.notify("$/cancelRequest", {"id": number})
@@ -574,7 +570,7 @@ def children(pid: int) -> list[str]:
     return found
 
 
-def test_shutdown_and_exit_end_the_process_with_0_and_leave_no_child(own: Home) -> None:
+def test_shutdown_and_exit_end_the_process_with_0_and_leave_no_child(own: Home):
     own.put(chat("one"))
 
     with Peer(own.root) as peer:
@@ -588,9 +584,7 @@ def test_shutdown_and_exit_end_the_process_with_0_and_leave_no_child(own: Home) 
     assert not list(own.state.glob("index.sqlite-*"))
 
 
-def test_a_shutdown_in_the_middle_of_the_first_index_ends_the_process(
-    many: Home, tmp_path: Path
-) -> None:
+def test_a_shutdown_in_the_middle_of_the_first_index_ends_the_process(many: Home, tmp_path: Path):
     with Peer(many.root, "--state-dir", str(tmp_path / "state")) as peer:
         peer.start()
         number = peer.ask("checkpoints/sessions", {"workDoneToken": "t"})
@@ -603,7 +597,7 @@ def test_a_shutdown_in_the_middle_of_the_first_index_ends_the_process(
 
 @pytest.mark.parametrize("begun", [False, True])
 @pytest.mark.parametrize("last", [b"", b'Content-Length: 1000\r\n\r\n{"jsonrpc"'])
-def test_the_end_of_input_ends_the_process(own: Home, begun: bool, last: bytes) -> None:
+def test_the_end_of_input_ends_the_process(own: Home, begun: bool, last: bytes):
     own.put(chat("one"))
 
     with Peer(own.root) as peer:
@@ -618,7 +612,7 @@ def test_the_end_of_input_ends_the_process(own: Home, begun: bool, last: bytes) 
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
-def test_a_parent_that_is_killed_takes_the_server_with_it(own: Home) -> None:
+def test_a_parent_that_is_killed_takes_the_server_with_it(own: Home):
     own.put(chat("one"))
     program = f"""
 import subprocess, sys, time
@@ -662,7 +656,7 @@ def changed(folder: Path, program: str) -> dict[str, str]:
     return {"PYTHONPATH": os.pathsep.join([str(folder), str(SERVER)])}
 
 
-def test_a_stray_print_does_not_reach_the_client(own: Home, tmp_path: Path) -> None:
+def test_a_stray_print_does_not_reach_the_client(own: Home, tmp_path: Path):
     own.put(chat("one"))
     env = changed(
         tmp_path,
@@ -687,7 +681,7 @@ def test_a_stray_print_does_not_reach_the_client(own: Home, tmp_path: Path) -> N
         assert "a stray line\n" in peer.log
 
 
-def test_nothing_that_a_session_says_is_in_the_log(own: Home) -> None:
+def test_nothing_that_a_session_says_is_in_the_log(own: Home):
     fill(own)
     own.put(b"no zstd at all " + SECRET.encode(), 4, form=".jsonl.zst")
     own.put(rollout(session(thread=thread(5)), raw(f'{{"{SECRET}\n'.encode())), 5)
@@ -709,7 +703,7 @@ def test_nothing_that_a_session_says_is_in_the_log(own: Home) -> None:
     assert "Traceback" not in log
 
 
-def test_a_defect_is_an_error_without_paths_and_the_server_lives(own: Home, tmp_path: Path) -> None:
+def test_a_defect_is_an_error_without_paths_and_the_server_lives(own: Home, tmp_path: Path):
     own.put(chat("one"))
     env = changed(
         tmp_path,
@@ -780,7 +774,7 @@ def asking(method: str, params: bytes) -> bytes:
     ],
     ids=lambda body: body[:60].decode(errors="replace").encode("ascii", "replace").decode(),
 )
-def test_whatever_is_said_the_next_request_is_answered(client: Peer, body: bytes) -> None:
+def test_whatever_is_said_the_next_request_is_answered(client: Peer, body: bytes):
     client.send_bytes(body)
 
     assert client.call("checkpoints/doctor")["sessions"] == 3
@@ -801,7 +795,7 @@ def test_whatever_is_said_the_next_request_is_answered(client: Peer, body: bytes
     ],
     ids=lambda noise: noise[:30].decode(errors="replace"),
 )
-def test_headers_of_somebody_else_do_not_end_the_server(client: Peer, noise: bytes) -> None:
+def test_headers_of_somebody_else_do_not_end_the_server(client: Peer, noise: bytes):
     assert client.process.stdin is not None
     client.process.stdin.write(noise)
     client.process.stdin.flush()
@@ -809,7 +803,7 @@ def test_headers_of_somebody_else_do_not_end_the_server(client: Peer, noise: byt
     assert client.call("checkpoints/doctor")["sessions"] == 3
 
 
-def test_hostile_names_of_sessions_are_refused_like_any_other(client: Peer) -> None:
+def test_hostile_names_of_sessions_are_refused_like_any_other(client: Peer):
     for name in ("", "\0", "\ud800" * 10, "../" * 50, "x" * 100_000, "%s%n{}", "\x1b[2J-nobody"):
         told = client.error("checkpoints/show", {"sessionId": name})
         assert told["code"] == 1, name

@@ -3,13 +3,13 @@
 from codex_checkpoints import protocol, typescript
 
 
-def test_the_generated_types_are_current() -> None:
+def test_the_generated_types_are_current():
     command = "python -m codex_checkpoints.typescript"
 
     assert not typescript.difference(), f"{command} writes it anew\n{typescript.difference()}"
 
 
-def test_each_method_and_notification_has_a_constant() -> None:
+def test_each_method_and_notification_has_a_constant():
     text = typescript.generate()
 
     for each in (*protocol.METHODS, *protocol.EVENTS):
@@ -17,7 +17,7 @@ def test_each_method_and_notification_has_a_constant() -> None:
         assert f"{each.params.__name__}" in text
 
 
-def test_each_field_has_its_wire_name() -> None:
+def test_each_field_has_its_wire_name():
     text = typescript.generate()
 
     assert "  readonly workDoneToken: number | string | null;" in text

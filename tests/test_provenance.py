@@ -85,7 +85,7 @@ def fork(home: Home, sessions: Sessions, number: int) -> str:
 
 def test_after_it_was_taken_back_a_compaction_knows_the_first_lines(
     home: Home, sessions: Sessions, form: Form
-) -> None:
+):
     first = in_place(sessions)
     say(home, sessions, "Now the docs.", form)
     take_back(sessions, first)
@@ -108,7 +108,7 @@ def test_after_it_was_taken_back_a_compaction_knows_the_first_lines(
 
 
 @pytest.mark.parametrize("undone", [False, True])
-def test_a_fork_knows_the_first_lines_of_what_it_is_based_on(home: Home, undone: bool) -> None:
+def test_a_fork_knows_the_first_lines_of_what_it_is_based_on(home: Home, undone: bool):
     home.put(work())
     with home.house() as house:
         done = in_place(house.sessions)
@@ -122,7 +122,7 @@ def test_a_fork_knows_the_first_lines_of_what_it_is_based_on(home: Home, undone:
     assert len(kept(found)) == 3
 
 
-def test_what_a_fork_adds_to_is_known_from_generation_to_generation(home: Home) -> None:
+def test_what_a_fork_adds_to_is_known_from_generation_to_generation(home: Home):
     home.put(work())
     with home.house() as house:
         done = in_place(house.sessions)
@@ -136,14 +136,14 @@ def test_what_a_fork_adds_to_is_known_from_generation_to_generation(home: Home) 
 
 def test_lines_behind_a_compaction_are_numbered_as_in_the_whole_file(
     home: Home, sessions: Sessions, form: Form
-) -> None:
+):
     in_place(sessions)
     say(home, sessions, "Now the docs.", form)
 
     assert kept(in_place(sessions))[-1] == place_of(home, "Now the docs.")
 
 
-def test_a_handoff_that_is_dropped_is_told_with_its_line(home: Home) -> None:
+def test_a_handoff_that_is_dropped_is_told_with_its_line(home: Home):
     home.put(work())
     with home.house() as house:
         first = in_place(house.sessions)

@@ -43,7 +43,7 @@ def given(at: str, text: str | None, **more: object) -> dict[str, object]:
     return {**said, "source": "resume", "windowId": None, "seq": 3, **handed, **more}
 
 
-def test_a_session_tells_what_codex_was_given_last(home: Home) -> None:
+def test_a_session_tells_what_codex_was_given_last(home: Home):
     view = home.run("view", SESSION).stdout.decode()
     note(home, given("1", "old"), given("2", bundle(view), seq=9), given("3", None))
 
@@ -67,7 +67,7 @@ def test_a_session_tells_what_codex_was_given_last(home: Home) -> None:
     assert windows[0]["received"]["isCurrent"] is False
 
 
-def test_a_view_that_a_tool_handed_over_is_current_as_well(home: Home) -> None:
+def test_a_view_that_a_tool_handed_over_is_current_as_well(home: Home):
     view = home.run("view", SESSION).stdout.decode()
     note(home, given("1", view, door="memory.read", event=None, windowId=f"{SESSION}:1"))
 
@@ -79,11 +79,11 @@ def test_a_view_that_a_tool_handed_over_is_current_as_well(home: Home) -> None:
     assert f"Codex was given {len(view.encode())} bytes, as it is now, {digest(view)[:15]}" in shown
 
 
-def test_without_receipts_nothing_was_given(home: Home) -> None:
+def test_without_receipts_nothing_was_given(home: Home):
     assert [each["received"] for each in home.json("windows", SESSION)] == [None, None]
 
 
-def test_what_is_no_receipt_is_passed_over(home: Home) -> None:
+def test_what_is_no_receipt_is_passed_over(home: Home):
     odd = {**given("1", "x"), "at": 7, "size": "x", "seq": None, "door": None}
     note(home, "no receipt", {"digest": 7}, odd)
 
@@ -93,7 +93,7 @@ def test_what_is_no_receipt_is_passed_over(home: Home) -> None:
     assert second["received"] is None
 
 
-def test_receipts_that_cannot_be_read_are_a_refusal(home: Home) -> None:
+def test_receipts_that_cannot_be_read_are_a_refusal(home: Home):
     home.checkpoint().with_name("receipts.jsonl").mkdir(parents=True)
 
     with Peer(home.root, env={"PATH": ""}) as peer:
@@ -122,13 +122,13 @@ WINDOWS = (Window(0, "A", None, 0, None), Window(1, "B", "A", 10, None))
 )
 def test_a_receipt_belongs_to_its_window(
     window_id: str | None, seq: int | None, number: int | None
-) -> None:
+):
     receipt = Receipt("1", "hook", None, None, window_id, seq, "sha256:x", 1)
 
     assert by_window([receipt], WINDOWS) == ({} if number is None else {number: receipt})
 
 
-def test_of_several_receipts_of_a_window_the_last_counts() -> None:
+def test_of_several_receipts_of_a_window_the_last_counts():
     first = Receipt("1", "hook", None, None, "A", 1, "sha256:x", 1)
     last = Receipt("2", "hook", None, None, "A", 1, "sha256:y", 1)
 

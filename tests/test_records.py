@@ -39,14 +39,14 @@ def names(folder: Path) -> list[str]:
 # --- the checkpoint ------------------------------------------------------------------------------
 
 
-def test_nothing_is_made_before_something_is_written(records: Records) -> None:
+def test_nothing_is_made_before_something_is_written(records: Records):
     assert records.updates(SESSION) == ()
     assert records.holding(UPDATES) == frozenset()
     assert records.clear_leftovers() == 0
     assert not Path(records.state_dir).exists()
 
 
-def test_a_checkpoint_is_written_once_for_the_same_bytes(records: Records) -> None:
+def test_a_checkpoint_is_written_once_for_the_same_bytes(records: Records):
     assert records.write_checkpoint(SESSION, ROLLOUT, OLD)
     before = checkpoint(records).stat()
 
@@ -59,14 +59,14 @@ def test_a_checkpoint_is_written_once_for_the_same_bytes(records: Records) -> No
     assert names(checkpoint(records).parent) == ["checkpoint_v1.json"]
 
 
-def test_only_the_owner_may_read_what_is_stored(records: Records) -> None:
+def test_only_the_owner_may_read_what_is_stored(records: Records):
     records.write_checkpoint(SESSION, ROLLOUT, OLD)
 
     assert stat.S_IMODE(checkpoint(records).stat().st_mode) == 0o600
     assert stat.S_IMODE(checkpoint(records).parent.stat().st_mode) & 0o077 == 0
 
 
-def test_an_id_that_is_no_plain_name_has_no_folder(records: Records) -> None:
+def test_an_id_that_is_no_plain_name_has_no_folder(records: Records):
     for session_id in (
         *("..", ".", "", "../x", "a/b", "a\\b", "/etc", "a\0b", ".hidden", "-rf x", "a.", "con:"),
         *("x" * 129, "a\nb", "ü", "\u202eabc"),
@@ -79,9 +79,7 @@ def test_an_id_that_is_no_plain_name_has_no_folder(records: Records) -> None:
 
 
 @pytest.mark.parametrize("form", [".jsonl", ".jsonl.zst"])
-def test_beside_its_rollout_a_checkpoint_has_the_name_of_the_rollout(
-    tmp_path: Path, form: str
-) -> None:
+def test_beside_its_rollout_a_checkpoint_has_the_name_of_the_rollout(tmp_path: Path, form: str):
     stem = f"rollout-2026-11-20T10-00-00-{SESSION}"
     records = Records(str(tmp_path / "state"), beside=True)
 
@@ -94,7 +92,7 @@ def test_beside_its_rollout_a_checkpoint_has_the_name_of_the_rollout(
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EIO])
 def test_a_write_that_fails_leaves_the_old_bytes_and_nothing_else(
     records: Records, monkeypatch: pytest.MonkeyPatch, call: str, number: int
-) -> None:
+):
     records.write_checkpoint(SESSION, ROLLOUT, OLD)
 
     def fail(*_: object) -> None:
@@ -118,7 +116,7 @@ def test_a_write_that_fails_leaves_the_old_bytes_and_nothing_else(
     assert records.write_checkpoint(SESSION, ROLLOUT, NEW)
 
 
-def test_what_stands_in_the_way_is_told_and_left(records: Records) -> None:
+def test_what_stands_in_the_way_is_told_and_left(records: Records):
     Path(records.state_dir).write_bytes(b"")
     with pytest.raises(StorageError):
         records.write_checkpoint(SESSION, ROLLOUT, OLD)
@@ -129,7 +127,7 @@ def test_what_stands_in_the_way_is_told_and_left(records: Records) -> None:
         records.write_checkpoint(SESSION, ROLLOUT, OLD)
 
 
-def test_of_several_writers_a_reader_sees_one_whole_file_at_any_time(records: Records) -> None:
+def test_of_several_writers_a_reader_sees_one_whole_file_at_any_time(records: Records):
     versions = [b"%d" % number * 50_000 + b"\n" for number in range(4)]
     records.write_checkpoint(SESSION, ROLLOUT, versions[0])
     done = threading.Event()
@@ -170,7 +168,7 @@ def put(path: Path) -> Path:
     return path
 
 
-def test_temporary_files_are_cleared_when_nobody_is_at_them(records: Records) -> None:
+def test_temporary_files_are_cleared_when_nobody_is_at_them(records: Records):
     state = Path(records.state_dir)
     left = [put(state / LEFT), put(checkpoint(records).with_name(LEFT))]
     name = ".checkpoint_v1.json.00000000000000ff.tmp"
@@ -185,7 +183,7 @@ def test_temporary_files_are_cleared_when_nobody_is_at_them(records: Records) ->
     assert records.clear_leftovers() == 1
 
 
-def test_nothing_else_is_cleared(records: Records) -> None:
+def test_nothing_else_is_cleared(records: Records):
     kept = [
         put(checkpoint(records).with_name(name))
         for name in (
@@ -199,7 +197,7 @@ def test_nothing_else_is_cleared(records: Records) -> None:
     assert all(path.exists() for path in kept)
 
 
-def test_beside_rollouts_only_what_is_ours_is_cleared(tmp_path: Path) -> None:
+def test_beside_rollouts_only_what_is_ours_is_cleared(tmp_path: Path):
     records = Records(str(tmp_path / "state"), beside=True)
     day = tmp_path / "sessions" / "2026"
     stem = f"rollout-2026-11-20T10-00-00-{SESSION}"
@@ -228,14 +226,14 @@ def updates(records: Records) -> Path:
     return checkpoint(records).with_name("updates.jsonl")
 
 
-def test_updates_come_in_the_order_of_their_file(records: Records) -> None:
+def test_updates_come_in_the_order_of_their_file(records: Records):
     put(updates(records)).write_bytes(good(7) + good(3) + good(7))
 
     assert [update.seq for update in records.updates(SESSION)] == [7, 3, 7]
     assert records.holding(UPDATES) == {SESSION}
 
 
-def test_a_damaged_torn_or_endless_line_is_passed_over(records: Records) -> None:
+def test_a_damaged_torn_or_endless_line_is_passed_over(records: Records):
     for damage in (
         *(b"\n", b"{}\n", b"[]\n", b"null\n", b"not json\n", b"\xff\xfe\n", b'{"seq":"1"}\n'),
         *(b'{"seq":true,"payload":{}}\n', b'{"seq":1}\n', b'{"seq":1,"payload":[]}\n'),
@@ -251,7 +249,7 @@ def test_a_damaged_torn_or_endless_line_is_passed_over(records: Records) -> None
 @pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
 def test_updates_that_cannot_be_read_are_no_empty_list(
     records: Records, make: Callable[[Path], None]
-) -> None:
+):
     """Else a checkpoint without them would be stored, as if nobody had accepted any."""
     updates(records).parent.mkdir(parents=True)
     make(updates(records))
@@ -260,7 +258,7 @@ def test_updates_that_cannot_be_read_are_no_empty_list(
         records.updates(SESSION)
 
 
-def test_a_session_folder_that_is_a_file_has_no_updates(records: Records) -> None:
+def test_a_session_folder_that_is_a_file_has_no_updates(records: Records):
     folder = Path(records.session_dir(SESSION) or "")
     folder.parent.mkdir(parents=True)
     folder.write_bytes(b"")
@@ -278,7 +276,7 @@ def keys(records: Records) -> list[object]:
     return [(update.payload or {}).get("key") for update in records.updates(SESSION)]
 
 
-def test_a_line_is_appended_whole_and_only_the_owner_may_read_it(records: Records) -> None:
+def test_a_line_is_appended_whole_and_only_the_owner_may_read_it(records: Records):
     with records.journal(SESSION, UPDATES) as journal:
         journal.append(fact("a"))
         journal.append(fact("b"))
@@ -291,7 +289,7 @@ def test_a_line_is_appended_whole_and_only_the_owner_may_read_it(records: Record
 
 
 @pytest.mark.parametrize("torn", [b'{"seq":1', b'{"seq":1,"turnId":null,"payload":{"key":"x"}}'])
-def test_a_line_that_was_torn_is_ended_and_the_next_is_whole(records: Records, torn: bytes) -> None:
+def test_a_line_that_was_torn_is_ended_and_the_next_is_whole(records: Records, torn: bytes):
     with records.journal(SESSION, UPDATES) as journal:
         journal.append(fact("a"))
     with updates(records).open("ab") as file:
@@ -304,14 +302,14 @@ def test_a_line_that_was_torn_is_ended_and_the_next_is_whole(records: Records, t
     assert updates(records).read_bytes().splitlines()[1] == torn
 
 
-def test_nothing_is_left_of_a_right_that_was_not_used(records: Records) -> None:
+def test_nothing_is_left_of_a_right_that_was_not_used(records: Records):
     with records.journal(SESSION, UPDATES):
         assert updates(records).exists()
 
     assert not Path(records.state_dir, "sessions").exists()
 
 
-def test_what_lies_there_instead_of_a_file_is_refused(records: Records) -> None:
+def test_what_lies_there_instead_of_a_file_is_refused(records: Records):
     updates(records).mkdir(parents=True)
     with pytest.raises(StorageError), records.journal(SESSION, UPDATES):
         pass
@@ -322,7 +320,7 @@ def test_what_lies_there_instead_of_a_file_is_refused(records: Records) -> None:
         pass
 
 
-def test_the_right_belongs_to_one_at_a_time(records: Records) -> None:
+def test_the_right_belongs_to_one_at_a_time(records: Records):
     order: list[str] = []
     held = threading.Event()
 
@@ -345,7 +343,7 @@ def test_the_right_belongs_to_one_at_a_time(records: Records) -> None:
     assert keys(records) == ["first", "second"]
 
 
-def test_only_the_place_of_updates_tells_a_session(records: Records) -> None:
+def test_only_the_place_of_updates_tells_a_session(records: Records):
     assert records.noted_at(str(updates(records))) == SESSION
     assert records.noted_at(str(checkpoint(records))) is None
     assert records.noted_at(str(updates(records).parent)) is None

@@ -93,7 +93,7 @@ def rollouts_of(home: Home) -> dict[str, str]:
 # --- who is offered one --------------------------------------------------------------------------
 
 
-def test_a_list_says_what_speaks_for_a_compaction(home: Home) -> None:
+def test_a_list_says_what_speaks_for_a_compaction(home: Home):
     home.put(full())
 
     row = listed(home)
@@ -130,7 +130,7 @@ NOTHING: dict[str, tuple[Step, ...]] = {
 
 
 @pytest.mark.parametrize("how", OPEN)
-def test_nothing_is_offered_while_a_turn(home: Home, how: str) -> None:
+def test_nothing_is_offered_while_a_turn(home: Home, how: str):
     home.put(full(*OPEN[how]))
     row = listed(home)
     assert (row["offer"], row["nearlyFull"]) == (None, True)
@@ -140,7 +140,7 @@ def test_nothing_is_offered_while_a_turn(home: Home, how: str) -> None:
 
 
 @pytest.mark.parametrize("how", NOTHING)
-def test_a_list_offers_nothing_for(home: Home, how: str) -> None:
+def test_a_list_offers_nothing_for(home: Home, how: str):
     home.put(full(*NOTHING[how]))
 
     row = listed(home)
@@ -148,7 +148,7 @@ def test_a_list_offers_nothing_for(home: Home, how: str) -> None:
     assert (row["offer"], row["nearlyFull"]) == (None, False)
 
 
-def test_nothing_is_offered_behind_a_compaction_until_the_next_report(home: Home) -> None:
+def test_nothing_is_offered_behind_a_compaction_until_the_next_report(home: Home):
     path = home.put(full())
     home.json("compact", thread(1), "--into", "in-place")
     assert listed(home)["offer"] is None
@@ -172,7 +172,7 @@ def test_nothing_is_offered_behind_a_compaction_until_the_next_report(home: Home
 )
 def test_settings_go_before_the_environment_and_that_before_the_model(
     home: Home, config: str, variable: str | None, window: int, source: str
-) -> None:
+):
     home.put(full())
     home.config(config)
     env = {"AI_MODEL_CONTEXT_WINDOW_TOKENS": variable}
@@ -183,7 +183,7 @@ def test_settings_go_before_the_environment_and_that_before_the_model(
     assert row["contextWindow"] == window  # how full it is shown to be fits what is offered
 
 
-def test_the_details_show_both_windows_and_where_they_come_from(home: Home) -> None:
+def test_the_details_show_both_windows_and_where_they_come_from(home: Home):
     home.put(full())
     env = {"AI_FAST_MODEL_CONTEXT_WINDOW_TOKENS": "64000"}
 
@@ -202,7 +202,7 @@ def test_the_details_show_both_windows_and_where_they_come_from(home: Home) -> N
     ]
 
 
-def test_a_variable_that_is_no_number_is_told_and_left_aside(home: Home) -> None:
+def test_a_variable_that_is_no_number_is_told_and_left_aside(home: Home):
     home.put(full())
     env = {"AI_MODEL_CONTEXT_WINDOW_TOKENS": "0", "AI_FAST_MODEL_CONTEXT_WINDOW_TOKENS": "many"}
 
@@ -218,7 +218,7 @@ def test_a_variable_that_is_no_number_is_told_and_left_aside(home: Home) -> None
 @pytest.mark.parametrize("setting", ["off", "automatic"])
 def test_who_resumes_is_told_once_in_the_same_words_of_a_variable_that_is_no_number(
     home: Home, setting: str
-) -> None:
+):
     home.put(full())
     home.config(f'compactionOffer = "{setting}"')
     env = {"AI_MODEL_CONTEXT_WINDOW_TOKENS": "much"}
@@ -240,7 +240,7 @@ def test_who_resumes_is_told_once_in_the_same_words_of_a_variable_that_is_no_num
 @pytest.mark.parametrize("setting", ["off", "offer", None])
 def test_by_itself_nothing_is_compacted_but_where_it_is_asked_for(
     home: Home, ask: Ask, setting: str | None
-) -> None:
+):
     home.put(full())
     home.config("" if setting is None else f'compactionOffer = "{setting}"')
     before = rollouts_of(home)
@@ -260,7 +260,7 @@ def test_by_itself_nothing_is_compacted_but_where_it_is_asked_for(
         assert "6,000 of 10,000 tokens" in ready["notice"]
 
 
-def test_automatic_compacts_into_a_new_session_and_says_so(due: Home) -> None:
+def test_automatic_compacts_into_a_new_session_and_says_so(due: Home):
     data = due.path().read_bytes()
 
     ready = by_request(due, thread(1))
@@ -275,7 +275,7 @@ def test_automatic_compacts_into_a_new_session_and_says_so(due: Home) -> None:
     assert due.json("history", done["sessionId"])["items"] == done["replacement"]
 
 
-def test_automatic_compacts_before_the_command_is_printed(due: Home) -> None:
+def test_automatic_compacts_before_the_command_is_printed(due: Home):
     data = due.path().read_bytes()
 
     new, told = gone_on(due, thread(1))
@@ -292,7 +292,7 @@ def files_of(home: Home) -> set[Path]:
     return {path for path in home.root.rglob("*") if not path.name.startswith("index.sqlite-")}
 
 
-def test_as_json_a_compaction_that_is_due_is_told_of_and_not_made(due: Home) -> None:
+def test_as_json_a_compaction_that_is_due_is_told_of_and_not_made(due: Home):
     would = due.json("compact", thread(1), "--dry-run")
     before, files = rollouts_of(due), files_of(due)
 
@@ -309,7 +309,7 @@ def test_as_json_a_compaction_that_is_due_is_told_of_and_not_made(due: Home) -> 
     assert f"the replacement has {would['tokensAfter']:,}" in ready["notice"]
 
 
-def test_printed_alone_a_command_changes_nothing_and_a_line_says_what_is_due(due: Home) -> None:
+def test_printed_alone_a_command_changes_nothing_and_a_line_says_what_is_due(due: Home):
     due.json("sessions")
     before, files = rollouts_of(due), files_of(due)
 
@@ -322,7 +322,7 @@ def test_printed_alone_a_command_changes_nothing_and_a_line_says_what_is_due(due
     assert line.endswith(f"codex-checkpoints resume {thread(1)}")
 
 
-def test_where_a_compaction_would_be_refused_that_is_told_beforehand(home: Home, ask: Ask) -> None:
+def test_where_a_compaction_would_be_refused_that_is_told_beforehand(home: Home, ask: Ask):
     home.put(rollout(session(thread=thread(1)), turn(user("Hi"), tokens(6_000, window=SMALL))))
     home.config(AUTOMATIC)
 
@@ -330,7 +330,7 @@ def test_where_a_compaction_would_be_refused_that_is_told_beforehand(home: Home,
 
 
 @pytest.mark.parametrize("way", ["command line", "editor"])
-def test_what_is_compacted_before_the_next_turn_is_recorded_as_such(due: Home, way: str) -> None:
+def test_what_is_compacted_before_the_next_turn_is_recorded_as_such(due: Home, way: str):
     if way == "editor":
         new = by_request(due, thread(1))["sessionId"]
     else:
@@ -345,7 +345,7 @@ def test_what_is_compacted_before_the_next_turn_is_recorded_as_such(due: Home, w
 
 def test_a_session_that_went_on_elsewhere_is_neither_compacted_again_nor_left_for_the_other(
     due: Home, ask: Ask
-) -> None:
+):
     new, _ = gone_on(due, thread(1))
     before = rollouts_of(due)
 
@@ -360,7 +360,7 @@ def test_a_session_that_went_on_elsewhere_is_neither_compacted_again_nor_left_fo
     assert gone_on(due, new)[0] == new
 
 
-def test_a_session_that_codex_has_loaded_is_only_hinted_at(due: Home, ask: Ask) -> None:
+def test_a_session_that_codex_has_loaded_is_only_hinted_at(due: Home, ask: Ask):
     before = rollouts_of(due)
 
     with due.loaded():
@@ -373,7 +373,7 @@ def test_a_session_that_codex_has_loaded_is_only_hinted_at(due: Home, ask: Ask) 
 
 
 @pytest.mark.parametrize("how", OPEN)
-def test_automatic_leaves_a_session_alone_while_a_turn(due: Home, ask: Ask, how: str) -> None:
+def test_automatic_leaves_a_session_alone_while_a_turn(due: Home, ask: Ask, how: str):
     due.put(full(*OPEN[how]))
     before = rollouts_of(due)
 
@@ -383,7 +383,7 @@ def test_automatic_leaves_a_session_alone_while_a_turn(due: Home, ask: Ask, how:
     assert (ready["offer"], ready["compacted"]) == (None, None)
 
 
-def test_a_figure_that_cannot_be_is_replaced_by_what_is_counted(home: Home, ask: Ask) -> None:
+def test_a_figure_that_cannot_be_is_replaced_by_what_is_counted(home: Home, ask: Ask):
     home.put(full(*NOTHING["more than the window holds"]))
 
     offer = ask(home, thread(1))["offer"]
@@ -392,7 +392,7 @@ def test_a_figure_that_cannot_be_is_replaced_by_what_is_counted(home: Home, ask:
     assert TRIGGER <= offer["tokens"] != SMALL + 1
 
 
-def test_what_a_hook_forbids_is_told_and_the_session_is_gone_on_with(home: Home) -> None:
+def test_what_a_hook_forbids_is_told_and_the_session_is_gone_on_with(home: Home):
     home.put(full())
     told = home.user / "told"
     script = home.user / "hook.sh"
@@ -416,7 +416,7 @@ def test_what_a_hook_forbids_is_told_and_the_session_is_gone_on_with(home: Home)
     assert (ready["sessionId"], ready["compacted"]) == (thread(1), None)
 
 
-def test_an_archived_session_is_not_resumed(home: Home) -> None:
+def test_an_archived_session_is_not_resumed(home: Home):
     home.put(full(), archived=True)
 
     refused = home.run("resume", thread(1), "--json")
@@ -433,9 +433,7 @@ def test_an_archived_session_is_not_resumed(home: Home) -> None:
         *("a\nb", "../a"),
     ],
 )
-def test_a_session_that_calls_itself_an_option_or_a_command_is_not_resumed(
-    home: Home, name: str
-) -> None:
+def test_a_session_that_calls_itself_an_option_or_a_command_is_not_resumed(home: Home, name: str):
     home.put(rollout(session(thread=name), turn(user("Hello"), assistant(WORK))))
 
     refused = home.run("resume", "--print", str(home.path()), "--json")
@@ -448,7 +446,7 @@ def test_a_session_that_calls_itself_an_option_or_a_command_is_not_resumed(
         assert (told["code"], told["facts"]["reason"]) == ("conflict", "no_id")
 
 
-def test_no_text_of_a_session_and_no_tool_starts_a_compaction(home: Home, ask: Ask) -> None:
+def test_no_text_of_a_session_and_no_tool_starts_a_compaction(home: Home, ask: Ask):
     asking = turn(
         user("/compact"),
         call("compact", {"sessionId": thread(1)}, "c1"),
@@ -469,7 +467,7 @@ def test_no_text_of_a_session_and_no_tool_starts_a_compaction(home: Home, ask: A
     assert home.audited() == []
 
 
-def test_a_wrong_setting_keeps_the_default_and_is_told(home: Home, ask: Ask) -> None:
+def test_a_wrong_setting_keeps_the_default_and_is_told(home: Home, ask: Ask):
     home.put(full())
     home.config('compactionOffer = "always"')
 
@@ -478,7 +476,7 @@ def test_a_wrong_setting_keeps_the_default_and_is_told(home: Home, ask: Ask) -> 
     assert ["compactionOffer" in each["message"] for each in found].count(True) == 1
 
 
-def test_an_editor_chooses_with_its_own_settings_and_hears_of_what_was_done(home: Home) -> None:
+def test_an_editor_chooses_with_its_own_settings_and_hears_of_what_was_done(home: Home):
     home.put(full())
     with Peer(home.root) as peer:
         peer.start({"settings": {"compactionOffer": "automatic"}})
@@ -535,7 +533,7 @@ posix = pytest.mark.skipif(os.name == "nt", reason="needs a pseudo terminal")
 
 
 @posix
-def test_on_a_terminal_codex_takes_over_in_the_folder_of_the_session(home: Home) -> None:
+def test_on_a_terminal_codex_takes_over_in_the_folder_of_the_session(home: Home):
     folder = home.user / "shop"
     folder.mkdir()
     home.put(rollout(session(thread=thread(1), cwd=str(folder)), turn(user("hello"))))
@@ -549,7 +547,7 @@ def test_on_a_terminal_codex_takes_over_in_the_folder_of_the_session(home: Home)
 
 
 @posix
-def test_on_a_terminal_a_hint_is_one_line_with_the_command_that_helps(home: Home) -> None:
+def test_on_a_terminal_a_hint_is_one_line_with_the_command_that_helps(home: Home):
     home.put(full())
 
     done = on_a_terminal(home, "resume", thread(1), env={"PATH": str(codex(home))})
@@ -561,7 +559,7 @@ def test_on_a_terminal_a_hint_is_one_line_with_the_command_that_helps(home: Home
 
 
 @posix
-def test_on_a_terminal_automatic_goes_on_with_the_new_session(due: Home) -> None:
+def test_on_a_terminal_automatic_goes_on_with_the_new_session(due: Home):
     on_a_terminal(due, "resume", thread(1), env={"PATH": str(codex(due))})
 
     (new,) = [each for each in due.json("sessions") if each["sessionId"] != thread(1)]
@@ -569,7 +567,7 @@ def test_on_a_terminal_automatic_goes_on_with_the_new_session(due: Home) -> None
 
 
 @posix
-def test_without_codex_nothing_is_begun(due: Home) -> None:
+def test_without_codex_nothing_is_begun(due: Home):
     before = rollouts_of(due)
 
     done = on_a_terminal(due, "resume", thread(1), env={"PATH": str(due.user)})
@@ -580,7 +578,7 @@ def test_without_codex_nothing_is_begun(due: Home) -> None:
 
 
 @pytest.mark.parametrize("arguments", [(), ("--print",)])
-def test_elsewhere_the_command_is_printed(home: Home, arguments: tuple[str, ...]) -> None:
+def test_elsewhere_the_command_is_printed(home: Home, arguments: tuple[str, ...]):
     home.put(full())
 
     done = home.run("resume", thread(1), *arguments, env={"PATH": str(codex(home))})

@@ -109,9 +109,7 @@ REFUSING = """
 
 
 @pytest.mark.parametrize("behaviour", ["pass", REFUSING], ids=["new", "old"])
-def test_it_is_asked_for_a_fork_a_compaction_and_to_put_the_fork_away(
-    folder: Path, behaviour: str
-) -> None:
+def test_it_is_asked_for_a_fork_a_compaction_and_to_put_the_fork_away(folder: Path, behaviour: str):
     """A Codex that takes no word of ours is asked without it."""
     assert ask(folder, fake(folder, behaviour)) == FORK
 
@@ -125,7 +123,7 @@ def test_it_is_asked_for_a_fork_a_compaction_and_to_put_the_fork_away(
         os.killpg(int(pid), 0)
 
 
-def test_the_fork_is_put_away_where_it_fails(folder: Path) -> None:
+def test_the_fork_is_put_away_where_it_fails(folder: Path):
     codex = fake(folder, summary='end("failed", {"message": "no credit left"})')
 
     failed = failure(folder, codex)
@@ -160,7 +158,7 @@ FORK_OTHERWISE = {
         pytest.param("pass", "os.kill(os.getpid(), 9)", id="is killed amid the summary"),
     ],
 )
-def test_a_codex_that_does_otherwise_has_failed(folder: Path, behaviour: str, summary: str) -> None:
+def test_a_codex_that_does_otherwise_has_failed(folder: Path, behaviour: str, summary: str):
     assert failure(folder, fake(folder, behaviour, summary)).code == "codex_failed"
 
 
@@ -181,11 +179,11 @@ def test_a_codex_that_does_otherwise_has_failed(folder: Path, behaviour: str, su
         ),
     ],
 )
-def test_noise_in_between_is_passed_over(folder: Path, noise: str) -> None:
+def test_noise_in_between_is_passed_over(folder: Path, noise: str):
     assert ask(folder, fake(folder, noise, f"{noise}; {COMPACTED}")) == FORK
 
 
-def test_what_codex_asks_of_us_is_declined(folder: Path) -> None:
+def test_what_codex_asks_of_us_is_declined(folder: Path):
     asks = "say({'id': 'q1', 'method': 'item/tool/requestUserInput', 'params': {}})"
     wait = f"{asks}; print(sys.stdin.readline(), file=asked, flush=True); {COMPACTED}"
 
@@ -197,7 +195,7 @@ def test_what_codex_asks_of_us_is_declined(folder: Path) -> None:
 @pytest.mark.parametrize("at", ["initialize", "thread/fork", "thread/compact/start", "flood"])
 def test_one_that_hangs_or_floods_us_is_given_up_after_its_time(
     folder: Path, at: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     codex = fake(folder, f"if method == '{at}': time.sleep(600)")
     if at == "flood":
         codex = fake(folder, "while True: tell('noise', text='x' * 100_000)")
@@ -211,7 +209,7 @@ def test_one_that_hangs_or_floods_us_is_given_up_after_its_time(
     assert time.monotonic() - began < 60
 
 
-def test_what_it_has_started_ends_with_it(folder: Path) -> None:
+def test_what_it_has_started_ends_with_it(folder: Path):
     """The lock is held by both of them, and free when both have ended."""
     start = (
         "import fcntl, subprocess; held = open('held', 'w'); fcntl.flock(held, fcntl.LOCK_EX);"
@@ -227,7 +225,7 @@ def test_what_it_has_started_ends_with_it(folder: Path) -> None:
         assert eventually(lambda: file_lock.take(file.fileno()))
 
 
-def test_it_can_be_cancelled_while_the_model_is_at_work(folder: Path) -> None:
+def test_it_can_be_cancelled_while_the_model_is_at_work(folder: Path):
     codex = fake(folder, summary="open('working', 'w')")
     unwanted = threading.Event()
 
@@ -245,9 +243,7 @@ def test_it_can_be_cancelled_while_the_model_is_at_work(folder: Path) -> None:
     assert asked(folder)[-1] == "thread/archive"
 
 
-def test_a_fork_that_stays_is_told_of_in_the_log(
-    folder: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_fork_that_stays_is_told_of_in_the_log(folder: Path, caplog: pytest.LogCaptureFixture):
     codex = fake(folder, "if method == 'thread/archive': sys.exit()")
 
     assert ask(folder, codex) == FORK
@@ -255,7 +251,7 @@ def test_a_fork_that_stays_is_told_of_in_the_log(
     assert caplog.messages == [f"codex_failed: the scratch fork {FORK} is not archived"]
 
 
-def test_a_program_that_cannot_be_started_is_told_of(folder: Path) -> None:
+def test_a_program_that_cannot_be_started_is_told_of(folder: Path):
     path = folder.parent / "codex"
     path.write_text("#!/no/such/program\n")
     path.chmod(0o755)
@@ -263,14 +259,14 @@ def test_a_program_that_cannot_be_started_is_told_of(folder: Path) -> None:
     assert failure(folder, str(path)).code == "codex_failed"
 
 
-def test_codex_knows_by_its_surroundings_that_it_works_on_a_fork(folder: Path) -> None:
+def test_codex_knows_by_its_surroundings_that_it_works_on_a_fork(folder: Path):
     ask(folder, fake(folder, "json.dump(dict(os.environ), open('told', 'w'))"))
 
     told = json.loads((folder / "told").read_text(encoding="utf-8"))
     assert (told["CODEX_CHECKPOINTS_SCRATCH"], told["CODEX_HOME"]) == ("1", str(folder))
 
 
-def test_a_hook_that_is_called_for_a_fork_says_and_notes_nothing(home: Home) -> None:
+def test_a_hook_that_is_called_for_a_fork_says_and_notes_nothing(home: Home):
     done = python.run(
         [sys.executable, "-m", "codex_checkpoints", "hook"],
         env=home.environment({"CODEX_CHECKPOINTS_SCRATCH": "1"}),
@@ -295,7 +291,7 @@ def refused(error: AskingFailed) -> Refusal:
     return refusal(lambda: errand(error).run(lambda: False))
 
 
-def test_what_codex_said_is_one_short_line_without_secrets() -> None:
+def test_what_codex_said_is_one_short_line_without_secrets():
     refusal = refused(RequestDeclined("401:\n\x1b[31mkey sk-proj-" + "a1B2" * 12 + " " + "x" * 500))
 
     reason = str(refusal.facts["reason"])
@@ -305,7 +301,7 @@ def test_what_codex_said_is_one_short_line_without_secrets() -> None:
     assert refusal.message == f"Codex made no summary: {reason}"
 
 
-def test_every_failure_is_told_and_who_cancelled_gets_no_refusal() -> None:
+def test_every_failure_is_told_and_who_cancelled_gets_no_refusal():
     assert refused(RequestDeclined("")).message == "Codex made no summary: it did not say why"
     late = refused(AskingFailed("timed_out", "late"))
     assert (late.code, late.facts["seconds"]) == ("timed_out", 300.0)
@@ -324,7 +320,7 @@ def test_every_failure_is_told_and_who_cancelled_gets_no_refusal() -> None:
 )
 def test_who_made_it_is_told_from_what_nobody_else_can_read(
     items: tuple[Any, ...], determinism: str
-) -> None:
+):
     assert determinism_of(items) == determinism
 
 
@@ -355,7 +351,7 @@ WISH = Request(thread(1), strategy="codex")
 @pytest.mark.parametrize("form", ["paginated", "legacy"])
 def test_what_is_handed_over_fits_into_the_window_with_every_word_of_the_user(
     home: Home, form: str
-) -> None:
+):
     asked_for = list[Any]()
     home.put(long_session(form))
 
@@ -371,7 +367,7 @@ def test_what_is_handed_over_fits_into_the_window_with_every_word_of_the_user(
     assert (excerpt.model, excerpt.cwd) == (None, FOLDER)
 
 
-def test_a_session_that_fits_is_forked(home: Home) -> None:
+def test_a_session_that_fits_is_forked(home: Home):
     asked_for = list[Any]()
     home.put(long_session(calls=1))
 
@@ -382,7 +378,7 @@ def test_a_session_that_fits_is_forked(home: Home) -> None:
 
 
 @pytest.mark.parametrize("fork", [9, 2], ids=["no such session", "nothing compacted"])
-def test_a_fork_without_a_summary_installs_nothing(home: Home, fork: int) -> None:
+def test_a_fork_without_a_summary_installs_nothing(home: Home, fork: int):
     source = home.put(long_session())
     home.put(long_session().replace(thread(1).encode(), thread(2).encode()), number=2)
     before = source.read_bytes()
@@ -409,7 +405,7 @@ HUGE = turn(user_said("x" * 9 * WINDOW), tokens(9, window=WINDOW))
 )
 def test_what_would_be_refused_anyway_is_refused_before_codex_is_asked(
     home: Home, data: bytes, wish: Request, code: str
-) -> None:
+):
     asked_for = list[Any]()
     home.put(data)
 
@@ -420,7 +416,7 @@ def test_what_would_be_refused_anyway_is_refused_before_codex_is_asked(
     assert asked_for == []
 
 
-def test_the_setting_says_how_long_codex_may_take_and_the_request_knows_better(home: Home) -> None:
+def test_the_setting_says_how_long_codex_may_take_and_the_request_knows_better(home: Home):
     home.put(long_session(calls=1))
     home.config("codexTimeoutSeconds = 7")
 

@@ -91,7 +91,7 @@ def findings(house: Assembly) -> dict[str, Finding]:
 # --- naming a session ----------------------------------------------------------------------------
 
 
-def test_a_session_is_found_by_its_id_by_its_beginning_and_by_its_path(home: Home) -> None:
+def test_a_session_is_found_by_its_id_by_its_beginning_and_by_its_path(home: Home):
     path = home.put(chat("one"))
     home.put(chat("two", 700), 700)
 
@@ -102,7 +102,7 @@ def test_a_session_is_found_by_its_id_by_its_beginning_and_by_its_path(home: Hom
 
 
 @pytest.mark.parametrize("name", ["", "01a1f86", thread(3), "nobody-else"])
-def test_what_names_no_session_is_unknown(home: Home, name: str) -> None:
+def test_what_names_no_session_is_unknown(home: Home, name: str):
     home.put(chat("one"))
 
     refused = refusal(lambda: shown(home, name))
@@ -110,7 +110,7 @@ def test_what_names_no_session_is_unknown(home: Home, name: str) -> None:
     assert (refused.code, refused.facts) == ("unknown_session", {"session": name})
 
 
-def test_a_beginning_that_several_sessions_share_is_ambiguous(home: Home) -> None:
+def test_a_beginning_that_several_sessions_share_is_ambiguous(home: Home):
     for number in (1, 2, 30):
         home.put(chat("x", number), number)
 
@@ -121,21 +121,21 @@ def test_a_beginning_that_several_sessions_share_is_ambiguous(home: Home) -> Non
     assert refused.facts == {"candidates": [thread(1), thread(2), thread(30)]}
 
 
-def test_an_id_is_never_ambiguous_even_where_it_begins_another(home: Home) -> None:
+def test_an_id_is_never_ambiguous_even_where_it_begins_another(home: Home):
     home.put(rollout(session(thread="abcdefgh"), turn(user("short"))), 1)
     home.put(rollout(session(thread="abcdefgh-longer"), turn(user("long"))), 2)
 
     assert [task(shown(home, name)) for name in ("abcdefgh", "abcdefgh-l")] == ["short", "long"]
 
 
-def test_a_session_that_came_after_the_last_look_is_found(home: Home) -> None:
+def test_a_session_that_came_after_the_last_look_is_found(home: Home):
     with home.house() as house:
         home.put(chat("brand new"))
 
         assert task(house.sessions.show(thread(1))) == "brand new"
 
 
-def test_the_head_of_a_file_says_who_it_is_not_its_name(home: Home) -> None:
+def test_the_head_of_a_file_says_who_it_is_not_its_name(home: Home):
     home.put(chat("one", 5), 1)
 
     assert [item.session_id for item in listed(home)] == [thread(5)]
@@ -145,7 +145,7 @@ def test_the_head_of_a_file_says_who_it_is_not_its_name(home: Home) -> None:
 
 
 @pytest.mark.parametrize("name", ["/nowhere/x.jsonl", "x.jsonl", "/", "./.", "a\0b.jsonl"])
-def test_a_path_without_a_file_is_unreadable(home: Home, name: str) -> None:
+def test_a_path_without_a_file_is_unreadable(home: Home, name: str):
     refused = refusal(lambda: shown(home, name))
 
     assert (refused.code, refused.facts["path"]) == ("unreadable_source", os.path.abspath(name))
@@ -154,7 +154,7 @@ def test_a_path_without_a_file_is_unreadable(home: Home, name: str) -> None:
 # --- a file that is named by its path ------------------------------------------------------------
 
 
-def test_of_a_file_outside_the_home_nothing_is_stored(home: Home, tmp_path: Path) -> None:
+def test_of_a_file_outside_the_home_nothing_is_stored(home: Home, tmp_path: Path):
     elsewhere = tmp_path / "elsewhere.jsonl"
     elsewhere.write_bytes(chat("from elsewhere", 9))
     before = snapshot(home.root, home.user)
@@ -174,7 +174,7 @@ def test_of_a_file_outside_the_home_nothing_is_stored(home: Home, tmp_path: Path
 
 def test_a_copy_outside_the_home_does_not_touch_what_is_stored_of_the_session(
     home: Home, tmp_path: Path
-) -> None:
+):
     home.put(chat("one"))
     copy = tmp_path / home.path().name
     copy.write_bytes(chat("one, but older"))
@@ -184,7 +184,7 @@ def test_a_copy_outside_the_home_does_not_touch_what_is_stored_of_the_session(
     assert home.checkpoint().read_bytes() == stored
 
 
-def test_a_file_outside_the_home_finds_its_base_beside_it(home: Home, tmp_path: Path) -> None:
+def test_a_file_outside_the_home_finds_its_base_beside_it(home: Home, tmp_path: Path):
     base = rollout(session(thread=thread(1)), turn(user("the beginning")))
     later = rollout(
         session(thread=thread(2), history_base=based_on(thread(1), 5, len(base))),
@@ -219,7 +219,7 @@ def reverted(home: Home) -> Home:
 
 def test_the_newest_segment_is_the_session_and_an_older_one_is_read_by_its_path(
     reverted: Home,
-) -> None:
+):
     (only,) = listed(reverted)
     current = shown(reverted)
 
@@ -232,7 +232,7 @@ def test_the_newest_segment_is_the_session_and_an_older_one_is_read_by_its_path(
     assert reverted.checkpoint().read_bytes() == current.data
 
 
-def test_a_segment_that_the_newest_one_does_not_reach_is_reported(reverted: Home) -> None:
+def test_a_segment_that_the_newest_one_does_not_reach_is_reported(reverted: Home):
     reverted.put(on_the_first("third try"), segment=60)
 
     with reverted.house() as house:
@@ -244,7 +244,7 @@ def test_a_segment_that_the_newest_one_does_not_reach_is_reported(reverted: Home
     assert found.way_out
 
 
-def test_a_segment_is_newer_than_the_first_file_whatever_id_that_has(home: Home) -> None:
+def test_a_segment_is_newer_than_the_first_file_whatever_id_that_has(home: Home):
     """Thread ids need not be UUIDv7, so their order says nothing."""
     name = "f47ac10b-58cc-4372-a567-0e02b2c3d479"
     folder = home.put(rollout(session(thread=name), turn(user("old"))), 1).parent
@@ -256,7 +256,7 @@ def test_a_segment_is_newer_than_the_first_file_whatever_id_that_has(home: Home)
     assert [item.task for item in listed(home)] == ["new"]
 
 
-def test_a_base_that_is_missing_is_reported_and_read_when_it_comes(reverted: Home) -> None:
+def test_a_base_that_is_missing_is_reported_and_read_when_it_comes(reverted: Home):
     base = reverted.path()
     data = base.read_bytes()
     base.unlink()
@@ -285,7 +285,7 @@ def data_anew(home: Home) -> bytes:
 
 
 @pytest.mark.parametrize("moved", [False, True])
-def test_a_base_counts_while_it_is_followed_until_it_is_gone(reverted: Home, moved: bool) -> None:
+def test_a_base_counts_while_it_is_followed_until_it_is_gone(reverted: Home, moved: bool):
     archived = reverted.path(archived=True)
     archived.parent.mkdir()
     with reverted.house() as house:
@@ -299,7 +299,7 @@ def test_a_base_counts_while_it_is_followed_until_it_is_gone(reverted: Home, mov
         assert data_anew(reverted) == house.sessions.show(thread(1)).data
 
 
-def test_a_base_named_in_a_hostile_way_is_reported_as_it_is(home: Home) -> None:
+def test_a_base_named_in_a_hostile_way_is_reported_as_it_is(home: Home):
     base = {"thread_id": "a b\n\x1b[2J:c", "end_ordinal_exclusive": 3, "end_byte_offset": 10}
     home.put(rollout(session(thread=thread(1), history_base=base), turn(user("hi"))))
 
@@ -311,7 +311,7 @@ def test_a_base_named_in_a_hostile_way_is_reported_as_it_is(home: Home) -> None:
 # --- lists ---------------------------------------------------------------------------------------
 
 
-def test_a_session_is_listed_with_everything_that_is_known_of_it(home: Home) -> None:
+def test_a_session_is_listed_with_everything_that_is_known_of_it(home: Home):
     """What the wire shows of a plain one, each field of it, is in `test_protocol`."""
     home.put(
         rollout(
@@ -330,7 +330,7 @@ def test_a_session_is_listed_with_everything_that_is_known_of_it(home: Home) -> 
     assert (only.forked_from, only.updated_at) == (thread(7), "2026-11-20T10:00:12.000Z")
 
 
-def test_a_session_without_anything_is_listed_with_nulls(home: Home) -> None:
+def test_a_session_without_anything_is_listed_with_nulls(home: Home):
     home.put(b'{"id":"%s","timestamp":"2025-08-20T10:00:00.000Z"}\n' % thread(1).encode())
 
     (only,) = listed(home)
@@ -343,7 +343,7 @@ def test_a_session_without_anything_is_listed_with_nulls(home: Home) -> None:
     assert (only.context_tokens, only.windows, only.compactions, only.turns) == (None, 1, 0, 0)
 
 
-def test_a_subagent_is_listed_with_its_parent(home: Home) -> None:
+def test_a_subagent_is_listed_with_its_parent(home: Home):
     source = {"subagent": {"thread_spawn": {"parent_thread_id": thread(1), "depth": 1}}}
     home.put(chat("the parent"))
     home.put(chat("a part of it", 2, source=source, parent_thread_id=thread(1)), 2)
@@ -354,7 +354,7 @@ def test_a_subagent_is_listed_with_its_parent(home: Home) -> None:
     }
 
 
-def test_times_of_another_zone_are_ordered_as_what_they_are(home: Home) -> None:
+def test_times_of_another_zone_are_ordered_as_what_they_are(home: Home):
     home.put(chat("early").replace(b".000Z", b".000+05:00"))
     home.put(chat("late", 2).replace(b".000Z", b".000-05:00"), 2)
     home.put(chat("between", 3), 3)
@@ -367,14 +367,14 @@ def test_times_of_another_zone_are_ordered_as_what_they_are(home: Home) -> None:
     ]
 
 
-def test_a_time_that_is_none_gives_way_to_that_of_the_file(home: Home) -> None:
+def test_a_time_that_is_none_gives_way_to_that_of_the_file(home: Home):
     path = home.put(chat("x").replace(b"2026-11-20T10:00:", b"2026-13-40T99:00:"))
     os.utime(path, (1_700_000_000, 1_700_000_000))
 
     assert [item.updated_at for item in listed(home)] == ["2023-11-14T22:13:20.000Z"]
 
 
-def test_an_archived_session_is_listed_as_one_and_shown_like_any_other(home: Home) -> None:
+def test_an_archived_session_is_listed_as_one_and_shown_like_any_other(home: Home):
     home.put(chat("archived", 2), 2, archived=True)
 
     assert [item.archived for item in listed(home, archived=True)] == [True]
@@ -382,7 +382,7 @@ def test_an_archived_session_is_listed_as_one_and_shown_like_any_other(home: Hom
     assert home.stored(2)["task"]["text"] == "archived"
 
 
-def test_a_folder_takes_sessions_of_itself_and_below(home: Home) -> None:
+def test_a_folder_takes_sessions_of_itself_and_below(home: Home):
     folders = ("/home/ana/shop", "/home/ana/shopping", "C:\\Users\\Ana", "\\\\host\\share\\work")
     for number, folder in enumerate(folders, 1):
         home.put(chat(folder, number, cwd=folder), number)
@@ -398,7 +398,7 @@ def test_a_folder_takes_sessions_of_itself_and_below(home: Home) -> None:
     }
 
 
-def test_a_search_looks_without_case_in_title_task_folder_and_id(home: Home) -> None:
+def test_a_search_looks_without_case_in_title_task_folder_and_id(home: Home):
     first = turn(user("Login in der Straße, σίσυφος, 日本語"), name="a")
     home.put(rollout(session(thread=thread(1)), first, turn(user("The End"), name="b")))
     there = [
@@ -438,14 +438,14 @@ def name(number: int, given: object) -> str:
         (name(1, "Given")[:-5], "first words"),
     ],
 )
-def test_the_newest_name_that_codex_keeps_is_the_title(home: Home, lines: str, title: str) -> None:
+def test_the_newest_name_that_codex_keeps_is_the_title(home: Home, lines: str, title: str):
     home.put(rollout(session(thread=thread(1)), turn(user("first words")), turn(user("last"))))
     (home.root / "session_index.jsonl").write_bytes(lines.encode("latin-1"))
 
     assert titles(home) == [title]
 
 
-def test_a_name_is_treated_like_any_value(home: Home) -> None:
+def test_a_name_is_treated_like_any_value(home: Home):
     secret = "sk-proj-Zq8LmN4vTb2XrWc9Ys6DfGh1JkPoQe7uAi3BnMt5"
     told = event("thread_name_updated", thread_name=f"told\x1b[2J {secret} " + "x" * 300)
     home.put(rollout(session("legacy", thread=thread(1)), turn(user("first words"), told)))
@@ -460,7 +460,7 @@ def test_a_name_is_treated_like_any_value(home: Home) -> None:
     assert secret.encode() not in (home.state / "index.sqlite").read_bytes()
 
 
-def test_a_name_that_is_given_later_is_seen_by_who_runs_already(home: Home) -> None:
+def test_a_name_that_is_given_later_is_seen_by_who_runs_already(home: Home):
     home.put(chat("first words"))
 
     with home.house() as house:
@@ -471,7 +471,7 @@ def test_a_name_that_is_given_later_is_seen_by_who_runs_already(home: Home) -> N
         assert shown_titles(house) == ["first words"]
 
 
-def test_a_title_is_the_first_message_of_a_person_cut_like_a_task(home: Home) -> None:
+def test_a_title_is_the_first_message_of_a_person_cut_like_a_task(home: Home):
     home.put(
         rollout(
             session("legacy", thread=thread(1), events=False),
@@ -506,7 +506,7 @@ def test_a_title_is_the_first_message_of_a_person_cut_like_a_task(home: Home) ->
 )
 def test_how_full_the_window_is_comes_with_its_source(
     home: Home, steps: list[Any], expected: tuple[int | None, str, int]
-) -> None:
+):
     home.put(rollout(session(thread=thread(1)), turn(user("x"), *steps)))
 
     (only,) = listed(home)
@@ -517,7 +517,7 @@ def test_how_full_the_window_is_comes_with_its_source(
 # --- whether it is in use ------------------------------------------------------------------------
 
 
-def test_a_session_is_live_as_long_as_somebody_holds_its_lock(home: Home) -> None:
+def test_a_session_is_live_as_long_as_somebody_holds_its_lock(home: Home):
     home.put(chat("x"))
     assert listed(home)[0].live is False
     assert not (home.root / "thread-writer-locks").exists()
@@ -537,7 +537,7 @@ def at_turns(data: bytes, home: Home, *turns: str | int) -> list[str | None]:
         return [task(house.sessions.show(thread(1), each)) for each in turns]
 
 
-def test_a_turn_is_named_by_its_number_or_its_id(home: Home) -> None:
+def test_a_turn_is_named_by_its_number_or_its_id(home: Home):
     data = rollout(
         session(thread=thread(1)),
         turn(user("one"), patch(add="a.py"), name="alpha"),
@@ -553,13 +553,13 @@ def test_a_turn_is_named_by_its_number_or_its_id(home: Home) -> None:
     assert (second.stored, home.stored()) == (None, None)
 
 
-def test_the_last_turn_is_the_state_of_now(home: Home) -> None:
+def test_the_last_turn_is_the_state_of_now(home: Home):
     home.put(rollout(session(thread=thread(1)), turn(user("one")), turn(user("two"))))
 
     assert shown(home, at=2).data == shown(home).data
 
 
-def test_in_a_file_without_task_events_a_turn_lasts_up_to_the_next(home: Home) -> None:
+def test_in_a_file_without_task_events_a_turn_lasts_up_to_the_next(home: Home):
     data = rollout(
         session("legacy", thread=thread(1), events=False),
         environment(),
@@ -575,7 +575,7 @@ def test_in_a_file_without_task_events_a_turn_lasts_up_to_the_next(home: Home) -
     assert list(shown(home, at=1).checkpoint.artifacts) == ["make one"]
 
 
-def test_numbers_count_the_turns_that_are_not_rolled_back(home: Home) -> None:
+def test_numbers_count_the_turns_that_are_not_rolled_back(home: Home):
     data = rollout(
         session("legacy", thread=thread(1)),
         turn(user("one"), name="a"),
@@ -598,7 +598,7 @@ def test_numbers_count_the_turns_that_are_not_rolled_back(home: Home) -> None:
 @pytest.mark.parametrize("later", [(user("one"),), (user("one"), turn(user("two")))])
 def test_an_open_turn_is_shown_up_to_now_and_one_that_was_cut_off_up_to_the_next(
     home: Home, later: tuple[Step, ...]
-) -> None:
+):
     """Where a second turn follows, Codex was killed in the first."""
     home.put(rollout(session(thread=thread(1)), started(), *later))
 
@@ -608,7 +608,7 @@ def test_an_open_turn_is_shown_up_to_now_and_one_that_was_cut_off_up_to_the_next
     assert ended == [False, True][: len(later)]
 
 
-def test_updates_count_at_a_turn_as_far_as_they_were_accepted_then(home: Home) -> None:
+def test_updates_count_at_a_turn_as_far_as_they_were_accepted_then(home: Home):
     home.put(rollout(session(thread=thread(1)), turn(user("one")), turn(user("two"))))
     home.remember([fact("early", seq=3), fact("late", seq=8)])
 
@@ -617,7 +617,7 @@ def test_updates_count_at_a_turn_as_far_as_they_were_accepted_then(home: Home) -
 
 
 @pytest.mark.parametrize("name", ["0", "3", "-1", "", "nobody", "1.0", "٣", "9" * 5000, "9" * 12])
-def test_a_turn_that_is_none_is_refused(home: Home, name: str) -> None:
+def test_a_turn_that_is_none_is_refused(home: Home, name: str):
     home.put(rollout(session(thread=thread(1)), turn(user("one")), turn(user("two"))))
 
     refused = refusal(lambda: shown(home, at=name))
@@ -626,7 +626,7 @@ def test_a_turn_that_is_none_is_refused(home: Home, name: str) -> None:
     assert refused.facts == {"sessionId": thread(1), "turnId": name[:200], "turns": 2}
 
 
-def test_a_turn_of_a_base_can_be_shown(reverted: Home) -> None:
+def test_a_turn_of_a_base_can_be_shown(reverted: Home):
     assert task(shown(reverted, at=1)) == "first"
     assert task(shown(reverted, at=2)) == "another second"
 
@@ -634,7 +634,7 @@ def test_a_turn_of_a_base_can_be_shown(reverted: Home) -> None:
 # --- facts ---------------------------------------------------------------------------------------
 
 
-def test_suspect_facts_are_counted_in_the_list(home: Home, shop: Path) -> None:
+def test_suspect_facts_are_counted_in_the_list(home: Home, shop: Path):
     (shop / "a.py").write_text("v1")
     seen = "sha256:" + sha256(b"v1").hexdigest()
     home.put(rollout(session(thread=thread(1), cwd=str(shop)), turn(user("x"), patch(add="a.py"))))
@@ -651,7 +651,7 @@ def test_suspect_facts_are_counted_in_the_list(home: Home, shop: Path) -> None:
     assert [item.suspect_facts for item in listed(home)] == [2]
 
 
-def test_accepted_updates_that_cannot_be_read_are_an_error_and_not_forgotten(home: Home) -> None:
+def test_accepted_updates_that_cannot_be_read_are_an_error_and_not_forgotten(home: Home):
     home.put(chat("one"))
     home.remember([fact("known", seq=4)])
     assert list(shown(home).checkpoint.facts) == ["known"]
@@ -676,7 +676,7 @@ def test_accepted_updates_that_cannot_be_read_are_an_error_and_not_forgotten(hom
 # --- views and settings --------------------------------------------------------------------------
 
 
-def test_a_view_has_the_caps_of_the_model(home: Home) -> None:
+def test_a_view_has_the_caps_of_the_model(home: Home):
     home.config('[caps]\nmaxOpenPlanSteps = 2\n[caps.models."gpt-5.5"]\nmaxOpenPlanSteps = 1')
     steps = plan(("one", False), ("two", False), ("three", False))
     for number, model in ((1, "gpt-5.5"), (2, "another")):
@@ -694,7 +694,7 @@ def test_a_view_has_the_caps_of_the_model(home: Home) -> None:
             assert chosen.caps == Caps(max_open_plan_steps=1, max_recent_artifacts=3)
 
 
-def test_checkpoints_may_lie_beside_their_rollouts(home: Home) -> None:
+def test_checkpoints_may_lie_beside_their_rollouts(home: Home):
     home.config('checkpointLocation = "beside"')
     first = home.put(chat("one"))
     home.put(chat("two", 2), 2)
@@ -712,7 +712,7 @@ def test_checkpoints_may_lie_beside_their_rollouts(home: Home) -> None:
     assert len(listed(home)) == 2
 
 
-def test_a_bad_setting_stays_at_its_default_and_is_told() -> None:
+def test_a_bad_setting_stays_at_its_default_and_is_told():
     for text, problems in {
         "": 0,
         'checkpointLocation = "elsewhere"': 1,
@@ -738,7 +738,7 @@ def test_a_bad_setting_stays_at_its_default_and_is_told() -> None:
         assert (settings, len(told)) == (Settings(), problems), text[:40]
 
 
-def test_a_bad_setting_takes_no_other_with_it_and_an_editor_goes_before_the_file() -> None:
+def test_a_bad_setting_takes_no_other_with_it_and_an_editor_goes_before_the_file():
     settings, told = read_settings(
         "hashLimitBytes = -1\nfollowedSessions = 3\n[caps]\nmaxDecisions = 1"
     )
@@ -755,9 +755,7 @@ KEPT = ("updates", "metadata", "markers", "compactions", "restores", "imports")
 
 
 @pytest.mark.parametrize("name", [*KEPT, None])
-def test_a_line_of_a_record_that_cannot_be_read_is_told_by_doctor(
-    home: Home, name: str | None
-) -> None:
+def test_a_line_of_a_record_that_cannot_be_read_is_told_by_doctor(home: Home, name: str | None):
     home.put(chat("one"))
     path = home.state / "audit.jsonl"
     if name is not None:
@@ -784,7 +782,7 @@ def test_a_line_of_a_record_that_cannot_be_read_is_told_by_doctor(
 )
 def test_doctor_names_a_damaged_line_of_a_record_and_none_that_is_being_written(
     home: Home, tail: bytes, told: str
-) -> None:
+):
     home.state.mkdir()
     (home.state / "audit.jsonl").write_bytes(b'{"a": 1}\n' + tail)
     closed = home.state / "sessions" / thread(1) / "restores.jsonl"
@@ -800,7 +798,7 @@ def test_doctor_names_a_damaged_line_of_a_record_and_none_that_is_being_written(
 
 
 @pytest.mark.parametrize("how", ["bytes", "folder"])
-def test_a_settings_file_that_cannot_be_read_is_told_by_doctor(home: Home, how: str) -> None:
+def test_a_settings_file_that_cannot_be_read_is_told_by_doctor(home: Home, how: str):
     home.put(chat("x"))
     path = home.state / "config.toml"
     home.state.mkdir()
@@ -826,7 +824,7 @@ def full(*_: object) -> None:
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EACCES, errno.EROFS])
 def test_a_checkpoint_that_cannot_be_stored_is_shown_all_the_same(
     home: Home, monkeypatch: pytest.MonkeyPatch, call: str, number: int
-) -> None:
+):
     home.put(chat("one"))
     real = getattr(os, call)
 
@@ -854,7 +852,7 @@ def test_a_checkpoint_that_cannot_be_stored_is_shown_all_the_same(
 
 def test_a_full_disk_is_said_once_and_not_for_every_session(
     home: Home, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+):
     for number in range(1, 30):
         home.put(chat(f"{number}", number), number)
 
@@ -865,7 +863,7 @@ def test_a_full_disk_is_said_once_and_not_for_every_session(
     assert [each.getMessage().split(":")[0] for each in caplog.records] == ["storage_error"]
 
 
-def test_a_file_without_permission_is_told_and_the_others_are_served(home: Home) -> None:
+def test_a_file_without_permission_is_told_and_the_others_are_served(home: Home):
     try:
         before = without_rights()
     except LookupError as reason:
@@ -890,7 +888,7 @@ def test_a_file_without_permission_is_told_and_the_others_are_served(home: Home)
 
 
 @pytest.mark.parametrize("what", ["folder", "link to nothing", "link", "pipe"])
-def test_what_only_has_the_name_of_a_session_file_is_none(home: Home, what: str) -> None:
+def test_what_only_has_the_name_of_a_session_file_is_none(home: Home, what: str):
     home.put(chat("one"))
     path = home.path(2)
     match what:
@@ -909,7 +907,7 @@ def test_what_only_has_the_name_of_a_session_file_is_none(home: Home, what: str)
         assert refusal(lambda: shown(home, str(path))).code == "unreadable_source"
 
 
-def test_a_damaged_compressed_file_is_told_and_the_others_are_served(home: Home) -> None:
+def test_a_damaged_compressed_file_is_told_and_the_others_are_served(home: Home):
     home.put(chat("one"))
     path = home.put(b"no zstd at all", 2, form=".jsonl.zst")
 
@@ -922,7 +920,7 @@ def test_a_damaged_compressed_file_is_told_and_the_others_are_served(home: Home)
 
 def test_a_part_of_an_id_is_answered_as_the_whole_id_where_its_file_cannot_be_read(
     home: Home,
-) -> None:
+):
     home.put(compressed(chat("x" * 50_000))[:-10], form=".jsonl.zst")
 
     whole, part = (
@@ -938,7 +936,7 @@ def test_a_part_of_an_id_is_answered_as_the_whole_id_where_its_file_cannot_be_re
     assert refused.facts["candidates"] == [thread(1), thread(2)]
 
 
-def test_the_plain_form_of_a_file_goes_before_the_compressed_one(home: Home) -> None:
+def test_the_plain_form_of_a_file_goes_before_the_compressed_one(home: Home):
     packed = home.put(compressed(chat("packed")), form=".jsonl.zst")
     assert titles(home) == ["packed"]
 
@@ -962,7 +960,7 @@ def test_the_plain_form_of_a_file_goes_before_the_compressed_one(home: Home) -> 
         assert now(plain) == ["packed again"]
 
 
-def test_a_folder_whose_name_is_no_text_is_told_and_left_out(home: Home) -> None:
+def test_a_folder_whose_name_is_no_text_is_told_and_left_out(home: Home):
     home.put(chat("one"))
     strange = os.fsencode(home.root / "sessions") + b"/\xff\xfe"
     try:
@@ -982,7 +980,7 @@ def test_a_folder_whose_name_is_no_text_is_told_and_left_out(home: Home) -> None
 
 def test_a_defect_about_one_file_does_not_take_the_others_with_it(
     home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     from codex_checkpoints.service.reading import catalogue
 
     home.put(chat("one"))
@@ -1004,7 +1002,7 @@ def test_a_defect_about_one_file_does_not_take_the_others_with_it(
 # --- diagnosis -----------------------------------------------------------------------------------
 
 
-def test_a_whole_home_has_nothing_to_report(home: Home) -> None:
+def test_a_whole_home_has_nothing_to_report(home: Home):
     home.put(chat("one"))
 
     with home.house() as house:
@@ -1016,9 +1014,7 @@ def test_a_whole_home_has_nothing_to_report(home: Home) -> None:
 
 
 @pytest.mark.parametrize("state", ["state", "none/codex-checkpoints"])
-def test_a_home_without_sessions_or_no_home_at_all_is_told(
-    home: Home, tmp_path: Path, state: str
-) -> None:
+def test_a_home_without_sessions_or_no_home_at_all_is_told(home: Home, tmp_path: Path, state: str):
     with home.house() as house:
         assert list(findings(house)) == ["sessions_folder_missing"]
     missing = assembly.assemble(Places(str(tmp_path / "none"), str(tmp_path / state)))
@@ -1028,7 +1024,7 @@ def test_a_home_without_sessions_or_no_home_at_all_is_told(
     assert not (tmp_path / "none").exists()
 
 
-def test_what_gave_nothing_is_counted_by_reason(home: Home) -> None:
+def test_what_gave_nothing_is_counted_by_reason(home: Home):
     strange = (
         raw(b"not json\n"),
         raw(b"[]\n"),
@@ -1089,9 +1085,7 @@ def grow(home: Home, *steps: Any, number: int = 1) -> Path:  # noqa: ANN401 - st
     return go_on(home.path(number), thread(number), *steps)
 
 
-def test_a_follower_brings_checkpoints_up_to_date_and_keeps_them_so(
-    home: Home, followed: Followed
-) -> None:
+def test_a_follower_brings_checkpoints_up_to_date_and_keeps_them_so(home: Home, followed: Followed):
     assert followed.begun == Changed((thread(1),), "rollout")
     assert home.stored()["task"]["text"] == "one"
     assert followed.told() == []
@@ -1105,7 +1099,7 @@ def test_a_follower_brings_checkpoints_up_to_date_and_keeps_them_so(
 
 def test_a_file_that_is_cut_back_replaced_or_rewritten_in_place_is_read_anew(
     home: Home, followed: Followed
-) -> None:
+):
     data, before = home.path().read_bytes(), home.stored()
     followed.told(grow(home, turn(user("two"), name="b")))
     os.truncate(home.path(), len(data))
@@ -1124,14 +1118,14 @@ def test_a_file_that_is_cut_back_replaced_or_rewritten_in_place_is_read_anew(
     assert (home.stored()["task"]["text"], home.stored()["artifacts"]) == ("another", {})
 
 
-def test_a_new_session_in_a_new_day_is_followed(home: Home, followed: Followed) -> None:
+def test_a_new_session_in_a_new_day_is_followed(home: Home, followed: Followed):
     path = home.put(chat("tomorrow", 2), 2, day="2026/11/21")
 
     assert followed.told(path.parent.parent) == [Changed((thread(2),), "rollout")]
     assert home.stored(2)["task"]["text"] == "tomorrow"
 
 
-def test_a_session_that_is_archived_or_gone_is_told(home: Home, followed: Followed) -> None:
+def test_a_session_that_is_archived_or_gone_is_told(home: Home, followed: Followed):
     archived = home.path(archived=True)
     archived.parent.mkdir()
     home.path().rename(archived)
@@ -1150,7 +1144,7 @@ def test_a_session_that_is_archived_or_gone_is_told(home: Home, followed: Follow
 
 def test_a_file_that_was_observed_is_hashed_anew_when_it_changes(
     home: Home, followed: Followed, shop: Path
-) -> None:
+):
     def now() -> str | None:
         return home.stored()["artifacts"]["a.py"].get("hash")
 
@@ -1169,7 +1163,7 @@ def test_a_file_that_was_observed_is_hashed_anew_when_it_changes(
 
 def test_a_file_that_nobody_observed_or_that_has_the_same_content_is_no_news(
     home: Home, followed: Followed, shop: Path
-) -> None:
+):
     before = home.checkpoint().stat()
     (shop / "b.py").write_text("v1")
     (shop / "a.py").write_text("v1")
@@ -1179,9 +1173,7 @@ def test_a_file_that_nobody_observed_or_that_has_the_same_content_is_no_news(
     assert home.checkpoint().stat().st_ino == before.st_ino
 
 
-def test_a_checkpoint_that_somebody_deleted_or_spoilt_is_made_again(
-    home: Home, followed: Followed
-) -> None:
+def test_a_checkpoint_that_somebody_deleted_or_spoilt_is_made_again(home: Home, followed: Followed):
     good = home.checkpoint().read_bytes()
     other = good.replace(b'"schemaVersion":1', b'"schemaVersion":2')
 
@@ -1196,7 +1188,7 @@ def test_a_checkpoint_that_somebody_deleted_or_spoilt_is_made_again(
 @pytest.mark.parametrize("another_process", [True, False])
 def test_a_checkpoint_that_somebody_else_stored_first_is_news_all_the_same(
     home: Home, followed: Followed, shop: Path, another_process: bool
-) -> None:
+):
     (shop / "a.py").write_text("v2")
     with home.house() as other:
         house = other if another_process else followed.house
@@ -1205,9 +1197,7 @@ def test_a_checkpoint_that_somebody_else_stored_first_is_news_all_the_same(
     assert followed.told(shop / "a.py") == WORKSPACE
 
 
-def test_a_session_that_a_list_noticed_first_is_kept_all_the_same(
-    home: Home, followed: Followed
-) -> None:
+def test_a_session_that_a_list_noticed_first_is_kept_all_the_same(home: Home, followed: Followed):
     path = grow(home, turn(user("two"), name="b"))
     followed.house.sessions.refresh()  # as the request for a list does
     assert home.stored()["task"]["text"] == "one"
@@ -1219,7 +1209,7 @@ def test_a_session_that_a_list_noticed_first_is_kept_all_the_same(
 
 def test_a_change_is_news_where_nothing_can_be_stored(
     followed: Followed, shop: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     monkeypatch.setattr(os, "fsync", full)
     (shop / "a.py").write_text("v2")
 
@@ -1229,7 +1219,7 @@ def test_a_change_is_news_where_nothing_can_be_stored(
 
 def test_many_marks_are_one_look_and_a_defect_about_one_session_ends_nothing_of_others(
     home: Home, followed: Followed, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     looked: list[str] = []
     plain = followed.house.sessions.projections.keep
 
@@ -1251,7 +1241,7 @@ def test_many_marks_are_one_look_and_a_defect_about_one_session_ends_nothing_of_
 
 def test_a_file_that_cannot_be_read_for_a_while_is_told_once_each_way(
     home: Home, followed: Followed
-) -> None:
+):
     packed = home.put(b"damaged", 2, form=".jsonl.zst")
     assert followed.told(packed) == [Changed((thread(2),), "rollout")]
     assert followed.told(packed) == []
@@ -1263,7 +1253,7 @@ def test_a_file_that_cannot_be_read_for_a_while_is_told_once_each_way(
     assert home.stored(2)["task"]["text"] == "one"
 
 
-def test_only_the_newest_sessions_have_their_files_watched(home: Home, tmp_path: Path) -> None:
+def test_only_the_newest_sessions_have_their_files_watched(home: Home, tmp_path: Path):
     home.config("followedSessions = 2")
     for number in range(1, 5):
         folder = tmp_path / f"shop{number}"
@@ -1288,7 +1278,7 @@ def test_only_the_newest_sessions_have_their_files_watched(home: Home, tmp_path:
         assert followed.follower.folders() == {str(tmp_path / "shop1"), str(tmp_path / "shop4")}
 
 
-def test_marks_may_come_from_any_thread(home: Home, followed: Followed) -> None:
+def test_marks_may_come_from_any_thread(home: Home, followed: Followed):
     path = str(grow(home, turn(user("two"), name="b")))
     threads = [
         threading.Thread(target=lambda: [followed.follower.mark(path) for _ in range(200)])
@@ -1307,7 +1297,7 @@ def test_marks_may_come_from_any_thread(home: Home, followed: Followed) -> None:
 # --- following, with the real watcher and real processes -----------------------------------------
 
 
-def test_the_session_folder_may_come_later_vanish_and_come_back(home: Home) -> None:
+def test_the_session_folder_may_come_later_vanish_and_come_back(home: Home):
     with following(home):
         home.put(chat("one"))
         assert eventually(home.stored)["task"]["text"] == "one"
@@ -1321,7 +1311,7 @@ def test_the_session_folder_may_come_later_vanish_and_come_back(home: Home) -> N
         eventually(home.stored, lambda it: it and it["task"]["text"] == "one, again")
 
 
-def test_two_followers_at_once_keep_one_whole_checkpoint(home: Home, shop: Path) -> None:
+def test_two_followers_at_once_keep_one_whole_checkpoint(home: Home, shop: Path):
     (shop / "a.py").write_text("0")
     first = turn(user("one"), patch(add="a.py"))
     home.put(rollout(session(thread=thread(1), cwd=str(shop)), first))
@@ -1347,9 +1337,7 @@ def test_two_followers_at_once_keep_one_whole_checkpoint(home: Home, shop: Path)
 # --- what must not matter ------------------------------------------------------------------------
 
 
-def test_everything_that_may_be_deleted_comes_back_with_the_same_bytes(
-    home: Home, shop: Path
-) -> None:
+def test_everything_that_may_be_deleted_comes_back_with_the_same_bytes(home: Home, shop: Path):
     (shop / "a.py").write_text("v1")
     for number in range(1, 4):
         summary = f"{SUMMARY_OF_CODEX} it"
@@ -1370,7 +1358,7 @@ def test_everything_that_may_be_deleted_comes_back_with_the_same_bytes(
     assert stored() == first
 
 
-def test_nothing_of_one_session_is_in_another(home: Home) -> None:
+def test_nothing_of_one_session_is_in_another(home: Home):
     home.put(rollout(session(thread=thread(1)), turn(user("alpha"), patch(add="alpha.py"))))
     home.put(rollout(session(thread=thread(2)), turn(user("beta"), patch(add="beta.py"))), 2)
     home.remember([fact("alpha.fact", seq=3)])

@@ -602,7 +602,7 @@ def test_a_line_of_200_megabytes_takes_a_bounded_memory(tmp_path: Path):
     assert max(int(line[3]) for line in told) < 150, run.stdout
 
 
-def test_a_state_with_a_secret_in_a_waiting_call_is_not_kept(home: Files) -> None:
+def test_a_state_with_a_secret_in_a_waiting_call_is_not_kept(home: Files):
     key = "sk-" + "proj-" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4"
     asked = call("shell_command", {"command": f"export OPENAI_API_KEY={key}"}, "c1")
     begun = [session("legacy"), user("go"), asked]

@@ -35,7 +35,7 @@ class Odd:
     itself: object = None
 
 
-def test_a_record_is_shown_as_attrs_shows_it() -> None:
+def test_a_record_is_shown_as_attrs_shows_it():
     theirs = attrs.make_class("Point", ["across", "down"], frozen=True)
     odd = Odd("a key", "a long text")
     odd.itself = odd
@@ -49,7 +49,7 @@ def test_a_record_is_shown_as_attrs_shows_it() -> None:
     assert repr(Inner(1)) == "Inner(value=1)"
 
 
-def test_a_record_that_shows_itself_or_nothing_does_so() -> None:
+def test_a_record_that_shows_itself_or_nothing_does_so():
     @frozen(repr=False)
     class Silent:
         key: str
@@ -58,7 +58,7 @@ def test_a_record_that_shows_itself_or_nothing_does_so() -> None:
     assert "secret" not in repr(Silent("secret"))
 
 
-def test_options_and_slots_are_those_of_attrs() -> None:
+def test_options_and_slots_are_those_of_attrs():
     @frozen(kw_only=True)
     class Named:
         name: str

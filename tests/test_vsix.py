@@ -108,7 +108,7 @@ def without_network() -> list[str]:
 @pytest.mark.timeout(60)
 def test_the_packaged_server_starts_and_answers(
     python: str, traps: dict[str, str], codex_home: Path, unpacked: Path, tmp_path: Path
-) -> None:
+):
     launcher = str(unpacked / "bundled" / "launch.py")
 
     probe = subprocess.run(
@@ -138,7 +138,7 @@ def test_the_packaged_server_starts_and_answers(
         assert server.stop() == 0
 
 
-def test_the_package_holds_nothing_that_was_left_lying_about() -> None:
+def test_the_package_holds_nothing_that_was_left_lying_about():
     with zipfile.ZipFile(VSIX) as archive:
         names = archive.namelist()
 
@@ -147,7 +147,7 @@ def test_the_package_holds_nothing_that_was_left_lying_about() -> None:
     assert any(name.endswith("/LICENSE.txt") for name in names)
 
 
-def test_the_launcher_is_the_one_of_this_checkout() -> None:
+def test_the_launcher_is_the_one_of_this_checkout():
     with zipfile.ZipFile(VSIX) as archive:
         packed = archive.read("extension/bundled/launch.py")
 

@@ -88,7 +88,7 @@ def append(path: Path, text: str = "line\n") -> None:
 @pytest.mark.parametrize("tree", [True, False])
 def test_whatever_happens_to_a_file_is_told(
     tmp_path: Path, ear: Ear, polling: bool | None, tree: bool
-) -> None:
+):
     day = tmp_path / "sessions" / "2026" / "11" / "20"
     day.mkdir(parents=True)
     file, new = day / "rollout-1.jsonl", day / "new"
@@ -114,7 +114,7 @@ def test_whatever_happens_to_a_file_is_told(
 
 def test_new_day_folders_are_told_and_the_files_in_them_followed(
     tmp_path: Path, ear: Ear, polling: bool | None
-) -> None:
+):
     with watching(ear, polling=polling) as watcher:
         watcher.follow_tree(str(tmp_path))
         day = tmp_path / "2026" / "11" / "21"
@@ -132,7 +132,7 @@ def test_new_day_folders_are_told_and_the_files_in_them_followed(
 
 def test_a_tree_that_vanishes_and_comes_back_is_followed_again(
     tmp_path: Path, ear: Ear, polling: bool | None
-) -> None:
+):
     tree = tmp_path / "home" / "sessions"
     rollout = tree / "2026" / "rollout.jsonl"
     with watching(ear, polling=polling) as watcher:
@@ -152,7 +152,7 @@ def test_a_tree_that_vanishes_and_comes_back_is_followed_again(
 
 def test_a_tree_moved_away_is_followed_no_more_and_its_successor_is(
     tmp_path: Path, ear: Ear, polling: bool | None
-) -> None:
+):
     tree, aside = tmp_path / "sessions", tmp_path / "aside"
     tree.mkdir()
     (tree / "file").touch()
@@ -170,7 +170,7 @@ def test_a_tree_moved_away_is_followed_no_more_and_its_successor_is(
 
 def test_a_tree_that_is_not_there_yet_is_told_when_it_comes_and_nothing_beside_it(
     tmp_path: Path, ear: Ear, polling: bool | None
-) -> None:
+):
     tree = tmp_path / "a" / "b" / "c" / "sessions"
     with watching(ear, polling=polling) as watcher:
         watcher.follow_tree(str(tree))
@@ -187,7 +187,7 @@ def test_a_tree_that_is_not_there_yet_is_told_when_it_comes_and_nothing_beside_i
         assert ear.hears(tree / "file")
 
 
-def test_our_own_reading_tells_nothing(tmp_path: Path, ear: Ear, polling: bool | None) -> None:
+def test_our_own_reading_tells_nothing(tmp_path: Path, ear: Ear, polling: bool | None):
     tree = tmp_path / "sessions" / "2026"
     tree.mkdir(parents=True)
     rollout, observed = tree / "rollout.jsonl", tmp_path / "observed"
@@ -220,7 +220,7 @@ def test_our_own_reading_tells_nothing(tmp_path: Path, ear: Ear, polling: bool |
         assert ear.hears(observed)
 
 
-def test_exactly_the_given_folders_are_followed(tmp_path: Path, ear: Ear) -> None:
+def test_exactly_the_given_folders_are_followed(tmp_path: Path, ear: Ear):
     one, two, deep = tmp_path / "one", tmp_path / "two", tmp_path / "two" / "deep"
     one.mkdir()
     deep.mkdir(parents=True)
@@ -241,7 +241,7 @@ def test_exactly_the_given_folders_are_followed(tmp_path: Path, ear: Ear) -> Non
 @pytest.mark.parametrize("exchanged", [True, False])
 def test_a_folder_that_was_exchanged_or_made_again_is_followed_in_its_new_form(
     tmp_path: Path, ear: Ear, polling: bool | None, exchanged: bool
-) -> None:
+):
     folder, new = tmp_path / "folder", tmp_path / "new"
     if exchanged:
         folder.mkdir()
@@ -262,9 +262,7 @@ def test_a_folder_that_was_exchanged_or_made_again_is_followed_in_its_new_form(
             ear.forget()
 
 
-def test_a_folder_that_is_also_the_parent_of_a_tree_is_told_in_full(
-    tmp_path: Path, ear: Ear
-) -> None:
+def test_a_folder_that_is_also_the_parent_of_a_tree_is_told_in_full(tmp_path: Path, ear: Ear):
     file = tmp_path / "config.toml"
     file.touch()
     with watching(ear) as watcher:
@@ -282,7 +280,7 @@ def test_a_folder_that_is_also_the_parent_of_a_tree_is_told_in_full(
 
 def test_paths_are_told_under_the_name_that_is_followed(
     tmp_path: Path, ear: Ear, polling: bool | None
-) -> None:
+):
     real, name = tmp_path / "real", tmp_path / "name"
     real.mkdir()
     try:
@@ -298,7 +296,7 @@ def test_paths_are_told_under_the_name_that_is_followed(
         assert ear.hears(real / "file")
 
 
-def test_an_error_of_the_listener_ends_nothing(tmp_path: Path, ear: Ear) -> None:
+def test_an_error_of_the_listener_ends_nothing(tmp_path: Path, ear: Ear):
     def complain(path: str) -> None:
         ear(path)
         message = "Event loop is closed"
@@ -316,7 +314,7 @@ def test_an_error_of_the_listener_ends_nothing(tmp_path: Path, ear: Ear) -> None
 
 def test_stopping_ends_every_thread_and_every_telling(
     tmp_path: Path, ear: Ear, polling: bool | None
-) -> None:
+):
     before = set(threading.enumerate())
     (tmp_path / "folder").mkdir()
     watcher = Watcher(ear, polling=polling, poll_interval=0.05)
@@ -332,7 +330,7 @@ def test_stopping_ends_every_thread_and_every_telling(
     assert not ear.hears_anything(0.3)
 
 
-def test_stopping_amid_a_storm_of_changes_ends_soon(tmp_path: Path) -> None:
+def test_stopping_amid_a_storm_of_changes_ends_soon(tmp_path: Path):
     done = threading.Event()
 
     def storm() -> None:
@@ -359,7 +357,7 @@ def test_stopping_amid_a_storm_of_changes_ends_soon(tmp_path: Path) -> None:
         writing.join()
 
 
-def test_the_number_of_folders_is_bounded(tmp_path: Path, ear: Ear) -> None:
+def test_the_number_of_folders_is_bounded(tmp_path: Path, ear: Ear):
     folders = {str(tmp_path / f"{number:04}") for number in range(MAX_FOLDERS + 10)}
     for folder in folders:
         Path(folder).mkdir()
@@ -373,7 +371,7 @@ def test_the_number_of_folders_is_bounded(tmp_path: Path, ear: Ear) -> None:
 
 
 @linux_only
-def test_a_thread_of_watchdog_that_broke_off_is_replaced(tmp_path: Path, ear: Ear) -> None:
+def test_a_thread_of_watchdog_that_broke_off_is_replaced(tmp_path: Path, ear: Ear):
     before = set(threading.enumerate())
     with watching(ear) as watcher:
         watcher.follow_tree(str(tmp_path))
@@ -389,7 +387,7 @@ def test_a_thread_of_watchdog_that_broke_off_is_replaced(tmp_path: Path, ear: Ea
 
 
 @linux_only
-def test_names_of_any_script_are_told(tmp_path: Path, ear: Ear) -> None:
+def test_names_of_any_script_are_told(tmp_path: Path, ear: Ear):
     odd = tmp_path / os.fsdecode(b"not utf-8 \xff")
     with watching(ear) as watcher:
         watcher.follow_tree(str(tmp_path))
@@ -442,7 +440,7 @@ assert threading.active_count() == 1
 )
 def test_where_the_system_has_no_watches_left_the_tree_is_polled(
     tmp_path: Path, limit: str, kind: str, mode: str
-) -> None:
+):
     for number in range(5):
         (tmp_path / "sessions" / str(number)).mkdir(parents=True)
     name, value = limit.split()
@@ -481,7 +479,7 @@ new /srv ext4 rw 0 0
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="about mounts")
-def test_network_drives_are_known_to_send_no_events() -> None:
+def test_network_drives_are_known_to_send_no_events():
     silent = ["/home/me/.codex/sessions", "/home", "/home/local/remote/x", "/media/my share/x"]
     silent += ["/mnt/c/Users", "\\\\nas\\share"]
     told = ["/work", "/homework", "/home/local/me", "/srv/x"]
@@ -501,11 +499,11 @@ def test_network_drives_are_known_to_send_no_events() -> None:
 )
 def test_windows_drives_under_wsl_are_known_to_send_no_events(
     path: str, release: str, silent: bool
-) -> None:
+):
     assert sends_no_events(path, "", release) is silent
 
 
-def test_asking_again_leaves_the_watcher_as_it_is(tmp_path: Path, ear: Ear) -> None:
+def test_asking_again_leaves_the_watcher_as_it_is(tmp_path: Path, ear: Ear):
     with watching(ear) as watcher:
         assert watcher.mode == "events", "also where nothing is followed"
         watcher.follow_tree(str(tmp_path))

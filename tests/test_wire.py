@@ -21,7 +21,7 @@ def problems(value: object, cls: type) -> list[str]:
 # --- in ------------------------------------------------------------------------------------------
 
 
-def test_params_are_read_by_their_camel_case_names() -> None:
+def test_params_are_read_by_their_camel_case_names():
     value = {"cwd": "/x", "archived": True, "limit": 3, "workDoneToken": "t"}
 
     params = wire.structure(value, SessionsParams)
@@ -32,7 +32,7 @@ def test_params_are_read_by_their_camel_case_names() -> None:
     assert wire.structure({"workDoneToken": 0}, SessionsParams).work_done_token == 0
 
 
-def test_everything_wrong_is_told_at_once_by_the_names_that_the_client_wrote() -> None:
+def test_everything_wrong_is_told_at_once_by_the_names_that_the_client_wrote():
     found = problems({"session_id": "x", "turnId": [], "more": 1}, ShowParams)
 
     assert sorted(found) == [
@@ -51,16 +51,14 @@ def test_everything_wrong_is_told_at_once_by_the_names_that_the_client_wrote() -
         ("workDoneToken", [True, 1.5, [], {}], "int | str | None"),
     ],
 )
-def test_a_value_of_another_type_is_not_made_to_fit(
-    name: str, values: list[object], expected: str
-) -> None:
+def test_a_value_of_another_type_is_not_made_to_fit(name: str, values: list[object], expected: str):
     for value in values:
         assert problems({name: value}, SessionsParams) == [
             f"invalid value for type, expected {expected} @ params.{name}"
         ]
 
 
-def test_what_is_no_object_does_not_fit() -> None:
+def test_what_is_no_object_does_not_fit():
     for value in ([], "x", 5, True, [{}]):
         assert problems(value, SessionsParams) == ["expected an object @ params"]
     for value in (5, "x", [], [["a", 1]], None):
@@ -68,7 +66,7 @@ def test_what_is_no_object_does_not_fit() -> None:
         assert found.endswith("@ params.settings")
 
 
-def test_caps_are_passed_on_as_they_are() -> None:
+def test_caps_are_passed_on_as_they_are():
     caps: dict[str, Any] = {"maxDecisions": 1.5, "x": None, "y": [1, {"z": "w"}]}
 
     params = wire.structure({"sessionId": "s", "caps": caps}, ViewParams)
@@ -79,7 +77,7 @@ def test_caps_are_passed_on_as_they_are() -> None:
 # --- out -----------------------------------------------------------------------------------------
 
 
-def test_every_field_is_sent_even_where_it_has_its_default() -> None:
+def test_every_field_is_sent_even_where_it_has_its_default():
     assert wire.unstructure(SessionsParams()) == {
         "cwd": None,
         "outside": [],
@@ -91,7 +89,7 @@ def test_every_field_is_sent_even_where_it_has_its_default() -> None:
     }
 
 
-def test_records_inside_records_are_sent_as_objects() -> None:
+def test_records_inside_records_are_sent_as_objects():
     report = Diagnosis("/h", "/s", 2, (Finding("c", "info", "m", None, 1, "w"),), {"torn_tail": 1})
 
     told = {"code": "c", "severity": "info", "message": "m", "path": None, "count": 1}
@@ -104,7 +102,7 @@ def test_records_inside_records_are_sent_as_objects() -> None:
     }
 
 
-def test_a_record_is_filled_with_what_is_given_and_for_the_rest_from_another() -> None:
+def test_a_record_is_filled_with_what_is_given_and_for_the_rest_from_another():
     source = TurnSource("s", "t")
 
     assert wire.filled(TurnSource, source) == source
@@ -113,21 +111,21 @@ def test_a_record_is_filled_with_what_is_given_and_for_the_rest_from_another() -
         wire.filled(TurnSource, source, turn="u")
 
 
-def test_the_caps_on_the_wire_are_those_of_the_view() -> None:
+def test_the_caps_on_the_wire_are_those_of_the_view():
     assert wire.unstructure(Caps(max_decisions=3)) == Caps(max_decisions=3).as_json()
 
 
 # --- the table -----------------------------------------------------------------------------------
 
 
-def test_methods_and_events_have_names_of_their_own() -> None:
+def test_methods_and_events_have_names_of_their_own():
     names = [each.name for each in (*protocol.METHODS, *protocol.EVENTS)]
 
     assert len(set(names)) == len(names)
     assert [name for name in names if not name.startswith("checkpoints/")] == []
 
 
-def test_the_table_speaks_of_wire_records_only() -> None:
+def test_the_table_speaks_of_wire_records_only():
     spoken = {each.params for each in (*protocol.METHODS, *protocol.EVENTS)}
     spoken |= {each.result for each in protocol.METHODS}
 

@@ -58,13 +58,13 @@ class Clock:
 
 
 @given(content=st.binary(max_size=3000))
-def test_any_content_has_its_own_hash(content: bytes) -> None:
+def test_any_content_has_its_own_hash(content: bytes):
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "file").write_bytes(content)
         assert Workspace().hashes(folder, ["file", "none"]) == {"file": sha(content)}
 
 
-def test_a_file_of_any_name_longer_than_one_chunk_is_read_whole(tmp_path: Path) -> None:
+def test_a_file_of_any_name_longer_than_one_chunk_is_read_whole(tmp_path: Path):
     content = os.urandom(1024) * 3000
     for name in ("größe.txt", "gro\u0308ße.txt", "日本語", "😀", "a b'c", "-rf"):
         (tmp_path / name).write_bytes(content)
@@ -72,7 +72,7 @@ def test_a_file_of_any_name_longer_than_one_chunk_is_read_whole(tmp_path: Path) 
         assert hash_of(Workspace(), tmp_path, name) == sha(content)
 
 
-def test_a_file_is_missing_where_there_is_nothing_in_a_folder_that_is_here(tmp_path: Path) -> None:
+def test_a_file_is_missing_where_there_is_nothing_in_a_folder_that_is_here(tmp_path: Path):
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_bytes(b"one")
     workspace = Workspace()
@@ -86,9 +86,7 @@ def test_a_file_is_missing_where_there_is_nothing_in_a_folder_that_is_here(tmp_p
 
 @posix_only
 @pytest.mark.parametrize("ahead", [0, LATER])
-def test_a_change_of_equal_size_with_the_old_time_restored_is_noticed(
-    tmp_path: Path, ahead: int
-) -> None:
+def test_a_change_of_equal_size_with_the_old_time_restored_is_noticed(tmp_path: Path, ahead: int):
     file = tmp_path / "file"
     file.write_bytes(b"one")
     workspace = Workspace(clock=Clock(ahead))
@@ -101,7 +99,7 @@ def test_a_change_of_equal_size_with_the_old_time_restored_is_noticed(
     assert hash_of(workspace, tmp_path, "file") == sha(b"two")
 
 
-def test_changes_that_follow_each_other_at_once_are_all_noticed(tmp_path: Path) -> None:
+def test_changes_that_follow_each_other_at_once_are_all_noticed(tmp_path: Path):
     workspace = Workspace()
     for number in range(300):
         content = b"%03d" % number
@@ -112,7 +110,7 @@ def test_changes_that_follow_each_other_at_once_are_all_noticed(tmp_path: Path) 
 @pytest.mark.parametrize(("ahead", "readings"), [(LATER, 1), (0, 3)])
 def test_an_old_file_is_read_once_and_one_that_changed_just_before_again(
     tmp_path: Path, ahead: int, readings: int
-) -> None:
+):
     (tmp_path / "file").write_bytes(b"one")
     clock = Clock(ahead)
     workspace = Workspace(clock=clock)
@@ -122,7 +120,7 @@ def test_an_old_file_is_read_once_and_one_that_changed_just_before_again(
     assert clock.readings == readings
 
 
-def test_a_replaced_file_has_the_hash_of_the_new_one(tmp_path: Path) -> None:
+def test_a_replaced_file_has_the_hash_of_the_new_one(tmp_path: Path):
     file, new = tmp_path / "file", tmp_path / "new"
     file.write_bytes(b"one")
     workspace = Workspace(clock=Clock(LATER))
@@ -135,7 +133,7 @@ def test_a_replaced_file_has_the_hash_of_the_new_one(tmp_path: Path) -> None:
     assert hash_of(workspace, tmp_path, "file") == sha(b"two")
 
 
-def test_a_renamed_or_deleted_file_has_no_hash(tmp_path: Path) -> None:
+def test_a_renamed_or_deleted_file_has_no_hash(tmp_path: Path):
     file = tmp_path / "file"
     file.write_bytes(b"one")
     workspace = Workspace(clock=Clock(LATER))
@@ -147,7 +145,7 @@ def test_a_renamed_or_deleted_file_has_no_hash(tmp_path: Path) -> None:
     assert workspace.hashes(str(tmp_path), ["file", "moved"]) == {}
 
 
-def test_a_file_over_the_limit_is_not_read(tmp_path: Path) -> None:
+def test_a_file_over_the_limit_is_not_read(tmp_path: Path):
     file, clock = tmp_path / "file", Clock()
     workspace = Workspace(hash_limit=5, clock=clock)
     file.write_bytes(b"12345")
@@ -159,7 +157,7 @@ def test_a_file_over_the_limit_is_not_read(tmp_path: Path) -> None:
     assert clock.readings == 1
 
 
-def test_a_file_that_changes_while_it_is_read_is_read_again(tmp_path: Path) -> None:
+def test_a_file_that_changes_while_it_is_read_is_read_again(tmp_path: Path):
     file = tmp_path / "file"
     file.write_bytes(b"one")
 
@@ -173,7 +171,7 @@ def test_a_file_that_changes_while_it_is_read_is_read_again(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("content", ["longer each time" * 9, ""])
-def test_a_file_that_never_rests_has_no_hash(tmp_path: Path, content: str) -> None:
+def test_a_file_that_never_rests_has_no_hash(tmp_path: Path, content: str):
     file = tmp_path / "file"
     file.write_text("start")
     clock = Clock(meanwhile=lambda readings: file.write_text(content + "x" * readings))
@@ -200,7 +198,7 @@ def as_somebody(folder: Path) -> Generator[None]:
 
 @posix_only
 @pytest.mark.parametrize("limit", [1, 100])
-def test_a_file_made_unreadable_has_no_hash(limit: int) -> None:
+def test_a_file_made_unreadable_has_no_hash(limit: int):
     with tempfile.TemporaryDirectory() as name, as_somebody(Path(name)):
         file = Path(name, "file")
         file.write_bytes(b"one")
@@ -214,7 +212,7 @@ def test_a_file_made_unreadable_has_no_hash(limit: int) -> None:
 
 
 @posix_only
-def test_a_file_in_a_closed_folder_has_no_hash() -> None:
+def test_a_file_in_a_closed_folder_has_no_hash():
     with tempfile.TemporaryDirectory() as name, as_somebody(Path(name)):
         folder = Path(name, "folder")
         folder.mkdir()
@@ -230,7 +228,7 @@ def test_a_file_in_a_closed_folder_has_no_hash() -> None:
 
 
 @pytest.mark.timeout(20)
-def test_what_is_no_file_has_no_hash(tmp_path: Path) -> None:
+def test_what_is_no_file_has_no_hash(tmp_path: Path):
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").touch()
     if sys.platform != "win32":
@@ -261,7 +259,7 @@ def again_and_again(change: Callable[[], None]) -> Generator[None]:
 
 @pytest.mark.timeout(60)
 @posix_only
-def test_a_pipe_swapped_in_after_the_look_neither_blocks_nor_gives_a_hash(tmp_path: Path) -> None:
+def test_a_pipe_swapped_in_after_the_look_neither_blocks_nor_gives_a_hash(tmp_path: Path):
     file, pipe, good = tmp_path / "file", tmp_path / "pipe", tmp_path / "good"
     os.mkfifo(pipe)
     good.write_bytes(b"good")
@@ -283,7 +281,7 @@ def test_a_pipe_swapped_in_after_the_look_neither_blocks_nor_gives_a_hash(tmp_pa
 @pytest.mark.parametrize("folder", [False, True])
 def test_a_link_to_outside_swapped_in_after_the_look_is_never_followed(
     tmp_path: Path, folder: bool
-) -> None:
+):
     base, secret = tmp_path / "base", tmp_path / "secret"
     for place, content in ((base / "folder", b"inside"), (secret, b"secret")):
         place.mkdir(parents=True)
@@ -303,7 +301,7 @@ def test_a_link_to_outside_swapped_in_after_the_look_is_never_followed(
 
 
 @posix_only
-def test_devices_sockets_and_made_up_files_give_no_hash_of_what_they_say(tmp_path: Path) -> None:
+def test_devices_sockets_and_made_up_files_give_no_hash_of_what_they_say(tmp_path: Path):
     workspace = Workspace(outside=True)
     uris = ["/dev/null", "/dev/zero", "/dev/tty"]
     assert workspace.hashes(str(tmp_path), uris) == {}
@@ -318,7 +316,7 @@ def test_devices_sockets_and_made_up_files_give_no_hash_of_what_they_say(tmp_pat
 
 def test_a_link_that_stays_inside_is_followed_unless_it_leads_nowhere_or_in_a_circle(
     tmp_path: Path,
-) -> None:
+):
     (tmp_path / "real").mkdir()
     (tmp_path / "real" / "file").write_bytes(b"one")
     for at, to in (("file", "real/file"), ("base", "real"), ("gone", "x"), ("circle", "circle")):
@@ -329,7 +327,7 @@ def test_a_link_that_stays_inside_is_followed_unless_it_leads_nowhere_or_in_a_ci
     assert hash_of(Workspace(), tmp_path / "base", "file") == sha(b"one")
 
 
-def test_a_file_outside_has_a_hash_only_where_the_setting_allows(tmp_path: Path) -> None:
+def test_a_file_outside_has_a_hash_only_where_the_setting_allows(tmp_path: Path):
     base, outside = tmp_path / "base", tmp_path / "base and more"
     for folder in (base, outside):
         folder.mkdir()
@@ -344,7 +342,7 @@ def test_a_file_outside_has_a_hash_only_where_the_setting_allows(tmp_path: Path)
     assert Workspace(outside=True).hashes(str(base), uris) == dict.fromkeys(uris, sha(b"one"))
 
 
-def test_without_a_base_on_this_machine_nothing_has_a_hash(tmp_path: Path) -> None:
+def test_without_a_base_on_this_machine_nothing_has_a_hash(tmp_path: Path):
     file = tmp_path / "file"
     file.touch()
     workspace = Workspace(outside=True)
@@ -357,7 +355,7 @@ def test_without_a_base_on_this_machine_nothing_has_a_hash(tmp_path: Path) -> No
 @posix_only
 def test_a_windows_name_has_no_hash_on_posix_but_a_backslash_is_a_plain_character(
     tmp_path: Path,
-) -> None:
+):
     with contextlib.chdir(tmp_path):
         for base in ("C:\\work", "c:/work", "\\\\host\\share", "//host/share"):
             Path(base.lstrip("/")).mkdir(parents=True)
@@ -371,21 +369,21 @@ def test_a_windows_name_has_no_hash_on_posix_but_a_backslash_is_a_plain_characte
 
 
 @pytest.mark.skipif(sys.platform != "win32", reason="as Windows does it")
-def test_devices_pipes_and_streams_have_no_hash_on_windows(tmp_path: Path) -> None:
+def test_devices_pipes_and_streams_have_no_hash_on_windows(tmp_path: Path):
     (tmp_path / "file").touch()
     uris = ["NUL", "con.txt", "COM1", "file:stream", "file::$DATA", "//./pipe/x", "//?/C:/x", "/x"]
 
     assert Workspace(outside=True).hashes(str(tmp_path), uris) == {}
 
 
-def test_uris_that_no_system_takes_have_no_hash(tmp_path: Path) -> None:
+def test_uris_that_no_system_takes_have_no_hash(tmp_path: Path):
     for uri in ("nul\0", "\ud83d", "x" * 5000, "a/" * 3000 + "b", "../" * 99):
         assert Workspace(outside=True).hashes(str(tmp_path), [uri]) == {}
         assert Workspace().folders(str(tmp_path), [uri]) <= {str(tmp_path)}
 
 
 @pytest.mark.timeout(120)
-def test_ten_thousand_files_are_hashed_and_the_second_look_reads_none(tmp_path: Path) -> None:
+def test_ten_thousand_files_are_hashed_and_the_second_look_reads_none(tmp_path: Path):
     for folder in range(100):
         (tmp_path / str(folder)).mkdir()
         for number in range(100):
@@ -403,7 +401,7 @@ def test_ten_thousand_files_are_hashed_and_the_second_look_reads_none(tmp_path: 
     assert len(workspace.folders(str(tmp_path), uris)) == 101
 
 
-def test_what_is_remembered_is_bounded(tmp_path: Path) -> None:
+def test_what_is_remembered_is_bounded(tmp_path: Path):
     uris = [str(number) for number in range(17_000)]
     for uri in uris:
         (tmp_path / uri).touch()
@@ -416,7 +414,7 @@ def test_what_is_remembered_is_bounded(tmp_path: Path) -> None:
     assert clock.readings == 17_100
 
 
-def test_no_descriptor_stays_open(tmp_path: Path) -> None:
+def test_no_descriptor_stays_open(tmp_path: Path):
     if sys.platform != "linux":
         pytest.skip("counted in /proc")
     (tmp_path / "deep" / "er").mkdir(parents=True)
@@ -431,7 +429,7 @@ def test_no_descriptor_stays_open(tmp_path: Path) -> None:
 
 def test_every_folder_to_a_file_is_watched_and_where_a_link_leads_but_none_outside(
     tmp_path: Path,
-) -> None:
+):
     base, secret = tmp_path / "base", tmp_path / "secret"
     for folder in (base / "real", base / "a" / "b", base / "unrelated", secret):
         folder.mkdir(parents=True)
@@ -446,7 +444,7 @@ def test_every_folder_to_a_file_is_watched_and_where_a_link_leads_but_none_outsi
     assert Workspace(outside=True).folders(str(base), uris) == inside | outside
 
 
-def test_a_checkout_that_swaps_whole_folders_is_noticed(tmp_path: Path) -> None:
+def test_a_checkout_that_swaps_whole_folders_is_noticed(tmp_path: Path):
     base = tmp_path / "base"
     workspace = Workspace(clock=Clock(LATER))
     for branch in (b"main", b"next"):
