@@ -111,17 +111,16 @@ def as_ana_sees_it(home: Home, text: str) -> str:
 # --- the pages for users -------------------------------------------------------------------------
 
 
-def test_the_first_page_is_short():
-    assert len(TEXTS["README.md"].splitlines()) <= 150
+@pytest.mark.parametrize(("page", "most"), [("README.md", 150), ("server/README.md", 160)])
+def test_a_first_page_is_short(page: str, most: int):
+    assert len(TEXTS[page].splitlines()) <= most
 
 
-def test_the_page_of_the_commands_is_as_the_help_has_it():
-    assert pages.cli_page(TEXTS["docs/cli.md"]) == TEXTS["docs/cli.md"], "python tools/pages.py"
+def test_the_page_of_the_commands_has_each_command_its_help_and_says_something_of_it():
+    page = TEXTS["docs/cli.md"]
+    told = re.split(r"(?m)^## `codex-checkpoints ", page)[1:]
 
-
-def test_the_page_of_the_commands_has_each_command_and_says_something_of_each():
-    told = re.split(r"(?m)^## `codex-checkpoints ", TEXTS["docs/cli.md"])[1:]
-
+    assert pages.cli_page(page) == page, "python tools/pages.py"
     assert [text.partition("`")[0] for text in told] == pages.commands()
     assert [text for text in told if not text.partition("<!-- end -->")[2].strip()] == []
 
@@ -186,35 +185,23 @@ def test_the_protocol_page_has_each_field_of_each_record():
     ] == []
 
 
-def test_a_record_is_named_in_the_protocol_when_it_goes_over_the_wire():
+def test_the_protocol_page_has_each_record_method_and_notification_and_no_other():
+    page = TEXTS["server/PROTOCOL.md"]
+    methods = [each.name for each in (*protocol.METHODS, *protocol.EVENTS)]
+
     assert pages.records() == dict(sorted(protocol.RECORDS.items()))
+    assert sorted(re.findall(r"^### (\w+)$", page, re.MULTILINE)) == list(pages.records())
+    assert re.findall(r"^## `(\S+)`$", page, re.MULTILINE) == methods
 
 
-def test_the_protocol_page_has_each_record_and_no_other():
-    told = re.findall(r"^### (\w+)$", TEXTS["server/PROTOCOL.md"], re.MULTILINE)
-
-    assert sorted(told) == list(pages.records())
-
-
-def test_the_protocol_page_has_each_method_and_notification_and_no_other():
-    told = re.findall(r"^## `(\S+)`$", TEXTS["server/PROTOCOL.md"], re.MULTILINE)
-
-    assert told == [each.name for each in (*protocol.METHODS, *protocol.EVENTS)]
-
-
-def test_the_protocol_page_has_each_code_and_no_other():
+def test_the_protocol_page_has_each_code_that_is_raised_and_no_other():
     text = section("server/PROTOCOL.md", "## Errors")
-    told = [row[0].strip("`") for row in rows(text) if row[0].startswith("`")]
-
-    assert set(protocol.CODES) <= set(told)
-    assert set(told) - set(protocol.CODES) == {"internal"}
-    assert f"code {protocol.REFUSED}" in text
-
-
-def test_a_refusal_has_a_code_of_the_protocol():
+    told = {row[0].strip("`") for row in rows(text) if row[0].startswith("`")}
     sources = [path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py")]
     raised = {code for text in sources for code in re.findall(r'Refusal\(\s*"(\w+)"', text)}
 
+    assert told == {*protocol.CODES, "internal"}
+    assert f"code {protocol.REFUSED}" in text
     assert raised
     assert raised <= set(protocol.CODES)
 
@@ -290,22 +277,18 @@ def is_there(name: str) -> bool:
     return any((at / name).exists() for at in (PACKAGE, SERVER, ROOT, ROOT / "tests"))
 
 
-def test_the_architecture_page_names_each_folder_of_the_package():
-    wanted = {f"{path.parent.name}/" for path in PACKAGE.glob("*/__init__.py")}
+@pytest.mark.parametrize(
+    ("page", "files"),
+    [
+        ("server/README.md", PACKAGE.glob("*/__init__.py")),
+        ("tests/README.md", ROOT.glob("tests/*/*")),
+    ],
+)
+def test_a_page_names_each_folder_of_its_part(page: str, files: Iterator[Path]):
+    wanted = {f"{path.parent.name}/" for path in files if path.parent.name[0] not in "._"}
 
     assert len(wanted) > 3
-    assert wanted - set(CODE.findall(TEXTS["server/README.md"])) == set()
-
-
-def test_the_architecture_page_fits_on_two_screens():
-    assert len(TEXTS["server/README.md"].splitlines()) <= 160
-
-
-def test_the_tests_page_names_each_folder_of_the_tests():
-    folders = [path for path in (ROOT / "tests").iterdir() if path.is_dir()]
-    wanted = {f"{path.name}/" for path in folders if path.name[0] not in "._"}
-
-    assert wanted - set(CODE.findall(TEXTS["tests/README.md"])) == set()
+    assert wanted - set(CODE.findall(TEXTS[page])) == set()
 
 
 @pytest.mark.parametrize("page", list(PAGES))

@@ -101,6 +101,7 @@ def hostile(kind: Any, *, whole: bool) -> Any:  # noqa: ANN401 - a value of any 
     ],
 )
 def test_no_text_of_a_record_speaks_to_the_terminal(name: str, width: int | None, whole: bool):
+    assert len(texts()) > 20
     function = texts()[name]
     kinds = hints(function)
     kinds.pop("return")
@@ -116,10 +117,6 @@ def test_no_text_of_a_record_speaks_to_the_terminal(name: str, width: int | None
     assert CONTROLS.search(COLOURS.sub("", "\n".join(lines))) is None
 
 
-def test_every_kind_of_text_is_asked_for():
-    assert {"restores.detail_lines", "sessions.session_lines", "histories.loss_lines"} <= {*texts()}
-
-
 def test_a_shell_gets_the_id_of_a_session_as_one_word():
     usual = "01a1f865-0000-7000-8000-000000000001"
 
@@ -127,23 +124,13 @@ def test_a_shell_gets_the_id_of_a_session_as_one_word():
     assert shlex.split(resume("x; touch $(y) '")) == ["codex", "resume", "x; touch $(y) '"]
 
 
-@pytest.mark.parametrize(
-    ("sentence", "told"),
-    [
-        (
-            "`codex-checkpoints archive x` puts it away.",
-            "`codex-checkpoints archive x --codex-home '/a b'` puts it away.",
-        ),
-        (
-            "`codex-checkpoints connect --codex-home /c` connects it.",
-            "`codex-checkpoints connect --codex-home /c` connects it.",
-        ),
-        ("Nothing to do.", "Nothing to do."),
-    ],
-)
-def test_a_command_within_a_sentence_has_the_folders_that_were_named(sentence: str, told: str):
-    assert Screen(codex_home="/a b").within(sentence) == told
-    assert Screen().within(sentence) == sentence
+def test_a_command_within_a_sentence_has_the_folders_that_were_named():
+    named = Screen(codex_home="/a b")
+    archive = "`codex-checkpoints archive x{}` puts it away."
+
+    assert named.within(archive.format("")) == archive.format(" --codex-home '/a b'")
+    for sentence in ("`codex-checkpoints connect --codex-home /c` connects it.", "Nothing to do."):
+        assert named.within(sentence) == Screen().within(sentence) == sentence
 
 
 def test_a_changed_record_is_told_as_what_it_may_be():

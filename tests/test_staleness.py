@@ -27,7 +27,7 @@ from codex_checkpoints.core.checkpoint.records import status_of
 from codex_checkpoints.core.checkpoint.view import view_v1
 from codex_checkpoints.service.notes import Notes
 from codex_checkpoints.storage import records
-from homes import Home, more, thread
+from homes import Home, go_on, thread
 from rollouts import compacted, rollout, session, shell, turn, user
 
 LIMIT = 32
@@ -55,6 +55,15 @@ def seen(path: Path, base: Path) -> str | None:
         return None
 
 
+def note(home: Home, key: str, value: str, evidence: dict[str, str], uris: list[str]) -> None:
+    """Accept a fact that rests on files."""
+    fact = {"kind": "fact", "key": key, "value": value, "evidence": evidence}
+    resting = {"dependsOn": [{"uri": uri} for uri in uris]}
+    with home.house() as house:
+        notes = Notes(house.sessions, records.now, records.new_id)
+        notes.apply(thread(1), json.dumps(fact | resting).encode())
+
+
 class Staleness(RuleBasedStateMachine):
     """A session with facts on files, while anybody does anything to the files."""
 
@@ -66,11 +75,9 @@ class Staleness(RuleBasedStateMachine):
         self.base = self.root / "project"
         (self.base / "c").mkdir(parents=True)
         (self.root / "outside").write_bytes(b"one\n")
-        self.ordinal = 0
         reads = [shell(f"cat {name}", reads=[name]) for name in FILES]
         data = rollout(session(thread=thread(1), cwd=str(self.base)), turn(user("go"), *reads))
         self.path = self.home.put(data)
-        self.ordinal = data.count(b"\n")
         self.accepted: dict[str, dict[str, str | None]] = {}
         self.evicted = False
 
@@ -125,25 +132,14 @@ class Staleness(RuleBasedStateMachine):
     def state_a_fact(self, key: str, names: set[str]) -> None:
         uris = sorted(names)
         before = {uri: seen(self.base / uri, self.base) for uri in uris}
-        payload = {
-            "kind": "fact",
-            "key": key,
-            "value": "so it is",
-            "evidence": {"source": "file", "ref": uris[0]},
-            "dependsOn": [{"uri": uri} for uri in uris],
-        }
-        with self.home.house() as house:
-            notes = Notes(house.sessions, records.now, records.new_id)
-            notes.apply(thread(1), json.dumps(payload).encode())
+        note(self.home, key, "so it is", {"source": "file", "ref": uris[0]}, uris)
         self.accepted[key] = before
 
     @rule()
     @precondition(lambda self: not self.evicted)
     def observe_so_much_that_the_files_are_forgotten(self) -> None:
         read = [shell(f"cat f{n}", reads=[f"f{n}"]) for n in range(260)]
-        lines = more(turn(user("on"), *read), thread=thread(1), ordinal=self.ordinal)
-        with self.path.open("ab") as file:
-            file.write(lines)
+        go_on(self.path, thread(1), turn(user("on"), *read))
         self.evicted = True
 
     @invariant()
@@ -182,37 +178,23 @@ TestStaleness.settings = settings(
 )
 
 
-def test_an_invariant_of_the_third_turn_outlives_five_hundred_turns(tmp_path: Path):
-    home = Home(tmp_path)
+def test_an_invariant_of_the_third_turn_outlives_five_hundred_turns(home: Home, tmp_path: Path):
     base = tmp_path / "project"
     base.mkdir()
     (base / "conf.py").write_text("TTL = 900\n")
     early = [turn(user(f"turn {n}"), shell("cat conf.py", reads=["conf.py"])) for n in range(3)]
     data = rollout(session(thread=thread(1), cwd=str(base)), *early)
     path = home.put(data)
-    payload = {
-        "kind": "fact",
-        "key": "ttl",
-        "value": "the time to live stays below 1,000 seconds",
-        "evidence": {"source": "user", "ref": "task"},
-        "dependsOn": [{"uri": "conf.py"}],
-    }
-    with home.house() as house:
-        Notes(house.sessions, records.now, records.new_id).apply(
-            thread(1), json.dumps(payload).encode()
-        )
+    text = "the time to live stays below 1,000 seconds"
+    note(home, "ttl", text, {"source": "user", "ref": "task"}, ["conf.py"])
     later = [turn(user(f"turn {n}"), shell(f"make step{n % 7}")) for n in range(3, 500)]
     later.insert(200, compacted("", []))
-    reread = turn(user("again"), shell("cat conf.py", reads=["conf.py"]))
-    lines = more(*later, reread, thread=thread(1), ordinal=data.count(b"\n"))
-    with path.open("ab") as file:
-        file.write(lines)
+    go_on(path, thread(1), *later, turn(user("again"), shell("cat conf.py", reads=["conf.py"])))
 
     with home.house() as house:  # another process than the one that noted it
         view = house.sessions.view(thread(1))
 
-    assert "- ttl: the time to live stays below 1,000 seconds" in view.text
     assert view.of.checkpoint.facts["ttl"].last_touched_seq < data.count(b"\n")
     assert view.text == view_v1(view.of.checkpoint, view.caps)
     [valid, _] = view.text.split("[FACTS_VALID]")[1].split("[FACTS_SUSPECT]")
-    assert "- ttl: " in valid
+    assert f"- ttl: {text}" in valid
